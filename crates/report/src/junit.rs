@@ -4,8 +4,8 @@
 use maud::{Markup, PreEscaped, html};
 use rtproof_host::harmless;
 use rtproof_judge::rules::Kept;
-use rtproof_results::rules::{Breach, Rules};
 use rtproof_judge::{Finding, Status, checks, report::Machine};
+use rtproof_results::rules::{Breach, Rules};
 
 /// The document.
 #[must_use]

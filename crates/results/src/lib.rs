@@ -5,8 +5,8 @@ pub mod effects;
 pub mod ended;
 pub mod intent;
 pub mod launch;
-pub mod rules;
 pub mod measure;
+pub mod rules;
 pub mod tune;
 pub mod watch;
 

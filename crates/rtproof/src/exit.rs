@@ -43,8 +43,8 @@ pub const CODES: &[(u8, &str, &str)] = &[
         REFUSED,
         "refused",
         "the machine failed: `prove` refused it, `check` has bad findings; `tune`: something is \
-         not as it was applied, or was left alone; `compare --fail-if-worse`: worse; `run \
-         --budget`: exceeded; `run --rules`: a rule is broken",
+         not as it was applied, or was left alone; `compare --fail-if-worse`: worse. `run \
+         --budget`: exceeded; `run --rules`: broken",
     ),
     (
         NOT_PROVEN,

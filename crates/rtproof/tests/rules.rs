@@ -190,7 +190,8 @@ fn without_rights_nothing_is_kept() {
     }
     let _alone = alone();
     let folder = folder();
-    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", support::binary()]);
     command.args(["run", "--policy", "other", "--no-trace", "--rules", "--rules-after", "1ms"]);

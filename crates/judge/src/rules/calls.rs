@@ -92,7 +92,9 @@ pub(super) fn call(name: &str, args: &[u64; 6]) -> Call {
     let relative = Call::Breach(Rule::RelativeSleep, "it waits for a time from now on");
     match name {
         _ if UNHEARD.contains(&name) => Call::Clean,
-        "exit" | "exit_group" | "restart_syscall" | "rseq" | "pause" | "rt_sigsuspend" => Call::Clean,
+        "exit" | "exit_group" | "restart_syscall" | "rseq" | "pause" | "rt_sigsuspend" => {
+            Call::Clean
+        }
         "timer_settime" | "timerfd_settime" | "timer_getoverrun" | "timerfd_gettime" => Call::Clean,
         "sched_yield" => Call::Breach(Rule::Yield, "who runs next is not said"),
         "nanosleep" => relative,
@@ -140,7 +142,7 @@ fn futex(args: &[u64; 6]) -> Call {
     const WAIT: u64 = 0;
     const WAIT_BITSET: u64 = 9;
     const CLOCK_REALTIME: u64 = 256;
-    /// The C library's and Rust's locks wait for this value: locked, and somebody waits.
+    /// The C library's and Rust's locks wait for this value: locked, with waiters.
     const LOCKED: u64 = 2;
     let (operation, has_time) = (args[1] & 0x7f, args[3] != 0);
     match operation {
@@ -172,7 +174,11 @@ pub(super) fn descriptor(number: u64, target: Option<&str>, reads: bool) -> Call
         _ if is_terminal || of == "/dev/console" || of == "/dev/kmsg" => {
             Call::Breach(Rule::Output, "it waits for a terminal")
         }
-        _ if of.starts_with('/') && !of.starts_with("/dev/") && !of.starts_with("/proc/") && !reads => {
+        _ if of.starts_with('/')
+            && !of.starts_with("/dev/")
+            && !of.starts_with("/proc/")
+            && !reads =>
+        {
             Call::Breach(Rule::Output, "a file waits for its lock, for memory and for a disk")
         }
         _ => Call::Breach(Rule::Blocking, "it may wait for the other side, a lock or a device"),

@@ -105,8 +105,8 @@ impl Rule {
     pub const fn instead(self) -> &'static str {
         match self {
             Self::PageFault => {
-                "before it is ready: mlockall(MCL_CURRENT | MCL_FUTURE), and write once to each page \
-                 that it will use; no fork after"
+                "before it is ready: mlockall(MCL_CURRENT | MCL_FUTURE), and write once to each \
+                 page that it will use; no fork after"
             }
             Self::StackFault => {
                 "before it is ready: mlockall, and write once to as much stack as the deepest call \
@@ -116,14 +116,16 @@ impl Rule {
                 "take all memory before it is ready; mallopt(M_TRIM_THRESHOLD, -1) and \
                  mallopt(M_MMAP_MAX, 0) keep the heap"
             }
-            Self::Blocking => "let an ordinary thread do it; pass the data through a lock-free queue",
+            Self::Blocking => {
+                "let an ordinary thread do it; pass the data through a lock-free queue"
+            }
             Self::RelativeSleep => {
                 "clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ...) to the next due time"
             }
             Self::SettableClock => "CLOCK_MONOTONIC; for conditions pthread_condattr_setclock",
             Self::Lock => {
-                "pthread_mutexattr_setprotocol(PTHREAD_PRIO_INHERIT), or no lock shared with threads \
-                 of lower priority"
+                "pthread_mutexattr_setprotocol(PTHREAD_PRIO_INHERIT), or no lock shared with \
+                 threads of lower priority"
             }
             Self::Output => "push to a lock-free queue; let an ordinary thread write",
             Self::Yield => "sleep to the next due time, or wait for the event",

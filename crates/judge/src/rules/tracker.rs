@@ -126,6 +126,8 @@ impl Tracker {
         self.from_ns = Some(from_ns);
         for (&tid, thread) in self.threads.iter_mut().filter(|(_, it)| it.ended_ns.is_none()) {
             thread.set_class(outside.class(tid));
+            // Whether that program is observed, `compare` finds.
+            thread.has_executed = false;
         }
     }
 
@@ -336,9 +338,16 @@ impl Tracker {
         }
         let pid = thread.pid;
         let found = match kind {
-            Call::Breach(rule, why) => {
-                Some(Found { rule, pid, tid, time_ns, lasted_ns: None, what, why, stack: stack.clone() })
-            }
+            Call::Breach(rule, why) => Some(Found {
+                rule,
+                pid,
+                tid,
+                time_ns,
+                lasted_ns: None,
+                what,
+                why,
+                stack: stack.clone(),
+            }),
             _ => None,
         };
         thread.call = Some(Open {
@@ -358,7 +367,9 @@ impl Tracker {
     fn exit(&mut self, tid: u32, at: u64, number: i64, result: i64, out: &mut dyn Outside) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.has_executed = false;
-        let Some(mut call) = thread.call.take().filter(|call| call.number == number) else { return };
+        let Some(mut call) = thread.call.take().filter(|call| call.number == number) else {
+            return;
+        };
         let lasted_ns = Some(at.saturating_sub(call.time_ns));
         if let Some(mut found) = call.found.take() {
             found.lasted_ns = lasted_ns;
@@ -424,9 +435,8 @@ impl Tracker {
         out: &mut dyn Outside,
     ) {
         let target = if args[0] as u32 == 0 { tid } else { args[0] as u32 };
-        let is_real_time = |tid: &u32| {
-            self.threads.get(tid).is_some_and(|it| it.is_real_time == Some(true))
-        };
+        let is_real_time =
+            |tid: &u32| self.threads.get(tid).is_some_and(|it| it.is_real_time == Some(true));
         if target != tid && is_real_time(&target) && !is_real_time(&tid) {
             self.found.push(found);
         } else {
@@ -544,7 +554,8 @@ mod tests {
         }
     }
 
-    const NAMES: &[(i64, &str)] = &[(9, "mmap"), (202, "futex"), (56, "clone"), (230, "clock_nanosleep")];
+    const NAMES: &[(i64, &str)] =
+        &[(9, "mmap"), (202, "futex"), (56, "clone"), (230, "clock_nanosleep")];
 
     fn event(time_ns: u64, tid: u32, what: What) -> Happening {
         Happening { time_ns, cpu: 1, pid: 7, tid, what, stack: None }

@@ -3,7 +3,8 @@
 macro_rules! calls {
     ($($(#[$when:meta])* $name:ident: $number:ident),* $(,)?) => {
         /// Number and name of each.
-        pub const CALLS: &[(i64, &str)] = &[$($(#[$when])* (libc::$number as i64, stringify!($name))),*];
+        pub const CALLS: &[(i64, &str)] =
+            &[$($(#[$when])* (libc::$number as i64, stringify!($name))),*];
     };
 }
 

@@ -4,6 +4,7 @@
 
 mod calls;
 mod read;
+mod source;
 
 use std::{
     collections::BTreeMap,
@@ -17,32 +18,10 @@ use rtproof_model::program::Happening;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use calls::CALLS;
+pub use source::Source;
 
 use self::read::{Layout, Reader};
 use crate::sys::perf::{self, Attr, Ring};
-
-/// A group of events that the rules rest on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// Threads that come and go, their names, and the files that they map.
-    Threads,
-    /// Switches.
-    Switches,
-    /// Threads that run for the first time.
-    Births,
-    /// Wake-ups.
-    Wakes,
-    /// System calls begin.
-    Enters,
-    /// System calls return.
-    Exits,
-    /// Page faults.
-    Faults,
-    /// Migrations.
-    Migrations,
-    /// Signals.
-    Signals,
-}
 
 /// How one of them is opened.
 struct Opened {

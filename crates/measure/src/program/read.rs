@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rtproof_model::program::{Happening, Mapping, Stack, What};
 use rtproof_trace::format::Field;
 
-use super::Source;
+use super::source::Source;
 
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
@@ -245,9 +245,9 @@ impl<'a> Bytes<'a> {
             dump = all.get(..used)?.to_vec();
         }
         let is_32_bit = abi == BITS_32;
-        let stack = match registers.as_slice() {
-            &[fp, sp, ip] => Stack { ip, sp, fp, lr: 0, is_32_bit, dump },
-            &[fp, lr, sp, ip] => Stack { ip, sp, fp, lr, is_32_bit, dump },
+        let stack = match *registers.as_slice() {
+            [fp, sp, ip] => Stack { ip, sp, fp, lr: 0, is_32_bit, dump },
+            [fp, lr, sp, ip] => Stack { ip, sp, fp, lr, is_32_bit, dump },
             _ => return None,
         };
         Some((abi != 0).then(|| Box::new(stack)))

@@ -234,7 +234,8 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
         let Some(path) = path else { continue };
         let is_stdout = path.as_os_str() == "-";
         if is_stdout {
-            let text = format!("{option} -: stdout belongs to the program; name a file, or /dev/stderr");
+            let text =
+                format!("{option} -: stdout belongs to the program; name a file, or /dev/stderr");
             return Err(exit::usage(text).into());
         }
         // Before anything is set: what it got would be lost.

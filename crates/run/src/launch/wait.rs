@@ -80,7 +80,8 @@ impl Running<'_> {
         let mut others: Vec<u32> = Vec::new();
         let mut looked: Option<Instant> = None;
         let has_rules = matches!(self.rules, Ok(Some(_)));
-        let pause = if self.recording.is_some() || has_rules { FIND } else { Duration::from_millis(100) };
+        let pause =
+            if self.recording.is_some() || has_rules { FIND } else { Duration::from_millis(100) };
         loop {
             let taken = self.signals.take(pause);
             if let Ok(Some(rules)) = &mut self.rules {

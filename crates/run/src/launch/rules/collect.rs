@@ -79,7 +79,10 @@ impl Collected {
             rule: found.rule,
             pid: found.pid,
             tid: found.tid,
-            thread: tracker.threads().get(&found.tid).map_or_else(String::new, |it| it.name.clone()),
+            thread: tracker
+                .threads()
+                .get(&found.tid)
+                .map_or_else(String::new, |it| it.name.clone()),
             what: found.what,
             count: 1,
             worst_ns: found.lasted_ns,

@@ -31,9 +31,9 @@ impl Outside for Live {
             maps.lines().position(|line| {
                 let range = line.split(' ').next().and_then(|range| range.split_once('-'));
                 let number = |text: &str| u64::from_str_radix(text, 16).ok();
-                range.and_then(|(from, to)| Some((number(from)?, number(to)?))).is_some_and(
-                    |(from, to)| (from..to).contains(&address),
-                )
+                range
+                    .and_then(|(from, to)| Some((number(from)?, number(to)?)))
+                    .is_some_and(|(from, to)| (from..to).contains(&address))
             })
         };
         Some(of(a)? == of(b)?)

@@ -209,12 +209,11 @@ impl Image {
         functions.sort();
         // Others may share a page with one that is executed.
         let is_code = |of: &object::Segment<'_, '_>| match of.flags() {
-            object::SegmentFlags::Elf { p_flags } => p_flags & object::elf::PF_X != 0,
+            object::SegmentFlags::Elf { p_flags, .. } => (p_flags & object::elf::PF_X).0 != 0,
             _ => true,
         };
         let segments = file.segments().filter(is_code);
-        let segments =
-            segments.map(|of| (of.file_range().0, of.file_range().1, of.address()));
+        let segments = segments.map(|of| (of.file_range().0, of.file_range().1, of.address()));
         let segments = segments.collect();
         Some(Self { lines, functions, sections, segments })
     }
@@ -259,8 +258,16 @@ fn demangled(name: &str) -> String {
 
 /// The innermost frame of the program itself: not of the C library, nor of Rust's own.
 pub(super) fn own(stack: &[Frame]) -> Option<&Frame> {
-    const LIBRARIES: &[&str] =
-        &["libc.so", "libc-", "libpthread", "ld-linux", "librt", "libm.so", "libstdc++", "libgcc_s"];
+    const LIBRARIES: &[&str] = &[
+        "libc.so",
+        "libc-",
+        "libpthread",
+        "ld-linux",
+        "librt",
+        "libm.so",
+        "libstdc++",
+        "libgcc_s",
+    ];
     let is_program = |it: &&Frame| {
         let name = it.module.as_deref().and_then(|of| of.rsplit('/').next()).unwrap_or("[");
         !name.starts_with('[') && !LIBRARIES.iter().any(|of| name.starts_with(of))
