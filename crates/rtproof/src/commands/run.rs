@@ -44,8 +44,9 @@ stdout and stdin belong to the program. What it got goes to stderr, and as JSON 
 
 Signals INT, TERM, HUP, QUIT, USR1, USR2, CONT and TSTP are passed on.
 
-With --rules each thread and process of the program is observed; what its real-time threads (fifo,
-rr, deadline) do after it is ready is judged, until it ends, or a signal to end it is passed on.
+With --rules each thread and process of the program is observed. What its real-time threads (fifo,
+rr, deadline) do after it is ready is judged. That goes on until it ends, or a signal to end it is
+passed on.
 
 Exit codes: that of the program; 128+N where signal N ended it. With --budget or --rules, where the
 program ended with 0: 2 exceeded or a rule broken, 3 cannot tell. Its own: 64 usage, 125 not started
