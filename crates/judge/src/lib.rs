@@ -12,6 +12,7 @@ mod groups;
 pub mod moving;
 pub mod plan;
 pub mod report;
+pub mod rules;
 mod share;
 pub mod spikes;
 pub mod spread;

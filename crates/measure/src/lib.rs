@@ -10,6 +10,7 @@ mod failure;
 pub mod fuzzing;
 pub mod loads;
 pub mod process;
+pub mod program;
 pub mod quantity;
 pub mod recorder;
 pub mod scheduling;

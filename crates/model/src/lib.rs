@@ -6,6 +6,7 @@
 
 pub mod explanation;
 pub mod finding;
+pub mod program;
 pub mod run;
 pub mod spikes;
 pub mod trial;

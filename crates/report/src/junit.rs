@@ -3,7 +3,9 @@
 
 use maud::{Markup, PreEscaped, html};
 use rtproof_host::harmless;
+use rtproof_judge::rules::Kept;
 use rtproof_judge::{Finding, Status, checks, report::Machine};
+use rtproof_results::rules::{Breach, Rules};
 
 /// The document.
 #[must_use]
@@ -24,6 +26,49 @@ pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) 
     text.retain(is_xml);
     text.push('\n');
     text
+}
+
+/// The rules of a real-time program: a case per rule. One that is broken fails; one of which it is
+/// not known is an error, as unknown is not a pass.
+#[must_use]
+pub fn rules(program: &str, of: &Rules) -> String {
+    let count = |answer| of.rules.iter().filter(|it| it.answer == answer).count();
+    let (failures, errors) = (count(Kept::Broken), count(Kept::NotKnown));
+    let markup = html! {
+        (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
+        testsuites name="rtproof run --rules" tests=(of.rules.len()) failures=(failures)
+            errors=(errors) {
+            testsuite name=(program) tests=(of.rules.len()) failures=(failures) errors=(errors) {
+                @for rule in &of.rules {
+                    testcase classname="rules" name=(rule.rule.id()) {
+                        @match rule.answer {
+                            Kept::Kept => {},
+                            Kept::NotKnown => error message=(rule.why.as_deref().unwrap_or("")) {},
+                            Kept::Broken => failure message=(rule.title) {
+                                @for it in of.breaches.iter().filter(|it| it.rule == rule.rule) {
+                                    (breach(it)) "\n"
+                                }
+                            },
+                        }
+                    }
+                    "\n"
+                }
+            }
+        }
+    };
+    let mut text = harmless::text(&markup.into_string());
+    text.retain(is_xml);
+    text.push('\n');
+    text
+}
+
+fn breach(it: &Breach) -> String {
+    let at = it.at.as_ref().map_or_else(String::new, |at| {
+        let (file, line) = (at.file.as_deref().unwrap_or("?"), at.line.unwrap_or(0));
+        format!(" at {} ({file}:{line})", at.function.as_deref().unwrap_or("?"))
+    });
+    let (thread, tid, what, count) = (&it.thread, it.tid, &it.what, it.count);
+    format!("{thread}:{tid}: {what}{at}, {count} times; instead: {}", it.instead)
 }
 
 /// Whether a finding fails an audit that fails from a status on; `None`: none does.

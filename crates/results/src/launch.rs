@@ -86,6 +86,8 @@ pub struct Launched {
     pub wake_ups: Option<WakeUps>,
     /// Whether the budget was kept; `None`: there was none.
     pub verdict: Option<BudgetKept>,
+    /// What was found of the rules of a real-time program; `None`: nobody asked.
+    pub rules: Option<crate::rules::Rules>,
     /// What the user has to know.
     pub notes: Vec<String>,
 }

@@ -6,6 +6,7 @@ pub mod ended;
 pub mod intent;
 pub mod launch;
 pub mod measure;
+pub mod rules;
 pub mod tune;
 pub mod watch;
 

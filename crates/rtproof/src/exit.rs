@@ -43,8 +43,8 @@ pub const CODES: &[(u8, &str, &str)] = &[
         REFUSED,
         "refused",
         "the machine failed: `prove` refused it, `check` has bad findings; `tune`: something is \
-         not as it was applied, or was left alone; `compare --fail-if-worse`: worse; `run \
-         --budget`: exceeded",
+         not as it was applied, or was left alone; `compare --fail-if-worse`: worse. `run \
+         --budget`: exceeded; `run --rules`: broken",
     ),
     (
         NOT_PROVEN,
@@ -52,7 +52,7 @@ pub const CODES: &[(u8, &str, &str)] = &[
         "cannot tell. `prove`: measured too little, or without the rights; `check`: could not read \
          what it needs. `measure`: cells are missing, or not all of their load worked; `experiment`: a \
          knob is open. `tune verify`: something is unknown; `compare --fail-if-worse`, `run \
-         --budget`: it cannot be decided",
+         --budget`, `run --rules`: it cannot be decided",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),
     (

@@ -86,6 +86,16 @@ fn find_or_mount(root: &Root) -> Result<&'static str, TracefsError> {
     }
 }
 
+/// The `format` file of an event, e.g. of `raw_syscalls/sys_enter`: its number and its fields.
+///
+/// # Errors
+/// There is no tracefs, or no such event: why.
+pub fn event_format(root: &Root, event: &str) -> Result<String, TracefsError> {
+    let folder = find_or_mount(root)?;
+    let text = root.read_text(&format!("{folder}/events/{event}/format"));
+    text.value().cloned().ok_or_else(|| refused(&text))
+}
+
 /// The folder of tracefs that is mounted and can be used.
 ///
 /// # Errors

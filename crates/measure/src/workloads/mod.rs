@@ -14,7 +14,7 @@ mod futex;
 mod hwlat;
 mod kernel;
 mod kill;
-mod marks;
+pub(crate) mod marks;
 mod memory;
 mod mutex_pi;
 mod nanosleep_relative;

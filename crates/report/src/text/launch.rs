@@ -72,7 +72,7 @@ fn notes(to: &mut Sheet, all: &[String]) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn launched(to: &mut Sheet, of: &Launched) -> io::Result<()> {
+pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> {
     let how = match of.ending {
         Ending::Exited(code) => format!("exit status {code}"),
         Ending::Killed(signal) => format!("ended by signal {signal}"),
@@ -110,6 +110,9 @@ pub fn launched(to: &mut Sheet, of: &Launched) -> io::Result<()> {
         };
         wrapped(to, &format!("{BOLD}Budget{BOLD:#}  {style}"), "  ", &verdict.text)?;
         write!(to, "{style:#}")?;
+    }
+    if let Some(of) = &of.rules {
+        super::rules::rules(to, of, verbose)?;
     }
     undone(to, of)?;
     notes(to, &of.notes)

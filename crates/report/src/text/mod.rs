@@ -15,6 +15,7 @@ mod measured;
 mod moving;
 mod plan;
 mod proofs;
+mod rules;
 mod sheet;
 mod spikes;
 mod timeline;

@@ -2,19 +2,26 @@
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf};
 
+use rtproof_judge::rules::Kept;
 use rtproof_report::text::{Glyphs, Sheet, launch as text};
 use rtproof_results::{
     Ended,
     launch::{Answer, Launched, Plan},
 };
 use rtproof_run::{
-    launch::{self, Class, Latency, LaunchError, Observer, Options, Place},
+    launch::{
+        self, Class, Latency, LaunchError, Observer, Options, Place,
+        rules::{Ready, Requested},
+    },
     parse,
     tune::{hold, making},
 };
 use serde::Serialize;
 
 use crate::{exit, next, root::open_root, stderr};
+
+/// When a program is taken to be ready that says nothing.
+const READY: Ready = Ready::After(2_000_000_000);
 
 /// Arguments of `run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,6 +30,7 @@ Examples:
   rtproof run --plan --cpus 1 --priority 80 -- ./control --axes 6
   rtproof run --cpus 1 --priority 80 -- ./control --axes 6
   rtproof run --cpus 1 --budget 100us --json got.json -- ./control
+  rtproof run --cpus 1 --rules --rules-after 3s --junit rules.xml -- ./control
   rtproof run --runtime 200us --period 1ms -- ./control
   rtproof run --user robot --caps none --cpus 1 -- ./control
   rtproof run --policy other --no-trace -- /bin/true
@@ -36,9 +44,13 @@ stdout and stdin belong to the program. What it got goes to stderr, and as JSON 
 
 Signals INT, TERM, HUP, QUIT, USR1, USR2, CONT and TSTP are passed on.
 
-Exit codes: that of the program; 128+N where signal N ended it; with --budget, where the program
-ended with 0: 2 exceeded, 3 cannot tell. 64 usage, 125 not started or not all undone, 126 cannot be
-executed, 127 no such program.")]
+With --rules each thread and process of the program is observed. What its real-time threads (fifo,
+rr, deadline) do after it is ready is judged. That goes on until it ends, or a signal to end it is
+passed on.
+
+Exit codes: that of the program; 128+N where signal N ended it. With --budget or --rules, where the
+program ended with 0: 2 exceeded or a rule broken, 3 cannot tell. Its own: 64 usage, 125 not started
+or not all undone, 126 cannot be executed, 127 no such program.")]
 pub struct Args {
     /// CPUs for the program alone, e.g. 2-3; never all
     #[arg(long, value_name = "LIST")]
@@ -113,6 +125,24 @@ pub struct Args {
         conflicts_with = "budget_ns"
     )]
     pub over_ns: u64,
+
+    /// Check the rules of a real-time program: page faults, memory, system calls, sleeps, locks,
+    /// output, migrations, signals, class and CPUs, each breach with its place in the program
+    #[arg(long)]
+    pub rules: bool,
+
+    /// When it is ready: a TIME from its start, `mark` (its first marked cycle, rtproof_mark.h), or
+    /// `signal` (it sends SIGURG to its parent); default: 2s
+    #[arg(long, value_name = "WHEN", requires = "rules", value_parser = ready)]
+    pub rules_after: Option<Ready>,
+
+    /// Check them for so long from then on; default: until it ends
+    #[arg(long = "rules-for", value_name = "TIME", requires = "rules", value_parser = parse::time)]
+    pub rules_for_ns: Option<u64>,
+
+    /// Write the rules as JUnit XML to this file, a case each
+    #[arg(long, value_name = "FILE", requires = "rules")]
+    pub junit: Option<PathBuf>,
 
     /// Write what it got to this file, with --plan what would be set (there `-` is stdout)
     #[arg(long, value_name = "FILE")]
@@ -201,10 +231,12 @@ fn show_plan(args: &Args) -> Result<u8, LaunchError> {
 }
 
 fn start(args: &Args) -> Result<u8, LaunchError> {
-    if let Some(path) = &args.json {
+    for (option, path) in [("--json", &args.json), ("--junit", &args.junit)] {
+        let Some(path) = path else { continue };
         let is_stdout = path.as_os_str() == "-";
         if is_stdout {
-            let text = "--json -: stdout belongs to the program; name a file, or /dev/stderr";
+            let text =
+                format!("{option} -: stdout belongs to the program; name a file, or /dev/stderr");
             return Err(exit::usage(text).into());
         }
         // Before anything is set: what it got would be lost.
@@ -223,9 +255,14 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     if let Some(path) = &args.json {
         write_json(path, &got)?;
     }
+    if let (Some(path), Some(rules)) = (&args.junit, &got.rules) {
+        let xml = rtproof_report::junit::rules(&got.command.join(" "), rules);
+        let written = rtproof_run::file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
+        written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))?;
+    }
     if !args.quiet {
         let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
-        text::launched(&mut sheet, &got).map_err(anyhow::Error::from)?;
+        text::launched(&mut sheet, &got, args.verbose).map_err(anyhow::Error::from)?;
         let mut stderr = anstream::stderr().lock();
         // A reader that went away does not change what the program got.
         let _ = stderr.write_all(sheet.shown().as_bytes());
@@ -240,11 +277,23 @@ fn code(got: &Launched) -> u8 {
         .as_ref()
         .map_or(Ended::Done, |undone| making::undo_ended(std::slice::from_ref(undone)));
     let answer = got.verdict.as_ref().map(|verdict| verdict.answer);
-    match (undone, got.ending.status(), answer) {
+    let kept = got.rules.as_ref().map(|rules| rules.answer);
+    match (undone, got.ending.status(), answer, kept) {
         (Ended::ToolFailed, ..) => exit::NOT_STARTED,
-        (_, 0, Some(Answer::Exceeded)) => exit::REFUSED,
-        (_, 0, Some(Answer::CannotTell)) => exit::NOT_PROVEN,
-        (_, status, _) => status,
+        (_, 0, Some(Answer::Exceeded), _) | (_, 0, _, Some(Kept::Broken)) => exit::REFUSED,
+        (_, 0, Some(Answer::CannotTell), _) | (_, 0, _, Some(Kept::NotKnown)) => exit::NOT_PROVEN,
+        (_, status, ..) => status,
+    }
+}
+
+/// When the program is ready.
+fn ready(text: &str) -> Result<Ready, String> {
+    match text {
+        "mark" => Ok(Ready::Mark),
+        "signal" => Ok(Ready::Signal),
+        _ => parse::time(text)
+            .map(Ready::After)
+            .map_err(|error| format!("{error}; a TIME, e.g. 2s, or `mark`, or `signal`")),
     }
 }
 
@@ -295,6 +344,10 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         no_trace: args.no_trace,
         budget_ns: args.budget_ns,
         over_ns: args.over_ns,
+        rules: args.rules.then(|| Requested {
+            ready: args.rules_after.unwrap_or(READY),
+            for_ns: args.rules_for_ns,
+        }),
         root: args.root.clone(),
     })
 }

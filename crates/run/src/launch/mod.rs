@@ -14,6 +14,7 @@ mod options;
 mod place;
 mod plan;
 mod record;
+pub mod rules;
 mod setup;
 mod start;
 mod user;

@@ -99,6 +99,8 @@ pub struct Options {
     pub budget_ns: Option<u64>,
     /// Wake-ups later than this are explained.
     pub over_ns: u64,
+    /// Check the rules of a real-time program; `None`: do not.
+    pub rules: Option<super::rules::Requested>,
     /// A folder whose values are changed instead of the machine's: for tests.
     pub root: Option<PathBuf>,
 }

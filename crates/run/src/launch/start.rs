@@ -19,6 +19,7 @@ use super::{
     options::Options,
     plan::Planned,
     record::Recording,
+    rules::{self, Watching},
     setup::Setup,
     wait::{self, Happened, Running},
 };
@@ -175,6 +176,9 @@ impl Run<'_> {
         {
             recording = Err(format!("Wake-ups were not recorded: {why}."));
         }
+        let online = facts.cpus.online.value().cloned().unwrap_or_default();
+        let watch = |of| Watching::begin(of, pid, &online, placed.cpus.as_ref());
+        let watching = self.options.rules.map(watch).transpose();
         if let Some(changes) = changes {
             changes.name_program(&Root::live(), pid, setup.group.as_deref());
         }
@@ -197,6 +201,7 @@ impl Run<'_> {
             ours,
             threads: Threads::default(),
             recording,
+            rules: watching,
             stops: false,
         };
         let ended =
@@ -277,6 +282,11 @@ impl Run<'_> {
         });
         let budget_ns = self.options.budget_ns;
         let verdict = budget_ns.map(|ns| got::verdict(ns, &threads, wake_ups.as_ref()));
+        let requested = self.options.rules;
+        let rules = match ended.rules {
+            Ok(watching) => watching.map(Watching::finish),
+            Err(why) => requested.map(|of| rules::not_observed(of, why)),
+        };
         Launched {
             schema: SCHEMA,
             command: self.planned.plan.command.clone(),
@@ -293,6 +303,7 @@ impl Run<'_> {
             threads_more,
             wake_ups,
             verdict,
+            rules,
             notes,
         }
     }

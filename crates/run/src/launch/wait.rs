@@ -15,10 +15,10 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid,
 };
 use signal_hook::consts::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2,
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
 };
 
-use super::{got::Threads, record::Recording};
+use super::{got::Threads, record::Recording, rules::Watching};
 
 /// Signals that are passed on.
 pub(super) const PASSED: &[i32] =
@@ -47,6 +47,8 @@ pub(super) struct Running<'a> {
     pub(super) ours: BTreeSet<u32>,
     pub(super) threads: Threads,
     pub(super) recording: Option<Recording>,
+    /// The rules, where they are checked; why they cannot be.
+    pub(super) rules: Result<Option<Watching>, String>,
     /// Whether SIGTSTP was passed on: we stop when the program does, which may handle it, and which
     /// the kernel does not stop in an orphaned process group (a service).
     pub(super) stops: bool,
@@ -58,11 +60,12 @@ pub(super) struct Ended {
     pub(super) faults: Option<Faults>,
     pub(super) threads: Threads,
     pub(super) recording: Option<Recording>,
+    pub(super) rules: Result<Option<Watching>, String>,
 }
 
-/// All signals that are taken.
+/// All signals that are taken: SIGURG by itself does nothing to who does not wait for it.
 pub(super) fn taken() -> Vec<i32> {
-    PASSED.iter().copied().chain([SIGCHLD]).collect()
+    PASSED.iter().copied().chain([SIGCHLD, SIGURG]).collect()
 }
 
 impl Running<'_> {
@@ -76,9 +79,15 @@ impl Running<'_> {
         let mut ended = None;
         let mut others: Vec<u32> = Vec::new();
         let mut looked: Option<Instant> = None;
-        let pause = if self.recording.is_some() { FIND } else { Duration::from_millis(100) };
+        let has_rules = matches!(self.rules, Ok(Some(_)));
+        let pause =
+            if self.recording.is_some() || has_rules { FIND } else { Duration::from_millis(100) };
         loop {
-            if let Some(taken) = self.signals.take(pause) {
+            let taken = self.signals.take(pause);
+            if let Ok(Some(rules)) = &mut self.rules {
+                rules.look(taken.is_some_and(|taken| taken.signal == SIGURG));
+            }
+            if let Some(taken) = taken {
                 self.pass(taken, ended.is_none().then_some(main), &others);
             }
             if self.stops && ended.is_none() && has_stopped(main)? {
@@ -114,8 +123,8 @@ impl Running<'_> {
             }
             match ended {
                 Some((ending, faults)) if others.is_empty() => {
-                    let Self { threads, recording, .. } = self;
-                    return Ok(Ended { ending, faults, threads, recording });
+                    let Self { threads, recording, rules, .. } = self;
+                    return Ok(Ended { ending, faults, threads, recording, rules });
                 }
                 _ => {}
             }
@@ -142,8 +151,13 @@ impl Running<'_> {
     /// Passes a signal on. One that a key of the terminal sent has come to the program as well.
     fn pass(&mut self, taken: Taken, main: Option<u32>, others: &[u32]) {
         let Taken { signal, is_kernels } = taken;
-        if signal == SIGCHLD {
+        if signal == SIGCHLD || signal == SIGURG {
             return;
+        }
+        if ENDING.contains(&signal)
+            && let Ok(Some(rules)) = &mut self.rules
+        {
+            rules.stop();
         }
         let to = main.map_or_else(|| others.to_vec(), |main| vec![main]);
         if !is_kernels {

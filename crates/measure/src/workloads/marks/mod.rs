@@ -106,17 +106,16 @@ fn folders() -> Vec<String> {
     std::iter::once(FOLDER.to_owned()).chain(own).collect()
 }
 
+/// Whether a process has marked a cycle in any of its rings.
+pub(crate) fn has_marked(pid: u32) -> bool {
+    let rings = rings_of(pid, &folders());
+    rings.iter().any(|ring| Ring::open(ring).is_ok_and(|ring| ring.has_cycles()))
+}
+
 /// The ring of a process; which to choose where it has several.
 fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, Failure> {
-    let root = Root::live();
-    let (exact, begin) = (format!("{PREFIX}{pid}"), format!("{PREFIX}{pid}-"));
-    let mut rings = Vec::new();
-    for folder in folders {
-        let names = root.list_dir(folder);
-        let of_it = |name: &&String| **name == exact || name.starts_with(&begin);
-        let names = names.value().into_iter().flatten().filter(of_it);
-        rings.extend(names.map(|name| Path::new(folder).join(name)));
-    }
+    let exact = format!("{PREFIX}{pid}");
+    let rings = rings_of(pid, folders);
     match rings.as_slice() {
         [ring] => Ok(ring.clone()),
         [] => Err(Failure(format!(
@@ -129,6 +128,19 @@ fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, Failure> {
             Err(format!("process {pid} has several rings; name one: {}", several.join(", ")).into())
         }
     }
+}
+
+fn rings_of(pid: u32, folders: &[String]) -> Vec<PathBuf> {
+    let root = Root::live();
+    let (exact, begin) = (format!("{PREFIX}{pid}"), format!("{PREFIX}{pid}-"));
+    let mut rings = Vec::new();
+    for folder in folders {
+        let names = root.list_dir(folder);
+        let of_it = |name: &&String| **name == exact || name.starts_with(&begin);
+        let names = names.value().into_iter().flatten().filter(of_it);
+        rings.extend(names.map(|name| Path::new(folder).join(name)));
+    }
+    rings
 }
 
 /// A ring for the fuzz targets, looked at after each change.

@@ -85,6 +85,11 @@ impl Ring {
         Ok(Self { file, capacity, pid, tid, done: word(2) })
     }
 
+    /// Whether a cycle was marked before it was opened.
+    pub(super) const fn has_cycles(&self) -> bool {
+        self.done > 0
+    }
+
     /// Passes over what was marked until now.
     pub(super) fn skip(&mut self) -> Result<(), Failure> {
         self.done = self.head()?;

@@ -1,0 +1,655 @@
+//! Follows each thread of a program through its events, in their order of time, and finds breaches
+//! of the rules by those that are real-time at that moment.
+//!
+//! A thread's class is known from the first look, from its birth, from its own calls, and from its
+//! priority at each switch. A priority is that of another one while it holds a lock with priority
+//! inheritance: where it differs from the class, the kernel is asked for the policy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rtproof_model::program::{Happening, Stack, What};
+
+use super::{
+    Rule,
+    calls::{Call, call, descriptor},
+};
+
+/// What the events do not say.
+pub trait Outside {
+    /// What a descriptor of a process is, as /proc/PID/fd names it.
+    fn descriptor(&mut self, pid: u32, number: u64) -> Option<String>;
+
+    /// Whether a thread's policy is real-time, and its priority in the kernel's numbers.
+    fn class(&mut self, tid: u32) -> Option<(bool, i32)>;
+
+    /// Whether two addresses of a process are in one mapping.
+    fn is_same_mapping(&mut self, pid: u32, a: u64, b: u64) -> Option<bool>;
+}
+
+/// A breach, once.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The rule.
+    pub rule: Rule,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// When.
+    pub time_ns: u64,
+    /// How long a call took.
+    pub lasted_ns: Option<u64>,
+    /// What was done.
+    pub what: String,
+    /// Why it is a breach.
+    pub why: &'static str,
+    /// The user's stack.
+    pub stack: Option<Box<Stack>>,
+}
+
+/// A system call that has not returned.
+#[derive(Debug)]
+struct Open {
+    number: i64,
+    name: String,
+    args: [u64; 6],
+    found: Option<Found>,
+    kind: Call,
+    time_ns: u64,
+    stack: Option<Box<Stack>>,
+    /// Made in it: process or not, and the new thread.
+    made: Option<(bool, u32)>,
+    /// Who woke the thread last.
+    woken_by: Option<u32>,
+    waited: bool,
+}
+
+/// What is known of a thread.
+#[derive(Debug, Default)]
+pub struct Thread {
+    /// Process.
+    pub pid: u32,
+    /// Name.
+    pub name: String,
+    /// Whether it is real-time; `None`: not known yet.
+    pub is_real_time: Option<bool>,
+    /// Whether it ever was.
+    pub was_real_time: bool,
+    /// Times it left the CPU while it was observed.
+    pub switches: u64,
+    priority: Option<i32>,
+    call: Option<Open>,
+    /// Breaches while the class was not known.
+    pending: Vec<Found>,
+    ended_ns: Option<u64>,
+    has_executed: bool,
+    strays: BTreeSet<u32>,
+}
+
+/// Follows the threads of a program.
+#[derive(Debug)]
+pub struct Tracker {
+    names: BTreeMap<i64, &'static str>,
+    cpus: Option<BTreeSet<u32>>,
+    threads: BTreeMap<u32, Thread>,
+    from_ns: Option<u64>,
+    last_ns: u64,
+    found: Vec<Found>,
+    unobserved: BTreeSet<String>,
+}
+
+/// Most breaches kept of one thread whose class is not known yet.
+const PENDING_MAX: usize = 256;
+/// A thread may be seen in /proc for so long after the kernel has reported its end.
+const ENDING_NS: u64 = 2_000_000_000;
+/// How far below the stack pointer a fault is one of the stack where mappings are not known.
+const STACK_NEAR: u64 = 128 << 10;
+
+impl Tracker {
+    /// For a program whose first thread is `tid`; `cpus`: those it may run on, where that was set.
+    #[must_use]
+    pub fn new(tid: u32, names: &[(i64, &'static str)], cpus: Option<&[u32]>) -> Self {
+        let first = Thread { pid: tid, ..Thread::default() };
+        Self {
+            names: names.iter().copied().collect(),
+            cpus: cpus.map(|cpus| cpus.iter().copied().collect()),
+            threads: BTreeMap::from([(tid, first)]),
+            from_ns: None,
+            last_ns: 0,
+            found: Vec::new(),
+            unobserved: BTreeSet::new(),
+        }
+    }
+
+    /// The program is ready: what happens from now on is judged.
+    pub fn begin(&mut self, from_ns: u64, outside: &mut dyn Outside) {
+        self.from_ns = Some(from_ns);
+        for (&tid, thread) in self.threads.iter_mut().filter(|(_, it)| it.ended_ns.is_none()) {
+            thread.set_class(outside.class(tid));
+            // Whether that program is observed, `compare` finds.
+            thread.has_executed = false;
+        }
+    }
+
+    /// Compares with the live threads that were seen at a time before the last event.
+    pub fn compare(&mut self, seen_ns: u64, live: &[(u32, u32)]) {
+        for &(pid, tid) in live {
+            let ended = match self.threads.get(&tid) {
+                None => true,
+                Some(of) => of.ended_ns.is_some_and(|ns| ns + ENDING_NS < seen_ns),
+            };
+            if ended {
+                self.unobserved.insert(format!(
+                    "the kernel does not report thread {tid} of process {pid}: a set-user-ID \
+                     program, or one that may not be read, was executed"
+                ));
+            }
+        }
+    }
+
+    /// Takes an event, in the order of time. Breaches are handed out by [`Self::found`].
+    pub fn take(&mut self, event: Happening, outside: &mut dyn Outside) {
+        self.last_ns = self.last_ns.max(event.time_ns);
+        let Happening { time_ns, cpu, pid, tid, what, stack } = event;
+        let judged = self.from_ns.is_some_and(|from| time_ns >= from);
+        match what {
+            What::Forked { pid, tid, parent, .. } => return self.forked(pid, tid, parent),
+            What::Named { name, by_exec } => {
+                let thread = self.threads.entry(tid).or_default();
+                (thread.pid, thread.name) = (pid, name);
+                thread.has_executed = by_exec;
+                return;
+            }
+            What::Ended => return self.ended(tid, time_ns),
+            What::Wakes { tid: woken } => {
+                if let Some(call) = self.threads.get_mut(&woken).and_then(|it| it.call.as_mut()) {
+                    call.woken_by = Some(tid);
+                }
+                return;
+            }
+            What::Born { tid: born, priority } => return self.born(born, priority),
+            What::Lost(_) | What::Mapped(_) => return,
+            _ => {}
+        }
+        if !judged || !self.threads.contains_key(&tid) {
+            return;
+        }
+        match what {
+            What::SwitchedOut { priority } => self.switched(tid, cpu, time_ns, priority, outside),
+            What::Enter { number, args } => self.enter(tid, time_ns, number, args, stack, outside),
+            What::Exit { number, result } => self.exit(tid, time_ns, number, result, outside),
+            What::Fault { address } => self.fault(pid, tid, time_ns, address, stack, outside),
+            What::Migrated => {
+                let what = format!("runs on CPU {cpu} now");
+                self.add(tid, Rule::Migration, time_ns, what, "its caches are cold there", stack);
+            }
+            What::Signal { number, is_handled: true } => {
+                let what = format!("signal {number}");
+                let why = "its handler runs in the midst of whatever the thread does";
+                self.add(tid, Rule::Signal, time_ns, what, why, stack);
+            }
+            _ => {}
+        }
+    }
+
+    fn add(
+        &mut self,
+        tid: u32,
+        rule: Rule,
+        time_ns: u64,
+        what: String,
+        why: &'static str,
+        stack: Option<Box<Stack>>,
+    ) {
+        let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
+        let lasted_ns = None;
+        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack });
+    }
+
+    /// A breach counts if its thread is real-time.
+    fn file(&mut self, found: Found) {
+        let Some(thread) = self.threads.get_mut(&found.tid) else { return };
+        match thread.is_real_time {
+            Some(true) => self.found.push(found),
+            Some(false) => {}
+            None if thread.pending.len() < PENDING_MAX => thread.pending.push(found),
+            None => {
+                let text = format!("the class of thread {} is not known", found.tid);
+                self.unobserved.insert(text);
+            }
+        }
+    }
+
+    fn forked(&mut self, pid: u32, tid: u32, parent: u32) {
+        let made = self.threads.get_mut(&parent);
+        let mut name = String::new();
+        if let Some(of) = made {
+            name.clone_from(&of.name);
+            let is_process = of.pid != pid;
+            if let Some(call) = &mut of.call {
+                call.made = Some((is_process, tid));
+            }
+        }
+        // A number that is used again is another thread.
+        self.threads.insert(tid, Thread { pid, name, ..Thread::default() });
+    }
+
+    fn born(&mut self, tid: u32, priority: i32) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.set_class(Some((priority < 100, priority)));
+        }
+    }
+
+    fn ended(&mut self, tid: u32, time_ns: u64) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.ended_ns = Some(time_ns);
+        if thread.has_executed && self.from_ns.is_some_and(|from| time_ns >= from) {
+            self.unobserved.insert(format!(
+                "thread {tid} executed a program that the kernel does not let be observed \
+                 (set-user-ID, or not to be read)"
+            ));
+        }
+        self.flush(tid);
+        self.settle(tid, true);
+    }
+
+    /// A call that never returned counts as well.
+    fn flush(&mut self, tid: u32) {
+        let call = self.threads.get_mut(&tid).and_then(|it| it.call.take());
+        if let Some(found) = call.and_then(|call| call.found) {
+            self.file(found);
+        }
+    }
+
+    /// Files what waited for the class of its thread.
+    fn settle(&mut self, tid: u32, is_last: bool) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        if thread.is_real_time.is_none() && is_last && !thread.pending.is_empty() {
+            self.unobserved.insert(format!("the class of thread {tid} is not known"));
+        }
+        if thread.is_real_time.is_some() || is_last {
+            let pending = std::mem::take(&mut thread.pending);
+            pending.into_iter().for_each(|found| self.file(found));
+        }
+    }
+
+    fn switched(&mut self, tid: u32, cpu: u32, at: u64, priority: i32, out: &mut dyn Outside) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.switches += 1;
+        thread.has_executed = false;
+        if let Some(call) = &mut thread.call {
+            call.waited = true;
+        }
+        let before = (thread.is_real_time, thread.priority);
+        let seen = (priority < 100, priority);
+        let differs = before != (Some(seen.0), Some(seen.1));
+        // Priority inheritance raises, and never lowers: a low one is its own.
+        let is_ordinary_as_before = before.0 == Some(false) && !seen.0;
+        let mut changed = None;
+        if differs && !is_ordinary_as_before {
+            let class = if seen.0 { out.class(tid).or(Some(seen)) } else { Some(seen) };
+            thread.set_class(class);
+            if let (Some(true), Some(old), Some((_, new))) = (before.0, before.1, class)
+                && old != new
+            {
+                changed = Some(format!("{}, before {}", words(new), words(old)));
+            }
+        }
+        let strays = self.cpus.as_ref().is_some_and(|cpus| !cpus.contains(&cpu));
+        let strays = strays && thread.strays.insert(cpu);
+        self.settle(tid, false);
+        if let Some(what) = changed {
+            // It may be ordinary now: that is the breach.
+            let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
+            let why = "its class or priority was changed from outside of it";
+            let rule = Rule::Scheduling;
+            let (lasted_ns, stack) = (None, None);
+            self.found.push(Found { rule, pid, tid, time_ns: at, lasted_ns, what, why, stack });
+        }
+        if strays {
+            let what = format!("ran on CPU {cpu}");
+            self.add(tid, Rule::Scheduling, at, what, "--cpus does not name this CPU", None);
+        }
+    }
+
+    fn enter(
+        &mut self,
+        tid: u32,
+        time_ns: u64,
+        number: i64,
+        args: [u64; 6],
+        stack: Option<Box<Stack>>,
+        out: &mut dyn Outside,
+    ) {
+        if stack.as_ref().is_some_and(|of| of.is_32_bit) {
+            self.unobserved.insert("a thread runs 32-bit code, whose system calls differ".into());
+            return;
+        }
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let name = self.names.get(&number);
+        let name = name.map_or_else(|| format!("system call {number}"), |it| (*it).to_owned());
+        let mut kind = call(&name, &args);
+        let mut what = name.clone();
+        if matches!(kind, Call::Writes | Call::Reads) && thread.is_real_time != Some(false) {
+            let target = out.descriptor(thread.pid, args[0]);
+            let shown = target.as_deref().unwrap_or("a descriptor that could not be looked at");
+            what = format!("{name} on {} ({shown})", args[0]);
+            kind = descriptor(args[0], target.as_deref(), kind == Call::Reads);
+        }
+        let pid = thread.pid;
+        let found = match kind {
+            Call::Breach(rule, why) => Some(Found {
+                rule,
+                pid,
+                tid,
+                time_ns,
+                lasted_ns: None,
+                what,
+                why,
+                stack: stack.clone(),
+            }),
+            _ => None,
+        };
+        thread.call = Some(Open {
+            number,
+            name,
+            args,
+            found,
+            kind,
+            time_ns,
+            stack,
+            made: None,
+            woken_by: None,
+            waited: false,
+        });
+    }
+
+    fn exit(&mut self, tid: u32, at: u64, number: i64, result: i64, out: &mut dyn Outside) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.has_executed = false;
+        let Some(mut call) = thread.call.take().filter(|call| call.number == number) else {
+            return;
+        };
+        let lasted_ns = Some(at.saturating_sub(call.time_ns));
+        if let Some(mut found) = call.found.take() {
+            found.lasted_ns = lasted_ns;
+            return self.file(found);
+        }
+        let pid = thread.pid;
+        let made = |rule, what, why| Found {
+            rule,
+            pid,
+            tid,
+            time_ns: call.time_ns,
+            lasted_ns,
+            what,
+            why,
+            stack: call.stack.clone(),
+        };
+        match call.kind {
+            Call::Lock if call.waited => {
+                let holder = self.who(call.woken_by);
+                let what = format!("waited on a lock that {holder} held");
+                let why = "who holds it can be preempted by anything of middle priority";
+                let found = made(Rule::Lock, what, why);
+                self.file(found);
+            }
+            Call::Makes => {
+                let is_born_real_time = |tid: &u32| {
+                    self.threads.get(tid).is_some_and(|it| it.is_real_time == Some(true))
+                };
+                let found = match call.made {
+                    Some((true, child)) if is_born_real_time(&child) => made(
+                        Rule::Inheritance,
+                        format!("{}: process {child} has the real-time class", call.name),
+                        "what it executes runs at this priority, too",
+                    ),
+                    _ => made(
+                        Rule::Blocking,
+                        call.name.clone(),
+                        "making a thread or process takes memory and locks of the whole machine",
+                    ),
+                };
+                self.file(found);
+            }
+            Call::Schedules => {
+                let found = made(
+                    Rule::Scheduling,
+                    call.name.clone(),
+                    "class, priority or CPUs are set while the program is at work",
+                );
+                self.schedules(tid, &call.name, call.args, result, found, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// A call that sets how a thread is scheduled: a breach by a real-time thread, or to one.
+    fn schedules(
+        &mut self,
+        tid: u32,
+        name: &str,
+        args: [u64; 6],
+        result: i64,
+        found: Found,
+        out: &mut dyn Outside,
+    ) {
+        let target = if args[0] as u32 == 0 { tid } else { args[0] as u32 };
+        let is_real_time =
+            |tid: &u32| self.threads.get(tid).is_some_and(|it| it.is_real_time == Some(true));
+        if target != tid && is_real_time(&target) && !is_real_time(&tid) {
+            self.found.push(found);
+        } else {
+            self.file(found);
+        }
+        if result >= 0 && name != "sched_setaffinity" {
+            self.settle(target, false);
+            if let Some(thread) = self.threads.get_mut(&target) {
+                thread.set_class(out.class(target));
+            }
+            self.settle(target, false);
+        }
+    }
+
+    fn fault(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        at: u64,
+        address: u64,
+        stack: Option<Box<Stack>>,
+        out: &mut dyn Outside,
+    ) {
+        let near = |sp: u64| address >= sp.saturating_sub(STACK_NEAR) && address < sp + STACK_NEAR;
+        let is_stack = stack.as_ref().is_some_and(|of| {
+            out.is_same_mapping(pid, of.sp, address).unwrap_or_else(|| near(of.sp))
+        });
+        let rule = if is_stack { Rule::StackFault } else { Rule::PageFault };
+        let why = "the kernel finds or makes the page, or reads it from a disk";
+        self.add(tid, rule, at, "page fault".into(), why, stack);
+    }
+
+    fn who(&self, tid: Option<u32>) -> String {
+        match tid {
+            None | Some(0) => "a thread that is not known".into(),
+            Some(tid) => match self.threads.get(&tid) {
+                Some(of) => format!("{}:{tid}", of.name),
+                None => format!("thread {tid}"),
+            },
+        }
+    }
+
+    /// The breaches that were found since it was last called.
+    pub fn found(&mut self) -> Vec<Found> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// No event follows: calls that have not returned count.
+    pub fn finish(&mut self) {
+        let all: Vec<u32> = self.threads.keys().copied().collect();
+        for tid in all {
+            self.flush(tid);
+            self.settle(tid, true);
+        }
+    }
+
+    /// The threads, by their number.
+    #[must_use]
+    pub const fn threads(&self) -> &BTreeMap<u32, Thread> {
+        &self.threads
+    }
+
+    /// The last event's time.
+    #[must_use]
+    pub const fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Why not all that the program did was observed.
+    #[must_use]
+    pub const fn unobserved(&self) -> &BTreeSet<String> {
+        &self.unobserved
+    }
+}
+
+impl Thread {
+    /// Whether it has not ended.
+    #[must_use]
+    pub const fn is_live(&self) -> bool {
+        self.ended_ns.is_none()
+    }
+
+    fn set_class(&mut self, class: Option<(bool, i32)>) {
+        self.is_real_time = class.map(|(is_real_time, _)| is_real_time);
+        self.priority = class.map(|(_, priority)| priority);
+        self.was_real_time |= self.is_real_time == Some(true);
+    }
+}
+
+fn words(priority: i32) -> String {
+    match priority {
+        ..0 => "deadline".into(),
+        0..100 => format!("real-time priority {}", 99 - priority),
+        100.. => "an ordinary class".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Known(bool);
+
+    impl Outside for Known {
+        fn descriptor(&mut self, _: u32, _: u64) -> Option<String> {
+            None
+        }
+
+        fn class(&mut self, _: u32) -> Option<(bool, i32)> {
+            Some(if self.0 { (true, 19) } else { (false, 120) })
+        }
+
+        fn is_same_mapping(&mut self, _: u32, a: u64, b: u64) -> Option<bool> {
+            Some(a / 0x1000 == b / 0x1000)
+        }
+    }
+
+    const NAMES: &[(i64, &str)] =
+        &[(9, "mmap"), (202, "futex"), (56, "clone"), (230, "clock_nanosleep")];
+
+    fn event(time_ns: u64, tid: u32, what: What) -> Happening {
+        Happening { time_ns, cpu: 1, pid: 7, tid, what, stack: None }
+    }
+
+    fn rules(is_real_time: bool, all: Vec<Happening>) -> (Vec<Rule>, Tracker) {
+        let mut outside = Known(is_real_time);
+        let mut tracker = Tracker::new(7, NAMES, None);
+        tracker.begin(10, &mut outside);
+        all.into_iter().for_each(|it| tracker.take(it, &mut outside));
+        tracker.finish();
+        (tracker.found().iter().map(|it| it.rule).collect(), tracker)
+    }
+
+    fn enter(number: i64, args: [u64; 6]) -> What {
+        What::Enter { number, args }
+    }
+
+    fn exit(number: i64) -> What {
+        What::Exit { number, result: 0 }
+    }
+
+    #[test]
+    fn a_breach_counts_from_real_time_threads_and_from_when_it_is_ready() {
+        let calls = |at| vec![event(at, 7, enter(9, [0; 6])), event(at + 1, 7, exit(9))];
+        assert_eq!(rules(true, calls(20)).0, [Rule::Memory]);
+        assert_eq!(rules(false, calls(20)).0, []);
+        assert_eq!(rules(true, calls(5)).0, []);
+        // A call that never returns.
+        assert_eq!(rules(true, vec![event(20, 7, enter(9, [0; 6]))]).0, [Rule::Memory]);
+        let sleep = [1, 1, 0, 0, 0, 0];
+        assert_eq!(rules(true, vec![event(20, 7, enter(230, sleep))]).0, []);
+    }
+
+    #[test]
+    fn a_thread_that_lives_between_two_looks_is_judged_by_its_birth() {
+        let made = What::Forked { pid: 7, tid: 8, parent_pid: 7, parent: 7 };
+        for (priority, found) in [(19, vec![Rule::Migration]), (120, vec![])] {
+            let born = What::Born { tid: 8, priority };
+            let all = vec![
+                event(20, 7, made.clone()),
+                event(21, 7, born),
+                event(22, 8, What::Migrated),
+                event(23, 8, What::Ended),
+            ];
+            assert_eq!(rules(false, all).0, found);
+        }
+    }
+
+    #[test]
+    fn a_priority_that_is_inherited_is_not_the_threads_own() {
+        let boosted = event(20, 7, What::SwitchedOut { priority: 19 });
+        let (found, tracker) = rules(false, vec![boosted, event(21, 7, What::Migrated)]);
+        assert_eq!(found, []);
+        assert!(!tracker.threads()[&7].was_real_time);
+        // One that was made ordinary from outside.
+        let lowered = event(20, 7, What::SwitchedOut { priority: 120 });
+        assert_eq!(rules(true, vec![lowered]).0, [Rule::Scheduling]);
+    }
+
+    #[test]
+    fn a_lock_counts_where_it_was_waited_for() {
+        let lock = || event(20, 7, enter(202, [0, 128, 2, 0, 0, 0]));
+        assert_eq!(rules(true, vec![lock(), event(21, 7, exit(202))]).0, []);
+        let waits = event(21, 7, What::SwitchedOut { priority: 19 });
+        let wakes = event(22, 9, What::Wakes { tid: 7 });
+        let all = vec![lock(), waits, wakes, event(25, 7, exit(202))];
+        assert_eq!(rules(true, all).0, [Rule::Lock]);
+    }
+
+    #[test]
+    fn what_a_process_inherits_is_a_breach_of_its_own() {
+        let all = |priority| {
+            vec![
+                event(20, 7, enter(56, [0; 6])),
+                event(21, 7, What::Forked { pid: 8, tid: 8, parent_pid: 7, parent: 7 }),
+                event(22, 7, What::Born { tid: 8, priority }),
+                event(23, 7, exit(56)),
+            ]
+        };
+        assert_eq!(rules(true, all(19)).0, [Rule::Inheritance]);
+        assert_eq!(rules(true, all(120)).0, [Rule::Blocking]);
+    }
+
+    #[test]
+    fn what_is_not_observed_is_known() {
+        let (_, mut tracker) = rules(true, vec![]);
+        assert!(tracker.unobserved().is_empty());
+        tracker.compare(50, &[(7, 7)]);
+        assert!(tracker.unobserved().is_empty());
+        tracker.compare(50, &[(7, 7), (7, 9)]);
+        assert_eq!(tracker.unobserved().len(), 1);
+        let executed = What::Named { name: "x".into(), by_exec: true };
+        let all = vec![event(20, 7, executed), event(21, 7, What::Ended)];
+        assert_eq!(rules(true, all).1.unobserved().len(), 1);
+    }
+}

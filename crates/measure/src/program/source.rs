@@ -1,0 +1,24 @@
+//! The kinds of events of a program.
+
+/// A group of events that the rules rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Threads that come and go, their names, and the files that they map.
+    Threads,
+    /// Switches.
+    Switches,
+    /// Threads that run for the first time.
+    Births,
+    /// Wake-ups.
+    Wakes,
+    /// System calls begin.
+    Enters,
+    /// System calls return.
+    Exits,
+    /// Page faults.
+    Faults,
+    /// Migrations.
+    Migrations,
+    /// Signals.
+    Signals,
+}

@@ -1,0 +1,178 @@
+//! perf_event_open(2), and the memory in which its records come.
+
+use std::{
+    ffi::CString,
+    io,
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    ptr::NonNull,
+    sync::atomic::{AtomicU64, Ordering, fence},
+};
+
+/// `struct perf_event_attr` up to its third version (Linux 4.1).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attr {
+    pub(crate) kind: u32,
+    pub(crate) size: u32,
+    pub(crate) config: u64,
+    pub(crate) sample_period: u64,
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
+    pub(crate) flags: u64,
+    pub(crate) wakeup_watermark: u32,
+    pub(crate) bp_type: u32,
+    pub(crate) config1: u64,
+    pub(crate) config2: u64,
+    pub(crate) branch_sample_type: u64,
+    pub(crate) sample_regs_user: u64,
+    pub(crate) sample_stack_user: u32,
+    pub(crate) clockid: i32,
+}
+
+const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+const ENABLE: libc::c_ulong = 0x2400;
+const DISABLE: libc::c_ulong = 0x2401;
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+const SET_FILTER: libc::c_ulong = 0x4008_2406;
+const ID: libc::c_ulong = 0x8008_2407;
+
+/// Opens an event of a thread, and of those that it will make, on one CPU.
+///
+/// # Errors
+/// EACCES or EPERM without the right to it, EINVAL where the kernel does not know it.
+pub(crate) fn open(attr: &Attr, tid: u32, cpu: u32) -> io::Result<OwnedFd> {
+    let attr = Attr { size: size_of::<Attr>() as u32, ..*attr };
+    // SAFETY: `attr` is a valid structure of the size it says, and outlives the call.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attr, tid, cpu, -1, FLAG_FD_CLOEXEC)
+    };
+    let fd = i32::try_from(fd).unwrap_or(-1);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Switches an event on or off, with all that threads have inherited of it.
+pub(crate) fn set_enabled(event: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    let request = if on { ENABLE } else { DISABLE };
+    // SAFETY: it takes a number.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), request as _, 0) })
+}
+
+/// Writes the records of an event to the memory of another one of the same CPU.
+pub(crate) fn set_output(event: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: it takes a number.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT as _, to.as_raw_fd()) })
+}
+
+/// Lets a tracepoint report only what the kernel's filter takes.
+pub(crate) fn set_filter(event: BorrowedFd<'_>, filter: &str) -> io::Result<()> {
+    let filter = CString::new(filter).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the kernel reads a text that ends with a zero and outlives the call.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_FILTER as _, filter.as_ptr()) })
+}
+
+/// The number by which its records name an event.
+pub(crate) fn id(event: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut id = 0u64;
+    // SAFETY: `id` is valid for the write of 8 bytes.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), ID as _, &raw mut id) })?;
+    Ok(id)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Where the header says how far the kernel has written, and we have read.
+const HEAD_AT: usize = 1024;
+const TAIL_AT: usize = 1032;
+/// No record is longer (`perf_event_header.size` has 16 bits).
+const RECORD_MAX: u64 = 1 << 16;
+
+/// The memory of the records of one CPU.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    start: NonNull<u8>,
+    page: usize,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to no thread.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps it: a header of a page, and `bytes`, a power of two of pages.
+    pub(crate) fn map(event: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        if !bytes.is_power_of_two() || bytes < page || bytes as u64 <= RECORD_MAX {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let (any, length) = (std::ptr::null_mut(), page + bytes);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = event.as_raw_fd();
+        // SAFETY: no address is asked for, so that nothing that is mapped is replaced.
+        let start = unsafe { libc::mmap(any, length, protection, libc::MAP_SHARED, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, page, bytes })
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: both words are in the header's page, aligned, and the kernel and we access them
+        // atomically.
+        unsafe { self.start.add(at).cast::<AtomicU64>().as_ref() }
+    }
+
+    /// Moves what has come to the end of `to`. Whether a record may have been refused since the
+    /// last call: one is only where less than the longest record was free.
+    pub(crate) fn take(&mut self, to: &mut Vec<u8>) -> bool {
+        let head = self.word(HEAD_AT).load(Ordering::Acquire);
+        let tail = self.word(TAIL_AT).load(Ordering::Relaxed);
+        let size = self.bytes as u64;
+        let length = head.wrapping_sub(tail).min(size);
+        let first = (tail % size) as usize;
+        let until = (first + length as usize).min(self.bytes);
+        let (a, b) = (until - first, length as usize - (until - first));
+        // SAFETY: both ranges are in the data of the mapping, which begins after the header's page.
+        // The kernel does not write there before the tail has moved.
+        unsafe {
+            let data = self.start.as_ptr().add(self.page);
+            to.extend_from_slice(std::slice::from_raw_parts(data.add(first), a));
+            to.extend_from_slice(std::slice::from_raw_parts(data, b));
+        }
+        self.word(TAIL_AT).store(head, Ordering::Release);
+        // What came until the tail moved found the ring as full as this, or less.
+        fence(Ordering::SeqCst);
+        let now = self.word(HEAD_AT).load(Ordering::Acquire);
+        now.wrapping_sub(tail) > size - RECORD_MAX
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.page + self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_is_an_error() {
+        // No such kind of event, or no right to any.
+        assert!(open(&Attr { kind: u32::MAX, ..Attr::default() }, 0, 0).is_err());
+        let file = tempfile::tempfile().unwrap();
+        assert!(set_enabled(file.as_fd(), true).is_err());
+        assert!(set_filter(file.as_fd(), "a\0b").is_err());
+        assert!(Ring::map(file.as_fd(), 4096).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! What the threads of a running program do, as the kernel reports it: system calls, page faults,
+//! migrations, signals, switches. Read in `measure`, judged against the rules in `judge`.
+
+/// One thing that a thread did, or that happened to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happening {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    pub time_ns: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// Process of the thread that ran; 0: the idle task.
+    pub pid: u32,
+    /// The thread that ran.
+    pub tid: u32,
+    /// What.
+    pub what: What,
+    /// The user's stack, where it was sampled.
+    pub stack: Option<Box<Stack>>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A system call begins.
+    Enter {
+        /// Its number.
+        number: i64,
+        /// Its arguments.
+        args: [u64; 6],
+    },
+    /// A system call returns.
+    Exit {
+        /// Its number.
+        number: i64,
+        /// What it returns.
+        result: i64,
+    },
+    /// A page fault.
+    Fault {
+        /// The address.
+        address: u64,
+    },
+    /// The thread runs on another CPU than before.
+    Migrated,
+    /// The thread leaves the CPU.
+    SwitchedOut {
+        /// Its priority in the kernel's numbers: below 100 is real-time, below 0 deadline.
+        priority: i32,
+    },
+    /// The thread that ran wakes another one.
+    Wakes {
+        /// That one.
+        tid: u32,
+    },
+    /// The thread that ran has made another one, which runs for the first time.
+    Born {
+        /// That one.
+        tid: u32,
+        /// Its priority, as in [`Self::SwitchedOut`].
+        priority: i32,
+    },
+    /// A signal is delivered to the thread.
+    Signal {
+        /// Its number.
+        number: i32,
+        /// Whether the program has a handler for it.
+        is_handled: bool,
+    },
+    /// A thread or process is made.
+    Forked {
+        /// Process of the new thread.
+        pid: u32,
+        /// The new thread.
+        tid: u32,
+        /// Process of the one that made it.
+        parent_pid: u32,
+        /// Who made it.
+        parent: u32,
+    },
+    /// The kernel observes the thread no longer: it has ended, or it has executed a program that
+    /// may not be observed.
+    Ended,
+    /// A thread has a name.
+    Named {
+        /// The name.
+        name: String,
+        /// Whether it has executed a program.
+        by_exec: bool,
+    },
+    /// A file was mapped to be executed.
+    Mapped(Mapping),
+    /// Records were lost: so many, or an unknown number.
+    Lost(Option<u64>),
+}
+
+/// A part of a file in the memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// Inode of the file.
+    pub inode: u64,
+    /// The file.
+    pub path: String,
+}
+
+/// The registers that unwinding needs, and the top of the user's stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// Instruction pointer.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer.
+    pub fp: u64,
+    /// Link register; 0 where the processor has none.
+    pub lr: u64,
+    /// Whether the thread ran 32-bit code: its system calls have other numbers.
+    pub is_32_bit: bool,
+    /// Memory from the stack pointer on, as much as was sampled.
+    pub dump: Vec<u8>,
+}

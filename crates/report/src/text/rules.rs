@@ -1,0 +1,96 @@
+//! The rules of a real-time program: which were kept, each breach with its place, and what is not
+//! known.
+
+use std::io::{self, Write};
+
+use rtproof_judge::{rules::Kept, units};
+use rtproof_results::rules::{Breach, Frame, Rules};
+
+use super::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+
+/// Most breaches, and frames of each, that are shown; the JSON form has all.
+const BREACHES_MAX: usize = 24;
+const FRAMES_MAX: usize = 6;
+
+/// Shows them.
+///
+/// # Errors
+/// When writing fails.
+pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
+    let style = match of.answer {
+        Kept::Kept => GOOD,
+        Kept::Broken => BAD,
+        Kept::NotKnown => WARN,
+    };
+    wrapped(to, &format!("\n{BOLD}Rules{BOLD:#}  {style}"), "  ", &of.text)?;
+    write!(to, "{style:#}")?;
+    let ready = match of.ready_after_ns {
+        Some(ns) => format!("{}; from {} on", of.ready, units::duration(ns)),
+        None => format!("{}: that was not seen", of.ready),
+    };
+    wrapped(to, &format!("  {DIM}"), "  ", &ready)?;
+    write!(to, "{DIM:#}")?;
+    let mut before = None;
+    for it in of.breaches.iter().take(BREACHES_MAX) {
+        if before.replace(it.rule).is_none_or(|before| before != it.rule) {
+            let first = format!("  {BAD}{}{BAD:#}  ", it.rule.id());
+            wrapped(to, &first, "    ", &format!("{}; instead: {}", it.rule.title(), it.instead))?;
+        }
+        breach(to, it)?;
+    }
+    let more = of.breaches.len().saturating_sub(BREACHES_MAX) as u64 + of.breaches_more;
+    if more > 0 {
+        writeln!(to, "{DIM}  and {more} more breaches: --json has them{DIM:#}")?;
+    }
+    let ids = |answer| {
+        let all = of.rules.iter().filter(move |it| it.answer == answer);
+        all.map(|it| it.rule.id()).collect::<Vec<_>>().join(", ")
+    };
+    let kept = ids(Kept::Kept);
+    if !kept.is_empty() {
+        wrapped(to, &format!("  {GOOD}kept{GOOD:#}  "), "    ", &kept)?;
+    }
+    let not_known: Vec<_> = of.rules.iter().filter(|it| it.answer == Kept::NotKnown).collect();
+    let mut reasons: Vec<&str> = not_known.iter().filter_map(|it| it.why.as_deref()).collect();
+    reasons.dedup();
+    for why in reasons {
+        let of_it = not_known.iter().filter(|it| it.why.as_deref() == Some(why));
+        let names: Vec<&str> = of_it.map(|it| it.rule.id()).collect();
+        let text = format!("{}: {why}", names.join(", "));
+        wrapped(to, &format!("  {WARN}not known{WARN:#}  "), "    ", &text)?;
+    }
+    for why in &of.unknown {
+        wrapped(to, &format!("  {WARN}not observed{WARN:#}  "), "    ", why)?;
+    }
+    if !of.ordinary.is_empty() && (verbose || of.threads.is_empty()) {
+        let names = of.ordinary.join(", ");
+        wrapped(to, &format!("  {DIM}ordinary threads, not judged{DIM:#}  "), "    ", &names)?;
+    }
+    Ok(())
+}
+
+fn breach(to: &mut Sheet, it: &Breach) -> io::Result<()> {
+    let worst = it.worst_ns.map_or_else(String::new, |ns| format!(", at most {}", units::ns(ns)));
+    let times = if it.count == 1 { "once".into() } else { format!("{} times", it.count) };
+    let first = format!("    {}:{} ", it.thread, it.tid);
+    let place = it.at.as_ref().map_or_else(String::new, |at| format!(" at {}", frame(at)));
+    let text = format!("{}{place}; {times}{worst}; {}", it.what, it.why);
+    wrapped(to, &first, "      ", &text)?;
+    let shown: Vec<String> = it.stack.iter().take(FRAMES_MAX).map(frame).collect();
+    let cut = if it.is_cut || it.stack.len() > FRAMES_MAX { ", ..." } else { "" };
+    if !shown.is_empty() {
+        let text = format!("{}{cut}", shown.join(", "));
+        wrapped(to, &format!("      {DIM}stack{DIM:#} "), "        ", &text)?;
+    }
+    Ok(())
+}
+
+fn frame(it: &Frame) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let module = it.module.as_deref().map_or_else(|| format!("{:#x}", it.address), name);
+    let function = it.function.clone().unwrap_or(module);
+    match (&it.file, it.line) {
+        (Some(file), Some(line)) => format!("{function} ({}:{line})", name(file)),
+        _ => function,
+    }
+}

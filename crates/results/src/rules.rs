@@ -1,0 +1,108 @@
+//! What `rtproof run --rules` found of the rules of a real-time program.
+
+use rtproof_judge::rules::{Kept, Rule};
+use serde::Serialize;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rules {
+    /// How the program said that it is ready.
+    pub ready: String,
+    /// When that was, nanoseconds after its start; `None`: it never was.
+    pub ready_after_ns: Option<u64>,
+    /// How long it was observed from then on, nanoseconds.
+    pub watched_ns: u64,
+    /// The answer.
+    pub answer: Kept,
+    /// In words.
+    pub text: String,
+    /// Each rule.
+    pub rules: Vec<RuleKept>,
+    /// The breaches, by rule and then the most frequent first.
+    pub breaches: Vec<Breach>,
+    /// Breaches beyond those that are kept apart.
+    pub breaches_more: u64,
+    /// Real-time threads that were judged.
+    pub threads: Vec<Judged>,
+    /// Names of ordinary threads, which are not judged.
+    pub ordinary: Vec<String>,
+    /// Why not everything is known.
+    pub unknown: Vec<String>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuleKept {
+    /// The rule.
+    pub rule: Rule,
+    /// What it says.
+    pub title: &'static str,
+    /// Whether it was kept.
+    pub answer: Kept,
+    /// Why that is not known.
+    pub why: Option<String>,
+}
+
+/// A breach, by one thread at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Breach {
+    /// The rule.
+    pub rule: Rule,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Name of the thread.
+    pub thread: String,
+    /// What was done: that of the first time.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+    /// The longest, nanoseconds; `None`: it has no length, or did not return.
+    pub worst_ns: Option<u64>,
+    /// The first time, nanoseconds after the program was ready.
+    pub first_ns: u64,
+    /// The innermost frame of the program itself; `None`: the stack shows none.
+    pub at: Option<Frame>,
+    /// The user's stack, innermost first.
+    pub stack: Vec<Frame>,
+    /// Whether the stack ends where it was not sampled or cannot be unwound.
+    pub is_cut: bool,
+    /// Why it is a breach.
+    pub why: &'static str,
+    /// What to do instead.
+    pub instead: &'static str,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Frame {
+    /// Program or library.
+    pub module: Option<String>,
+    /// Function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// Address.
+    pub address: u64,
+}
+
+/// A real-time thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Judged {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Name.
+    pub name: String,
+    /// Times it left the CPU while it was observed.
+    pub switches: u64,
+}

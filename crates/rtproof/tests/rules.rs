@@ -1,0 +1,219 @@
+//! `rtproof run --rules`: programs that break each rule in a known line, programs that break none,
+//! and programs of which nothing can be said.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests read and write their own files, and say what they did"
+)]
+
+mod support;
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+use serde_json::Value;
+use support::{alone, code, expect_code, folder, run, stderr};
+
+const C: &str = include_str!("rules/planted.c");
+const RUST: &str = include_str!("rules/planted.rs.in");
+
+fn may() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(is_root || !is_ci, "CI runs as root");
+    if !is_root {
+        eprintln!("left out: not root");
+    }
+    is_root
+}
+
+fn compile(folder: &Path, source: &str, compiler: &[&str]) {
+    let name = if compiler[0] == "rustc" { "planted.rs" } else { "planted.c" };
+    fs::write(folder.join(name), source).unwrap();
+    let mut command = Command::new(compiler[0]);
+    command.args(&compiler[1..]).args(["-o", "planted", name]).current_dir(folder);
+    assert!(command.status().expect("a compiler").success());
+}
+
+fn cc(folder: &Path, source: &str) {
+    compile(folder, source, &["cc", "-O0", "-g", "-pthread"]);
+}
+
+/// Exit code, the rules of the JSON form, and what went to stderr.
+fn rules(folder: &Path, options: &[&str], program: &[&str]) -> (i32, Value, String) {
+    let first = ["run", "--dma-latency", "off", "--no-trace", "--rules", "--json", "got.json"];
+    let _ = fs::remove_file(folder.join("got.json"));
+    let output = run(folder, &[&first[..], options, &["--"], program].concat());
+    let text = stderr(&output);
+    let json = fs::read(folder.join("got.json")).unwrap_or_else(|_| panic!("{text}"));
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    (code(&output), json["rules"].clone(), text)
+}
+
+/// The rules that are broken at lines that name them, and those that are broken at all.
+fn found(rules: &Value, source: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut right, mut all) = (BTreeSet::new(), BTreeSet::new());
+    for breach in rules["breaches"].as_array().unwrap() {
+        let rule = breach["rule"].as_str().unwrap().to_owned();
+        let line = breach["at"]["line"].as_u64().unwrap_or(0);
+        let line = source.lines().nth((line as usize).saturating_sub(1)).unwrap_or_default();
+        let comment = line.split_once("/* ").or_else(|| line.split_once("// ")).unwrap_or_default();
+        let mut named = comment.1.trim_end_matches(" */").split(", ");
+        if named.any(|it| it == rule) {
+            right.insert(rule.clone());
+        }
+        all.insert(rule);
+    }
+    (right, all)
+}
+
+const ALL: [&str; 13] = [
+    "blocking",
+    "inheritance",
+    "lock",
+    "memory",
+    "migration",
+    "output",
+    "page-fault",
+    "relative-sleep",
+    "scheduling",
+    "settable-clock",
+    "signal",
+    "stack-fault",
+    "yield",
+];
+
+fn each_is_found(source: &str, compiler: &[&str]) {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    compile(folder.path(), source, compiler);
+    let options = ["--rules-after", "signal", "--junit", "rules.xml"];
+    let (code, of, text) = rules(folder.path(), &options, &["./planted"]);
+    let (right, _) = found(&of, source);
+    let wanted: BTreeSet<String> = ALL.iter().map(|it| (*it).to_owned()).collect();
+    let has_two = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    let wanted = wanted.into_iter().filter(|it| has_two || it != "migration").collect();
+    assert_eq!((code, of["answer"].as_str()), (2, Some("broken")), "{text}");
+    assert_eq!(right, wanted, "{text}");
+    let lock = of["breaches"].as_array().unwrap().iter().find(|it| it["rule"] == "lock").unwrap();
+    assert!(lock["what"].as_str().unwrap().contains("planted:"), "who held it: {lock}");
+    let xml = fs::read_to_string(folder.path().join("rules.xml")).unwrap();
+    assert!(xml.contains("<failure") && xml.contains("name=\"page-fault\""), "{xml}");
+
+    // The same program without them.
+    let (code, of, text) = rules(folder.path(), &["--rules-after", "signal"], &["./planted", "c"]);
+    assert_eq!((code, of["answer"].as_str()), (0, Some("kept")), "{text}");
+}
+
+#[test]
+fn each_breach_of_a_c_program_is_found_in_its_line() {
+    each_is_found(C, &["cc", "-O0", "-g", "-pthread"]);
+}
+
+#[test]
+fn each_breach_of_a_rust_program_is_found_in_its_line() {
+    each_is_found(RUST, &["rustc", "-g", "--edition", "2021"]);
+}
+
+#[test]
+fn what_was_not_ready_or_not_real_time_is_not_kept() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    cc(folder.path(), C);
+    for (options, program, why) in [
+        (&["--rules-after", "mark"][..], &["./planted", "c"][..], "before it was ready"),
+        (&[], &["true"], "before it was ready"),
+        (&["--policy", "other", "--rules-after", "1ms"], &["sleep", "1"], "no real-time thread"),
+    ] {
+        let (code, of, text) = rules(folder.path(), options, program);
+        assert_eq!((code, of["answer"].as_str()), (3, Some("not-known")), "{text}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(why), "{text}");
+    }
+}
+
+/// A thread of 1 ms between two looks; and 300 threads that wait.
+const MANY: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static void *waits(void *of) { pause(); return of; }
+static void *brief(void *of) { sched_yield(); return of; }
+int main(int argc, char **argv) {
+    pthread_attr_t attr;
+    pthread_t thread;
+    (void)argv;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 65536);
+    for (int i = 0; i < 300; i++) if (pthread_create(&thread, &attr, waits, 0)) _exit(91);
+    usleep(100000);
+    kill(getppid(), SIGURG);
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    next.tv_sec++;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, 0);
+    if (argc > 1) { pthread_create(&thread, &attr, brief, 0); pthread_join(thread, 0); }
+    _exit(0);
+}
+"#;
+
+#[test]
+fn three_hundred_threads_are_observed_and_so_is_a_brief_one() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    cc(folder.path(), MANY);
+    let options = ["--rules-after", "signal", "--rules-for", "500ms"];
+    let (_, of, text) = rules(folder.path(), &options, &["./planted"]);
+    assert_eq!(of["threads"].as_array().map(Vec::len), Some(301), "{text}");
+    assert!(of["breaches"].as_array().unwrap().is_empty(), "{text}");
+    let (code, of, text) = rules(folder.path(), &["--rules-after", "signal"], &["./planted", "b"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(found(&of, MANY).1.contains("yield"), "{text}");
+}
+
+#[test]
+fn without_rights_nothing_is_kept() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", support::binary()]);
+    command.args(["run", "--policy", "other", "--no-trace", "--rules", "--rules-after", "1ms"]);
+    let output = command.args(["--", "sleep", "0.2"]).current_dir(folder.path()).output().unwrap();
+    let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    // Another user may not be let to the binary at all.
+    if !text.contains("ermission denied (os error 13)") || text.contains("Rules") {
+        assert_eq!(code(&output), 3, "{text}");
+        assert!(text.contains("not known"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_time_to_be_ready_is_a_usage_error() {
+    let folder = folder();
+    for args in [
+        &["run", "--rules-after", "1s", "--", "true"][..],
+        &["run", "--rules", "--rules-after", "soon", "--", "true"],
+        &["run", "--rules", "--rules-after", "-1s", "--", "true"],
+        &["run", "--rules", "--junit", "-", "--", "true"],
+        &["run", "--junit", "x.xml", "--", "true"],
+    ] {
+        expect_code(&run(folder.path(), args), support::USAGE);
+    }
+}

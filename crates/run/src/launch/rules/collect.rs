@@ -1,0 +1,213 @@
+//! The breaches by thread and place, and what can be said of each rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rtproof_judge::{
+    rules::{Found, Kept, Rule, Tracker},
+    units,
+};
+use rtproof_measure::program::{Source, Watch};
+use rtproof_results::rules::{Breach, Judged, RuleKept, Rules};
+
+use super::symbols::{Symbols, own};
+
+/// Most breaches that are kept apart.
+const BREACHES_MAX: usize = 256;
+
+/// Most stacks whose place is remembered.
+const STACKS_MAX: usize = 4_096;
+
+/// Rule, thread, call and stack.
+type Exact = (Rule, u32, String, Vec<u64>);
+/// The same with the program's own frame in place of the stack, where it has one: function, file
+/// and line.
+type Place = (Rule, u32, String, Result<(String, String, u32), Vec<u64>>);
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Collected {
+    breaches: BTreeMap<Place, Breach>,
+    places: BTreeMap<Exact, Place>,
+    more: u64,
+    pub(super) from_ns: Option<u64>,
+    pub(super) until_ns: Option<u64>,
+    end_ns: u64,
+    lost: Option<u64>,
+    /// Events that came after later ones had been judged.
+    pub(super) late: u64,
+    pub(super) unknown: BTreeSet<String>,
+    /// Why the events of a rule are missing.
+    missing: BTreeMap<Rule, String>,
+    threads: Vec<Judged>,
+    ordinary: BTreeSet<String>,
+}
+
+impl Collected {
+    pub(super) fn lose(&mut self, count: Option<u64>) {
+        self.lost = Some(self.lost.unwrap_or(0) + count.unwrap_or(0));
+    }
+
+    /// Adds a breach to those of the same place.
+    pub(super) fn file(&mut self, found: Found, tracker: &Tracker, symbols: &mut Symbols) {
+        let unwound = found.stack.as_ref().map(|stack| symbols.unwind(found.pid, stack));
+        let (addresses, is_cut) = unwound.unwrap_or_default();
+        let call = found.what.split(' ').next().unwrap_or_default().to_owned();
+        let exact = (found.rule, found.tid, call, addresses);
+        let mut stack = Vec::new();
+        let place = self.places.get(&exact).cloned().unwrap_or_else(|| {
+            let frames = exact.3.iter().flat_map(|address| symbols.frames(found.pid, *address));
+            stack = frames.collect();
+            let at = own(&stack).map(|at| {
+                let text = |of: &Option<String>| of.clone().unwrap_or_default();
+                (text(&at.function), text(&at.file), at.line.unwrap_or(0))
+            });
+            (exact.0, exact.1, exact.2.clone(), at.ok_or_else(|| exact.3.clone()))
+        });
+        if self.places.len() < STACKS_MAX {
+            self.places.entry(exact).or_insert_with(|| place.clone());
+        }
+        if let Some(breach) = self.breaches.get_mut(&place) {
+            breach.count += 1;
+            breach.worst_ns = breach.worst_ns.max(found.lasted_ns);
+            return;
+        }
+        if self.breaches.len() >= BREACHES_MAX {
+            self.more += 1;
+            return;
+        }
+        let breach = Breach {
+            rule: found.rule,
+            pid: found.pid,
+            tid: found.tid,
+            thread: tracker
+                .threads()
+                .get(&found.tid)
+                .map_or_else(String::new, |it| it.name.clone()),
+            what: found.what,
+            count: 1,
+            worst_ns: found.lasted_ns,
+            first_ns: found.time_ns.saturating_sub(self.from_ns.unwrap_or(0)),
+            at: own(&stack).cloned(),
+            stack,
+            is_cut,
+            why: found.why,
+            instead: found.rule.instead(),
+        };
+        self.breaches.insert(place, breach);
+    }
+
+    /// The program has ended.
+    pub(super) fn finish(&mut self, tracker: &Tracker, watch: &Watch, end_ns: u64) {
+        self.end_ns = end_ns;
+        self.unknown.extend(tracker.unobserved().iter().cloned());
+        if let Some(lost) = self.lost {
+            self.unknown.insert(format!("events were lost ({lost} counted, or some uncounted)"));
+        }
+        if self.late > 0 {
+            self.unknown.insert(format!("{} events came too late to be ordered", self.late));
+        }
+        for rule in Rule::ALL {
+            let missing = needs(rule).iter().find_map(|source| watch.missing(*source));
+            if let Some(why) = missing {
+                self.missing.insert(rule, why.to_owned());
+            }
+        }
+        for (&tid, thread) in tracker.threads() {
+            if thread.was_real_time {
+                let (name, switches) = (thread.name.clone(), thread.switches);
+                self.threads.push(Judged { pid: thread.pid, tid, name, switches });
+            } else if thread.is_real_time == Some(false) {
+                self.ordinary.insert(thread.name.clone());
+            }
+        }
+    }
+
+    /// What can be said.
+    pub(super) fn rules(self, ready: String, began_ns: u64) -> Rules {
+        let end_ns = self.until_ns.unwrap_or(self.end_ns);
+        let watched_ns = self.from_ns.map_or(0, |from| end_ns.saturating_sub(from));
+        let mut unknown = self.unknown.clone();
+        let switches: u64 = self.threads.iter().map(|it| it.switches).sum();
+        let nothing = match self.from_ns {
+            None => Some("it ended before it was ready"),
+            Some(_) if self.threads.is_empty() => Some("no real-time thread was there to judge"),
+            Some(_) if switches == 0 => Some(
+                "no real-time thread was seen at work: none gave the CPU up, as one does that only \
+                 polls",
+            ),
+            Some(_) => None,
+        };
+        unknown.extend(nothing.map(ToOwned::to_owned));
+        let rules: Vec<RuleKept> = Rule::ALL
+            .into_iter()
+            .map(|rule| {
+                let is_broken = self.breaches.keys().any(|place| place.0 == rule);
+                let why = self.missing.get(&rule).or(unknown.first()).cloned();
+                let answer = match (&why, is_broken) {
+                    (_, true) => Kept::Broken,
+                    (Some(_), false) => Kept::NotKnown,
+                    // A rule may be among those that are not kept apart.
+                    (None, false) if self.more > 0 => Kept::NotKnown,
+                    (None, false) => Kept::Kept,
+                };
+                let why = match answer {
+                    Kept::NotKnown => Some(why.unwrap_or_else(|| {
+                        format!("{} breaches are beyond those kept apart", self.more)
+                    })),
+                    _ => None,
+                };
+                RuleKept { rule, title: rule.title(), answer, why }
+            })
+            .collect();
+        let mut breaches: Vec<Breach> = self.breaches.into_values().collect();
+        breaches.sort_by_key(|it| (it.rule, std::cmp::Reverse(it.count)));
+        let is = |answer| rules.iter().filter(move |it| it.answer == answer).count();
+        let seen = format!(
+            "{}, observed for {}, {switches} times off the CPU",
+            units::count(self.threads.len(), "real-time thread"),
+            units::duration(watched_ns)
+        );
+        let (answer, text) = match (is(Kept::Broken), is(Kept::NotKnown)) {
+            (0, 0) => (Kept::Kept, format!("kept: no breach of {} rules; {seen}", rules.len())),
+            (0, unknown) => {
+                let why = rules.iter().find_map(|it| it.why.as_deref()).unwrap_or_default();
+                (Kept::NotKnown, format!("not known, {unknown} rules: {why}; {seen}"))
+            }
+            (broken, _) => (Kept::Broken, format!("broken: {broken} rules; {seen}")),
+        };
+        Rules {
+            ready,
+            ready_after_ns: self.from_ns.map(|from| from.saturating_sub(began_ns)),
+            watched_ns,
+            answer,
+            text,
+            rules,
+            breaches,
+            breaches_more: self.more,
+            threads: self.threads,
+            ordinary: self.ordinary.into_iter().collect(),
+            unknown: unknown.into_iter().collect(),
+        }
+    }
+}
+
+/// Nothing was observed.
+pub(super) fn unknown(ready: String, why: String) -> Rules {
+    let collected = Collected { unknown: BTreeSet::from([why]), ..Collected::default() };
+    let mut rules = collected.rules(ready, 0);
+    // That it was not ready is not known either.
+    rules.unknown.truncate(1);
+    rules
+}
+
+/// The events that a rule rests on; who is real-time rests on the first three.
+const fn needs(rule: Rule) -> &'static [Source] {
+    use Source::{Births, Enters, Exits, Faults, Migrations, Signals, Switches, Threads, Wakes};
+    match rule {
+        Rule::PageFault | Rule::StackFault => &[Threads, Switches, Births, Faults],
+        Rule::Migration => &[Threads, Switches, Births, Migrations],
+        Rule::Signal => &[Threads, Switches, Births, Signals],
+        Rule::Lock => &[Threads, Switches, Births, Enters, Exits, Wakes],
+        _ => &[Threads, Switches, Births, Enters, Exits],
+    }
+}

@@ -1,0 +1,321 @@
+//! From the top of a user's stack to functions, files and lines: unwound by the program's own
+//! tables (.eh_frame), named by its debug information.
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, Metadata},
+    io::Read as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    rc::Rc,
+};
+
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+use gimli::{EndianArcSlice, NativeEndian};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
+use rtproof_model::program::{Mapping, Stack};
+use rtproof_results::rules::Frame;
+
+#[cfg(not(target_arch = "x86_64"))]
+use framehop::aarch64::{
+    CacheAarch64 as Cache, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder,
+};
+#[cfg(target_arch = "x86_64")]
+use framehop::x86_64::{
+    CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder,
+};
+
+/// Most frames of a stack.
+const FRAMES_MAX: usize = 64;
+/// No larger file is read.
+const FILE_MAX: u64 = 1 << 30;
+
+type Slice = EndianArcSlice<NativeEndian>;
+
+/// A file that was mapped, read once.
+struct Image {
+    lines: Option<addr2line::Context<Slice>>,
+    /// Functions of the symbol tables: address, size, name.
+    functions: Vec<(u64, u64, String)>,
+    sections: BTreeMap<&'static str, (u64, Vec<u8>)>,
+    /// Segments of code: offset in the file, bytes, address.
+    segments: Vec<(u64, u64, u64)>,
+}
+
+/// The mappings of all processes of a program.
+#[derive(Default)]
+pub(super) struct Symbols {
+    mapped: BTreeMap<u32, Vec<Mapping>>,
+    images: BTreeMap<(String, u64), Option<Rc<Image>>>,
+    unwinders: BTreeMap<u32, Unwinder<Vec<u8>>>,
+}
+
+impl Symbols {
+    /// A process has executed a program: nothing is mapped any more.
+    pub(super) fn executed(&mut self, pid: u32) {
+        self.mapped.remove(&pid);
+        self.unwinders.remove(&pid);
+    }
+
+    /// A process was made, with the mappings of another one.
+    pub(super) fn forked(&mut self, pid: u32, parent: u32) {
+        if pid != parent
+            && let Some(of) = self.mapped.get(&parent).cloned()
+        {
+            self.mapped.insert(pid, of);
+            self.unwinders.remove(&pid);
+        }
+    }
+
+    /// A file was mapped.
+    pub(super) fn mapped(&mut self, pid: u32, mapping: Mapping) {
+        let end = mapping.address.saturating_add(mapping.bytes);
+        let of = self.mapped.entry(pid).or_default();
+        // It replaces what was there.
+        of.retain(|it| it.address.saturating_add(it.bytes) <= mapping.address || it.address >= end);
+        of.push(mapping);
+        self.unwinders.remove(&pid);
+    }
+
+    /// The addresses of a stack, innermost first, and whether it is cut.
+    pub(super) fn unwind(&mut self, pid: u32, stack: &Stack) -> (Vec<u64>, bool) {
+        if stack.is_32_bit {
+            return (vec![stack.ip], true);
+        }
+        if !self.unwinders.contains_key(&pid) {
+            let unwinder = self.unwinder(pid);
+            self.unwinders.insert(pid, unwinder);
+        }
+        let unwinder = &self.unwinders[&pid];
+        let mut cache = Cache::new();
+        let mut read = |address: u64| {
+            let at = usize::try_from(address.checked_sub(stack.sp).ok_or(())?).map_err(drop)?;
+            let bytes = stack.dump.get(at..at + 8).ok_or(())?;
+            Ok(u64::from_ne_bytes(bytes.try_into().map_err(drop)?))
+        };
+        #[cfg(target_arch = "x86_64")]
+        let registers = Registers::new(stack.ip, stack.sp, stack.fp);
+        #[cfg(not(target_arch = "x86_64"))]
+        let registers = Registers::new(stack.lr, stack.sp, stack.fp);
+        let mut frames = unwinder.iter_frames(stack.ip, registers, &mut cache, &mut read);
+        let mut all = Vec::new();
+        while all.len() < FRAMES_MAX {
+            match frames.next() {
+                Ok(Some(frame)) => all.push(frame.address_for_lookup()),
+                Ok(None) => return (all, false),
+                Err(_) => return (all, true),
+            }
+        }
+        (all, true)
+    }
+
+    fn unwinder(&mut self, pid: u32) -> Unwinder<Vec<u8>> {
+        let mut unwinder = Unwinder::new();
+        for mapping in self.mapped.get(&pid).cloned().unwrap_or_default() {
+            let Some(image) = self.image(pid, &mapping) else { continue };
+            let Some(base) = image.base(&mapping) else { continue };
+            let section = |name: &str| image.sections.get(name);
+            let range = |name: &str| section(name).map(|(at, of)| *at..*at + of.len() as u64);
+            let data = |name: &str| section(name).map(|(_, of)| of.clone());
+            let info = ExplicitModuleSectionInfo {
+                base_svma: 0,
+                text_svma: range(".text"),
+                text: data(".text"),
+                got_svma: range(".got"),
+                eh_frame_svma: range(".eh_frame"),
+                eh_frame: data(".eh_frame"),
+                eh_frame_hdr_svma: range(".eh_frame_hdr"),
+                eh_frame_hdr: data(".eh_frame_hdr"),
+                debug_frame: data(".debug_frame"),
+                ..ExplicitModuleSectionInfo::default()
+            };
+            let end = mapping.address.saturating_add(mapping.bytes);
+            unwinder.add_module(Module::new(mapping.path, mapping.address..end, base, info));
+        }
+        unwinder
+    }
+
+    /// The frames of an address: of functions that were made part of another one, too.
+    pub(super) fn frames(&mut self, pid: u32, address: u64) -> Vec<Frame> {
+        let bare = Frame { address, ..Frame::default() };
+        let is_in = |it: &&Mapping| address >= it.address && address - it.address < it.bytes;
+        let found = self.mapped.get(&pid).and_then(|all| all.iter().find(is_in)).cloned();
+        let Some(mapping) = found else { return vec![bare] };
+        let bare = Frame { module: Some(mapping.path.clone()), ..bare };
+        let Some(image) = self.image(pid, &mapping) else { return vec![bare] };
+        let Some(base) = image.base(&mapping) else { return vec![bare] };
+        let inside = address.wrapping_sub(base);
+        let mut all = image.lines(inside, &bare);
+        if all.is_empty() {
+            all.push(bare);
+        }
+        if let Some(last) = all.last_mut().filter(|last| last.function.is_none()) {
+            last.function = image.function(inside);
+        }
+        all
+    }
+
+    fn image(&mut self, pid: u32, mapping: &Mapping) -> Option<Rc<Image>> {
+        let key = (mapping.path.clone(), mapping.inode);
+        let open = || Image::read(&open(pid, mapping)?).map(Rc::new);
+        self.images.entry(key).or_insert_with(open).clone()
+    }
+}
+
+/// Reads a file that a process has mapped, as the process sees it: nothing else that now has its
+/// name.
+fn open(pid: u32, mapping: &Mapping) -> Option<Vec<u8>> {
+    if !mapping.path.starts_with('/') {
+        return None;
+    }
+    let is_it = |of: &Metadata| {
+        let is_same = mapping.inode == 0 || of.ino() == mapping.inode;
+        of.is_file() && of.len() <= FILE_MAX && is_same
+    };
+    let read = |path: &str| {
+        // A pipe in its place would be waited for.
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        #[expect(clippy::disallowed_methods, reason = "the user's own program and its libraries")]
+        let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+        let of = file.metadata().ok().filter(is_it)?;
+        let mut bytes = Vec::new();
+        file.take(of.len()).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    read(&format!("/proc/{pid}/root{}", mapping.path)).or_else(|| read(&mapping.path))
+}
+
+impl Image {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let file = object::File::parse(bytes).ok()?;
+        let section = |name: &'static str| {
+            let section = file.section_by_name(name)?;
+            Some((name, (section.address(), section.uncompressed_data().ok()?.into_owned())))
+        };
+        let names = [".text", ".got", ".eh_frame", ".eh_frame_hdr", ".debug_frame"];
+        let sections = names.into_iter().filter_map(section).collect();
+        let load = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
+            let data = file.section_by_name(id.name());
+            let data = data.and_then(|of| of.uncompressed_data().ok()).unwrap_or_default();
+            Ok(Slice::new(data.into_owned().into(), NativeEndian))
+        };
+        let dwarf = gimli::Dwarf::load(load).ok();
+        let lines = dwarf.and_then(|dwarf| addr2line::Context::from_dwarf(dwarf).ok());
+        let mut functions: Vec<(u64, u64, String)> = file
+            .symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|of| of.kind() == object::SymbolKind::Text && of.address() > 0)
+            .filter_map(|of| Some((of.address(), of.size(), of.name().ok()?.to_owned())))
+            .collect();
+        functions.sort();
+        // Others may share a page with one that is executed.
+        let is_code = |of: &object::Segment<'_, '_>| match of.flags() {
+            object::SegmentFlags::Elf { p_flags, .. } => (p_flags & object::elf::PF_X).0 != 0,
+            _ => true,
+        };
+        let segments = file.segments().filter(is_code);
+        let segments = segments.map(|of| (of.file_range().0, of.file_range().1, of.address()));
+        let segments = segments.collect();
+        Some(Self { lines, functions, sections, segments })
+    }
+
+    /// What is added to an address of the file to get that in the process.
+    fn base(&self, of: &Mapping) -> Option<u64> {
+        let holds = |&&(at, bytes, _): &&(u64, u64, u64)| {
+            // A mapping begins with the page in which the segment does.
+            of.offset < at.saturating_add(bytes) && at < of.offset.saturating_add(of.bytes)
+        };
+        let &(at, _, address) = self.segments.iter().filter(holds).max_by_key(|it| it.0)?;
+        Some(of.address.wrapping_sub(address.wrapping_sub(at).wrapping_add(of.offset)))
+    }
+
+    fn lines(&self, inside: u64, bare: &Frame) -> Vec<Frame> {
+        let Some(lines) = &self.lines else { return Vec::new() };
+        let mut all = Vec::new();
+        let Ok(mut frames) = lines.find_frames(inside).skip_all_loads() else { return all };
+        while let Ok(Some(frame)) = frames.next() {
+            let function = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+            let location = frame.location.as_ref();
+            all.push(Frame {
+                function: function.map(|name| demangled(&name)),
+                file: location.and_then(|at| at.file).map(ToOwned::to_owned),
+                line: location.and_then(|at| at.line),
+                ..bare.clone()
+            });
+        }
+        all
+    }
+
+    fn function(&self, inside: u64) -> Option<String> {
+        let after = self.functions.partition_point(|(at, ..)| *at <= inside);
+        let (at, size, name) = self.functions.get(after.checked_sub(1)?)?;
+        (inside - at < *size).then(|| demangled(name))
+    }
+}
+
+fn demangled(name: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(name))
+}
+
+/// The innermost frame of the program itself: not of the C library, nor of Rust's own.
+pub(super) fn own(stack: &[Frame]) -> Option<&Frame> {
+    const LIBRARIES: &[&str] = &[
+        "libc.so",
+        "libc-",
+        "libpthread",
+        "ld-linux",
+        "librt",
+        "libm.so",
+        "libstdc++",
+        "libgcc_s",
+    ];
+    let is_program = |it: &&Frame| {
+        let name = it.module.as_deref().and_then(|of| of.rsplit('/').next()).unwrap_or("[");
+        !name.starts_with('[') && !LIBRARIES.iter().any(|of| name.starts_with(of))
+    };
+    let is_standard = |it: &&Frame| {
+        let function = it.function.as_deref().unwrap_or_default();
+        let file = it.file.as_deref().unwrap_or_default();
+        let starts = ["std::", "core::", "alloc::", "<std::", "<core::", "<alloc::"];
+        starts.iter().any(|of| function.starts_with(of))
+            || ["/rustc/", "/library/std/", "/library/core/", "/library/alloc/"]
+                .iter()
+                .any(|of| file.contains(of))
+    };
+    let mut program = stack.iter().filter(is_program).filter(|it| !is_standard(it));
+    let all = program.clone();
+    program.find(|it| it.line.is_some_and(|line| line > 0)).or_else(|| {
+        let is_start = |it: &&Frame| it.function.as_deref() == Some("_start");
+        let mut named = all.filter(|it| it.function.is_some() && !is_start(it));
+        named.next()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_own_frame_goes_first() {
+        let frame = |module: &str, function: &str, file: &str, line: u32| Frame {
+            module: Some(module.into()),
+            function: Some(function.into()),
+            file: Some(file.into()),
+            line: Some(line),
+            address: 1,
+        };
+        let stack = [
+            frame("/lib/x86_64-linux-gnu/libc.so.6", "write", "write.c", 5),
+            frame("/home/a/loop", "std::io::print", "/rustc/abc/library/std/src/io.rs", 7),
+            frame("/home/a/loop", "work", "src/main.rs", 12),
+            frame("/home/a/loop", "main", "src/main.rs", 30),
+        ];
+        assert_eq!(own(&stack).and_then(|it| it.line), Some(12));
+        assert_eq!(own(&stack[..1]), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_program_has_no_symbols() {
+        assert!(Image::read(b"no program").is_none());
+        assert!(Image::read(b"").is_none());
+    }
+}
