@@ -12,6 +12,12 @@ use super::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
 const BREACHES_MAX: usize = 24;
 const FRAMES_MAX: usize = 6;
 
+/// What is not seen of a rule that was kept as far as it was seen.
+const LIMITS: [(&str, &str); 2] = [
+    ("lock", "locks of glibc and Rust; another lock counts as a wait for an event"),
+    ("output", "a descriptor is looked at up to 40 ms after the call, when it may be another one"),
+];
+
 /// Shows them.
 ///
 /// # Errors
@@ -49,6 +55,10 @@ pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()>
     let kept = ids(Kept::Kept);
     if !kept.is_empty() {
         wrapped(to, &format!("  {GOOD}kept{GOOD:#}  "), "    ", &kept)?;
+        let is_kept = |id: &str| kept.split(", ").any(|kept| kept == id);
+        for (id, limit) in LIMITS.into_iter().filter(|(id, _)| is_kept(id)) {
+            wrapped(to, &format!("    {DIM}"), "      ", &format!("{id}: {limit}{DIM:#}"))?;
+        }
     }
     let not_known: Vec<_> = of.rules.iter().filter(|it| it.answer == Kept::NotKnown).collect();
     let mut reasons: Vec<&str> = not_known.iter().filter_map(|it| it.why.as_deref()).collect();
