@@ -154,7 +154,7 @@ fn options_are_knobs_and_nothing_is_one_too() {
     let output = apart.run(&[&args[..], &quick].concat());
     assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");
     let text = stdout(&output);
-    for part in ["assumed, not measured", "placebo", "--priority 70", "--policy rr"] {
+    for part in ["taken to move, not measured", "placebo", "--priority 70", "--policy rr"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let opened = rtproof_record::read(&only(apart.folder(), ".rtproof")).expect("a record");

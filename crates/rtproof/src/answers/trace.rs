@@ -72,7 +72,7 @@ mod tests {
     fn the_longest_is_named_where_nothing_was_late() {
         // The trace of the longest is explained, however short it is.
         let (result, tone) = of(&traced(Some(57_000), 1, 0));
-        assert_eq!(result, "wakeup_rt saw nothing over 100 µs in 2.00 s; the longest was 57 µs");
+        assert_eq!(result, "wakeup_rt saw nothing over 100 µs in 2 s; the longest was 57 µs");
         assert_eq!(tone, Tone::Good);
         assert_eq!(
             of(&traced(Some(157_000), 1, 0)).0,
