@@ -412,7 +412,7 @@ impl Ended {
             units::duration(self.traced_ns),
             match self.longest_ns {
                 Some(ns) => format!("the longest {}", units::ns(ns)),
-                None => "nothing seen".into(),
+                None => "no latency seen".into(),
             }
         );
         self.notes.append(&mut explained.notes);

@@ -23,7 +23,9 @@ pub(crate) fn answer(tracer: &str, traced: &Traced, over_ns: u64, next: Option<S
             )
         }
         None if traced.explained.saw_none => {
-            format!("not known: {tracer} saw nothing at all in {time}{lost}")
+            format!(
+                "not known: nothing that {tracer} kept in {time} says how late a task was{lost}"
+            )
         }
         None => format!("{tracer} saw nothing over 1 µs in {time}{lost}"),
     };

@@ -168,12 +168,20 @@ impl Collected {
             units::duration(watched_ns)
         );
         let (answer, text) = match (is(Kept::Broken), is(Kept::NotKnown)) {
-            (0, 0) => (Kept::Kept, format!("kept: no breach of {} rules; {seen}", rules.len())),
+            (0, 0) => (
+                Kept::Kept,
+                format!("kept: no breach of {}; {seen}", units::count(rules.len(), "rule")),
+            ),
             (0, unknown) => {
                 let why = rules.iter().find_map(|it| it.why.as_deref()).unwrap_or_default();
-                (Kept::NotKnown, format!("not known, {unknown} rules: {why}; {seen}"))
+                (
+                    Kept::NotKnown,
+                    format!("not known, {}: {why}; {seen}", units::count(unknown, "rule")),
+                )
             }
-            (broken, _) => (Kept::Broken, format!("broken: {broken} rules; {seen}")),
+            (broken, _) => {
+                (Kept::Broken, format!("broken: {}; {seen}", units::count(broken, "rule")))
+            }
         };
         Rules {
             ready,
