@@ -105,6 +105,9 @@ const ENDING_NS: u64 = 2_000_000_000;
 /// How far below the stack pointer a fault is one of the stack where mappings are not known.
 const STACK_NEAR: u64 = 128 << 10;
 
+/// Why a lock without priority inheritance is a breach.
+const WHY_LOCK: &str = "who holds it can be preempted by anything of middle priority";
+
 impl Tracker {
     /// For a program whose first thread is `tid`; `cpus`: those it may run on, where that was set.
     #[must_use]
@@ -185,7 +188,7 @@ impl Tracker {
             }
             What::Signal { number, is_handled: true } => {
                 let what = format!("signal {number}");
-                let why = "its handler runs in the midst of whatever the thread does";
+                let why = "its handler interrupts the thread wherever it is";
                 self.add(tid, Rule::Signal, time_ns, what, why, stack);
             }
             _ => {}
@@ -255,8 +258,11 @@ impl Tracker {
 
     /// A call that never returned counts as well.
     fn flush(&mut self, tid: u32) {
-        let call = self.threads.get_mut(&tid).and_then(|it| it.call.take());
-        if let Some(found) = call.and_then(|call| call.found) {
+        let Some(call) = self.threads.get_mut(&tid).and_then(|it| it.call.take()) else { return };
+        if call.kind == Call::Lock && call.waited {
+            let what = "waits on a lock until the end; who holds it is not known".into();
+            self.add(tid, Rule::Lock, call.time_ns, what, WHY_LOCK, call.stack);
+        } else if let Some(found) = call.found {
             self.file(found);
         }
     }
@@ -388,10 +394,12 @@ impl Tracker {
         };
         match call.kind {
             Call::Lock if call.waited => {
-                let holder = self.who(call.woken_by);
-                let what = format!("waited on a lock that {holder} held");
-                let why = "who holds it can be preempted by anything of middle priority";
-                let found = made(Rule::Lock, what, why);
+                // Who ends a wait that times out or is interrupted had no lock.
+                let what = match result {
+                    0 => format!("waited on a lock that {} held", self.who(call.woken_by)),
+                    _ => "waited on a lock and did not get it; who held it is not known".into(),
+                };
+                let found = made(Rule::Lock, what, WHY_LOCK);
                 self.file(found);
             }
             Call::Makes => {
@@ -624,6 +632,18 @@ mod tests {
         let wakes = event(22, 9, What::Wakes { tid: 7 });
         let all = vec![lock(), waits, wakes, event(25, 7, exit(202))];
         assert_eq!(rules(true, all).0, [Rule::Lock]);
+        // Never got: it waits to the end, or its time is up, whoever's interrupt woke it.
+        let waits = || event(21, 7, What::SwitchedOut { priority: 19 });
+        assert_eq!(rules(true, vec![lock(), waits()]).0, [Rule::Lock]);
+        let mut tracker = Tracker::new(7, NAMES, None);
+        tracker.begin(10, &mut Known(true));
+        let wakes = event(22, 9, What::Wakes { tid: 7 });
+        let ends = event(25, 7, What::Exit { number: 202, result: -110 });
+        for it in [lock(), waits(), wakes, ends] {
+            tracker.take(it, &mut Known(true));
+        }
+        let found = tracker.found();
+        assert!(found.len() == 1 && found[0].what.ends_with("is not known"), "{found:?}");
     }
 
     #[test]

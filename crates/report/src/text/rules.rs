@@ -13,7 +13,11 @@ const BREACHES_MAX: usize = 24;
 const FRAMES_MAX: usize = 6;
 
 /// What is not seen of a rule that was kept as far as it was seen.
-const LIMITS: [(&str, &str); 2] = [
+const LIMITS: [(&str, &str); 3] = [
+    (
+        "blocking",
+        "a descriptor is looked at up to 40 ms after the call, when it may be another one",
+    ),
     ("lock", "locks of glibc and Rust; another lock counts as a wait for an event"),
     ("output", "a descriptor is looked at up to 40 ms after the call, when it may be another one"),
 ];

@@ -11,8 +11,10 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::Plan;
 use rtproof_measure::{LiveTasks, loads::LoadSet};
-use rtproof_record::Effects;
-use rtproof_results::ended::Ended;
+use rtproof_record::{
+    Effects,
+    effects::{Decision, KnobResult},
+};
 use rtproof_run::{
     experiment::{
         Journaled,
@@ -216,7 +218,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let found = run::run(&wanted, &seen, &mut switch, &mut Trying::new(text))?;
     let cut_short = found.results.cut_short();
     let has_steps = !profile::plan_of(&plan, &knobs, &found.profile).steps.is_empty();
-    let is_open = found.results.ended()? == Ended::CannotTell && cut_short.is_none();
+    // More pairs decide nothing of a knob that could not be tried.
+    let undecided = |knob: &KnobResult| knob.decision == Decision::CannotDecide;
+    let is_open = cut_short.is_none() && found.results.effects()?.knobs.iter().any(undecided);
     let apply = |names: &[&str]| match names {
         [] => is_open.then(|| again(args)).flatten(),
         _ => applied(args, names).filter(|_| has_steps),

@@ -132,8 +132,8 @@ impl Collected {
             None => Some("it ended before it was ready"),
             Some(_) if self.threads.is_empty() => Some("no real-time thread was there to judge"),
             Some(_) if switches == 0 => Some(
-                "no real-time thread was seen at work: none gave the CPU up, as one does that only \
-                 polls",
+                "no real-time thread left the CPU while it was observed: none was seen at work, \
+                 and one that only polls looks the same",
             ),
             Some(_) => None,
         };
