@@ -54,7 +54,7 @@ const CASES: &[Case] = &[
     ("plan-user", &["tune", "plan", "--root", "user.txt", "--cpus", "1"], 0),
     // All of it is measured already: what is printed at the end of a matrix.
     ("measure", &["measure", "--resume", "cells"], 0),
-    ("report-experiment", &["report", "experiment.rtproof"], 0),
+    ("report-experiment", &["report", "experiment.rtproof"], 3),
 ];
 
 /// At 120 columns alone.

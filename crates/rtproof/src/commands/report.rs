@@ -103,7 +103,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.html {
         crate::pages::write_html(path, &opened.run, &report, banner, answer.next.as_deref())?;
     }
-    Ok(exit::of_report(&report))
+    Ok(match &opened.run.effects {
+        None => exit::of_report(&report),
+        // As `experiment` ended.
+        Some(effects) if results::is_open(effects) => exit::NOT_PROVEN,
+        Some(_) if results::cut_short(&opened.run).is_some() => exit::NOT_PROVEN,
+        Some(_) => exit::ACCEPTED,
+    })
 }
 
 /// Moving statistics with lengths of the user's own.
