@@ -7,7 +7,9 @@
  *   cat /proc/rtproof_plant
  *
  * Plants: irqsoff, preemptoff, hardirq (a timer's function), softirq (one, too), irqwork (another
- * interrupt than the timer's), smi (x86-64 on QEMU's q35). Occurrence k is due at
+ * interrupt than the timer's), smi (x86-64 on QEMU's q35), ipi and nmi (sent by another CPU), kworker
+ * (with FIFO 99), irqthread (FIFO 50), frequency (a change during which the CPU stands still),
+ * idleexit (with idle_us= when the module is loaded). Occurrence k is due at
  * start_ns + k * every_us on CLOCK_MONOTONIC; without start_ns= the first is due 10 ms from now.
  * One plant at a time; everything is bounded (see parse()).
  *
@@ -16,7 +18,10 @@
  */
 #include <linux/completion.h>
 #include <linux/cpu.h>
+#include <linux/cpuidle.h>
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -27,8 +32,11 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
+#include <trace/events/power.h>
 #include <uapi/linux/sched/types.h>
 
 #if defined(CONFIG_X86_64) && defined(CONFIG_PCI)
@@ -39,6 +47,13 @@
 #include <asm/tsc.h>
 #endif
 
+/* Later kernels do not export what sends one. */
+#if defined(CONFIG_X86_64) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define HAVE_NMI
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
+
 #define NAME "rtproof_plant"
 #define US_MAX 200000
 #define COUNT_MAX 10000
@@ -46,9 +61,11 @@
 /* Between the command and the first occurrence, where the command names no time. */
 #define LEAD_NS (10 * NSEC_PER_MSEC)
 
-enum kind { IRQSOFF, PREEMPTOFF, HARDIRQ, SOFTIRQ, IRQWORK, SMI, KINDS };
+enum kind { IRQSOFF, PREEMPTOFF, HARDIRQ, SOFTIRQ, IRQWORK, SMI, IPI, NMI, KWORKER, IRQTHREAD,
+	    FREQUENCY, IDLEEXIT, KINDS };
 static const char *const kind_names[KINDS] = {
-	"irqsoff", "preemptoff", "hardirq", "softirq", "irqwork", "smi"
+	"irqsoff", "preemptoff", "hardirq", "softirq", "irqwork", "smi", "ipi", "nmi", "kworker",
+	"irqthread", "frequency", "idleexit"
 };
 
 struct occurrence {
@@ -96,102 +113,7 @@ static noinline void rtproof_plant_spin(void)
 		cpu_relax();
 }
 
-#ifdef HAVE_SMI
-/*
- * System management interrupts of a chosen length. QEMU enters system management mode when port
- * 0xb2 is written to, on the CPU that writes. SeaBIOS moves the boot CPU's handler to SMRAM
- * (0xa8000) and leaves SMRAM unlocked; the other CPUs keep the address of reset, 0x38000, in
- * ordinary memory, which is put back after each interrupt, and so is where their state is saved.
- */
-#define SMI_PORT 0xb2
-#define SMRAM_REGISTER 0x9d /* of the host bridge (8086:29c0) */
-#define SMRAM_OPEN 0x40
-#define SMRAM_LOCKED 0x10
-#define SMRAM_HANDLER 0xa8000
-#define RESET_HANDLER 0x38000
-#define RESET_STATE 0x3fe00
-#define STATE_BYTES 512
-
-/* Counts time stamps in 16-bit mode; the number of cycles stands at HANDLER_CYCLES. */
-static u8 handler[] = {
-	0x0f, 0x31,			/* rdtsc */
-	0x66, 0x89, 0xc3,		/* mov ebx, eax */
-	0x0f, 0x31,			/* again: rdtsc */
-	0x66, 0x29, 0xd8,		/* sub eax, ebx */
-	0x66, 0x3d, 0, 0, 0, 0,		/* cmp eax, cycles */
-	0x72, 0xf3,			/* jb again */
-	0x0f, 0xaa,			/* rsm */
-};
-#define HANDLER_CYCLES 12
-static u8 smram_before[sizeof(handler)];
-static u8 memory_before[sizeof(handler)];
-static u8 state_before[STATE_BYTES];
-
-static int smram_exchange(u8 *old, const u8 *new)
-{
-	struct pci_dev *bridge = pci_get_domain_bus_and_slot(0, 0, 0);
-	void __iomem *smram;
-	u8 mode;
-	int err = -ENODEV;
-
-	if (!bridge)
-		return err;
-	if (bridge->vendor != PCI_VENDOR_ID_INTEL || bridge->device != 0x29c0)
-		goto out_bridge;
-	err = -EPERM;
-	pci_read_config_byte(bridge, SMRAM_REGISTER, &mode);
-	if (mode & SMRAM_LOCKED)
-		goto out_bridge;
-	err = -ENOMEM;
-	smram = ioremap(SMRAM_HANDLER, sizeof(handler));
-	if (!smram)
-		goto out_bridge;
-	pci_write_config_byte(bridge, SMRAM_REGISTER, mode | SMRAM_OPEN);
-	if (old)
-		memcpy_fromio(old, smram, sizeof(handler));
-	memcpy_toio(smram, new, sizeof(handler));
-	pci_write_config_byte(bridge, SMRAM_REGISTER, mode);
-	iounmap(smram);
-	err = 0;
-out_bridge:
-	pci_dev_put(bridge);
-	return err;
-}
-
-static int smi_prepare(void)
-{
-	u32 cycles = tsc_khz / 1000 * plant.us;
-
-	memcpy(handler + HANDLER_CYCLES, &cycles, sizeof(cycles));
-	return smram_exchange(smram_before, handler);
-}
-
-static void smi_clean_up(void)
-{
-	smram_exchange(NULL, smram_before);
-}
-
-static void smi_raise(struct occurrence *o)
-{
-	u8 *code = phys_to_virt(RESET_HANDLER), *state = phys_to_virt(RESET_STATE);
-	unsigned long flags;
-
-	local_irq_save(flags);
-	memcpy(memory_before, code, sizeof(handler));
-	memcpy(state_before, state, STATE_BYTES);
-	memcpy(code, handler, sizeof(handler));
-	o->begin_ns = ktime_get_ns();
-	outb(0, SMI_PORT);
-	o->end_ns = ktime_get_ns();
-	memcpy(code, memory_before, sizeof(handler));
-	memcpy(state, state_before, STATE_BYTES);
-	local_irq_restore(flags);
-}
-#else
-static int smi_prepare(void) { return -EOPNOTSUPP; }
-static void smi_clean_up(void) { }
-static void smi_raise(struct occurrence *o) { }
-#endif
+#include "smi.h"
 
 static noinline void rtproof_plant_irqsoff(struct occurrence *o)
 {
@@ -231,6 +153,139 @@ static struct irq_work irq_work = {
 	.func = rtproof_plant_irqwork,
 };
 #endif
+
+/* Runs and is booked by the interrupted CPU; the sender waits. */
+static void rtproof_plant_ipi(void *occurrence)
+{
+	struct occurrence *o = occurrence;
+
+	o->begin_ns = ktime_get_ns();
+	rtproof_plant_spin();
+	o->end_ns = ktime_get_ns();
+}
+
+#ifdef HAVE_NMI
+static struct occurrence *nmi_occurrence;
+
+/* The clock that may be read here: it can interrupt the one who moves the others on. */
+static int rtproof_plant_nmi(unsigned int type, struct pt_regs *regs)
+{
+	struct occurrence *o;
+	u64 end_ns;
+
+	if (smp_processor_id() != plant.cpu)
+		return NMI_DONE;
+	o = xchg(&nmi_occurrence, NULL);
+	if (!o)
+		return NMI_DONE;
+	o->begin_ns = ktime_get_mono_fast_ns();
+	end_ns = o->begin_ns + plant.us * NSEC_PER_USEC;
+	while (ktime_get_mono_fast_ns() < end_ns)
+		cpu_relax();
+	smp_store_release(&o->end_ns, ktime_get_mono_fast_ns());
+	return NMI_HANDLED;
+}
+
+static int nmi_prepare(void)
+{
+	return register_nmi_handler(NMI_LOCAL, rtproof_plant_nmi, 0, NAME);
+}
+
+static void nmi_clean_up(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, NAME);
+}
+
+static void nmi_raise(struct occurrence *o)
+{
+	smp_store_release(&nmi_occurrence, o);
+	apic->send_IPI(plant.cpu, NMI_VECTOR);
+	while (!smp_load_acquire(&o->end_ns) && !kthread_should_stop())
+		cpu_relax();
+}
+#else
+static int nmi_prepare(void) { return -EOPNOTSUPP; }
+static void nmi_clean_up(void) { }
+static void nmi_raise(struct occurrence *o) { }
+#endif
+
+static int raise(struct task_struct *task);
+static void lower(struct task_struct *task);
+
+/* A kworker that somebody gave a real-time priority. */
+static void rtproof_plant_work(struct work_struct *work)
+{
+	struct occurrence *o = &plant.occurrences[plant.occurred];
+
+	raise(current);
+	o->begin_ns = ktime_get_ns();
+	rtproof_plant_spin();
+	o->end_ns = ktime_get_ns();
+	lower(current);
+}
+static DECLARE_WORK(work, rtproof_plant_work);
+
+/* An interrupt with a thread, which a hard interrupt of our own raises. */
+static int irq_number;
+static DECLARE_COMPLETION(irq_done);
+
+static irqreturn_t rtproof_plant_irq(int irq, void *unused)
+{
+	struct occurrence *o = &plant.occurrences[plant.occurred];
+
+	/* The kernel has put it on all CPUs when it began. */
+	set_cpus_allowed_ptr(current, cpumask_of(plant.cpu));
+	o->begin_ns = ktime_get_ns();
+	rtproof_plant_spin();
+	o->end_ns = ktime_get_ns();
+	complete(&irq_done);
+	return IRQ_HANDLED;
+}
+
+static int irq_prepare(void)
+{
+	int err, irq = irq_alloc_desc(numa_node_id());
+
+	if (irq < 0)
+		return irq;
+	irq_set_chip_and_handler(irq, &dummy_irq_chip, handle_simple_irq);
+	err = request_threaded_irq(irq, NULL, rtproof_plant_irq, IRQF_ONESHOT, NAME, &plant);
+	if (err)
+		irq_free_desc(irq);
+	else
+		irq_number = irq;
+	return err;
+}
+
+static void irq_clean_up(void)
+{
+	free_irq(irq_number, &plant);
+	irq_free_desc(irq_number);
+}
+
+static void raise_irq(struct irq_work *work)
+{
+	generic_handle_irq(irq_number);
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+static struct irq_work irq_raiser = IRQ_WORK_INIT_HARD(raise_irq);
+#else
+static struct irq_work irq_raiser = { .flags = ATOMIC_INIT(IRQ_WORK_HARD_IRQ), .func = raise_irq };
+#endif
+
+/* What a driver does whose CPU stands still while it changes its frequency. */
+static noinline void rtproof_plant_frequency(struct occurrence *o)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	o->begin_ns = ktime_get_ns();
+	trace_cpu_frequency(plant.occurred % 2 ? 800000 : 2400000, plant.cpu);
+	rtproof_plant_spin();
+	o->end_ns = ktime_get_ns();
+	local_irq_restore(flags);
+}
 
 /* Books an occurrence; returns whether another one is to come. */
 static bool book(struct occurrence *o)
@@ -307,11 +362,80 @@ static void by_thread(void)
 			irq_work_queue(&irq_work);
 			irq_work_sync(&irq_work);
 			break;
+		case IPI:
+			smp_call_function_single(plant.cpu, rtproof_plant_ipi, o, 1);
+			break;
+		case NMI:
+			nmi_raise(o);
+			break;
+		case KWORKER:
+			queue_work_on(plant.cpu, system_highpri_wq, &work);
+			flush_work(&work);
+			break;
+		case IRQTHREAD:
+			reinit_completion(&irq_done);
+			irq_work_queue(&irq_raiser);
+			wait_for_completion(&irq_done);
+			break;
+		case FREQUENCY:
+			rtproof_plant_frequency(o);
+			break;
 		default:
 			smi_raise(o);
 		}
 		book(o);
 	}
+}
+
+/*
+ * An idle state whose way out takes idle_us: interrupts stay off until the timer that the CPU
+ * sleeps to, and so much longer. Between the occurrences it halts.
+ */
+static unsigned int idle_us;
+module_param(idle_us, uint, 0);
+static bool idle_plants;
+
+static int rtproof_plant_idle(struct cpuidle_device *dev, struct cpuidle_driver *driver, int index)
+{
+	if (smp_load_acquire(&idle_plants) && smp_processor_id() == plant.cpu &&
+	    plant.occurred < plant.count) {
+		u64 next_ns = ktime_to_ns(READ_ONCE(dev->next_hrtimer));
+		u64 from_ns = due_ns(plant.occurred);
+
+		if (next_ns > from_ns && next_ns < from_ns + plant.every_us * NSEC_PER_USEC) {
+			struct occurrence *o = &plant.occurrences[plant.occurred];
+
+			while (ktime_get_ns() < next_ns && !need_resched())
+				cpu_relax();
+			if (need_resched())
+				return index;
+			o->begin_ns = ktime_get_ns();
+			rtproof_plant_spin();
+			o->end_ns = ktime_get_ns();
+			book(o);
+			return index;
+		}
+	}
+	raw_safe_halt();
+	raw_local_irq_disable();
+	return index;
+}
+
+static struct cpuidle_driver idle_driver = {
+	.name = NAME,
+	.owner = THIS_MODULE,
+	.states = { {
+		.enter = rtproof_plant_idle, .name = "LATE", .desc = "late out of it"
+	} },
+	.state_count = 1,
+};
+
+static void by_idling(void)
+{
+	smp_store_release(&idle_plants, true);
+	while (!kthread_should_stop() && smp_load_acquire(&plant.occurred) < plant.count)
+		schedule_timeout_interruptible(HZ / 10);
+	smp_store_release(&idle_plants, false);
 }
 
 static int run(void *unused)
@@ -320,6 +444,8 @@ static int run(void *unused)
 		by_timer(HRTIMER_MODE_ABS_PINNED_HARD);
 	else if (plant.kind == SOFTIRQ)
 		by_timer(HRTIMER_MODE_ABS_PINNED_SOFT);
+	else if (plant.kind == IDLEEXIT)
+		by_idling();
 	else
 		by_thread();
 	smp_store_release(&plant.finished, true);
@@ -334,14 +460,43 @@ static int run(void *unused)
 	return 0;
 }
 
+static int prepare(void)
+{
+	switch (plant.kind) {
+	case SMI:
+		return smi_prepare();
+	case NMI:
+		return nmi_prepare();
+	case IRQTHREAD:
+		return irq_prepare();
+	case IDLEEXIT:
+		return idle_us == plant.us ? 0 : -EINVAL;
+	default:
+		return 0;
+	}
+}
+
+static void clean_up(void)
+{
+	switch (plant.kind) {
+	case SMI:
+		return smi_clean_up();
+	case NMI:
+		return nmi_clean_up();
+	case IRQTHREAD:
+		return irq_clean_up();
+	default:
+		return;
+	}
+}
+
 /* Ends what runs and frees its books. */
 static void stop(void)
 {
 	if (!plant.task)
 		return;
 	kthread_stop(plant.task);
-	if (plant.kind == SMI)
-		smi_clean_up();
+	clean_up();
 	kvfree(plant.occurrences);
 	memset(&plant, 0, sizeof(plant));
 }
@@ -365,6 +520,31 @@ static int raise(struct task_struct *task)
 #endif
 }
 
+/* An ordinary thread again. */
+static void lower(struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+	struct sched_attr attr = { .size = sizeof(attr), .sched_policy = SCHED_NORMAL };
+
+	sched_setattr_nocheck(task, &attr);
+#else
+	sched_set_normal(task, 0);
+#endif
+}
+
+/* What sends to the CPU is on another one. */
+static unsigned int place(void)
+{
+	if (plant.kind == IPI || plant.kind == NMI)
+		return cpumask_any_but(cpu_online_mask, plant.cpu);
+	return plant.cpu;
+}
+
+static bool is_ordinary(void)
+{
+	return plant.kind == PREEMPTOFF || plant.kind == FREQUENCY || plant.kind == IDLEEXIT;
+}
+
 static int start(const struct plant *asked)
 {
 	struct task_struct *task;
@@ -374,16 +554,16 @@ static int start(const struct plant *asked)
 	plant.occurrences = kvcalloc(plant.count, sizeof(*plant.occurrences), GFP_KERNEL);
 	if (!plant.occurrences)
 		goto out;
-	err = plant.kind == SMI ? smi_prepare() : 0;
+	err = place() < nr_cpu_ids ? prepare() : -ENXIO;
 	if (err)
 		goto out;
 	task = kthread_create(run, NULL, NAME);
 	if (IS_ERR(task)) {
 		err = PTR_ERR(task);
-		goto out_smi;
+		goto out_prepared;
 	}
-	kthread_bind(task, plant.cpu);
-	err = plant.kind == PREEMPTOFF ? 0 : raise(task);
+	kthread_bind(task, place());
+	err = is_ordinary() ? 0 : raise(task);
 	if (err)
 		goto out_task;
 	plant.task = task;
@@ -391,9 +571,8 @@ static int start(const struct plant *asked)
 	return 0;
 out_task:
 	kthread_stop(task);
-out_smi:
-	if (plant.kind == SMI)
-		smi_clean_up();
+out_prepared:
+	clean_up();
 out:
 	kvfree(plant.occurrences);
 	memset(&plant, 0, sizeof(plant));
@@ -502,13 +681,27 @@ static const struct proc_ops ops = {
 
 static int __init load(void)
 {
-	return proc_create(NAME, 0600, NULL, &ops) ? 0 : -ENOMEM;
+	int err = 0;
+
+	if (idle_us) {
+		idle_driver.states[0].exit_latency = idle_us;
+		idle_driver.states[0].target_residency = idle_us;
+		err = cpuidle_register(&idle_driver, NULL);
+	}
+	if (!err && !proc_create(NAME, 0600, NULL, &ops)) {
+		err = -ENOMEM;
+		if (idle_us)
+			cpuidle_unregister(&idle_driver);
+	}
+	return err;
 }
 
 static void __exit unload(void)
 {
 	remove_proc_entry(NAME, NULL);
 	stop();
+	if (idle_us)
+		cpuidle_unregister(&idle_driver);
 }
 
 module_init(load);

@@ -1,5 +1,5 @@
-//! The test-only kernel module that holds interrupts or preemption off, runs long in hard interrupt
-//! context, or raises SMIs; built against the headers of each guest kernel.
+//! The test-only kernel module that plants what user space cannot: interrupts or preemption off, long
+//! interrupts, SMIs; built against the headers of each guest kernel.
 
 use std::{
     fs,
@@ -18,8 +18,11 @@ use crate::{
     kernels::Kernel,
 };
 
-const SOURCE: &str = include_str!("../module/rtproof_plant.c");
-const KBUILD: &str = include_str!("../module/Kbuild");
+const SOURCES: &[(&str, &str)] = &[
+    ("rtproof_plant.c", include_str!("../module/rtproof_plant.c")),
+    ("smi.h", include_str!("../module/smi.h")),
+    ("Kbuild", include_str!("../module/Kbuild")),
+];
 const FILE: &str = "rtproof_plant.ko";
 
 /// Settings of a kernel's build that ask for what the host's compiler and tools may not have, and
@@ -65,7 +68,8 @@ pub fn build(kernel: &Kernel, cache: &Cache) -> Result<PathBuf> {
 /// The folder of the headers tells release and packages; this file tells how it is built.
 fn key(headers: &Path) -> String {
     let mut digest = Sha256::new();
-    for part in [SOURCE, KBUILD, include_str!("module.rs"), &headers.to_string_lossy()] {
+    let sources = SOURCES.iter().map(|(_, text)| *text);
+    for part in sources.chain([include_str!("module.rs"), &*headers.to_string_lossy()]) {
         digest.update(part);
         digest.update([0]);
     }
@@ -76,8 +80,9 @@ fn key(headers: &Path) -> String {
 
 fn make(headers: &Path, place: &Path, cache: &Cache) -> Result<()> {
     let work = tempfile::tempdir().context("a folder to build the module in")?;
-    write(&work.path().join("rtproof_plant.c"), SOURCE)?;
-    write(&work.path().join("Kbuild"), KBUILD)?;
+    for (name, text) in SOURCES {
+        write(&work.path().join(name), text)?;
+    }
     let mut command = Command::new("make");
     command.arg("-C").arg(headers).arg(format!("M={}", work.path().display()));
     command.args(["CC=gcc", "modules"]).args(WITHOUT).args(wrapped(headers, work.path(), cache)?);

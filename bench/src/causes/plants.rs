@@ -120,4 +120,12 @@ pub(super) const ALL: &[Plant] = &[
         is_application: true,
         ..DAEMON
     },
+    Plant {
+        name: "application moved to a busy CPU",
+        commands: &["lab-plant move --busy 4ms --every 100ms"],
+        causes: &["migration"],
+        culprit: &["CPU"],
+        is_application: true,
+        ..DAEMON
+    },
 ];

@@ -38,11 +38,13 @@ Plants:
   offline      takes --cpu N off for --down D, --times N, every --every D
   quota        lives, spinning, under --quota US of each --of US in --cgroup DIR; with --pid N puts
                that process there and back
-  module       lets the kernel module do --kind irqsoff|preemptoff|hardirq|softirq|irqwork|smi,
-               --busy D every --every D, --times N
+  module       lets the kernel module do --kind irqsoff|preemptoff|hardirq|softirq|irqwork|smi|
+               ipi|nmi|kworker|irqthread|frequency|idleexit, --busy D every --every D, --times N
   boost        holds a lock for --busy D that a FIFO 90 thread waits for: its priority is inherited
   cycle        an application: works --busy D every --every D, each --each N-th time --long D; with
                --bytes N it touches fresh memory then instead
+  move         an application that is moved to another CPU every --every D, kept waiting there
+               for --busy D, and moved back
   deliver      one datagram to --count N sockets every --every D: a long soft interrupt
   expire       --count N timers that expire in the same instant, every --every D
   purge        closes a socket with --count N messages every --every D: a long stretch of kernel

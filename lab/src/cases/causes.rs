@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use super::{
     common,
     planted::{
-        DAEMON, DELIVERY, HARD_IRQ, INTERRUPT, IRQS_OFF, LOCK, NEIGHBOUR, PREEMPT_OFF, Planted,
-        SMI, SOFT_IRQ, STOPPED, THROTTLED,
+        DAEMON, DELIVERY, FREQUENCY, HARD_IRQ, IDLE_EXIT, INTERRUPT, IPI, IRQ_THREAD, IRQS_OFF,
+        KWORKER, LOCK, NEIGHBOUR, NMI, PREEMPT_OFF, Planted, SMI, SOFT_IRQ, STOPPED, THROTTLED,
     },
 };
 use crate::{
@@ -56,6 +56,12 @@ pub(super) fn cases() -> Vec<Case> {
     for planted in [NEIGHBOUR, LOCK, INTERRUPT, SMI, STOPPED, THROTTLED] {
         cases.push(case(planted, "rt-6.1", Tier::Two));
     }
+    for planted in [IPI, NMI, KWORKER, IRQ_THREAD, FREQUENCY, IDLE_EXIT] {
+        cases.push(case(planted, "rt-6.1", Tier::Two));
+    }
+    for planted in [IPI, KWORKER, IRQ_THREAD, FREQUENCY, IDLE_EXIT] {
+        cases.push(case(planted, "stock-7.2", Tier::Two));
+    }
     for planted in [DAEMON, IRQS_OFF, PREEMPT_OFF, HARD_IRQ, SOFT_IRQ, DELIVERY] {
         cases.push(case(planted, "stock-6.1", Tier::Two));
     }
@@ -75,19 +81,19 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
-    let Planted { name, plant, other, told, .. } = planted;
+    let Planted { name, plant, other, told, cpus, priority, .. } = planted;
     // Long enough for twenty occurrences; what is throttled is so once a second.
     let is_often = told == Counted::Occurrences;
     let plant = plant().cpu(0);
     let case = Case::new(
         format!("causes/{name}/{kernel}"),
         "each planted spike is blamed on the planted cause and culprit, and sums exactly",
-        Machine::new(kernel),
+        Machine::new(kernel).cpus(cpus),
     )
     .tier(tier)
     .plant(if is_often { plant.lasting_ms(2_500) } else { plant })
     .script(format!(
-        "traced run --for {}s --budget 200us --load idle --cpus 0",
+        "traced run --for {}s --budget 200us --load idle --cpus 0 --priority {priority}",
         if is_often { 4 } else { 8 }
     ))
     .expect(move |seen, expect| {

@@ -21,6 +21,10 @@ pub(super) struct Planted {
     pub(super) wrong_most: usize,
     /// Another plant: its spikes must not be blamed on this one.
     pub(super) other: fn() -> Plant,
+    /// CPUs of the guest.
+    pub(super) cpus: u32,
+    /// Priority of the measured thread.
+    pub(super) priority: u32,
 }
 
 pub(super) const DAEMON: Planted = Planted {
@@ -33,6 +37,8 @@ pub(super) const DAEMON: Planted = Planted {
     certain_percent: 95,
     wrong_most: 0,
     other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+    cpus: 1,
+    priority: 80,
 };
 pub(super) const NEIGHBOUR: Planted = Planted {
     name: "neighbour",
@@ -104,6 +110,58 @@ pub(super) const SMI: Planted = Planted {
     causes: &["stall", "preempted"],
     culprit: &[],
     other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+    ..DAEMON
+};
+/// Another CPU sends it, which in a guest takes turns with this one.
+pub(super) const IPI: Planted = Planted {
+    name: "ipi",
+    plant: Plant::ipi,
+    // Where the timer's interrupt has to wait for its end.
+    causes: &["ipi", "masked"],
+    culprit: &["function call"],
+    cpus: 2,
+    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+    ..DAEMON
+};
+pub(super) const NMI: Planted = Planted {
+    name: "nmi",
+    plant: Plant::nmi,
+    causes: &["nmi"],
+    culprit: &["rtproof_plant_nmi"],
+    ..IPI
+};
+pub(super) const KWORKER: Planted = Planted {
+    name: "kworker",
+    plant: Plant::kworker,
+    causes: &["kworker"],
+    culprit: &["rtproof_plant_work", "kworker/0"],
+    ..DAEMON
+};
+/// A handler's thread has FIFO 50.
+pub(super) const IRQ_THREAD: Planted = Planted {
+    name: "interrupt-thread",
+    plant: Plant::irq_thread,
+    causes: &["irq-thread"],
+    culprit: &["rtproof_plant", "FIFO 50"],
+    priority: 40,
+    other: || Plant::equal_fifo(40).us(5_000).every_ms(100),
+    ..DAEMON
+};
+pub(super) const FREQUENCY: Planted = Planted {
+    name: "frequency",
+    plant: Plant::frequency,
+    causes: &["frequency"],
+    culprit: &["MHz"],
+    // A stall, or interrupts off, would look the same.
+    certain_percent: 0,
+    other: Plant::preempt_off,
+    ..DAEMON
+};
+pub(super) const IDLE_EXIT: Planted = Planted {
+    name: "idle-exit",
+    plant: Plant::idle_exit,
+    causes: &["idle-exit"],
+    culprit: &["LATE"],
     ..DAEMON
 };
 pub(super) const STOPPED: Planted = Planted {

@@ -55,6 +55,49 @@ impl Plant {
         Self::of(Cause::Module("smi"))
     }
 
+    /// A function call interrupt that another CPU sends, as often. Needs the module and two CPUs.
+    #[must_use]
+    pub fn ipi() -> Self {
+        Self::of(Cause::Module("ipi"))
+    }
+
+    /// A non-maskable interrupt that another CPU sends, as often. Needs the module, two CPUs and a
+    /// kernel before 6.5.
+    #[must_use]
+    pub fn nmi() -> Self {
+        Self::of(Cause::Module("nmi"))
+    }
+
+    /// Work of a kworker that has FIFO 99, as often. Needs the module.
+    #[must_use]
+    pub fn kworker() -> Self {
+        Self::of(Cause::Module("kworker"))
+    }
+
+    /// A thread of an interrupt with FIFO 50, as often. Needs the module.
+    #[must_use]
+    pub fn irq_thread() -> Self {
+        Self::of(Cause::Module("irqthread"))
+    }
+
+    /// A CPU that stands still while its frequency changes, as often. Needs the module.
+    #[must_use]
+    pub fn frequency() -> Self {
+        Self::of(Cause::Module("frequency"))
+    }
+
+    /// An idle state with a long way out, as often. Needs the module.
+    #[must_use]
+    pub fn idle_exit() -> Self {
+        Self::of(Cause::Module("idleexit"))
+    }
+
+    /// An application whose thread is moved to a busy CPU, and back after 3 ms, as often.
+    #[must_use]
+    pub fn moved() -> Self {
+        Self::of(Cause::Move)
+    }
+
     /// The rogue daemon of many a field report: multipathd, a service, SCHED_RR 99, 5 ms each
     /// second.
     #[must_use]

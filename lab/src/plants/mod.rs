@@ -19,7 +19,7 @@ mod shell;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The kernel module: `irqsoff`, `preemptoff`, `hardirq`, `softirq`, `irqwork`, `smi`.
+    /// The kernel module, by the name of its plant.
     Module(&'static str),
     /// A process that is busy for some time in every period.
     Burst {
@@ -81,6 +81,8 @@ pub enum Cause {
     },
     /// SIGSTOP and SIGCONT for the measuring process.
     Stop,
+    /// An application that is moved to a busy CPU, and back.
+    Move,
     /// A process under a CPU quota.
     Quota {
         /// Its share of each 100 ms, microseconds.

@@ -21,8 +21,10 @@ impl Plant {
 fn lines(plant: &Plant) -> String {
     let mut lines = vec![BOOKS.to_owned()];
     match &plant.cause {
-        Cause::Module(_) => {
-            lines.push("[ -e /proc/rtproof_plant ] || insmod /host/module.ko".into());
+        Cause::Module(kind) => {
+            let idle =
+                if *kind == "idleexit" { format!(" idle_us={}", plant.us) } else { String::new() };
+            lines.push(format!("[ -e /proc/rtproof_plant ] || insmod /host/module.ko{idle}"));
         }
         Cause::FairServer => {
             let servers = "/sys/kernel/debug/sched/fair_server";
@@ -98,6 +100,7 @@ fn command(plant: &Plant) -> String {
             format!("lab-plant purge --count {messages} --every {every_us}us")
         }
         Cause::Stop => format!("lab-plant stop --busy {us}us --every {every_us}us"),
+        Cause::Move => format!("lab-plant move --busy {us}us --every {every_us}us"),
         Cause::Quota { quota_us } => {
             format!("lab-plant quota --quota {quota_us}us --of 100ms --cgroup {GROUP}/quota")
         }
@@ -166,6 +169,7 @@ mod tests {
             Plant::hard_irq(),
             Plant::soft_irq(),
             Plant::smi(),
+            Plant::moved(),
             Plant::equal_fifo(80),
             Plant::hog(),
             Plant::fifo_hog(10),

@@ -3,7 +3,7 @@
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
-    order::{Order, order},
+    order::{Order, changed, order},
     scene::{Moment, Phase},
 };
 
@@ -19,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let order = order(moment);
-    let above = matches!(order, Order::Above | Order::Equal | Order::Unknown);
+    let above = !matches!(order, Order::Below | Order::UnknownAndHeld);
     if moment.phase != Phase::Runnable || !moment.is_task() || !above {
         return None;
     }
@@ -29,7 +29,8 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let (irq, driver) = rest.split_once('-').unwrap_or((rest, ""));
     let attribution = Attribution::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
     let attribution = attribution.detail(names::task_detail(scene, moment.cpu.task));
-    let attribution = attribution.owner((!driver.is_empty()).then(|| driver.to_owned()));
+    let attribution =
+        attribution.detail(changed(moment)).owner((!driver.is_empty()).then(|| driver.to_owned()));
     let others: &[&str] = if order == Order::Unknown { &["preempt-off"] } else { &[] };
     Some(attribution.or(others).manual(format!(
         "move IRQ {irq} to another CPU, or give the application a higher priority than the \

@@ -3,7 +3,7 @@
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
-    order::{Order, order},
+    order::{Order, changed, order},
     scene::{Moment, Phase},
 };
 use crate::Remedy;
@@ -20,9 +20,12 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
-    let order = order(moment);
-    let above = matches!(order, Order::Above | Order::Equal | Order::Unknown);
-    if moment.phase != Phase::Runnable || !moment.is_task() || !above {
+    let others: &[&str] = match order(moment) {
+        Order::Above | Order::Equal | Order::NotBelow => &[],
+        Order::Unknown => &["preempt-off"],
+        Order::Below | Order::UnknownAndHeld => return None,
+    };
+    if moment.phase != Phase::Runnable || !moment.is_task() {
         return None;
     }
     let scene = moment.scene;
@@ -34,10 +37,12 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let culprit = function.map_or_else(|| name.clone(), |function| format!("{function} ({name})"));
     let owner = moment.cpu.work.and_then(|address| names::module(scene, address));
     Some(
-        Attribution::by(culprit).owner(owner).remedy(Remedy::Manual {
-            text: "keep unbound work off this CPU: /sys/devices/virtual/workqueue/cpumask, \
+        Attribution::by(culprit).detail(changed(moment)).owner(owner).or(others).remedy(
+            Remedy::Manual {
+                text: "keep unbound work off this CPU: /sys/devices/virtual/workqueue/cpumask, \
                isolcpus=domain, nohz_full="
-                .into(),
-        }),
+                    .into(),
+            },
+        ),
     )
 }

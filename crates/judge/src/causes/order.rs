@@ -16,6 +16,8 @@ pub(super) enum Order {
     Equal,
     /// It should give way.
     Below,
+    /// It should by what is known, but the kernel, which knew better, did not ask it to.
+    NotBelow,
     /// Nothing is known of one of them.
     Unknown,
     /// Nor here, but an interrupt over the task found preemption off.
@@ -25,6 +27,7 @@ pub(super) enum Order {
 /// Compares the task on the CPU with the late thread.
 pub(super) fn order(moment: &Moment<'_>) -> Order {
     match known(moment) {
+        Order::Below if was_kept(moment) => Order::NotBelow,
         Order::Unknown if is_held(moment) => Order::UnknownAndHeld,
         order => order,
     }
@@ -42,6 +45,26 @@ fn is_held(moment: &Moment<'_>) -> bool {
         .filter(|event| event.pid == moment.cpu.task && event.flags & event::flags::HARDIRQ != 0);
     let depths = over.map(|event| event.preempt & 0x0f).take(INTERRUPTS_MAX);
     depths.min().is_some_and(|depth| depth > 0)
+}
+
+/// Whether the kernel left the task on its CPU when it woke the thread there. One that should give
+/// way is asked to before the event is written (kernel/sched/core.c, wakeup_preempt). Its priority was
+/// raised while it ran, then, and no switch recorded that.
+fn was_kept(moment: &Moment<'_>) -> bool {
+    let (scene, task) = (moment.scene, moment.cpu.task);
+    let Some(since_ns) = moment.cpu.since_ns.filter(|_| task > 0) else { return false };
+    let from_ns = since_ns.max(scene.wake.due_ns);
+    // In order of time, the last one is the thread's own.
+    let mut before = scene.events(from_ns, moment.from_ns).rev().take_while(|e| e.pid == task);
+    before.find_map(|event| match event.what {
+        What::Wakeup { pid, target_cpu, .. } if pid == scene.wake.tid => {
+            let asked = event::flags::NEED_RESCHED | event::flags::NEED_RESCHED_LAZY;
+            // It is written with interrupts off: else the trace has no flags.
+            let has_flags = event.flags & event::flags::IRQS_OFF != 0;
+            Some(target_cpu == scene.wake.cpu && has_flags && event.flags & asked == 0)
+        }
+        _ => None,
+    }) == Some(true)
 }
 
 fn known(moment: &Moment<'_>) -> Order {
@@ -100,7 +123,15 @@ pub(super) fn changed(moment: &Moment<'_>) -> Option<String> {
             rank(last)
         ));
     }
-    let theirs = theirs(moment).zip(left_with(moment)).filter(|(came, left)| came != left);
+    let (theirs, left) = (theirs(moment), left_with(moment));
+    if order(moment) == Order::NotBelow {
+        return Some(format!(
+            "the kernel did not ask it to give way when the thread was woken: it was no longer [{}] \
+             then, though no switch recorded that",
+            rank(theirs.or(left)?)
+        ));
+    }
+    let theirs = theirs.zip(left).filter(|(came, left)| came != left);
     theirs.map(|(came, left)| {
         format!(
             "its priority changed while it ran: [{}] at first, [{}] at last",

@@ -26,6 +26,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let others: &[&str] = match order(moment) {
         Order::Above => &[],
+        Order::NotBelow => &["queued"],
         Order::Unknown => &["preempt-off", "queued"],
         Order::Equal | Order::Below | Order::UnknownAndHeld => return None,
     };
@@ -66,9 +67,30 @@ fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::Policy;
+    use rtproof_trace::{Policy, What, event::flags};
 
-    use crate::causes::testing::{Story, top};
+    use crate::causes::testing::{LATE, Story, top};
+
+    #[test]
+    fn a_task_that_the_kernel_left_on_its_cpu_was_not_below() {
+        let told = |flags: u8| {
+            let woken = What::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
+            let story = Story::new().with(60, "ceiling", Policy::Other, 0).timer(1, 60);
+            story.switch(-50, 7, 120, 0, 60, 120).event(3, 60, flags, woken).runs(5_000, 60, 120)
+        };
+        // The kernel asks who should give way before it writes the event.
+        let asked = told(flags::IRQS_OFF | flags::HARDIRQ | flags::NEED_RESCHED);
+        assert_eq!(top(&asked).0, "preempt-off", "{asked:?}");
+        let kept = told(flags::IRQS_OFF | flags::HARDIRQ);
+        assert_eq!((top(&kept).0, top(&kept).1), ("preempted", "ceiling [OTHER]"), "{kept:?}");
+        assert!(
+            kept.shares[0].detail.iter().any(|text| text.contains("did not ask it")),
+            "{kept:?}"
+        );
+        assert_eq!(kept.shares[0].or, ["queued"]);
+        // A trace without flags proves nothing.
+        assert_eq!(top(&told(0)).0, "preempt-off");
+    }
 
     #[test]
     fn a_task_that_was_lowered_as_it_left_had_outranked_the_thread() {

@@ -22,7 +22,9 @@ const COST_PARTS: u64 = 400;
 /// One reading.
 #[derive(Debug)]
 struct Sample {
-    at_ns: u64,
+    /// When its reading began and ended: a spike in between is in some of the counts.
+    from_ns: u64,
+    to_ns: u64,
     /// CPU and stolen milliseconds since boot.
     steal_ms: Vec<(u32, u64)>,
     smi: Option<u64>,
@@ -82,29 +84,33 @@ impl Counters {
 
     /// Takes a sample, unless the last ones were so dear that it would take too much of a CPU.
     pub(super) fn sample(&mut self, clock: impl Fn() -> u64) {
-        let at_ns = clock();
-        if at_ns >= self.next_ns {
-            self.take(at_ns);
-            let cost_ns = clock().saturating_sub(at_ns);
-            self.next_ns = at_ns + cost_ns * COST_PARTS;
+        let from_ns = clock();
+        if from_ns >= self.next_ns {
+            let to_ns = self.take(from_ns, &clock);
+            self.next_ns = from_ns + to_ns.saturating_sub(from_ns) * COST_PARTS;
         }
     }
 
-    fn take(&mut self, at_ns: u64) {
+    /// Takes one; when it was complete.
+    fn take(&mut self, from_ns: u64, clock: impl Fn() -> u64) -> u64 {
         let times = activity::times(&self.root, &self.cpus);
         let steal = times.value().into_iter().flatten();
-        let sample = Sample {
-            at_ns,
+        let mut sample = Sample {
+            from_ns,
+            to_ns: from_ns,
             steal_ms: steal.map(|times| (times.cpu, times.steal_ms)).collect(),
             smi: self
                 .smi_cpu
                 .and_then(|cpu| msr::read(&self.root, cpu, msr::SMI_COUNT).value().copied()),
             throttled: self.groups.iter().map(|(_, file)| throttled(&self.root, file)).collect(),
         };
+        sample.to_ns = clock();
+        let to_ns = sample.to_ns;
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
+        to_ns
     }
 
     /// Watches the quota of a group from now on.
@@ -123,20 +129,20 @@ impl Counters {
         group: Option<&str>,
         from_ns: u64,
         to_ns: u64,
-        now_ns: u64,
+        clock: impl Fn() -> u64,
     ) -> Beside {
-        if self.samples.back().is_none_or(|last| last.at_ns < to_ns) {
-            self.take(now_ns);
+        if self.samples.back().is_none_or(|last| last.from_ns < to_ns) {
+            self.take(clock(), &clock);
         }
         let mut beside = Beside { idle_states: self.idle_states(cpu), ..self.fixed.clone() };
-        let after = self.samples.partition_point(|sample| sample.at_ns < to_ns);
-        let before = self.samples.partition_point(|sample| sample.at_ns <= from_ns);
+        let after = self.samples.partition_point(|sample| sample.from_ns < to_ns);
+        let before = self.samples.partition_point(|sample| sample.to_ns <= from_ns);
         let (Some(before), Some(after)) =
             (before.checked_sub(1).and_then(|at| self.samples.get(at)), self.samples.get(after))
         else {
             return beside;
         };
-        beside.over_ns = after.at_ns - before.at_ns;
+        beside.over_ns = after.to_ns.saturating_sub(before.from_ns);
         let steal = |sample: &Sample| {
             sample.steal_ms.iter().find(|(of, _)| *of == cpu).map(|(_, ms)| ms * 1_000_000)
         };
@@ -200,17 +206,35 @@ mod tests {
         counters.sample(|| 300);
         set(&dir, 9, 9);
         counters.sample(|| 400);
-        let beside = counters.beside(1, Some("/plc"), 210, 290, 500);
+        let beside = counters.beside(1, Some("/plc"), 210, 290, || 500);
         assert_eq!((beside.over_ns, beside.steal_ns), (100, Some(20_000_000)));
         assert_eq!((beside.throttled, beside.smi), (Some(3), None));
-        let other = counters.beside(2, Some("/nothing"), 150, 350, 500);
+        let other = counters.beside(2, Some("/nothing"), 150, 350, || 500);
         assert_eq!((other.over_ns, other.steal_ns, other.throttled), (300, None, None));
         // Nothing was counted before it: no delta.
-        assert_eq!(counters.beside(1, None, 50, 150, 500).over_ns, 0);
+        assert_eq!(counters.beside(1, None, 50, 150, || 500).over_ns, 0);
         // Nothing was counted after it: that is made up for.
         set(&dir, 10, 9);
-        let last = counters.beside(1, None, 410, 450, 500);
+        let last = counters.beside(1, None, 410, 450, || 500);
         assert_eq!((last.over_ns, last.steal_ns), (100, Some(10_000_000)));
+    }
+
+    #[test]
+    fn a_sample_that_a_spike_came_into_bounds_it_on_no_side() {
+        let dir = machine();
+        let root = Root::dir(dir.path()).unwrap();
+        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        counters.sample(|| 100);
+        // Begun at 400 and complete at 900: what came at 500 is in some of its counts.
+        let times = Cell::new(400);
+        counters.next_ns = 0;
+        counters.sample(|| times.replace(900));
+        set(&dir, 7, 1);
+        let beside = counters.beside(1, None, 500, 600, || 1_000);
+        assert_eq!((beside.over_ns, beside.steal_ns), (900, Some(20_000_000)));
+        // Nor does it end what began before it and lasted into it.
+        let beside = counters.beside(1, None, 350, 450, || 1_000);
+        assert_eq!((beside.over_ns, beside.steal_ns), (900, Some(20_000_000)));
     }
 
     #[test]
@@ -236,6 +260,6 @@ mod tests {
         let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
         (0..1_000).for_each(|at_ns| counters.sample(|| at_ns));
         assert_eq!(counters.samples.len(), SAMPLES_MAX);
-        assert_eq!(counters.samples[0].at_ns, 1_000 - SAMPLES_MAX as u64);
+        assert_eq!(counters.samples[0].from_ns, 1_000 - SAMPLES_MAX as u64);
     }
 }

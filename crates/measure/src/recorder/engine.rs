@@ -265,7 +265,7 @@ impl Engine {
         self.who.name(&mut window, wake.tid, now_ns);
         let group = window.tasks.get(&wake.tid).and_then(|task| task.cgroup.clone());
         window.beside =
-            self.counters.beside(wake.cpu, group.as_deref(), wake.due_ns, wake.ran_ns, now_ns);
+            self.counters.beside(wake.cpu, group.as_deref(), wake.due_ns, wake.ran_ns, sys::now_ns);
         if let Some(group) = group {
             self.counters.watch(&group);
         }

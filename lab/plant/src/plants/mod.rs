@@ -18,6 +18,7 @@ mod fork;
 mod irq;
 mod memory;
 mod module;
+mod moved;
 mod offline;
 mod purge;
 mod quota;
@@ -45,6 +46,7 @@ pub(crate) fn run(plant: &str, args: &Args) -> Result<(), Failure> {
         "offline" => offline::offline(Frame { pins: false, ..plain }, args),
         "quota" => quota::quota(Frame { joins: false, ..plain }, args),
         "module" => module::module(Frame { pins: false, ..plain }, args),
+        "move" => moved::moved(Frame { policy: Policy::Fifo(70), ..plain }, args),
         "wait-for" => run::wait_for(args),
         // Started by `fork`: the shortest process there is.
         fork::NOTHING => Ok(()),
