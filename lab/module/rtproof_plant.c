@@ -281,8 +281,9 @@ static noinline void rtproof_plant_frequency(struct occurrence *o)
 
 	local_irq_save(flags);
 	o->begin_ns = ktime_get_ns();
-	trace_cpu_frequency(plant.occurred % 2 ? 800000 : 2400000, plant.cpu);
 	rtproof_plant_spin();
+	/* As cpufreq does: once it has changed. */
+	trace_cpu_frequency(plant.occurred % 2 ? 800000 : 2400000, plant.cpu);
 	o->end_ns = ktime_get_ns();
 	local_irq_restore(flags);
 }
