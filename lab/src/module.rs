@@ -1,5 +1,5 @@
-//! The test-only kernel module that plants what user space cannot: interrupts or preemption off, long
-//! interrupts, SMIs; built against the headers of each guest kernel.
+//! The test-only kernel module that plants what user space cannot (interrupts or preemption off,
+//! long interrupts, SMIs); built against the headers of each guest kernel.
 
 use std::{
     fs,

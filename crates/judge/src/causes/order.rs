@@ -48,8 +48,8 @@ fn is_held(moment: &Moment<'_>) -> bool {
 }
 
 /// Whether the kernel left the task on its CPU when it woke the thread there. One that should give
-/// way is asked to before the event is written (kernel/sched/core.c, wakeup_preempt). Its priority was
-/// raised while it ran, then, and no switch recorded that.
+/// way is asked to before the event is written (kernel/sched/core.c, wakeup_preempt). Its priority
+/// was raised while it ran, then, and no switch recorded that.
 fn was_kept(moment: &Moment<'_>) -> bool {
     let (scene, task) = (moment.scene, moment.cpu.task);
     let Some(since_ns) = moment.cpu.since_ns.filter(|_| task > 0) else { return false };
@@ -126,8 +126,8 @@ pub(super) fn changed(moment: &Moment<'_>) -> Option<String> {
     let (theirs, left) = (theirs(moment), left_with(moment));
     if order(moment) == Order::NotBelow {
         return Some(format!(
-            "the kernel did not ask it to give way when the thread was woken: it was no longer [{}] \
-             then, though no switch recorded that",
+            "the kernel did not ask it to give way when the thread was woken: it was no longer \
+             [{}] then, though no switch recorded that",
             rank(theirs.or(left)?)
         ));
     }

@@ -1,4 +1,5 @@
-//! An application whose thread is moved to a busy CPU while it sleeps, waits there, and is moved back.
+//! An application whose thread is moved to a busy CPU while it sleeps, waits there, and is moved
+//! back.
 
 use rustix::{
     process::Pid,
