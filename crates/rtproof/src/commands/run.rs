@@ -81,6 +81,11 @@ pub struct Args {
     #[arg(long = "period", value_name = "TIME", value_parser = parse::time)]
     pub period_ns: Option<u64>,
 
+    /// Give it a cookie of core scheduling: no other task runs on the other thread of its core at
+    /// the same time (Linux 5.14 and later, with SMT)
+    #[arg(long)]
+    pub core_sched: bool,
+
     /// Checks whose findings are acted on while the program runs, or none; default: irq-affinity,
     /// irqbalance, kthread-affinity, workqueue-cpumask, and with fifo and rr rt-throttling and
     /// fair-server
@@ -336,6 +341,7 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         runtime_ns: args.runtime_ns,
         deadline_ns: args.deadline_ns,
         period_ns: args.period_ns,
+        core_sched: args.core_sched,
         tune: args.tune.clone(),
         latency,
         user: args.user.clone(),

@@ -7,6 +7,7 @@
 
 mod changes;
 pub mod child;
+mod core;
 mod error;
 mod file;
 mod got;

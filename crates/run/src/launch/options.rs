@@ -83,6 +83,8 @@ pub struct Options {
     pub deadline_ns: Option<u64>,
     /// Period of a deadline.
     pub period_ns: Option<u64>,
+    /// Give it a cookie of core scheduling.
+    pub core_sched: bool,
     /// Checks of the machine that are acted on; `None`: the usual ones.
     pub tune: Option<String>,
     /// Limit on the idle states.

@@ -25,6 +25,8 @@ pub(super) struct Setup {
     pub(super) cpus: CpuList,
     /// Policy.
     pub(super) scheduling: Scheduling,
+    /// Whether it gets a cookie of core scheduling.
+    pub(super) has_cookie: bool,
     /// Limit of its priority (RLIMIT_RTPRIO).
     pub(super) rtprio: Option<u64>,
     /// Whether it may lock all its memory (RLIMIT_MEMLOCK).
@@ -42,6 +44,7 @@ type Part = (&'static str, fn(&Setup) -> anyhow::Result<()>);
 const PARTS: &[Part] = &[
     ("control group", join),
     ("CPUs", affinity),
+    ("core scheduling", cookie),
     ("limit of the priority", rtprio),
     ("limit of locked memory", memlock),
     ("policy", policy),
@@ -74,6 +77,11 @@ impl Setup {
             setting("CPUs", self.cpus.to_string(), place),
             setting("policy", policy_words(&self.scheduling), policy_how(&self.scheduling)),
         ];
+        if self.has_cookie {
+            let how = "no other task runs on the other threads of its core at the same time, but \
+                       interrupts do; threads and processes that it starts have the same cookie";
+            all.push(setting("core scheduling", "a cookie of its own".into(), how));
+        }
         if let Some(limit) = self.rtprio {
             let how = "it may set priorities up to this one itself";
             all.push(setting("RLIMIT_RTPRIO", limit.to_string(), how));
@@ -134,6 +142,10 @@ fn affinity(setup: &Setup) -> anyhow::Result<()> {
     // The kernel takes those of a list that the group allows, and says nothing of the others.
     anyhow::ensure!(now == *cpus, "CPUs {cpus}: only {now} are allowed to this group of processes");
     Ok(())
+}
+
+fn cookie(setup: &Setup) -> anyhow::Result<()> {
+    if setup.has_cookie { super::core::make() } else { Ok(()) }
 }
 
 fn rtprio(setup: &Setup) -> anyhow::Result<()> {
