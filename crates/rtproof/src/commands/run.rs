@@ -10,7 +10,7 @@ use rtproof_results::{
 };
 use rtproof_run::{
     launch::{
-        self, Class, Latency, LaunchError, Observer, Options, Place,
+        self, Class, Latency, LaunchError, Memory, Observer, Options, Place,
         rules::{Ready, Requested},
     },
     parse,
@@ -85,6 +85,11 @@ pub struct Args {
     /// the same time (Linux 5.14 and later, with SMT)
     #[arg(long)]
     pub core_sched: bool,
+
+    /// Memory nodes that it is bound to: local (those of its CPUs) or a list; default: the kernel
+    /// takes memory where it is used first, and elsewhere when there is none
+    #[arg(long, value_name = "NODES")]
+    pub numa: Option<String>,
 
     /// Checks whose findings are acted on while the program runs, or none; default: irq-affinity,
     /// irqbalance, kthread-affinity, workqueue-cpumask, and with fifo and rr rt-throttling and
@@ -342,6 +347,11 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         deadline_ns: args.deadline_ns,
         period_ns: args.period_ns,
         core_sched: args.core_sched,
+        memory: match args.numa.as_deref() {
+            None => Memory::Kernel,
+            Some("local") => Memory::Local,
+            Some(list) => Memory::Nodes(list.into()),
+        },
         tune: args.tune.clone(),
         latency,
         user: args.user.clone(),

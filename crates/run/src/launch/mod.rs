@@ -11,6 +11,7 @@ mod core;
 mod error;
 mod file;
 mod got;
+mod numa;
 mod options;
 mod place;
 mod plan;
@@ -22,7 +23,7 @@ mod user;
 mod wait;
 
 pub use error::LaunchError;
-pub use options::{Class, Latency, Options, Place};
+pub use options::{Class, Latency, Memory, Options, Place};
 pub use plan::{Planned, plan};
 pub use start::{Observer, recover, start};
 

@@ -21,7 +21,7 @@ use rustix::thread::CapabilitySet;
 use super::{
     core,
     error::LaunchError,
-    file,
+    file, numa,
     options::{Class, Latency, Options},
     place::{self, Placed},
     setup::Setup,
@@ -90,13 +90,16 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let kept = keeps.unwrap_or(if user.is_some() { CapabilitySet::empty() } else { own });
     let has = |capability| own.intersection(kept).contains(capability);
     let has_cookie = options.core_sched && can_share_no_core(&mut cannot);
+    let cpus = match &placed.cpus {
+        Some(cpus) => cpus.clone(),
+        None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
+    };
+    let nodes = numa::nodes(root, &facts, &options.memory, &cpus, &mut cannot)?;
     let setup = Setup {
         group: placed.group.clone(),
         has_cookie,
-        cpus: match &placed.cpus {
-            Some(cpus) => cpus.clone(),
-            None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
-        },
+        nodes,
+        cpus,
         rtprio: scheduling.priority.map(u64::from).filter(|_| !has(CapabilitySet::SYS_NICE)),
         locks_memory: is_real_time && !has(CapabilitySet::IPC_LOCK),
         capabilities: keeps.map(|keeps| keeps.bits()),
@@ -104,6 +107,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         user,
     };
     let mut notes = notes(options, &changes, &setup.scheduling);
+    notes.extend(numa::note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
     notes.extend(has_cookie.then(|| core::note(&facts, &setup.cpus)).flatten());
     let latency_us = latency(options, is_real_time, &mut cannot, &mut notes);
     let held = latency_us.into_iter().map(held).collect();

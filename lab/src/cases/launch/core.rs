@@ -1,5 +1,5 @@
 //! A cookie of core scheduling on a kernel that has it: a busy task on the other thread of the
-//! program's core does not run while the program does.
+//! program's core does not run while the program does. And memory of one node alone.
 
 use anyhow::{Context, Result};
 
@@ -34,11 +34,15 @@ pub(super) fn case(kernel: &'static str) -> Case {
          run plan {RUN} --core-sched --plan -- true
          run with {RUN} --core-sched -- sh /tmp/busy.sh
          run without {RUN} -- sh /tmp/busy.sh
+         run bound {RUN} --numa local -- cat /proc/self/numa_maps
+         run free {RUN} -- cat /proc/self/numa_maps
+         run far {RUN} --numa 7 -- true
          echo off >/sys/devices/system/cpu/smt/control
          run refused {RUN} --core-sched -- true
          kill $(cat /tmp/neighbour)"
     ))
     .expect(alone)
+    .other_word("--numa local", "--numa 0", "bound: all memory is of node 1")
     .other_word("--core-sched -- sh", "-- sh", "with: the neighbour runs less than a quarter")
 }
 
@@ -58,6 +62,13 @@ fn alone(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let what = "with: the neighbour runs less than a quarter";
     expect.that(what, "of what it runs without", is_less, (with, without));
     expect.within("without: the neighbour runs, hundredths of a second", without, 50..=300);
+    let (bound, free) = (seen.out("bound")?, seen.out("free")?);
+    let is_bound = bound.lines().count() > 0 && bound.lines().all(|line| line.contains(" bind:1"));
+    expect.that("bound: all memory is of node 1", "bind:1 in each line", is_bound, &bound);
+    expect.lacks("free: nothing is bound", &free, "bind:");
+    expect.contains("plan: the node", &plan, "CPU 2 is on node 1 of 2 memory nodes");
+    expect.equal("far: exit code", seen.rc("far")?, 125);
+    expect.contains("far", &seen.err("far")?, "node 7 of 7 has no memory; 0-1 has");
     expect.equal("refused: exit code", seen.rc("refused")?, 125);
     expect.contains("refused", &seen.err("refused")?, "leave --core-sched out");
     Ok(())
