@@ -44,8 +44,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     match built_with(facts, "SCHED_CORE") {
         None => draft.blind(&facts.kernel.config),
         Some(true) => draft.good(
-            "in the kernel: tasks with a cookie share a core with no other; rtproof run --core-sched \
-             starts a program with one",
+            "in the kernel: tasks with a cookie share a core with no other; \
+             rtproof run --core-sched starts a program with one",
         ),
         Some(false) if shares => draft.doubtful(
             "real-time CPUs share cores, and this kernel is built without CONFIG_SCHED_CORE",

@@ -55,7 +55,8 @@ pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()>
     }
     if of.breaches_more > 0 {
         let (more, kept) = (of.breaches_more, of.breaches.len());
-        let text = format!("and {more} more breaches, beyond the {kept} places that are kept apart");
+        let text =
+            format!("and {more} more breaches, beyond the {kept} places that are kept apart");
         wrapped(to, &format!("{DIM}  "), "  ", &format!("{text}{DIM:#}"))?;
     }
     let ids = |answer| {

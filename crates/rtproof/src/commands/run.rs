@@ -86,8 +86,8 @@ pub struct Args {
     #[arg(long)]
     pub core_sched: bool,
 
-    /// Memory nodes that it is bound to: local (those of its CPUs) or a list; default: the kernel
-    /// takes memory where it is used first, and elsewhere when there is none
+    /// Memory nodes that it is bound to: local (those of its CPUs) or a list; default: the kernel's
+    /// choice
     #[arg(long, value_name = "NODES")]
     pub numa: Option<String>,
 

@@ -4,9 +4,7 @@
 use rtproof_host::{CpuList, Facts};
 use rustix::{
     io::Errno,
-    thread::{
-        CoreSchedulingScope, core_scheduling_cookie, create_core_scheduling_cookie, gettid,
-    },
+    thread::{CoreSchedulingScope, core_scheduling_cookie, create_core_scheduling_cookie, gettid},
 };
 
 /// The cookie of this thread, 0 for none: it shows whether the kernel has core scheduling.

@@ -25,16 +25,22 @@ pub(super) fn nodes(
 ) -> anyhow::Result<Option<CpuList>> {
     let asked = match memory {
         Memory::Kernel => return Ok(None),
-        Memory::Local => of(facts, cpus).ok_or_else(|| "the nodes of its CPUs are not known".into()),
+        Memory::Local => {
+            of(facts, cpus).ok_or_else(|| "the nodes of its CPUs are not known".to_owned())
+        }
         Memory::Nodes(list) => {
             let nodes = CpuList::parse(list, None).ok().filter(|nodes| !nodes.is_empty());
-            Ok(nodes.ok_or_else(|| usage(format!("--numa {list}: `local`, or nodes like 0 or 0-1")))?)
+            let wrong = || usage(format!("--numa {list}: `local`, or nodes like 0 or 0-1"));
+            Ok(nodes.ok_or_else(wrong)?)
         }
     };
     let with_memory = root.cpu_list(WITH_MEMORY);
     let found: Result<CpuList, String> = asked.and_then(|nodes: CpuList| {
         let Some(with) = with_memory.value() else {
-            return Err(format!("{WITH_MEMORY}: {}", with_memory.why_unknown().unwrap_or_default()));
+            return Err(format!(
+                "{WITH_MEMORY}: {}",
+                with_memory.why_unknown().unwrap_or_default()
+            ));
         };
         let missing = nodes.difference(with);
         match missing.is_empty() {

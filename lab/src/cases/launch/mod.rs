@@ -2,12 +2,12 @@
 
 use crate::case::Case;
 
-mod core;
+mod nodes;
 mod partition;
 mod rules;
 
 pub(super) fn cases() -> Vec<Case> {
     let kernels = ["rt-6.1", "rt-6.12", "rt-7.2"];
     let both = kernels.iter().flat_map(|kernel| [partition::case(kernel), rules::case(kernel)]);
-    both.chain([core::case("rt-6.12")]).collect()
+    both.chain([nodes::case("rt-6.12")]).collect()
 }

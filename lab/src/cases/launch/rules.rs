@@ -49,6 +49,7 @@ pub(super) fn case(kernel: &'static str) -> Case {
          programs that break no rule, as those of `rtproof new`",
         Machine::new(kernel).cpus(2),
     )
+    .limit_s(300)
     .made("planted", planted_c)
     .made("planted-rust", planted_rust)
     .made("arm", |rtproof, folder| project(rtproof, folder, "c"))

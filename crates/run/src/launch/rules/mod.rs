@@ -24,6 +24,7 @@ use rtproof_measure::{
 };
 use rtproof_model::program::{Happening, What};
 use rtproof_results::rules::Rules;
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
 use self::{collect::Collected, outside::Live, symbols::Symbols};
 
@@ -31,6 +32,9 @@ use self::{collect::Collected, outside::Live, symbols::Symbols};
 const LOOK: Duration = Duration::from_millis(20);
 /// Time between two comparisons with the threads in /proc.
 const COMPARE: Duration = Duration::from_secs(1);
+
+/// Signals that end a program by custom. HUP makes many read their configuration.
+const ASKING: &[i32] = &[SIGINT, SIGTERM, SIGQUIT];
 
 /// When a program is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,11 +291,11 @@ impl Observing {
         }
     }
 
-    /// Whether a thread takes a signal to end. A key of the terminal, or timeout(1), sends it to the
-    /// program as well as to us, and the program may be first.
+    /// Whether a thread takes a signal to end. A key of the terminal, or timeout(1), sends it to
+    /// the program as well as to us, and the program may be first.
     fn is_asked_to_end(&self, event: &Happening) -> bool {
         let is_ready = self.collected.from_ns.is_some_and(|from| event.time_ns >= from);
-        let asks = |signal: i64| super::wait::ASKING.iter().any(|it| i64::from(*it) == signal);
+        let asks = |signal: i64| ASKING.iter().any(|it| i64::from(*it) == signal);
         is_ready
             && match event.what {
                 What::Signal { number, is_handled } => is_handled && asks(number.into()),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts the program, measures its cycles with rtproof, looks for page faults of its loop, ends it.
-# Then starts it under `rtproof run --rules`: its loop faults no page, takes no memory, blocks nowhere.
+# Then starts it under `rtproof run --rules`: its loop takes no page fault and blocks nowhere.
 # Usage: test.sh PROGRAM. RTPROOF names another rtproof than that in PATH.
 set -eu
 program=$1
