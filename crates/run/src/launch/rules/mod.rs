@@ -291,12 +291,14 @@ impl Observing {
         }
     }
 
-    /// Whether a thread takes a signal to end. A key of the terminal, or timeout(1), sends it to
-    /// the program as well as to us, and the program may be first.
+    /// Whether the first process takes a signal to end: one that it started may be ended at any
+    /// time. A key of the terminal, or timeout(1), sends it to the program as well as to us, and
+    /// the program may be first.
     fn is_asked_to_end(&self, event: &Happening) -> bool {
         let is_ready = self.collected.from_ns.is_some_and(|from| event.time_ns >= from);
         let asks = |signal: i64| ASKING.iter().any(|it| i64::from(*it) == signal);
         is_ready
+            && event.pid == self.pid
             && match event.what {
                 What::Signal { number, is_handled } => is_handled && asks(number.into()),
                 // sigwait(3).
