@@ -10,6 +10,7 @@ use crate::{
     guest::{Cue, Process},
     machine::Machine,
     plants::Plant,
+    programs::Make,
     seen::Evidence,
 };
 
@@ -64,6 +65,8 @@ pub struct Case {
     pub boots: Vec<Plan>,
     /// Debian packages' programs that go into the guest with their libraries, by name on the host.
     pub programs: Vec<&'static str>,
+    /// Programs that are made on the host and go into the guest with their libraries, by name.
+    pub made: Vec<(&'static str, Make)>,
     /// What the host does at which cue.
     pub cues: Vec<(String, Cue)>,
     /// Time that one boot may take.
@@ -95,6 +98,7 @@ impl Case {
             tier: Tier::Two,
             boots: vec![Plan::new(machine)],
             programs: Vec::new(),
+            made: Vec::new(),
             cues: Vec::new(),
             limit: Duration::from_secs(120),
             check: Arc::new(|_, _| Ok(())),
@@ -138,6 +142,13 @@ impl Case {
     #[must_use]
     pub fn program(mut self, name: &'static str) -> Self {
         self.programs.push(name);
+        self
+    }
+
+    /// Makes a program on the host and takes it into the guest.
+    #[must_use]
+    pub fn made(mut self, name: &'static str, make: Make) -> Self {
+        self.made.push((name, make));
         self
     }
 

@@ -1,9 +1,38 @@
-//! Programs of the host (cyclictest, stress-ng) with the libraries that they load, for x86-64
-//! guests.
+//! Programs of the host (cyclictest, stress-ng), and such as are made here, with the libraries that
+//! they load, for x86-64 guests.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+
+/// Makes a program in an empty folder, by our rtproof where it needs one: its file.
+pub type Make = fn(rtproof: &Path, folder: &Path) -> Result<PathBuf>;
+
+/// Runs a command to its good end.
+///
+/// # Errors
+/// It is not installed, or fails: the end of what it printed.
+pub fn succeed(command: &mut Command) -> Result<()> {
+    let words = format!("{command:?}");
+    let output = command.stdin(Stdio::null()).output().with_context(|| words.clone())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{words}: {}\n{}", output.status, said.trim());
+    Ok(())
+}
+
+/// Makes a program, and puts it into `bin` as `name` and its libraries below `root`.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> Result<()> {
+    let folder = tempfile::tempdir().context("a folder for a program")?;
+    let path = make(rtproof, folder.path()).with_context(|| format!("making {name}"))?;
+    with_libraries(&path, &bin.join(name), root)
+}
 
 /// Copies a program into `bin` and its libraries below `root`, at the paths they have here.
 ///
@@ -18,13 +47,17 @@ pub fn bring(program: &str, bin: &Path, root: &Path) -> Result<()> {
     let Some(path) = found else {
         bail!("{program} is not installed: run `make deps`");
     };
-    let output = Command::new("ldd").arg(&path).output().context("run ldd")?;
+    with_libraries(&path, &bin.join(program), root)
+}
+
+fn with_libraries(path: &Path, to: &Path, root: &Path) -> Result<()> {
+    let output = Command::new("ldd").arg(path).output().context("run ldd")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let libraries = text
         .split_whitespace()
         .filter(|word| word.starts_with('/'))
         .map(|word| word.trim_end_matches(':').to_owned());
-    put(&path, &bin.join(program))?;
+    put(path, to)?;
     for library in libraries {
         put(Path::new(&library), &root.join(library.trim_start_matches('/')))?;
     }

@@ -207,6 +207,10 @@ impl Bench {
     fn fill_share(&self, case: &Case, plan: &Plan, share: &Path) -> Result<()> {
         let kernel = plan.machine.kernel_row()?;
         self.fill(kernel, &case.programs, share)?;
+        for (name, make) in &case.made {
+            let (bin, root) = (share.join("bin"), share.join("root"));
+            programs::make(name, *make, &self.native.rtproof, &bin, &root)?;
+        }
         if plan.plants.iter().any(Plant::needs_module) {
             let built = module::build(kernel, &self.cache)?;
             fs::copy(built, share.join("module.ko"))?;

@@ -44,18 +44,18 @@ pub enum What {
     Migrated,
     /// The thread leaves the CPU.
     SwitchedOut {
+        /// Its number as the kernel's events name it: another one than ours in a PID namespace.
+        number: u32,
         /// Its priority in the kernel's numbers: below 100 is real-time, below 0 deadline.
         priority: i32,
     },
     /// The thread that ran wakes another one.
     Wakes {
-        /// That one.
-        tid: u32,
+        /// That one's, as in [`Self::SwitchedOut`].
+        number: u32,
     },
-    /// The thread that ran has made another one, which runs for the first time.
+    /// The thread that ran has made another one ([`Self::Forked`]), which runs for the first time.
     Born {
-        /// That one.
-        tid: u32,
         /// Its priority, as in [`Self::SwitchedOut`].
         priority: i32,
     },

@@ -1,5 +1,5 @@
 //! `rtproof new`: every project builds without a warning, runs in real time, is measured by its
-//! marks, ends on request, and says which right is missing.
+//! marks, keeps the rules, ends on request, and says which right is missing.
 
 #![allow(
     clippy::disallowed_methods,
@@ -75,16 +75,24 @@ fn is_root() -> bool {
     is_root
 }
 
-/// The project's own test: real-time, marks measured, no page fault in the loop, clean end.
-#[track_caller]
-fn runs(program: &Path) {
+/// The project's own test.
+fn test(program: &Path, rtproof: &str) -> Command {
     let project = program.ancestors().find(|path| path.join("test.sh").is_file()).expect("test.sh");
     let mut test = Command::new("sh");
-    test.arg("test.sh").arg(program).env("RTPROOF", binary()).current_dir(project);
-    let text = stdout(&succeed(&mut test));
-    for part in ["duration", "missed", "total: ", "test: passed"] {
+    test.arg("test.sh").arg(program).env("RTPROOF", rtproof).current_dir(project);
+    test
+}
+
+/// It passes: real-time, marks measured, no page fault in the loop, all rules kept, clean end.
+#[track_caller]
+fn runs(program: &Path, class: &str) {
+    let text = stdout(&succeed(&mut test(program, binary())));
+    for part in ["duration", "missed", "total: ", "test: passed\n"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let keeps = text.contains("Rules  kept: no breach of 13 rules");
+    let may_move = class == DEADLINE && text.contains("moves between CPUs");
+    assert!(keeps || may_move, "{text}");
     assert!(!text.contains("left out"), "{text}");
     // One application is one row, whatever CPUs there are.
     let is_row = |line: &&str| line.trim().starts_with("CPU ") && line.contains(" duration ");
@@ -138,7 +146,7 @@ fn check(language: &str, more: &[&str], class: &str) {
     let folder = folder();
     let Some(program) = built(folder.path(), language, more) else { return };
     if is_root() {
-        runs(&program);
+        runs(&program, class);
         says_what_is_missing(&program, class);
         if class == FIFO {
             runs_by_limits(&program);
@@ -177,6 +185,29 @@ fn rust_runs_as_fifo() {
 #[test]
 fn rust_runs_as_deadline() {
     check("rust", &["--deadline"], DEADLINE);
+}
+
+#[test]
+fn a_loop_that_prints_fails_its_test_and_without_rtproof_that_is_not_seen() {
+    let _alone = alone();
+    let folder = folder();
+    let Some(program) = built(folder.path(), "c", &[]) else { return };
+    if !is_root() {
+        return;
+    }
+    let source = folder.path().join("arm/src/main.c");
+    let text = std::fs::read_to_string(&source).expect("the source");
+    let law = "\t*output += ";
+    let prints = text.replace(law, &format!("\tif (setpoint > 0) fputs(\"x\\n\", stderr);\n{law}"));
+    assert_ne!(text, prints);
+    std::fs::write(&source, prints).expect("the source");
+    succeed(Command::new("make").current_dir(folder.path().join("arm")));
+    let output = test(&program, binary()).output().expect("sh");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", stdout(&output));
+    assert!(said.contains("broke rules") && said.contains("at cycle (main.c:"), "{said}");
+    let text = stdout(&succeed(&mut test(&program, "/no/such/rtproof")));
+    assert!(text.contains("left out") && text.ends_with("passed, without its rules\n"), "{text}");
 }
 
 #[test]

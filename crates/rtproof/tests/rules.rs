@@ -183,6 +183,96 @@ fn three_hundred_threads_are_observed_and_so_is_a_brief_one() {
     assert!(found(&of, MANY).1.contains("yield"), "{text}");
 }
 
+/// Ordered to end by itself, as by a key of the terminal: rtproof passes nothing on.
+const ENDS: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int stop;
+static void *loop(void *of) {
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (int i = 0; !stop; i++) {
+        if (i == 20) kill(getppid(), SIGURG);
+        if (i == 220) kill(getpid(), SIGTERM);
+        next.tv_nsec += 2000000;
+        if (next.tv_nsec >= 1000000000) { next.tv_nsec -= 1000000000; next.tv_sec++; }
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, 0);
+    }
+    for (int i = 0; i < 9; i++) sched_yield();
+    return of;
+}
+static void handler(int number) { (void)number; stop = 1; }
+int main(int argc, char **argv) {
+    pthread_t thread;
+    sigset_t set;
+    int number;
+    (void)argv;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, 0);
+    if (pthread_create(&thread, 0, loop, 0)) _exit(91);
+    if (argc > 1) {
+        signal(SIGTERM, handler);
+        pthread_sigmask(SIG_UNBLOCK, &set, 0);
+        while (!stop) pause();
+    } else {
+        sigwait(&set, &number);
+        stop = 1;
+    }
+    pthread_join(thread, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn what_a_program_does_when_it_is_asked_to_end_is_no_cycle() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    cc(folder.path(), ENDS);
+    for program in [&["./planted"][..], &["./planted", "handler"]] {
+        let (_, of, text) = rules(folder.path(), &["--rules-after", "signal"], program);
+        let (_, all) = found(&of, ENDS);
+        // That it asks itself is a breach. From then on it is not observed.
+        assert!(all.contains("blocking") && !all.contains("yield"), "{text}");
+        let watched_ns = of["watched_ns"].as_u64().unwrap();
+        assert!((300_000_000..5_000_000_000).contains(&watched_ns), "{text}");
+    }
+}
+
+#[test]
+fn in_a_pid_namespace_each_is_found() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    cc(folder.path(), C);
+    let mut command = Command::new("unshare");
+    command.args(["-p", "-f", "-m", "--mount-proc", support::binary(), "run"]);
+    command.args(["--dma-latency", "off", "--no-trace", "--rules", "--rules-after", "signal"]);
+    command.args(["--json", "got.json", "--", "./planted"]).current_dir(folder.path());
+    let output = command.output().unwrap();
+    let text = stderr(&output);
+    if text.starts_with("unshare: ") {
+        eprintln!("left out: {text}");
+        return;
+    }
+    let json = fs::read(folder.path().join("got.json")).unwrap_or_else(|_| panic!("{text}"));
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let (right, _) = found(&json["rules"], C);
+    assert!(right.contains("inheritance"), "{text}");
+    let all = json["rules"]["breaches"].as_array().unwrap();
+    let lock = all.iter().find(|it| it["rule"] == "lock").unwrap();
+    assert!(lock["what"].as_str().unwrap().contains("planted:"), "who held it: {lock}");
+    assert_eq!(json["rules"]["unknown"].as_array().map(Vec::len), Some(0), "{text}");
+}
+
 #[test]
 fn without_rights_nothing_is_kept() {
     if !may() {
@@ -200,7 +290,8 @@ fn without_rights_nothing_is_kept() {
     // Another user may not be let to the binary at all.
     if !text.contains("ermission denied (os error 13)") || text.contains("Rules") {
         assert_eq!(code(&output), 3, "{text}");
-        assert!(text.contains("not known"), "{text}");
+        assert!(text.contains("not known") && text.contains("it needs root"), "{text}");
+        assert!(!text.contains("before it was ready"), "{text}");
     }
 }
 

@@ -59,6 +59,44 @@ fn the_exit_status_is_the_programs() {
 }
 
 #[test]
+fn a_cookie_and_memory_nodes_are_set_or_refused_with_the_reason() {
+    let folder = folder();
+    let ask = |options: &[&str], command: &[&str]| {
+        let first = ["run", "--policy", "other", "--no-trace"];
+        run(folder.path(), &[&first, options, &["--"], command].concat())
+    };
+    let cookie = ask(&["--core-sched"], &["true"]);
+    // Which of them, this machine's kernel says.
+    match code(&cookie) {
+        0 => {}
+        other => {
+            let text = stderr(&cookie);
+            assert_eq!(other, NOT_STARTED, "{text}");
+            assert!(text.contains("prctl(PR_SCHED_CORE)"), "{text}");
+            assert!(text.contains("nothing was changed or started"), "{text}");
+            let plan = ask(&["--core-sched", "--plan"], &["true"]);
+            expect_code(&plan, NOT_STARTED);
+            assert!(stdout(&plan).contains("core scheduling"), "{}", stdout(&plan));
+            expect_code(&ask(&["--core-sched", "--best-effort"], &["true"]), 0);
+        }
+    }
+    let maps = ["cat", "/proc/self/numa_maps"];
+    let bound = ask(&["--numa", "local"], &maps);
+    if code(&bound) == 0 {
+        let is_bound = stdout(&bound).lines().all(|line| line.contains(" bind:"));
+        assert!(is_bound && !stdout(&bound).is_empty(), "{}", stdout(&bound));
+        assert!(!stdout(&ask(&[], &maps)).contains("bind:"));
+    } else {
+        expect_code(&bound, NOT_STARTED);
+        assert!(stderr(&bound).contains("memory node: "), "{}", stderr(&bound));
+    }
+    expect_code(&ask(&["--numa", "1000"], &["true"]), NOT_STARTED);
+    for wrong in ["", "near", "1-0", "5000000000"] {
+        expect_code(&ask(&["--numa", wrong], &["true"]), support::USAGE);
+    }
+}
+
+#[test]
 fn arguments_and_stdin_go_through_as_they_are() {
     assert_eq!(stdout(&plain(&["printf", "%s|", "a b", "--cpus", "", "$x"])), "a b|--cpus||$x|");
     assert_eq!(stdout(&plain(&["sh", "-c", "echo $0", "x"])), "x\n");

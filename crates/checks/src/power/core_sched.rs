@@ -2,8 +2,8 @@
 //!
 //! With a cookie (`prctl(PR_SCHED_CORE)`) only tasks of the same cookie run on one core at a time.
 //! That is a way to keep SMT, no substitute for a core of one's own: forcing the sibling idle
-//! takes an interrupt. Which tasks have a cookie only their parents can ask, so this tells whether
-//! the kernel could.
+//! takes an interrupt. Which tasks have a cookie only those can ask that may trace them, so this
+//! says whether the kernel could.
 
 use rtproof_host::{CpuList, Facts};
 
@@ -43,7 +43,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         && cpus.iter().all(|cpu| cpu.siblings.value().is_some());
     match built_with(facts, "SCHED_CORE") {
         None => draft.blind(&facts.kernel.config),
-        Some(true) => draft.good("in the kernel: tasks with a cookie share a core with no other"),
+        Some(true) => draft.good(
+            "in the kernel: tasks with a cookie share a core with no other; \
+             rtproof run --core-sched starts a program with one",
+        ),
         Some(false) if shares => draft.doubtful(
             "real-time CPUs share cores, and this kernel is built without CONFIG_SCHED_CORE",
         ),

@@ -79,6 +79,8 @@ pub struct Thread {
     pub switches: u64,
     priority: Option<i32>,
     call: Option<Open>,
+    /// The one that it made last and that has not run yet.
+    made: Option<u32>,
     /// Breaches while the class was not known.
     pending: Vec<Found>,
     ended_ns: Option<u64>,
@@ -92,6 +94,8 @@ pub struct Tracker {
     names: BTreeMap<i64, &'static str>,
     cpus: Option<BTreeSet<u32>>,
     threads: BTreeMap<u32, Thread>,
+    /// Threads by the numbers of the kernel's events.
+    numbers: BTreeMap<u32, u32>,
     from_ns: Option<u64>,
     last_ns: u64,
     found: Vec<Found>,
@@ -117,6 +121,7 @@ impl Tracker {
             names: names.iter().copied().collect(),
             cpus: cpus.map(|cpus| cpus.iter().copied().collect()),
             threads: BTreeMap::from([(tid, first)]),
+            numbers: BTreeMap::new(),
             from_ns: None,
             last_ns: 0,
             found: Vec::new(),
@@ -129,6 +134,7 @@ impl Tracker {
         self.from_ns = Some(from_ns);
         for (&tid, thread) in self.threads.iter_mut().filter(|(_, it)| it.ended_ns.is_none()) {
             thread.set_class(outside.class(tid));
+            thread.made = None;
             // Whether that program is observed, `compare` finds.
             thread.has_executed = false;
         }
@@ -164,13 +170,14 @@ impl Tracker {
                 return;
             }
             What::Ended => return self.ended(tid, time_ns),
-            What::Wakes { tid: woken } => {
-                if let Some(call) = self.threads.get_mut(&woken).and_then(|it| it.call.as_mut()) {
+            What::Wakes { number } => {
+                let woken = self.numbers.get(&number).and_then(|tid| self.threads.get_mut(tid));
+                if let Some(call) = woken.and_then(|it| it.call.as_mut()) {
                     call.woken_by = Some(tid);
                 }
                 return;
             }
-            What::Born { tid: born, priority } => return self.born(born, priority),
+            What::Born { priority } => return self.born(tid, priority),
             What::Lost(_) | What::Mapped(_) => return,
             _ => {}
         }
@@ -178,7 +185,10 @@ impl Tracker {
             return;
         }
         match what {
-            What::SwitchedOut { priority } => self.switched(tid, cpu, time_ns, priority, outside),
+            What::SwitchedOut { number, priority } => {
+                self.numbers.insert(number, tid);
+                self.switched(tid, cpu, time_ns, priority, outside);
+            }
             What::Enter { number, args } => self.enter(tid, time_ns, number, args, stack, outside),
             What::Exit { number, result } => self.exit(tid, time_ns, number, result, outside),
             What::Fault { address } => self.fault(pid, tid, time_ns, address, stack, outside),
@@ -228,6 +238,7 @@ impl Tracker {
         let mut name = String::new();
         if let Some(of) = made {
             name.clone_from(&of.name);
+            of.made = Some(tid);
             let is_process = of.pid != pid;
             if let Some(call) = &mut of.call {
                 call.made = Some((is_process, tid));
@@ -237,8 +248,9 @@ impl Tracker {
         self.threads.insert(tid, Thread { pid, name, ..Thread::default() });
     }
 
-    fn born(&mut self, tid: u32, priority: i32) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+    fn born(&mut self, parent: u32, priority: i32) {
+        let made = self.threads.get_mut(&parent).and_then(|it| it.made.take());
+        if let Some(thread) = made.and_then(|tid| self.threads.get_mut(&tid)) {
             thread.set_class(Some((priority < 100, priority)));
         }
     }
@@ -582,6 +594,11 @@ mod tests {
         What::Enter { number, args }
     }
 
+    /// In a PID namespace.
+    fn switched(priority: i32) -> What {
+        What::SwitchedOut { number: 1007, priority }
+    }
+
     fn exit(number: i64) -> What {
         What::Exit { number, result: 0 }
     }
@@ -602,10 +619,9 @@ mod tests {
     fn a_thread_that_lives_between_two_looks_is_judged_by_its_birth() {
         let made = What::Forked { pid: 7, tid: 8, parent_pid: 7, parent: 7 };
         for (priority, found) in [(19, vec![Rule::Migration]), (120, vec![])] {
-            let born = What::Born { tid: 8, priority };
             let all = vec![
                 event(20, 7, made.clone()),
-                event(21, 7, born),
+                event(21, 7, What::Born { priority }),
                 event(22, 8, What::Migrated),
                 event(23, 8, What::Ended),
             ];
@@ -615,12 +631,12 @@ mod tests {
 
     #[test]
     fn a_priority_that_is_inherited_is_not_the_threads_own() {
-        let boosted = event(20, 7, What::SwitchedOut { priority: 19 });
+        let boosted = event(20, 7, switched(19));
         let (found, tracker) = rules(false, vec![boosted, event(21, 7, What::Migrated)]);
         assert_eq!(found, []);
         assert!(!tracker.threads()[&7].was_real_time);
         // One that was made ordinary from outside.
-        let lowered = event(20, 7, What::SwitchedOut { priority: 120 });
+        let lowered = event(20, 7, switched(120));
         assert_eq!(rules(true, vec![lowered]).0, [Rule::Scheduling]);
     }
 
@@ -628,16 +644,18 @@ mod tests {
     fn a_lock_counts_where_it_was_waited_for() {
         let lock = || event(20, 7, enter(202, [0, 128, 2, 0, 0, 0]));
         assert_eq!(rules(true, vec![lock(), event(21, 7, exit(202))]).0, []);
-        let waits = event(21, 7, What::SwitchedOut { priority: 19 });
-        let wakes = event(22, 9, What::Wakes { tid: 7 });
+        let waits = event(21, 7, switched(19));
+        let wakes = event(22, 9, What::Wakes { number: 1007 });
         let all = vec![lock(), waits, wakes, event(25, 7, exit(202))];
-        assert_eq!(rules(true, all).0, [Rule::Lock]);
+        let (found, tracker) = rules(true, all);
+        assert_eq!(found, [Rule::Lock]);
+        assert_eq!(tracker.numbers, BTreeMap::from([(1007, 7)]));
         // Never got: it waits to the end, or its time is up, whoever's interrupt woke it.
-        let waits = || event(21, 7, What::SwitchedOut { priority: 19 });
+        let waits = || event(21, 7, switched(19));
         assert_eq!(rules(true, vec![lock(), waits()]).0, [Rule::Lock]);
         let mut tracker = Tracker::new(7, NAMES, None);
         tracker.begin(10, &mut Known(true));
-        let wakes = event(22, 9, What::Wakes { tid: 7 });
+        let wakes = event(22, 9, What::Wakes { number: 1007 });
         let ends = event(25, 7, What::Exit { number: 202, result: -110 });
         for it in [lock(), waits(), wakes, ends] {
             tracker.take(it, &mut Known(true));
@@ -652,7 +670,7 @@ mod tests {
             vec![
                 event(20, 7, enter(56, [0; 6])),
                 event(21, 7, What::Forked { pid: 8, tid: 8, parent_pid: 7, parent: 7 }),
-                event(22, 7, What::Born { tid: 8, priority }),
+                event(22, 7, What::Born { priority }),
                 event(23, 7, exit(56)),
             ]
         };

@@ -134,11 +134,12 @@ impl Reader {
         let small = |name: &str| i32::try_from(number(name)?).ok();
         let what = match source {
             Source::Threads => return None,
-            Source::Switches => What::SwitchedOut { priority: small("prev_prio")? },
-            Source::Births => {
-                What::Born { tid: small("pid")?.cast_unsigned(), priority: small("prio")? }
-            }
-            Source::Wakes => What::Wakes { tid: small("pid")?.cast_unsigned() },
+            Source::Switches => What::SwitchedOut {
+                number: small("prev_pid")?.cast_unsigned(),
+                priority: small("prev_prio")?,
+            },
+            Source::Births => What::Born { priority: small("prio")? },
+            Source::Wakes => What::Wakes { number: small("pid")?.cast_unsigned() },
             Source::Enters => {
                 let &(args_at, _) = layout.fields.get("args")?;
                 let mut all = Bytes(raw.get(args_at..)?);

@@ -48,9 +48,16 @@ pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()>
         }
         breach(to, it)?;
     }
-    let more = of.breaches.len().saturating_sub(BREACHES_MAX) as u64 + of.breaches_more;
+    let more = of.breaches.len().saturating_sub(BREACHES_MAX);
     if more > 0 {
-        writeln!(to, "{DIM}  and {more} more breaches: --json has them{DIM:#}")?;
+        let more = units::count(more, "more place");
+        writeln!(to, "{DIM}  and {more} of breaches: --json has them{DIM:#}")?;
+    }
+    if of.breaches_more > 0 {
+        let (more, kept) = (of.breaches_more, of.breaches.len());
+        let text =
+            format!("and {more} more breaches, beyond the {kept} places that are kept apart");
+        wrapped(to, &format!("{DIM}  "), "  ", &format!("{text}{DIM:#}"))?;
     }
     let ids = |answer| {
         let all = of.rules.iter().filter(move |it| it.answer == answer);

@@ -10,7 +10,7 @@ use rtproof_results::{
 };
 use rtproof_run::{
     launch::{
-        self, Class, Latency, LaunchError, Observer, Options, Place,
+        self, Class, Latency, LaunchError, Memory, Observer, Options, Place,
         rules::{Ready, Requested},
     },
     parse,
@@ -80,6 +80,16 @@ pub struct Args {
     /// Period with --policy deadline
     #[arg(long = "period", value_name = "TIME", value_parser = parse::time)]
     pub period_ns: Option<u64>,
+
+    /// Give it a cookie of core scheduling: no other task runs on the other thread of its core at
+    /// the same time (Linux 5.14 and later, with SMT)
+    #[arg(long)]
+    pub core_sched: bool,
+
+    /// Memory nodes that it is bound to: local (those of its CPUs) or a list; default: the kernel's
+    /// choice
+    #[arg(long, value_name = "NODES")]
+    pub numa: Option<String>,
 
     /// Checks whose findings are acted on while the program runs, or none; default: irq-affinity,
     /// irqbalance, kthread-affinity, workqueue-cpumask, and with fifo and rr rt-throttling and
@@ -336,6 +346,12 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         runtime_ns: args.runtime_ns,
         deadline_ns: args.deadline_ns,
         period_ns: args.period_ns,
+        core_sched: args.core_sched,
+        memory: match args.numa.as_deref() {
+            None => Memory::Kernel,
+            Some("local") => Memory::Local,
+            Some(list) => Memory::Nodes(list.into()),
+        },
         tune: args.tune.clone(),
         latency,
         user: args.user.clone(),

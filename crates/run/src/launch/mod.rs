@@ -7,9 +7,11 @@
 
 mod changes;
 pub mod child;
+mod core;
 mod error;
 mod file;
 mod got;
+mod numa;
 mod options;
 mod place;
 mod plan;
@@ -21,7 +23,7 @@ mod user;
 mod wait;
 
 pub use error::LaunchError;
-pub use options::{Class, Latency, Options, Place};
+pub use options::{Class, Latency, Memory, Options, Place};
 pub use plan::{Planned, plan};
 pub use start::{Observer, recover, start};
 

@@ -62,6 +62,18 @@ pub enum Latency {
     Us(u32),
 }
 
+/// From which NUMA nodes a program takes memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// As the kernel chooses.
+    #[default]
+    Kernel,
+    /// From those of its CPUs alone.
+    Local,
+    /// From those of a list alone.
+    Nodes(String),
+}
+
 /// What the user asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -83,6 +95,10 @@ pub struct Options {
     pub deadline_ns: Option<u64>,
     /// Period of a deadline.
     pub period_ns: Option<u64>,
+    /// Give it a cookie of core scheduling.
+    pub core_sched: bool,
+    /// Its memory nodes.
+    pub memory: Memory,
     /// Checks of the machine that are acted on; `None`: the usual ones.
     pub tune: Option<String>,
     /// Limit on the idle states.

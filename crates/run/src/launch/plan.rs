@@ -19,8 +19,9 @@ use rtproof_results::{
 use rustix::thread::CapabilitySet;
 
 use super::{
+    core,
     error::LaunchError,
-    file,
+    file, numa,
     options::{Class, Latency, Options},
     place::{self, Placed},
     setup::Setup,
@@ -88,12 +89,17 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |of| of.effective);
     let kept = keeps.unwrap_or(if user.is_some() { CapabilitySet::empty() } else { own });
     let has = |capability| own.intersection(kept).contains(capability);
+    let has_cookie = options.core_sched && can_share_no_core(&mut cannot);
+    let cpus = match &placed.cpus {
+        Some(cpus) => cpus.clone(),
+        None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
+    };
+    let nodes = numa::nodes(root, &facts, &options.memory, &cpus, &mut cannot)?;
     let setup = Setup {
         group: placed.group.clone(),
-        cpus: match &placed.cpus {
-            Some(cpus) => cpus.clone(),
-            None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
-        },
+        has_cookie,
+        nodes,
+        cpus,
         rtprio: scheduling.priority.map(u64::from).filter(|_| !has(CapabilitySet::SYS_NICE)),
         locks_memory: is_real_time && !has(CapabilitySet::IPC_LOCK),
         capabilities: keeps.map(|keeps| keeps.bits()),
@@ -101,6 +107,8 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         user,
     };
     let mut notes = notes(options, &changes, &setup.scheduling);
+    notes.extend(numa::note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
+    notes.extend(has_cookie.then(|| core::note(&facts, &setup.cpus)).flatten());
     let latency_us = latency(options, is_real_time, &mut cannot, &mut notes);
     let held = latency_us.into_iter().map(held).collect();
     let plan = Plan {
@@ -194,6 +202,14 @@ fn intent(
         ..IntentOptions::default()
     };
     IntentOptions::default().intent(stated, facts)
+}
+
+/// Whether the kernel has core scheduling, which a question shows.
+fn can_share_no_core(cannot: &mut Vec<Cannot>) -> bool {
+    let refused = core::cookie().err();
+    let can = refused.is_none();
+    cannot.extend(refused.map(|why| Cannot { what: "core scheduling".into(), why }));
+    can
 }
 
 /// The limit on idle states that is held.

@@ -25,6 +25,10 @@ pub(super) struct Setup {
     pub(super) cpus: CpuList,
     /// Policy.
     pub(super) scheduling: Scheduling,
+    /// Whether it gets a cookie of core scheduling.
+    pub(super) has_cookie: bool,
+    /// Memory nodes that it is bound to.
+    pub(super) nodes: Option<CpuList>,
     /// Limit of its priority (RLIMIT_RTPRIO).
     pub(super) rtprio: Option<u64>,
     /// Whether it may lock all its memory (RLIMIT_MEMLOCK).
@@ -42,6 +46,8 @@ type Part = (&'static str, fn(&Setup) -> anyhow::Result<()>);
 const PARTS: &[Part] = &[
     ("control group", join),
     ("CPUs", affinity),
+    ("core scheduling", cookie),
+    ("memory node", memory),
     ("limit of the priority", rtprio),
     ("limit of locked memory", memlock),
     ("policy", policy),
@@ -74,6 +80,16 @@ impl Setup {
             setting("CPUs", self.cpus.to_string(), place),
             setting("policy", policy_words(&self.scheduling), policy_how(&self.scheduling)),
         ];
+        if self.has_cookie {
+            let how = "no other task runs on the other threads of its core at the same time, but \
+                       interrupts do; threads and processes that it starts have the same cookie";
+            all.push(setting("core scheduling", "a cookie of its own".into(), how));
+        }
+        if let Some(nodes) = &self.nodes {
+            let how = "memory is taken there alone, never from another node: where none is left, \
+                       the kernel ends a process; what it starts is bound, too";
+            all.push(setting("memory node", nodes.to_string(), how));
+        }
         if let Some(limit) = self.rtprio {
             let how = "it may set priorities up to this one itself";
             all.push(setting("RLIMIT_RTPRIO", limit.to_string(), how));
@@ -134,6 +150,14 @@ fn affinity(setup: &Setup) -> anyhow::Result<()> {
     // The kernel takes those of a list that the group allows, and says nothing of the others.
     anyhow::ensure!(now == *cpus, "CPUs {cpus}: only {now} are allowed to this group of processes");
     Ok(())
+}
+
+fn cookie(setup: &Setup) -> anyhow::Result<()> {
+    if setup.has_cookie { super::core::make() } else { Ok(()) }
+}
+
+fn memory(setup: &Setup) -> anyhow::Result<()> {
+    setup.nodes.as_ref().map_or(Ok(()), super::numa::make)
 }
 
 fn rtprio(setup: &Setup) -> anyhow::Result<()> {

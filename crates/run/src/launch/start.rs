@@ -1,6 +1,6 @@
 //! Carrying a plan out: set, start, accompany, undo.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, ops::Range, time::Duration};
 
 use rtproof_host::{Root, counts, pm_qos, tune::Machine};
 use rtproof_judge::units;
@@ -208,8 +208,7 @@ impl Run<'_> {
             running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
         let ended = ended.map_err(|error| failed(error.into()))?;
         drop(held);
-        let ran_ns = super::now_ns().saturating_sub(began_ns);
-        Ok(self.launched(pid, ran_ns, ended, not_set, notes))
+        Ok(self.launched(pid, began_ns..super::now_ns(), ended, not_set, notes))
     }
 
     /// A group that could not be made is none to join.
@@ -266,11 +265,12 @@ impl Run<'_> {
     fn launched(
         &self,
         pid: u32,
-        ran_ns: u64,
+        ran: Range<u64>,
         ended: wait::Ended,
         not_set: Vec<Cannot>,
         mut notes: Vec<String>,
     ) -> Launched {
+        let ran_ns = ran.end.saturating_sub(ran.start);
         let closed = ended.recording.map(Recording::close);
         let (threads, threads_more) = ended.threads.finish(closed.as_ref());
         let wake_ups = closed.map(|closed| {
@@ -284,7 +284,7 @@ impl Run<'_> {
         let verdict = budget_ns.map(|ns| got::verdict(ns, &threads, wake_ups.as_ref()));
         let requested = self.options.rules;
         let rules = match ended.rules {
-            Ok(watching) => watching.map(Watching::finish),
+            Ok(watching) => watching.map(|of| of.finish(ran.end)),
             Err(why) => requested.map(|of| rules::not_observed(of, why)),
         };
         Launched {

@@ -25,7 +25,6 @@ pub(super) const PASSED: &[i32] =
     &[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP];
 /// Of these, those that end what has not begun.
 pub(super) const ENDING: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-
 /// Time between two looks for new threads, which are not recorded before.
 const FIND: Duration = Duration::from_millis(20);
 /// Time between two looks at all counts and all processes.

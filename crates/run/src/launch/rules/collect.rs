@@ -30,12 +30,13 @@ pub(super) struct Collected {
     places: BTreeMap<Exact, Place>,
     more: u64,
     pub(super) from_ns: Option<u64>,
-    pub(super) until_ns: Option<u64>,
     end_ns: u64,
     lost: Option<u64>,
     /// Events that came after later ones had been judged.
     pub(super) late: u64,
     pub(super) unknown: BTreeSet<String>,
+    /// Nothing could be observed.
+    is_blind: bool,
     /// Why the events of a rule are missing.
     missing: BTreeMap<Rule, String>,
     threads: Vec<Judged>,
@@ -124,11 +125,11 @@ impl Collected {
 
     /// What can be said.
     pub(super) fn rules(self, ready: String, began_ns: u64) -> Rules {
-        let end_ns = self.until_ns.unwrap_or(self.end_ns);
-        let watched_ns = self.from_ns.map_or(0, |from| end_ns.saturating_sub(from));
+        let watched_ns = self.from_ns.map_or(0, |from| self.end_ns.saturating_sub(from));
         let mut unknown = self.unknown.clone();
         let switches: u64 = self.threads.iter().map(|it| it.switches).sum();
         let nothing = match self.from_ns {
+            None if self.is_blind => None,
             None => Some("it ended before it was ready"),
             Some(_) if self.threads.is_empty() => Some("no real-time thread was there to judge"),
             Some(_) if switches == 0 => Some(
@@ -201,11 +202,8 @@ impl Collected {
 
 /// Nothing was observed.
 pub(super) fn unknown(ready: String, why: String) -> Rules {
-    let collected = Collected { unknown: BTreeSet::from([why]), ..Collected::default() };
-    let mut rules = collected.rules(ready, 0);
-    // That it was not ready is not known either.
-    rules.unknown.truncate(1);
-    rules
+    let unknown = BTreeSet::from([why]);
+    Collected { unknown, is_blind: true, ..Collected::default() }.rules(ready, 0)
 }
 
 /// The events that a rule rests on; who is real-time rests on the first three.

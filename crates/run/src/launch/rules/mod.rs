@@ -7,7 +7,11 @@ mod symbols;
 
 use std::{
     collections::BTreeSet,
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -20,6 +24,7 @@ use rtproof_measure::{
 };
 use rtproof_model::program::{Happening, What};
 use rtproof_results::rules::Rules;
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
 use self::{collect::Collected, outside::Live, symbols::Symbols};
 
@@ -27,6 +32,9 @@ use self::{collect::Collected, outside::Live, symbols::Symbols};
 const LOOK: Duration = Duration::from_millis(20);
 /// Time between two comparisons with the threads in /proc.
 const COMPARE: Duration = Duration::from_secs(1);
+
+/// Signals that end a program by custom. HUP makes many read their configuration.
+const ASKING: &[i32] = &[SIGINT, SIGTERM, SIGQUIT];
 
 /// When a program is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +71,9 @@ impl Ready {
 
 enum Command {
     Ready,
-    Stop(u64),
-    Finish,
+    /// From when on nothing is judged, `until_ns` has.
+    Stop,
+    Finish(u64),
 }
 
 /// A program whose rules are checked.
@@ -74,7 +83,9 @@ pub(super) struct Watching {
     to: Sender<Command>,
     thread: JoinHandle<Collected>,
     ready_ns: Option<u64>,
-    is_stopped: bool,
+    /// What happens from then on is not judged: known before the program gets its signal, so that
+    /// no event after that is judged, whatever the thread is at. `u64::MAX`: until it ends.
+    until_ns: Arc<AtomicU64>,
     began_ns: u64,
 }
 
@@ -100,17 +111,18 @@ impl Watching {
         let rest = own.map_or_else(|| online.clone(), |own| online.difference(own));
         let cpus = own.map(|own| own.as_slice().to_vec());
         let online = online.clone();
+        let until_ns = Arc::new(AtomicU64::new(u64::MAX));
+        let until = Arc::clone(&until_ns);
         let observe = move || {
             // Where there is no other CPU, it shares one.
             let _ = pin_all(rest.as_slice());
             let tracker = Tracker::new(pid, CALLS, cpus.as_deref());
-            Observing::new(pid, watch, tracker, online).run(&commands)
+            Observing::new(pid, watch, tracker, online, until).run(&commands)
         };
         let thread = thread::Builder::new().name("rules".into()).spawn(observe);
         let thread = thread.map_err(|error| format!("a thread to take events: {error}"))?;
         let began_ns = super::now_ns();
-        let (ready_ns, is_stopped) = (None, false);
-        Ok(Self { requested, pid, to, thread, ready_ns, is_stopped, began_ns })
+        Ok(Self { requested, pid, to, thread, ready_ns: None, until_ns, began_ns })
     }
 
     /// Looks whether the program is ready, or was observed for long enough; `signalled`: it sent
@@ -136,8 +148,8 @@ impl Watching {
 
     /// What happens from now on is the program's end, and not judged.
     pub(super) fn stop(&mut self) {
-        if !std::mem::replace(&mut self.is_stopped, true) {
-            self.send(Command::Stop(super::now_ns()));
+        if self.until_ns.fetch_min(super::now_ns(), Ordering::SeqCst) == u64::MAX {
+            self.send(Command::Stop);
         }
     }
 
@@ -146,9 +158,9 @@ impl Watching {
         let _ = self.to.send(command);
     }
 
-    /// The program has ended.
-    pub(super) fn finish(self) -> Rules {
-        self.send(Command::Finish);
+    /// The program has ended, at this time.
+    pub(super) fn finish(self, ended_ns: u64) -> Rules {
+        self.send(Command::Finish(ended_ns));
         let ready = self.requested.ready.words();
         match self.thread.join() {
             Ok(collected) => collected.rules(ready, self.began_ns),
@@ -174,25 +186,29 @@ struct Observing {
     /// Everything before it was judged.
     done_ns: u64,
     online: CpuList,
+    until_ns: Arc<AtomicU64>,
 }
 
 impl Observing {
-    fn new(pid: u32, watch: Watch, tracker: Tracker, online: CpuList) -> Self {
-        let (symbols, collected) = (Symbols::default(), Collected::default());
-        Self { pid, watch, tracker, symbols, collected, queue: Vec::new(), done_ns: 0, online }
+    fn new(
+        pid: u32,
+        watch: Watch,
+        tracker: Tracker,
+        online: CpuList,
+        until_ns: Arc<AtomicU64>,
+    ) -> Self {
+        let (symbols, collected, queue) = (Symbols::default(), Collected::default(), Vec::new());
+        Self { pid, watch, tracker, symbols, collected, queue, done_ns: 0, online, until_ns }
     }
 
     fn run(mut self, commands: &Receiver<Command>) -> Collected {
         let mut before_ns = 0;
         let mut compared = Instant::now();
-        loop {
+        let end_ns = loop {
             match commands.try_recv() {
                 Ok(Command::Ready) => self.ready(),
-                Ok(Command::Stop(at)) => {
-                    self.collected.until_ns = Some(at);
-                    self.watch.disable();
-                }
-                Ok(Command::Finish) => break,
+                Ok(Command::Stop) => self.watch.disable(),
+                Ok(Command::Finish(ended_ns)) => break ended_ns,
                 Err(_) => {}
             }
             self.watch.wait(LOOK);
@@ -205,8 +221,7 @@ impl Observing {
                 compared = Instant::now();
                 self.compare();
             }
-        }
-        let end_ns = super::now_ns();
+        };
         self.take();
         self.judge(u64::MAX);
         self.tracker.finish();
@@ -215,8 +230,8 @@ impl Observing {
         if rtproof_host::Facts::read(&root).cpus.online.value() != Some(&self.online) {
             self.collected.unknown.insert("CPUs went on or off while it ran".into());
         }
-        let Self { mut collected, tracker, watch, .. } = self;
-        collected.finish(&tracker, &watch, end_ns);
+        let Self { mut collected, tracker, watch, until_ns, .. } = self;
+        collected.finish(&tracker, &watch, end_ns.min(until_ns.load(Ordering::SeqCst)));
         collected
     }
 
@@ -263,7 +278,10 @@ impl Observing {
                 What::Mapped(mapping) => self.symbols.mapped(event.pid, mapping.clone()),
                 _ => {}
             }
-            let is_over = self.collected.until_ns.is_some_and(|until| event.time_ns > until);
+            if self.is_asked_to_end(&event) {
+                self.until_ns.fetch_min(event.time_ns, Ordering::SeqCst);
+            }
+            let is_over = event.time_ns >= self.until_ns.load(Ordering::SeqCst);
             let is_of_threads =
                 matches!(event.what, What::Forked { .. } | What::Ended | What::Named { .. });
             if !is_over || is_of_threads {
@@ -271,6 +289,24 @@ impl Observing {
             }
             self.file();
         }
+    }
+
+    /// Whether the first process takes a signal to end: one that it started may be ended at any
+    /// time. A key of the terminal, or timeout(1), sends it to the program as well as to us, and
+    /// the program may be first.
+    fn is_asked_to_end(&self, event: &Happening) -> bool {
+        let is_ready = self.collected.from_ns.is_some_and(|from| event.time_ns >= from);
+        let asks = |signal: i64| ASKING.iter().any(|it| i64::from(*it) == signal);
+        is_ready
+            && event.pid == self.pid
+            && match event.what {
+                What::Signal { number, is_handled } => is_handled && asks(number.into()),
+                // sigwait(3).
+                What::Exit { number, result } => {
+                    asks(result) && CALLS.contains(&(number, "rt_sigtimedwait"))
+                }
+                _ => false,
+            }
     }
 
     fn file(&mut self) {

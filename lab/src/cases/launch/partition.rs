@@ -32,11 +32,7 @@ END";
 /// Rounds that are killed.
 const ROUNDS: i32 = 12;
 
-pub(super) fn cases() -> Vec<Case> {
-    ["rt-6.1", "rt-6.12", "rt-7.2"].map(partition).into()
-}
-
-fn partition(kernel: &'static str) -> Case {
+pub(super) fn case(kernel: &'static str) -> Case {
     Case::new(
         format!("launch/partition/{kernel}"),
         "a program gets a partition of its kind, and the machine is as before at its end, after a \

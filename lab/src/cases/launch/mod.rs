@@ -1,0 +1,13 @@
+//! A program that `rtproof run` starts, on real kernels.
+
+use crate::case::Case;
+
+mod nodes;
+mod partition;
+mod rules;
+
+pub(super) fn cases() -> Vec<Case> {
+    let kernels = ["rt-6.1", "rt-6.12", "rt-7.2"];
+    let both = kernels.iter().flat_map(|kernel| [partition::case(kernel), rules::case(kernel)]);
+    both.chain([nodes::case("rt-6.12")]).collect()
+}
