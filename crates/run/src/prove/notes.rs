@@ -70,9 +70,15 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
             Policy::Deadline => "SCHED_DEADLINE".into(),
             _ => "SCHED_OTHER, without any real-time priority".into(),
         };
+        // Rights are not all that it takes: a control group may have no real-time runtime.
+        let next = match options.priority {
+            0 => String::new(),
+            priority => format!(
+                " `rtproof check --prove priority --priority {priority}` names what refused it."
+            ),
+        };
         let text = format!(
-            "The right to {asked} is missing ({}): {} measured with {got}. Run as root, or raise \
-             rtprio in /etc/security/limits.d.",
+            "{asked} was refused ({}): {} measured with {got}.{next}",
             first.policy_error.clone().unwrap_or_default(),
             match unpolicied.len() {
                 1 => format!("{} was", cpus(unpolicied.clone())),
