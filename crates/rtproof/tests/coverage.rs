@@ -45,7 +45,9 @@ struct Line {
 
 fn lines() -> Vec<Line> {
     let text = fs::read_to_string(top().join("docs/coverage.tsv")).expect("the lines");
-    let parts = |cell: &str| cell.split(" ; ").filter(|part| !part.is_empty()).map(str::to_owned);
+    let parts = |cell: &str| -> Vec<String> {
+        cell.split(" ; ").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
     let line = |line: &str| {
         let cells: Vec<&str> = line.split('\t').collect();
         let [number, source, _, state, shown, tests] = cells.as_slice() else {
@@ -55,8 +57,8 @@ fn lines() -> Vec<Line> {
             number: (*number).to_owned(),
             source: (*source).to_owned(),
             state: (*state).to_owned(),
-            shown: parts(shown).collect(),
-            tests: parts(tests).collect(),
+            shown: parts(shown),
+            tests: parts(tests),
         }
     };
     text.lines().skip(1).map(line).collect()
