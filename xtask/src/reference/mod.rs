@@ -1,5 +1,6 @@
 //! The pages of docs/reference, made from the lists and types that the tool itself runs on, so that
-//! they cannot say anything else, and the table of docs/coverage.md. Man pages and completions come from the same command line.
+//! they cannot say anything else, and the table of docs/coverage.md. Man pages and completions come
+//! from the same command line.
 
 use std::io::Write;
 use std::path::Path;

@@ -275,6 +275,14 @@ pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
 }
 
+/// Threads have other numbers here than in kernel events.
+pub(crate) fn other_pids() -> Note {
+    let text = "Spikes are not explained: in a PID namespace (a container) threads have other \
+                numbers than in kernel events. Run it in the namespace of the host (docker run \
+                --pid host).";
+    note(0, "pid-namespace", false, text.into())
+}
+
 /// What killed runs had left behind.
 pub(crate) fn instances_removed(removed: &[String]) -> Note {
     let text = format!(
