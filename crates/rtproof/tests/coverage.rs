@@ -1,20 +1,26 @@
-//! docs/coverage.md against the checks: what it names exists, and every row of the facts' catalogue
-//! is a check or says why not.
+//! docs/coverage.md against the program: what its lines name exists, and every row of the facts'
+//! catalogue is a check or says why not.
 
 #![allow(clippy::disallowed_methods, reason = "tests read their own files")]
+
+mod support;
 
 use std::{
     collections::BTreeSet,
     fs,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rtproof_judge::{application, checks};
+use support::shown::{files, wrong};
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/coverage.md");
-    fs::read_to_string(path).expect("the page")
+    fs::read_to_string(top().join("docs/coverage.md")).expect("the page")
 }
 
 fn ids() -> BTreeSet<&'static str> {
@@ -28,22 +34,103 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().filter(is_row).map(|line| line.trim_matches('|').split(" | ").collect())
 }
 
-/// What stands between backticks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    text.split('`').skip(1).step_by(2)
+/// A line of docs/coverage.tsv.
+struct Line {
+    number: String,
+    source: String,
+    state: String,
+    shown: Vec<String>,
+    tests: Vec<String>,
+}
+
+fn lines() -> Vec<Line> {
+    let text = fs::read_to_string(top().join("docs/coverage.tsv")).expect("the lines");
+    let parts = |cell: &str| -> Vec<String> {
+        cell.split(" ; ").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let line = |line: &str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [number, source, _, state, shown, tests] = cells.as_slice() else {
+            panic!("docs/coverage.tsv: {line}");
+        };
+        Line {
+            number: (*number).to_owned(),
+            source: (*source).to_owned(),
+            state: (*state).to_owned(),
+            shown: parts(shown),
+            tests: parts(tests),
+        }
+    };
+    text.lines().skip(1).map(line).collect()
 }
 
 #[test]
-fn every_check_that_the_page_names_exists() {
-    let (page, ids) = (page(), ids());
-    let mut named = 0;
-    for cells in rows(&page).filter(|cells| cells.len() == 3) {
-        for name in quoted(cells[2]).filter(|name| !name.contains(' ')) {
-            assert!(ids.contains(name), "docs/coverage.md names {name}, which is no check");
-            named += 1;
+fn every_item_of_the_sources_has_its_line() {
+    let lines = lines();
+    let numbers: Vec<&str> = lines.iter().map(|line| line.number.as_str()).collect();
+    let wanted: Vec<String> = (1..=210).map(|number: u32| number.to_string()).collect();
+    assert_eq!(numbers, wanted);
+    let is_place = |place: &str| place.chars().all(|c| c.is_ascii_digit() || ",-".contains(c));
+    for Line { number, source, state, shown, tests } in &lines {
+        let (document, place) = source.split_once(':').expect(number);
+        let is_source = ["S0", "S1", "S2", "S3", "S4"].contains(&document);
+        assert!(is_source && !place.is_empty() && is_place(place), "{number}: {source}");
+        let is_reason = |word: &str| state.strip_prefix(word).is_some_and(|why| why.len() > 10);
+        match state.as_str() {
+            "yes" => assert!(!shown.is_empty() && !tests.is_empty(), "{number}: shown by nothing"),
+            _ => assert!(is_reason("part: ") || is_reason("no: "), "{number}: {state}"),
         }
     }
-    assert!(named > 60, "only {named} checks are named");
+}
+
+#[test]
+fn every_check_and_command_of_a_line_exists() {
+    let (ids, mut faults) = (ids(), Vec::new());
+    for line in lines() {
+        for shown in &line.shown {
+            let fault = match shown.split_once(' ') {
+                None => (!ids.contains(shown.as_str())).then(|| "is no check".to_owned()),
+                Some(("rtproof", _)) => wrong(shown),
+                Some(_) => Some("is no command".to_owned()),
+            };
+            faults.extend(fault.map(|fault| format!("{}: {shown}: {fault}", line.number)));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Cases of the lab are held to its list by the lab's own test.
+#[test]
+fn every_test_of_a_line_exists() {
+    let mut sources = Vec::new();
+    for folder in ["crates", "lab", "marks", "xtask"] {
+        files(&top().join(folder), &[".rs"], &["target"], &mut sources);
+    }
+    let mut known = BTreeSet::new();
+    for path in sources {
+        let text = fs::read_to_string(path).expect("a source");
+        let mut is_test = false;
+        for line in text.lines().map(str::trim) {
+            let name = line.strip_prefix("fn ").and_then(|rest| rest.split('(').next());
+            let listed = line.strip_prefix("(\"").and_then(|rest| rest.split('"').next());
+            known.extend(name.filter(|_| is_test).map(str::to_owned));
+            // Tests without libtest stand in a list: `("name", name)`.
+            let is_own = |name: &&str| line.ends_with(&format!(", {name}),"));
+            known.extend(listed.filter(is_own).map(str::to_owned));
+            is_test = line == "#[test]" || is_test && (line.starts_with(['#', '/']));
+        }
+    }
+    assert!(known.len() > 1500, "{} tests", known.len());
+    let mut missing = Vec::new();
+    for line in lines() {
+        let tests = line.tests.iter().filter(|test| !test.starts_with("lab "));
+        missing.extend(
+            tests
+                .filter(|test| !known.contains(*test))
+                .map(|test| format!("{} {test}", line.number)),
+        );
+    }
+    assert!(missing.is_empty(), "no such tests: {missing:?}");
 }
 
 #[test]
@@ -78,14 +165,13 @@ fn every_row_of_the_catalogue_is_a_check_or_says_why_not() {
 
 #[test]
 fn the_limits_that_are_stated_are_those_of_the_code() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(top.join("docs/faults.md")).expect("the page");
+    let page = fs::read_to_string(top().join("docs/faults.md")).expect("the page");
     let rows = page.lines().filter_map(|line| line.rsplit_once("` in `"));
     let mut count = 0;
     for (before, file) in rows {
         let (_, constant) = before.rsplit_once('`').expect("a constant");
         let file = file.trim_end_matches([' ', '|', '`']);
-        let code = fs::read_to_string(top.join(file)).expect(file);
+        let code = fs::read_to_string(top().join(file)).expect(file);
         assert!(code.contains(&format!("{constant};")), "{file}: {constant}");
         count += 1;
     }

@@ -243,7 +243,9 @@ fn without_rights_it_measures_and_says_so() {
     let output = command.current_dir(folder.path()).output().expect("setpriv");
     expect_code(&output, NOT_PROVEN);
     let text = stdout(&output);
-    assert!(text.contains("The right to SCHED_FIFO 80 is missing"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("SCHED_FIFO 80 was refused"), "{text}");
+    assert!(words.contains("`rtproof check --prove priority --priority 80` names"), "{text}");
     assert!(text.contains("Memory is not locked"), "{text}");
     let (report, _) = report(&only(folder.path(), ".rtproof"));
     assert_eq!(report["cpus"][0]["thread"]["policy"], "other");

@@ -4,59 +4,19 @@
 
 mod support;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Output,
+use std::{fs, path::Path, process::Output};
+
+use clap::CommandFactory;
+use rtproof::cli::Cli;
+use support::{
+    ACCEPTED, expect_code, run,
+    shown::{files, words, wrong},
+    small::Small,
+    stdout,
 };
 
-use clap::{CommandFactory, error::ErrorKind};
-use rtproof::cli::Cli;
-use support::{ACCEPTED, expect_code, run, small::Small, stdout};
-
-/// Files below a folder with one of these endings.
-fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if path.is_dir() && !["target", "tests", "adr", ".git"].contains(&name.as_str()) {
-            files(&path, endings, found);
-        } else if endings.iter().any(|ending| name.ends_with(ending)) {
-            found.push(path);
-        }
-    }
-}
-
-/// Words as a shell takes them, up to the first thing that is not of this command.
-fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
-    for c in text.chars() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '\'' | '"') => quote = Some(c),
-            (None, ' ') => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
-            _ => word.push(c),
-        }
-    }
-    words.push(word);
-    let ends = |word: &String| {
-        word.starts_with('>')
-            || ["&&", "|", "2>", "#", ";", "&", "…", "...", ""].contains(&word.as_str())
-    };
-    let count = words.iter().position(ends).unwrap_or(words.len());
-    words.truncate(count);
-    words
-}
-
-/// What is wrong with a command; values may be placeholders.
-fn wrong(command: &str) -> Option<String> {
-    let error = Cli::command().try_get_matches_from(words(command)).err()?;
-    let is_of_names = matches!(
-        error.kind(),
-        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand | ErrorKind::ArgumentConflict
-    );
-    is_of_names.then(|| error.to_string().lines().next().unwrap_or_default().to_owned())
-}
+/// Folders without texts of today.
+const BUT: [&str; 4] = ["target", "tests", "adr", ".git"];
 
 /// Commands in a text of the sources or of a page.
 fn commands(text: &str, is_page: bool) -> Vec<String> {
@@ -114,7 +74,7 @@ fn assert_first(command: &str) -> Option<String> {
 fn every_next_step_of_a_captured_machine_can_be_taken() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
     let mut machines = Vec::new();
-    files(&folder, &[".txt"], &mut machines);
+    files(&folder, &[".txt"], &BUT, &mut machines);
     machines.retain(|path| !path.to_string_lossy().ends_with(".check.txt"));
     assert!(machines.len() > 5, "{machines:?}");
     for machine in machines {
@@ -154,8 +114,8 @@ fn the_steps_of_a_session_lead_to_each_other() {
 fn every_command_that_is_shown_can_be_given() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all = vec![top.join("README.md"), top.join("SECURITY.md"), top.join("CONTRIBUTING.md")];
-    files(&top.join("docs"), &[".md"], &mut all);
-    files(&top.join("crates"), &[".rs"], &mut all);
+    files(&top.join("docs"), &[".md"], &BUT, &mut all);
+    files(&top.join("crates"), &[".rs"], &BUT, &mut all);
     let (mut count, mut faults) = (0, Vec::new());
     for path in all {
         let is_page = path.extension().is_some_and(|ending| ending == "md");

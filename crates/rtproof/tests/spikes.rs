@@ -200,6 +200,24 @@ fn where_tracefs_is_not_mounted_spikes_are_explained_and_it_stays_so() {
 }
 
 #[test]
+fn in_a_pid_namespace_it_says_why_spikes_are_not_explained() {
+    if !traces() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    let args = ["prove", "--for", "1s", "--load", "idle", "--budget", "1h", "-o"];
+    let says = |output: &Output| {
+        assert!(code(output) == 3, "{}{}", stdout(output), stderr(output));
+        stdout(output).contains("in a PID namespace")
+    };
+    let mut apart = Command::new("unshare");
+    apart.args(["-pf", "--mount-proc", support::binary()]).args(args).arg("apart");
+    assert!(says(&apart.current_dir(folder.path()).output().expect("unshare")));
+    assert!(!says(&run(folder.path(), &[&args[..], &["here"]].concat())));
+}
+
+#[test]
 fn what_a_killed_run_and_its_killed_guard_left_the_next_one_removes() {
     if !traces() {
         return;

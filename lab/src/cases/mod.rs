@@ -84,4 +84,20 @@ mod tests {
             assert!(!runs_nothing, "{} runs nothing", case.name);
         }
     }
+
+    #[test]
+    fn the_cases_that_the_page_of_coverage_names_exist() {
+        let lines = include_str!("../../../docs/coverage.tsv").lines();
+        let named = lines.filter_map(|line| Some(line.rsplit_once('\t')?.1));
+        let named = named.flat_map(|tests| tests.split(" ; "));
+        let named: HashSet<&str> = named.filter_map(|test| test.strip_prefix("lab ")).collect();
+        let cases = all();
+        let known: HashSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        let missing: Vec<_> = named.difference(&known).collect();
+        assert!(
+            named.len() > 30 && missing.is_empty(),
+            "{} named; no case: {missing:?}",
+            named.len()
+        );
+    }
 }

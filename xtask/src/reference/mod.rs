@@ -1,5 +1,6 @@
 //! The pages of docs/reference, made from the lists and types that the tool itself runs on, so that
-//! they cannot say anything else. Man pages and completions come from the same command line.
+//! they cannot say anything else, and the table of docs/coverage.md. Man pages and completions come
+//! from the same command line.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,6 +13,7 @@ use crate::tree::{Complaint, root};
 mod causes;
 mod checks;
 mod cli;
+mod coverage;
 mod exit_codes;
 mod formats;
 mod items;
@@ -30,6 +32,7 @@ const PAGES: &[(&str, Page)] = &[
     ("causes.md", || Ok(causes::page())),
     ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
+    ("../coverage.md", coverage::page),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
     ("formats.md", || {
         Ok(formats::page(rtproof_record::import::FORMATS, rtproof_record::export::FORMATS))

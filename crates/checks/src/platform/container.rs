@@ -33,8 +33,14 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.good("none");
     };
     let (rtprio, capability) = (&facts.limits.rtprio, &facts.limits.cap_sys_nice);
+    // Of another user namespace (a rootless container) the kernel does not count it.
+    let counts = facts.rights.initial_user_namespace.value() != Some(&false);
     let draft = draft
-        .read(capability, |has| format!("CAP_SYS_NICE {}", if *has { "held" } else { "not held" }))
+        .read(capability, |has| match has {
+            true if counts => "CAP_SYS_NICE held".into(),
+            true => "CAP_SYS_NICE, of another user namespace".into(),
+            false => "CAP_SYS_NICE not held".into(),
+        })
         .read(rtprio, |limit| match limit.soft {
             Some(most) => format!("RLIMIT_RTPRIO {most}"),
             None => "RLIMIT_RTPRIO unlimited".into(),
@@ -48,9 +54,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             intent.priority
         ),
     }]);
-    match (capability.value(), is_enough) {
+    match (capability.value().map(|has| *has && counts), is_enough) {
         (Some(true), _) | (_, Some(true)) => draft.doubtful(format!(
-            "{name}: it may use the priority; the host's settings decide, prove it too"
+            "{name}: it has the right to the priority, which --prove priority tries; the \
+             host's settings decide, prove it too"
         )),
         (Some(false), Some(false)) => {
             draft.bad(format!("{name}: it may not use priority {}", intent.priority))
@@ -73,7 +80,10 @@ mod tests {
         let mut facts = good();
         assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.virt.container = Reading::known("/.dockerenv", Some("docker".into()));
-        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
+        let finding = CHECK.judge(&facts, &intent());
+        assert_eq!(finding.status, Doubtful);
+        // A group without real-time runtime refuses it all the same: nobody has looked.
+        assert!(finding.summary.starts_with("docker: it has the right"), "{}", finding.summary);
         let limit = Limit { soft: Some(0), hard: Some(0) };
         facts.limits.rtprio = Reading::known("/proc/self/limits", limit);
         let finding = CHECK.judge(&facts, &intent());
@@ -81,6 +91,8 @@ mod tests {
         assert_eq!(finding.summary, "docker: it may not use priority 80");
         facts.limits.cap_sys_nice = Reading::known("/proc/self/status", true);
         assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
+        facts.rights.initial_user_namespace = Reading::known("/proc/self/uid_map", false);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Bad);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod killed;
 pub(crate) mod odd;
 pub(crate) mod plant;
 pub(crate) mod pty;
+pub(crate) mod shown;
 pub(crate) mod small;
 pub(crate) mod tree;
 

@@ -70,9 +70,15 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
             Policy::Deadline => "SCHED_DEADLINE".into(),
             _ => "SCHED_OTHER, without any real-time priority".into(),
         };
+        // Rights are not all that it takes: a control group may have no real-time runtime.
+        let next = match options.priority {
+            0 => String::new(),
+            priority => format!(
+                " `rtproof check --prove priority --priority {priority}` names what refused it."
+            ),
+        };
         let text = format!(
-            "The right to {asked} is missing ({}): {} measured with {got}. Run as root, or raise \
-             rtprio in /etc/security/limits.d.",
+            "{asked} was refused ({}): {} measured with {got}.{next}",
             first.policy_error.clone().unwrap_or_default(),
             match unpolicied.len() {
                 1 => format!("{} was", cpus(unpolicied.clone())),
@@ -267,6 +273,14 @@ pub(crate) fn trace_left_out() -> Note {
 /// Events that this kernel lacks or refuses.
 pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
+}
+
+/// Threads have other numbers here than in kernel events.
+pub(crate) fn other_pids() -> Note {
+    let text = "Spikes are not explained: in a PID namespace (a container) threads have other \
+                numbers than in kernel events. Run it in the namespace of the host (docker run \
+                --pid host).";
+    note(0, "pid-namespace", false, text.into())
 }
 
 /// What killed runs had left behind.

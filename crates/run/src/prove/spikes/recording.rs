@@ -20,6 +20,8 @@ const COST_PAIRS: u32 = 6;
 const COST_SLICE_NS: u64 = 100_000_000;
 /// Longest period at which the cost is measured: a slice must hold some wake-ups.
 const COST_PERIOD_NS: u64 = 1_000_000;
+/// The PID namespace whose numbers kernel events have (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+const FIRST_PIDS: &str = "pid:[4026531836]";
 
 /// The recorder of a run, or why there is none.
 #[derive(Debug)]
@@ -57,6 +59,9 @@ impl Recording {
             }
         };
         let mut notes = Vec::new();
+        if root.read_link("/proc/self/ns/pid").value().is_some_and(|ns| ns != FIRST_PIDS) {
+            notes.push(notes::other_pids());
+        }
         let info = causes::Recorder {
             missing: recorder.missing().to_vec(),
             ..causes::Recorder::default()
