@@ -16,8 +16,10 @@ mod groups;
 mod imported;
 mod mismatch;
 mod moments;
+mod over_time;
 mod paired;
 mod pairs;
+mod reference;
 mod sentence;
 mod shift;
 mod side;
@@ -37,7 +39,9 @@ pub use self::{
     facts::FactLine,
     groups::{Group, GroupSummary, RunSummary, ThreadSummary},
     mismatch::Mismatch,
+    over_time::{CpuOverTime, OverTime, Ranges, RunLevels},
     pairs::PairSummary,
+    reference::{LeftOut, Rank, Reference},
     shift::{Shift, ShiftPoint},
     side::{Place, Row, Side, SideThread, Value, View},
     table::{Cell, Line, Unit},
@@ -89,6 +93,13 @@ pub struct Comparison {
     pub facts: Vec<FactLine>,
     /// Why wake-ups were late.
     pub causes: Vec<CauseLine>,
+    /// Where the level of each run changes over time.
+    #[serde(default)]
+    pub levels: Vec<RunLevels>,
+    /// Where the first run of each group stands among machines of reference; empty: none were
+    /// given.
+    #[serde(default)]
+    pub reference: Vec<Reference>,
 }
 
 /// Compares single runs with the first of them.
@@ -137,5 +148,7 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
         against,
         facts: facts::of(groups),
         causes: causes::of(groups),
+        levels: over_time::levels(groups),
+        reference: Vec::new(),
     }
 }

@@ -11,14 +11,14 @@ use rtproof_stats::{
 };
 
 use super::{
-    marks,
+    beside, marks,
     spikes::{Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, Spikes, near},
     text,
 };
 use crate::{causes::Structure, quantity};
 
 /// Seconds below which a level has no changes to speak of.
-const SECONDS_MIN: usize = 30;
+pub const SECONDS_MIN: usize = 30;
 /// Changes of level by less, as a share, are not spoken of.
 const SHARE_MIN: f64 = 0.03;
 /// Noise of a median is never taken for less: cells are 3.1 % wide.
@@ -33,6 +33,13 @@ impl Levels {
         let row = |second: &Second| Some((second.from_ns, median(second)?.max(1.0).ln()));
         Self { cpu: thread.info.cpu, rows: thread.seconds.iter().filter_map(row).collect() }
     }
+}
+
+/// Whether a thread has seconds enough to look for changes of its level.
+#[must_use]
+pub fn has_level(thread: &Thread) -> bool {
+    thread.seconds.iter().filter(|second| median(second).is_some()).take(SECONDS_MIN).count()
+        == SECONDS_MIN
 }
 
 /// The median of a second, nanoseconds: its place within its cell is that of its rank.
@@ -67,7 +74,8 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
         .collect();
-    let mut asked = vec![changes(spikes, levels.cpu, &steps)];
+    let frequency = beside::Frequency::of(spikes.input, levels.cpu);
+    let mut asked = vec![changes(spikes, levels.cpu, &steps, &frequency)];
     let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
     let host = spikes.input.host;
     let company = [
@@ -80,8 +88,13 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
     asked
 }
 
-/// The changes alone: the largest one is reported.
-fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypothesis {
+/// The changes alone: the largest one is reported, and what the frequency did beside it.
+fn changes(
+    spikes: &Spikes<'_>,
+    cpu: u32,
+    steps: &[(u64, change::Step)],
+    frequency: &beside::Frequency,
+) -> Hypothesis {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
     else {
@@ -93,10 +106,11 @@ fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypo
         n => format!("{}, most", quantity::times(n as u64)),
     };
     let text = format!(
-        "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}})",
+        "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}}){}",
         at_ns / SECOND_NS,
         ns(largest.before),
-        ns(largest.after)
+        ns(largest.after),
+        frequency.sentence(*at_ns)
     );
     let found =
         Structure {
@@ -108,7 +122,8 @@ fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypo
             p: largest.p,
             cpu: Some(cpu),
             moments: spikes.moments(steps.iter().map(|(at_ns, step)| {
-                (*at_ns, format!("{} → {}", ns(step.before), ns(step.after)))
+                let level = format!("{} → {}", ns(step.before), ns(step.after));
+                (*at_ns, level + &frequency.short(*at_ns))
             })),
         };
     Hypothesis { p: largest.p, found: Some(found) }
