@@ -299,7 +299,9 @@ mod tests {
         assert_eq!(found.alike_by.as_deref(), Some("board, Pi 4"));
         assert_eq!((found.alike[1].lower, found.alike[1].higher), (Some(3), Some(3)));
         assert!(found.lines[0].contains("4 lower, 0 the same, 3 higher"), "{:?}", found.lines);
-        assert!(found.lines[1].starts_with("m0 beside 6 machines of reference with the same board"));
+        assert!(
+            found.lines[1].starts_with("m0 beside 6 machines of reference with the same board")
+        );
         assert!(found.left_out.is_empty() && found.all.len() == 2, "p99.99 of 2000 is not carried");
         // Within one bucket nobody is first.
         let same = Reference::of(&side(0, 20_010), &many(), &[]);

@@ -18,8 +18,8 @@ mod text;
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::holm;
 
-pub use spikes::{Input, Levels, SpikeAt};
 pub use levels::{SECONDS_MIN, has_level};
+pub use spikes::{Input, Levels, SpikeAt};
 use spikes::{LEVEL, Spikes};
 
 use crate::causes::Structure;

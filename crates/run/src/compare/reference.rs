@@ -17,8 +17,9 @@ const FILES_MAX: usize = 2000;
 /// Not a folder, one that cannot be read, one with too many files.
 pub fn folder(loader: &Loader, folder: &Path) -> anyhow::Result<(Vec<Side>, Vec<LeftOut>)> {
     #[expect(clippy::disallowed_methods, reason = "the user's own folder")]
-    let entries = std::fs::read_dir(folder)
-        .with_context(|| format!("{}: the folder of references cannot be read", folder.display()))?;
+    let entries = std::fs::read_dir(folder).with_context(|| {
+        format!("{}: the folder of references cannot be read", folder.display())
+    })?;
     let paths: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths =
         paths.with_context(|| format!("{}: its files cannot be listed", folder.display()))?;

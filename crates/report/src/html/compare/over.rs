@@ -61,8 +61,10 @@ fn together(
     let placing = page.by_phase.then(|| Placing::by_phase(runs));
     let how = match &placing {
         None => "Runs begin together.",
-        Some(None) => "A run has no load phases, so runs are not aligned by phase; they begin \
-                       together.",
+        Some(None) => {
+            "A run has no load phases, so runs are not aligned by phase; they begin \
+                       together."
+        }
         Some(Some(_)) => "Load phases of one name begin together.",
     };
     let placing = placing.flatten().unwrap_or_else(|| Placing::by_start(runs));
@@ -73,9 +75,9 @@ fn together(
         false => format!(" No run has readings of: {}.", missing.join("; ")),
     };
     let text = format!(
-        "{how} Lines are the latest wake-up of all CPUs in each {}, faint the highest median of a \
-         CPU. Below: the host, and of each run its load phases; ticks are changes of its level, \
-         dotted ones changes from outside.{missing}{}",
+        "{how} Lines are the latest wake-up of all CPUs, faint ones the highest median of a CPU, \
+         in columns of {}. Below: the host, and of each run its load phases; ticks are changes of \
+         its level, dotted ones changes from outside.{missing}{}",
         widths(runs),
         without(page, left_out)
     );
@@ -132,7 +134,7 @@ fn each(runs: &[over::Shown<'_>], y: crate::svg::scale::Scale) -> Markup {
     let one = |at: usize, run: &over::Shown<'_>| {
         let title = format!("CPUs of {} over each other", run.label);
         let text = format!(
-            "Median of each {}, faint the latest wake-up.",
+            "Medians, faint the latest wake-up, in columns of {}.",
             units::duration(run.over.width_ns)
         );
         let id = format!("chart-over-{at}");
@@ -152,4 +154,79 @@ fn each(runs: &[over::Shown<'_>], y: crate::svg::scale::Scale) -> Markup {
         parts::figure(&Shown { title: &title, text: &text, picture, legend, table: None })
     };
     html! { @for (at, run) in runs.iter().enumerate() { (one(at, run)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_judge::compare::{Group, Request, Side, compare_groups};
+    use rtproof_results::answer::Answer;
+
+    use super::*;
+    use crate::html::sample;
+
+    /// The page of these runs.
+    fn page(runs: &[rtproof_record::Run], by_phase: bool) -> String {
+        let side = |(at, run): (usize, &rtproof_record::Run)| {
+            Group::single(Side::of_run(run, &format!("run-{at}"), &format!("{at}.rtproof")))
+        };
+        let groups: Vec<Group> = runs.iter().enumerate().map(side).collect();
+        let comparison = compare_groups(&groups, &Request::default());
+        let answer = Answer::default();
+        let (groups, comparison) = (&groups[..], &comparison);
+        let page = Page {
+            groups,
+            comparison,
+            answer: &answer,
+            banners: Vec::new(),
+            by_phase,
+            figures: Vec::new(),
+        };
+        page.render()
+    }
+
+    fn runs(cpus: u32) -> Vec<rtproof_record::Run> {
+        [(90, 3_100), (240, 9_000)]
+            .map(|(seconds, usual_ns)| {
+                let shape = sample::Shape { cpus, seconds, usual_ns, ..sample::Shape::default() };
+                let mut run = sample::run(&shape);
+                run.meta.run_id = format!("{seconds:032}");
+                run
+            })
+            .into()
+    }
+
+    #[test]
+    fn runs_of_different_length_lie_over_each_other_with_their_cpus() {
+        for by_phase in [false, true] {
+            let page = page(&runs(8), by_phase);
+            for id in ["chart-over", "chart-over-0", "chart-over-1"] {
+                assert!(page.contains(&format!("svg class=\"chart\" id=\"{id}\"")), "{id}");
+            }
+            for part in ["frequency of the CPUs, GHz", "interrupts per second", "run-1: idle"] {
+                assert!(page.contains(part), "{part}");
+            }
+            let how = if by_phase { "of one name begin together" } else { "Runs begin together" };
+            assert!(page.contains(how));
+            let drawn =
+                page.split("id=\"time\"").nth(1).and_then(|at| at.split("</section>").next());
+            assert!(drawn.is_some_and(|drawn| !drawn.contains("NaN") && !drawn.contains("inf ")));
+        }
+    }
+
+    #[test]
+    fn what_a_run_does_not_have_is_said() {
+        let mut both = runs(1);
+        both[1].host.clear();
+        both[1].options.phases.clear();
+        let half = page(&both, true);
+        assert!(half.contains("A run has no load phases"));
+        both[0].host.clear();
+        let bare = page(&both, false);
+        assert!(bare.contains("No run has readings of: frequency of the CPUs, GHz; hottest"));
+        both.iter_mut().flat_map(|run| &mut run.threads).for_each(|t| t.seconds.clear());
+        let none = page(&both, false);
+        assert!(none.contains("None of these files holds times"));
+        let many = vec![runs(1)[0].clone(); 11];
+        assert!(page(&many, false).contains("3 runs more not drawn"));
+    }
 }

@@ -133,8 +133,7 @@ pub(crate) fn runs(
 ) -> Markup {
     let curves: Vec<&Curve> =
         CURVES.iter().filter(|c| runs.iter().any(|run| !(c.of)(run.over).is_empty())).collect();
-    let below =
-        curves.len() as f64 * (CURVE + AIR) + runs.len() as f64 * (LANE + 3.0) + 2.0 * AIR;
+    let below = curves.len() as f64 * (CURVE + AIR) + runs.len() as f64 * (LANE + 3.0) + 2.0 * AIR;
     let whole = frame(330.0 + below, placing, y);
     let plot = Frame { bottom: whole.bottom - below, ..whole };
     let units = ("time", "ns");
