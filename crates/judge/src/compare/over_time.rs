@@ -18,6 +18,8 @@ use crate::{quantity, structure};
 /// Columns of a run, at most: more cannot be seen apart.
 const COLUMNS_MAX: u64 = 300;
 const SECOND_NS: u64 = 1_000_000_000;
+/// CPUs of a run whose changes are told in its sentence.
+const NAMED: usize = 2;
 
 /// Smallest, mean and largest value of each column; `None`: no reading in it.
 pub type Ranges = Vec<Option<[f64; 3]>>;
@@ -197,6 +199,16 @@ fn marks(run: &Run) -> Vec<(u64, String)> {
     run.beside.marks.iter().map(of).collect()
 }
 
+/// The least likely by chance; of the others how many CPUs.
+fn in_short(changes: &[Structure]) -> String {
+    let first: Vec<&str> = changes.iter().take(NAMED).map(|of| of.text.as_str()).collect();
+    let more = match changes.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!("; and that of {} more", quantity::count(n, "CPU")),
+    };
+    first.join("; ") + &more
+}
+
 /// Where the level of each run changes.
 pub(super) fn levels(groups: &[Group]) -> Vec<RunLevels> {
     let sides = groups.iter().flat_map(|group| &group.sides);
@@ -207,9 +219,7 @@ pub(super) fn levels(groups: &[Group]) -> Vec<RunLevels> {
         let text = match over {
             None if side.has_facts => "no second is in its record".into(),
             None => "its file holds no times".into(),
-            Some(_) if !changes.is_empty() => {
-                changes.iter().map(|of| of.text.as_str()).collect::<Vec<_>>().join("; ")
-            }
+            Some(_) if !changes.is_empty() => in_short(&changes),
             Some(over) if looked => {
                 format!("no change of the median found in {}", quantity::duration(over.end_ns))
             }

@@ -21,6 +21,7 @@ const LANE: f64 = 20.0;
 const AIR: f64 = 8.0;
 /// Room below the plots: times and their name.
 const FOOT: f64 = 48.0;
+const SINCE: &str = "time since the first wake-up of each run";
 
 /// A run of a picture.
 #[derive(Clone, Copy, Debug)]
@@ -40,13 +41,16 @@ pub(crate) struct Placing {
     runs: Vec<Vec<(u64, u64, u64)>>,
     /// End of the picture.
     end_ns: u64,
+    /// What its time is.
+    axis: &'static str,
 }
 
 impl Placing {
     /// All runs begin together.
     pub(crate) fn by_start(runs: &[Shown<'_>]) -> Self {
         let end_ns = runs.iter().map(|run| run.over.end_ns).max().unwrap_or(0);
-        Self { runs: runs.iter().map(|run| vec![(0, run.over.end_ns, 0)]).collect(), end_ns }
+        let whole = |run: &Shown<'_>| vec![(0, run.over.end_ns, 0)];
+        Self { runs: runs.iter().map(whole).collect(), end_ns, axis: SINCE }
     }
 
     /// Phases of one name begin together: the first one of it with the first, and so on. Each has
@@ -83,6 +87,7 @@ impl Placing {
         Some(Self {
             runs: named.into_iter().map(place).collect(),
             end_ns: slots.iter().map(|slot| slot.1).sum(),
+            axis: "load phases, one after the other",
         })
     }
 
@@ -146,7 +151,7 @@ pub(crate) fn runs(
     };
     let body = html! {
         (plot.y_axis(&plot.y.latency_ticks(6.0), "latency"))
-        (whole.x_axis(&whole.x.time_ticks(10), "time"))
+        (whole.x_axis(&whole.x.time_ticks(10), placing.axis))
         @for (at, run) in runs.iter().enumerate() {
             g class={ "series " (class(run.colour)) } {
                 title { (run.label) }
@@ -174,14 +179,14 @@ pub(crate) fn cpus(
     reach_ns: u64,
     (id, title, text): (&str, &str, &str),
 ) -> Markup {
-    let placing = Placing { runs: vec![vec![(0, run.over.end_ns, 0)]], end_ns: reach_ns };
+    let placing = Placing { end_ns: reach_ns, ..Placing::by_start(&[*run]) };
     let frame = frame(280.0, &placing, y);
     let units = ("time", "ns");
     let about = About { id, title, text, series: run.over.cpus.len(), units };
     let of = |values: &[Option<u64>], i: usize| values[i].map(|ns| ns as f64);
     let body = html! {
         (frame.y_axis(&frame.y.latency_ticks(5.0), "latency"))
-        (frame.x_axis(&frame.x.time_ticks(10), "time since the first wake-up"))
+        (frame.x_axis(&frame.x.time_ticks(10), placing.axis))
         @for (cpu, colour) in run.over.cpus.iter().zip(cpu_colours(run.over)) {
             g class={ "series " (colour.map_or_else(|| "grey".into(), class)) } {
                 title { "CPU " (cpu.cpu) }
