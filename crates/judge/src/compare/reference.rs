@@ -114,6 +114,11 @@ impl Reference {
             lines: Vec::new(),
         };
         found.lines = found.sentences(run, &like, &alike);
+        if view == View::Wake && !like.is_empty() && sides().any(Side::knows_missed) {
+            found.lines.push(
+                "Missed wake-ups are left out of all, because some files do not hold them.".into(),
+            );
+        }
         found
     }
 
@@ -356,9 +361,11 @@ mod tests {
         for other in &mut others {
             (other.policy, other.loads, other.machine) = (None, None, None);
         }
+        others[0].threads[0].missed = None;
         let found = Reference::of(&side(0, 35_000), &others, &[]);
         assert_eq!((found.all[1].machines, found.alike.len()), (7, 0));
-        let line = found.lines.last().expect("lines");
+        assert!(found.lines.iter().any(|line| line.starts_with("Missed wake-ups are left out")));
+        let line = found.lines.join(" ");
         for part in ["priority (7 of 7)", "loads (7 of 7)", "machine (7 of 7)"] {
             assert!(line.contains(part), "{line}");
         }

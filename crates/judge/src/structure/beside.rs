@@ -16,7 +16,7 @@ const SHARE_MOST: f64 = 0.2;
 
 /// A change of frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct FrequencyStep {
     /// Halfway between the two readings, nanoseconds after the origin.
     pub(super) at_ns: u64,
     before_hz: u64,
@@ -24,14 +24,14 @@ pub(super) struct Change {
 }
 
 /// Changes of frequency of one CPU, in order of time. Readings on both sides of a gap are none.
-pub(super) fn changes(host: &[HostSecond], cpu: u32) -> Vec<Change> {
+pub(super) fn changes(host: &[HostSecond], cpu: u32) -> Vec<FrequencyStep> {
     let read = |row: &HostSecond| row.cpus.iter().find(|own| own.cpu == cpu)?.freq_hz;
     let of = |pair: &[HostSecond]| {
         let (before_hz, after_hz) = (read(&pair[0])?, read(&pair[1])?);
         let near = pair[1].at_ns.saturating_sub(pair[0].at_ns) <= APART_NS;
         let changed = before_hz.abs_diff(after_hz) >= (before_hz / FREQUENCY_PARTS).max(1);
         let at_ns = u64::midpoint(pair[0].at_ns, pair[1].at_ns);
-        (near && changed).then_some(Change { at_ns, before_hz, after_hz })
+        (near && changed).then_some(FrequencyStep { at_ns, before_hz, after_hz })
     };
     host.windows(2).filter_map(of).collect()
 }
@@ -39,7 +39,7 @@ pub(super) fn changes(host: &[HostSecond], cpu: u32) -> Vec<Change> {
 /// The changes of frequency of one CPU, and how much of the run is near to one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frequency {
-    changes: Vec<Change>,
+    changes: Vec<FrequencyStep>,
     /// Share of the run within a second of a change.
     share: f64,
 }
@@ -58,7 +58,7 @@ impl Frequency {
 
     /// The change within a second of a moment, the nearest one; `None` also where nearly every
     /// moment has one.
-    fn at(&self, at_ns: u64) -> Option<&Change> {
+    fn at(&self, at_ns: u64) -> Option<&FrequencyStep> {
         let nearest = self.changes.iter().min_by_key(|change| change.at_ns.abs_diff(at_ns))?;
         let is_near = nearest.at_ns.abs_diff(at_ns) <= SECOND_NS;
         (is_near && self.share < SHARE_MOST).then_some(nearest)
@@ -82,7 +82,7 @@ impl Frequency {
     }
 }
 
-impl Change {
+impl FrequencyStep {
     fn text(&self, to: &str) -> String {
         format!("{}{to}{}", ghz(self.before_hz), ghz(self.after_hz))
     }

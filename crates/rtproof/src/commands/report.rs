@@ -84,6 +84,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         report.moving = moving(&opened.run, asked)?;
     }
     if let Some(path) = &args.reference {
+        if opened.run.effects.is_some() {
+            let why = "an experiment changes settings while it runs; rank a run of `prove`";
+            return Err(exit::usage(format!("--reference: {}: {why}", args.record.display())));
+        }
         let (others, unread) = folder(&Loader::default(), path)?;
         let source = args.record.display().to_string();
         let run = Side::of_run(&opened.run, "this run", &source);
