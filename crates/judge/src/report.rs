@@ -19,10 +19,10 @@ use crate::{
     beside::Beside,
     causes::Spikes,
     checks,
-    compare::Reference,
     dependence::Blocks,
     distribution::{self, Distribution},
     moving::Moving,
+    reference::Reference,
     share, tail, units, verdict, weakness,
 };
 

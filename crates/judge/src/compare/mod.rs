@@ -14,6 +14,7 @@ mod effect;
 mod facts;
 mod groups;
 mod imported;
+mod levels;
 mod mismatch;
 mod moments;
 mod over_time;
@@ -38,14 +39,15 @@ pub use self::{
     changes::{Change, Direction},
     facts::FactLine,
     groups::{Group, GroupSummary, RunSummary, ThreadSummary},
+    levels::RunLevels,
     mismatch::Mismatch,
-    over_time::{CpuOverTime, OverTime, Ranges, RunLevels},
+    over_time::{CpuOverTime, OverTime, Ranges},
     pairs::PairSummary,
-    reference::{LeftOut, Rank, Reference},
     shift::{Shift, ShiftPoint},
     side::{Place, Row, Side, SideThread, Value, View},
     table::{Cell, Line, Unit},
 };
+pub use crate::reference::{LeftOut, Rank, Reference};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/compare/2";
@@ -148,7 +150,7 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
         against,
         facts: facts::of(groups),
         causes: causes::of(groups),
-        levels: over_time::levels(groups),
+        levels: levels::of(groups),
         reference: Vec::new(),
     }
 }

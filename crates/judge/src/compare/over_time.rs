@@ -1,5 +1,5 @@
-//! A run over time: as much of it as a picture of several runs can show, and where its level
-//! changes. It is made while the record is open, so that no comparison holds every second.
+//! A run over time: as much of it as a picture of several runs can show. It is made while the
+//! record is open, so that no comparison holds every second.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,12 @@ use rtproof_record::{
     run::{HostSecond, Second, Thread},
 };
 use rtproof_stats::Layout;
-use serde::{Deserialize, Serialize};
 
-use super::groups::Group;
-use crate::{quantity, structure};
+use crate::structure;
 
 /// Columns of a run, at most: more cannot be seen apart.
 const COLUMNS_MAX: u64 = 300;
 const SECOND_NS: u64 = 1_000_000_000;
-/// CPUs of a run whose changes are told in its sentence.
-const NAMED: usize = 2;
 
 /// Smallest, mean and largest value of each column; `None`: no reading in it.
 pub type Ranges = Vec<Option<[f64; 3]>>;
@@ -58,20 +54,6 @@ pub struct CpuOverTime {
     pub median_ns: Vec<Option<u64>>,
     /// Latest wake-up measured, exact, nanoseconds.
     pub max_ns: Vec<Option<u64>>,
-}
-
-/// Where the level of a run changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunLevels {
-    /// Name of the run.
-    pub run: String,
-    /// In a sentence; also why nothing is known.
-    pub text: String,
-    /// Whether it was looked for; else `changes` says nothing.
-    pub looked: bool,
-    /// Changes of the level, one finding for each CPU that has any.
-    pub changes: Vec<Structure>,
 }
 
 impl OverTime {
@@ -199,45 +181,11 @@ fn marks(run: &Run) -> Vec<(u64, String)> {
     run.beside.marks.iter().map(of).collect()
 }
 
-/// The least likely by chance; of the others how many CPUs.
-fn in_short(changes: &[Structure]) -> String {
-    let first: Vec<&str> = changes.iter().take(NAMED).map(|of| of.text.as_str()).collect();
-    let more = match changes.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        n => format!("; and that of {} more", quantity::count(n, "CPU")),
-    };
-    first.join("; ") + &more
-}
-
-/// Where the level of each run changes.
-pub(super) fn levels(groups: &[Group]) -> Vec<RunLevels> {
-    let sides = groups.iter().flat_map(|group| &group.sides);
-    let of = |side: &super::Side| {
-        let over = side.over.as_ref();
-        let looked = over.is_some_and(|over| over.has_seconds);
-        let changes = over.map_or_else(Vec::new, |over| over.levels.clone());
-        let text = match over {
-            None if side.has_facts => "no second is in its record".into(),
-            None => "its file holds no times".into(),
-            Some(_) if !changes.is_empty() => in_short(&changes),
-            Some(over) if looked => {
-                format!("no change of the median found in {}", quantity::duration(over.end_ns))
-            }
-            Some(_) => format!(
-                "changes of the median are not looked for below {} s a CPU",
-                structure::SECONDS_MIN
-            ),
-        };
-        RunLevels { run: side.label.clone(), text, looked, changes }
-    };
-    sides.map(of).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use rtproof_record::{Class, run::HostCpuSecond};
 
-    use super::{super::Side, *};
+    use super::*;
 
     fn run(seconds: u64, slow_from_s: u64) -> Run {
         let latency = |cpu: u32, ms: u64| match cpu {
@@ -275,21 +223,6 @@ mod tests {
         assert_eq!(over.interrupts[0], Some([100.0, 100.5, 101.0]));
         assert!(over.temperature_mc.is_empty());
         assert_eq!(over.levels.len(), 1);
-        let side = Side::of_run(&run, "a", "a.rtproof");
-        let levels = levels(&[Group::single(side)]);
-        assert!(levels[0].looked && levels[0].text.contains("CPU 1 changed once at 250 s"));
-    }
-
-    #[test]
-    fn what_was_not_looked_for_is_not_said_to_be_nothing() {
-        let text = |run: &Run| levels(&[Group::single(Side::of_run(run, "a", "a"))])[0].clone();
-        let quiet = text(&run(40, 1000));
-        assert!(quiet.looked && quiet.text.starts_with("no change of the median found in 40"));
-        let short = text(&run(10, 5));
-        assert!(!short.looked && short.text.contains("not looked for below 30 s"), "{short:?}");
-        let mut empty = run(10, 5);
-        empty.threads.iter_mut().for_each(|thread| thread.seconds.clear());
-        assert_eq!(text(&empty).text, "no second is in its record");
     }
 
     #[test]

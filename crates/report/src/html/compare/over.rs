@@ -10,7 +10,7 @@ use super::{
 };
 use crate::svg::compare::over::{self, Placing};
 
-/// Runs drawn, at most: more are not told apart.
+/// Runs drawn, at most: more cannot be distinguished.
 const RUNS_MAX: usize = 8;
 
 /// The section.
