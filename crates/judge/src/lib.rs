@@ -11,6 +11,7 @@ pub mod distribution;
 mod groups;
 pub mod moving;
 pub mod plan;
+pub mod reference;
 pub mod report;
 pub mod rules;
 mod share;

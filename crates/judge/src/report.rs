@@ -22,6 +22,7 @@ use crate::{
     dependence::Blocks,
     distribution::{self, Distribution},
     moving::Moving,
+    reference::Reference,
     share, tail, units, verdict, weakness,
 };
 
@@ -88,6 +89,9 @@ pub struct Report {
     /// The tail of the first half put to the test by the second; null: too few groups.
     #[serde(default)]
     pub holdout: Option<Holdout>,
+    /// Where the run stands among machines of reference; empty: none were given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reference: Vec<Reference>,
 }
 
 /// The machine in short.
@@ -259,6 +263,7 @@ impl Report {
             // The default lengths fit every run.
             moving: Moving::of(run, Lengths::default()).unwrap_or_default(),
             holdout: tail::holdout(run),
+            reference: Vec::new(),
         }
     }
 }

@@ -319,3 +319,53 @@ fn bad_input_is_told_with_its_place() {
         assert!(stderr(&output).contains(says), "{args:?}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn a_machine_is_ranked_among_those_of_a_folder() {
+    let folder = folder();
+    let path = folder.path();
+    for name in ["machines", "few", "machines/old"] {
+        fs::create_dir(path.join(name)).expect("a folder");
+    }
+    for minute in 20..26 {
+        result(&path.join("machines"), "m", minute, minute - 19);
+    }
+    result(&path.join("few"), "m", 30, 1);
+    fs::write(path.join("machines/notes.txt"), "bought in March\n").expect("a file");
+    let files = [result(path, "a", 0, 1), result(path, "b", 1, 2)];
+    let comparison = json(path, &files, &["--reference", "machines"]);
+    // 60 µs with 80, 141 ... 385 µs; 121 µs has one below.
+    for (run, lower) in [(0, 0), (1, 1)] {
+        let rank = &comparison["reference"][run]["all"][1];
+        assert_eq!((&rank["statistic"], &rank["machines"]), (&"p99.9".into(), &6.into()));
+        assert_eq!((&rank["lower"], &rank["higher"]), (&lower.into(), &(6 - lower).into()));
+    }
+    let left_out = comparison["reference"][0]["left_out"].to_string();
+    for part in ["machines/notes.txt", "machines/old", "it is a folder"] {
+        assert!(left_out.contains(part), "{part}: {left_out}");
+    }
+    let more = ["--reference", "machines", "--html", "ranked.html", "--align", "phase"];
+    let output = compare(path, &files, &more);
+    expect_code(&output, 0);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "a0 beside 6 machines of reference: p50 20 µs",
+        "p99.9 60 µs: 0 lower, 0 the same, 6 higher",
+        "Board and CPU of a0 are not known.",
+        "Not recorded, so not checked to be like: priority (6 of 6), loads (6 of 6)",
+        "machines/notes.txt is not used",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let page = fs::read_to_string(path.join("ranked.html")).expect("a page");
+    assert!(page.contains("id=\"reference\"") && page.contains("None of these files holds times"));
+    // One machine is no scale, and a folder that is not there is no empty one.
+    let few = json(path, &files, &["--reference", "few"]);
+    assert_eq!(few["reference"][0]["all"][1]["lower"], Value::Null);
+    assert!(
+        few["reference"][0]["lines"][0].as_str().is_some_and(|t| t.contains("too few to rank"))
+    );
+    let output = compare(path, &files, &["--reference", "nowhere"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
+}

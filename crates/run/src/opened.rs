@@ -58,7 +58,7 @@ pub fn open_whole(path: &Path) -> anyhow::Result<Opened> {
 /// # Errors
 /// A file that is no record; one that was altered.
 pub fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
-    let opened = rtproof_record::read(path)?;
+    let opened = rtproof_record::read_shown(path)?;
     let banner = banner(path, &opened, accept_altered)?;
     Ok((opened, banner))
 }

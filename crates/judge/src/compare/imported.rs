@@ -41,7 +41,10 @@ impl Side {
                 .map(|(number, thread)| series(thread, file.omitted_of(number)))
                 .collect(),
             rows: Vec::new(),
+            over: None,
             spikes: None,
+            policy: None,
+            loads: None,
             facts: facts(file),
             has_facts: false,
             boot_id: None,

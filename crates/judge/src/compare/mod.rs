@@ -14,10 +14,13 @@ mod effect;
 mod facts;
 mod groups;
 mod imported;
+mod levels;
 mod mismatch;
 mod moments;
+mod over_time;
 mod paired;
 mod pairs;
+mod reference;
 mod sentence;
 mod shift;
 mod side;
@@ -36,12 +39,15 @@ pub use self::{
     changes::{Change, Direction},
     facts::FactLine,
     groups::{Group, GroupSummary, RunSummary, ThreadSummary},
+    levels::RunLevels,
     mismatch::Mismatch,
+    over_time::{CpuOverTime, OverTime, Ranges},
     pairs::PairSummary,
     shift::{Shift, ShiftPoint},
     side::{Place, Row, Side, SideThread, Value, View},
     table::{Cell, Line, Unit},
 };
+pub use crate::reference::{LeftOut, Rank, Reference};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/compare/2";
@@ -89,6 +95,13 @@ pub struct Comparison {
     pub facts: Vec<FactLine>,
     /// Why wake-ups were late.
     pub causes: Vec<CauseLine>,
+    /// Where the level of each run changes over time.
+    #[serde(default)]
+    pub levels: Vec<RunLevels>,
+    /// Where the first run of each group stands among machines of reference; empty: none were
+    /// given.
+    #[serde(default)]
+    pub reference: Vec<Reference>,
 }
 
 /// Compares single runs with the first of them.
@@ -137,5 +150,7 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
         against,
         facts: facts::of(groups),
         causes: causes::of(groups),
+        levels: levels::of(groups),
+        reference: Vec::new(),
     }
 }

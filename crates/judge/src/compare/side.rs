@@ -6,6 +6,7 @@ use rtproof_record::{Options, Run, run::Thread};
 use rtproof_stats::{Bins, Moments, Sample, long_run::Worth, quantile::Q};
 use serde::{Deserialize, Serialize};
 
+use super::over_time::OverTime;
 use crate::{causes::Spikes, report::Machine};
 
 /// One run. What its tool did not tell is `None` or empty, never a guess.
@@ -41,8 +42,14 @@ pub struct Side {
     pub threads: Vec<SideThread>,
     /// All threads together, row by row in order of time; empty where there are none.
     pub rows: Vec<Row>,
+    /// What a picture shows of it over time; `None`: the file holds no times.
+    pub over: Option<OverTime>,
     /// Why wake-ups were late.
     pub spikes: Option<Spikes>,
+    /// Scheduling policy and priority of its threads, e.g. `fifo 80`; `None`: not recorded.
+    pub policy: Option<String>,
+    /// Loads that ran, in words, e.g. `idle, cpu+net`; `None`: not recorded.
+    pub loads: Option<String>,
     /// What it ran under: facts of the machine that may change latency, and what was asked.
     pub facts: BTreeMap<String, String>,
     /// Whether the facts of the machine are known at all.
@@ -63,6 +70,12 @@ pub struct Place {
     pub machine_id: Option<String>,
     /// Board and CPU.
     pub model: Option<String>,
+    /// Board or product, as DMI or the device tree name it.
+    #[serde(default)]
+    pub board: Option<String>,
+    /// CPU model.
+    #[serde(default)]
+    pub cpu_model: Option<String>,
     /// Kernel release and preemption model.
     pub kernel: Option<String>,
 }
@@ -126,10 +139,13 @@ impl Side {
         let facts = &run.facts_start;
         let machine = Machine::of(facts);
         let kernel = machine.kernel.map(|kernel| format!("Linux {kernel}, {}", machine.preemption));
-        let model: Vec<String> = [machine.model, machine.cpu_model].into_iter().flatten().collect();
+        let (board, cpu_model) = (machine.model, machine.cpu_model);
+        let model: Vec<String> = [board.clone(), cpu_model.clone()].into_iter().flatten().collect();
         let workloads: Vec<&str> =
             run.threads.iter().map(|thread| thread.info.workload.as_str()).collect();
         let same = workloads.windows(2).all(|pair| pair[0] == pair[1]);
+        let spikes = crate::spikes::of_run(run);
+        let found = spikes.as_ref().map(|spikes| spikes.structure.as_slice());
         Self {
             label: label.into(),
             source: source.into(),
@@ -139,6 +155,8 @@ impl Side {
                 hostname: machine.hostname,
                 machine_id: facts.identity.machine_id.value().cloned(),
                 model: (!model.is_empty()).then(|| model.join(", ")),
+                board,
+                cpu_model,
                 kernel,
             }),
             workload: if same {
@@ -155,7 +173,10 @@ impl Side {
             censored_ns: None,
             threads: run.threads.iter().map(SideThread::of_thread).collect(),
             rows: rows(&run.threads),
-            spikes: crate::spikes::of_run(run),
+            over: OverTime::of(run, found),
+            spikes,
+            policy: Some(format!("{} {}", run.options.policy.name(), run.options.priority)),
+            loads: Some(loads(&run.options)),
             facts: condition(run),
             has_facts: true,
             boot_id: facts.identity.boot_id.value().cloned(),
@@ -324,13 +345,17 @@ fn condition(run: &Run) -> BTreeMap<String, String> {
     facts
 }
 
-fn asked(options: &Options) -> [(&'static str, String); 8] {
+fn loads(options: &Options) -> String {
     let phases: Vec<&str> = options.phases.iter().map(|phase| phase.name.as_str()).collect();
+    phases.join(", ")
+}
+
+fn asked(options: &Options) -> [(&'static str, String); 8] {
     let dma = options.dma_latency_us.map_or("not held".into(), |us| format!("{us} µs"));
     [
         ("cpus", options.cpus.to_string()),
         ("housekeeping", options.housekeeping.to_string()),
-        ("loads", phases.join(", ")),
+        ("loads", loads(options)),
         ("load-cpus", options.load_cpus.to_string()),
         ("policy", format!("{} {}", options.policy.name(), options.priority)),
         ("start", format!("{:?}", options.start).to_lowercase()),

@@ -11,14 +11,14 @@ use rtproof_stats::{
 };
 
 use super::{
-    marks,
+    beside, marks,
     spikes::{Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, Spikes, near},
     text,
 };
 use crate::{causes::Structure, quantity};
 
 /// Seconds below which a level has no changes to speak of.
-const SECONDS_MIN: usize = 30;
+pub const SECONDS_MIN: usize = 30;
 /// Changes of level by less, as a share, are not spoken of.
 const SHARE_MIN: f64 = 0.03;
 /// Noise of a median is never taken for less: cells are 3.1 % wide.
@@ -33,6 +33,19 @@ impl Levels {
         let row = |second: &Second| Some((second.from_ns, median(second)?.max(1.0).ln()));
         Self { cpu: thread.info.cpu, rows: thread.seconds.iter().filter_map(row).collect() }
     }
+
+    /// Whether a row is longer than two seconds, as usual in this run.
+    fn is_coarse(&self) -> bool {
+        let [(first, _), .., (last, _)] = self.rows.as_slice() else { return false };
+        last.saturating_sub(*first) / (self.rows.len() as u64 - 1) > 2 * SECOND_NS
+    }
+}
+
+/// Whether a thread has seconds enough to look for changes of its level.
+#[must_use]
+pub fn has_level(thread: &Thread) -> bool {
+    thread.seconds.iter().filter(|second| median(second).is_some()).take(SECONDS_MIN).count()
+        == SECONDS_MIN
 }
 
 /// The median of a second, nanoseconds: its place within its cell is that of its rank.
@@ -67,7 +80,8 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
         .collect();
-    let mut asked = vec![changes(spikes, levels.cpu, &steps)];
+    let frequency = beside::Frequency::of(spikes.input, levels.cpu);
+    let mut asked = vec![changes(spikes, levels, &steps, &frequency)];
     let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
     let host = spikes.input.host;
     let company = [
@@ -80,8 +94,13 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
     asked
 }
 
-/// The changes alone: the largest one is reported.
-fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypothesis {
+/// The changes alone: the largest one is reported, and what the frequency did beside it.
+fn changes(
+    spikes: &Spikes<'_>,
+    levels: &Levels,
+    steps: &[(u64, change::Step)],
+    frequency: &beside::Frequency,
+) -> Hypothesis {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
     else {
@@ -92,25 +111,29 @@ fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypo
         1 => "once".into(),
         n => format!("{}, most", quantity::times(n as u64)),
     };
+    let cpu = levels.cpu;
+    // Of a long run a row is minutes.
+    let about = if levels.is_coarse() { "about " } else { "" };
     let text = format!(
-        "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}})",
+        "the median latency of CPU {cpu} changed {times} at {about}{} s, from {} to {} ({{p}}){}",
         at_ns / SECOND_NS,
         ns(largest.before),
-        ns(largest.after)
+        ns(largest.after),
+        frequency.sentence(*at_ns)
     );
-    let found =
-        Structure {
-            kind: "level".into(),
-            text,
-            period_ns: None,
-            count: steps.len() as u64,
-            of: steps.len() as u64,
-            p: largest.p,
-            cpu: Some(cpu),
-            moments: spikes.moments(steps.iter().map(|(at_ns, step)| {
-                (*at_ns, format!("{} → {}", ns(step.before), ns(step.after)))
-            })),
-        };
+    let found = Structure {
+        kind: "level".into(),
+        text,
+        period_ns: None,
+        count: steps.len() as u64,
+        of: steps.len() as u64,
+        p: largest.p,
+        cpu: Some(cpu),
+        moments: spikes.moments(steps.iter().map(|(at_ns, step)| {
+            let level = format!("{} → {}", ns(step.before), ns(step.after));
+            (*at_ns, level + &frequency.short(*at_ns))
+        })),
+    };
     Hypothesis { p: largest.p, found: Some(found) }
 }
 
@@ -249,6 +272,7 @@ mod tests {
             assert_eq!(one.cpu, Some(3));
         }
         assert!(found[0].moments[0].text.starts_with("12 µs → 14."), "{:?}", found[0].moments[0]);
+        assert!(found[0].moments[0].text.ends_with(", 2.4 GHz → 1.2 GHz"));
         assert!(found[1].moments[0].text.is_empty());
     }
 
@@ -264,6 +288,72 @@ mod tests {
         let with = "8 of 8 changes of the median latency of CPU 3 came within a second of a change \
                     of its frequency";
         assert!(found[1].1.starts_with(with), "{found:?}");
+    }
+
+    /// The sentence of the level, and the kinds of all sentences.
+    fn level(host: &[HostSecond]) -> (String, Vec<String>) {
+        let found = texts(levels(&SLOW), host);
+        let text = found.iter().find(|one| one.0 == "level").expect("a level").1.clone();
+        (text, found.into_iter().map(|one| one.0).collect())
+    }
+
+    #[test]
+    fn a_jump_names_the_frequency_of_its_own_cpu_and_second() {
+        let (text, kinds) = level(&host(&SLOW));
+        assert_eq!(kinds, ["level", "frequency"]);
+        assert!(text.contains(", at the same second as a change of its frequency from "), "{text}");
+        assert!(text.contains("2.4 GHz") && text.contains("1.2 GHz"), "{text}");
+        assert!(text.ends_with("(within a second of one is 3 % of the run)"), "{text}");
+        let silent = |rows: &[HostSecond], why: &str| {
+            let (text, kinds) = level(rows);
+            assert!(!text.contains("frequency"), "{why}: {text}");
+            assert!(!kinds.contains(&"frequency".to_owned()), "{why}: {kinds:?}");
+        };
+        let with = |change: &dyn Fn(u64, &mut HostCpuSecond)| {
+            let mut rows = host(&SLOW);
+            for (s, row) in (0..).zip(&mut rows) {
+                row.cpus.iter_mut().for_each(|cpu| change(s, cpu));
+            }
+            rows
+        };
+        silent(&with(&|_, cpu| cpu.freq_hz = None), "never read");
+        silent(&with(&|_, cpu| cpu.cpu = 0), "of another CPU");
+        silent(
+            &with(&|s, cpu| cpu.freq_hz = Some(1_000_000_000 * (1 + s % 2))),
+            "changes every second",
+        );
+        silent(&host(&SLOW.map(|(from, to)| (from + 3, to + 3))), "three seconds later");
+        silent(&[], "no rows");
+    }
+
+    #[test]
+    fn of_long_rows_the_time_is_about() {
+        let mut long = levels(&[(300, 600)]);
+        assert!(!long.is_coarse());
+        long.rows.iter_mut().for_each(|row| row.0 *= 60);
+        let input = Input {
+            spikes: &[],
+            host: &[],
+            phases: &[],
+            period_ns: 1_000_000,
+            duration_ns: 36_000 * SECOND_NS,
+            cpus: 1,
+            levels: &[long],
+        };
+        let found = structure(&input);
+        assert!(found[0].text.contains("changed once at about 18000 s"), "{found:?}");
+    }
+
+    #[test]
+    fn jumps_with_the_temperature_are_told() {
+        let mut rows = host(&[]);
+        for (s, row) in (0..).zip(&mut rows) {
+            let slow = SLOW.iter().any(|&(from, to)| (from..to).contains(&s));
+            row.temp_max_mc = Some(if slow { 85_000 } else { 60_000 });
+        }
+        assert_eq!(level(&rows).1, ["level", "temperature"]);
+        rows.iter_mut().for_each(|row| row.temp_max_mc = None);
+        assert_eq!(level(&rows).1, ["level"]);
     }
 
     #[test]

@@ -4,13 +4,12 @@
 use rtproof_stats::coincidence::{self, Ask};
 
 use super::{
+    beside,
     spikes::{EVENTS_MIN, Hypothesis, SECOND_NS, SEED, SHIFTS, Spikes, near},
     text,
 };
 use crate::causes::Structure;
 
-/// A change of frequency by less than a tenth is not one.
-const FREQUENCY_PARTS: u64 = 10;
 /// Fewest moments for a test.
 const MOMENTS_MIN: usize = 3;
 /// Times as often as by chance that is spoken of.
@@ -88,21 +87,11 @@ fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Hypothesis> {
 
 /// Between two rows the frequency changed: anywhere from one to the other.
 pub(super) fn frequency(spikes: &Spikes<'_>, cpu: u32) -> Marks {
-    let read = |row: usize| {
-        let row = spikes.input.host.get(row)?;
-        let own = row.cpus.iter().find(|own| own.cpu == cpu)?;
-        Some((row.at_ns, own.freq_hz?))
-    };
-    let changes = (1..spikes.input.host.len()).filter_map(|row| {
-        let ((before_ns, before), (after_ns, after)) = (read(row - 1)?, read(row)?);
-        (before.abs_diff(after) >= before / FREQUENCY_PARTS)
-            .then(|| u64::midpoint(before_ns, after_ns))
-    });
     Marks {
         kind: "frequency",
         what: "within a second of a change of its frequency",
         cpu: Some(cpu),
-        at_ns: changes.collect(),
+        at_ns: beside::changes(spikes.input.host, cpu).iter().map(|change| change.at_ns).collect(),
         within_ns: SECOND_NS,
         most_ns: u64::MAX,
     }

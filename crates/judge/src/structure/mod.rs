@@ -5,6 +5,7 @@
 //! fewer than five. All tests of one run are adjusted together (Holm), and a sentence is
 //! written where the adjusted p is below 1 %. The same run gives the same sentences.
 
+mod beside;
 mod cpus;
 mod levels;
 mod marks;
@@ -17,6 +18,7 @@ mod text;
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::holm;
 
+pub use levels::{SECONDS_MIN, has_level};
 pub use spikes::{Input, Levels, SpikeAt};
 use spikes::{LEVEL, Spikes};
 
@@ -25,10 +27,10 @@ use crate::causes::Structure;
 /// What the spikes of a run have in common.
 #[must_use]
 pub fn of_run(run: &Run) -> Vec<Structure> {
-    let Some(recorded) = &run.spikes else { return Vec::new() };
+    // A record from before spikes were kept has levels all the same.
+    let list = run.spikes.as_ref().map_or(&[][..], |recorded| &recorded.list);
     let thread = |number: u32| run.threads.iter().find(|thread| thread.info.number == number);
-    let spikes: Vec<SpikeAt<'_>> = recorded
-        .list
+    let spikes: Vec<SpikeAt<'_>> = list
         .iter()
         .filter_map(|spike| {
             let why = spike.why.as_ref();
@@ -43,7 +45,8 @@ pub fn of_run(run: &Run) -> Vec<Structure> {
         .collect();
     let end = run.threads.iter().map(Thread::written_to_ns).max().unwrap_or(0);
     // A list that is full ends before the run does.
-    let full = (spikes.len() as u64) < recorded.summary.seen;
+    let seen = run.spikes.as_ref().map_or(0, |recorded| recorded.summary.seen);
+    let full = (spikes.len() as u64) < seen;
     let last = spikes.iter().map(|spike| spike.at_ns).max().unwrap_or(0);
     structure(&Input {
         spikes: &spikes,

@@ -24,6 +24,7 @@ mod page;
 mod paper;
 mod parts;
 mod quantiles;
+mod reference;
 #[cfg(test)]
 pub(crate) mod sample;
 mod samples;

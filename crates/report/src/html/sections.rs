@@ -4,7 +4,7 @@ use maud::Markup;
 
 use super::{
     beside, distribution, effects, findings, host, latency, machine, method, missed, page::Page,
-    parts, quantiles, samples, spikes, threads, timeline,
+    parts, quantiles, reference, samples, spikes, threads, timeline,
 };
 
 /// Whether a section is read at once or opened.
@@ -61,6 +61,13 @@ pub(super) const SECTIONS: &[Section] = &[
         |page| page.run.effects.is_some(),
         Fold::Open,
         |page| effects::section(page.run),
+    ),
+    section(
+        "reference",
+        "Reference",
+        |page| !page.report.reference.is_empty(),
+        Fold::Open,
+        |page| reference::section(&page.report.reference),
     ),
     section("timeline", "Over time", always, Fold::Open, timeline::section),
     section("latency", "Latency", always, Fold::Open, |page| {

@@ -65,7 +65,7 @@ pub(crate) fn phases(frame: &Frame, phases: &[Phase]) -> Markup {
 }
 
 /// A text cut to a width; `None` where not even three characters fit.
-fn fitted(text: &str, width: f64) -> Option<String> {
+pub(crate) fn fitted(text: &str, width: f64) -> Option<String> {
     let room = (width / CHARACTER).max(0.0) as usize;
     if text.chars().count() <= room {
         return Some(text.into());

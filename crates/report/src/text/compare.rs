@@ -28,6 +28,8 @@ pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
         [one] => two(to, comparison, one)?,
         _ => many(to, comparison)?,
     }
+    super::reference(to, &comparison.reference)?;
+    levels(to, comparison)?;
     causes(to, comparison)?;
     facts(to, comparison)?;
     for doubt in comparison.doubts.iter().take(SHOWN) {
@@ -148,6 +150,19 @@ fn grid(to: &mut Sheet, rows: &[Vec<String>], expendable: &[usize]) -> io::Resul
         }
     }
     Ok(())
+}
+
+/// Where the level of each run changes: a line each.
+fn levels(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+    // Of files without times there is one thing to say, once.
+    if comparison.levels.iter().all(|of| !of.looked && of.changes.is_empty()) {
+        return Ok(());
+    }
+    for (at, of) in comparison.levels.iter().take(SHOWN).enumerate() {
+        let head = if at == 0 { format!("{BOLD}Levels{BOLD:#}   ") } else { MARGIN.into() };
+        wrapped(to, &head, "           ", &format!("{}: {}", of.run, of.text))?;
+    }
+    more(to, comparison.levels.len(), "run", "--json or --html")
 }
 
 fn causes(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {

@@ -15,6 +15,7 @@ mod measured;
 mod moving;
 mod plan;
 mod proofs;
+mod reference;
 mod rules;
 mod sheet;
 mod spikes;
@@ -42,6 +43,7 @@ pub use self::{
     moving::moving,
     plan::{entries_by_hand, place, plan, steps, tokens},
     proofs::proofs,
+    reference::reference,
     sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
     spikes::{spikes, spikes_of},
     tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rtproof_judge::compare::{self, Answer, Comparison, Group, Request, Side};
+use rtproof_judge::compare::{self, Answer, Comparison, Group, Reference, Request, Side};
 use rtproof_report::{
     html::compare::{Figure, Page},
     text,
 };
 use rtproof_run::{
-    compare::{Loader, Named, common, short},
+    compare::{Loader, Named, common, folder, short},
     file, parse,
 };
 
@@ -25,6 +25,8 @@ conditions that alternate do, six pairs or more, better twelve in which a coin c
 Examples:
   rtproof compare before.rtproof after.rtproof
   rtproof compare stock=stock.log rt=rt.log --html compare.html
+  rtproof compare before.rtproof after.rtproof --html compare.html --align phase
+  rtproof compare before.rtproof after.rtproof --reference machines/
   rtproof compare --a off-*.rtproof --b on-*.rtproof --fail-if-worse
 
 Exit codes: 0 compared; with --fail-if-worse 2 for worse, 3 when it cannot be decided; 1 for files
@@ -67,6 +69,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
+    /// On the page: let runs over time begin together, or their load phases of one name
+    #[arg(long, value_name = "HOW", requires = "html", value_enum, default_value_t = Align::Start)]
+    pub align: Align,
+
+    /// Rank the machine among the runs in this folder, as far as they are like its own
+    #[arg(long, value_name = "DIR")]
+    pub reference: Option<PathBuf>,
+
     /// On the page: a picture of these runs alone, by name; may be given again
     #[arg(long, value_name = "NAME,NAME", requires = "html")]
     pub figure: Vec<String>,
@@ -96,6 +106,16 @@ pub struct Args {
     pub json: bool,
 }
 
+/// How runs over time lie to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Align {
+    /// The first wake-ups of all runs lie together.
+    #[default]
+    Start,
+    /// Load phases of one name lie together.
+    Phase,
+}
+
 /// A share in percent: `5%`, `2.5`.
 fn margin(text: &str) -> Result<f64, Invalid> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
@@ -115,8 +135,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let (groups, banners) = load(args)?;
     let figures = figures(args, &groups)?;
     let wish = Request { margin: args.margin, budget_ns: args.budget, ..Request::default() };
-    let comparison = compare::compare_groups(&groups, &wish);
+    let mut comparison = compare::compare_groups(&groups, &wish);
     refuse(args, &comparison)?;
+    comparison.reference = reference(args, &groups)?;
     let answer = answers::compare::answer(&comparison, &groups);
     let text = Text::new(args.json);
     text.print(|to| {
@@ -127,8 +148,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })?;
     text.print_json(&answer.clone().with(&comparison))?;
     if let Some(path) = &args.html {
-        let page =
-            Page { groups: &groups, comparison: &comparison, answer: &answer, banners, figures };
+        let page = Page {
+            groups: &groups,
+            comparison: &comparison,
+            answer: &answer,
+            banners,
+            by_phase: args.align == Align::Phase,
+            figures,
+        };
         let html = page.render();
         file::write_whole(path, |to| Ok(to.write_all(html.as_bytes())?))
             .with_context(|| format!("{}: the page cannot be written", path.display()))?;
@@ -174,6 +201,15 @@ fn refuse(args: &Args, comparison: &Comparison) -> anyhow::Result<()> {
 }
 
 type Loaded = (Vec<Group>, Vec<String>);
+
+/// Where the first run of each condition stands among machines of reference.
+fn reference(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<Reference>> {
+    let Some(path) = &args.reference else { return Ok(Vec::new()) };
+    // What was said of the files that are compared is not known of these.
+    let (others, unread) = folder(&Loader::default(), path)?;
+    let firsts = groups.iter().filter_map(|group| group.sides.first());
+    Ok(firsts.map(|run| Reference::of(run, &others, &unread)).collect())
+}
 
 fn load(args: &Args) -> anyhow::Result<Loaded> {
     let loader = Loader {

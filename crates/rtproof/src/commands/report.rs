@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use rtproof_judge::{Report, Standing, moving::Moving};
+use rtproof_judge::{
+    Report, Standing,
+    compare::{Reference, Side},
+    moving::Moving,
+};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
 use rtproof_results::answer::Answer;
@@ -10,6 +14,7 @@ use rtproof_stats::moving::Lengths;
 
 use crate::{answers, exit, manners, moving::MovingArgs, next, print::Text};
 use rtproof_run::{
+    compare::{Loader, folder},
     experiment::results,
     opened::{banner, standing},
 };
@@ -21,6 +26,7 @@ Examples:
   rtproof report prove-pi5-20261121T020304.rtproof
   rtproof report prove-pi5-20261121T020304.rtproof --html again.html
   rtproof report prove-pi5-20261121T020304.rtproof --moving 10s --half-life 5s
+  rtproof report prove-pi5-20261121T020304.rtproof --reference machines/
   rtproof report -v prove-pi5-20261121T020304.rtproof")]
 pub struct Args {
     /// The record
@@ -29,6 +35,10 @@ pub struct Args {
     /// Write the HTML report there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    /// Rank the machine among the runs in this folder, as far as they are like its own
+    #[arg(long, value_name = "DIR")]
+    pub reference: Option<PathBuf>,
 
     /// Lengths of windows
     #[command(flatten)]
@@ -62,11 +72,26 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             let why = "another tool's result holds no seconds to make moving statistics of";
             return Err(exit::usage(format!("--moving: {}: {why}", args.record.display())));
         }
+        if args.reference.is_some() {
+            let why = "only records of rtproof's own runs are ranked by report; of other tools: \
+                       rtproof compare --reference";
+            return Err(exit::usage(format!("--reference: {}: {why}", args.record.display())));
+        }
         return self::imported(args, imported, banner.as_deref());
     }
     let mut report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
     if asked != Lengths::default() {
         report.moving = moving(&opened.run, asked)?;
+    }
+    if let Some(path) = &args.reference {
+        if opened.run.effects.is_some() {
+            let why = "an experiment changes settings while it runs; rank a run of `prove`";
+            return Err(exit::usage(format!("--reference: {}: {why}", args.record.display())));
+        }
+        let (others, unread) = folder(&Loader::default(), path)?;
+        let source = args.record.display().to_string();
+        let run = Side::of_run(&opened.run, "this run", &source);
+        report.reference = vec![Reference::of(&run, &others, &unread)];
     }
     let banner = match banner {
         None => rejudged(&opened, &report),
@@ -93,6 +118,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             rtproof_report::text::moving(to, &report, asked != Lengths::default())?;
         }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;
+        rtproof_report::text::reference(to, &report.reference)?;
         match &opened.run.effects {
             None => rtproof_report::text::verdict(to, &report)?,
             Some(effects) => rtproof_report::text::effects::table(to, effects)?,

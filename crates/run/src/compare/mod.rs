@@ -2,6 +2,8 @@
 
 mod load;
 mod names;
+mod reference;
 
 pub use load::{Loader, Named};
 pub use names::{common, short};
+pub use reference::folder;

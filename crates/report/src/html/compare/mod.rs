@@ -3,6 +3,7 @@
 
 mod beside;
 mod numbers;
+mod over;
 mod page;
 mod pictures;
 mod runs;
@@ -10,7 +11,7 @@ mod verdict;
 
 use maud::{Markup, html};
 
-use super::parts;
+use super::{parts, reference};
 
 pub use self::page::{Figure, Page};
 
@@ -35,6 +36,8 @@ impl Page<'_> {
                 (verdict::section(self))
                 (self.contents())
                 (pictures::section(self))
+                (over::section(self))
+                (reference::section(&self.comparison.reference))
                 (numbers::section(self.comparison))
                 (beside::causes(self.comparison))
                 (beside::facts(self))
@@ -71,10 +74,14 @@ impl Page<'_> {
 
     fn contents(&self) -> Markup {
         let mut sections =
-            vec![("pictures", "Pictures"), ("numbers", "Numbers"), ("facts", "What else differs")];
-        if !self.comparison.causes.is_empty() {
-            sections.insert(2, ("causes", "Why they were late"));
+            vec![("pictures", "Pictures"), ("time", "Over time"), ("numbers", "Numbers")];
+        if !self.comparison.reference.is_empty() {
+            sections.insert(2, ("reference", "Reference"));
         }
+        if !self.comparison.causes.is_empty() {
+            sections.push(("causes", "Why they were late"));
+        }
+        sections.push(("facts", "What else differs"));
         sections.extend([("runs", "Runs and threads"), ("method", "How it was compared")]);
         parts::contents(sections.into_iter())
     }

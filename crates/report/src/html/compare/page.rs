@@ -21,6 +21,8 @@ pub struct Page<'a> {
     pub answer: &'a Answer,
     /// What stands above all: records that were altered or are torn.
     pub banners: Vec<String>,
+    /// Whether runs over time are aligned by their load phases; else they begin together.
+    pub by_phase: bool,
     /// Pictures asked for.
     pub figures: Vec<Figure>,
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod later;
+pub(crate) mod over;
 pub(crate) mod overlay;
 pub(crate) mod runs;
 pub(crate) mod shift;
