@@ -1,27 +1,32 @@
 //! The rules of a real-time program, checked while it runs: a thread off the program's CPUs takes
 //! the kernel's events, in the order of their time, to the judge.
 
+mod attached;
 mod collect;
+pub(crate) mod ordered;
 mod outside;
-mod symbols;
+pub(crate) mod symbols;
+mod threads;
 
 use std::{
-    collections::BTreeSet,
     sync::mpsc::{Receiver, Sender, channel},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use rtproof_host::{CpuList, Root, counts};
+use rtproof_host::{CpuList, Root};
 use rtproof_judge::rules::{Tracker, UNHEARD};
 use rtproof_measure::{
-    program::{CALLS, Watch, has_marked},
+    program::{CALLS, Purpose, Watch, has_marked},
     thread::pin_all,
 };
-use rtproof_model::program::{Happening, What};
+use rtproof_model::program::What;
 use rtproof_results::rules::Rules;
 
-use self::{collect::Collected, outside::Live, symbols::Symbols};
+pub use self::attached::{Attached, observe};
+pub(crate) use self::threads::{Thread, list, name, program};
+use self::{collect::Collected, ordered::Ordered, outside::Live, symbols::Symbols};
+use crate::clock::now_ns;
 
 /// Longest time between two looks at the events.
 const LOOK: Duration = Duration::from_millis(20);
@@ -37,6 +42,8 @@ pub enum Ready {
     Mark,
     /// When it has sent SIGURG to its parent, which is rtproof.
     Signal,
+    /// It runs already: from when rtproof observes it.
+    Attached,
 }
 
 /// What of the rules was requested.
@@ -57,6 +64,7 @@ impl Ready {
             }
             Self::Mark => "ready with the first cycle that it marked".into(),
             Self::Signal => "ready when it sent SIGURG to its parent".into(),
+            Self::Attached => "ready when rtproof came".into(),
         }
     }
 }
@@ -68,7 +76,7 @@ enum Command {
 }
 
 /// A program whose rules are checked.
-pub(super) struct Watching {
+pub(crate) struct Watching {
     requested: Requested,
     pid: u32,
     to: Sender<Command>,
@@ -83,19 +91,29 @@ impl Watching {
     ///
     /// # Errors
     /// Nothing can be observed: why.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         requested: Requested,
         pid: u32,
         online: &CpuList,
         own: Option<&CpuList>,
     ) -> Result<Self, String> {
         let root = Root::live();
-        let unheard: Vec<i64> = CALLS
-            .iter()
-            .filter(|(_, name)| UNHEARD.contains(name))
-            .map(|(number, _)| *number)
-            .collect();
-        let watch = Watch::open(&root, pid, online.as_slice(), &unheard)?;
+        let mut watch = Watch::new(Purpose::Rules, online.as_slice(), heard())?;
+        if !watch.add(&root, pid)? {
+            return Err(format!("process {pid} has ended"));
+        }
+        Self::spawn(requested, pid, watch, Vec::new(), online, own)
+    }
+
+    /// `found`: its threads that ran before.
+    fn spawn(
+        requested: Requested,
+        pid: u32,
+        watch: Watch,
+        found: Vec<Thread>,
+        online: &CpuList,
+        own: Option<&CpuList>,
+    ) -> Result<Self, String> {
         let (to, commands) = channel();
         let rest = own.map_or_else(|| online.clone(), |own| online.difference(own));
         let cpus = own.map(|own| own.as_slice().to_vec());
@@ -104,30 +122,33 @@ impl Watching {
             // Where there is no other CPU, it shares one.
             let _ = pin_all(rest.as_slice());
             let tracker = Tracker::new(pid, CALLS, cpus.as_deref());
-            Observing::new(pid, watch, tracker, online).run(&commands)
+            let mut observing = Observing::new(pid, watch, tracker, online);
+            observing.find(found);
+            observing.run(&commands)
         };
         let thread = thread::Builder::new().name("rules".into()).spawn(observe);
         let thread = thread.map_err(|error| format!("a thread to take events: {error}"))?;
-        let began_ns = super::now_ns();
+        let began_ns = now_ns();
         let (ready_ns, is_stopped) = (None, false);
         Ok(Self { requested, pid, to, thread, ready_ns, is_stopped, began_ns })
     }
 
     /// Looks whether the program is ready, or was observed for long enough; `signalled`: it sent
     /// SIGURG.
-    pub(super) fn look(&mut self, signalled: bool) {
-        let now_ns = super::now_ns();
+    pub(crate) fn look(&mut self, signalled: bool) {
+        let at_ns = now_ns();
         let is_ready = || match self.requested.ready {
-            Ready::After(ns) => now_ns >= self.began_ns.saturating_add(ns),
+            Ready::After(ns) => at_ns >= self.began_ns.saturating_add(ns),
             Ready::Mark => has_marked(self.pid),
             Ready::Signal => signalled,
+            Ready::Attached => true,
         };
         match self.ready_ns {
             None if is_ready() => {
-                self.ready_ns = Some(now_ns);
+                self.ready_ns = Some(at_ns);
                 self.send(Command::Ready);
             }
-            Some(at) if self.requested.for_ns.is_some_and(|ns| now_ns >= at.saturating_add(ns)) => {
+            Some(at) if self.requested.for_ns.is_some_and(|ns| at_ns >= at.saturating_add(ns)) => {
                 self.stop();
             }
             _ => {}
@@ -135,9 +156,9 @@ impl Watching {
     }
 
     /// What happens from now on is the program's end, and not judged.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if !std::mem::replace(&mut self.is_stopped, true) {
-            self.send(Command::Stop(super::now_ns()));
+            self.send(Command::Stop(now_ns()));
         }
     }
 
@@ -147,7 +168,7 @@ impl Watching {
     }
 
     /// The program has ended.
-    pub(super) fn finish(self) -> Rules {
+    pub(crate) fn finish(self) -> Rules {
         self.send(Command::Finish);
         let ready = self.requested.ready.words();
         match self.thread.join() {
@@ -158,28 +179,42 @@ impl Watching {
 }
 
 /// Nothing could be observed.
-pub(super) fn not_observed(requested: Requested, why: String) -> Rules {
+pub(crate) fn not_observed(requested: Requested, why: String) -> Rules {
     collect::unknown(requested.ready.words(), why)
+}
+
+/// The filter that leaves out the calls that are not judged.
+fn heard() -> String {
+    let unheard = CALLS.iter().filter(|(_, name)| UNHEARD.contains(name));
+    unheard.map(|(number, _)| format!("id != {number}")).collect::<Vec<_>>().join(" && ")
 }
 
 /// The thread that takes the events.
 struct Observing {
     pid: u32,
-    watch: Watch,
+    events: Ordered,
     tracker: Tracker,
     symbols: Symbols,
     collected: Collected,
-    /// Events that others may still have to go before.
-    queue: Vec<Happening>,
-    /// Everything before it was judged.
-    done_ns: u64,
     online: CpuList,
+    /// Threads that ran when rtproof came.
+    found: Vec<Thread>,
 }
 
 impl Observing {
     fn new(pid: u32, watch: Watch, tracker: Tracker, online: CpuList) -> Self {
         let (symbols, collected) = (Symbols::default(), Collected::default());
-        Self { pid, watch, tracker, symbols, collected, queue: Vec::new(), done_ns: 0, online }
+        let events = Ordered::new(watch);
+        Self { pid, events, tracker, symbols, collected, online, found: Vec::new() }
+    }
+
+    /// Threads that were there before: what their events would have reported.
+    fn find(&mut self, found: Vec<Thread>) {
+        self.symbols.find(&found);
+        for of in &found {
+            self.tracker.find(of.pid, of.tid, name(of));
+        }
+        self.found = found;
     }
 
     fn run(mut self, commands: &Receiver<Command>) -> Collected {
@@ -190,24 +225,24 @@ impl Observing {
                 Ok(Command::Ready) => self.ready(),
                 Ok(Command::Stop(at)) => {
                     self.collected.until_ns = Some(at);
-                    self.watch.disable();
+                    self.events.watch.disable();
                 }
                 Ok(Command::Finish) => break,
                 Err(_) => {}
             }
-            self.watch.wait(LOOK);
-            let now_ns = super::now_ns();
-            self.take();
+            self.events.watch.wait(LOOK);
+            let at_ns = now_ns();
+            self.events.take();
             // An event is written some time after its stamp: those of this look wait for the next.
             self.judge(before_ns);
-            before_ns = now_ns;
+            before_ns = at_ns;
             if compared.elapsed() >= COMPARE {
                 compared = Instant::now();
                 self.compare();
             }
         }
-        let end_ns = super::now_ns();
-        self.take();
+        let end_ns = now_ns();
+        self.events.take();
         self.judge(u64::MAX);
         self.tracker.finish();
         self.file();
@@ -215,48 +250,34 @@ impl Observing {
         if rtproof_host::Facts::read(&root).cpus.online.value() != Some(&self.online) {
             self.collected.unknown.insert("CPUs went on or off while it ran".into());
         }
-        let Self { mut collected, tracker, watch, .. } = self;
-        collected.finish(&tracker, &watch, end_ns);
+        let Self { mut collected, tracker, events, .. } = self;
+        collected.unknown.extend(events.unknown());
+        collected.finish(&tracker, &events.watch, end_ns);
         collected
     }
 
     /// The program is ready: what was there before is judged first, then all events are on.
     fn ready(&mut self) {
-        self.take();
-        self.judge(super::now_ns());
-        self.watch.enable();
-        let from_ns = super::now_ns();
+        self.events.take();
+        self.judge(now_ns());
+        self.events.watch.enable();
+        let from_ns = now_ns();
         self.collected.from_ns = Some(from_ns);
         // Threads that were made until now.
-        self.take();
+        self.events.take();
         self.judge(from_ns);
         self.tracker.begin(from_ns, &mut Live);
+        let inside: Vec<_> =
+            self.found.iter().filter_map(|of| Some((of.tid, threads::call_of(of)?))).collect();
         self.compare();
-    }
-
-    fn take(&mut self) {
-        let (queue, collected) = (&mut self.queue, &mut self.collected);
-        let done_ns = self.done_ns;
-        self.watch.take(|event| match event.what {
-            What::Lost(count) => collected.lose(count),
-            _ => {
-                if event.time_ns < done_ns {
-                    collected.late += 1;
-                }
-                queue.push(event);
-            }
-        });
+        for (tid, (number, args)) in inside {
+            self.tracker.find_inside(tid, number, args, from_ns);
+        }
     }
 
     /// Judges what happened before a time.
     fn judge(&mut self, before_ns: u64) {
-        let mut all = std::mem::take(&mut self.queue);
-        // Events of one CPU are in their order; the sort keeps that.
-        all.sort_by_key(|event| event.time_ns);
-        let rest = all.partition_point(|event| event.time_ns < before_ns);
-        self.queue = all.split_off(rest);
-        for event in all {
-            self.done_ns = self.done_ns.max(event.time_ns);
+        for event in self.events.before(before_ns) {
             match &event.what {
                 What::Named { by_exec: true, .. } => self.symbols.executed(event.pid),
                 What::Forked { pid, parent_pid, .. } => self.symbols.forked(*pid, *parent_pid),
@@ -281,19 +302,14 @@ impl Observing {
 
     /// Compares the threads in /proc with those that the kernel reports.
     fn compare(&mut self) {
-        let root = Root::live();
-        let pids: BTreeSet<u32> =
-            counts::descendants(&root, self.pid).into_iter().chain([self.pid]).collect();
-        let mut live = Vec::new();
-        for pid in pids {
-            let threads = counts::threads(&root, pid).into_iter();
-            live.extend(threads.filter(|tid| outside::is_live(pid, *tid)).map(|tid| (pid, tid)));
-        }
+        let live: Vec<(u32, u32)> =
+            list(&Root::live(), self.pid).into_iter().map(|of| (of.pid, of.tid)).collect();
         // What they did until they were seen.
-        let seen_ns = super::now_ns();
+        let seen_ns = now_ns();
         thread::sleep(Duration::from_millis(2));
-        self.take();
+        self.events.take();
         self.judge(seen_ns);
-        self.tracker.compare(seen_ns, &live);
+        let why = if self.found.is_empty() { threads::UNREPORTED } else { threads::MISSED };
+        self.tracker.compare(seen_ns, &live, why);
     }
 }
