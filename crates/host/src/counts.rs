@@ -1,6 +1,8 @@
 //! What the kernel counts of the threads of a process, and which processes it has started: for a
 //! program that is accompanied from its start to its end. And the group that it joins.
 
+use std::os::unix::fs::FileExt as _;
+
 use crate::{
     CpuList, Root,
     facts::tasks::{Policy, Stat},
@@ -121,6 +123,23 @@ pub fn descendants(root: &Root, top: u32) -> Vec<u32> {
 )]
 pub fn join_group(group: &str) -> std::io::Result<()> {
     std::fs::write(format!("{group}/cgroup.procs"), "0")
+}
+
+/// Five words of the memory of a thread of the live machine; `None`: they cannot be read.
+#[must_use]
+#[cfg_attr(
+    not(test),
+    expect(clippy::disallowed_methods, reason = "memory is read at an address, not as a file")
+)]
+pub fn words_of(tid: u32, address: u64) -> Option<[u32; 5]> {
+    let memory = std::fs::File::open(format!("/proc/{tid}/mem")).ok()?;
+    let mut bytes = [0; 20];
+    memory.read_exact_at(&mut bytes, address).ok()?;
+    let mut words = [0; 5];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *word = u32::from_ne_bytes(bytes.try_into().ok()?);
+    }
+    Some(words)
 }
 
 /// Children of a process that have ended and were not waited for.

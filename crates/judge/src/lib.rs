@@ -9,6 +9,7 @@ pub mod compare;
 mod dependence;
 pub mod distribution;
 mod groups;
+pub mod locks;
 pub mod moving;
 pub mod plan;
 pub mod reference;

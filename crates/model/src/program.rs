@@ -54,6 +54,35 @@ pub enum What {
         /// That one's, as in [`Self::SwitchedOut`].
         number: u32,
     },
+    /// A CPU goes from one thread of the machine to another one; 0 is its idle task.
+    Switched {
+        /// Who leaves.
+        from: u32,
+        /// Its priority, as in [`Self::SwitchedOut`].
+        from_priority: i32,
+        /// Whether it could go on.
+        is_runnable: bool,
+        /// Who comes.
+        to: u32,
+        /// Its priority.
+        to_priority: i32,
+        /// Its name.
+        to_name: String,
+    },
+    /// The thread that ran, or an interrupt over it, wakes a thread of the machine.
+    Woken {
+        /// That one.
+        tid: u32,
+        /// The CPU that it is to run on.
+        cpu: u32,
+    },
+    /// A thread of the machine is moved to another CPU.
+    Moved {
+        /// That one.
+        tid: u32,
+        /// The CPU.
+        cpu: u32,
+    },
     /// The thread that ran has made another one ([`Self::Forked`]), which runs for the first time.
     Born {
         /// Its priority, as in [`Self::SwitchedOut`].

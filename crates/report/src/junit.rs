@@ -31,12 +31,12 @@ pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) 
 /// The rules of a real-time program: a case per rule. One that is broken fails; one of which it is
 /// not known is an error, as unknown is not a pass.
 #[must_use]
-pub fn rules(program: &str, of: &Rules) -> String {
+pub fn rules(command: &str, program: &str, of: &Rules) -> String {
     let count = |answer| of.rules.iter().filter(|it| it.answer == answer).count();
     let (failures, errors) = (count(Kept::Broken), count(Kept::NotKnown));
     let markup = html! {
         (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
-        testsuites name="rtproof run --rules" tests=(of.rules.len()) failures=(failures)
+        testsuites name=(command) tests=(of.rules.len()) failures=(failures)
             errors=(errors) {
             testsuite name=(program) tests=(of.rules.len()) failures=(failures) errors=(errors) {
                 @for rule in &of.rules {

@@ -5,6 +5,7 @@ pub mod effects;
 pub mod ended;
 pub mod intent;
 pub mod launch;
+pub mod locks;
 pub mod measure;
 pub mod rules;
 pub mod tune;

@@ -1,4 +1,4 @@
-//! What `rtproof run --rules` found of the rules of a real-time program.
+//! What `rtproof run --rules` and `explain --rules` found of the rules of a real-time program.
 
 use rtproof_judge::rules::{Kept, Rule};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Rules {
     /// How the program said that it is ready.
     pub ready: String,
-    /// When that was, nanoseconds after its start; `None`: it never was.
+    /// When that was, nanoseconds after its start, or after rtproof came; `None`: it never was.
     pub ready_after_ns: Option<u64>,
     /// How long it was observed from then on, nanoseconds.
     pub watched_ns: u64,

@@ -50,6 +50,7 @@ pub const FORMS: &[Form] = &[
         "experiment-state",
         of::<rtproof_run::experiment::boots::state::State>,
     ),
+    form("rtproof/explain-rules/1", "explain-rules", of::<commands::explain::rules::Document>),
     form("rtproof/import/1", "import", of::<rtproof_report::imported::Document>),
     form("rtproof/measure/1", "measure", of::<Answered<'static, measure::index::Index>>),
     form("rtproof/measure-plan/1", "measure-plan", of::<measure::plan::Plan>),

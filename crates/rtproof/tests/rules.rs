@@ -1,5 +1,5 @@
-//! `rtproof run --rules`: programs that break each rule in a known line, programs that break none,
-//! and programs of which nothing can be said.
+//! `rtproof run --rules` and `explain --pid PID --rules`: programs that break rules in a known
+//! line, programs that break none, and programs of which nothing can be said.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,13 +9,21 @@
 
 mod support;
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use support::{alone, code, expect_code, folder, run, stderr};
 
 const C: &str = include_str!("rules/planted.c");
 const RUST: &str = include_str!("rules/planted.rs.in");
+const ATTACHED: &str = include_str!("rules/attached.c");
 
 fn may() -> bool {
     let is_root = rustix::process::geteuid().is_root();
@@ -292,6 +300,133 @@ fn without_rights_nothing_is_kept() {
         assert_eq!(code(&output), 3, "{text}");
         assert!(text.contains("not known") && text.contains("it needs root"), "{text}");
         assert!(!text.contains("before it was ready"), "{text}");
+    }
+}
+
+/// A program that runs for at most 30 s, and ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(folder: &Path, how: &[&str]) -> Self {
+        let mut command = Command::new(folder.join("planted"));
+        let command = command.args(how).stderr(Stdio::null());
+        // Its child, too.
+        let running = Self(command.process_group(0).spawn().expect("a program"));
+        std::thread::sleep(Duration::from_millis(300));
+        running
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// Exit code and the JSON form of `explain --rules` of a program that runs.
+fn attached(folder: &Path, how: &[&str], more: &[&str]) -> (i32, Value) {
+    let mut running = Running::start(folder, how);
+    let first = ["explain", "--pid", &running.pid(), "--rules", "--json"];
+    let output = run(folder, &[&first, more].concat());
+    assert!(running.0.try_wait().unwrap().is_none(), "it runs on");
+    let json = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (code(&output), json)
+}
+
+#[test]
+fn a_program_that_runs_is_judged_as_one_that_is_started() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    cc(folder.path(), ATTACHED);
+    let (code, of) = attached(folder.path(), &[], &["--for", "1s", "--junit", "rules.xml"]);
+    assert_eq!((code, &of["rules"]["answer"]), (2, &"broken".into()), "{of}");
+    let (right, all) = found(&of["rules"], ATTACHED);
+    let wanted = ["lock", "memory", "output", "relative-sleep", "yield"];
+    assert_eq!(right, wanted.map(ToOwned::to_owned).into(), "{of}");
+    // Where it waits in vain for its CPU the kernel may move it: it has one.
+    assert_eq!(all, right, "{of}");
+    let breaches = of["rules"]["breaches"].as_array().unwrap();
+    // A cycle of 10 ms waits for the lock as well: some dozens a second, of each call as many.
+    let count = |what: &str| {
+        let mut of = breaches.iter().filter(|it| it["what"].as_str().unwrap().starts_with(what));
+        of.next().unwrap()["count"].as_u64().unwrap()
+    };
+    assert!((15..=110).contains(&count("sched_yield")), "{of}");
+    assert!(count("mmap").abs_diff(count("munmap")) <= 1, "{of}");
+    assert!(breaches.iter().all(|it| it["thread"] == "cycle"), "{of}");
+    let xml = fs::read_to_string(folder.path().join("rules.xml")).unwrap();
+    assert!(xml.contains("<failure") && xml.contains("explain --rules"), "{xml}");
+
+    // None; 300 threads; that of a child that runs already; a first thread that has ended.
+    for how in ["c", "cm", "cf", "ce"] {
+        let (code, of) = attached(folder.path(), &[how], &["--for", "1s"]);
+        assert_eq!((code, &of["rules"]["answer"]), (0, &"kept".into()), "{how}: {of}");
+        assert_eq!(of["rules"]["threads"].as_array().map(Vec::len), Some(1), "{how}: {of}");
+    }
+    // Threads that start and end while rtproof comes: each is reported once, or it is not known.
+    let (code, of) = attached(folder.path(), &["b"], &["--for", "1s"]);
+    assert_eq!(code, 2, "{of}");
+    let (right, _) = found(&of["rules"], ATTACHED);
+    assert!(right.contains("yield"), "{of}");
+    // A wait for a lock that began before.
+    let (code, of) = attached(folder.path(), &["w"], &["--for", "500ms"]);
+    assert_eq!((code, &of["rules"]["breaches"][0]["rule"]), (2, &"lock".into()), "{of}");
+}
+
+#[test]
+fn an_observation_ends_with_a_signal_or_the_program_and_ends_nothing() {
+    if !may() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    cc(folder.path(), ATTACHED);
+    let mut running = Running::start(folder.path(), &["c"]);
+    let args = ["explain", "--pid", &running.pid(), "--rules", "--for", "20s", "--json"];
+    for ends in [false, true] {
+        let child = support::start(folder.path(), &args);
+        std::thread::sleep(Duration::from_secs(1));
+        if ends {
+            running.0.kill().unwrap();
+        } else {
+            let rtproof = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(rtproof, rustix::process::Signal::INT).unwrap();
+        }
+        let started = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10), "{output:?}");
+        assert_eq!(code(&output), 0, "{output:?}");
+        assert_eq!(running.0.try_wait().unwrap().is_some(), ends);
+    }
+    // It has ended and was waited for; one that was not; a thread of the kernel; rtproof's parent.
+    let mut zombie = Command::new("true").spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    for (pid, says) in [
+        (running.pid(), "no process"),
+        (zombie.id().to_string(), "has ended"),
+        ("2".into(), "thread of the kernel"),
+    ] {
+        let output = run(folder.path(), &["explain", "--pid", &pid, "--rules"]);
+        expect_code(&output, support::USAGE);
+        assert!(stderr(&output).contains(says), "{pid}: {}", stderr(&output));
+    }
+    zombie.wait().unwrap();
+    for args in [
+        &["explain", "--rules"][..],
+        &["explain", "--pid", "1", "--junit", "x.xml"],
+        &["explain", "--pid", "1", "--rules", "--spike", "1"],
+        &["explain", "--comm", "x", "--rules"],
+    ] {
+        expect_code(&run(folder.path(), args), support::USAGE);
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! `examples/prove.rs` proves a machine in thirty lines.
 
+mod clock;
 pub mod compare;
 pub mod cpus;
 pub mod experiment;
@@ -16,6 +17,7 @@ pub mod new;
 pub mod opened;
 pub mod parse;
 pub mod prove;
+pub mod rules;
 pub mod trace;
 pub mod tune;
 pub mod usage;

@@ -62,6 +62,26 @@ struct Open {
     /// Who woke the thread last.
     woken_by: Option<u32>,
     waited: bool,
+    /// Whether it began before it was observed: how long it takes is not known.
+    began_before: bool,
+}
+
+impl Open {
+    const fn new(number: i64, name: String, args: [u64; 6], kind: Call, time_ns: u64) -> Self {
+        Self {
+            number,
+            name,
+            args,
+            found: None,
+            kind,
+            time_ns,
+            stack: None,
+            made: None,
+            woken_by: None,
+            waited: false,
+            began_before: false,
+        }
+    }
 }
 
 /// What is known of a thread.
@@ -85,6 +105,8 @@ pub struct Thread {
     pending: Vec<Found>,
     ended_ns: Option<u64>,
     has_executed: bool,
+    /// Whether a call of it began or ended since it is judged.
+    has_called: bool,
     strays: BTreeSet<u32>,
 }
 
@@ -140,8 +162,26 @@ impl Tracker {
         }
     }
 
-    /// Compares with the live threads that were seen at a time before the last event.
-    pub fn compare(&mut self, seen_ns: u64, live: &[(u32, u32)]) {
+    /// A thread that ran before it was observed.
+    pub fn find(&mut self, pid: u32, tid: u32, name: String) {
+        self.threads.insert(tid, Thread { pid, name, ..Thread::default() });
+    }
+
+    /// A thread was inside a system call after [`Self::begin`], which it had made before. Only a
+    /// wait for a lock is judged: what it had found where it began is not known.
+    pub fn find_inside(&mut self, tid: u32, number: i64, args: [u64; 6], from_ns: u64) {
+        let name = self.names.get(&number).copied().unwrap_or_default();
+        let Some(thread) = self.threads.get_mut(&tid).filter(|of| !of.has_called) else { return };
+        if call(name, &args) == Call::Lock {
+            let mut open = Open::new(number, name.to_owned(), args, Call::Lock, from_ns);
+            (open.waited, open.began_before) = (true, true);
+            thread.call = Some(open);
+        }
+    }
+
+    /// Compares with the live threads that were seen at a time before the last event; `why` one may
+    /// not be reported.
+    pub fn compare(&mut self, seen_ns: u64, live: &[(u32, u32)], why: &str) {
         for &(pid, tid) in live {
             let ended = match self.threads.get(&tid) {
                 None => true,
@@ -149,8 +189,7 @@ impl Tracker {
             };
             if ended {
                 self.unobserved.insert(format!(
-                    "the kernel does not report thread {tid} of process {pid}: a set-user-ID \
-                     program, or one that may not be read, was executed"
+                    "the kernel does not report thread {tid} of process {pid}: {why}"
                 ));
             }
         }
@@ -368,27 +407,19 @@ impl Tracker {
             }),
             _ => None,
         };
-        thread.call = Some(Open {
-            number,
-            name,
-            args,
-            found,
-            kind,
-            time_ns,
-            stack,
-            made: None,
-            woken_by: None,
-            waited: false,
-        });
+        thread.has_called = true;
+        let open = Open::new(number, name, args, kind, time_ns);
+        thread.call = Some(Open { found, stack, ..open });
     }
 
     fn exit(&mut self, tid: u32, at: u64, number: i64, result: i64, out: &mut dyn Outside) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.has_executed = false;
+        thread.has_called = true;
         let Some(mut call) = thread.call.take().filter(|call| call.number == number) else {
             return;
         };
-        let lasted_ns = Some(at.saturating_sub(call.time_ns));
+        let lasted_ns = (!call.began_before).then(|| at.saturating_sub(call.time_ns));
         if let Some(mut found) = call.found.take() {
             found.lasted_ns = lasted_ns;
             return self.file(found);
@@ -539,6 +570,12 @@ impl Thread {
         self.ended_ns.is_none()
     }
 
+    /// Whether anything was seen of it since it is judged.
+    #[must_use]
+    pub const fn has_acted(&self) -> bool {
+        self.switches > 0 || self.has_called
+    }
+
     fn set_class(&mut self, class: Option<(bool, i32)>) {
         self.is_real_time = class.map(|(is_real_time, _)| is_real_time);
         self.priority = class.map(|(_, priority)| priority);
@@ -682,9 +719,9 @@ mod tests {
     fn what_is_not_observed_is_known() {
         let (_, mut tracker) = rules(true, vec![]);
         assert!(tracker.unobserved().is_empty());
-        tracker.compare(50, &[(7, 7)]);
+        tracker.compare(50, &[(7, 7)], "x");
         assert!(tracker.unobserved().is_empty());
-        tracker.compare(50, &[(7, 7), (7, 9)]);
+        tracker.compare(50, &[(7, 7), (7, 9)], "x");
         assert_eq!(tracker.unobserved().len(), 1);
         let executed = What::Named { name: "x".into(), by_exec: true };
         let all = vec![event(20, 7, executed), event(21, 7, What::Ended)];

@@ -1,7 +1,8 @@
 //! What the threads of a program do: the kernel's own events of them, from before the program is
-//! executed, inherited by all that it starts (perf_event_open(2)). No thread is missed for being
-//! short, and what was lost is known.
+//! executed or from a moment on, inherited by all that it starts (perf_event_open(2)). No thread is
+//! missed for being short, and what was lost is known.
 
+mod attach;
 mod calls;
 mod read;
 mod source;
@@ -10,6 +11,7 @@ use std::{
     collections::BTreeMap,
     io,
     os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,11 +19,21 @@ use rtproof_host::{Root, tracefs};
 use rtproof_model::program::Happening;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub use attach::attach;
 pub use calls::CALLS;
 pub use source::Source;
 
 use self::read::{Layout, Reader};
 use crate::sys::perf::{self, Attr, Ring};
+
+/// What is looked for in the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The rules of a real-time program.
+    Rules,
+    /// Who holds the locks that its threads wait for, and who runs meanwhile on the whole machine.
+    Locks,
+}
 
 /// How one of them is opened.
 struct Opened {
@@ -42,9 +54,9 @@ const PERF_COUNT_SW_CPU_MIGRATIONS: u64 = 4;
 const PERF_COUNT_SW_PAGE_FAULTS: u64 = 2;
 const PERF_COUNT_SW_DUMMY: u64 = 9;
 
-/// All of them; the first has the ring of its CPU.
-const SOURCES: &[Opened] = &[
-    software(Source::Threads, PERF_COUNT_SW_DUMMY, false),
+/// All of them. A thread that is born while they are opened is reported only by the last: then it
+/// has inherited all.
+const RULES: &[Opened] = &[
     trace(Source::Switches, "sched/sched_switch", false),
     trace(Source::Births, "sched/sched_wakeup_new", false),
     trace(Source::Wakes, "sched/sched_waking", false),
@@ -53,7 +65,20 @@ const SOURCES: &[Opened] = &[
     software(Source::Faults, PERF_COUNT_SW_PAGE_FAULTS, true),
     software(Source::Migrations, PERF_COUNT_SW_CPU_MIGRATIONS, true),
     trace(Source::Signals, "signal/signal_deliver", true),
+    THREADS,
 ];
+const LOCKS: &[Opened] = &[
+    trace(Source::Enters, "raw_syscalls/sys_enter", true),
+    trace(Source::Exits, "raw_syscalls/sys_exit", false),
+    THREADS,
+];
+/// Of all threads of the machine.
+const MACHINE: &[Opened] = &[
+    trace(Source::MachineSwitches, "sched/sched_switch", false),
+    trace(Source::MachineWakes, "sched/sched_waking", false),
+    trace(Source::MachineMoves, "sched/sched_migrate_task", false),
+];
+const THREADS: Opened = software(Source::Threads, PERF_COUNT_SW_DUMMY, false);
 
 const fn software(source: Source, number: u64, has_stack: bool) -> Opened {
     Opened { source, kind: Kind::Software(number), has_stack }
@@ -65,18 +90,40 @@ const fn trace(source: Source, event: &'static str, has_stack: bool) -> Opened {
 
 const KIND_SOFTWARE: u32 = 1;
 const KIND_TRACEPOINT: u32 = 2;
-/// How much of the stack is sampled: the frames of printf(3) are 2 KiB and more.
-const STACK_BYTES: u32 = 8_192;
 /// Memory of all rings together, and of one.
 const RINGS_BYTES: usize = 64 << 20;
 const RING_BYTES: std::ops::RangeInclusive<usize> = (512 << 10)..=(8 << 20);
 
+impl Purpose {
+    const fn sources(self) -> &'static [Opened] {
+        match self {
+            Self::Rules => RULES,
+            Self::Locks => LOCKS,
+        }
+    }
+
+    /// How much of the stack is sampled: the frames of printf(3) are 2 KiB and more, those of a
+    /// lock some hundred bytes.
+    const fn stack_bytes(self) -> u32 {
+        match self {
+            Self::Rules => 8_192,
+            Self::Locks => 1_024,
+        }
+    }
+}
+
 /// The events of a program.
 #[derive(Debug)]
 pub struct Watch {
-    /// By source: one event per CPU.
+    purpose: Purpose,
+    cpus: Vec<u32>,
+    /// The events that have the ring of each CPU: of our own thread, which outlives all others.
+    owners: Vec<OwnedFd>,
+    rings: Vec<Ring>,
+    /// By source: one event per thread and CPU.
     events: BTreeMap<Source, Vec<OwnedFd>>,
-    rings: Vec<(u32, Ring)>,
+    filter: String,
+    layouts: BTreeMap<&'static str, Arc<Layout>>,
     reader: Reader,
     /// Why one is not there.
     missing: BTreeMap<Source, String>,
@@ -84,67 +131,137 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Opens the events of a thread that has not begun its work, on these CPUs. Only those of
-    /// [`Source::Threads`] are on. System calls of the numbers in `unheard` are not reported.
+    /// Makes the memory for events of these CPUs; no thread is observed yet. `filter`: which system
+    /// calls are reported, as the kernel's filters say it, e.g. `id != 39`; empty: all.
     ///
     /// # Errors
-    /// Not even threads can be observed: why, and what to do.
-    pub fn open(root: &Root, tid: u32, cpus: &[u32], unheard: &[i64]) -> Result<Self, String> {
-        let mut watch = Self {
+    /// Nothing can be observed: why, and what to do.
+    pub fn new(purpose: Purpose, cpus: &[u32], filter: String) -> Result<Self, String> {
+        let size = (RINGS_BYTES / cpus.len().max(1)).clamp(*RING_BYTES.start(), *RING_BYTES.end());
+        let size = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
+        let attr = Attr {
+            kind: KIND_SOFTWARE,
+            config: PERF_COUNT_SW_DUMMY,
+            flags: read::OWNER,
+            wakeup_watermark: size as u32 / 4,
+            ..common()
+        };
+        let (mut owners, mut rings) = (Vec::new(), Vec::new());
+        for &cpu in cpus {
+            let owner = perf::open(&attr, Some(0), cpu).map_err(|error| refused(&error))?;
+            let ring = Ring::map(owner.as_fd(), size).map_err(|error| {
+                format!("memory for events, {size} bytes for each CPU: {error}")
+            })?;
+            owners.push(owner);
+            rings.push(ring);
+        }
+        Ok(Self {
+            purpose,
+            cpus: cpus.to_vec(),
+            owners,
+            rings,
             events: BTreeMap::new(),
-            rings: Vec::new(),
+            filter,
+            layouts: BTreeMap::new(),
             reader: Reader::default(),
             missing: BTreeMap::new(),
             bytes: Vec::new(),
-        };
-        for opened in SOURCES {
-            match watch.open_one(root, opened, tid, cpus, unheard) {
-                Ok(()) => {}
-                Err(why) if opened.source == Source::Threads => return Err(why),
-                Err(why) => {
-                    watch.events.remove(&opened.source);
-                    watch.missing.insert(opened.source, why);
-                }
-            }
-        }
-        Ok(watch)
+        })
     }
 
-    fn open_one(
-        &mut self,
-        root: &Root,
-        opened: &Opened,
-        tid: u32,
-        cpus: &[u32],
-        unheard: &[i64],
-    ) -> Result<(), String> {
-        let (attr, layout) = attributes(root, opened)?;
-        let is_first = opened.source == Source::Threads;
-        let size = (RINGS_BYTES / cpus.len().max(1)).clamp(*RING_BYTES.start(), *RING_BYTES.end());
-        let size = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
-        let attr = Attr { wakeup_watermark: size as u32 / 4, ..attr };
+    /// Opens the events of a thread, and of those that it will make. Only those of
+    /// [`Source::Threads`] are on. Whether there is such a thread.
+    ///
+    /// # Errors
+    /// Not even threads can be observed: why, and what to do.
+    pub fn add(&mut self, root: &Root, tid: u32) -> Result<bool, String> {
+        for opened in self.purpose.sources() {
+            if opened.source != Source::Threads && self.missing.contains_key(&opened.source) {
+                continue;
+            }
+            match self.open_one(root, opened, Some(tid)) {
+                Ok(is_there) if !is_there => return Ok(false),
+                Ok(_) => {}
+                Err(why) if opened.source == Source::Threads => return Err(why),
+                Err(why) => self.miss(opened.source, why),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens the events of the whole machine that [`Purpose::Locks`] needs.
+    pub fn add_machine(&mut self, root: &Root) {
+        for opened in MACHINE {
+            if let Err(why) = self.open_one(root, opened, None) {
+                self.miss(opened.source, why);
+            }
+        }
+    }
+
+    fn miss(&mut self, source: Source, why: String) {
+        self.events.remove(&source);
+        self.missing.insert(source, why);
+    }
+
+    fn open_one(&mut self, root: &Root, opened: &Opened, tid: Option<u32>) -> Result<bool, String> {
+        let (attr, layout) = self.attributes(root, opened)?;
         let filters = matches!(opened.source, Source::Enters | Source::Exits);
-        for (at, &cpu) in cpus.iter().enumerate() {
-            let event = perf::open(&attr, tid, cpu).map_err(|error| refused(&error))?;
+        for (&cpu, owner) in self.cpus.iter().zip(&self.owners) {
+            let event = match perf::open(&attr, tid, cpu) {
+                Ok(event) => event,
+                Err(error) if error.raw_os_error() == Some(NO_THREAD) => return Ok(false),
+                Err(error) => return Err(refused(&error)),
+            };
             let said = |error: io::Error| format!("perf_event_open(2), CPU {cpu}: {error}");
             let id = perf::id(event.as_fd()).map_err(said)?;
-            self.reader.add(id, opened.source, opened.has_stack, layout.clone());
-            if is_first {
-                let ring = Ring::map(event.as_fd(), size).map_err(|error| {
-                    format!("memory for events, {size} bytes for each CPU: {error}")
-                })?;
-                self.rings.push((cpu, ring));
-            } else {
-                let first = &self.events[&Source::Threads][at];
-                perf::set_output(event.as_fd(), first.as_fd()).map_err(said)?;
-            }
-            if filters && !unheard.is_empty() {
+            self.reader.add(id, opened.source, opened.has_stack, Arc::clone(&layout));
+            perf::set_output(event.as_fd(), owner.as_fd()).map_err(said)?;
+            if filters && !self.filter.is_empty() {
                 // A kernel without filters reports them all: the judge passes over them.
-                let _ = perf::set_filter(event.as_fd(), &filter(unheard));
+                let _ = perf::set_filter(event.as_fd(), &self.filter);
             }
             self.events.entry(opened.source).or_default().push(event);
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// The attributes of an event, and where its fields are.
+    fn attributes(&mut self, root: &Root, opened: &Opened) -> Result<(Attr, Arc<Layout>), String> {
+        let mut attr = common();
+        let layout = match opened.kind {
+            Kind::Software(number) => {
+                (attr.kind, attr.config) = (KIND_SOFTWARE, number);
+                attr.sample_type |= read::ADDRESS;
+                Arc::default()
+            }
+            Kind::Trace(event) => {
+                let layout = self.layout(root, event)?;
+                (attr.kind, attr.config) = (KIND_TRACEPOINT, layout.id);
+                attr.sample_type |= read::RAW;
+                layout
+            }
+        };
+        attr.flags |= match opened.source {
+            Source::Threads => read::THREADS | read::INHERIT,
+            Source::MachineSwitches | Source::MachineWakes | Source::MachineMoves => read::DISABLED,
+            _ => read::DISABLED | read::INHERIT,
+        };
+        if opened.has_stack {
+            attr.sample_type |= read::REGISTERS | read::STACK;
+            attr.sample_regs_user = read::REGISTERS_MASK;
+            attr.sample_stack_user = self.purpose.stack_bytes();
+        }
+        Ok((attr, layout))
+    }
+
+    /// Where the fields of an event are: read once, as a program may have hundreds of threads.
+    fn layout(&mut self, root: &Root, event: &'static str) -> Result<Arc<Layout>, String> {
+        if let Some(layout) = self.layouts.get(event) {
+            return Ok(Arc::clone(layout));
+        }
+        let text = tracefs::event_format(root, event).map_err(|error| error.to_string())?;
+        let layout = Layout::parse(&text).ok_or_else(|| format!("{event}/format: unreadable"))?;
+        Ok(Arc::clone(self.layouts.entry(event).or_insert_with(|| Arc::new(layout))))
     }
 
     /// Why events of a source are missing; `None`: they are not.
@@ -175,26 +292,23 @@ impl Watch {
 
     /// Waits until some have come, not longer than a time.
     pub fn wait(&self, within: Duration) {
-        let events = self.events.get(&Source::Threads).into_iter().flatten();
         let mut all: Vec<PollFd<'_>> =
-            events.map(|event| PollFd::new(event, PollFlags::IN)).collect();
+            self.owners.iter().map(|event| PollFd::new(event, PollFlags::IN)).collect();
         let within = Timespec {
             tv_sec: within.as_secs().cast_signed(),
             tv_nsec: i64::from(within.subsec_nanos()),
         };
-        let started = std::time::Instant::now();
+        // Interrupted: the next look is early.
         let woken = poll(&mut all, Some(&within)).unwrap_or(0);
-        // The last thread has ended: poll(2) returns at once from then on.
-        let is_over = all.iter().any(|it| it.revents().contains(PollFlags::HUP));
-        if woken > 0 && is_over {
-            let asked = Duration::new(within.tv_sec.unsigned_abs(), within.tv_nsec as u32);
-            std::thread::sleep(asked.saturating_sub(started.elapsed()));
+        if woken > 0 && all.iter().any(|it| it.revents().contains(PollFlags::HUP)) {
+            // The thread that made them has ended: poll(2) returns at once from then on.
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// Takes what has come, of each CPU in its order.
     pub fn take(&mut self, mut to: impl FnMut(Happening)) {
-        for (cpu, ring) in &mut self.rings {
+        for (cpu, ring) in self.cpus.iter().zip(&mut self.rings) {
             self.bytes.clear();
             let may_have_lost = ring.take(&mut self.bytes);
             self.reader.read(&self.bytes, &mut to);
@@ -205,43 +319,19 @@ impl Watch {
     }
 }
 
-/// The attributes of an event, and where its fields are.
-fn attributes(root: &Root, opened: &Opened) -> Result<(Attr, Layout), String> {
-    let mut attr = Attr {
+/// What all events have.
+fn common() -> Attr {
+    Attr {
         sample_period: 1,
         sample_type: read::COMMON,
         flags: read::FLAGS,
         clockid: 1,
         ..Attr::default()
-    };
-    let mut layout = Layout::default();
-    match opened.kind {
-        Kind::Software(number) => {
-            (attr.kind, attr.config) = (KIND_SOFTWARE, number);
-            attr.sample_type |= read::ADDRESS;
-        }
-        Kind::Trace(event) => {
-            let text = tracefs::event_format(root, event).map_err(|error| error.to_string())?;
-            layout = Layout::parse(&text).ok_or_else(|| format!("{event}/format: unreadable"))?;
-            (attr.kind, attr.config) = (KIND_TRACEPOINT, layout.id);
-            attr.sample_type |= read::RAW;
-        }
     }
-    match opened.source {
-        Source::Threads => attr.flags |= read::THREADS,
-        _ => attr.flags |= read::DISABLED,
-    }
-    if opened.has_stack {
-        attr.sample_type |= read::REGISTERS | read::STACK;
-        (attr.sample_regs_user, attr.sample_stack_user) = (read::REGISTERS_MASK, STACK_BYTES);
-    }
-    Ok((attr, layout))
 }
 
-fn filter(unheard: &[i64]) -> String {
-    let all: Vec<String> = unheard.iter().map(|number| format!("id != {number}")).collect();
-    all.join(" && ")
-}
+/// ESRCH: the thread has ended.
+const NO_THREAD: i32 = 3;
 
 fn refused(error: &io::Error) -> String {
     use rustix::io::Errno;
@@ -252,8 +342,9 @@ fn refused(error: &io::Error) -> String {
              container or lockdown may forbid it as well"
         ),
         Some(Errno::MFILE | Errno::NFILE) => format!(
-            "perf_event_open(2): {error}: {} events for each CPU; raise the limit (ulimit -n)",
-            SOURCES.len()
+            "perf_event_open(2): {error}: {} events for each thread and CPU; raise the limit \
+             (ulimit -n)",
+            RULES.len()
         ),
         Some(Errno::NOSYS) => "the kernel was built without CONFIG_PERF_EVENTS".into(),
         _ => format!("perf_event_open(2): {error}"),

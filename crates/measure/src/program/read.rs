@@ -1,7 +1,7 @@
 //! The bytes of perf's records to happenings. The layout is that of perf_event_open(2); where the
 //! fields of a tracepoint are says its `format` file.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rtproof_model::program::{Happening, Mapping, Stack, What};
 use rtproof_trace::format::Field;
@@ -20,8 +20,12 @@ const IDENTIFIER: u64 = 1 << 16;
 pub(super) const COMMON: u64 = TID | TIME | CPU | IDENTIFIER;
 
 pub(super) const DISABLED: u64 = 1;
-/// Inherited by threads and processes; wake by bytes; the ends of records; our clock.
-pub(super) const FLAGS: u64 = 1 << 1 | 1 << 14 | 1 << 18 | 1 << 25;
+/// Inherited by threads and processes.
+pub(super) const INHERIT: u64 = 1 << 1;
+/// Wake by bytes; the ends of records; our clock.
+pub(super) const FLAGS: u64 = 1 << 14 | 1 << 18 | 1 << 25;
+/// Of an event that has a ring and reports nothing.
+pub(super) const OWNER: u64 = FLAGS | DISABLED;
 /// Records of mapped files, names, and threads that come and go.
 pub(super) const THREADS: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
 
@@ -71,12 +75,21 @@ impl Layout {
             _ => i64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?),
         })
     }
+
+    /// A text of fixed length, up to its zero.
+    fn text(&self, raw: &[u8], name: &str) -> Option<String> {
+        let &(at, size) = self.fields.get(name)?;
+        Some(Bytes(raw.get(at..at.checked_add(size)?)?).text())
+    }
 }
+
+/// Bits of `prev_state` that are states: one without is runnable (TASK_REPORT).
+const STATE_REPORTED: i64 = 0x7f;
 
 /// What the numbers of events mean.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    events: BTreeMap<u64, (Source, bool, Layout)>,
+    events: BTreeMap<u64, (Source, bool, Arc<Layout>)>,
 }
 
 /// Records of a CPU were lost.
@@ -85,7 +98,7 @@ pub(super) fn lost(cpu: u32, count: Option<u64>) -> Happening {
 }
 
 impl Reader {
-    pub(super) fn add(&mut self, id: u64, source: Source, has_stack: bool, layout: Layout) {
+    pub(super) fn add(&mut self, id: u64, source: Source, has_stack: bool, layout: Arc<Layout>) {
         self.events.insert(id, (source, has_stack, layout));
     }
 
@@ -150,6 +163,22 @@ impl Reader {
                 What::Enter { number: number("id")?, args }
             }
             Source::Exits => What::Exit { number: number("id")?, result: number("ret")? },
+            Source::MachineSwitches => What::Switched {
+                from: small("prev_pid")?.cast_unsigned(),
+                from_priority: small("prev_prio")?,
+                is_runnable: number("prev_state")? & STATE_REPORTED == 0,
+                to: small("next_pid")?.cast_unsigned(),
+                to_priority: small("next_prio")?,
+                to_name: layout.text(raw, "next_comm")?,
+            },
+            Source::MachineWakes => What::Woken {
+                tid: small("pid")?.cast_unsigned(),
+                cpu: small("target_cpu")?.cast_unsigned(),
+            },
+            Source::MachineMoves => What::Moved {
+                tid: small("pid")?.cast_unsigned(),
+                cpu: small("dest_cpu")?.cast_unsigned(),
+            },
             Source::Faults => What::Fault { address },
             Source::Migrations => What::Migrated,
             Source::Signals => What::Signal {

@@ -21,4 +21,10 @@ pub enum Source {
     Migrations,
     /// Signals.
     Signals,
+    /// Switches of all threads of the machine.
+    MachineSwitches,
+    /// Wake-ups of all threads of the machine.
+    MachineWakes,
+    /// Moves of all threads of the machine to another CPU.
+    MachineMoves,
 }

@@ -36,12 +36,13 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 const SET_FILTER: libc::c_ulong = 0x4008_2406;
 const ID: libc::c_ulong = 0x8008_2407;
 
-/// Opens an event of a thread, and of those that it will make, on one CPU.
+/// Opens an event of a thread on one CPU (0: of the calling thread; `None`: of all threads).
 ///
 /// # Errors
 /// EACCES or EPERM without the right to it, EINVAL where the kernel does not know it.
-pub(crate) fn open(attr: &Attr, tid: u32, cpu: u32) -> io::Result<OwnedFd> {
+pub(crate) fn open(attr: &Attr, tid: Option<u32>, cpu: u32) -> io::Result<OwnedFd> {
     let attr = Attr { size: size_of::<Attr>() as u32, ..*attr };
+    let tid = tid.map_or(-1, u32::cast_signed);
     // SAFETY: `attr` is a valid structure of the size it says, and outlives the call.
     let fd = unsafe {
         libc::syscall(libc::SYS_perf_event_open, &raw const attr, tid, cpu, -1, FLAG_FD_CLOEXEC)
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_an_error() {
         // No such kind of event, or no right to any.
-        assert!(open(&Attr { kind: u32::MAX, ..Attr::default() }, 0, 0).is_err());
+        assert!(open(&Attr { kind: u32::MAX, ..Attr::default() }, Some(0), 0).is_err());
         let file = tempfile::tempfile().unwrap();
         assert!(set_enabled(file.as_fd(), true).is_err());
         assert!(set_filter(file.as_fd(), "a\0b").is_err());

@@ -10,6 +10,7 @@ mod findings;
 mod imported;
 mod ink;
 pub mod launch;
+mod locks;
 pub mod measure;
 mod measured;
 mod moving;
@@ -39,11 +40,13 @@ pub use self::{
     explanation::explanation,
     findings::{Detail, application, audit},
     imported::imported,
+    locks::{locks, party},
     measured::measured,
     moving::moving,
     plan::{entries_by_hand, place, plan, steps, tokens},
     proofs::proofs,
     reference::reference,
+    rules::rules,
     sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
     spikes::{spikes, spikes_of},
     tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},

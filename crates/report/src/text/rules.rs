@@ -26,7 +26,7 @@ const LIMITS: [(&str, &str); 3] = [
 ///
 /// # Errors
 /// When writing fails.
-pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
+pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
     let style = match of.answer {
         Kept::Kept => GOOD,
         Kept::Broken => BAD,
@@ -106,7 +106,7 @@ fn breach(to: &mut Sheet, it: &Breach) -> io::Result<()> {
     Ok(())
 }
 
-fn frame(it: &Frame) -> String {
+pub(super) fn frame(it: &Frame) -> String {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let module = it.module.as_deref().map_or_else(|| format!("{:#x}", it.address), name);
     let function = it.function.clone().unwrap_or(module);

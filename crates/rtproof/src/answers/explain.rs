@@ -7,6 +7,24 @@ use rtproof_run::explain::Explained;
 /// The answer; `next`: a command that can be pasted.
 #[must_use]
 pub(crate) fn answer(told: &Explained, next: Option<String>) -> Answer {
+    let mut answer = of_wakes(told, next);
+    let locks = told.locks.iter().flat_map(|of| &of.waits);
+    if let Some(worst) = locks.filter(|of| of.is_inversion()).max_by_key(|of| of.inversion_ns) {
+        answer.tone = if worst.is_certain { Tone::Bad } else { Tone::Doubtful };
+        answer.result = format!(
+            "{}priority inversion of {}: {} waited {} for a lock of {}; {}",
+            if worst.is_certain { "" } else { "likely " },
+            units::ns(worst.inversion_ns),
+            rtproof_report::text::party(&worst.waiter),
+            units::ns(worst.worst_ns),
+            rtproof_report::text::party(&worst.holder),
+            answer.result
+        );
+    }
+    answer
+}
+
+fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
     let Spikes { seen, explained, threshold_ns, .. } = &told.spikes;
     let over = units::ns(*threshold_ns);
     if told.saw_none {
@@ -47,6 +65,7 @@ mod tests {
             windows: Vec::new(),
             notes: Vec::new(),
             saw_none: false,
+            locks: None,
             report: None,
         }
     }

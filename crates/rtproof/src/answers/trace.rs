@@ -60,6 +60,7 @@ mod tests {
             windows: Vec::new(),
             notes: Vec::new(),
             saw_none: longest_ns.is_none(),
+            locks: None,
             report: None,
         };
         Traced { explained, longest_ns, lost_events, traced_ns: 2_000_000_000 }

@@ -1,5 +1,7 @@
 //! `rtproof explain`: why was it late: a run, another tool's trace, a running application.
 
+pub mod rules;
+
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
@@ -8,7 +10,7 @@ use std::{
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
 use rtproof_judge::{causes::Spikes, checks, units};
-use rtproof_results::answer::Answer;
+use rtproof_results::{answer::Answer, locks::LocksFound};
 use rtproof_run::{
     explain::{self, Explained, Kind, Whom},
     intent::{IntentOptions, Requested},
@@ -28,10 +30,15 @@ Examples:
   rtproof explain trace.dat --task cyclictest --over 200us
   rtproof explain --pid 4711 --for 10s
   rtproof explain --comm control --over 50us --json
+  rtproof explain --pid 4711 --rules --for 10s --junit rules.xml
 
 A running application is not changed and need not know: each wake-up of its threads that was late \
 is explained, whatever woke it. Kernel events are recorded in an instance of tracefs of our own, \
-which is gone at the end.")]
+which is gone at the end.
+
+With --rules its real-time threads are checked against the rules of `rtproof run --rules` instead. \
+Exit codes then: 0 all kept, 2 one broken, 3 not known. Ctrl-C ends the observation, not the \
+application.")]
 pub struct Args {
     /// A record, a trace.dat of trace-cmd, or a copy of the kernel's trace file (nop, wakeup_rt);
     /// default: the newest record in this folder
@@ -88,6 +95,19 @@ pub struct Args {
     #[arg(long = "trace-dat", value_name = "FILE")]
     pub trace_dat: Option<PathBuf>,
 
+    /// With --pid: check the rules of a real-time program (page faults, memory, system calls,
+    /// sleeps, locks, output, migrations, signals, class) in the place of its wake-ups
+    #[arg(
+        long,
+        requires = "pid",
+        conflicts_with_all = ["file", "comm", "task", "tid", "spike", "perfetto", "trace_dat"]
+    )]
+    pub rules: bool,
+
+    /// Write the rules as JUnit XML to this file, a case each
+    #[arg(long, value_name = "FILE", requires = "rules")]
+    pub junit: Option<PathBuf>,
+
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -104,6 +124,8 @@ struct Document<'a> {
     about: &'a str,
     notes: &'a [String],
     spikes: &'a Spikes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locks: Option<&'a LocksFound>,
 }
 
 /// Runs the command. 0: explained, or nothing was late; 3: late wake-ups could not be explained, or
@@ -112,6 +134,9 @@ struct Document<'a> {
 /// # Errors
 /// Files that cannot be read, threads that are not there, kernel events that cannot be had.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
+    if let (Some(pid), true) = (args.pid, args.rules) {
+        return rules::run(pid, args.duration_ns, args.junit.as_deref(), args.json);
+    }
     let mut told = told(args)?;
     if let Some(number) = args.spike {
         let count = told.spikes.worst.len();
@@ -138,7 +163,7 @@ pub(super) fn show(
     json: bool,
 ) -> anyhow::Result<u8> {
     let text = Text::new(json);
-    let Explained { about, notes, spikes, .. } = told;
+    let Explained { about, notes, spikes, locks, .. } = told;
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::told(to, about, notes)?;
@@ -156,8 +181,13 @@ pub(super) fn show(
             rtproof_report::text::explanation(to, &spike.explanation, window)
         })?;
     }
+    text.print(|to| match locks {
+        Some(locks) => rtproof_report::text::locks(to, locks),
+        None => Ok(()),
+    })?;
     text.print(|to| rtproof_report::text::next(to, answer.next.as_deref()))?;
-    text.print_json(&Document { answer, schema: SCHEMA, about, notes, spikes })?;
+    let locks = locks.as_ref();
+    text.print_json(&Document { answer, schema: SCHEMA, about, notes, spikes, locks })?;
     let is_open = told.saw_none || told.spikes.seen > 0 && told.spikes.explained == 0;
     Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }

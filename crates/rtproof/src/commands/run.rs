@@ -9,11 +9,9 @@ use rtproof_results::{
     launch::{Answer, Launched, Plan},
 };
 use rtproof_run::{
-    launch::{
-        self, Class, Latency, LaunchError, Memory, Observer, Options, Place,
-        rules::{Ready, Requested},
-    },
+    launch::{self, Class, Latency, LaunchError, Memory, Observer, Options, Place},
     parse,
+    rules::{Ready, Requested},
     tune::{hold, making},
 };
 use serde::Serialize;
@@ -266,7 +264,8 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
         write_json(path, &got)?;
     }
     if let (Some(path), Some(rules)) = (&args.junit, &got.rules) {
-        let xml = rtproof_report::junit::rules(&got.command.join(" "), rules);
+        let xml =
+            rtproof_report::junit::rules("rtproof run --rules", &got.command.join(" "), rules);
         let written = rtproof_run::file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
         written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))?;
     }

@@ -68,6 +68,14 @@ impl Gather {
             .map_or(threshold_ns, |ns| threshold_ns.min(ns.saturating_sub(1) / 1_000 * 1_000));
         let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
         let spikes = gathered(&mut self.table, summary, recorder, worst);
-        Explained { about, spikes, windows, notes: Vec::new(), saw_none: false, report: None }
+        Explained {
+            about,
+            spikes,
+            windows,
+            notes: Vec::new(),
+            saw_none: false,
+            locks: None,
+            report: None,
+        }
     }
 }

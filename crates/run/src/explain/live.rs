@@ -13,10 +13,9 @@ use rtproof_measure::{
     thread::pin_all,
 };
 use rtproof_trace::scan::{Preemption, Subjects, Totals};
-use rustix::thread::ClockId;
 
-use super::{Explained, Gather};
-use crate::{prove::signals::Signals, usage::usage};
+use super::{Explained, Gather, locks::Locking};
+use crate::{clock::now_ns, prove::signals::Signals, rules::program, usage::usage};
 
 /// How often answers are taken and the end is looked for.
 const POLL: Duration = Duration::from_millis(50);
@@ -43,7 +42,17 @@ pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Expla
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let facts = Facts::read(&root);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
+    let whom = &match whom {
+        Whom::Process(pid) => Whom::Process(program(&root, *pid)?.pid),
+        Whom::Named(_) => whom.clone(),
+    };
     let (recorder, _) = observe(&root, &facts, whom, over_ns)?;
+    let locking = match whom {
+        Whom::Process(pid) => {
+            Some(Locking::begin(&root, *pid, &online, housekeeping(&facts, &online)))
+        }
+        Whom::Named(_) => None,
+    };
     let _ = pin_all(housekeeping(&facts, &online).as_slice());
     if is_alone(&online) {
         // Best effort: root or not, a thread may always give way.
@@ -57,9 +66,20 @@ pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Expla
         let passed_ns = now_ns().saturating_sub(begin_ns);
         if passed_ns >= duration_ns || signals.came().is_some() {
             let times = (begin_ns, passed_ns);
-            return Ok(watch.finish(whom, times, over_ns, is_alone(&online)));
+            let told = watch.finish(whom, times, over_ns, is_alone(&online));
+            return Ok(with_locks(told, locking));
         }
     }
+}
+
+/// With what was found of locks, or why nothing was.
+fn with_locks(mut told: Explained, locking: Option<Result<Locking, String>>) -> Explained {
+    match locking {
+        Some(Ok(locking)) => told.locks = Some(locking.finish()),
+        Some(Err(why)) => told.notes.push(format!("Locks were not observed: {why}.")),
+        None => {}
+    }
+    told
 }
 
 /// Starts to look at the wake-ups of threads: the recorder, and whom it looks for.
@@ -232,9 +252,4 @@ fn about(whom: &Whom, totals: &[Totals], passed_ns: u64) -> String {
         names.join(", "),
         units::duration(passed_ns)
     )
-}
-
-fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }

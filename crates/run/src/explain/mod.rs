@@ -4,6 +4,7 @@ mod export;
 mod file;
 mod gather;
 pub(crate) mod live;
+mod locks;
 mod record;
 mod rtla;
 mod text;
@@ -11,6 +12,7 @@ mod trace_dat;
 
 use rtproof_judge::Report;
 use rtproof_judge::causes::{Spike, Spikes};
+use rtproof_results::locks::LocksFound;
 use rtproof_trace::Window;
 
 pub use export::export;
@@ -36,6 +38,8 @@ pub struct Explained {
     pub notes: Vec<String>,
     /// Whether there was no wake-up at all to look at: nothing is known then.
     pub saw_none: bool,
+    /// The locks that a running application waits for; `None`: they were not observed.
+    pub locks: Option<LocksFound>,
     /// The run that it is of, judged; `None`: a trace, or a running application.
     pub report: Option<Box<Report>>,
 }

@@ -31,6 +31,7 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
         windows,
         notes: Vec::new(),
         saw_none: false,
+        locks: None,
         report: Some(Box::new(report)),
     })
 }

@@ -16,7 +16,6 @@ mod options;
 mod place;
 mod plan;
 mod record;
-pub mod rules;
 mod setup;
 mod start;
 mod user;
@@ -27,8 +26,4 @@ pub use options::{Class, Latency, Memory, Options, Place};
 pub use plan::{Planned, plan};
 pub use start::{Observer, recover, start};
 
-/// CLOCK_MONOTONIC in nanoseconds.
-fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::thread::ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
+use crate::clock::now_ns;

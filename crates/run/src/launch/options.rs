@@ -116,7 +116,7 @@ pub struct Options {
     /// Wake-ups later than this are explained.
     pub over_ns: u64,
     /// Check the rules of a real-time program; `None`: do not.
-    pub rules: Option<super::rules::Requested>,
+    pub rules: Option<crate::rules::Requested>,
     /// A folder whose values are changed instead of the machine's: for tests.
     pub root: Option<PathBuf>,
 }

@@ -19,10 +19,10 @@ use super::{
     options::Options,
     plan::Planned,
     record::Recording,
-    rules::{self, Watching},
     setup::Setup,
     wait::{self, Happened, Running},
 };
+use crate::rules::{self, Watching};
 
 /// What happens while a program is started and runs.
 pub trait Observer {

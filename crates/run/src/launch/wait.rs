@@ -18,7 +18,8 @@ use signal_hook::consts::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
 };
 
-use super::{got::Threads, record::Recording, rules::Watching};
+use super::{got::Threads, record::Recording};
+use crate::rules::Watching;
 
 /// Signals that are passed on.
 pub(super) const PASSED: &[i32] =

@@ -31,23 +31,18 @@ pub(super) struct Collected {
     more: u64,
     pub(super) from_ns: Option<u64>,
     end_ns: u64,
-    lost: Option<u64>,
-    /// Events that came after later ones had been judged.
-    pub(super) late: u64,
     pub(super) unknown: BTreeSet<String>,
-    /// Nothing could be observed.
-    is_blind: bool,
     /// Why the events of a rule are missing.
     missing: BTreeMap<Rule, String>,
     threads: Vec<Judged>,
+    /// Whether nothing could be observed: when it was ready is not known either.
+    is_blind: bool,
+    /// Real-time threads that were not seen to do anything.
+    idle: usize,
     ordinary: BTreeSet<String>,
 }
 
 impl Collected {
-    pub(super) fn lose(&mut self, count: Option<u64>) {
-        self.lost = Some(self.lost.unwrap_or(0) + count.unwrap_or(0));
-    }
-
     /// Adds a breach to those of the same place.
     pub(super) fn file(&mut self, found: Found, tracker: &Tracker, symbols: &mut Symbols) {
         let unwound = found.stack.as_ref().map(|stack| symbols.unwind(found.pid, stack));
@@ -101,12 +96,6 @@ impl Collected {
     pub(super) fn finish(&mut self, tracker: &Tracker, watch: &Watch, end_ns: u64) {
         self.end_ns = end_ns;
         self.unknown.extend(tracker.unobserved().iter().cloned());
-        if let Some(lost) = self.lost {
-            self.unknown.insert(format!("events were lost ({lost} counted, or some uncounted)"));
-        }
-        if self.late > 0 {
-            self.unknown.insert(format!("{} events came too late to be ordered", self.late));
-        }
         for rule in Rule::ALL {
             let missing = needs(rule).iter().find_map(|source| watch.missing(*source));
             if let Some(why) = missing {
@@ -115,6 +104,7 @@ impl Collected {
         }
         for (&tid, thread) in tracker.threads() {
             if thread.was_real_time {
+                self.idle += usize::from(!thread.has_acted());
                 let (name, switches) = (thread.name.clone(), thread.switches);
                 self.threads.push(Judged { pid: thread.pid, tid, name, switches });
             } else if thread.is_real_time == Some(false) {
@@ -163,8 +153,12 @@ impl Collected {
         let mut breaches: Vec<Breach> = self.breaches.into_values().collect();
         breaches.sort_by_key(|it| (it.rule, std::cmp::Reverse(it.count)));
         let is = |answer| rules.iter().filter(move |it| it.answer == answer).count();
+        let idle = match self.idle {
+            0 => String::new(),
+            count => format!(" ({count} of them did nothing that could be judged)"),
+        };
         let seen = format!(
-            "{}, observed for {}, {switches} times off the CPU",
+            "{}, observed for {}, {switches} times off the CPU{idle}",
             units::count(self.threads.len(), "real-time thread"),
             units::duration(watched_ns)
         );
@@ -202,8 +196,8 @@ impl Collected {
 
 /// Nothing was observed.
 pub(super) fn unknown(ready: String, why: String) -> Rules {
-    let unknown = BTreeSet::from([why]);
-    Collected { unknown, is_blind: true, ..Collected::default() }.rules(ready, 0)
+    let (unknown, is_blind) = (BTreeSet::from([why]), true);
+    Collected { unknown, is_blind, ..Collected::default() }.rules(ready, 0)
 }
 
 /// The events that a rule rests on; who is real-time rests on the first three.

@@ -15,6 +15,8 @@ use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol a
 use rtproof_model::program::{Mapping, Stack};
 use rtproof_results::rules::Frame;
 
+use super::threads::{Thread, mappings};
+
 #[cfg(not(target_arch = "x86_64"))]
 use framehop::aarch64::{
     CacheAarch64 as Cache, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder,
@@ -43,21 +45,30 @@ struct Image {
 
 /// The mappings of all processes of a program.
 #[derive(Default)]
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     mapped: BTreeMap<u32, Vec<Mapping>>,
     images: BTreeMap<(String, u64), Option<Rc<Image>>>,
     unwinders: BTreeMap<u32, Unwinder<Vec<u8>>>,
 }
 
 impl Symbols {
+    /// Processes that ran before: what they have mapped.
+    pub(crate) fn find(&mut self, threads: &[Thread]) {
+        for &of in threads {
+            if !self.mapped.contains_key(&of.pid) {
+                mappings(of).into_iter().for_each(|it| self.mapped(of.pid, it));
+            }
+        }
+    }
+
     /// A process has executed a program: nothing is mapped any more.
-    pub(super) fn executed(&mut self, pid: u32) {
+    pub(crate) fn executed(&mut self, pid: u32) {
         self.mapped.remove(&pid);
         self.unwinders.remove(&pid);
     }
 
     /// A process was made, with the mappings of another one.
-    pub(super) fn forked(&mut self, pid: u32, parent: u32) {
+    pub(crate) fn forked(&mut self, pid: u32, parent: u32) {
         if pid != parent
             && let Some(of) = self.mapped.get(&parent).cloned()
         {
@@ -67,7 +78,7 @@ impl Symbols {
     }
 
     /// A file was mapped.
-    pub(super) fn mapped(&mut self, pid: u32, mapping: Mapping) {
+    pub(crate) fn mapped(&mut self, pid: u32, mapping: Mapping) {
         let end = mapping.address.saturating_add(mapping.bytes);
         let of = self.mapped.entry(pid).or_default();
         // It replaces what was there.
@@ -77,7 +88,7 @@ impl Symbols {
     }
 
     /// The addresses of a stack, innermost first, and whether it is cut.
-    pub(super) fn unwind(&mut self, pid: u32, stack: &Stack) -> (Vec<u64>, bool) {
+    pub(crate) fn unwind(&mut self, pid: u32, stack: &Stack) -> (Vec<u64>, bool) {
         if stack.is_32_bit {
             return (vec![stack.ip], true);
         }
@@ -135,7 +146,7 @@ impl Symbols {
     }
 
     /// The frames of an address: of functions that were made part of another one, too.
-    pub(super) fn frames(&mut self, pid: u32, address: u64) -> Vec<Frame> {
+    pub(crate) fn frames(&mut self, pid: u32, address: u64) -> Vec<Frame> {
         let bare = Frame { address, ..Frame::default() };
         let is_in = |it: &&Mapping| address >= it.address && address - it.address < it.bytes;
         let found = self.mapped.get(&pid).and_then(|all| all.iter().find(is_in)).cloned();
@@ -257,7 +268,7 @@ fn demangled(name: &str) -> String {
 }
 
 /// The innermost frame of the program itself: not of the C library, nor of Rust's own.
-pub(super) fn own(stack: &[Frame]) -> Option<&Frame> {
+pub(crate) fn own(stack: &[Frame]) -> Option<&Frame> {
     const LIBRARIES: &[&str] = &[
         "libc.so",
         "libc-",

@@ -39,10 +39,3 @@ impl Outside for Live {
         Some(of(a)? == of(b)?)
     }
 }
-
-/// Whether a thread has not ended.
-pub(super) fn is_live(pid: u32, tid: u32) -> bool {
-    let stat = Root::live().read_text(&format!("/proc/{pid}/task/{tid}/stat"));
-    let state = stat.value().and_then(|text| text.rsplit_once(") ")?.1.chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X' | 'x'))
-}

@@ -1,12 +1,14 @@
 //! The rules of a real-time program, checked while it runs: a thread off the program's CPUs takes
 //! the kernel's events, in the order of their time, to the judge.
 
+mod attached;
 mod collect;
+pub(crate) mod ordered;
 mod outside;
-mod symbols;
+pub(crate) mod symbols;
+mod threads;
 
 use std::{
-    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -16,17 +18,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::{CpuList, Root, counts};
+use rtproof_host::{CpuList, Root};
 use rtproof_judge::rules::{Tracker, UNHEARD};
 use rtproof_measure::{
-    program::{CALLS, Watch, has_marked},
+    program::{CALLS, Purpose, Watch, has_marked},
     thread::pin_all,
 };
 use rtproof_model::program::{Happening, What};
 use rtproof_results::rules::Rules;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
-use self::{collect::Collected, outside::Live, symbols::Symbols};
+pub use self::attached::{Attached, observe};
+pub(crate) use self::threads::{Thread, list, name, program};
+use self::{collect::Collected, ordered::Ordered, outside::Live, symbols::Symbols};
+use crate::clock::now_ns;
 
 /// Longest time between two looks at the events.
 const LOOK: Duration = Duration::from_millis(20);
@@ -45,6 +50,8 @@ pub enum Ready {
     Mark,
     /// When it has sent SIGURG to its parent, which is rtproof.
     Signal,
+    /// It runs already: from when rtproof observes it.
+    Attached,
 }
 
 /// What of the rules was requested.
@@ -65,6 +72,7 @@ impl Ready {
             }
             Self::Mark => "ready with the first cycle that it marked".into(),
             Self::Signal => "ready when it sent SIGURG to its parent".into(),
+            Self::Attached => "ready when rtproof came".into(),
         }
     }
 }
@@ -77,7 +85,7 @@ enum Command {
 }
 
 /// A program whose rules are checked.
-pub(super) struct Watching {
+pub(crate) struct Watching {
     requested: Requested,
     pid: u32,
     to: Sender<Command>,
@@ -94,19 +102,29 @@ impl Watching {
     ///
     /// # Errors
     /// Nothing can be observed: why.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         requested: Requested,
         pid: u32,
         online: &CpuList,
         own: Option<&CpuList>,
     ) -> Result<Self, String> {
         let root = Root::live();
-        let unheard: Vec<i64> = CALLS
-            .iter()
-            .filter(|(_, name)| UNHEARD.contains(name))
-            .map(|(number, _)| *number)
-            .collect();
-        let watch = Watch::open(&root, pid, online.as_slice(), &unheard)?;
+        let mut watch = Watch::new(Purpose::Rules, online.as_slice(), heard())?;
+        if !watch.add(&root, pid)? {
+            return Err(format!("process {pid} has ended"));
+        }
+        Self::spawn(requested, pid, watch, Vec::new(), online, own)
+    }
+
+    /// `found`: its threads that ran before.
+    fn spawn(
+        requested: Requested,
+        pid: u32,
+        watch: Watch,
+        found: Vec<Thread>,
+        online: &CpuList,
+        own: Option<&CpuList>,
+    ) -> Result<Self, String> {
         let (to, commands) = channel();
         let rest = own.map_or_else(|| online.clone(), |own| online.difference(own));
         let cpus = own.map(|own| own.as_slice().to_vec());
@@ -117,38 +135,46 @@ impl Watching {
             // Where there is no other CPU, it shares one.
             let _ = pin_all(rest.as_slice());
             let tracker = Tracker::new(pid, CALLS, cpus.as_deref());
-            Observing::new(pid, watch, tracker, online, until).run(&commands)
+            let mut observing = Observing::new(pid, watch, tracker, online, until);
+            observing.find(found);
+            observing.run(&commands)
         };
         let thread = thread::Builder::new().name("rules".into()).spawn(observe);
         let thread = thread.map_err(|error| format!("a thread to take events: {error}"))?;
-        let began_ns = super::now_ns();
+        let began_ns = now_ns();
         Ok(Self { requested, pid, to, thread, ready_ns: None, until_ns, began_ns })
     }
 
     /// Looks whether the program is ready, or was observed for long enough; `signalled`: it sent
     /// SIGURG.
-    pub(super) fn look(&mut self, signalled: bool) {
-        let now_ns = super::now_ns();
+    pub(crate) fn look(&mut self, signalled: bool) {
+        let at_ns = now_ns();
         let is_ready = || match self.requested.ready {
-            Ready::After(ns) => now_ns >= self.began_ns.saturating_add(ns),
+            Ready::After(ns) => at_ns >= self.began_ns.saturating_add(ns),
             Ready::Mark => has_marked(self.pid),
             Ready::Signal => signalled,
+            Ready::Attached => true,
         };
         match self.ready_ns {
             None if is_ready() => {
-                self.ready_ns = Some(now_ns);
+                self.ready_ns = Some(at_ns);
                 self.send(Command::Ready);
             }
-            Some(at) if self.requested.for_ns.is_some_and(|ns| now_ns >= at.saturating_add(ns)) => {
+            Some(at) if self.requested.for_ns.is_some_and(|ns| at_ns >= at.saturating_add(ns)) => {
                 self.stop();
             }
             _ => {}
         }
     }
 
+    /// Whether it was stopped, or the program was asked to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.until_ns.load(Ordering::SeqCst) != u64::MAX
+    }
+
     /// What happens from now on is the program's end, and not judged.
-    pub(super) fn stop(&mut self) {
-        if self.until_ns.fetch_min(super::now_ns(), Ordering::SeqCst) == u64::MAX {
+    pub(crate) fn stop(&mut self) {
+        if self.until_ns.fetch_min(now_ns(), Ordering::SeqCst) == u64::MAX {
             self.send(Command::Stop);
         }
     }
@@ -158,8 +184,8 @@ impl Watching {
         let _ = self.to.send(command);
     }
 
-    /// The program has ended, at this time.
-    pub(super) fn finish(self, ended_ns: u64) -> Rules {
+    /// The program, or its observation, has ended at this time.
+    pub(crate) fn finish(self, ended_ns: u64) -> Rules {
         self.send(Command::Finish(ended_ns));
         let ready = self.requested.ready.words();
         match self.thread.join() {
@@ -170,23 +196,27 @@ impl Watching {
 }
 
 /// Nothing could be observed.
-pub(super) fn not_observed(requested: Requested, why: String) -> Rules {
+pub(crate) fn not_observed(requested: Requested, why: String) -> Rules {
     collect::unknown(requested.ready.words(), why)
+}
+
+/// The filter that leaves out the calls that are not judged.
+fn heard() -> String {
+    let unheard = CALLS.iter().filter(|(_, name)| UNHEARD.contains(name));
+    unheard.map(|(number, _)| format!("id != {number}")).collect::<Vec<_>>().join(" && ")
 }
 
 /// The thread that takes the events.
 struct Observing {
     pid: u32,
-    watch: Watch,
+    events: Ordered,
     tracker: Tracker,
     symbols: Symbols,
     collected: Collected,
-    /// Events that others may still have to go before.
-    queue: Vec<Happening>,
-    /// Everything before it was judged.
-    done_ns: u64,
     online: CpuList,
     until_ns: Arc<AtomicU64>,
+    /// Threads that ran when rtproof came.
+    found: Vec<Thread>,
 }
 
 impl Observing {
@@ -197,8 +227,18 @@ impl Observing {
         online: CpuList,
         until_ns: Arc<AtomicU64>,
     ) -> Self {
-        let (symbols, collected, queue) = (Symbols::default(), Collected::default(), Vec::new());
-        Self { pid, watch, tracker, symbols, collected, queue, done_ns: 0, online, until_ns }
+        let (symbols, collected) = (Symbols::default(), Collected::default());
+        let (events, found) = (Ordered::new(watch), Vec::new());
+        Self { pid, events, tracker, symbols, collected, online, until_ns, found }
+    }
+
+    /// Threads that were there before: what their events would have reported.
+    fn find(&mut self, found: Vec<Thread>) {
+        self.symbols.find(&found);
+        for of in &found {
+            self.tracker.find(of.pid, of.tid, name(of));
+        }
+        self.found = found;
     }
 
     fn run(mut self, commands: &Receiver<Command>) -> Collected {
@@ -207,22 +247,22 @@ impl Observing {
         let end_ns = loop {
             match commands.try_recv() {
                 Ok(Command::Ready) => self.ready(),
-                Ok(Command::Stop) => self.watch.disable(),
+                Ok(Command::Stop) => self.events.watch.disable(),
                 Ok(Command::Finish(ended_ns)) => break ended_ns,
                 Err(_) => {}
             }
-            self.watch.wait(LOOK);
-            let now_ns = super::now_ns();
-            self.take();
+            self.events.watch.wait(LOOK);
+            let at_ns = now_ns();
+            self.events.take();
             // An event is written some time after its stamp: those of this look wait for the next.
             self.judge(before_ns);
-            before_ns = now_ns;
+            before_ns = at_ns;
             if compared.elapsed() >= COMPARE {
                 compared = Instant::now();
                 self.compare();
             }
         };
-        self.take();
+        self.events.take();
         self.judge(u64::MAX);
         self.tracker.finish();
         self.file();
@@ -230,48 +270,34 @@ impl Observing {
         if rtproof_host::Facts::read(&root).cpus.online.value() != Some(&self.online) {
             self.collected.unknown.insert("CPUs went on or off while it ran".into());
         }
-        let Self { mut collected, tracker, watch, until_ns, .. } = self;
-        collected.finish(&tracker, &watch, end_ns.min(until_ns.load(Ordering::SeqCst)));
+        let Self { mut collected, tracker, events, until_ns, .. } = self;
+        collected.unknown.extend(events.unknown());
+        collected.finish(&tracker, &events.watch, end_ns.min(until_ns.load(Ordering::SeqCst)));
         collected
     }
 
     /// The program is ready: what was there before is judged first, then all events are on.
     fn ready(&mut self) {
-        self.take();
-        self.judge(super::now_ns());
-        self.watch.enable();
-        let from_ns = super::now_ns();
+        self.events.take();
+        self.judge(now_ns());
+        self.events.watch.enable();
+        let from_ns = now_ns();
         self.collected.from_ns = Some(from_ns);
         // Threads that were made until now.
-        self.take();
+        self.events.take();
         self.judge(from_ns);
         self.tracker.begin(from_ns, &mut Live);
+        let inside: Vec<_> =
+            self.found.iter().filter_map(|of| Some((of.tid, threads::call_of(of)?))).collect();
         self.compare();
-    }
-
-    fn take(&mut self) {
-        let (queue, collected) = (&mut self.queue, &mut self.collected);
-        let done_ns = self.done_ns;
-        self.watch.take(|event| match event.what {
-            What::Lost(count) => collected.lose(count),
-            _ => {
-                if event.time_ns < done_ns {
-                    collected.late += 1;
-                }
-                queue.push(event);
-            }
-        });
+        for (tid, (number, args)) in inside {
+            self.tracker.find_inside(tid, number, args, from_ns);
+        }
     }
 
     /// Judges what happened before a time.
     fn judge(&mut self, before_ns: u64) {
-        let mut all = std::mem::take(&mut self.queue);
-        // Events of one CPU are in their order; the sort keeps that.
-        all.sort_by_key(|event| event.time_ns);
-        let rest = all.partition_point(|event| event.time_ns < before_ns);
-        self.queue = all.split_off(rest);
-        for event in all {
-            self.done_ns = self.done_ns.max(event.time_ns);
+        for event in self.events.before(before_ns) {
             match &event.what {
                 What::Named { by_exec: true, .. } => self.symbols.executed(event.pid),
                 What::Forked { pid, parent_pid, .. } => self.symbols.forked(*pid, *parent_pid),
@@ -317,19 +343,14 @@ impl Observing {
 
     /// Compares the threads in /proc with those that the kernel reports.
     fn compare(&mut self) {
-        let root = Root::live();
-        let pids: BTreeSet<u32> =
-            counts::descendants(&root, self.pid).into_iter().chain([self.pid]).collect();
-        let mut live = Vec::new();
-        for pid in pids {
-            let threads = counts::threads(&root, pid).into_iter();
-            live.extend(threads.filter(|tid| outside::is_live(pid, *tid)).map(|tid| (pid, tid)));
-        }
+        let live: Vec<(u32, u32)> =
+            list(&Root::live(), self.pid).into_iter().map(|of| (of.pid, of.tid)).collect();
         // What they did until they were seen.
-        let seen_ns = super::now_ns();
+        let seen_ns = now_ns();
         thread::sleep(Duration::from_millis(2));
-        self.take();
+        self.events.take();
         self.judge(seen_ns);
-        self.tracker.compare(seen_ns, &live);
+        let why = if self.found.is_empty() { threads::UNREPORTED } else { threads::MISSED };
+        self.tracker.compare(seen_ns, &live, why);
     }
 }

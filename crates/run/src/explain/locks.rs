@@ -1,0 +1,195 @@
+//! The locks that a running application waits for: a thread takes the kernel's events, in the order
+//! of their time, to the judge.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rtproof_host::{CpuList, Root, counts};
+use rtproof_judge::locks::{LockKind, Locks, Memory, Waits};
+use rtproof_measure::{
+    program::{self, CALLS, Purpose, Source},
+    thread::pin_all,
+};
+use rtproof_model::program::What;
+use rtproof_results::{
+    locks::{LockWaits, LocksFound},
+    rules::Frame,
+};
+
+use crate::{
+    clock::now_ns,
+    rules::{
+        Thread, list, name,
+        ordered::Ordered,
+        symbols::{Symbols, own},
+    },
+};
+
+/// Longest time between two looks at the events.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Observes the locks of a process until it is finished.
+pub(super) struct Locking {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<LocksFound>,
+}
+
+impl Locking {
+    /// Begins with all threads of a process, and of those that it started.
+    ///
+    /// # Errors
+    /// Nothing can be observed: why.
+    pub(super) fn begin(
+        root: &Root,
+        pid: u32,
+        online: &CpuList,
+        housekeeping: CpuList,
+    ) -> Result<Self, String> {
+        // The kernel's events have its own numbers of threads.
+        let namespace = root.read_link("/proc/self/ns/pid");
+        if namespace.value().map(String::as_str) != Some("pid:[4026531836]") {
+            return Err("in a PID namespace the kernel's events have other thread numbers; run \
+                        rtproof on the host"
+                .into());
+        }
+        let number = CALLS.iter().find(|(_, name)| *name == "futex").map_or(-1, |(of, _)| *of);
+        let list = || list(root, pid);
+        let purpose = (Purpose::Locks, format!("id == {number}"));
+        let tid = |of: &Thread| of.tid;
+        let (mut watch, found) = program::attach(root, &purpose, online.as_slice(), tid, list)?;
+        watch.add_machine(root);
+        let needs = [Source::Enters, Source::Exits, Source::MachineSwitches, Source::MachineWakes];
+        if let Some(why) = needs.iter().find_map(|source| watch.missing(*source)) {
+            return Err(why.to_owned());
+        }
+        let mut locks = Locks::new(number);
+        for of in &found {
+            locks.find(of.pid, of.tid, name(of));
+        }
+        watch.enable();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&is_over);
+        let observe = move || {
+            // Best effort: where there is no other CPU, it shares one.
+            let _ = pin_all(housekeeping.as_slice());
+            let mut symbols = Symbols::default();
+            symbols.find(&found);
+            Observing { events: Ordered::new(watch), locks, symbols }.run(&flag)
+        };
+        let thread = thread::Builder::new().name("locks".into()).spawn(observe);
+        let thread = thread.map_err(|error| format!("a thread to take events: {error}"))?;
+        Ok(Self { is_over, thread })
+    }
+
+    /// Ends the observation.
+    pub(super) fn finish(self) -> LocksFound {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_else(|_| LocksFound {
+            unknown: vec!["the thread that takes the events failed".into()],
+            ..LocksFound::default()
+        })
+    }
+}
+
+struct Observing {
+    events: Ordered,
+    locks: Locks,
+    symbols: Symbols,
+}
+
+impl Observing {
+    fn run(mut self, is_over: &AtomicBool) -> LocksFound {
+        let mut before_ns = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            self.events.watch.wait(LOOK);
+            let at_ns = now_ns();
+            self.events.take();
+            self.judge(before_ns);
+            self.locks.look(&mut Live);
+            before_ns = at_ns;
+        }
+        self.events.watch.disable();
+        self.events.take();
+        self.judge(u64::MAX);
+        let Self { events, locks, mut symbols } = self;
+        let (waits, mut others) = locks.finish();
+        let unknown = events.unknown();
+        let is_whole = unknown.is_empty();
+        let waits = waits.into_iter().map(|of| placed(of, &mut symbols, is_whole));
+        let (waits, not_sure): (Vec<_>, Vec<_>) =
+            waits.partition(|of| of.kind != LockKind::NotSure);
+        others.not_sure = not_sure.iter().map(|of| of.count).sum();
+        others.not_sure_worst_ns = not_sure.iter().map(|of| of.worst_ns).max().unwrap_or(0);
+        LocksFound { waits, others, unknown }
+    }
+
+    fn judge(&mut self, before_ns: u64) {
+        for event in self.events.before(before_ns) {
+            match &event.what {
+                What::Named { by_exec: true, .. } => self.symbols.executed(event.pid),
+                What::Forked { pid, parent_pid, .. } => self.symbols.forked(*pid, *parent_pid),
+                What::Mapped(mapping) => self.symbols.mapped(event.pid, mapping.clone()),
+                _ => {}
+            }
+            self.locks.take(event);
+        }
+    }
+}
+
+/// With the place where the program takes the lock.
+fn placed(of: Waits, symbols: &mut Symbols, is_whole: bool) -> LockWaits {
+    let addresses = of.stack.as_ref().map(|stack| symbols.unwind(of.pid, stack).0);
+    let frames = addresses.unwrap_or_default().into_iter();
+    let frames: Vec<_> = frames.flat_map(|address| symbols.frames(of.pid, address)).collect();
+    let kind = match of.kind {
+        LockKind::NotSure | LockKind::Used => frames.iter().find_map(library).unwrap_or(of.kind),
+        kind => kind,
+    };
+    LockWaits {
+        pid: of.pid,
+        address: of.address,
+        kind,
+        is_certain: is_whole && !matches!(kind, LockKind::NotSure | LockKind::Used),
+        waiter: of.waiter,
+        holder: of.holder,
+        count: of.count,
+        sum_ns: of.sum_ns,
+        worst_ns: of.worst_ns,
+        inversion_ns: of.meanwhile.inversion_ns(),
+        hands: of.hands,
+        meanwhile: of.meanwhile,
+        at: own(&frames).cloned(),
+    }
+}
+
+/// The library whose lock a frame waits for: glibc's function for mutexes waits for this value only
+/// of those without priority inheritance; Rust's are all without.
+fn library(frame: &Frame) -> Option<LockKind> {
+    let module = frame.module.as_deref().and_then(|path| path.rsplit('/').next())?;
+    let function = frame.function.as_deref()?;
+    let is_glibc = ["libc.so.6", "libpthread"].iter().any(|of| module.starts_with(of));
+    let names = ["pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock"];
+    if is_glibc && names.contains(&function.trim_start_matches('_')) {
+        return Some(LockKind::Pthread);
+    }
+    // Mangled in one of two ways: `std::sys::...Mutex::lock_...`, `<std::sys::...Mutex>::lock_...`.
+    let is_rust = function.trim_start_matches('<').starts_with("std::sys::")
+        && function.contains("::Mutex")
+        && function.ends_with("::lock_contended");
+    is_rust.then_some(LockKind::Rust)
+}
+
+/// The memory of the processes.
+struct Live;
+
+impl Memory for Live {
+    fn words(&mut self, tid: u32, address: u64) -> Option<[u32; 5]> {
+        counts::words_of(tid, address)
+    }
+}
