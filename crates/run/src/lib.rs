@@ -16,6 +16,7 @@ pub mod new;
 pub mod opened;
 pub mod parse;
 pub mod prove;
+pub mod tick;
 pub mod trace;
 pub mod tune;
 pub mod usage;
