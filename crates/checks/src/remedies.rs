@@ -5,6 +5,7 @@ use rtproof_host::CpuList;
 use rtproof_host::facts::account::{Account, Grant, Meant};
 use rtproof_host::facts::tasks::RtTask;
 use rtproof_host::knobs::names::LIMITS_FILE;
+use rtproof_host::reading::State;
 use rtproof_host::tune::{Change, Scheduling, TaskName};
 use rtproof_model::finding::Part;
 
@@ -88,7 +89,14 @@ pub(crate) fn of_user(
         None => format!("{item} of {name}: no line"),
     });
     if user.grants.value().is_none() {
-        return Some(draft.blind(&user.grants));
+        // The tools that make members know users of a directory service, and say so of nobody.
+        let is_elsewhere = matches!(user.grants.state, State::Malformed { .. });
+        return Some(match is_elsewhere && user.meant == Meant::Stated {
+            true => draft.remedies(remedies.iter().cloned()).doubtful(format!(
+                "{name} is not in /etc/passwd: what the limits files grant it is not known"
+            )),
+            false => draft.blind(&user.grants),
+        });
     }
     let grant = user.grant(item);
     let is_enough = |limit: Option<&String>| {
@@ -104,8 +112,8 @@ pub(crate) fn of_user(
         (_, true) => draft.doubtful(format!("{name} has to raise its soft limit first")),
         (Meant::Stated, false) => draft.bad(format!("the limits files do not grant it to {name}")),
         (_, false) => draft.doubtful(format!(
-            "root may; the limits files do not grant it to {name}, who asked: --user {name} if the \
-             application runs as that user"
+            "the limits files do not grant it to {name}, who asks; root has it, if the application \
+             runs as root"
         )),
     })
 }

@@ -32,7 +32,7 @@ impl Kind for Group<'_> {
     }
 
     fn wanted(&self) -> String {
-        "a group".into()
+        "new group".into()
     }
 
     fn texts(&self) -> Vec<&str> {
@@ -125,7 +125,7 @@ impl Kind for Member<'_> {
     }
 
     fn pending(&self, _: &Machine<'_>) -> Option<String> {
-        Some(format!("it holds from the next login of {} on: log out of every session", self.user))
+        Some("log out of every session first".into())
     }
 
     /// No member is as before, whatever became of the group. A group of this name that another

@@ -248,7 +248,7 @@ fn steps() -> u32 {
     machine.gate.faults.dies_after(u32::MAX);
     let applied = apply_to(&machine, &changes()).unwrap();
     assert_eq!((applied.done, applied.was_so), (changes().len(), 0));
-    assert!(applied.pending[0].1.contains("next login"), "{:?}", applied.pending);
+    assert!(applied.pending[0].1.contains("log out"), "{:?}", applied.pending);
     assert!(applied.pending[1].1.contains("pending"), "{:?}", applied.pending);
     machine.gate.faults.steps()
 }
