@@ -102,8 +102,10 @@ pub(crate) fn of_user(
     let is_enough = |limit: Option<&String>| {
         Grant::amount(limit.map(String::as_str)).is_some_and(|amount| amount >= least)
     };
-    let (soft, hard) = (grant.and_then(|g| g.soft.as_ref()), grant.and_then(|g| g.hard.as_ref()));
-    if is_enough(soft) {
+    let soft = grant.and_then(|grant| grant.soft.as_ref());
+    let hard = grant.and_then(|grant| grant.hard.as_ref());
+    // A soft limit above the hard one is cut down to it.
+    if is_enough(soft) && is_enough(hard) {
         let line = grant.map_or("", |grant| grant.line.as_str());
         return Some(draft.good(format!("the limits files grant it to {name} at login ({line})")));
     }
@@ -121,8 +123,10 @@ pub(crate) fn of_user(
 /// What a user's next login brings, where the limits files grant what this process lacks.
 pub(crate) fn from_next_login(intent: &Intent, item: &str, least: u64) -> &'static str {
     let grant = intent.user.as_ref().and_then(|user| user.grant(item));
-    let soft = grant.and_then(|grant| Grant::amount(grant.soft.as_deref()));
-    match soft.is_some_and(|soft| soft >= least) {
+    let is_enough = |limit: &Option<String>| {
+        Grant::amount(limit.as_deref()).is_some_and(|amount| amount >= least)
+    };
+    match grant.is_some_and(|grant| is_enough(&grant.soft) && is_enough(&grant.hard)) {
         true => "; the limits files grant it from the next login on",
         false => "",
     }

@@ -84,7 +84,7 @@ impl IntentOptions {
     }
 }
 
-/// The user whose rights count: the stated one, else the one who asks through sudo or doas, else
+/// The user whose rights count: the stated one, else who asks through sudo or doas, else
 /// the one of this process. Nobody is guessed: `None` for root alone, and for a machine elsewhere.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `rtproof check tick`: writes down that somebody looked at an item of the firmware's set-up.
+//! `rtproof check tick`: writes down that someone looked at an item of the firmware's set-up.
 
 use rtproof_host::{
     Facts,

@@ -1,6 +1,6 @@
 //! Which firmware decides, who looked through its set-up, and does what shows agree?
 //!
-//! Most of what firmware does cannot be read. So somebody looks through a list once and ticks it
+//! Most of what firmware does cannot be read. So someone looks through a list once and ticks it
 //! (`rtproof check tick`); ticks of another firmware are stale, and what the system shows goes over
 //! what was ticked.
 

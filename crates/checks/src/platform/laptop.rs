@@ -101,7 +101,7 @@ fn warned(draft: Draft, what: &str) -> Finding {
     draft
         .remedies([
             Remedy::Manual {
-                text: "do not conclude from a laptop to the machine in the field; where it has to \
+                text: "do not conclude from a laptop to the machine in the field. Where it has to \
                        be one: on mains power, battery charged, lid open, performance profile, \
                        cooled, and measured for hours"
                     .into(),

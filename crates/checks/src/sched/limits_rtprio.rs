@@ -167,6 +167,8 @@ mod tests {
         let none = || Reading::known("/etc/security", Vec::new());
         assert_eq!(judge(Meant::Stated, grants(Some("95"), Some("95"))).status, Good);
         assert_eq!(judge(Meant::Stated, grants(Some("9"), Some("95"))).status, Doubtful);
+        let soft_alone = judge(Meant::Stated, grants(Some("95"), None));
+        assert_eq!(soft_alone.status, Bad, "it is cut down to the hard limit");
         let bad = judge(Meant::Stated, none());
         assert_eq!(bad.status, Bad);
         let Remedy::Changes { changes, then: None, .. } = &bad.remedies[0] else { panic!() };

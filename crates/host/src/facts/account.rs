@@ -88,8 +88,8 @@ struct Ids {
 fn ids(root: &Root, name: &str) -> Result<Ids, Reading<()>> {
     let passwd = root.read_text("/etc/passwd");
     let Some(text) = passwd.value() else { return Err(passwd.map(|_| ())) };
-    let fields = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let own = fields.into_iter().find(|fields| fields[0] == name && fields.len() >= 4);
+    let mut fields = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let own = fields.find(|fields| fields[0] == name && fields.len() >= 4);
     let number = |text: &str| text.parse::<u32>().ok();
     let numbers = own.and_then(|fields| Some((number(fields[2])?, number(fields[3])?)));
     let Some((uid, gid)) = numbers else {

@@ -1,4 +1,4 @@
-//! What somebody said of the firmware's set-up after looking through it: one line for each item of
+//! What someone said of the firmware's set-up after looking through it: one line for each item of
 //! the list of the check `bios-profile`, in a file of the machine's configuration.
 //!
 //! Most of what a set-up holds cannot be read from the system. A tick says who looked, when, and in
@@ -12,10 +12,10 @@ use crate::{Reading, Root};
 pub const TICKS: &str = "/etc/rtproof-firmware.conf";
 
 /// What the file begins with.
-const HEAD: &str = "# The set-up of the firmware, as somebody looked through it: `rtproof check tick`.\n\
+const HEAD: &str = "# The set-up of the firmware, as someone looked through it: `rtproof check tick`.\n\
                     # item | set, kept or absent | date | who | version of the firmware | note\n";
 
-/// What somebody found.
+/// What someone found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -40,7 +40,7 @@ impl Found {
     }
 }
 
-/// One item that somebody looked at.
+/// One item that someone looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tick {

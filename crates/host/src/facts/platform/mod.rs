@@ -43,7 +43,7 @@ pub struct Platform {
     pub boot: Reading<boot::NextBoot>,
     /// Settings that files of sysctl.d make at boot.
     pub sysctl: Reading<Vec<sysctl::Assigned>>,
-    /// What somebody said of the firmware's set-up.
+    /// What someone said of the firmware's set-up.
     #[serde(default)]
     pub firmware: Reading<Vec<firmware::Tick>>,
 }

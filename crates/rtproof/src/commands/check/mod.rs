@@ -143,7 +143,7 @@ pub enum Command {
     /// Explain a check: what it reads and wants, why, how to set and undo it; without an id, list
     /// all
     Explain(explain::Args),
-    /// The list of what to set in the firmware: show it, and tick what somebody looked at
+    /// The list of what to set in the firmware: show it, and tick what someone looked at
     Tick(tick::Args),
 }
 
