@@ -23,6 +23,7 @@ fn machine(folder: &Path) {
         ("root/etc/passwd", "root:x:0:0::/root:/bin/sh\nalice:x:1000:1000::/:/bin/sh\n"),
         ("root/etc/group", "root:x:0:\nalice:x:1000:\n"),
         ("root/etc/security/limits.conf", "# nothing\n"),
+        ("root/etc/security/limits.d/README", "nothing\n"),
         ("root/sys/devices/system/cpu/online", "0-1\n"),
         ("root/sys/devices/system/cpu/smt/active", "0\n"),
     ];
@@ -99,7 +100,7 @@ fn a_user_s_rights_are_judged_and_planned_and_groups_of_a_folder_refused() {
     let output = tune("apply", &["--yes"]);
     assert_eq!(code(&output), 1);
     assert!(stderr(&output).contains("on the machine itself alone"), "{}", stderr(&output));
-    assert!(!folder.join("root/etc/security/limits.d").exists());
+    assert!(!folder.join("root/etc/security/limits.d/99-rtproof.conf").exists());
     let group = "root:x:0:\nalice:x:1000:\nrealtime:x:95:alice\n";
     fs::write(folder.join("root/etc/group"), group).expect("a file");
     let output = tune("apply", &["--yes"]);
@@ -126,7 +127,7 @@ fn the_machine_s_own_tools_make_a_group_and_a_member() {
          $R tune apply limits-rtprio,limits-memlock --user rtproof-alice --yes\n\
          grep -q '^realtime:.*:rtproof-alice$' /etc/group\n\
          $R tune status\n\
-         $R check --only limits-rtprio --user rtproof-alice | grep -q 'grant it to rtproof-alice'\n\
+         $R check --only limits-rtprio --user rtproof-alice --json | grep -q 'it to rtproof-alice at'\n\
          $R tune undo\n\
          test \"$before\" = \"$(cat /etc/group /etc/gshadow)\"\n\
          test ! -e /etc/security/limits.d/99-rtproof.conf\n\
