@@ -127,7 +127,8 @@ fn the_machine_s_own_tools_make_a_group_and_a_member() {
          $R tune apply limits-rtprio,limits-memlock --user rtproof-alice --yes\n\
          grep -q '^realtime:.*:rtproof-alice$' /etc/group\n\
          $R tune status\n\
-         $R check --only limits-rtprio --user rtproof-alice --json | grep -q 'it to rtproof-alice at'\n\
+         $R check --only limits-rtprio --user rtproof-alice --json >found\n\
+         grep -q 'grant it to rtproof-alice at login' found\n\
          $R tune undo\n\
          test \"$before\" = \"$(cat /etc/group /etc/gshadow)\"\n\
          test ! -e /etc/security/limits.d/99-rtproof.conf\n\
