@@ -56,8 +56,8 @@ pub fn tick(machine: &Machine<'_>, look: &Look) -> anyhow::Result<()> {
     let firmware = firmware_version(&facts);
     let Some(firmware) = firmware.or_else(|| look.found.is_none().then(String::new)) else {
         anyhow::bail!(
-            "/sys/class/dmi/id/bios_version and bios_date: not known here: nobody could tell when a \
-             tick is out of date; nothing was written"
+            "/sys/class/dmi/id/bios_version and bios_date: not known here: nobody could tell when \
+             a tick is out of date; nothing was written"
         );
     };
     let is_meant = |item: &str| is_all || look.items.iter().any(|meant| meant == item);

@@ -117,8 +117,8 @@ pub enum Change {
     },
 }
 
-/// Groups that rtproof makes, and makes users members of: those that by custom hold real-time rights
-/// and nothing else. No other one: a group may be as good as root.
+/// Groups that rtproof makes, and makes users members of: those that by custom hold real-time
+/// rights and nothing else. No other one: a group may be as good as root.
 pub const RIGHTS_GROUPS: &[&str] = &["realtime", "jackuser", "pipewire"];
 
 /// What is wanted of a unit.

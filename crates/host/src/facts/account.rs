@@ -152,8 +152,8 @@ fn decided(lines: &[&rights::LimitLine], ids: &Ids, name: &str) -> Option<Grant>
     grant
 }
 
-/// How closely a line is about a user, 0 the closest; `None`: not at all. Of numbers (limits.conf(5))
-/// `:N` is N alone, of all groups; a range of groups is about the first one.
+/// How closely a line is about a user, 0 the closest; `None`: not at all. Of numbers
+/// (limits.conf(5)) `:N` is N alone, of all groups; a range of groups is about the first one.
 fn rank(who: &str, ids: &Ids, name: &str) -> Option<u8> {
     if who == name {
         return Some(0);

@@ -4,6 +4,7 @@
 //! What is to change and why is decided by `rtproof_judge::plan`; this module does it. Everything
 //! that rtproof ever writes to a machine goes through it.
 
+mod account_task;
 mod accounts;
 pub mod apply;
 mod compare;
@@ -30,7 +31,8 @@ mod units;
 pub mod wake;
 pub(crate) mod writes;
 
-pub use accounts::{Accounts, may_change_groups};
+pub use account_task::may_change_groups;
+pub use accounts::Accounts;
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use drift::{Clue, Suspect, suspects};
 pub use error::ChangeError;

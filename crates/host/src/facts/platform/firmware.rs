@@ -12,8 +12,10 @@ use crate::{Reading, Root};
 pub const TICKS: &str = "/etc/rtproof-firmware.conf";
 
 /// What the file begins with.
-const HEAD: &str = "# The set-up of the firmware, as someone looked through it: `rtproof check tick`.\n\
-                    # item | set, kept or absent | date | who | version of the firmware | note\n";
+const HEAD: &str = "\
+# The set-up of the firmware, as someone looked through it: `rtproof check tick`.
+# item | set, kept or absent | date | who | version of the firmware | note
+";
 
 /// What someone found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

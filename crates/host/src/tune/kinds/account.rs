@@ -1,7 +1,7 @@
 //! Groups of users and their members. Read from /etc/group and /etc/passwd, changed by the
 //! machine's own tools ([`crate::tune::accounts`]).
 
-use crate::tune::accounts::Task;
+use crate::tune::account_task::Task;
 use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 
 const GROUP_FILE: &str = "/etc/group";

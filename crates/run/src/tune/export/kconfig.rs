@@ -68,8 +68,8 @@ pub(super) fn fragment(source: &Source<'_>, format: &str) -> (String, Vec<Missed
     }
     let mut text = text::head(source, format);
     if source.build.is_none() {
-        text += "# The configuration of the running kernel cannot be read: what it lacks besides is \
-                 not known.\n";
+        text += "# The configuration of the running kernel cannot be read: what it lacks besides \
+                 is not known.\n";
     } else if lines.is_empty() {
         text += "# The running kernel is built with all that is asked of it.\n";
     }
