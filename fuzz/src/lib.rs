@@ -47,6 +47,7 @@ pub fn judge_capture(capture: Capture) -> Vec<Finding> {
         budget_ns: Some(100_000),
         profile: Profile::default(),
         skip: std::collections::BTreeMap::new(),
+        user: None,
     };
     let findings = checks::judge_all(&facts, &intent);
     for finding in &findings {

@@ -9,6 +9,7 @@ use super::machine;
 use crate::{Evidence, Finding, Remedy, Status};
 
 /// A finding without its status and summary.
+#[derive(Clone)]
 pub struct Draft(Finding);
 
 impl Draft {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{CpuList, Facts, facts::account::Account};
 use rtproof_record::Options;
 
 use crate::{Profile, boot_params};
@@ -24,6 +24,8 @@ pub struct Intent {
     pub profile: Profile,
     /// Checks that the user leaves out, with the reason.
     pub skip: BTreeMap<String, String>,
+    /// The user whose rights count, where one is known; a record has none.
+    pub user: Option<Account>,
 }
 
 impl Intent {
@@ -64,6 +66,7 @@ impl Intent {
             budget_ns: options.requirement.budget_ns,
             profile: Profile::from_json(&options.profile),
             skip: options.skipped.clone(),
+            user: None,
         }
     }
 }

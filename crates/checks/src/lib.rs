@@ -10,6 +10,7 @@ use rtproof_host::Facts;
 
 pub use check::{Check, Judge, Needs};
 pub use intent::Intent;
+pub use platform::{bios_profile::version as firmware_version, firmware_list::ITEMS};
 pub use profile::Profile;
 pub use rtproof_model::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use section::Section;

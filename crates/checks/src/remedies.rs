@@ -2,11 +2,18 @@
 //! another's.
 
 use rtproof_host::CpuList;
+use rtproof_host::facts::account::{Account, Grant, Meant};
 use rtproof_host::facts::tasks::RtTask;
-use rtproof_host::tune::{Scheduling, TaskName};
-
-use crate::Remedy;
 use rtproof_host::knobs::names::LIMITS_FILE;
+use rtproof_host::reading::State;
+use rtproof_host::tune::{Change, Scheduling, TaskName};
+use rtproof_model::finding::Part;
+
+use crate::draft::Draft;
+use crate::{Finding, Intent, Remedy};
+
+/// Who gets the rights: a group, as the limits files name it.
+pub(crate) const RIGHTS: &str = "@realtime";
 
 /// Moves a task to other CPUs.
 pub(super) fn move_to(task: &RtTask, cpus: &CpuList) -> Remedy {
@@ -30,13 +37,97 @@ fn set(task: &RtTask, set: Scheduling) -> Remedy {
     Remedy::Task { task, set }
 }
 
+/// A group for rights, with the user in it where one is known.
+pub(crate) fn member_of(group: &str, user: Option<&str>) -> Remedy {
+    let mut changes = vec![Part::from(Change::Group { name: group.into() })];
+    let text = match user {
+        Some(user) => {
+            let change = Change::Member { group: group.into(), user: user.into() };
+            changes.push(change.into());
+            format!("a group {group} with {user} in it, from the next login of {user} on")
+        }
+        None => format!("a group {group} with the user in it"),
+    };
+    let then = user
+        .is_none()
+        .then(|| format!("say who is to be in the group {group}: add --user NAME to this command"));
+    Remedy::Changes { text, changes, then }
+}
+
 /// A right that a user gets by a line of limits.conf(5), or a service by its unit.
-pub(crate) fn right(name: &str, value: &str, directive: &str) -> [Remedy; 3] {
-    let command = "groupadd --system --force realtime && usermod -aG realtime USER".into();
-    let line = format!("@realtime - {name} {value}");
+pub(crate) fn right(
+    user: Option<&Account>,
+    name: &str,
+    value: &str,
+    directive: &str,
+) -> [Remedy; 3] {
+    let line = format!("{RIGHTS} - {name} {value}");
     [
-        Remedy::Command { command },
+        member_of(&RIGHTS[1..], user.map(|user| user.name.as_str())),
         Remedy::File { path: LIMITS_FILE.into(), line },
         Remedy::Manual { text: format!("for a service: {directive} in its unit") },
     ]
+}
+
+/// What the limits files grant the user that is meant, where that is not the one of this process:
+/// a finding of its own, else `None`.
+pub(crate) fn of_user(
+    draft: &Draft,
+    intent: &Intent,
+    item: &str,
+    least: u64,
+    remedies: &[Remedy],
+) -> Option<Finding> {
+    let user = intent.user.as_ref().filter(|user| user.meant != Meant::Runs)?;
+    let name = &user.name;
+    let draft = draft.clone().read(&user.grants, |_| match user.grant(item) {
+        Some(grant) => {
+            let limit = |limit: &Option<String>| limit.clone().unwrap_or_else(|| "none".into());
+            let (soft, hard) = (limit(&grant.soft), limit(&grant.hard));
+            format!("{item} of {name}: soft {soft}, hard {hard} ({})", grant.line)
+        }
+        None => format!("{item} of {name}: no line"),
+    });
+    if user.grants.value().is_none() {
+        // The tools that make members know users of a directory service, and say so of nobody.
+        let is_elsewhere = matches!(user.grants.state, State::Malformed { .. });
+        return Some(match is_elsewhere && user.meant == Meant::Stated {
+            true => draft.remedies(remedies.iter().cloned()).doubtful(format!(
+                "{name} is not in /etc/passwd: what the limits files grant it is not known"
+            )),
+            false => draft.blind(&user.grants),
+        });
+    }
+    let grant = user.grant(item);
+    let is_enough = |limit: Option<&String>| {
+        Grant::amount(limit.map(String::as_str)).is_some_and(|amount| amount >= least)
+    };
+    let soft = grant.and_then(|grant| grant.soft.as_ref());
+    let hard = grant.and_then(|grant| grant.hard.as_ref());
+    // A soft limit above the hard one is cut down to it.
+    if is_enough(soft) && is_enough(hard) {
+        let line = grant.map_or("", |grant| grant.line.as_str());
+        return Some(draft.good(format!("the limits files grant it to {name} at login ({line})")));
+    }
+    let draft = draft.remedies(remedies.iter().cloned());
+    Some(match (user.meant, is_enough(hard)) {
+        (_, true) => draft.doubtful(format!("{name} has to raise its soft limit first")),
+        (Meant::Stated, false) => draft.bad(format!("the limits files do not grant it to {name}")),
+        (_, false) => draft.doubtful(format!(
+            "the limits files do not grant it to {name}, who asks; root has it, if the application \
+             runs as root"
+        )),
+    })
+}
+
+/// What a user's next login brings, where the limits files grant what this process lacks.
+pub(crate) fn from_next_login(intent: &Intent, item: &str, least: u64) -> &'static str {
+    let grant = intent.user.as_ref().and_then(|user| user.grant(item));
+    let is_enough = |limit: &Option<String>| {
+        Grant::amount(limit.as_deref()).is_some_and(|amount| amount >= least)
+    };
+    match grant.is_some_and(|grant| is_enough(&grant.soft) && is_enough(&grant.hard)) {
+        true => "; the limits files grant it from the next login on",
+        false => "",
+    }
 }

@@ -96,6 +96,7 @@ pub fn intent() -> Intent {
         budget_ns: Some(100_000),
         profile: Profile::default(),
         skip: BTreeMap::new(),
+        user: None,
     }
 }
 
@@ -282,7 +283,7 @@ fn rt_kernel() -> kernel::Kernel {
         ("NO_HZ_FULL", "y"),
         ("RCU_NOCB_CPU", "y"),
         ("SWAP", "y"),
-        ("HZ", "250"),
+        ("HZ", "1000"),
     ];
     let config: BTreeMap<_, _> = options.map(|(key, value)| (key.into(), value.into())).into();
     let release = "/proc/sys/kernel/osrelease";

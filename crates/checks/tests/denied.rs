@@ -41,6 +41,7 @@ fn intent(facts: &Facts) -> Intent {
         budget_ns: None,
         profile: Profile::named("periodic").expect("it exists"),
         skip: BTreeMap::new(),
+        user: None,
     }
 }
 

@@ -42,6 +42,7 @@ fn intent(facts: &Facts, profile: Profile) -> Intent {
         budget_ns: Some(100_000),
         profile,
         skip: BTreeMap::new(),
+        user: None,
     }
 }
 
@@ -184,8 +185,7 @@ const FOR_HUMANS: &[(&str, &str)] = &[
     ("iw ", "as with ethtool"),
     ("swapoff ", "needs free memory for what is swapped out, and may take minutes"),
     ("mount ", "what is to be mounted there, and for whom, is the user's"),
-    ("groupadd ", "who belongs to the group, the user knows"),
-    ("usermod ", "who belongs to the group, the user knows"),
+    ("groupadd ", "a group that may have other rights than real-time ones"),
     ("systemctl set-default ", "which login there is, is the user's"),
     ("systemctl daemon-reload ", "the application is restarted when the user says so"),
     ("rtproof ", "measures, changes nothing"),

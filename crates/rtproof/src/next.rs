@@ -142,6 +142,8 @@ pub(crate) struct Given<'a> {
     pub(crate) period_ns: Option<u64>,
     /// `--budget`.
     pub(crate) budget_ns: Option<u64>,
+    /// `--user`, which `check` and `tune` take.
+    pub(crate) user: Option<&'a str>,
 }
 
 impl Given<'_> {
@@ -149,7 +151,8 @@ impl Given<'_> {
     #[must_use]
     pub(crate) fn options(&self) -> String {
         let mut text = String::new();
-        let texts = [("--profile", self.intent.profile.as_deref()), ("--cpus", self.cpus)];
+        let profile = self.intent.profile.as_deref();
+        let texts = [("--profile", profile), ("--cpus", self.cpus), ("--user", self.user)];
         let texts = texts.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let skips = self.intent.skip.iter().map(|skip| ("--skip", skip.as_str()));
         for (name, value) in texts.chain(skips) {
@@ -168,7 +171,7 @@ impl Given<'_> {
     /// folder cannot be measured.
     #[must_use]
     pub(crate) fn prove(&self) -> String {
-        format!("rtproof prove{}", self.options())
+        format!("rtproof prove{}", Self { user: None, ..*self }.options())
     }
 }
 

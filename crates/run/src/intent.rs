@@ -3,7 +3,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{
+    CpuList, Facts, Root,
+    change::RIGHTS_GROUPS,
+    facts::account::{self, Account, Meant},
+    tune::Change,
+};
 use rtproof_judge::{
     Intent, Profile, application, checks,
     profile::{Choices, Kind},
@@ -60,6 +65,7 @@ impl IntentOptions {
             budget_ns: stated.budget_ns.or(self.budget_ns),
             profile: self.profile,
             skip: self.skip,
+            user: None,
         })
     }
 
@@ -76,6 +82,33 @@ impl IntentOptions {
         let list = stated.map(|list| (list, "--cpus")).or(profile);
         list.map(|(list, option)| online_cpus(list, option, facts)).transpose()
     }
+}
+
+/// The user whose rights count: the stated one, else who asks through sudo or doas, else
+/// the one of this process. Nobody is guessed: `None` for root alone, and for a machine elsewhere.
+///
+/// # Errors
+/// Usage: no name of a user, or root.
+pub fn user(root: &Root, stated: Option<&str>) -> anyhow::Result<Option<Account>> {
+    if let Some(name) = stated {
+        let member = Change::Member { group: RIGHTS_GROUPS[0].into(), user: name.into() };
+        member.may_be_made().map_err(|why| usage(format!("--user: {why}")))?;
+        if name == "root" {
+            return Err(usage("--user root: root has every right; name the application's user"));
+        }
+        return Ok(Some(Account::read(root, name, Meant::Stated)));
+    }
+    if !root.is_live() {
+        return Ok(None);
+    }
+    let uid = rustix::process::geteuid();
+    if !uid.is_root() {
+        let name = account::name_of(root, uid.as_raw());
+        return Ok(name.map(|name| Account::read(root, &name, Meant::Runs)));
+    }
+    let asked = ["SUDO_USER", "DOAS_USER"].iter().find_map(|name| std::env::var(name).ok());
+    let asked = asked.filter(|name| name != "root" && !name.is_empty());
+    Ok(asked.map(|name| Account::read(root, &name, Meant::Asked)))
 }
 
 /// A profile and checks left out, as requested.
@@ -268,6 +301,17 @@ mod tests {
         ] {
             let error = options(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_guessed() {
+        let elsewhere = Root::dir(Path::new("/proc/self/fdinfo"));
+        let elsewhere = elsewhere.unwrap();
+        assert_eq!(user(&elsewhere, None).unwrap(), None);
+        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().meant, Meant::Stated);
+        for wrong in ["root", "", "-x", "a b", "a:b"] {
+            assert!(user(&elsewhere, Some(wrong)).is_err(), "{wrong}");
         }
     }
 

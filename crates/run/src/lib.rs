@@ -18,6 +18,7 @@ pub mod opened;
 pub mod parse;
 pub mod prove;
 pub mod rules;
+pub mod tick;
 pub mod trace;
 pub mod tune;
 pub mod usage;

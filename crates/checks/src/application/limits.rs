@@ -9,6 +9,7 @@ use super::threads::priority;
 use crate::case::{Case, Found};
 use crate::check::{Answer, Check, Judge};
 use crate::draft::Draft;
+use crate::remedies::right;
 use crate::text::bytes;
 use crate::{Impact, Remedy, When, quantity};
 
@@ -130,11 +131,13 @@ fn rttime(draft: Draft, case: &Case<'_>) -> Answer {
 }
 
 /// In the unit where it is a service, else in the limits of the login.
-fn remedies(case: &Case<'_>, unit: &str, login: &str) -> [Remedy; 1] {
-    [case.drop_in(unit).unwrap_or_else(|| Remedy::File {
-        path: rtproof_host::knobs::names::LIMITS_FILE.into(),
-        line: format!("@realtime - {login}"),
-    })]
+fn remedies(case: &Case<'_>, unit: &str, login: &str) -> Vec<Remedy> {
+    if let Some(drop_in) = case.drop_in(unit) {
+        return vec![drop_in];
+    }
+    let (name, value) = login.split_once(' ').unwrap_or((login, ""));
+    let [group, line, _] = right(case.intent.user.as_ref(), name, value, unit);
+    vec![group, line]
 }
 
 fn number(limit: Limit) -> String {

@@ -50,5 +50,6 @@ fn platform() -> Platform {
         log: Reading::known("/dev/kmsg", log),
         boot: Reading::known("/boot/grub/grub.cfg", NextBoot { is_source: false, parameters }),
         sysctl: Reading::known("/etc/sysctl.d, /usr/lib/sysctl.d", vec![swappiness]),
+        firmware: Reading::default(),
     }
 }

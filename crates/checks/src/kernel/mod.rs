@@ -5,6 +5,7 @@ use super::section::Section;
 
 mod cmdline_duplicates;
 mod cmdline_unknown;
+mod config_hz;
 mod config_readable;
 mod debug_parameters;
 mod efi_runtime;
@@ -37,7 +38,7 @@ const CHECKS: &[&Check] = &[
     &debug_parameters::CHECK,
     &kfence::CHECK,
     &rt_group_sched::CHECK,
-    &options::HZ,
+    &config_hz::CHECK,
     &options::NO_HZ,
     &options::CPU_ISOLATION,
     &options::CPUSETS,

@@ -14,17 +14,6 @@ const GUIDE: &str = "Documentation/core-api/real-time/kernel-configuration.rst";
 /// What they have in common.
 const ROW: Check = Check { source: GUIDE, when: When::Kernel, ..Check::NEW };
 
-pub(super) static HZ: Check = Check {
-    id: "config-hz",
-    title: "frequency of the timer tick (CONFIG_HZ)",
-    why: "timers in jiffies and time slices of ordinary tasks are as coarse as the tick; \
-          high-resolution timers do not depend on it",
-    source: "kernel/Kconfig.hz; Documentation/timers/hrtimers.rst",
-    impact: Impact::Information,
-    judge: Judge::Build(Build { options: &["HZ"], want: |_| Built::Either, ..Build::NEW }),
-    ..ROW
-};
-
 pub(super) static NO_HZ: Check = Check {
     id: "config-nohz",
     title: "kernel that can stop the tick of a busy CPU (CONFIG_NO_HZ_FULL)",

@@ -1,30 +1,46 @@
-//! Which firmware decides, and what of its settings can be seen from here?
+//! Which firmware decides, who looked through its set-up, and does what shows agree?
 //!
-//! Most of what firmware does cannot be read. This names it, with what shows: threads, idle states
-//! and interrupts of its own. Nothing is judged here: those have their own checks.
+//! Most of what firmware does cannot be read. So someone looks through a list once and ticks it
+//! (`rtproof check tick`); ticks of another firmware are stale, and what the system shows goes over
+//! what was ticked.
 
-use rtproof_host::{Facts, Reading};
+use rtproof_host::{
+    Facts, Reading,
+    facts::platform::firmware::{Found, TICKS, Tick},
+};
 
+use super::firmware_list::{ITEMS, Item};
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
 use crate::machine;
-use crate::{Finding, Impact, Intent, When, quantity};
+use crate::text;
+use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
 const FIRMWARE: [&str; 3] = ["bios-vendor", "bios-version", "bios-date"];
 
 pub(super) static CHECK: Check = Check {
     id: "bios-profile",
-    title: "firmware, and what of its settings shows",
+    title: "firmware, and the list of what to set in it",
     why: "its energy profile, C1E, legacy USB and memory scrubbing add latency that no setting of \
           the system takes away",
     source: "Documentation/core-api/real-time/hardware.rst (Firmware); Wu, \"Real-time programming \
-             with Linux, part 2\"; rigtorp.se, \"Low latency tuning guide\"",
+             with Linux, part 2\"; Flatscher, \"Real-time Optimizations\"; rigtorp.se, \"Low \
+             latency tuning guide\"",
     impact: Impact::Information,
     when: When::Firmware,
-    wanted: Wanted::Text("known: look through its set-up once"),
+    wanted: Wanted::Text("each item looked at in this version of the firmware, and ticked"),
     judge: Judge::Ask(judge),
     ..Check::NEW
 };
+
+/// How an item stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Ticked,
+    Open,
+    Stale,
+    Contradicted,
+}
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let mut draft = draft;
@@ -45,60 +61,179 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             draft.read(reading, |word| if word.is_empty() { "empty".into() } else { word.clone() });
         words.push(word.clone());
     }
-    let firmware = words.join(" ");
-    let visible = visible(facts);
-    match visible.is_empty() {
-        true => draft.good(firmware),
-        false => draft.good(format!("{firmware}; seen from here: {}", visible.join(", "))),
+    let name = words.join(" ");
+    let ticks = &facts.platform.firmware;
+    let draft = draft.read(ticks, |ticks| text::count(ticks.len(), "tick"));
+    let Some(ticked) = ticks.value() else {
+        return draft.blind(ticks);
+    };
+    let version = version(facts).unwrap_or_default();
+    let stands = |item: &'static Item| (item, standing(item, ticked, &version, facts));
+    let all: Vec<(&Item, (Standing, String))> = ITEMS.iter().map(stands).collect();
+    let draft = draft.saw(all.iter().map(|(item, (_, value))| Evidence {
+        path: format!("{TICKS}: {}", item.id),
+        value: value.clone(),
+    }));
+    let of = |wanted: Standing| -> Vec<&str> {
+        all.iter().filter(|(_, (is, _))| *is == wanted).map(|(item, _)| item.id).collect()
+    };
+    let (open, stale, against) =
+        (of(Standing::Open), of(Standing::Stale), of(Standing::Contradicted));
+    let parts = [
+        (&against, "ticked, and the machine shows otherwise"),
+        (&stale, "ticked in another version"),
+        (&open, "not ticked"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(ids, _)| !ids.is_empty())
+        .map(|(ids, what)| match ids.len() == ITEMS.len() {
+            true => format!("none of {} items is {}", ITEMS.len(), what.trim_start_matches("not ")),
+            false => format!("{what}: {}", text::first_few(ids, 4)),
+        })
+        .collect();
+    if parts.is_empty() {
+        return draft.good(format!("{name}; all of {} items ticked", ITEMS.len()));
+    }
+    let summary = format!("{name}; {}", parts.join("; "));
+    let draft = draft.remedies([
+        Remedy::Manual {
+            text: format!(
+                "look through the firmware's set-up once: {}",
+                text::first_few(&[against.clone(), stale, open].concat(), ITEMS.len())
+            ),
+        },
+        Remedy::Command { command: "rtproof check tick ITEM".into() },
+    ]);
+    match against.is_empty() {
+        true => draft.unknown(summary),
+        false => draft.doubtful(summary),
     }
 }
 
-/// What of the firmware's settings shows.
-fn visible(facts: &Facts) -> Vec<String> {
-    let mut shown = Vec::new();
-    if let Some(&is_active) = facts.cpus.smt_active.value() {
-        shown.push(if is_active {
-            "two threads a core".into()
-        } else {
-            "one thread a core".into()
-        });
+/// Version and date of the firmware, as a tick names it.
+#[must_use]
+pub fn version(facts: &Facts) -> Option<String> {
+    let word = |id: &str| facts.settings.get(id)?.values.first()?.reading.value().cloned();
+    let words = [word("bios-version")?, word("bios-date")?];
+    let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    // A tick is one line of fields.
+    Some(words.join(" ").replace('|', " ")).filter(|words| !words.trim().is_empty())
+}
+
+/// How an item stands, and in words.
+fn standing(item: &Item, ticks: &[Tick], version: &str, facts: &Facts) -> (Standing, String) {
+    let advice = format!("{}; {} ({})", item.advice, item.why, item.source);
+    let Some(tick) = ticks.iter().find(|tick| tick.item == item.id) else {
+        return (Standing::Open, format!("not ticked: {advice}"));
+    };
+    let found = match tick.found {
+        Found::Set => "set as advised",
+        Found::Kept => "otherwise, on purpose",
+        Found::Absent => "no such setting",
+    };
+    let note = if tick.note.is_empty() { String::new() } else { format!(": {}", tick.note) };
+    let said = format!("{found}{note}; {} by {}, firmware {}", tick.date, tick.who, tick.firmware);
+    if tick.firmware != version {
+        return (Standing::Stale, format!("stale, firmware is now {version}: {said}"));
     }
-    let states = facts.cpus.cpus.first().and_then(|cpu| cpu.idle_states.value());
-    if let Some(deepest) = states.and_then(|states| states.iter().max_by_key(|s| s.exit_latency_ns))
-    {
-        shown.push(format!(
-            "deepest idle state {} ({})",
-            deepest.name,
-            quantity::ns(deepest.exit_latency_ns)
-        ));
+    match (item.against)(facts).filter(|_| tick.found == Found::Set) {
+        Some(shown) => (Standing::Contradicted, format!("{shown}, and yet: {said}")),
+        None => (Standing::Ticked, said),
     }
-    shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{Good, NotApplicable, Unknown};
-    use crate::testing::{good, intent, set_guest, set_setting};
+    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{fill_setting, good, intent, set_guest, set_setting};
     use rtproof_host::knobs::platform as knobs;
 
+    fn judge(facts: &Facts) -> Finding {
+        CHECK.judge(facts, &intent())
+    }
+
+    fn with(change: impl Fn(&mut Vec<Tick>)) -> Facts {
+        let mut facts = good();
+        let mut ticks = facts.platform.firmware.value().cloned().unwrap();
+        change(&mut ticks);
+        facts.platform.firmware = Reading::known(TICKS, ticks);
+        facts
+    }
+
     #[test]
-    fn it_is_named_with_what_shows() {
-        let finding = CHECK.judge(&good(), &intent());
+    fn ticked_in_this_version_is_good() {
+        let finding = judge(&good());
         assert_eq!(finding.status, Good);
-        assert_eq!(
-            finding.summary,
-            "American Megatrends Inc. 2.1 01/02/2024; seen from here: one thread a core, deepest \
-             idle state C6 (133 µs)"
-        );
+        let summary = "American Megatrends Inc. 2.1 01/02/2024; all of 11 items ticked";
+        assert_eq!(finding.summary, summary);
+        let smt = finding.evidence.iter().find(|it| it.path.ends_with(": smt")).unwrap();
+        assert_eq!(smt.value, "set as advised; 2026-11-25 by alice, firmware 2.1 01/02/2024");
+    }
+
+    #[test]
+    fn what_nobody_looked_at_is_unknown() {
+        let finding = judge(&with(Vec::clear));
+        assert_eq!(finding.status, Unknown);
+        assert!(finding.summary.ends_with("none of 11 items is ticked"), "{}", finding.summary);
+        let text = format!("{:?}", finding.evidence);
+        assert!(text.contains("400 µs every 14 minutes"), "{text}");
+        let finding = judge(&with(|ticks| ticks.retain(|tick| tick.item != "csm")));
+        assert_eq!(finding.status, Unknown);
+        assert!(finding.summary.ends_with("; not ticked: csm"), "{}", finding.summary);
+        let mut facts = good();
+        facts.platform.firmware = Reading::denied(TICKS, "EACCES");
+        assert_eq!(judge(&facts).status, Unknown);
+    }
+
+    #[test]
+    fn another_version_makes_ticks_stale() {
+        let mut facts = good();
+        fill_setting(&mut facts, &knobs::BIOS_VERSION, "2.2");
+        let finding = judge(&facts);
+        assert_eq!(finding.status, Unknown);
+        assert!(finding.summary.contains("is ticked in another version"), "{}", finding.summary);
+        assert!(finding.evidence.iter().any(|it| it.value.starts_with("stale, firmware is now")));
+    }
+
+    #[test]
+    fn what_the_machine_shows_contradicts_a_tick() {
+        let mut facts = good();
+        facts.cpus.smt_active = Reading::known("/sys/x", true);
+        let finding = judge(&facts);
+        assert_eq!(finding.status, Doubtful);
+        assert!(finding.summary.contains("shows otherwise: smt"), "{}", finding.summary);
+        let set = |item: &'static str| {
+            judge(&with(|ticks| {
+                ticks.iter_mut().filter(|tick| tick.item == item).for_each(|tick| {
+                    tick.found = Found::Set;
+                });
+            }))
+        };
+        assert_eq!(set("c-states").status, Doubtful, "C6 is there");
+        assert_eq!(set("frequency").status, Doubtful, "a governor is there");
+        assert_eq!(set("aspm").status, Good, "nothing shows");
+    }
+
+    #[test]
+    fn every_item_says_what_why_and_where_from() {
+        let mut ids: Vec<&str> = ITEMS.iter().map(|item| item.id).collect();
+        for item in ITEMS {
+            assert!(!item.advice.is_empty() && !item.why.is_empty() && !item.source.is_empty());
+            assert!(item.id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", item.id);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), ITEMS.len());
     }
 
     #[test]
     fn a_guest_and_a_board_without_dmi() {
         let mut facts = good();
         set_setting(&mut facts, &knobs::BIOS_DATE, Reading::absent("x"));
-        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(judge(&facts).status, Unknown);
         set_guest(&mut facts, "KVM");
-        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(judge(&facts).status, NotApplicable);
     }
 }

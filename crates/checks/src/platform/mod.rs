@@ -3,15 +3,17 @@
 use super::check::Check;
 use super::section::Section;
 
-mod bios_profile;
+pub(crate) mod bios_profile;
 mod boot_persistence;
 mod container;
+pub(crate) mod firmware_list;
 mod fwupd;
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod good;
 mod hypervisor;
 mod kvm_guest;
 mod kvm_host;
+mod laptop;
 mod microcode_late;
 mod mitigations;
 mod op_tee;
@@ -39,6 +41,7 @@ const CHECKS: &[&Check] = &[
     &smi_count::CHECK,
     &options::HWLAT,
     &bios_profile::CHECK,
+    &laptop::CHECK,
     &fwupd::CHECK,
     &microcode_late::CHECK,
     &tsc_unstable::CHECK,

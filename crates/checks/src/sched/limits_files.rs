@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     Facts,
+    change::RIGHTS_GROUPS,
     facts::rights::{LimitLine, Service},
 };
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
+use crate::remedies::member_of;
 use crate::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
@@ -195,6 +197,20 @@ fn amount(value: &str) -> u64 {
     }
 }
 
+/// The group with a member. Of a group that may have other rights, a human decides.
+fn filled(group: &str, intent: &Intent) -> Remedy {
+    let user = intent.user.as_ref().map(|user| user.name.as_str());
+    match RIGHTS_GROUPS.contains(&group) {
+        true => member_of(group, user),
+        false => Remedy::Command {
+            command: format!(
+                "groupadd --system --force {group} && gpasswd --add {} {group}",
+                user.unwrap_or("USER")
+            ),
+        },
+    }
+}
+
 fn members_text(members: u32) -> String {
     text::count(members as usize, "member")
 }
@@ -211,7 +227,7 @@ pub(super) static GROUPS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_groups(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_groups(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let lines = &facts.rights.limit_lines;
     let draft = draft.read(lines, |lines| show(&decisive(lines)));
     let Some(found) = lines.value() else {
@@ -242,24 +258,16 @@ fn judge_groups(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     }
     let granted: Vec<_> = granted.collect();
     if let Some(group) = granted.iter().find(|group| group.members.is_none()) {
-        return draft
-            .remedies([Remedy::Command {
-                command: format!("groupadd --system --force {}", group.name),
-            }])
-            .doubtful(format!(
-                "{} has rights and is not in /etc/group; a directory service may know it",
-                group.name
-            ));
+        return draft.remedies([filled(&group.name, intent)]).doubtful(format!(
+            "{} has rights and is not in /etc/group; a directory service may know it",
+            group.name
+        ));
     }
     if let Some(group) = granted.iter().find(|group| group.members == Some(0)) {
-        return draft
-            .remedies([Remedy::Command {
-                command: format!("usermod --append --groups {} USER", group.name),
-            }])
-            .doubtful(format!(
-                "{} has rights and lists no member; it may be somebody's first group",
-                group.name
-            ));
+        return draft.remedies([filled(&group.name, intent)]).doubtful(format!(
+            "{} has rights and lists no member; it may be somebody's first group",
+            group.name
+        ));
     }
     let names: Vec<&str> = granted.iter().map(|group| group.name.as_str()).collect();
     draft.good(format!("there, with members: {}", text::first_few(&names, 5)))
@@ -360,7 +368,9 @@ mod tests {
         assert_eq!(judge(&line, &[("realtime", Some(0))]).status, Doubtful);
         let finding = judge(&line, &[("realtime", None)]);
         assert_eq!(finding.status, Doubtful);
-        let command = "groupadd --system --force realtime".into();
+        assert_eq!(finding.remedies, [member_of("realtime", None)]);
+        let finding = judge(&["@docker - rtprio 98"], &[("docker", Some(0))]);
+        let command = "groupadd --system --force docker && gpasswd --add USER docker".into();
         assert_eq!(finding.remedies, [Remedy::Command { command }]);
         assert_eq!(judge(&["* - rtprio 98"], &[]).status, NotApplicable);
         assert_eq!(judge(&["@500: - rtprio 98"], &[]).status, NotApplicable);

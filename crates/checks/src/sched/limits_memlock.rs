@@ -7,7 +7,7 @@ use rtproof_host::{Facts, facts::limits::Limit};
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
-use crate::remedies::right;
+use crate::remedies::{from_next_login, of_user, right};
 use crate::text;
 use crate::{Finding, Impact, Intent, When};
 
@@ -27,7 +27,11 @@ pub(super) static CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let remedies = right(intent.user.as_ref(), "memlock", "unlimited", "LimitMEMLOCK=infinity");
+    if let Some(finding) = of_user(&draft, intent, "memlock", u64::MAX, &remedies) {
+        return finding;
+    }
     let (cap, limit) = (&facts.limits.cap_ipc_lock, &facts.limits.memlock);
     // Of another user namespace (a rootless container) the kernel does not count it.
     let counts = facts.rights.initial_user_namespace.value() != Some(&false);
@@ -51,15 +55,16 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             true => "CAP_IPC_LOCK, of another user namespace".into(),
             false => "no CAP_IPC_LOCK".into(),
         })
-        .remedies(right("memlock", "unlimited", "LimitMEMLOCK=infinity"));
+        .remedies(remedies);
     let size = text::bytes(soft);
+    let later = from_next_login(intent, "memlock", u64::MAX);
     if found.hard.is_none() {
         return draft.doubtful(format!("{size} until the soft limit is raised: no hard limit"));
     }
     if soft < OWN_BYTES {
-        return draft.bad(format!("this user may lock {size}: too little even to measure"));
+        return draft.bad(format!("this user may lock {size}: too little even to measure{later}"));
     }
-    draft.doubtful(format!("this user may lock {size}; mlockall of more fails"))
+    draft.doubtful(format!("this user may lock {size}; mlockall of more fails{later}"))
 }
 
 fn show(limit: &Limit) -> String {

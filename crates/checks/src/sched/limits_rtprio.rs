@@ -1,13 +1,14 @@
 //! May this user run at the priority asked for?
 //!
 //! The limits are those of the process that asks: what root may do says nothing of the user that
-//! the application runs as, and the finding says so.
+//! the application runs as, and the finding says so. Of a user that is named, or who asks through
+//! sudo, it judges what the limits files grant at the next login.
 
 use rtproof_host::{Facts, facts::limits::Limit};
 
 use crate::check::{Check, Judge};
 use crate::draft::Draft;
-use crate::remedies::right;
+use crate::remedies::{from_next_login, of_user, right};
 use crate::{Finding, Impact, Intent, When, quantity};
 
 pub(super) static CHECK: Check = Check {
@@ -28,6 +29,12 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if priority == 0 {
         return draft.not_applicable("no real-time priority is asked for");
     }
+    let least = u64::from(priority);
+    let most = priority.max(95).to_string();
+    let remedies = right(intent.user.as_ref(), "rtprio", &most, &format!("LimitRTPRIO={most}"));
+    if let Some(finding) = of_user(&draft, intent, "rtprio", least, &remedies) {
+        return finding;
+    }
     let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
     // Of another user namespace (a rootless container) the kernel does not count it.
     let counts = facts.rights.initial_user_namespace.value() != Some(&false);
@@ -39,13 +46,12 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let Some(found) = limit.value() else {
         return draft.blind(limit);
     };
-    let is_enough = |limit: Option<u64>| limit.is_none_or(|most| most >= u64::from(priority));
+    let is_enough = |limit: Option<u64>| limit.is_none_or(|most| most >= least);
     if is_enough(found.soft) {
         let summary = format!("FIFO {priority} allowed, as this user: limit {}", show(found));
         return lasting(draft, facts, &summary);
     }
-    let most = priority.max(95).to_string();
-    let draft = draft.remedies(right("rtprio", &most, &format!("LimitRTPRIO={most}")));
+    let draft = draft.remedies(remedies);
     if is_enough(found.hard) {
         return draft.doubtful(format!(
             "FIFO {priority} needs the soft limit raised first: {}",
@@ -60,7 +66,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             true => "CAP_SYS_NICE, of another user namespace".into(),
             false => "no CAP_SYS_NICE".into(),
         })
-        .bad(format!("FIFO {priority} is refused to this user: limit {}", show(found)))
+        .bad(format!(
+            "FIFO {priority} is refused to this user: limit {}{}",
+            show(found),
+            from_next_login(intent, "rtprio", least)
+        ))
 }
 
 /// The right is there; RLIMIT_RTTIME may end it with SIGXCPU.
@@ -87,9 +97,10 @@ fn show(limit: &Limit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Remedy;
     use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{good, intent};
-    use rtproof_host::Reading;
+    use rtproof_host::{Reading, facts::account::Account};
 
     fn with(soft: Option<u64>, hard: Option<u64>, cap: bool) -> Facts {
         let mut facts = good();
@@ -138,6 +149,34 @@ mod tests {
         let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.contains("runs 200 ms without blocking"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn of_a_user_the_limits_files_count() {
+        use rtproof_host::facts::account::{Grant, Meant};
+        let judge = |meant, grants: Reading<Vec<Grant>>| {
+            let user = Some(Account { name: "alice".into(), meant, grants });
+            CHECK.judge(&with(Some(0), Some(0), true), &Intent { user, ..intent() })
+        };
+        let grants = |soft: Option<&str>, hard: Option<&str>| {
+            let limit = |limit: Option<&str>| limit.map(str::to_owned);
+            let (soft, hard) = (limit(soft), limit(hard));
+            let grant = Grant { item: "rtprio".into(), soft, hard, line: "f:1".into() };
+            Reading::known("/etc/security", vec![grant])
+        };
+        let none = || Reading::known("/etc/security", Vec::new());
+        assert_eq!(judge(Meant::Stated, grants(Some("95"), Some("95"))).status, Good);
+        assert_eq!(judge(Meant::Stated, grants(Some("9"), Some("95"))).status, Doubtful);
+        let soft_alone = judge(Meant::Stated, grants(Some("95"), None));
+        assert_eq!(soft_alone.status, Bad, "it is cut down to the hard limit");
+        let bad = judge(Meant::Stated, none());
+        assert_eq!(bad.status, Bad);
+        let Remedy::Changes { changes, then: None, .. } = &bad.remedies[0] else { panic!() };
+        assert_eq!(changes[1].change.target(), "group realtime, member alice");
+        assert_eq!(judge(Meant::Asked, none()).status, Doubtful);
+        assert_eq!(judge(Meant::Asked, grants(Some("80"), Some("80"))).status, Good);
+        assert_eq!(judge(Meant::Stated, Reading::absent("/etc/passwd")).status, Unknown);
+        assert_eq!(judge(Meant::Runs, none()).status, Good, "CAP_SYS_NICE of this process");
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
         } else {
             format!("no CAP_SYS_NICE, and rtprio is {}", seen.limit)
         };
-        let right = crate::remedies::right("rtprio", &most, &format!("LimitRTPRIO={most}"));
+        let right = crate::remedies::right(None, "rtprio", &most, &format!("LimitRTPRIO={most}"));
         return (why, right.into());
     }
     if seen.group_runtime_us.value() == Some(&0) {

@@ -103,7 +103,23 @@ pub enum Change {
         /// Value; empty: the unit's own.
         value: String,
     },
+    /// A group of users, made with the machine's own tools. Undone only while it is as it was made.
+    Group {
+        /// Its name, one of [`RIGHTS_GROUPS`].
+        name: String,
+    },
+    /// Membership of a user in such a group, from the next login of the user on.
+    Member {
+        /// The group.
+        group: String,
+        /// The user.
+        user: String,
+    },
 }
+
+/// Groups that rtproof makes, and makes users members of: those that by custom hold real-time
+/// rights and nothing else. No other one: a group may be as good as root.
+pub const RIGHTS_GROUPS: &[&str] = &["realtime", "jackuser", "pipewire"];
 
 /// What is wanted of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

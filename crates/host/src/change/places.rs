@@ -1,7 +1,7 @@
 //! Where a change may write, whoever asks for it: a plan, a journal and `/etc/rtproof.toml` are
 //! files like others.
 
-use super::Change;
+use super::{Change, RIGHTS_GROUPS};
 
 /// Values of the running kernel. Control groups are below /sys.
 const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
@@ -48,6 +48,14 @@ impl Change {
             Self::Property { unit, property, .. } if !is_name(unit) || !is_name(property) => {
                 Err(format!("{property} of {unit}: no names of a property and a unit"))
             }
+            Self::Group { name } => rights_group(name),
+            Self::Member { group, user } => {
+                rights_group(group)?;
+                match is_name(user) && !user.contains(['\\', ':']) {
+                    true => Ok(()),
+                    false => Err(format!("{user}: no name of a user")),
+                }
+            }
             Self::Irq { .. }
             | Self::Task { .. }
             | Self::EfiVariable { .. }
@@ -60,6 +68,16 @@ impl Change {
 /// Looks whether rtproof makes a file there.
 pub(crate) fn file(path: &str) -> Result<(), String> {
     below(path, FILES)
+}
+
+fn rights_group(name: &str) -> Result<(), String> {
+    match RIGHTS_GROUPS.contains(&name) {
+        true => Ok(()),
+        false => Err(format!(
+            "group {name}: rtproof makes and fills only {}: another group may have more rights",
+            RIGHTS_GROUPS.join(", ")
+        )),
+    }
 }
 
 fn value(path: &str) -> Result<(), String> {
@@ -160,5 +178,13 @@ mod tests {
         let variable = |name: String| Change::EfiVariable { name, value: String::new() };
         assert_eq!(variable(name).may_be_made(), Ok(()));
         assert!(variable("../x".into()).may_be_made().is_err());
+        let member = |group: &str, user: &str| {
+            Change::Member { group: group.into(), user: user.into() }.may_be_made()
+        };
+        assert_eq!(member("realtime", "alice"), Ok(()));
+        for (group, user) in [("sudo", "alice"), ("realtime", "--root=/x"), ("realtime", "a:b")] {
+            assert!(member(group, user).is_err(), "{group} {user}");
+        }
+        assert!(Change::Group { name: "docker".into() }.may_be_made().is_err());
     }
 }

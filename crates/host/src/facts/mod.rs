@@ -4,6 +4,7 @@
 //! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten`)
 //! if its subject is new.
 
+pub mod account;
 pub mod app;
 pub mod clock;
 pub mod cpu;

@@ -111,7 +111,17 @@ fn seccomp(path: String, status: String) -> Reading<u32> {
     }
 }
 
+/// The lines with the names of users, for what is asked of one user.
+pub(super) fn lines_by_name(root: &Root) -> Reading<Vec<LimitLine>> {
+    lines(root, &mut |domain| domain.to_owned())
+}
+
 fn limit_lines(root: &Root) -> Reading<Vec<LimitLine>> {
+    let mut users = Vec::new();
+    lines(root, &mut |domain| who(domain, &mut users))
+}
+
+fn lines(root: &Root, who: &mut dyn FnMut(&str) -> String) -> Reading<Vec<LimitLine>> {
     let path = format!("{LIMITS_CONF}, {LIMITS_FOLDER}");
     let folder = root.list_dir(LIMITS_FOLDER);
     if folder.value().is_none() && !folder.is_absent() {
@@ -122,14 +132,14 @@ fn limit_lines(root: &Root) -> Reading<Vec<LimitLine>> {
     let files: Vec<String> = std::iter::once(LIMITS_CONF.to_owned())
         .chain(names.map(|name| format!("{LIMITS_FOLDER}/{name}")))
         .collect();
-    let (mut lines, mut users) = (Vec::new(), Vec::new());
+    let mut lines = Vec::new();
     let mut is_there = folder.value().is_some();
     for file in files {
         let text = root.read_text(&file);
         match text.value() {
             Some(text) => {
                 is_there = true;
-                parse(text, &file, &mut users, &mut lines);
+                parse(text, &file, who, &mut lines);
             }
             None if text.is_absent() => {}
             None => return text.map(|_| Vec::new()),
@@ -142,7 +152,7 @@ fn limit_lines(root: &Root) -> Reading<Vec<LimitLine>> {
 }
 
 /// `<domain> <type> <item> <value>`, comments from `#` on.
-fn parse(text: &str, file: &str, users: &mut Vec<String>, lines: &mut Vec<LimitLine>) {
+fn parse(text: &str, file: &str, who: &mut dyn FnMut(&str) -> String, lines: &mut Vec<LimitLine>) {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -152,7 +162,7 @@ fn parse(text: &str, file: &str, users: &mut Vec<String>, lines: &mut Vec<LimitL
             continue;
         }
         lines.push(LimitLine {
-            who: who(domain, users),
+            who: who(domain),
             kind: kind.to_lowercase(),
             item,
             value: value.to_lowercase(),

@@ -122,6 +122,10 @@ const CLASSES: &[(&str, Class)] = &[
     ("irqs.*.chip", Class::Hardware),
     ("limits", Class::Process),
     ("settings.cpufreq-minmax-hardware", Class::Hardware),
+    ("settings.laptop-chassis", Class::Identity),
+    ("settings.laptop-lid", Class::Identity),
+    ("settings.laptop-supply", Class::Identity),
+    ("settings.laptop-supply-scope", Class::Identity),
     ("settings.pci-runtime-pm-class", Class::Hardware),
     ("settings.rapl-limit-design", Class::Hardware),
     ("settings.usb-autosuspend-class", Class::Hardware),
@@ -142,6 +146,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("platform.log", Class::Volatile),
     ("platform.boot", Class::Volatile),
     ("platform.sysctl", Class::Volatile),
+    ("platform.firmware", Class::Volatile),
     ("virt.steal_ticks", Class::Volatile),
     ("virt.hypervisor", Class::Hardware),
 ];

@@ -265,6 +265,7 @@ impl Names {
             "/proc/cmdline" => self.parameters(text),
             "/proc/version" => self.builder(text),
             "/etc/group" => self.groups(text),
+            crate::facts::platform::firmware::TICKS => self.ticks(text),
             _ if path.starts_with("/etc/security/limits.") => self.limits(text),
             _ if ["/etc/pam.d/", "/usr/lib/pam.d/"].iter().any(|top| path.starts_with(top)) => {
                 of_limits_alone(text)
@@ -475,6 +476,20 @@ impl Names {
             [&[domain.as_str()], rest].concat().join(" ")
         };
         text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Ticks of the firmware's list: who looked gets another name, remarks are left out.
+    fn ticks(&mut self, text: &str) -> String {
+        let lines = lines_kept(text, |line| !line.trim_start().starts_with('#'));
+        let mut line = |line: &str| {
+            let mut fields: Vec<&str> = line.split('|').map(str::trim).take(5).collect();
+            let who = fields.get(3).map(|who| self.account("user", who));
+            if let (Some(field), Some(who)) = (fields.get_mut(3), &who) {
+                *field = who;
+            }
+            fields.join(" | ")
+        };
+        lines.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
     }
 
     /// Configuration of a boot loader: of each line that checks read, the parameters. Menus,

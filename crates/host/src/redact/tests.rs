@@ -229,6 +229,11 @@ fn accounts_get_other_names_and_those_of_every_machine_stay() {
         "root:x:0:\nrealtime:x:990:user-1,user-2\ngroup-1:x:1000:\n",
     );
     redacted(
+        "/etc/rtproof-firmware.conf",
+        "# Jane\nsmt | set | 2026-11-25 | alice | 2.1 01/02/2024 | room 7\n",
+        "\nsmt | set | 2026-11-25 | user-1 | 2.1 01/02/2024\n",
+    );
+    redacted(
         "/etc/pam.d/login",
         "auth x pam_listfile.so file=/etc/alice\nsession required pam_limits.so # x\n@include a\n",
         "\nsession required pam_limits.so\n@include a\n",

@@ -59,6 +59,15 @@ pub enum ChangeError {
         /// What it is about.
         what: String,
     },
+    /// Groups of users in a folder: the tools would change root into it, and load what is there.
+    #[error(
+        "{what}: groups are changed on the machine itself alone: in a folder their tools would run \
+         the folder's own libraries as root; leave it out with --skip CHECK=REASON"
+    )]
+    AccountElsewhere {
+        /// What was to be changed.
+        what: String,
+    },
     /// There is no systemd to ask.
     #[error("{unit}: systemd does not run here (no /run/systemd/system); stop or start it by hand")]
     NoSystemd {

@@ -23,6 +23,8 @@ pub enum Part {
     Units,
     /// Files that survive a reboot.
     Files,
+    /// Groups of users.
+    Accounts,
     /// The boot loader and its memory.
     Loader,
 }

@@ -3,6 +3,7 @@
 use std::{cell::Cell, io};
 
 use super::{
+    accounts::{AccountTools, Accounts},
     error::ChangeError,
     systemctl::{Systemctl, Units},
     writes::{Gate, is_mounted_read_only, why_not_writable},
@@ -35,6 +36,8 @@ pub struct Machine<'a> {
     pub(super) tasks: Option<&'a dyn Tasks>,
     /// `None` for a folder.
     pub(super) units: Option<&'a dyn Units>,
+    /// `None` for a folder.
+    pub(super) accounts: Option<&'a dyn Accounts>,
     pub(super) may_write: bool,
     /// Whether journals of other users are obeyed: whoever asked has looked through them.
     pub(super) obeys_others: bool,
@@ -135,6 +138,7 @@ impl<'a> Machine<'a> {
             gate: Gate::new(root),
             tasks: root.is_live().then_some(tasks),
             units: root.is_live().then_some(&Systemctl),
+            accounts: root.is_live().then_some(&AccountTools),
             may_write: false,
             obeys_others: false,
             takes_damaged: false,
@@ -156,6 +160,12 @@ impl<'a> Machine<'a> {
         }
         let machine = Self::new(root, tasks)?;
         Ok(Self { tasks: Some(tasks), units: Some(units), ..machine })
+    }
+
+    /// With tools for groups that are played.
+    #[cfg(test)]
+    pub(super) fn with_accounts(self, accounts: &'a dyn Accounts) -> Self {
+        Self { accounts: Some(accounts), ..self }
     }
 
     /// The machine.

@@ -4,6 +4,8 @@
 //! What is to change and why is decided by `rtproof_judge::plan`; this module does it. Everything
 //! that rtproof ever writes to a machine goes through it.
 
+mod account_task;
+mod accounts;
 pub mod apply;
 mod compare;
 pub mod confirmation;
@@ -23,11 +25,14 @@ mod systemctl;
 mod tests;
 mod text;
 mod three;
+mod ticks;
 mod undo;
 mod units;
 pub mod wake;
 pub(crate) mod writes;
 
+pub use account_task::may_change_groups;
+pub use accounts::Accounts;
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use drift::{Clue, Suspect, suspects};
 pub use error::ChangeError;
@@ -41,6 +46,7 @@ pub use outcome::{Gone, Outcome};
 pub use state::State;
 pub use status::{Standing, Stands, UNNOTED, status};
 pub use systemctl::{Answer, Units};
+pub use ticks::write_ticks;
 pub use undo::{UndoError, Undone, undo};
 
 pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};

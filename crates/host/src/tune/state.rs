@@ -69,6 +69,20 @@ pub enum State {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         drop_in: Option<Bytes>,
     },
+    /// A group of users.
+    Group {
+        /// Its number.
+        gid: u32,
+        /// The users that are listed for it, in the order of the file.
+        members: Vec<String>,
+    },
+    /// Whether a user is in a group.
+    Member {
+        /// The group's number; `None`: there is no such group.
+        gid: Option<u32>,
+        /// Whether the user is in it: listed, or as the user's first group.
+        is_member: bool,
+    },
     /// The switch of a CPU, and what the kernel moves when it is set.
     Hotplug {
         /// Bytes of the switch.

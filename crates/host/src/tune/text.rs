@@ -21,6 +21,12 @@ pub(super) fn state(state: &State) -> String {
         State::Task { scheduling: now } => scheduling(now, now),
         State::Unit { active, links, .. } => unit(*active, links),
         State::Property { value, .. } => shown(value),
+        State::Group { gid, members } => match members.is_empty() {
+            true => format!("number {gid}, no members"),
+            false => format!("number {gid}, members {}", cut(&members.join(", "))),
+        },
+        State::Member { is_member: true, .. } => "a member".into(),
+        State::Member { is_member: false, .. } => "no member".into(),
     }
 }
 

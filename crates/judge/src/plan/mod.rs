@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Intent};
 
+mod build;
 mod files;
 mod guard;
 mod merge;
@@ -25,6 +26,7 @@ pub mod units;
 mod value;
 mod words;
 
+pub use build::{BuildOption, build_options};
 pub use rtproof_host::knobs::names::{LIMITS_FILE, SYSCTL_FILE};
 pub use select::{Level, STANDARD, Selection};
 pub use step::{BootWord, Conflict, Instruction, LeftOut, Reason, Step};

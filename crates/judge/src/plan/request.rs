@@ -13,6 +13,9 @@ use rtproof_host::{
     knobs::{names, power},
 };
 
+use rtproof_host::tune as host;
+use rtproof_model::finding::Part;
+
 use super::{files, select::Selection, units, value};
 use crate::{Finding, Remedy};
 
@@ -81,8 +84,12 @@ fn kind(remedy: &Remedy) -> Kind {
         | Remedy::Unit { .. }
         | Remedy::Property { .. }
         | Remedy::Task { .. }
-        | Remedy::Hold { .. }
-        | Remedy::Changes { .. } => Kind::Now,
+        | Remedy::Hold { .. } => Kind::Now,
+        // A group belongs with the lines that name it.
+        Remedy::Changes { changes, .. } => {
+            let is_of_users = |part: &Part| part.change.nature().part == host::Part::Accounts;
+            if changes.iter().all(is_of_users) { Kind::File } else { Kind::Now }
+        }
         Remedy::Boot { .. } | Remedy::Unboot { .. } => Kind::Boot,
         Remedy::File { path, .. } if names::is_ours(path) => Kind::File,
         Remedy::File { .. }

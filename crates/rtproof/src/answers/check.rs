@@ -70,6 +70,7 @@ mod tests {
             priority: None,
             period_ns: None,
             budget_ns: Some(100_000),
+            user: None,
         }
     }
 

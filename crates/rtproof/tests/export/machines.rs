@@ -42,18 +42,21 @@ fn every_machine_s_plan_is_an_export_in_every_format() {
             budget_ns: None,
             profile: Profile::default(),
             skip: BTreeMap::new(),
+            user: None,
         };
         let findings = checks::judge_all(&facts, &intent);
         let all =
             Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() };
         let plan = plan::make(&facts, &findings, &intent, &all);
         assert!(plan.steps.len() > 3, "{name}");
+        let build = plan::build_options(&facts, &intent, &all);
         let before = BTreeMap::new();
         let source = Source {
             plan: &plan,
             machine: &name,
             realtime: &intent.rt_cpus,
             housekeeping: &intent.housekeeping,
+            build: build.as_deref(),
             before: &before,
         };
         for format in FORMATS {

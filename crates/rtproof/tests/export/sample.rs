@@ -27,6 +27,7 @@ impl Sample {
             machine: self.machine,
             realtime: &self.realtime,
             housekeeping: &self.housekeeping,
+            build: Some(&[]),
             before: &self.before,
         }
     }

@@ -9,7 +9,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use rtproof_host::{Root, tune::Change};
+use rtproof_host::{
+    Root,
+    tune::{Change, may_change_groups},
+};
 use rtproof_judge::plan::units;
 
 /// Folders of programs that stay. The last two are where /usr/local and /opt lead on systems whose
@@ -51,14 +54,16 @@ fn there(exe: PathBuf) -> anyhow::Result<PathBuf> {
     Ok(exe)
 }
 
-/// Refuses changes that would have a unit start this program where it cannot.
+/// Refuses changes that would have a unit start this program where it cannot, and those of groups
+/// in a folder.
 ///
 /// # Errors
-/// As [`of`].
+/// As [`of`], and [`may_change_groups`].
 pub fn allows<'a>(
     root: &Root,
-    changes: impl IntoIterator<Item = &'a Change>,
+    changes: impl IntoIterator<Item = &'a Change> + Clone,
 ) -> anyhow::Result<()> {
+    may_change_groups(root, changes.clone())?;
     let starts_us = |change: &Change| match change {
         Change::File { path, content: Some(content), .. } => {
             path.starts_with(units::FOLDER) && content.text().contains("/rtproof tune ")

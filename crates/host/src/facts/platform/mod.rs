@@ -1,6 +1,7 @@
 //! What the firmware and the boot loader decide, and what the kernel said about it.
 
 pub mod boot;
+pub mod firmware;
 pub mod log;
 pub mod sysctl;
 
@@ -42,6 +43,9 @@ pub struct Platform {
     pub boot: Reading<boot::NextBoot>,
     /// Settings that files of sysctl.d make at boot.
     pub sysctl: Reading<Vec<sysctl::Assigned>>,
+    /// What someone said of the firmware's set-up.
+    #[serde(default)]
+    pub firmware: Reading<Vec<firmware::Tick>>,
 }
 
 impl Platform {
@@ -70,6 +74,7 @@ impl Platform {
             log: log::KernelLog::read(root),
             boot: boot::NextBoot::read(root, &kernel.release),
             sysctl: sysctl::read(root, settings),
+            firmware: firmware::read(root),
         }
     }
 }

@@ -119,7 +119,7 @@ fn is_same(a: &State, b: &State) -> bool {
 
 impl Machine<'_> {
     /// What is under a path, links not followed.
-    pub(super) fn look(&self, path: &str) -> Result<State, ChangeError> {
+    pub(in crate::tune) fn look(&self, path: &str) -> Result<State, ChangeError> {
         self.gate.look(path).map_err(|error| self.refusal(path, error))
     }
 
@@ -128,7 +128,7 @@ impl Machine<'_> {
         self.gate.clean(path).map_err(|error| self.refusal(path, error))
     }
 
-    pub(super) fn write_file(
+    pub(in crate::tune) fn write_file(
         &self,
         path: &str,
         content: Option<&Bytes>,

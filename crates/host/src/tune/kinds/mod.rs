@@ -1,6 +1,7 @@
 //! The kinds of change: one list, one file for each kind. Whoever adds a kind adds a variant to
 //! [`Change`], a file here and a line to the list.
 
+mod account;
 mod efi;
 mod file;
 mod folder;
@@ -66,6 +67,8 @@ impl Change {
             Self::Property { unit, property, value } => {
                 Box::new(property::Property { unit, property, value })
             }
+            Self::Group { name } => Box::new(account::Group { name }),
+            Self::Member { group, user } => Box::new(account::Member { group, user }),
         }
     }
 
@@ -99,7 +102,9 @@ impl Change {
 /// Changes that the tests of the engine make, undo, and kill at each step.
 #[cfg(test)]
 pub(super) fn examples() -> Vec<Change> {
-    vec![folder::example()]
+    let mut examples = vec![folder::example()];
+    examples.extend(account::examples());
+    examples
 }
 
 impl Machine<'_> {

@@ -2,7 +2,7 @@
 
 use super::{
     faults::may_die,
-    played::{ordinary, stat},
+    played::{SHADOW, ordinary, stat},
     *,
 };
 
@@ -39,6 +39,8 @@ fn machine() -> Tree {
         ("proc/400/stat", &stat(400, "plc", 777, 0)),
         ("proc/401/stat", &stat(401, "rcuog/0", 5, 0x0020_0000)),
         ("etc/sysctl.d/90-old.conf", "kernel.x = 1"),
+        ("etc/group", "root:x:0:\nalice:x:1000:\n"),
+        ("etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n"),
         ("etc/security/limits.conf", "# nothing\n"),
         ("etc/modprobe.d/x.conf", ""),
         ("etc/default/irqbalance", "OPTIONS=\n"),
@@ -160,6 +162,7 @@ struct Whole {
     root: Root,
     tasks: PlayedTasks,
     units: PlayedUnits,
+    accounts: PlayedAccounts,
 }
 
 type Seen = (BTreeMap<String, String>, BTreeMap<u32, Scheduling>, bool, bool, String);
@@ -171,12 +174,14 @@ impl Whole {
         tasks.0.borrow_mut().insert(400, ordinary("0-3"));
         tasks.0.borrow_mut().insert(401, ordinary("2-3"));
         let units = PlayedUnits::new(&tree, &["irqbalance.service", "ondemand.service"]);
+        let accounts = PlayedAccounts::new(&tree, SHADOW);
         let root = tree.root();
-        Self { tree, root, tasks, units }
+        Self { tree, root, tasks, units, accounts }
     }
 
     fn machine(&self) -> Machine<'_> {
-        Machine::played(&self.root, &self.tasks, &self.units).unwrap()
+        let machine = Machine::played(&self.root, &self.tasks, &self.units).unwrap();
+        machine.with_accounts(&self.accounts)
     }
 
     /// Everything that is visible of it.
@@ -243,7 +248,8 @@ fn steps() -> u32 {
     machine.gate.faults.dies_after(u32::MAX);
     let applied = apply_to(&machine, &changes()).unwrap();
     assert_eq!((applied.done, applied.was_so), (changes().len(), 0));
-    assert!(applied.pending[0].1.contains("pending"), "{:?}", applied.pending);
+    assert!(applied.pending[0].1.contains("log out"), "{:?}", applied.pending);
+    assert!(applied.pending[1].1.contains("pending"), "{:?}", applied.pending);
     machine.gate.faults.steps()
 }
 

@@ -11,13 +11,14 @@ use std::{
 use super::{journal::script::Line, *};
 use crate::{CpuList, Root, testing::Tree};
 
+mod accounts;
 mod damage;
 mod deaths;
 mod kinds;
 mod played;
 mod records;
 
-use played::{PlayedTasks, PlayedUnits};
+use played::{PlayedAccounts, PlayedTasks, PlayedUnits};
 
 /// Every entry of a tree but what the engine keeps for itself: kind, mode, owner, bytes, and for
 /// files outside of /proc and /sys when they were last changed.

@@ -106,3 +106,78 @@ impl Units for PlayedUnits {
         })
     }
 }
+
+/// Tools that change /etc/group of a tree as the real ones do; a file keeps its time, as the lock
+/// and the copies that they leave are not what is tested.
+#[derive(Debug)]
+pub(super) struct PlayedAccounts {
+    pub(super) tree: std::path::PathBuf,
+    /// The tools that there are.
+    pub(super) tools: &'static [&'static str],
+    pub(super) asked: RefCell<Vec<String>>,
+}
+
+/// Tools of shadow.
+pub(super) const SHADOW: &[&str] = &["groupadd", "gpasswd", "groupdel"];
+
+impl PlayedAccounts {
+    pub(super) fn new(tree: &Tree, tools: &'static [&'static str]) -> Self {
+        Self { tree: tree.path().to_owned(), tools, asked: RefCell::default() }
+    }
+
+    /// Changes the members of a group, by line.
+    fn edit(&self, edit: impl FnOnce(&mut Vec<String>) -> Result<(), String>) -> Answer {
+        let path = self.tree.join("etc/group");
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        let mut lines: Vec<String> =
+            fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
+        let complaint = edit(&mut lines).err().unwrap_or_default();
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        Answer { success: complaint.is_empty(), text: String::new(), complaint }
+    }
+
+    fn members(&self, group: &str, edit: impl FnOnce(&mut Vec<String>)) -> Answer {
+        self.edit(|lines| {
+            let front = format!("{group}:");
+            let line = lines.iter_mut().find(|line| line.starts_with(&front));
+            let line = line.ok_or(format!("group '{group}' does not exist in /etc/group"))?;
+            let (head, members) = line.rsplit_once(':').unwrap();
+            let members = members.split(',').filter(|member| !member.is_empty());
+            let mut members: Vec<String> = members.map(str::to_owned).collect();
+            edit(&mut members);
+            *line = format!("{head}:{}", members.join(","));
+            Ok(())
+        })
+    }
+}
+
+impl Accounts for PlayedAccounts {
+    fn has(&self, program: &str) -> bool {
+        self.tools.contains(&program)
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> std::io::Result<Answer> {
+        self.asked.borrow_mut().push(format!("{program} {}", arguments.join(" ")));
+        Ok(match (program, arguments) {
+            ("groupadd", ["--system", name]) | ("addgroup", ["-S", name]) => self.edit(|lines| {
+                lines.push(format!("{name}:x:999:"));
+                Ok(())
+            }),
+            ("groupdel" | "delgroup", [name]) => self.edit(|lines| {
+                lines.retain(|line| !line.starts_with(&format!("{name}:")));
+                Ok(())
+            }),
+            ("gpasswd", ["-a", user, _]) | ("addgroup", [user, _]) if *user == "nobody-here" => {
+                self.edit(|_| Err(format!("user '{user}' does not exist")))
+            }
+            ("gpasswd", ["-a", user, group]) | ("addgroup", [user, group]) => {
+                self.members(group, |members| members.push((*user).to_owned()))
+            }
+            ("gpasswd", ["-d", user, group]) | ("delgroup", [user, group]) => {
+                self.members(group, |members| members.retain(|member| member != user))
+            }
+            other => panic!("{other:?}"),
+        })
+    }
+}

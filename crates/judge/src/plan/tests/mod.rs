@@ -45,6 +45,7 @@ fn change(change: &Change) -> String {
         }
         Change::Hotplug { path, value } => format!("hotplug {path} = {value}"),
         Change::Folder { path } => format!("folder {path}"),
+        Change::Group { .. } | Change::Member { .. } => change.target(),
         Change::File { path, content, .. } => {
             let text = content.as_ref().map(|bytes| bytes.text().into_owned()).unwrap_or_default();
             let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

@@ -316,7 +316,8 @@ const ITEMS: &[Item] = &[
         plan: &[
             "file /etc/security/limits.d/99-rtproof.conf: @realtime - rtprio 95; \
              @realtime - memlock unlimited",
-            "human: as root: groupadd --system --force realtime && usermod -aG realtime USER",
+            "group realtime",
+            "human: say who is to be in the group realtime: add --user NAME to this command",
         ],
     },
     Item {

@@ -74,12 +74,13 @@ fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
 const NAMES_MAX: usize = 8;
 
 /// Parts of the machine: title, how long a change lasts, and how it is undone.
-const PARTS: [(Part, &str, &str); 6] = [
+const PARTS: [(Part, &str, &str); 7] = [
     (Part::Kernel, "Running kernel", "until the next boot; undo writes the old values back"),
     (Part::Irqs, "Interrupts", "until the next boot; undo gives each its CPUs back"),
     (Part::Tasks, "Tasks", "until they end; undo gives the same tasks back what they had"),
     (Part::Units, "Services", "undo gives each the state it had: enabled, running, masked"),
     (Part::Files, "Files", "they stay; undo writes the old bytes back or removes what is new"),
+    (Part::Accounts, "Groups of users", "they stay; undo removes who was added and what is new"),
     (Part::Loader, "Boot loader", "until it is undone"),
 ];
 

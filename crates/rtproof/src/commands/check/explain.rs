@@ -196,6 +196,7 @@ fn intent(kind: Kind, facts: &Facts) -> Intent {
         budget_ns: None,
         profile: Profile::of(kind),
         skip: std::collections::BTreeMap::new(),
+        user: None,
     }
 }
 

@@ -4,6 +4,7 @@ mod application;
 pub(crate) mod explain;
 mod proof;
 mod select;
+mod tick;
 
 use std::{io::Write as _, path::PathBuf};
 
@@ -78,6 +79,11 @@ pub struct Args {
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
+    /// User that the application runs as, for the checks of its rights (limits-rtprio,
+    /// limits-memlock); default: this process, and who asks through sudo
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+
     #[arg(
         long = "prove",
         value_name = "NAME",
@@ -137,6 +143,8 @@ pub enum Command {
     /// Explain a check: what it reads and wants, why, how to set and undo it; without an id, list
     /// all
     Explain(explain::Args),
+    /// The list of what to set in the firmware: show it, and tick what someone looked at
+    Tick(tick::Args),
 }
 
 /// `--format`.
@@ -177,8 +185,10 @@ pub(crate) struct Audit {
 /// # Errors
 /// A root that is no captured machine; CPUs, checks, a process or a unit that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    if let Some(Command::Explain(explain)) = &args.command {
-        return explain::run(explain);
+    match &args.command {
+        Some(Command::Explain(explain)) => return explain::run(explain),
+        Some(Command::Tick(tick)) => return tick::run(tick),
+        None => {}
     }
     let selection = select::Selection::of(&args.only)?;
     let profile = args.intent.requested().resolve()?;
@@ -193,6 +203,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         ..IntentOptions::default()
     };
     let mut intent = profile.intent(stated, &facts)?;
+    intent.user = rtproof_run::intent::user(&root, args.user.as_deref())?;
     let mut application = None;
     if let Some(app) = &app {
         let open = (args.priority.is_none(), args.cpus.is_none());
@@ -219,6 +230,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         priority,
         period_ns: args.period_ns,
         budget_ns: args.budget_ns,
+        user: args.user.as_deref(),
     };
     let answer = |audit: &Audit| {
         answers::check::answer(&audit.all(), &given, &args.only, args.root.as_deref())

@@ -11,6 +11,7 @@ use std::{
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use rtproof_host::tune::Machine;
+use rtproof_judge::plan::{Selection, build_options};
 use rtproof_measure::LiveTasks;
 use rtproof_results::tune::exported::{SCHEMA, Written};
 use rtproof_run::{
@@ -21,7 +22,10 @@ use rtproof_run::{
     },
 };
 
-use super::{plan, request::RequestArgs};
+use super::{
+    plan,
+    request::{self, RequestArgs},
+};
 use crate::{exit, print::Text, root::open_root};
 
 /// Arguments of `tune export`.
@@ -78,6 +82,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
     let (facts, intent, mut plan) = plan::plan_of(&root, &args.request, &args.ids)?;
+    let selection = Selection { ids: request::named(&args.ids)?, ..Selection::default() };
+    let build = build_options(&facts, &intent, &selection);
     // The machine tells interrupts of one name apart.
     for step in &mut plan.steps {
         if let Ok(named) = machine.named(step.change.clone()) {
@@ -98,6 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         machine: &about,
         realtime: &intent.rt_cpus,
         housekeeping: &intent.housekeeping,
+        build: build.as_deref(),
         before: &before,
     };
     let format = export::format(&args.format).map_err(|error| exit::usage(error.to_string()))?;

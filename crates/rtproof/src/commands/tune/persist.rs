@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let exe = place::of(&root)?;
-    let meant = Meant::from(&args.request.intent(&Facts::read(&root))?);
+    let meant = Meant::from(&args.request.intent(&root, &Facts::read(&root))?);
     let applied = in_force(&machine)?;
     let items = applied.iter().map(|it| (&it.change, it.checks.as_slice(), reasons(&it.checks)));
     let (config, left_out) = Config::of(&root, meant, items);

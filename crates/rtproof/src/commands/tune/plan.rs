@@ -84,7 +84,7 @@ pub(crate) fn plan_of(
 ) -> anyhow::Result<(Facts, rtproof_judge::Intent, plan::Plan)> {
     let ids = request::named(ids)?;
     let facts = Facts::read(root);
-    let intent = wish.intent(&facts)?;
+    let intent = wish.intent(root, &facts)?;
     let is_ours = |cpu: u32| intent.rt_cpus.contains(cpu);
     let online = facts.cpus.online.value();
     let selection = Selection {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use rtproof_host::Facts;
+use rtproof_host::{Facts, Root};
 use rtproof_judge::{
     Intent,
     plan::{Level, Selection},
@@ -69,6 +69,11 @@ pub struct RequestArgs {
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
+    /// User that the application runs as, for the checks of its rights (limits-rtprio,
+    /// limits-memlock); default: who asks through sudo
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+
     /// Include what can do harm: less security, less notice of broken hardware. Checks named
     /// explicitly are always included
     #[arg(long)]
@@ -115,14 +120,15 @@ impl RequestArgs {
             priority: self.priority,
             period_ns: self.period_ns,
             budget_ns: self.budget_ns,
+            user: self.user.as_deref(),
         }
     }
 
     /// What the machine is meant for: the command line, else the profile's file, else the machine.
     ///
     /// # Errors
-    /// Usage: a profile, checks or CPUs that are not there.
-    pub fn intent(&self, facts: &Facts) -> anyhow::Result<Intent> {
+    /// Usage: a profile, checks or CPUs that are not there; no name of a user.
+    pub fn intent(&self, root: &Root, facts: &Facts) -> anyhow::Result<Intent> {
         let stated = IntentOptions {
             cpus: self.cpus.clone(),
             priority: self.priority,
@@ -130,7 +136,9 @@ impl RequestArgs {
             budget_ns: self.budget_ns,
             ..IntentOptions::default()
         };
-        self.intent.requested().resolve()?.intent(stated, facts)
+        let user = rtproof_run::intent::user(root, self.user.as_deref())?;
+        let intent = self.intent.requested().resolve()?.intent(stated, facts)?;
+        Ok(Intent { user, ..intent })
     }
 }
 

@@ -6,7 +6,7 @@ use rtproof_host::{
     CpuList,
     tune::{Change, State},
 };
-use rtproof_judge::plan::Plan;
+use rtproof_judge::plan::{BuildOption, Plan};
 
 /// One format.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ pub struct Source<'a> {
     pub realtime: &'a CpuList,
     /// The other CPUs.
     pub housekeeping: &'a CpuList,
+    /// What the kernel's build lacks; `None`: that is not known.
+    pub build: Option<&'a [BuildOption]>,
     /// What was there before, by [`Change::target`], where it is known.
     pub before: &'a BTreeMap<String, State>,
 }

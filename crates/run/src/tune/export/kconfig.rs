@@ -1,8 +1,5 @@
-//! A fragment for the kernel's configuration: what the plan says only another kernel can do.
-
-use std::collections::BTreeMap;
-
-use rtproof_judge::plan::Instruction;
+//! A fragment for the kernel's configuration: what the plan says only another kernel can do, and
+//! what else the running kernel's build lacks.
 
 use super::{
     format::{Exported, Format, Missed, OutFile, Source},
@@ -35,51 +32,77 @@ fn write(source: &Source<'_>) -> Exported {
     Exported { files: vec![OutFile::new(FRAGMENT, fragment)], missed }
 }
 
+/// An option of the fragment: its value, and the lines of its comment.
+struct Line {
+    name: String,
+    value: String,
+    reasons: Vec<String>,
+}
+
 /// The fragment, each option once with all its reasons; and what no line can say.
 pub(super) fn fragment(source: &Source<'_>, format: &str) -> (String, Vec<Missed>) {
     let mut missed = Vec::new();
-    let mut options: BTreeMap<&str, (&str, Vec<&Instruction>)> = BTreeMap::new();
-    let mut order: Vec<&str> = Vec::new();
-    for instruction in &source.plan.instructions {
-        for option in &instruction.build_options {
-            let miss = |why: &str| Missed { what: text::one_line(option), why: why.into() };
-            let Some((name, value)) =
-                option.split_once('=').filter(|(name, value)| is_name(name) && is_value(value))
-            else {
-                missed.push(miss("it is not NAME=value of the kernel's configuration"));
-                continue;
-            };
-            match options.get_mut(name) {
-                None => {
-                    order.push(name);
-                    options.insert(name, (value, vec![instruction]));
+    let mut lines: Vec<Line> = Vec::new();
+    for (option, reason) in asked(source) {
+        let miss = |why: &str| Missed { what: text::one_line(option), why: why.into() };
+        let Some((name, value)) =
+            option.split_once('=').filter(|(name, value)| is_name(name) && is_value(value))
+        else {
+            missed.push(miss("it is not NAME=value of the kernel's configuration"));
+            continue;
+        };
+        match lines.iter_mut().find(|line| line.name == name) {
+            None => {
+                let (name, value) = (name.to_owned(), value.to_owned());
+                lines.push(Line { name, value, reasons: vec![reason] });
+            }
+            Some(line) if line.value == value => {
+                if !line.reasons.contains(&reason) {
+                    line.reasons.push(reason);
                 }
-                Some((other, reasons)) if *other == value => reasons.push(instruction),
-                Some((other, _)) => {
-                    missed.push(miss(&format!("another reason wants {name}={other}")));
-                }
+            }
+            Some(line) => {
+                missed.push(miss(&format!("another reason wants {name}={}", line.value)));
             }
         }
     }
     let mut text = text::head(source, format);
-    if order.is_empty() {
-        text += "# The plan asks nothing of the kernel's build.\n";
+    if source.build.is_none() {
+        text += "# The configuration of the running kernel cannot be read: what it lacks besides \
+                 is not known.\n";
+    } else if lines.is_empty() {
+        text += "# The running kernel is built with all that is asked of it.\n";
     }
     let mut last: Vec<String> = Vec::new();
-    for name in order {
-        let (value, reasons) = &options[name];
-        let why: Vec<String> =
-            reasons.iter().map(|reason| format!("\n# {}", text::why(&reason.reason))).collect();
-        if why != last {
-            text += &format!("{}\n", why.concat());
-            last = why;
+    for Line { name, value, reasons } in lines {
+        if reasons != last {
+            for reason in &reasons {
+                text += &format!("\n# {reason}");
+            }
+            text.push('\n');
+            last = reasons;
         }
-        text += &match *value {
+        text += &match value.as_str() {
             "n" => format!("# CONFIG_{name} is not set\n"),
             value => format!("CONFIG_{name}={value}\n"),
         };
     }
     (text, missed)
+}
+
+/// What the plan asks for, with its reasons, then what the build lacks besides.
+fn asked<'a>(source: &Source<'a>) -> Vec<(&'a str, String)> {
+    let build = source.build.unwrap_or_default();
+    let is_known = |option: &str| build.iter().any(|known| known.option == option);
+    let of_plan = source.plan.instructions.iter().flat_map(|instruction| {
+        let options = instruction.build_options.iter().filter(|option| !is_known(option));
+        options.map(|option| (option.as_str(), text::why(&instruction.reason)))
+    });
+    let of_build = build.iter().map(|it| {
+        let reason = format!("{}: {}. Source: {}.", it.check, it.why, it.source);
+        (it.option.as_str(), text::one_line(&reason))
+    });
+    of_plan.chain(of_build).collect()
 }
 
 fn is_name(name: &str) -> bool {

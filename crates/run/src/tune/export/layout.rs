@@ -178,6 +178,11 @@ impl<'a> Layout<'a> {
             Change::Property { unit, property, value } => {
                 self.properties.push(Property { unit, property, value, step });
             }
+            Change::Group { .. } | Change::Member { .. } => self.miss(
+                step,
+                "who is in which group is a matter of one machine; use sysusers.d, the user module \
+                 of Ansible, or `rtproof tune apply`",
+            ),
             _ if step.change.nature().part == Part::Loader => self.miss(
                 step,
                 "the boot loader's own memory of one machine; the words of the command line are \

@@ -272,6 +272,7 @@ fn files(machine: &Machine<'_>) -> anyhow::Result<Vec<String>> {
         let Ok(journal) = Journal::open_number(machine, summary.number) else { continue };
         files.extend(journal.entries().iter().filter_map(|entry| match &entry.item.change {
             Change::File { path, .. } | Change::GrubEnv { path, .. } => Some(path.clone()),
+            Change::Group { .. } | Change::Member { .. } => Some("/etc/group".into()),
             _ => None,
         }));
     }

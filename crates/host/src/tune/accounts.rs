@@ -1,0 +1,42 @@
+//! The tools that make groups of users and their members: those of shadow, else those of busybox.
+//! rtproof itself never writes /etc/group: the tools know its lock and the files beside it.
+
+use std::io;
+
+use super::systemctl::Answer;
+use crate::program;
+
+/// What runs the tools, or a test double.
+pub trait Accounts {
+    /// Whether the machine has a tool.
+    fn has(&self, program: &str) -> bool;
+
+    /// Runs a tool with arguments.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
+}
+
+/// The machine's own tools.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccountTools;
+
+impl Accounts for AccountTools {
+    fn has(&self, program: &str) -> bool {
+        program::find(program).is_ok()
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
+        let output = program::command(program)?
+            .args(arguments)
+            .env("LC_ALL", "C")
+            .stdin(std::process::Stdio::null())
+            .output()?;
+        Ok(Answer {
+            success: output.status.success(),
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            complaint: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Groups of users and their members. Read from /etc/group and /etc/passwd, changed by the
+//! machine's own tools ([`crate::tune::accounts`]).
+
+use crate::tune::account_task::Task;
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+
+const GROUP_FILE: &str = "/etc/group";
+const PASSWD_FILE: &str = "/etc/passwd";
+
+/// They stay over a reboot and act at the next login.
+const NATURE: Nature =
+    Nature { part: Part::Accounts, rank: Rank::Files, pace: Pace::Later, is_durable: true };
+
+/// One group. Undone by deleting it, if number and members are still those that it was made with.
+pub(super) struct Group<'a> {
+    pub(super) name: &'a str,
+}
+
+/// One user in one group. A membership that was there before is no change, and stays.
+pub(super) struct Member<'a> {
+    pub(super) group: &'a str,
+    pub(super) user: &'a str,
+}
+
+impl Kind for Group<'_> {
+    fn target(&self) -> String {
+        format!("group {}", self.name)
+    }
+
+    fn line(&self) -> String {
+        self.target()
+    }
+
+    fn wanted(&self) -> String {
+        "new group".into()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.name]
+    }
+
+    fn nature(&self) -> Nature {
+        NATURE
+    }
+
+    fn file(&self) -> Option<&str> {
+        Some(GROUP_FILE)
+    }
+
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
+        let found = machine.group(self.name)?;
+        Ok(found.map_or(State::Absent, |(gid, members)| State::Group { gid, members }))
+    }
+
+    fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
+        matches!(state, State::Group { .. })
+    }
+
+    fn write(&self, machine: &Machine<'_>, _before: &State) -> Result<(), ChangeError> {
+        machine.account(Task::Make(self.name))
+    }
+
+    /// A group that has members is used by others, whoever made it.
+    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+        match (three.after, three.current) {
+            (_, current) if current == three.before => Side::Before,
+            (Some(after), current) => Side::ours_if(after == current),
+            (None, State::Group { members, .. }) => Side::ours_if(members.is_empty()),
+            (None, _) => Side::Theirs,
+        }
+    }
+
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+        match three.before {
+            State::Absent => machine.account(Task::Delete(self.name)),
+            other => Err(ChangeError::not_expected(other, "the state of this change")),
+        }
+    }
+}
+
+impl Kind for Member<'_> {
+    fn target(&self) -> String {
+        format!("group {}, member {}", self.group, self.user)
+    }
+
+    fn line(&self) -> String {
+        self.target()
+    }
+
+    fn wanted(&self) -> String {
+        "a member".into()
+    }
+
+    fn after(&self) -> String {
+        format!("a member, from the next login of {} on", self.user)
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.group, self.user]
+    }
+
+    fn nature(&self) -> Nature {
+        NATURE
+    }
+
+    fn file(&self) -> Option<&str> {
+        Some(GROUP_FILE)
+    }
+
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
+        let Some((gid, members)) = machine.group(self.group)? else {
+            return Ok(State::Member { gid: None, is_member: false });
+        };
+        let is_listed = members.iter().any(|member| member == self.user);
+        let is_member = is_listed || machine.first_group(self.user)? == Some(gid);
+        Ok(State::Member { gid: Some(gid), is_member })
+    }
+
+    fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
+        matches!(state, State::Member { is_member: true, .. })
+    }
+
+    fn write(&self, machine: &Machine<'_>, _before: &State) -> Result<(), ChangeError> {
+        machine.account(Task::Add(self.group, self.user))
+    }
+
+    fn pending(&self, _: &Machine<'_>) -> Option<String> {
+        Some("log out of every session first".into())
+    }
+
+    /// No member is as before, whatever became of the group. A group of this name that another
+    /// made since has another number, and its members are not ours.
+    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+        let (State::Member { gid: old, .. }, State::Member { gid, is_member }) =
+            (three.before, three.current)
+        else {
+            return Side::Theirs;
+        };
+        let ours = match three.after {
+            Some(State::Member { gid, .. }) => gid,
+            _ => old,
+        };
+        if *is_member { Side::ours_if(gid == ours) } else { Side::Before }
+    }
+
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+        match three.before {
+            State::Member { is_member: false, .. } => {
+                machine.account(Task::Remove(self.group, self.user))
+            }
+            other => Err(ChangeError::not_expected(other, "the state of this change")),
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Number and members of a group of /etc/group.
+    fn group(&self, name: &str) -> Result<Option<(u32, Vec<String>)>, ChangeError> {
+        let Some(text) = ChangeError::there(self.root.read_text(GROUP_FILE))? else {
+            return Ok(None);
+        };
+        let Some(line) = text.lines().find(|line| line.split(':').next() == Some(name)) else {
+            return Ok(None);
+        };
+        let fields: Vec<&str> = line.split(':').collect();
+        let gid = fields.get(2).and_then(|gid| gid.parse().ok());
+        let Some((gid, members)) = gid.zip(fields.get(3)) else {
+            return Err(ChangeError::Unexpected {
+                path: GROUP_FILE.into(),
+                found: format!("\"{line}\""),
+                expected: "NAME:PASSWORD:NUMBER:MEMBERS".into(),
+            });
+        };
+        let members = members.split(',').map(str::trim).filter(|member| !member.is_empty());
+        Ok(Some((gid, members.map(str::to_owned).collect())))
+    }
+
+    /// The number of a user's first group; `None`: the user is not in /etc/passwd.
+    fn first_group(&self, user: &str) -> Result<Option<u32>, ChangeError> {
+        let text = ChangeError::there(self.root.read_text(PASSWD_FILE))?;
+        let of = |line: &str| {
+            let fields: Vec<&str> = line.split(':').collect();
+            (fields[0] == user).then(|| fields.get(3)?.parse().ok()).flatten()
+        };
+        Ok(text.as_deref().and_then(|text| text.lines().find_map(of)))
+    }
+}
+
+#[cfg(test)]
+pub(super) fn examples() -> [crate::change::Change; 2] {
+    use crate::change::Change;
+    let (group, user) = ("realtime".to_owned(), "alice".to_owned());
+    [Change::Group { name: group.clone() }, Change::Member { group, user }]
+}
