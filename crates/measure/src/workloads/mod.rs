@@ -108,7 +108,8 @@ pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), Workload
         .map(|other| other.name())
         .collect();
     let why = format!(
-        "it cannot be measured by {name}: {reason}; leave --clock out, or take one of {}",
+        "it cannot be measured by {name}: {reason}; leave --clock out, or use `rtproof measure \
+         --workload` with one of {}",
         able.join(", ")
     );
     Err(WorkloadError::unfit(about.name, why))
