@@ -166,6 +166,11 @@ fn blind_to(
 ) -> Finding {
     let why = count.why_unknown().unwrap_or_default();
     let is_register = counter == SmiCounter::Register;
+    if count.is_absent() && !is_register {
+        let why =
+            format!("{}: this kernel, CPU or hypervisor has no such counter", counter.words());
+        return instead(draft, seen, facts, &why);
+    }
     let (summary, remedy) = match count.is_absent() {
         true if is_register => {
             let command = "modprobe msr".into();
@@ -248,6 +253,8 @@ mod tests {
         let denied = Reading::denied("perf_event_open", "Permission denied");
         let denied = judge(&seen("AuthenticAMD", &[denied]), &good());
         assert!(denied.remedies[0].to_string().contains("CAP_PERFMON"), "{denied:#?}");
+        let none = judge(&seen("AuthenticAMD", &[Reading::absent("perf_event_open")]), &good());
+        assert!(none.remedies[0].to_string().contains("rtproof trace hwlat"), "{none:#?}");
         assert_eq!(denied.status, Status::Unknown);
         let remedy = amd.remedies[0].to_string();
         assert!(remedy.contains("rtproof trace hwlat") && remedy.contains("busy-loop"), "{remedy}");

@@ -77,8 +77,7 @@ impl Trial for Smi {
             }
             _ => {}
         }
-        let is_guest = !matches!(ctx.facts.virt.hypervisor.value(), Some(None));
-        if is_x86(ctx) && (seen.duration_ns == 0 || is_guest) {
+        if is_x86(ctx) && seen.duration_ns == 0 {
             seen.gaps = look(ctx);
         }
         Observation::Smi(seen)
@@ -109,7 +108,7 @@ fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
     let before: Vec<(u32, Reading<u64>)> = cpus.iter().map(|&cpu| (cpu, read(cpu))).collect();
     seen.counter = Some(SmiCounter::Register);
     if before.iter().any(|(_, count)| count.value().is_some()) {
-        seen.duration_ns = ctx.wait(sys::now_ns(), ctx.duration_ns, |_| false);
+        seen.duration_ns = pass(ctx, seen);
     }
     let since = |(cpu, before): (u32, Reading<u64>)| {
         let count = before.and_then(|_, before| {
@@ -119,6 +118,19 @@ fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
         (cpu, count)
     };
     seen.counts = before.into_iter().map(since).collect();
+}
+
+/// Lets the time pass in which is counted; returns how long that was. In a guest, whose counter says
+/// nothing of the host, the loop looks meanwhile.
+fn pass(ctx: &Context<'_>, seen: &mut SmiObservation) -> u64 {
+    let start_ns = sys::now_ns();
+    if !matches!(ctx.facts.virt.hypervisor.value(), Some(None)) {
+        seen.gaps = look(ctx);
+    }
+    match &seen.gaps {
+        Some(_) => sys::now_ns() - start_ns,
+        None => ctx.wait(start_ns, ctx.duration_ns, |_| false),
+    }
 }
 
 /// Number of the PMU and its event, as the kernel describes them.
@@ -152,7 +164,7 @@ fn by_perf(
         return;
     }
     seen.counter = Some(counter);
-    seen.duration_ns = ctx.wait(sys::now_ns(), ctx.duration_ns, |_| false);
+    seen.duration_ns = pass(ctx, seen);
     seen.counts = opened.into_iter().map(|(cpu, event)| (cpu, event.and_then(count))).collect();
 }
 
@@ -164,7 +176,13 @@ fn open(cpu: u32, (kind, config): (u32, u64)) -> Reading<OwnedFd> {
     // Every task.
     match perf::open(&attr, u32::MAX, cpu) {
         Ok(event) => Reading::known("perf_event_open", event),
-        Err(error) => Reading::denied("perf_event_open", error.to_string()),
+        // No PMU, or none with this event: no right helps.
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL) => {
+                Reading::absent("perf_event_open")
+            }
+            _ => Reading::denied("perf_event_open", error.to_string()),
+        },
     }
 }
 

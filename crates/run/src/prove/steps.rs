@@ -144,8 +144,7 @@ mod tests {
         let note = watch.look(2_000_000_000, [(0, STEP), (1, STEP)].into_iter(), cpu);
         let note = note.expect("news");
         assert!(!note.weakens);
-        for part in ["CLOCK_REALTIME was set: once, back by", "CPUs 2-3", "no cycle was left out"]
-        {
+        for part in ["CLOCK_REALTIME was set: once, back by", "CPUs 2-3", "no cycle was left out"] {
             assert!(note.text.contains(part), "{part}: {}", note.text);
         }
         assert!(watch.look(3, [(0, STEP), (1, STEP)].into_iter(), cpu).is_none(), "told before");
