@@ -158,7 +158,7 @@ fn every_clock_measures() {
                 assert_eq!(totals.accounted(), report.scheduled, "{name} by {clock:?}");
                 assert_eq!((wake, missed), (totals.wake.count(), totals.missed));
                 assert!(totals.wake.count() > 0, "{name} by {clock:?}");
-                // Somebody may set this machine's clock while the test runs, but nobody does.
+                // Nothing sets this machine's clock while the test runs.
                 assert!(report.steps.is_empty(), "{name} by {clock:?}: {:?}", report.steps);
                 // Neither the distance of the clocks nor an epoch is in a sample.
                 assert!(totals.wake.max() < Some(1_000_000_000), "{name} by {clock:?}");

@@ -1,5 +1,6 @@
-//! Did system management interrupts come? What counted says so, and a hypervisor shows a count of its
-//! own. Gaps that a loop saw instead are no count: they are told, and the answer stays unknown.
+//! Did system management interrupts come? What counted says so, and a hypervisor shows a count of
+//! its own. Gaps that a loop saw instead are no count: they are shown, and the answer stays
+//! unknown.
 
 use rtproof_host::{Facts, Reading};
 use rtproof_model::trial::{GapLook, SmiCounter, SmiObservation};

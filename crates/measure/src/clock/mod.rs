@@ -1,87 +1,19 @@
 //! A clock other than CLOCK_MONOTONIC: how a thread waits for it and reads it.
 //!
 //! All times of a run stay on CLOCK_MONOTONIC, as kernel events are. The other clock is at a fixed
-//! distance from it until somebody sets it (`kernel/time/timekeeping.c`: one count, one rate), so
-//! a changed distance is a step. A step is no latency: it is told beside the samples.
+//! distance from it until it is set (`kernel/time/timekeeping.c`: one count, one rate), so that a
+//! changed distance is a step. A step is no latency: it is counted beside the samples.
 
 mod ledger;
+mod source;
 mod timekeeper;
 mod watcher;
 
+pub use ledger::{Ledger, Steps};
 pub use rtproof_model::run::Clock;
 
 pub(crate) use self::{
-    timekeeper::{Timekeeper, Woken},
+    source::{KernelClock, TimeSource, can_sleep, id},
+    timekeeper::{Timekeeper, Woken, code},
     watcher::StepWatcher,
 };
-pub use ledger::{Ledger, Steps};
-
-use crate::sys::{
-    self,
-    clock::{ClockNumber, clock_ns, sleep},
-};
-
-/// The clock as the kernel names it.
-pub(crate) const fn id(clock: Clock) -> ClockNumber {
-    match clock {
-        Clock::Monotonic => libc::CLOCK_MONOTONIC,
-        Clock::Raw => libc::CLOCK_MONOTONIC_RAW,
-        Clock::Realtime => libc::CLOCK_REALTIME,
-        Clock::Boottime => libc::CLOCK_BOOTTIME,
-        Clock::Tai => libc::CLOCK_TAI,
-    }
-}
-
-/// Whether a thread can sleep by a clock here. Takes no time.
-pub(crate) fn can_sleep(clock: Clock) -> bool {
-    sleep(id(clock), true, &sys::timespec(1))
-}
-
-/// A clock beside CLOCK_MONOTONIC. Nanoseconds.
-pub(crate) trait TimeSource {
-    /// CLOCK_MONOTONIC.
-    fn monotonic_ns(&mut self) -> u64;
-    /// The clock.
-    fn read_ns(&mut self) -> u64;
-    /// Sleeps for a time from now.
-    fn sleep_for(&mut self, ns: u64);
-    /// Sleeps until a time of the clock. False: a signal ended it.
-    fn sleep_until(&mut self, at_ns: u64) -> bool;
-}
-
-/// The kernel's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KernelClock(ClockNumber);
-
-impl KernelClock {
-    pub(crate) const fn new(clock: Clock) -> Self {
-        Self(id(clock))
-    }
-}
-
-impl TimeSource for KernelClock {
-    #[inline(always)]
-    fn monotonic_ns(&mut self) -> u64 {
-        sys::now_ns()
-    }
-
-    #[inline(always)]
-    fn read_ns(&mut self) -> u64 {
-        clock_ns(self.0)
-    }
-
-    #[inline(always)]
-    fn sleep_for(&mut self, ns: u64) {
-        sleep(self.0, false, &sys::timespec(ns));
-    }
-
-    #[inline(always)]
-    fn sleep_until(&mut self, at_ns: u64) -> bool {
-        sleep(self.0, true, &sys::timespec(at_ns))
-    }
-}
-
-/// Addresses of what runs when the clock was set, to be locked into memory.
-pub(crate) fn code() -> Vec<usize> {
-    Timekeeper::<KernelClock>::code()
-}

@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{Ledger, TimeSource};
+use super::{
+    ledger::Ledger,
+    source::{KernelClock, TimeSource},
+};
 
 /// Readings that narrow the distance down before the run, and where a step is looked for.
 const READINGS: u32 = 64;
@@ -227,4 +230,9 @@ fn read(clocks: &mut impl TimeSource) -> (u64, u64, u64) {
 fn middle(low_ns: u64, high_ns: u64) -> u64 {
     let width = high_ns.wrapping_sub(low_ns).cast_signed();
     low_ns.wrapping_add_signed(width / 2)
+}
+
+/// Addresses of what runs when the clock was set, to be locked into memory.
+pub(crate) fn code() -> Vec<usize> {
+    Timekeeper::<KernelClock>::code()
 }

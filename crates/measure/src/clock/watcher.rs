@@ -24,7 +24,9 @@ use rustix::{
     },
 };
 
-use super::{Clock, id};
+use rtproof_model::run::Clock;
+
+use super::source::id;
 use crate::sys;
 
 /// How often the distance is looked at all the same: the TAI offset changes without a set.

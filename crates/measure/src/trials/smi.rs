@@ -1,9 +1,9 @@
-//! SMI: how many system management interrupts came? Firmware runs in them, on all CPUs at once, and no
-//! kernel can hold them off.
+//! SMI: how many system management interrupts came? Firmware runs in them, on all CPUs at once, and
+//! no kernel can hold them off.
 //!
 //! Intel counts them in a register, read through the msr driver or perf; AMD from family 17h on as
-//! an event of the cores, through perf. Counted is on one CPU of each package; nothing is loaded for
-//! it. Where nothing counts, or nothing of the host's can be counted in a guest, a loop looks for
+//! an event of the cores, through perf. Counted is on one CPU of each package; nothing is loaded
+//! for it. Where nothing counts, or nothing of the host's can be counted in a guest, a loop looks for
 //! gaps, any of which may be one.
 
 use std::os::fd::OwnedFd;
@@ -120,8 +120,8 @@ fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
     seen.counts = before.into_iter().map(since).collect();
 }
 
-/// Lets the time pass in which is counted; returns how long that was. In a guest, whose counter says
-/// nothing of the host, the loop looks meanwhile.
+/// Lets the time pass in which is counted; returns how long that was. In a guest, whose counter
+/// says nothing of the host, the loop looks meanwhile.
 fn pass(ctx: &Context<'_>, seen: &mut SmiObservation) -> u64 {
     let start_ns = sys::now_ns();
     if !matches!(ctx.facts.virt.hypervisor.value(), Some(None)) {

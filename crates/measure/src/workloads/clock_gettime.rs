@@ -10,7 +10,8 @@ use crate::{clock, quantity::Quantity, sys};
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "clock-gettime",
-        "Duration of a fixed number of readings of the clock (clock_gettime, CLOCK_MONOTONIC unless --clock). Where the \
+        "Duration of a fixed number of readings of the clock (clock_gettime, \
+     CLOCK_MONOTONIC unless --clock). Where the \
      clock source allows it the kernel is not entered; elsewhere each is a system call, and \
      many times slower. Shows disturbances of the CPU and of the kernel's timekeeping; not \
      how late the work began.",

@@ -18,7 +18,8 @@ use crate::{
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "timer-wakeup",
-        "Time from the expiry of a timer (clock_nanosleep, absolute, CLOCK_MONOTONIC unless --clock) to the \
+        "Time from the expiry of a timer (clock_nanosleep, absolute, \
+     CLOCK_MONOTONIC unless --clock) to the \
      thread reading the clock. Covers the timer interrupt, the wake-up and the scheduler; not \
      device interrupts, threaded handlers or the application's own work.",
         Quantity::Latency,

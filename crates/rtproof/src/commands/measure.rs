@@ -174,8 +174,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
     pub start: StartArg,
 
-    /// Clock to wait for and read: monotonic, raw, realtime, boottime, tai. Nothing can sleep by raw:
-    /// only what times work takes it (docs/measure.md)
+    /// Clock to wait for and read: monotonic, raw, realtime, boottime, tai. Nothing can sleep by
+    /// raw: only what times work takes it (docs/measure.md)
     #[arg(long, value_name = "CLOCK", value_parser = parse::clock, default_value = "monotonic")]
     pub clock: Clock,
 

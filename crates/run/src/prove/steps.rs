@@ -1,4 +1,4 @@
-//! Steps of the clock that a run is measured by, as the threads found them: told when they come, so
+//! Steps of the clock that a run is measured by, as the threads found them: noted when they come, so
 //! that a run that is killed has them in its record.
 
 use rtproof_judge::units;
@@ -8,14 +8,14 @@ use rtproof_record::run::Note;
 /// Notes of one run, at most. A daemon may set the clock every second, for days.
 const NOTES_MAX: u32 = 20;
 
-/// What was told so far.
+/// What was noted so far.
 #[derive(Debug, Default)]
 pub(super) struct StepWatch {
     clock: Clock,
     /// By number of the thread.
-    told: Vec<Steps>,
+    noted: Vec<Steps>,
     notes: u32,
-    untold: u32,
+    left_out: u32,
 }
 
 impl StepWatch {
@@ -33,9 +33,9 @@ impl StepWatch {
         let mut new: Vec<(u32, Steps)> = Vec::new();
         for (number, steps) in now {
             let at = number as usize;
-            self.told.resize(self.told.len().max(at + 1), Steps::default());
-            let since = steps.since(self.told[at]);
-            self.told[at] = steps;
+            self.noted.resize(self.noted.len().max(at + 1), Steps::default());
+            let since = steps.since(self.noted[at]);
+            self.noted[at] = steps;
             if !since.is_empty() {
                 new.push((cpu(number), since));
             }
@@ -44,16 +44,16 @@ impl StepWatch {
             return None;
         }
         if self.notes >= NOTES_MAX {
-            self.untold += 1;
+            self.left_out += 1;
             return None;
         }
         self.notes += 1;
         Some(note(at_ns, self.clock, &new))
     }
 
-    /// What was not told, after the last look.
+    /// What was not noted, after the last look.
     pub(super) fn rest(&self, at_ns: u64) -> Option<Note> {
-        let (first, rest) = self.told.split_first()?;
+        let (first, rest) = self.noted.split_first()?;
         let most = rest.iter().fold(*first, |most, one| Steps {
             steps: most.steps.max(one.steps),
             ahead_ns: most.ahead_ns.max(one.ahead_ns),
@@ -64,11 +64,11 @@ impl StepWatch {
         let text = format!(
             "{} was set in {} more seconds than are listed. In the whole run: {}; {}.",
             self.clock.name(),
-            self.untold,
+            self.left_out,
             moved(&most),
             left(most.unmeasured, most.bounds)
         );
-        (self.untold > 0).then(|| step_note(at_ns, &most, text))
+        (self.left_out > 0).then(|| step_note(at_ns, &most, text))
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
         Steps { steps: 1, ahead_ns: 0, back_ns: 3_600_000_000_000, unmeasured: 0, bounds: 0 };
 
     #[test]
-    fn a_step_is_told_once_with_what_it_cost() {
+    fn a_step_is_noted_once_with_what_it_cost() {
         let mut watch = StepWatch::of(Clock::Realtime);
         let cpu = |number| number + 2;
         let none = Steps::default();
@@ -147,21 +147,21 @@ mod tests {
         for part in ["CLOCK_REALTIME was set: once, back by", "CPUs 2-3", "no cycle was left out"] {
             assert!(note.text.contains(part), "{part}: {}", note.text);
         }
-        assert!(watch.look(3, [(0, STEP), (1, STEP)].into_iter(), cpu).is_none(), "told before");
+        assert!(watch.look(3, [(0, STEP), (1, STEP)].into_iter(), cpu).is_none(), "noted before");
         let worse = Steps { steps: 2, unmeasured: 7, bounds: 1, ..STEP };
         let note = watch.look(4, [(0, STEP), (1, worse)].into_iter(), cpu).expect("news");
         assert!(note.weakens && note.text.contains("7 cycles"), "{}", note.text);
-        assert!(watch.rest(5).is_none(), "all was told");
+        assert!(watch.rest(5).is_none(), "all was noted");
     }
 
     #[test]
     fn what_is_too_much_is_summed_up() {
         let mut watch = StepWatch::of(Clock::Tai);
-        let told = (1..=30_u64).filter_map(|n| {
+        let noted = (1..=30_u64).filter_map(|n| {
             let steps = Steps { steps: n, ahead_ns: n * 1000, ..Steps::default() };
             watch.look(n, [(0, steps)].into_iter(), |number| number)
         });
-        assert_eq!(told.count(), 20);
+        assert_eq!(noted.count(), 20);
         let text = watch.rest(31).expect("the rest").text;
         assert!(text.contains("10 more seconds") && text.contains("30 times"), "{text}");
         assert!(text.contains("ahead by 30 µs"), "{text}");

@@ -1,11 +1,11 @@
-//! A run by the wall clock while somebody sets it: an hour back, and a second later forward again.
+//! A run by the wall clock while it is set: an hour back, and a second later forward again.
 
 use crate::{case::Case, cases::common, machine::Machine, plants::Plant};
 
 pub(super) fn case() -> Case {
     Case::new(
         "measure/clock-set/rt-6.1",
-        "by CLOCK_REALTIME a step of that clock is told and is no latency, and the run is as long \
+        "by CLOCK_REALTIME a step of that clock is noted and is no latency, and the run is as long \
          as it was to be",
         Machine::new("rt-6.1"),
     )

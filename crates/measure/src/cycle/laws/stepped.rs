@@ -1,7 +1,7 @@
 //! Wake-ups on a grid, by a clock that may be set meanwhile.
 //!
-//! The grid stays where it is on CLOCK_MONOTONIC, so that a run neither ends early nor takes an hour
-//! longer. A cycle that a step left without a wake-up of its own is taken out of the schedule
+//! The grid stays where it is on CLOCK_MONOTONIC, so that a run neither ends early nor takes an
+//! hour longer. A cycle that a step left without a wake-up of its own is taken out of the schedule
 //! and counted beside it: `scheduled == sampled + missed` holds for what is left.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,8 +62,8 @@ impl Cycle {
         (until_ns.saturating_sub(due_ns) / period_ns).min(left)
     }
 
-    /// A wake-up that the clock moved: it was due `late_ns` before `now_ns`. Returns the cycles that
-    /// fell into the step.
+    /// A wake-up that the clock moved: it was due `late_ns` before `now_ns`. Returns the cycles
+    /// that fell into the step.
     #[cold]
     #[inline(never)]
     pub(in crate::cycle) fn bound(&mut self, due_ns: u64, now_ns: u64, late_ns: u64) -> u64 {
@@ -85,8 +85,8 @@ impl Cycle {
         cycles
     }
 
-    /// A thread that the clock kept asleep: what was due until `now_ns` is not measured. Returns how
-    /// many cycles that were.
+    /// A thread that the clock kept asleep: what was due until `now_ns` is not measured. Returns
+    /// how many cycles that were.
     #[cold]
     #[inline(never)]
     pub(in crate::cycle) fn held(&mut self, due_ns: u64, now_ns: u64) -> u64 {

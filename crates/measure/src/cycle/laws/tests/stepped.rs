@@ -111,7 +111,7 @@ fn set(at_ns: u64, by_ns: i64, rouse_ns: Option<u64>) -> Set {
 }
 
 #[test]
-fn without_a_step_nothing_is_told() {
+fn without_a_step_nothing_is_reported() {
     let outcome = go(&[], None);
     assert_eq!((outcome.scheduled, outcome.steps), (1500, Steps::default()));
     assert!((WAKE_NS..WAKE_NS + 100).contains(&outcome.max_ns()), "{}", outcome.max_ns());
@@ -177,7 +177,7 @@ fn a_step_back_does_not_lengthen_a_run() {
     assert_eq!((outcome.steps.unmeasured, outcome.scheduled), (8, 1492));
 }
 
-/// Steps and stalls anywhere: whatever comes, the account holds, and no latency is told that is
+/// Steps and stalls anywhere: whatever comes, the account holds, and no latency is reported that is
 /// longer than the stall.
 #[test]
 fn steps_and_stalls_anywhere() {
