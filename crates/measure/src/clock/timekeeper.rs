@@ -209,8 +209,8 @@ impl<C: TimeSource> Timekeeper<C> {
     pub(crate) fn code() -> Vec<usize> {
         let settle: fn(&mut Self, u64, u64, u64, bool, &AtomicBool) -> Option<Woken> = Self::settle;
         let settled: fn(&mut Self, u64, u64) -> u64 = Self::settled;
-        let (step, locate): (fn(&mut Self) -> _, fn(&mut Self, u32) -> _) =
-            (Self::step, Self::locate);
+        let step: fn(&mut Self) -> Option<i64> = Self::step;
+        let locate: fn(&mut Self, u32) -> (u64, u64) = Self::locate;
         vec![settle as usize, settled as usize, step as usize, locate as usize]
     }
 
