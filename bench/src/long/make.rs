@@ -266,6 +266,7 @@ fn head(facts: Snapshot, seconds: u64, cpus: u32) -> Head {
             period_ns: PERIOD_NS,
             duration_ns: seconds * SECOND_NS,
             start: Start::Aligned,
+            clock: rtproof_record::Clock::Monotonic,
             dma_latency_us: Some(0),
             phases: vec![
                 phase("idle", &[], 0, idle),

@@ -87,6 +87,7 @@ fn options(class: Class, cpus: u32, seconds: u64) -> Options {
         period_ns: MS,
         duration_ns: seconds * SECOND_NS,
         start: Start::Staggered,
+        clock: rtproof_record::Clock::Monotonic,
         dma_latency_us: None,
         phases: vec![Phase {
             name: "cpu".into(),

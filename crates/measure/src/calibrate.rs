@@ -6,6 +6,7 @@ pub use rtproof_model::run::Cost;
 
 use crate::{
     Policy,
+    clock::{self, Clock},
     slot::Slot,
     sys,
     task::{self, pin, raise},
@@ -18,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// When the thread cannot be made or pinned, or something outranks it on its CPU and never yields.
-pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cost> {
+pub fn calibrate(cpu: u32, policy: Policy, priority: u32, clock: Clock) -> std::io::Result<Cost> {
     let (report, reported) = mpsc::channel();
     let (born, tid) = mpsc::channel();
     std::thread::Builder::new().name("rtproof/cost".into()).spawn(move || {
@@ -30,7 +31,7 @@ pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cos
         if policy != Policy::Deadline {
             let _ = raise(policy, priority);
         }
-        let _ = report.send(pin(cpu).map(|()| measure()));
+        let _ = report.send(pin(cpu).map(|()| measure(clock)));
     })?;
     reported.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         tid.try_iter().for_each(|tid| sys::release(tid, cpu));
@@ -43,21 +44,21 @@ pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cos
     })
 }
 
-fn measure() -> Cost {
-    let getres = rustix::time::clock_getres(rustix::thread::ClockId::Monotonic);
+fn measure(clock: Clock) -> Cost {
     Cost {
-        clock_read_ps: clock_read_ps(),
-        clock_step_ns: clock_step(),
-        clock_getres_ns: getres.tv_sec as u64 * 1_000_000_000 + getres.tv_nsec as u64,
+        clock_read_ps: clock_read_ps(clock),
+        clock_step_ns: clock_step(clock),
+        clock_getres_ns: sys::clock::resolution_ns(clock::id(clock)),
         record_ps: record_cost(),
         floor_ns: floor(),
     }
 }
 
-/// Median cost of reading the clock on this CPU, picoseconds.
-pub(crate) fn clock_read_ps() -> u64 {
+/// Median cost of reading a clock on this CPU, picoseconds.
+pub(crate) fn clock_read_ps(clock: Clock) -> u64 {
+    let id = clock::id(clock);
     per_call_ps(1000, |_| {
-        std::hint::black_box(sys::now_ns());
+        std::hint::black_box(sys::clock::clock_ns(id));
     })
 }
 
@@ -76,11 +77,12 @@ pub(crate) fn median(mut values: Vec<u64>) -> u64 {
     values.get(values.len() / 2).copied().unwrap_or(0)
 }
 
-fn clock_step() -> u64 {
+fn clock_step(clock: Clock) -> u64 {
+    let id = clock::id(clock);
     let mut smallest = u64::MAX;
-    let mut last_ns = sys::now_ns();
+    let mut last_ns = sys::clock::clock_ns(id);
     for _ in 0..10_000 {
-        let now_ns = sys::now_ns();
+        let now_ns = sys::clock::clock_ns(id);
         if now_ns > last_ns {
             smallest = smallest.min(now_ns - last_ns);
             last_ns = now_ns;
@@ -121,8 +123,10 @@ mod tests {
 
     #[test]
     fn costs_are_plausible() {
-        let cost = calibrate(0, Policy::Other, 0).expect("CPU 0");
-        assert!(cost.clock_read_ps > 0 && cost.clock_getres_ns > 0 && cost.floor_ns > 0);
-        assert!(cost.clock_step_ns > 0 && cost.record_ps > 0);
+        for clock in [Clock::Monotonic, Clock::Raw] {
+            let cost = calibrate(0, Policy::Other, 0, clock).expect("CPU 0");
+            assert!(cost.clock_read_ps > 0 && cost.clock_getres_ns > 0 && cost.floor_ns > 0);
+            assert!(cost.clock_step_ns > 0 && cost.record_ps > 0, "{clock:?}");
+        }
     }
 }

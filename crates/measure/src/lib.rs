@@ -3,6 +3,7 @@
 //! Floor 2. The only crate with unsafe code, all of it in `sys/`.
 
 pub mod calibrate;
+pub mod clock;
 pub mod cycle;
 mod failure;
 #[cfg(any(test, feature = "testing"))]

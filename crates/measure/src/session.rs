@@ -11,12 +11,13 @@ use std::{
 
 use crate::{
     Policy,
+    clock::{Clock, StepWatcher, Steps},
     cycle::SLOT_NS,
     slot::Slot,
     spike::Spike,
     sys,
     thread::{self, Handle, Order, Report, Started},
-    workloads::{Workload, WorkloadError},
+    workloads::{Clocks, Workload, WorkloadError},
 };
 
 /// Time from the moment the last thread is ready to the first wake-up.
@@ -53,6 +54,8 @@ pub struct Plan {
     pub spike_ns: Option<u64>,
     /// Length of a slot, [`SLOT_NS`] as a rule and at most.
     pub slot_ns: u64,
+    /// Clock that the workloads wait for and read.
+    pub clock: Clock,
     /// What each thread does: one for all CPUs, or one per CPU in their order.
     pub workloads: Vec<Arc<dyn Workload>>,
 }
@@ -96,6 +99,14 @@ pub enum SessionError {
         /// Why.
         error: std::io::Error,
     },
+    /// Sets of the clock cannot be watched: a thread might sleep for as long as it is set back by.
+    #[error("cannot watch for steps of {name}: {error}; leave --clock out")]
+    Clock {
+        /// Name of the clock.
+        name: &'static str,
+        /// Why.
+        error: std::io::Error,
+    },
     /// A thread could not be put on its CPU.
     #[error(
         "cannot run on CPU {cpu}: {error}; is it online, and does this process's cpuset allow it?"
@@ -126,6 +137,8 @@ pub struct Session {
     started: Vec<Started>,
     origin_ns: u64,
     period_ns: u64,
+    /// `None`: the clock cannot be set back.
+    watcher: Option<StepWatcher>,
 }
 
 impl Session {
@@ -142,6 +155,7 @@ impl Session {
             started: Vec::new(),
             origin_ns: 0,
             period_ns: plan.period_ns,
+            watcher: None,
         };
         for order in plan.orders() {
             let cpu = order.cpu;
@@ -154,6 +168,16 @@ impl Session {
         if let Err(error) = session.await_ready(plan, &readies) {
             return Err(session.abandon(error));
         }
+        let tids = session.handles.iter().map(|handle| Arc::clone(&handle.tid)).collect();
+        let sleeps_by_it = |w: &Arc<dyn Workload>| w.describe().clocks == Clocks::Timers;
+        let watched = plan.workloads.iter().any(sleeps_by_it);
+        session.watcher = match watched.then(|| StepWatcher::start(plan.clock, tids)).transpose() {
+            Ok(watcher) => watcher.flatten(),
+            Err(error) => {
+                let name = plan.clock.name();
+                return Err(session.abandon(SessionError::Clock { name, error }));
+            }
+        };
         session.origin_ns = sys::now_ns() + LEAD_NS;
         origin.store(session.origin_ns, Ordering::Release);
         session.handles.iter().for_each(|handle| handle.join.thread().unpark());
@@ -214,7 +238,7 @@ impl Session {
     /// Wakes threads that sleep for long, so that they see that they are to stop. A thread that
     /// was about to sleep is met by the next one.
     fn nudge(&self) {
-        if self.period_ns < NUDGED_PERIOD_NS {
+        if self.period_ns < NUDGED_PERIOD_NS && self.watcher.is_none() {
             return;
         }
         for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
@@ -259,6 +283,11 @@ impl Session {
         for (number, handle) in (0..).zip(&mut self.handles) {
             handle.spikes.drain(|spike| take(number, spike));
         }
+    }
+
+    /// Steps of its clock that each thread found so far, by number.
+    pub fn steps(&self) -> impl Iterator<Item = Steps> {
+        self.handles.iter().map(|handle| handle.ledger.read())
     }
 
     /// Moves the threshold of spikes of all threads; in force from each thread's next second on.
@@ -355,6 +384,7 @@ impl Plan {
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
             spike_ns: self.spike_ns.unwrap_or(u64::MAX),
             slot_ns: self.slot_ns.clamp(1, SLOT_NS),
+            clock: self.clock,
             workload: Arc::clone(self.workload_of(number)),
         })
     }

@@ -13,12 +13,13 @@ use std::{
 pub use crate::task::{become_ordinary, pin_all};
 use crate::{
     EndReason, Policy,
+    clock::{self, Clock, Ledger, Steps},
     cycle::{self, Cycle, Schedule},
     slot::Slot,
     spike::{self, Inlet, Outlet},
     sys,
     task::{lock_code, pin, raise, set_armed, tid},
-    workloads::{Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError},
+    workloads::{self, Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError},
 };
 use rtrb::{Consumer, Producer};
 
@@ -76,6 +77,8 @@ pub struct Report {
     pub preemptions: u64,
     /// What its workload reports in addition to its samples.
     pub ending: Ending,
+    /// Steps of its clock.
+    pub steps: Steps,
 }
 
 /// What a thread is to do.
@@ -94,6 +97,7 @@ pub(crate) struct Order {
     pub(crate) spike_ns: u64,
     /// Length of a slot.
     pub(crate) slot_ns: u64,
+    pub(crate) clock: Clock,
     pub(crate) workload: Arc<dyn Workload>,
 }
 
@@ -104,6 +108,7 @@ pub(crate) struct Handle {
     pub(crate) full: Consumer<Box<Slot>>,
     pub(crate) empty: Producer<Box<Slot>>,
     pub(crate) spikes: Inlet,
+    pub(crate) ledger: Arc<Ledger>,
     /// Thread id, once the thread lives.
     pub(crate) tid: Arc<AtomicU32>,
     /// CPU it is pinned to.
@@ -122,10 +127,12 @@ pub(crate) fn spawn(
     let (full, take) = rtrb::RingBuffer::new(n);
     let mut slots: Vec<Box<Slot>> = (0..n).map(|_| Box::default()).collect();
     let (mut outlet, inlet) = spike::ring(order.spike_ns);
+    let ledger = Arc::new(Ledger::default());
     let lock_error = slots
         .iter()
         .flat_map(|slot| slot.memory())
         .chain(outlet.memory())
+        .chain([(Arc::as_ptr(&ledger) as usize, size_of::<Ledger>())])
         .find_map(|(address, bytes)| sys::lock(address, bytes).err())
         .map(|error| error.to_string());
     let first = slots.pop().unwrap_or_default();
@@ -135,8 +142,15 @@ pub(crate) fn spawn(
     }
     let stop = Arc::new(AtomicBool::new(false));
     let (tid, cpu) = (Arc::new(AtomicU32::new(0)), order.cpu);
-    let life =
-        Life { order, origin, ready, stop: Arc::clone(&stop), tid: Arc::clone(&tid), lock_error };
+    let life = Life {
+        order,
+        origin,
+        ready,
+        stop: Arc::clone(&stop),
+        ledger: Arc::clone(&ledger),
+        tid: Arc::clone(&tid),
+        lock_error,
+    };
     let stack_bytes = match life.order.workload.place() {
         Place::OnCpu => STACK_BYTES,
         // Not locked, and it starts programs and reads files.
@@ -146,7 +160,7 @@ pub(crate) fn spawn(
         .name(format!("rtproof/{}", life.order.cpu))
         .stack_size(stack_bytes)
         .spawn(move || life.run(first, empty, full, outlet))?;
-    Ok(Handle { stop, full: take, empty: give, spikes: inlet, tid, cpu, join })
+    Ok(Handle { stop, full: take, empty: give, spikes: inlet, ledger, tid, cpu, join })
 }
 
 struct Life {
@@ -154,6 +168,7 @@ struct Life {
     origin: Arc<AtomicU64>,
     ready: Sender<Started>,
     stop: Arc<AtomicBool>,
+    ledger: Arc<Ledger>,
     tid: Arc<AtomicU32>,
     lock_error: Option<String>,
 }
@@ -214,6 +229,7 @@ impl Life {
             cpu_time_ns: after.cpu_time_ns - before.cpu_time_ns,
             preemptions: after.preemptions - before.preemptions,
             ending: armed.map(|armed| armed.ending()).unwrap_or_default(),
+            steps: self.ledger.read(),
         }
     }
 
@@ -231,9 +247,11 @@ impl Life {
             priority: order.priority,
             period_ns: order.period_ns,
             duration_ns: order.duration_ns,
+            clock: order.clock,
+            ledger: Arc::clone(&self.ledger),
         };
         let armed = match placed.pin_error {
-            None => Some(order.workload.arm(&setting)).transpose(),
+            None => workloads::arm(&*order.workload, &setting).map(Some),
             Some(_) => Ok(None),
         };
         let (armed, workload_error) = match armed {
@@ -339,6 +357,6 @@ fn lock_all(armed: &dyn Armed) -> std::io::Result<()> {
     let (address, bytes) = sys::stack()?;
     sys::lock(address, bytes)?;
     armed.memory().into_iter().try_for_each(|(address, bytes)| sys::lock(address, bytes))?;
-    let cold = cycle::code().into_iter().chain(rtproof_stats::code());
+    let cold = cycle::code().into_iter().chain(clock::code()).chain(rtproof_stats::code());
     armed.code().into_iter().chain(cold).try_for_each(lock_code)
 }

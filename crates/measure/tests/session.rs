@@ -10,8 +10,8 @@ use std::{
 };
 
 use rtproof_measure::{
-    EndReason, Plan, Policy, Session, Slot, cycle::SLOT_NS, is_armed, session::PERIOD_MIN_NS,
-    workloads,
+    EndReason, Plan, Policy, Session, SessionError, Slot, clock::Clock, cycle::SLOT_NS, is_armed,
+    session::PERIOD_MIN_NS, workloads,
 };
 use rtproof_stats::{Histogram, Totals};
 
@@ -63,6 +63,7 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
         budget_ns: Some(100_000),
         spike_ns: Some(20_000),
         slot_ns: SLOT_NS,
+        clock: Clock::Monotonic,
         workloads: vec![workloads::timer_wakeup()],
     }
 }
@@ -127,6 +128,46 @@ fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
         assert_eq!(report.faults_major, 0);
         assert!(report.cpu_time_ns > 0);
     }
+}
+
+/// Every workload by every clock that it takes: the account holds and nothing is allocated.
+#[test]
+fn every_clock_measures() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let before = WHILE_ARMED.load(Ordering::Relaxed);
+    let mut measured = Vec::new();
+    for clock in Clock::ALL.into_iter().filter(|clock| !clock.is_monotonic()) {
+        for name in ["timer-wakeup", "nanosleep-relative", "clock-gettime", "busy-loop"] {
+            let workload = workloads::parse(name).expect("a workload");
+            let takes = workload.describe().clocks.have(clock);
+            let plan = Plan {
+                cpus: vec![0],
+                clock,
+                workloads: vec![workload],
+                slot_ns: SLOT_NS / 20,
+                ..plan(1_000_000, 150_000_000)
+            };
+            if !takes {
+                let error = Session::start(&plan).expect_err("a clock that it does not take");
+                assert!(matches!(error, SessionError::Workload { .. }), "{error}");
+                assert!(error.to_string().contains(clock.name()), "{error}");
+                continue;
+            }
+            for (totals, wake, missed, report) in run(&plan) {
+                assert_eq!(report.reason, EndReason::Complete, "{name} by {clock:?}");
+                assert_eq!(totals.accounted(), report.scheduled, "{name} by {clock:?}");
+                assert_eq!((wake, missed), (totals.wake.count(), totals.missed));
+                assert!(totals.wake.count() > 0, "{name} by {clock:?}");
+                // Nothing sets this machine's clock while the test runs.
+                assert!(report.steps.is_empty(), "{name} by {clock:?}: {:?}", report.steps);
+                // Neither the distance of the clocks nor an epoch is in a sample.
+                assert!(totals.wake.max() < Some(1_000_000_000), "{name} by {clock:?}");
+            }
+            measured.push((name, clock));
+        }
+    }
+    assert_eq!(measured.len(), 9, "{measured:?}");
+    assert_eq!(WHILE_ARMED.load(Ordering::Relaxed), before);
 }
 
 /// A short plan for each workload that needs nothing from outside.

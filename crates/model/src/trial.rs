@@ -202,10 +202,57 @@ pub struct Locked {
 pub struct SmiObservation {
     /// Maker of the CPU, e.g. `GenuineIntel`.
     pub vendor: Reading<String>,
-    /// How long was waited, nanoseconds; 0: the register could not be read.
+    /// What was to count them; `None`: nothing that this CPU has.
+    pub counter: Option<SmiCounter>,
+    /// How long was counted, nanoseconds; 0: it was not.
     pub duration_ns: u64,
     /// SMIs meanwhile by the CPU that counts them, one of each package; empty where none counts.
     pub counts: Vec<(u32, Reading<u64>)>,
+    /// What a loop saw instead; `None`: they were counted, or it could not run.
+    pub gaps: Option<GapLook>,
+    /// Whether this kernel has the hwlat tracer, which looks for them with interrupts off.
+    pub hwlat: Reading<bool>,
+}
+
+/// What counts SMIs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SmiCounter {
+    /// MSR_SMI_COUNT of Intel, through the msr driver.
+    Register,
+    /// The same through perf's PMU `msr`, event `smi` (arch/x86/events/msr.c).
+    PerfMsr,
+    /// LsSmiRx, event 2Bh of AMD's cores from family 17h on, through perf.
+    PerfAmd,
+}
+
+impl SmiCounter {
+    /// What counted, in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Register => "MSR_SMI_COUNT (0x34)",
+            Self::PerfMsr => "perf's msr/smi/",
+            Self::PerfAmd => "the core event LsSmiRx (0x2b, perf)",
+        }
+    }
+}
+
+/// Gaps of an ordinary thread that reads the clock without pause on one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GapLook {
+    /// The CPU.
+    pub cpu: u32,
+    /// How long it looked, nanoseconds.
+    pub duration_ns: u64,
+    /// A longer step is a gap, nanoseconds.
+    pub threshold_ns: u64,
+    /// Gaps in which another task ran.
+    pub switched: Gaps,
+    /// Gaps in which it was not switched out: interrupts, the hypervisor, the firmware.
+    pub beneath: Gaps,
+    /// Time that the hypervisor took of the CPU meanwhile, milliseconds in steps of 10.
+    pub steal_ms: Reading<u64>,
 }
 
 /// Error number and text of a refused call.

@@ -42,6 +42,7 @@ pub use finished::Finished;
 pub use options::{Class, Options, Requirement, Start};
 pub use read::follow::{Follower, News};
 pub use read::{Opened, read, read_shown, read_shown_with};
+pub use rtproof_model::run::Clock;
 pub use run::{Judgement, Run};
 pub use seal::SealState;
 pub use spikes::{SpikeTick, Spikes};

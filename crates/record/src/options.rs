@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
+use rtproof_model::run::Clock;
 use serde::{Deserialize, Serialize};
 
 /// Options of a run, resolved: no defaults are left to guess.
@@ -25,6 +26,9 @@ pub struct Options {
     pub duration_ns: u64,
     /// How the first wake-ups of the CPUs lie to each other.
     pub start: Start,
+    /// Clock that was waited for and read; not there: CLOCK_MONOTONIC.
+    #[serde(default, skip_serializing_if = "Clock::is_monotonic")]
+    pub clock: Clock,
     /// Latency that /dev/cpu_dma_latency was held at, in microseconds; `None`: not touched.
     pub dma_latency_us: Option<u32>,
     /// Load phases in order; they cover the duration.

@@ -6,7 +6,7 @@ use rtproof_judge::{
     Answer, Finding, Remedy, Report, Status, When, causes::Spikes, report::Machine,
 };
 
-use rtproof_record::{Class, Requirement};
+use rtproof_record::{Class, Clock, Requirement};
 
 use crate::intent::IntentArgs;
 
@@ -55,7 +55,13 @@ fn longer(report: &Report) -> Option<String> {
         _ => String::new(),
     };
     let wanted = requirement(&options.requirement);
-    Some(format!("rtproof prove --for {duration}{}{wanted}{load}", wishes(report)))
+    let clock = clock(options.clock);
+    Some(format!("rtproof prove --for {duration}{}{wanted}{load}{clock}", wishes(report)))
+}
+
+/// A clock that is not the default, as an option.
+pub(crate) fn clock(clock: Clock) -> String {
+    if clock.is_monotonic() { String::new() } else { format!(" --clock {}", clock.word()) }
 }
 
 /// What of a requirement is not the default, as options.

@@ -1,5 +1,7 @@
 //! Values of the command line: durations and latencies with units, rates, percentages.
 
+use rtproof_measure::clock::Clock;
+
 use crate::usage::Invalid;
 
 /// Units and their length in nanoseconds. `m` is minutes, as in `sleep 10m`; milliseconds are `ms`.
@@ -169,6 +171,18 @@ pub fn period(text: &str) -> Result<u64, Invalid> {
 /// See [`time`]; outside 100 ns to an hour.
 pub fn budget(text: &str) -> Result<u64, Invalid> {
     bounded(text, 100, 3_600_000_000_000, "a budget")
+}
+
+/// A clock by its word.
+///
+/// # Errors
+/// What is wrong and the words.
+pub fn clock(text: &str) -> Result<Clock, Invalid> {
+    let found = Clock::ALL.into_iter().find(|clock| clock.word() == text.trim());
+    found.ok_or_else(|| {
+        let words = Clock::ALL.map(Clock::word).join(", ");
+        format!("\"{text}\" is no clock; expected one of {words}").into()
+    })
 }
 
 /// A threshold of spikes.

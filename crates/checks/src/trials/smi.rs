@@ -1,8 +1,9 @@
-//! Did system management interrupts come? Only Intel CPUs count them, and a hypervisor shows a
-//! count of its own.
+//! Did system management interrupts come? What counted says so, and a hypervisor shows a count of
+//! its own. Gaps that a loop saw instead are no count: they are shown, and the answer stays
+//! unknown.
 
 use rtproof_host::{Facts, Reading};
-use rtproof_model::trial::SmiObservation;
+use rtproof_model::trial::{GapLook, SmiCounter, SmiObservation};
 
 use crate::check::{Check, Wanted};
 use crate::draft::Draft;
@@ -14,7 +15,8 @@ pub(super) static CHECK: Check = Check {
     why: "in a system management interrupt firmware runs on all CPUs at once and the kernel cannot \
           hold it off",
     source: "counted here: MSR_SMI_COUNT (0x34) of arch/x86/include/asm/msr-index.h, Intel SDM \
-             volume 4, through arch/x86/kernel/msr.c",
+             volume 4, through arch/x86/kernel/msr.c or arch/x86/events/msr.c; LsSmiRx (0x2b) of \
+             tools/perf/pmu-events/arch/x86/amdzen1",
     impact: Impact::Hundreds,
     when: When::Firmware,
     ..Check::NEW
@@ -28,19 +30,14 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
             .status(Status::NotApplicable, format!("{arch} has no system management mode"));
     }
     let draft = draft.read(&seen.vendor, String::clone);
-    match seen.vendor.value().map(String::as_str) {
-        Some("GenuineIntel") => {}
-        Some(vendor) => {
-            let text = "look for gaps instead: `rtproof trace hwlat --over 10us` \
-                        (CONFIG_HWLAT_TRACER, never on a machine in use), else `rtproof measure \
-                        --workload busy-loop`, whose gaps may be the kernel's too";
-            return draft.remedies([Remedy::Manual { text: text.into() }]).status(
-                Status::Unknown,
-                format!("{vendor} CPUs do not count system management interrupts in a register"),
-            );
-        }
-        None => return draft.status(Status::Unknown, "the maker of the CPU is not known"),
+    if seen.vendor.value().is_none() {
+        return instead(draft, seen, facts, "the maker of the CPU is not known");
     }
+    let Some(counter) = seen.counter else {
+        let vendor = seen.vendor.value().map_or("", String::as_str);
+        let why = format!("{vendor}: nothing counts system management interrupts here");
+        return instead(draft, seen, facts, &why);
+    };
     let read = |draft: Draft, (cpu, count): &(u32, Reading<u64>)| {
         draft.read(count, |count| format!("{count} SMIs, CPU {cpu}"))
     };
@@ -53,13 +50,12 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     if total > 0 {
         let text = "in the firmware: USB legacy support, ECC and thermal reporting, power \
                     management by the OS; ask the maker for a real-time setting";
-        let summary =
-            format!("{} system management interrupts in {time}", quantity::grouped(total));
+        let summary = format!("{} in {time}, by {}", interrupts(total), counter.words());
         let remedy = Remedy::Manual { text: text.into() };
         return draft.remedies([remedy]).status(Status::Bad, summary);
     }
     if let Some((_, count)) = blind {
-        return blind_to(draft, count);
+        return blind_to(draft, seen, facts, counter, count);
     }
     let draft = draft.read(&facts.virt.hypervisor, |name| {
         name.clone().unwrap_or_else(|| "no hypervisor".into())
@@ -73,12 +69,18 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
         }
         Some(None) => draft.status(
             Status::Good,
-            format!("no system management interrupt in {time}; rare ones take longer to see"),
+            format!(
+                "no system management interrupt in {time}, by {}; rare ones take longer to see",
+                counter.words()
+            ),
         ),
-        Some(Some(name)) => draft.status(
-            Status::Unknown,
-            format!("none in {time}, but {name} shows a count of its own: ask on the host"),
-        ),
+        Some(Some(name)) => {
+            let why = format!(
+                "{} shows none in {time}, but {name} shows a count of its own: ask on the host",
+                counter.words()
+            );
+            draft.status(Status::Unknown, with_gaps(&why, seen.gaps.as_ref(), facts))
+        }
         None => draft.status(
             Status::Unknown,
             format!("none in {time}, but a hypervisor may show a count of its own"),
@@ -86,17 +88,108 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     }
 }
 
-fn blind_to(draft: Draft, count: &Reading<u64>) -> Finding {
+fn gaps_of(n: u64) -> String {
+    match n {
+        1 => "1 gap".into(),
+        n => format!("{} gaps", quantity::grouped(n)),
+    }
+}
+
+fn interrupts(n: u64) -> String {
+    match n {
+        1 => "1 system management interrupt".into(),
+        n => format!("{} system management interrupts", quantity::grouped(n)),
+    }
+}
+
+/// Nothing counted: what the loop saw, and where to go on.
+fn instead(draft: Draft, seen: &SmiObservation, facts: &Facts, why: &str) -> Finding {
+    let has_hwlat = seen.hwlat.value().copied();
+    let tracer = match has_hwlat {
+        Some(false) => "the kernel's hwlat tracer (not in this kernel: CONFIG_HWLAT_TRACER)",
+        _ => "`rtproof trace hwlat --over 10us` (CONFIG_HWLAT_TRACER)",
+    };
+    let text = format!(
+        "look for gaps with interrupts off: {tracer}, never on a machine in use; else `rtproof \
+         measure --workload busy-loop`, whose gaps may be the kernel's too"
+    );
+    draft
+        .remedies([Remedy::Manual { text }])
+        .status(Status::Unknown, with_gaps(why, seen.gaps.as_ref(), facts))
+}
+
+/// A reason, and what the loop can and cannot say of it.
+fn with_gaps(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
+    let Some(gaps) = gaps.filter(|gaps| gaps.duration_ns > 0) else {
+        return format!("{why}; no loop could look for gaps");
+    };
+    let (cpu, time) = (gaps.cpu, quantity::ns(gaps.duration_ns));
+    let over = quantity::ns(gaps.threshold_ns);
+    let beneath = &gaps.beneath;
+    let hidden = match gaps.switched.count {
+        0 => String::new(),
+        n => format!(
+            " Other tasks ran for {} of it ({}), and hid what came then.",
+            quantity::ns(gaps.switched.sum_ns),
+            gaps_of(n)
+        ),
+    };
+    if beneath.count == 0 {
+        return format!(
+            "{why}; a loop on CPU {cpu} saw no gap above {over} in {time}, so that none of that \
+             length came then.{hidden} Shorter and rarer ones were not looked for"
+        );
+    }
+    let whose = match facts.virt.hypervisor.value() {
+        Some(Some(name)) => {
+            let steal = gaps.steal_ms.value().map_or_else(
+                || "steal is not known".into(),
+                |ms| format!("steal meanwhile {ms} ms, in steps of 10"),
+            );
+            format!("the hypervisor's ({name}; {steal}), the kernel's interrupts or the firmware's")
+        }
+        _ => "the kernel's interrupts or the firmware's".into(),
+    };
+    format!(
+        "{why}; a loop on CPU {cpu} saw {} above {over} in {time}, the longest {}: {whose}, \
+         which a loop cannot tell apart.{hidden}",
+        gaps_of(beneath.count),
+        quantity::ns(beneath.max_ns)
+    )
+}
+
+fn blind_to(
+    draft: Draft,
+    seen: &SmiObservation,
+    facts: &Facts,
+    counter: SmiCounter,
+    count: &Reading<u64>,
+) -> Finding {
     let why = count.why_unknown().unwrap_or_default();
-    let (summary, remedy) = if count.is_absent() {
-        let command = "modprobe msr".into();
-        (
-            format!("{}: not there: the msr module is not loaded", count.path),
-            Remedy::Command { command },
-        )
-    } else {
-        let text = "run as root, in the initial user namespace (CAP_SYS_RAWIO)".into();
-        (format!("{}: {why}", count.path), Remedy::Manual { text })
+    let is_register = counter == SmiCounter::Register;
+    if count.is_absent() && !is_register {
+        let why =
+            format!("{}: this kernel, CPU or hypervisor has no such counter", counter.words());
+        return instead(draft, seen, facts, &why);
+    }
+    let (summary, remedy) = match count.is_absent() {
+        true if is_register => {
+            let command = "modprobe msr".into();
+            (
+                format!("{}: not there: the msr module is not loaded", count.path),
+                Remedy::Command { command },
+            )
+        }
+        _ => {
+            let right = if is_register { "CAP_SYS_RAWIO" } else { "CAP_PERFMON" };
+            let text = format!("run as root, in the initial user namespace ({right})");
+            let what = if is_register { String::new() } else { format!(", {}", counter.words()) };
+            (format!("{}{what}: {why}", count.path), Remedy::Manual { text })
+        }
+    };
+    let summary = match seen.gaps {
+        Some(_) => with_gaps(&summary, seen.gaps.as_ref(), facts),
+        None => summary,
     };
     draft.remedies([remedy]).status(Status::Unknown, summary)
 }
@@ -109,7 +202,13 @@ mod tests {
     fn seen(vendor: &str, counts: &[Reading<u64>]) -> SmiObservation {
         SmiObservation {
             vendor: Reading::known("/proc/cpuinfo", vendor.into()),
-            duration_ns: 10_000_000_000,
+            counter: (!counts.is_empty()).then_some(match vendor {
+                "AuthenticAMD" => SmiCounter::PerfAmd,
+                _ => SmiCounter::Register,
+            }),
+            duration_ns: if counts.is_empty() { 0 } else { 10_000_000_000 },
+            gaps: None,
+            hwlat: Reading::absent("/sys/kernel/tracing/available_tracers"),
             counts: (0..).zip(counts.iter().cloned()).collect(),
         }
     }
@@ -124,7 +223,14 @@ mod tests {
         assert_eq!(finding.status, Status::Good, "{finding:#?}");
         let finding = judge(&seen("GenuineIntel", &[count(0), count(3)]), &good());
         assert_eq!(finding.status, Status::Bad);
-        assert_eq!(finding.summary, "3 system management interrupts in 10 s");
+        assert_eq!(
+            finding.summary,
+            "3 system management interrupts in 10 s, by MSR_SMI_COUNT (0x34)"
+        );
+        let finding = judge(&seen("AuthenticAMD", &[count(1)]), &good());
+        assert!(finding.summary.contains("1 system management interrupt in 10 s, by the core"));
+        let finding = judge(&seen("AuthenticAMD", &[count(0)]), &good());
+        assert_eq!(finding.status, Status::Good, "{finding:#?}");
         let mut short = seen("GenuineIntel", &[count(0)]);
         short.duration_ns = 500_000_000;
         assert_eq!(judge(&short, &good()).status, Status::Unknown);
@@ -144,12 +250,50 @@ mod tests {
         assert!(denied.remedies[0].to_string().contains("root"));
         let amd = judge(&seen("AuthenticAMD", &[]), &good());
         assert_eq!(amd.status, Status::Unknown);
-        assert!(amd.summary.starts_with("AuthenticAMD CPUs do not count"), "{}", amd.summary);
+        assert!(amd.summary.starts_with("AuthenticAMD: nothing counts"), "{}", amd.summary);
+        let denied = Reading::denied("perf_event_open", "Permission denied");
+        let denied = judge(&seen("AuthenticAMD", &[denied]), &good());
+        assert!(denied.remedies[0].to_string().contains("CAP_PERFMON"), "{denied:#?}");
+        let none = judge(&seen("AuthenticAMD", &[Reading::absent("perf_event_open")]), &good());
+        assert!(none.remedies[0].to_string().contains("rtproof trace hwlat"), "{none:#?}");
+        assert_eq!(denied.status, Status::Unknown);
         let remedy = amd.remedies[0].to_string();
         assert!(remedy.contains("rtproof trace hwlat") && remedy.contains("busy-loop"), "{remedy}");
         assert_eq!(judge(&seen("GenuineIntel", &[]), &good()).status, Status::Unknown);
         let mut arm = good();
         arm.kernel.arch = Reading::known("uname -m", "aarch64".into());
         assert_eq!(judge(&seen("", &[]), &arm).status, Status::NotApplicable);
+    }
+
+    #[test]
+    fn gaps_are_no_count() {
+        use rtproof_model::trial::Gaps;
+        let mut quiet = seen("CentaurHauls", &[]);
+        quiet.gaps = Some(GapLook {
+            cpu: 3,
+            duration_ns: 10_000_000_000,
+            threshold_ns: 10_000,
+            switched: Gaps::default(),
+            beneath: Gaps::default(),
+            steal_ms: Reading::known("/proc/stat", 20),
+        });
+        let finding = judge(&quiet, &good());
+        assert_eq!(finding.status, Status::Unknown, "looked for, and not counted");
+        assert!(finding.summary.contains("saw no gap above 10 µs in 10 s"), "{}", finding.summary);
+        if let Some(gaps) = &mut quiet.gaps {
+            gaps.beneath.add(250_000);
+            gaps.switched.add(4_000_000);
+        }
+        let finding = judge(&quiet, &good());
+        for part in ["1 gap above 10 µs", "longest 250 µs", "cannot tell apart", "for 4 ms of it"]
+        {
+            assert!(finding.summary.contains(part), "{part}: {}", finding.summary);
+        }
+        assert!(!finding.summary.contains("hypervisor"), "{}", finding.summary);
+        let mut guest = good();
+        set_guest(&mut guest, "KVM");
+        let finding = judge(&quiet, &guest);
+        assert_eq!(finding.status, Status::Unknown);
+        assert!(finding.summary.contains("the hypervisor's (KVM; steal meanwhile 20 ms"));
     }
 }

@@ -14,7 +14,7 @@ use crate::quantity;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mismatch {
-    /// `run`, `machine`, `workload`, `period`, `budget`.
+    /// `run`, `machine`, `workload`, `clock`, `period`, `budget`.
     pub what: String,
     /// The values found, each with the first run that has it.
     pub values: Vec<String>,
@@ -55,6 +55,7 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
         twice(&sides),
         of("machine", &machine),
         of("workload", &|side| Some((side.kind().into(), side.kind().into()))),
+        of("clock", &|side| side.facts.get("run.clock").map(|name| (name.clone(), name.clone()))),
         of("period", &|side| time(side.period_ns)),
         of("budget", &|side| time(side.budget_ns)),
     ]

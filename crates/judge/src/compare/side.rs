@@ -350,7 +350,7 @@ fn loads(options: &Options) -> String {
     phases.join(", ")
 }
 
-fn asked(options: &Options) -> [(&'static str, String); 8] {
+fn asked(options: &Options) -> [(&'static str, String); 9] {
     let dma = options.dma_latency_us.map_or("not held".into(), |us| format!("{us} µs"));
     [
         ("cpus", options.cpus.to_string()),
@@ -359,6 +359,7 @@ fn asked(options: &Options) -> [(&'static str, String); 8] {
         ("load-cpus", options.load_cpus.to_string()),
         ("policy", format!("{} {}", options.policy.name(), options.priority)),
         ("start", format!("{:?}", options.start).to_lowercase()),
+        ("clock", options.clock.name().into()),
         ("cpu_dma_latency", dma),
         ("kernel-events", if options.trace { "recorded" } else { "not recorded" }.into()),
     ]

@@ -77,6 +77,8 @@ pub struct Cycle {
     any_late: bool,
     /// Cycles that were due, of a law whose schedule is not known before.
     counted: Option<u64>,
+    /// Cycles of the schedule that a step of the clock took out of it.
+    unmeasured: u64,
 }
 
 impl Cycle {
@@ -104,6 +106,7 @@ impl Cycle {
             last_late_ns: 0,
             any_late: false,
             counted: None,
+            unmeasured: 0,
         };
         cycle.refresh();
         cycle
@@ -240,7 +243,8 @@ impl Cycle {
     pub const fn scheduled(&self) -> u64 {
         match self.counted {
             Some(counted) => counted,
-            None => self.schedule.due_before(self.next_due_ns),
+            // What was taken out was due before the next one.
+            None => self.schedule.due_before(self.next_due_ns) - self.unmeasured,
         }
     }
 
@@ -274,7 +278,7 @@ pub const fn bytes(slots: usize) -> usize {
 
 /// Addresses of what runs only when a wake-up is late or a second ends: locked into memory too,
 /// because a late moment is the wrong one for a page fault.
-pub(crate) fn code() -> [usize; 8] {
+pub(crate) fn code() -> [usize; 10] {
     [
         Cycle::beyond as fn(&mut Cycle, u64, u64) as usize,
         Outlet::push as fn(&mut Outlet, &mut Slot, Spike) as usize,
@@ -283,6 +287,8 @@ pub(crate) fn code() -> [usize; 8] {
         Cycle::rotate as fn(&mut Cycle, u64) -> bool as usize,
         Cycle::beyond_piece as fn(&mut Cycle, u64, u64, u64) as usize,
         Cycle::gap as fn(&mut Cycle, u64, u64) as usize,
+        Cycle::bound as fn(&mut Cycle, u64, u64, u64) -> u64 as usize,
+        Cycle::held as fn(&mut Cycle, u64, u64) -> u64 as usize,
         Slot::record_missed as fn(&mut Slot, u64, u64, u64, u64) as usize,
     ]
 }

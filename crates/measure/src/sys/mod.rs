@@ -1,5 +1,6 @@
 //! The calls that no safe crate wraps. The only unsafe code of the house.
 
+pub(crate) mod clock;
 pub(crate) mod numa;
 pub(crate) mod perf;
 pub(crate) mod process;

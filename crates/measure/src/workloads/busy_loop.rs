@@ -59,7 +59,7 @@ impl Workload for BusyLoop {
     }
 
     fn arm(&self, _: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
-        let clock_ps = calibrate::clock_read_ps();
+        let clock_ps = calibrate::clock_read_ps(crate::clock::Clock::Monotonic);
         if clock_ps / 1000 * 2 >= self.threshold_ns {
             let why = format!(
                 "reading the clock takes {} ns here, so that a step of the loop would pass for a \

@@ -2,7 +2,7 @@
 
 use super::{
     work::{self, Operation},
-    workload::{Description, Plain},
+    workload::{Clocks, Description, Plain},
 };
 use crate::quantity::Quantity;
 
@@ -15,7 +15,8 @@ pub(super) const WORKLOAD: Plain = Plain {
      kernel and back and of its process table; grows with the number of processes in the \
      group. Not how late the work began.",
         Quantity::Duration,
-    ),
+    )
+    .by(Clocks::Read),
     arm: |_, setting| Ok(work::calibrate(Calls, setting)),
 };
 

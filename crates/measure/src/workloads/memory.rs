@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     error::WorkloadError,
     work::{self, Operation, step},
-    workload::{Armed, Description, Setting, Workload},
+    workload::{Armed, Clocks, Description, Setting, Workload},
 };
 use crate::quantity::Quantity;
 
@@ -35,6 +35,7 @@ pub(super) const WORKLOAD: Memory = Memory { bytes: 64 << 10 };
 
 const DESCRIPTION: Description = Description {
     parameter: Some("the size of the buffer, 4KiB to 1GiB, as in memory:4MiB; 64KiB without"),
+    clocks: Clocks::Read,
     ..Description::new(
         "memory",
         "Duration of a fixed number of reads and writes of single cache lines all over a buffer \

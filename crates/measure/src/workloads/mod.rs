@@ -40,12 +40,15 @@ mod workload;
 use std::sync::Arc;
 
 pub use error::WorkloadError;
-pub use workload::{Armed, Description, Ending, OwnCost, Place, Program, Setting, Workload};
+pub use workload::{
+    Armed, Clocks, Description, Ending, OwnCost, Place, Program, Setting, Workload,
+};
 
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::{
     exec::fuzz as fuzz_exec, kernel::fuzz as fuzz_tracer, marks::fuzz as fuzz_ring,
 };
+use crate::clock::Clock;
 pub use crate::{cycle::Gaps, quantity::Quantity};
 
 /// Every workload, with the parameters that it has by default.
@@ -79,6 +82,46 @@ pub const WORKLOADS: &[&dyn Workload] = &[
 #[must_use]
 pub fn timer_wakeup() -> Arc<dyn Workload> {
     Arc::new(timer_wakeup::WORKLOAD)
+}
+
+/// Whether a workload can be measured by a clock.
+///
+/// # Errors
+/// Why not, and which workloads can.
+pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), WorkloadError> {
+    let about = workload.describe();
+    if about.clocks.have(clock) {
+        return Ok(());
+    }
+    let name = clock.name();
+    let reason = match (about.place, about.clocks) {
+        (_, Clocks::Timers | Clocks::Relative) if clock == Clock::Raw => {
+            "no timer of the kernel runs on it, so that nothing can sleep by it"
+        }
+        (_, Clocks::Relative) => "setting it moves even a relative sleep by it",
+        (Place::Beside, _) => "the program or the kernel that it reads has a clock of its own",
+        (Place::OnCpu, _) => "its times are those of CLOCK_MONOTONIC",
+    };
+    let able: Vec<&str> = WORKLOADS
+        .iter()
+        .filter(|other| other.describe().clocks.have(clock))
+        .map(|other| other.name())
+        .collect();
+    let why = format!(
+        "it cannot be measured by {name}: {reason}; leave --clock out, or use `rtproof measure \
+         --workload` with one of {}",
+        able.join(", ")
+    );
+    Err(WorkloadError::unfit(about.name, why))
+}
+
+/// Gets a workload ready, if it can be measured by the clock.
+pub(crate) fn arm(
+    workload: &dyn Workload,
+    setting: &Setting,
+) -> Result<Box<dyn Armed>, WorkloadError> {
+    check_clock(workload, setting.clock)?;
+    workload.arm(setting)
 }
 
 /// A workload from its text: a name, or a name, a colon and a parameter (`memory:64KiB`,

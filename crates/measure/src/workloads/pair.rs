@@ -250,7 +250,7 @@ impl<C: Channel> Pair<C> {
             .spawn(move || partner_main(&life, &partner, &ready))
             .map_err(|error| WorkloadError::unfit(workload, error))?;
         shared.channel.enter(Side::Measuring);
-        let clock_ps = calibrate::clock_read_ps();
+        let clock_ps = calibrate::clock_read_ps(crate::clock::Clock::Monotonic);
         let mut pair = Self { shared, partner: Some(join), clock_ps, fastest_ns: 0 };
         // Its end of the channel is gone where it panicked.
         let gone = || WorkloadError::unfit(workload, "the partner did not start");

@@ -3,7 +3,7 @@
 
 use super::{
     work::{self, Operation, step},
-    workload::{Description, Plain},
+    workload::{Clocks, Description, Plain},
 };
 use crate::quantity::Quantity;
 
@@ -15,7 +15,8 @@ pub(super) const WORKLOAD: Plain = Plain {
      interrupts, preemption, changes of frequency, a busy sibling thread and steals; not \
      memory, caches or the kernel, and not how late the work began.",
         Quantity::Duration,
-    ),
+    )
+    .by(Clocks::Read),
     arm: |_, setting| Ok(work::calibrate(Chain(1), setting)),
 };
 

@@ -44,6 +44,8 @@ fn the_template_is_not_in_the_list() {
         priority: 0,
         period_ns: 1_000_000,
         duration_ns: 1_000_000,
+        clock: Clock::Monotonic,
+        ledger: Arc::default(),
     };
     assert!(!template.arm(&setting).expect("nothing to refuse").code().is_empty());
 }

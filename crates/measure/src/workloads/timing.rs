@@ -6,9 +6,14 @@ use rustix::thread::ClockId;
 
 use super::{
     error::WorkloadError,
-    workload::{Armed, OwnCost},
+    workload::{Armed, OwnCost, Setting},
 };
-use crate::{EndReason, calibrate, cycle::Cycle, sys};
+use crate::{
+    EndReason, calibrate,
+    clock::{self, Clock, KernelClock, Timekeeper},
+    cycle::Cycle,
+    sys,
+};
 
 /// The hot path of a workload: compiled as one function, so that its code can be locked.
 pub(super) type Run<T> = fn(&mut Cycle, &AtomicBool, &T) -> EndReason;
@@ -22,7 +27,7 @@ struct Clocked<T> {
 
 /// Arms a thread with what it needs of its own, and its hot path.
 pub(super) fn armed<T: 'static>(own: T, run: Run<T>) -> Result<Box<dyn Armed>, WorkloadError> {
-    Ok(Box::new(Clocked { own, clock_ps: calibrate::clock_read_ps(), run }))
+    Ok(Box::new(Clocked { own, clock_ps: calibrate::clock_read_ps(Clock::Monotonic), run }))
 }
 
 impl<T> Armed for Clocked<T> {
@@ -36,6 +41,51 @@ impl<T> Armed for Clocked<T> {
 
     fn code(&self) -> Vec<usize> {
         vec![self.run as usize]
+    }
+}
+
+/// The hot path of a workload by another clock.
+pub(super) type RunBy = fn(&mut Cycle, &AtomicBool, &mut Timekeeper<KernelClock>) -> EndReason;
+
+/// The same thread by a clock other than CLOCK_MONOTONIC.
+struct ByClock {
+    clock: Timekeeper<KernelClock>,
+    clock_ps: u64,
+    run: RunBy,
+}
+
+/// Arms a thread with a clock that is not CLOCK_MONOTONIC.
+///
+/// # Errors
+/// Nothing can sleep by it here.
+pub(super) fn armed_by(
+    workload: &'static str,
+    setting: &Setting,
+    run: RunBy,
+) -> Result<Box<dyn Armed>, WorkloadError> {
+    if !clock::can_sleep(setting.clock) {
+        let why = format!("this kernel has no sleep by {}", setting.clock.name());
+        return Err(WorkloadError::unfit(workload, why));
+    }
+    let clock_ps = calibrate::clock_read_ps(setting.clock);
+    Ok(Box::new(ByClock { clock: setting.timekeeper(), clock_ps, run }))
+}
+
+impl Armed for ByClock {
+    fn cost(&self) -> OwnCost {
+        OwnCost::of_clock(self.clock_ps)
+    }
+
+    fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
+        (self.run)(cycle, stop, &mut self.clock)
+    }
+
+    fn code(&self) -> Vec<usize> {
+        vec![self.run as usize]
+    }
+
+    fn memory(&self) -> Vec<(usize, usize)> {
+        vec![(std::ptr::from_ref(&self.clock) as usize, size_of_val(&self.clock))]
     }
 }
 

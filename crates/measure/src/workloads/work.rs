@@ -8,7 +8,12 @@ use super::{
     timing::sleep_until,
     workload::{Armed, OwnCost, Setting},
 };
-use crate::{EndReason, calibrate, cycle::Cycle, sys};
+use crate::{
+    EndReason, calibrate,
+    clock::{Clock, KernelClock, Timekeeper},
+    cycle::Cycle,
+    sys,
+};
 
 /// How long a piece is to take: a quarter of the period, and not more than this. A histogram
 /// resolves 0.8 %, so that shorter pieces show smaller disturbances.
@@ -36,6 +41,8 @@ struct Work<O> {
     ops: u64,
     fastest_ns: u64,
     clock_ps: u64,
+    /// `None`: CLOCK_MONOTONIC.
+    clock: Option<Timekeeper<KernelClock>>,
 }
 
 /// Finds how many operations take about a quarter of the period.
@@ -48,7 +55,9 @@ pub(super) fn calibrate<O: Operation>(mut operation: O, setting: &Setting) -> Bo
     let took_ns = fastest_ns(&mut operation, ops).max(1);
     let ops = (ops * target_ns / took_ns).clamp(1, OPS_MAX);
     let fastest_ns = fastest_ns(&mut operation, ops);
-    Box::new(Work { operation, ops, fastest_ns, clock_ps: calibrate::clock_read_ps() })
+    let clock_ps = calibrate::clock_read_ps(setting.clock);
+    let clock = (setting.clock != Clock::Monotonic).then(|| setting.timekeeper());
+    Box::new(Work { operation, ops, fastest_ns, clock_ps, clock })
 }
 
 /// The fastest of some pieces.
@@ -74,12 +83,22 @@ impl<O: Operation> Armed for Work<O> {
     }
 
     fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
-        run(cycle, stop, &mut self.operation, self.ops)
+        match &mut self.clock {
+            None => run(cycle, stop, &mut self.operation, self.ops),
+            Some(clock) => run_by(cycle, stop, &mut self.operation, self.ops, clock),
+        }
     }
 
     fn code(&self) -> Vec<usize> {
         let run: fn(&mut Cycle, &AtomicBool, &mut O, u64) -> EndReason = run::<O>;
-        vec![run as usize, O::run as fn(&mut O, u64) as usize]
+        let by: fn(
+            &mut Cycle,
+            &AtomicBool,
+            &mut O,
+            u64,
+            &mut Timekeeper<KernelClock>,
+        ) -> EndReason = run_by::<O>;
+        vec![run as usize, by as usize, O::run as fn(&mut O, u64) as usize]
     }
 
     fn memory(&self) -> Vec<(usize, usize)> {
@@ -100,6 +119,21 @@ fn run<O: Operation>(
         operation.run(ops);
         let done_ns = sys::now_ns();
         (done_ns - start_ns, done_ns)
+    })
+}
+
+/// The same, timed by another clock. The sleep between pieces stays on CLOCK_MONOTONIC.
+#[inline(never)]
+fn run_by<O: Operation>(
+    cycle: &mut Cycle,
+    stop: &AtomicBool,
+    operation: &mut O,
+    ops: u64,
+    clock: &mut Timekeeper<KernelClock>,
+) -> EndReason {
+    cycle.run_pieces(stop, |due_ns| {
+        sleep_until(due_ns);
+        clock.time(|| operation.run(ops))
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use super::error::WorkloadError;
 use crate::{
     EndReason, Policy,
+    clock::{Clock, KernelClock, Ledger, Timekeeper},
     cycle::{Cycle, Gaps},
     quantity::Quantity,
 };
@@ -25,6 +26,8 @@ pub struct Description {
     /// Whether it fills [`Slot::intervals`](crate::Slot::intervals), for tables of intervals as
     /// other tools print them.
     pub keeps_intervals: bool,
+    /// Clocks that it can be measured by.
+    pub clocks: Clocks,
     /// Most threads of a session that can have it, where the machine or the process has only so
     /// many of what it needs.
     pub threads_max: usize,
@@ -40,6 +43,7 @@ impl Description {
             parameter: None,
             place: Place::OnCpu,
             keeps_intervals: false,
+            clocks: Clocks::Monotonic,
             threads_max: usize::MAX,
         }
     }
@@ -54,9 +58,40 @@ impl Description {
         Self { place: Place::Beside, ..self }
     }
 
+    /// The same workload by other clocks too.
+    pub(super) const fn by(self, clocks: Clocks) -> Self {
+        Self { clocks, ..self }
+    }
+
     /// The same workload for one thread of a session.
     pub(super) const fn alone(self) -> Self {
         Self { threads_max: 1, ..self }
+    }
+}
+
+/// Clocks that a workload can be measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// CLOCK_MONOTONIC alone.
+    Monotonic,
+    /// Those that a timer can run on: it sleeps until a time of the clock.
+    Timers,
+    /// Those by which a relative sleep is not moved when they are set.
+    Relative,
+    /// All of them: it reads the clock, and sleeps by CLOCK_MONOTONIC if at all.
+    Read,
+}
+
+impl Clocks {
+    /// Whether a clock is among them.
+    #[must_use]
+    pub const fn have(self, clock: Clock) -> bool {
+        match (self, clock) {
+            (_, Clock::Monotonic) | (Self::Read, _) => true,
+            (Self::Timers, clock) => clock.keeps_its_distance(),
+            (Self::Relative, clock) => matches!(clock, Clock::Realtime | Clock::Boottime),
+            (Self::Monotonic, _) => false,
+        }
     }
 }
 
@@ -134,7 +169,7 @@ pub enum Place {
 }
 
 /// What a workload is armed for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setting {
     /// Measured CPU.
     pub cpu: u32,
@@ -146,6 +181,18 @@ pub struct Setting {
     pub period_ns: u64,
     /// Length of the run, nanoseconds.
     pub duration_ns: u64,
+    /// Clock to wait for and to read.
+    pub clock: Clock,
+    /// Where steps of that clock are counted.
+    pub ledger: Arc<Ledger>,
+}
+
+impl Setting {
+    /// The clock, its distance just taken.
+    pub(super) fn timekeeper(&self) -> Timekeeper<KernelClock> {
+        let is_fixed = self.clock.keeps_its_distance();
+        Timekeeper::new(KernelClock::new(self.clock), is_fixed, Arc::clone(&self.ledger))
+    }
 }
 
 /// What measuring itself takes of each sample, as measured right before the run.

@@ -69,6 +69,7 @@ fn options(imported: &Imported, cpus: CpuList) -> Options {
         period_ns: imported.period_ns.unwrap_or(0),
         duration_ns: imported.duration_ns.unwrap_or(0),
         start: Start::Aligned,
+        clock: rtproof_model::run::Clock::Monotonic,
         dma_latency_us: None,
         phases: Vec::new(),
         requirement: Requirement {

@@ -118,6 +118,7 @@ pub fn head() -> Head {
             period_ns: 1_000_000,
             duration_ns: 60 * SECOND_NS,
             start: Start::Staggered,
+            clock: rtproof_record::Clock::Monotonic,
             dma_latency_us: Some(0),
             phases: vec![
                 phase("idle", &[], 0, 5 * SECOND_NS),

@@ -61,6 +61,7 @@ fn options(report: &Report) -> Vec<Row> {
         ),
         ("period", units::ns(options.period_ns), start),
         ("duration asked", units::duration(options.duration_ns), ""),
+        ("clock", options.clock.name().into(), "waited for and read; times are CLOCK_MONOTONIC"),
         ("/dev/cpu_dma_latency", dma, "held low, it forbids deep idle states"),
     ]
 }
@@ -79,7 +80,7 @@ fn cost(report: &Report) -> Vec<Row> {
     vec![
         ("clock reading costs", picoseconds(cost.clock_read_ps), "median, before the run"),
         ("clock step", units::ns(cost.clock_step_ns), "smallest difference of two readings"),
-        ("clock resolution", units::ns(cost.clock_getres_ns), "clock_getres(CLOCK_MONOTONIC)"),
+        ("clock resolution", units::ns(cost.clock_getres_ns), "clock_getres"),
         ("recording a sample costs", picoseconds(cost.record_ps), ""),
         ("floor", units::ns(cost.floor_ns), "median excess of sleeps of 50 µs"),
     ]
@@ -124,7 +125,7 @@ fn words(report: &Report) -> Markup {
 }
 
 const LATENCY: &str = "From the moment a thread should have run to the moment it does, against an \
-    absolute schedule on CLOCK_MONOTONIC.";
+    absolute schedule.";
 const ACCOUNT: &str = "Wake-ups that were due; that were measured; that came due while the thread \
     was still late. Scheduled = sampled + missed, checked for every CPU.";
 const DEADLINE_VIEW: &str = "Every wake-up that was due; a missed one counts with its own \

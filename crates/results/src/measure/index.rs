@@ -25,6 +25,9 @@ pub struct Index {
     pub machine: Option<Machine>,
     /// Latency above which a sample is late; null: none was given.
     pub budget_ns: Option<u64>,
+    /// Clock that was waited for and read; not there: CLOCK_MONOTONIC.
+    #[serde(skip_serializing_if = "rtproof_record::Clock::is_monotonic")]
+    pub clock: rtproof_record::Clock,
     /// States of the machine in which cells were measured.
     pub conditions: Vec<ConditionJson>,
     /// Cells, in order.
@@ -199,6 +202,7 @@ impl Index {
             schema: SCHEMA,
             tool_version: env!("CARGO_PKG_VERSION"),
             machine: None,
+            clock: plan.common.clock,
             budget_ns: plan.common.budget_ns,
             conditions: plan.conditions.iter().map(condition).collect(),
             cells: plan.cells.iter().map(CellResult::missing).collect(),

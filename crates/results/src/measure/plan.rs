@@ -2,6 +2,7 @@
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_judge::units;
+use rtproof_record::Clock;
 use serde::{Deserialize, Serialize};
 
 /// Version of the file that a folder keeps its plan in.
@@ -36,6 +37,9 @@ pub struct Common {
     pub trace: bool,
     /// Whether all CPUs begin at the same instant.
     pub is_aligned: bool,
+    /// Clock that is waited for and read; not there: CLOCK_MONOTONIC.
+    #[serde(default, skip_serializing_if = "Clock::is_monotonic")]
+    pub clock: Clock,
     /// /dev/cpu_dma_latency, microseconds.
     pub dma_latency_us: Option<u32>,
     /// CPUs that loads run on, as a list.

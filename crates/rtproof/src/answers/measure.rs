@@ -163,10 +163,11 @@ fn judged(index: &Index, cell: &Cell) -> Option<String> {
         index.budget_ns.map_or_else(String::new, |ns| format!(" --budget {}", next::time(ns)));
     is_as_it_is.then(|| {
         format!(
-            "rtproof prove --cpus {} {policy} --period {}{budget} --load {}",
+            "rtproof prove --cpus {} {policy} --period {}{budget} --load {}{}",
             CpuList::new(cell.cpus.clone()),
             next::time(cell.period_ns),
             next::quoted(&cell.load),
+            next::clock(index.clock),
         )
     })
 }

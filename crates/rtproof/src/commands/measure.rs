@@ -7,6 +7,7 @@ use std::{
 
 use clap::builder::NonEmptyStringValueParser;
 use rtproof_host::{Facts, Root, facts::tasks::Policy};
+use rtproof_measure::clock::Clock;
 use rtproof_results::measure::{
     index::State,
     plan::{Common, Condition, Plan},
@@ -122,7 +123,7 @@ pub struct Args {
         conflicts_with_all = [
             "workload", "cpus", "each", "policy", "priority", "periods_ns", "load", "duration_ns",
             "samples", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start",
-            "dma_latency_us", "load_cpus", "load_dir",
+            "clock", "dma_latency_us", "load_cpus", "load_dir",
         ]
     )]
     pub matrix: Option<PathBuf>,
@@ -134,7 +135,7 @@ pub struct Args {
         conflicts_with_all = [
             "matrix", "workload", "cpus", "each", "policy", "priority", "periods_ns", "load",
             "duration_ns", "samples", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace",
-            "start", "dma_latency_us", "load_cpus", "load_dir", "output", "plan",
+            "start", "clock", "dma_latency_us", "load_cpus", "load_dir", "output", "plan",
         ]
     )]
     pub resume: Option<PathBuf>,
@@ -172,6 +173,11 @@ pub struct Args {
     /// Wake the CPUs of a cell one after the other over the period, or all at once
     #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
     pub start: StartArg,
+
+    /// Clock to wait for and read: monotonic, raw, realtime, boottime, tai. Nothing can sleep by
+    /// raw: only what times work takes it (docs/measure.md)
+    #[arg(long, value_name = "CLOCK", value_parser = parse::clock, default_value = "monotonic")]
+    pub clock: Clock,
 
     /// Hold /dev/cpu_dma_latency at US microseconds; default: not touched
     #[arg(long = "dma-latency", value_name = "US")]
@@ -270,6 +276,7 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
         spike_ns: args.spike_ns,
         trace: !args.no_trace,
         is_aligned: args.start == StartArg::Aligned,
+        clock: args.clock,
         dma_latency_us: args.dma_latency_us,
         load_cpus: args.load_cpus.clone(),
         load_dir: args.load_dir.clone(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use rtproof_host::{Facts, Root};
 use rtproof_judge::{Intent, Report, checks};
-use rtproof_measure::loads::LoadSet;
+use rtproof_measure::{clock::Clock, loads::LoadSet};
 use rtproof_record::{Class, Start};
 use rtproof_results::answer::Answer;
 use rtproof_run::{
@@ -102,6 +102,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub load_dir: Option<PathBuf>,
 
+    /// Clock to wait for and read: monotonic, realtime, boottime, tai (docs/measure.md)
+    #[arg(long, value_name = "CLOCK", value_parser = parse::clock, default_value = "monotonic")]
+    pub clock: Clock,
+
     /// Hold /dev/cpu_dma_latency at US microseconds; default: not touched
     #[arg(long = "dma-latency", value_name = "US")]
     pub dma_latency_us: Option<u32>,
@@ -192,6 +196,7 @@ impl Args {
             load: self.load.clone(),
             load_cpus: self.load_cpus.clone(),
             load_dir: self.load_dir.clone(),
+            clock: self.clock,
             dma_latency_us: self.dma_latency_us,
             spike_ns: self.spike_ns,
             trace: !self.no_trace,

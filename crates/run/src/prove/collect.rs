@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rtproof_host::{HostSampler, Root};
 use rtproof_measure::{
     EndReason, Plan, Report, Session, Started,
+    clock::Steps,
     loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
@@ -20,6 +21,7 @@ use super::{
     output::Output,
     seconds::Seconds,
     spikes::Explainer,
+    steps::StepWatch,
     switcher::Switcher,
     watch::Watch,
 };
@@ -49,6 +51,7 @@ pub(crate) struct Collector {
     by_hand: bool,
     pending: Tick,
     seconds: Seconds,
+    steps: StepWatch,
     worst: Option<(u64, u32)>,
     missed: u64,
     late: u64,
@@ -104,6 +107,7 @@ impl Collector {
             by_hand: false,
             pending: Tick { notes: early, ..Tick::default() },
             seconds: Seconds::default(),
+            steps: StepWatch::of(options.clock),
             worst: None,
             missed: 0,
             late: 0,
@@ -162,10 +166,16 @@ impl Collector {
         self.take_spikes(session, now_ns);
         self.pending.spikes = self.explainer.tick(session);
         self.pending.notes.extend(self.explainer.take_notes());
+        self.watch_clock(now_ns, (0..).zip(session.steps()));
         self.sample_host(now_ns);
         self.watch_threads(session, now_ns);
         self.watch_loads(now_ns);
         std::mem::take(&mut self.pending)
+    }
+
+    fn watch_clock(&mut self, now_ns: u64, steps: impl Iterator<Item = (u32, Steps)>) {
+        let cpu = |number| self.watch.thread(number).map_or(0, |info| info.cpu);
+        self.pending.notes.extend(self.steps.look(now_ns, steps, cpu));
     }
 
     fn sample_host(&mut self, now_ns: u64) {
@@ -338,6 +348,8 @@ impl Collector {
         if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {
             self.sample_host(at_ns);
         }
+        self.watch_clock(at_ns, reports.iter().map(|report| (report.number, report.steps)));
+        self.pending.notes.extend(self.steps.rest(at_ns));
         let (spikes, notes) = self.explainer.finish(at_ns);
         self.pending.spikes = spikes;
         self.pending.notes.extend(notes);

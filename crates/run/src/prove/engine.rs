@@ -91,10 +91,11 @@ pub fn run(
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
         slot_ns: switcher.slot_ns(),
+        clock: options.clock,
         workloads: job.workloads.clone(),
     };
     let first_cpu = plan.cpus[0];
-    let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
+    let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority, plan.clock)
         .with_context(|| cannot_run(first_cpu, &facts))?;
     let mut early_notes = notes::of_cost(options, &cost);
     if was_real_time {

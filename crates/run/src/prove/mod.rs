@@ -14,6 +14,7 @@ mod seconds;
 pub mod signals;
 mod snapshot;
 mod spikes;
+mod steps;
 pub mod switcher;
 mod watch;
 mod writer;

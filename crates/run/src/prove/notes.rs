@@ -98,6 +98,14 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
         );
         notes.push(note(0, "memory-not-locked", false, text));
     }
+    if !options.clock.is_monotonic() {
+        let text = format!(
+            "Measured by {}, as asked. Times in the record and its kernel events stay on \
+             CLOCK_MONOTONIC.",
+            options.clock.name()
+        );
+        notes.push(note(0, "clock", false, text));
+    }
     if options.policy == Policy::Other {
         let text =
             "Measured with SCHED_OTHER, as asked: timer slack (50 µs by default) is part of \

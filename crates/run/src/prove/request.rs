@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rtproof_measure::loads::LoadSet;
+use rtproof_measure::{clock::Clock, loads::LoadSet};
 use rtproof_record::{Class, Start};
 
 use crate::intent::Requested;
@@ -40,6 +40,8 @@ pub struct Request {
     pub load_cpus: Option<String>,
     /// Folder for the files of loads; `None`: that of the record.
     pub load_dir: Option<PathBuf>,
+    /// Clock that is waited for and read.
+    pub clock: Clock,
     /// Limit of `/dev/cpu_dma_latency`; `None`: it is not touched.
     pub dma_latency_us: Option<u32>,
     /// Threshold of spikes; `None`: the budget, else one that follows the machine.
@@ -70,6 +72,7 @@ impl Request {
             load: None,
             load_cpus: None,
             load_dir: None,
+            clock: Clock::Monotonic,
             dma_latency_us: None,
             spike_ns: None,
             trace: true,

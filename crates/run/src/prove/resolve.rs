@@ -1,7 +1,7 @@
 //! From arguments and facts to options: every default decided, every impossible request refused.
 
 use rtproof_host::{CpuList, Facts, facts::tasks::Policy};
-use rtproof_measure::loads::LoadSet;
+use rtproof_measure::{loads::LoadSet, workloads};
 use rtproof_record::{Options, Requirement, options::Phase};
 
 use super::request::Request;
@@ -27,6 +27,8 @@ pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
     let period_ns = request.period_ns.or(intent.period_ns).unwrap_or(PERIOD_NS);
     let duration_ns = parse::until(request.samples, period_ns, request.duration_ns, RUN_NS)
         .map_err(|what| usage(what.to_string()))?;
+    workloads::check_clock(&*workloads::timer_wakeup(), request.clock)
+        .map_err(|error| usage(error.to_string()))?;
     if period_ns > duration_ns {
         return Err(usage("--period is longer than --for: no wake-up would be measured"));
     }
@@ -55,6 +57,7 @@ pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
         period_ns,
         duration_ns,
         start: request.start,
+        clock: request.clock,
         dma_latency_us: request.dma_latency_us,
         phases: phases(request, duration_ns)?,
         requirement: Requirement {

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 
+mod clock;
 mod conditions;
 mod s2;
 mod s3;
@@ -9,7 +10,8 @@ mod s4;
 mod timerlat;
 
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases = vec![s2::case(), s3::case(), s3::moved(), s4::case(), conditions::case()];
+    let mut cases =
+        vec![s2::case(), s3::case(), s3::moved(), s4::case(), clock::case(), conditions::case()];
     cases.extend(timerlat::cases());
     cases
 }

@@ -4,6 +4,8 @@
 //! Each law says what was scheduled, so that `scheduled == sampled + missed` holds for all of them
 //! and can fail for each.
 
+mod stepped;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::gaps::Gaps;

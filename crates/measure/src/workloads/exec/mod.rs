@@ -287,6 +287,8 @@ mod tests {
             priority: 0,
             period_ns,
             duration_ns: 30_000_000_000,
+            clock: crate::clock::Clock::Monotonic,
+            ledger: Arc::default(),
         };
         let mut reader = Reader {
             running: Some(Running::start("sh -c 'echo 1; sleep 60'", &setting).expect("a shell")),

@@ -224,7 +224,7 @@ impl Reader {
 
 impl Armed for Reader {
     fn cost(&self) -> OwnCost {
-        let clock_ps = crate::calibrate::clock_read_ps();
+        let clock_ps = crate::calibrate::clock_read_ps(crate::clock::Clock::Monotonic);
         let ns = clock_ps.div_ceil(1000);
         let cpus = CpuList::new(cpus_of(&self.ring)).to_string();
         let place = match cpus.as_str() {

@@ -51,6 +51,7 @@ pub(super) fn options(shape: &Shape) -> Options {
         period_ns: SECOND / shape.per_second.max(1),
         duration_ns: end_ns,
         start: Start::Staggered,
+        clock: rtproof_record::Clock::Monotonic,
         dma_latency_us: None,
         phases: vec![
             phase("idle", &[], 0, third),

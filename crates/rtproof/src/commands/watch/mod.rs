@@ -264,6 +264,7 @@ impl Args {
             spike_ns: self.spike_ns,
             trace: !self.no_trace,
             is_aligned: self.start == Some(StartArg::Aligned),
+            clock: rtproof_measure::clock::Clock::Monotonic,
             dma_latency_us: self.dma_latency_us,
             load_cpus: self.load_cpus.clone(),
             load_dir: self.load_dir.clone(),

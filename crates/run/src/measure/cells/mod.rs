@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Context;
 use rtproof_host::{CpuList, Facts, facts::tasks::Policy};
 use rtproof_judge::units;
+use rtproof_measure::{clock::Clock, workloads};
 use rtproof_record::{Class, Options, Requirement, Start};
 use rtproof_results::measure::plan::{Cell, Common, Condition, Plan, SCHEMA};
 
@@ -44,7 +45,7 @@ pub fn plan(
             if is_turned { names.iter().rev().collect() } else { names.iter().collect() };
         for condition in order {
             for block in blocks.iter().filter(|block| repetition <= block.repeat) {
-                add(&mut cells, block, condition, repetition, facts)?;
+                add(&mut cells, block, condition, repetition, common.clock, facts)?;
             }
         }
     }
@@ -69,6 +70,7 @@ fn add(
     block: &Block,
     condition: &str,
     repetition: u32,
+    clock: Clock,
     facts: &Facts,
 ) -> anyhow::Result<()> {
     let all = match &block.cpus {
@@ -102,7 +104,7 @@ fn add(
                         duration_ns,
                         repetition,
                     };
-                    check(&cell)?;
+                    check(&cell, clock)?;
                     cell.name = file_name(&cell, block.repeat);
                     cells.push(cell);
                     if cells.len() > CELLS_MAX {
@@ -160,7 +162,7 @@ fn places(
 
 /// CPUs of the one application whose cycles a workload reads.
 fn application_cpus(workload: &str) -> Option<Vec<u32>> {
-    rtproof_measure::workloads::parse(workload).ok()?.application_cpus()
+    workloads::parse(workload).ok()?.application_cpus()
 }
 
 /// The CPU that the cycles of an application are shown under: one that it may run on, if any.
@@ -168,7 +170,12 @@ fn one_cpu(all: &CpuList, own: &[u32]) -> Option<u32> {
     own.iter().copied().find(|&cpu| all.contains(cpu)).or_else(|| all.iter().next())
 }
 
-fn check(cell: &Cell) -> anyhow::Result<()> {
+fn check(cell: &Cell, clock: Clock) -> anyhow::Result<()> {
+    for workload in &cell.workloads {
+        // What is no workload is refused elsewhere.
+        let Ok(workload) = workloads::parse(workload) else { continue };
+        workloads::check_clock(&*workload, clock).map_err(|error| usage(error.to_string()))?;
+    }
     if cell.period_ns > cell.duration_ns {
         return Err(usage(format!(
             "a period of {} is longer than a cell of {}: nothing would be measured",
@@ -223,6 +230,7 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
         period_ns: cell.period_ns,
         duration_ns: cell.duration_ns,
         start: if common.is_aligned { Start::Aligned } else { Start::Staggered },
+        clock: common.clock,
         dma_latency_us: common.dma_latency_us,
         phases: vec![resolve::phase(&load, 0, cell.duration_ns)],
         // Measured, not judged: late samples are counted.
