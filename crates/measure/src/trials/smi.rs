@@ -3,8 +3,8 @@
 //!
 //! Intel counts them in a register, read through the msr driver or perf; AMD from family 17h on as
 //! an event of the cores, through perf. Counted is on one CPU of each package; nothing is loaded
-//! for it. Where nothing counts, or nothing of the host's can be counted in a guest, a loop looks for
-//! gaps, any of which may be one.
+//! for it. Where nothing counts, or nothing of the host's can be counted in a guest, a loop looks
+//! for gaps, any of which may be one.
 
 use std::os::fd::OwnedFd;
 
@@ -174,7 +174,7 @@ fn open(cpu: u32, (kind, config): (u32, u64)) -> Reading<OwnedFd> {
     const PINNED: u64 = 1 << 2;
     let attr = perf::Attr { kind, config, flags: PINNED, ..perf::Attr::default() };
     // Every task.
-    match perf::open(&attr, u32::MAX, cpu) {
+    match perf::open(&attr, None, cpu) {
         Ok(event) => Reading::known("perf_event_open", event),
         // No PMU, or none with this event: no right helps.
         Err(error) => match error.raw_os_error() {
