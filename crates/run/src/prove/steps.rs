@@ -1,5 +1,5 @@
-//! Steps of the clock that a run is measured by, as the threads found them. They are noted when they
-//! come, so that a run that is killed has them in its record.
+//! Steps of the clock that a run is measured by, as the threads found them. They are noted when
+//! they come, so that a run that is killed has them in its record.
 
 use rtproof_judge::units;
 use rtproof_measure::clock::{Clock, Steps};
