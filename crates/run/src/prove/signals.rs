@@ -26,7 +26,11 @@ fn ignored(root: &Root) -> u64 {
 
 /// The signals that came.
 #[derive(Clone, Debug)]
-pub struct Signals(Arc<AtomicUsize>);
+pub struct Signals {
+    came: Arc<AtomicUsize>,
+    /// Of each signal: whether the next one ends the program where it is.
+    ends: Vec<Arc<AtomicBool>>,
+}
 
 impl Signals {
     /// Catches them from now on. The first one ends the run in order, a second one of the same kind
@@ -34,28 +38,36 @@ impl Signals {
     pub fn catch(root: &Root) -> io::Result<Self> {
         let came = Arc::new(AtomicUsize::new(0));
         let ignored = ignored(root);
+        let mut ends = Vec::new();
         for (i, (signal, _)) in SIGNALS.iter().enumerate() {
             if ignored & (1 << (signal - 1)) != 0 {
                 continue;
             }
             let second = Arc::new(AtomicBool::new(false));
             flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&second))?;
-            flag::register(*signal, second)?;
+            flag::register(*signal, Arc::clone(&second))?;
+            ends.push(second);
             flag::register_usize(*signal, Arc::clone(&came), i + 1)?;
         }
         // A file that may not grow is a full disk, not a death.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        Ok(Self(came))
+        Ok(Self { came, ends })
+    }
+
+    /// From now on any signal ends the program where it is: everything is put back, and what follows
+    /// may take long.
+    pub fn end_at_once(&self) {
+        self.ends.iter().for_each(|ends| ends.store(true, Ordering::Relaxed));
     }
 
     /// Ends the run as a signal does: the user quits it.
     pub fn quit(&self) {
-        self.0.store(SIGNALS.len() + 1, Ordering::Relaxed);
+        self.came.store(SIGNALS.len() + 1, Ordering::Relaxed);
     }
 
     /// Name of the signal that came last; `quit`: the user ended it.
     pub fn came(&self) -> Option<&'static str> {
-        let at = self.0.load(Ordering::Relaxed).checked_sub(1)?;
+        let at = self.came.load(Ordering::Relaxed).checked_sub(1)?;
         Some(SIGNALS.get(at).map_or("quit", |(_, name)| name))
     }
 }
