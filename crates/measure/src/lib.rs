@@ -32,7 +32,7 @@ pub use rtproof_host::facts::tasks::Policy;
 pub use rtproof_model::EndReason;
 pub use scheduling::LiveTasks;
 pub use session::{Plan, Session, SessionError};
-pub use slot::Slot;
+pub use slot::{Kept, Slot};
 pub use spike::Spike;
 pub use task::is_armed;
 pub use thread::{Report, Started};

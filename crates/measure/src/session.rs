@@ -54,6 +54,8 @@ pub struct Plan {
     pub spike_ns: Option<u64>,
     /// Length of a slot, [`SLOT_NS`] as a rule and at most.
     pub slot_ns: u64,
+    /// Whether each single sample is kept until it is collected.
+    pub keeps_samples: bool,
     /// Clock that the workloads wait for and read.
     pub clock: Clock,
     /// What each thread does: one for all CPUs, or one per CPU in their order.
@@ -384,6 +386,7 @@ impl Plan {
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
             spike_ns: self.spike_ns.unwrap_or(u64::MAX),
             slot_ns: self.slot_ns.clamp(1, SLOT_NS),
+            keeps_samples: self.keeps_samples,
             clock: self.clock,
             workload: Arc::clone(self.workload_of(number)),
         })

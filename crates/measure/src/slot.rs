@@ -32,6 +32,43 @@ pub struct Slot {
     pub spikes: u64,
     /// Of those, the ones that found no room on their way to the collector.
     pub spikes_dropped: u64,
+    /// Each single sample, where they are kept.
+    pub kept: Kept,
+}
+
+/// Single samples, in the order of time, as far as there is room.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// Empty where none are kept.
+    room: Box<[Sample]>,
+    len: usize,
+    /// Samples that found no room.
+    pub lost: u64,
+}
+
+impl Kept {
+    /// Room for so many.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        Self { room: vec![Sample::default(); room].into(), ..Self::default() }
+    }
+
+    /// What is in it.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Sample] {
+        self.room.get(..self.len).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, sample: Sample) {
+        match self.room.get_mut(self.len) {
+            Some(place) => {
+                *place = sample;
+                self.len += 1;
+            }
+            None => self.lost += u64::from(!self.room.is_empty()),
+        }
+    }
 }
 
 impl Default for Slot {
@@ -47,6 +84,7 @@ impl Default for Slot {
             top: TopSamples::new(TOP),
             spikes: 0,
             spikes_dropped: 0,
+            kept: Kept::default(),
         }
     }
 }
@@ -58,6 +96,7 @@ impl Slot {
 
     /// Empties the slot; the memory stays.
     pub fn clear(&mut self) {
+        (self.kept.len, self.kept.lost) = (0, 0);
         (self.from_ns, self.to_ns, self.max_at_ns) = (0, 0, 0);
         (self.spikes, self.spikes_dropped) = (0, 0);
         self.totals = Totals::default();
@@ -68,12 +107,13 @@ impl Slot {
     }
 
     /// The memory to lock into RAM, as (address, bytes).
-    pub(crate) fn memory(&self) -> [(usize, usize); 4] {
+    pub(crate) fn memory(&self) -> [(usize, usize); 5] {
         [
             (std::ptr::from_ref(self) as usize, size_of::<Self>()),
             self.wake.memory(),
             self.missed.memory(),
             self.top.memory(),
+            (self.kept.room.as_ptr() as usize, size_of_val(&*self.kept.room)),
         ]
     }
 
@@ -88,7 +128,9 @@ impl Slot {
             self.max_at_ns = due_ns;
         }
         self.wake.record(latency_ns);
-        self.top.push(Sample { due_ns, latency_ns });
+        let sample = Sample { due_ns, latency_ns };
+        self.top.push(sample);
+        self.kept.push(sample);
         latency_ns
     }
 
@@ -135,7 +177,22 @@ mod tests {
         assert_eq!(slot.record_wake(3000, 3100), 100);
         assert_eq!((slot.totals.early, slot.max_at_ns), (1, 2000));
         assert_eq!((slot.totals.wake.count(), slot.wake.total()), (3, 3));
+        assert!(slot.kept.as_slice().is_empty() && slot.kept.lost == 0, "none unless asked for");
         slot.clear();
         assert_eq!((slot.totals.accounted(), slot.top.as_slice().len()), (0, 0));
+    }
+
+    #[test]
+    fn samples_are_kept_as_far_as_there_is_room_and_counted_beyond() {
+        let mut slot = Slot { kept: Kept::new(2), ..Slot::default() };
+        for n in 1..=3 {
+            slot.record_wake(1000 * n, 1000 * n + n);
+        }
+        let sample = |n: u64| Sample { due_ns: 1000 * n, latency_ns: n };
+        assert_eq!((slot.kept.as_slice(), slot.kept.lost), (&[sample(1), sample(2)][..], 1));
+        slot.clear();
+        slot.record_wake(9000, 9009);
+        let last = Sample { due_ns: 9000, latency_ns: 9 };
+        assert_eq!((slot.kept.as_slice(), slot.kept.lost), (&[last][..], 0));
     }
 }

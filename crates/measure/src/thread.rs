@@ -15,7 +15,7 @@ use crate::{
     EndReason, Policy,
     clock::{self, Clock, Ledger, Steps},
     cycle::{self, Cycle, Schedule},
-    slot::Slot,
+    slot::{Kept, Slot},
     spike::{self, Inlet, Outlet},
     sys,
     task::{lock_code, pin, raise, set_armed, tid},
@@ -81,6 +81,9 @@ pub struct Report {
     pub steps: Steps,
 }
 
+/// Single samples that a slot has room for, at most: 16 MiB.
+const KEPT_MAX: usize = 1 << 20;
+
 /// What a thread is to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
@@ -97,8 +100,18 @@ pub(crate) struct Order {
     pub(crate) spike_ns: u64,
     /// Length of a slot.
     pub(crate) slot_ns: u64,
+    pub(crate) keeps_samples: bool,
     pub(crate) clock: Clock,
     pub(crate) workload: Arc<dyn Workload>,
+}
+
+impl Order {
+    /// Room for single samples in a slot: twice those that are due, for a collector that is late.
+    fn kept_per_slot(&self) -> usize {
+        let due = self.slot_ns.div_ceil(self.period_ns.max(1));
+        let room = usize::try_from(due).unwrap_or(usize::MAX).saturating_mul(2);
+        if self.keeps_samples { room.saturating_add(64).min(KEPT_MAX) } else { 0 }
+    }
 }
 
 /// The collector's ends.
@@ -125,7 +138,9 @@ pub(crate) fn spawn(
     let n = cycle::slots(order.slot_ns);
     let (mut give, empty) = rtrb::RingBuffer::new(n);
     let (full, take) = rtrb::RingBuffer::new(n);
-    let mut slots: Vec<Box<Slot>> = (0..n).map(|_| Box::default()).collect();
+    let kept = order.kept_per_slot();
+    let slot = || Box::new(Slot { kept: Kept::new(kept), ..Slot::default() });
+    let mut slots: Vec<Box<Slot>> = (0..n).map(|_| slot()).collect();
     let (mut outlet, inlet) = spike::ring(order.spike_ns);
     let ledger = Arc::new(Ledger::default());
     let lock_error = slots

@@ -365,6 +365,7 @@ fn its_cost_is_measured_in_pairs() {
         budget_ns: None,
         spike_ns: None,
         slot_ns: SLOT_NS,
+        keeps_samples: false,
         clock: rtproof_measure::clock::Clock::Monotonic,
         workloads: vec![workloads::timer_wakeup()],
     };

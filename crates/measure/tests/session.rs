@@ -63,6 +63,7 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
         budget_ns: Some(100_000),
         spike_ns: Some(20_000),
         slot_ns: SLOT_NS,
+        keeps_samples: false,
         clock: Clock::Monotonic,
         workloads: vec![workloads::timer_wakeup()],
     }

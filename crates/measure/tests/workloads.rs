@@ -52,6 +52,7 @@ fn plan(text: &str) -> Plan {
         budget_ns: Some(10_000_000),
         spike_ns: Some(20_000_000),
         slot_ns: SLOT_NS / 10,
+        keeps_samples: false,
         clock: rtproof_measure::clock::Clock::Monotonic,
         workloads: vec![parse(text)],
     }

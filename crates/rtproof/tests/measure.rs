@@ -170,6 +170,34 @@ fn chrt_in_mid_run_is_marked_in_rows_record_and_report() {
     assert!(with.iter().all(|s| s["intervals"]["nominal_ns"] == 1_000_000), "{with:?}");
 }
 
+#[test]
+fn single_samples_are_those_of_the_record() {
+    let _alone = alone();
+    let folder = folder();
+    let args = ["measure", "--for", "2s", "--no-trace", "--keep-samples", "-o", "kept"];
+    expect_code(&run(folder.path(), &args), ACCEPTED);
+    let record = support::only(&folder.path().join("kept"), ".rtproof");
+    let all = report(&record).0["all"].clone();
+    let text = std::fs::read_to_string(record.with_extension("samples.csv")).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("cpu,due_ns,latency_ns"));
+    let (mut sum, mut max, mut count) = (0_u64, 0_u64, 0_u64);
+    let mut last = std::collections::BTreeMap::new();
+    for line in lines {
+        let n: Vec<u64> = line.split(',').map(|word| word.parse().expect(line)).collect();
+        let [cpu, due_ns, latency_ns] = n[..] else { panic!("{line}") };
+        assert!(last.insert(cpu, due_ns).is_none_or(|before| before < due_ns), "{line}");
+        (sum, max, count) = (sum + latency_ns, max.max(latency_ns), count + 1);
+    }
+    assert_eq!(
+        (Some(count), Some(max)),
+        (all["sampled"].as_u64(), all["max_ns"].as_u64()),
+        "{all}"
+    );
+    let mean_ns = all["mean_ns"].as_f64().unwrap();
+    assert!((sum as f64 / count as f64 - mean_ns).abs() < 0.001, "{sum} / {count}: {mean_ns}");
+}
+
 fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().expect("id");
     String::from_utf8_lossy(&id.stdout).trim() == "0"

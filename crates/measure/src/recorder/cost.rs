@@ -54,7 +54,7 @@ pub fn cost(
     slice_ns: u64,
 ) -> Result<RecordingCost, CostError> {
     let cpus = plan.cpus.iter().take(1).copied().collect();
-    let plan = Plan { cpus, duration_ns: slice_ns, ..plan.clone() };
+    let plan = Plan { cpus, duration_ns: slice_ns, keeps_samples: false, ..plan.clone() };
     let measured = deltas(recorder, &plan, pairs);
     // Whatever came between: it records afterwards.
     recorder.resume()?;

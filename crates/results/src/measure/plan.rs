@@ -40,6 +40,9 @@ pub struct Common {
     /// Clock that is waited for and read; not there: CLOCK_MONOTONIC.
     #[serde(default, skip_serializing_if = "Clock::is_monotonic")]
     pub clock: Clock,
+    /// Whether each single sample is kept in a file beside the record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_samples: bool,
     /// /dev/cpu_dma_latency, microseconds.
     pub dma_latency_us: Option<u32>,
     /// CPUs that loads run on, as a list.

@@ -123,7 +123,7 @@ pub struct Args {
         conflicts_with_all = [
             "workload", "cpus", "each", "policy", "priority", "periods_ns", "load", "duration_ns",
             "samples", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start",
-            "clock", "dma_latency_us", "load_cpus", "load_dir",
+            "clock", "dma_latency_us", "load_cpus", "load_dir", "keep_samples",
         ]
     )]
     pub matrix: Option<PathBuf>,
@@ -136,6 +136,7 @@ pub struct Args {
             "matrix", "workload", "cpus", "each", "policy", "priority", "periods_ns", "load",
             "duration_ns", "samples", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace",
             "start", "clock", "dma_latency_us", "load_cpus", "load_dir", "output", "plan",
+            "keep_samples",
         ]
     )]
     pub resume: Option<PathBuf>,
@@ -169,6 +170,10 @@ pub struct Args {
     /// Do not record kernel events: spikes are counted, not explained
     #[arg(long)]
     pub no_trace: bool,
+
+    /// Keep each single sample, in CELL.samples.csv beside the record of each cell
+    #[arg(long)]
+    pub keep_samples: bool,
 
     /// Wake the CPUs of a cell one after the other over the period, or all at once
     #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
@@ -277,6 +282,7 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
         trace: !args.no_trace,
         is_aligned: args.start == StartArg::Aligned,
         clock: args.clock,
+        keep_samples: args.keep_samples,
         dma_latency_us: args.dma_latency_us,
         load_cpus: args.load_cpus.clone(),
         load_dir: args.load_dir.clone(),

@@ -119,6 +119,10 @@ pub struct Args {
     #[arg(long)]
     pub no_trace: bool,
 
+    /// Keep each single sample, in a file .samples.csv beside the record
+    #[arg(long)]
+    pub keep_samples: bool,
+
     /// Where record and report go: a folder, or a file name without extension
     #[arg(short, long, value_name = "PATH", default_value = ".")]
     pub output: PathBuf,
@@ -227,7 +231,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let facts = Facts::read(&root);
     let request = args.request();
     let options = resolve::options(&request, &facts)?;
-    let output = Output::choose(&args.output, &facts)?;
+    let mut output = Output::choose(&args.output, &facts)?;
+    if args.keep_samples {
+        output = output.keeping_samples()?;
+    }
     let text = Text::new(args.json);
     let findings = checks::judge_all(&facts, &Intent::of(&options, &facts));
     text.print(|to| {

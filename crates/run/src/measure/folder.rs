@@ -125,7 +125,7 @@ impl Folder {
     #[must_use]
     pub fn output(&self, cell: &Cell) -> Output {
         let with = |extension: &str| self.path.join(format!("{}.{extension}", cell.name));
-        Output { record: with("rtproof"), html: with("html") }
+        Output { record: with("rtproof"), html: with("html"), samples: None }
     }
 
     /// What there is of a cell.
@@ -156,7 +156,8 @@ impl Folder {
     /// # Errors
     /// When it cannot be moved.
     pub fn set_aside(&self, cell: &Cell) -> anyhow::Result<()> {
-        let Output { record, html } = self.output(cell);
+        let Output { record, html, .. } = self.output(cell);
+        let samples = record.with_extension("samples.csv");
         let place = |number: u32, extension: &str| {
             self.path.join(format!("{}.cut-short-{number}.{extension}", cell.name))
         };
@@ -165,9 +166,11 @@ impl Folder {
         let to = place(number, "rtproof");
         fs::rename(&record, &to)
             .with_context(|| format!("{}: cannot be moved aside", record.display()))?;
-        if html.symlink_metadata().is_ok() {
-            fs::rename(&html, place(number, "html"))
-                .with_context(|| format!("{}: cannot be moved aside", html.display()))?;
+        for (path, extension) in [(html, "html"), (samples, "samples.csv")] {
+            if path.symlink_metadata().is_ok() {
+                fs::rename(&path, place(number, extension))
+                    .with_context(|| format!("{}: cannot be moved aside", path.display()))?;
+            }
         }
         Ok(())
     }

@@ -30,7 +30,8 @@ const VALUES_MAX: usize = 1000;
 /// Keys of a block.
 const OF_BLOCK: &str = "workload, cpus, each, policy, priority, period, load, for, samples, repeat";
 /// Keys that hold for all.
-const OF_ALL: &str = "budget, spike, trace, start, clock, dma-latency, load-cpus, load-dir";
+const OF_ALL: &str =
+    "budget, spike, trace, start, clock, keep-samples, dma-latency, load-cpus, load-dir";
 
 /// A matrix as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +191,7 @@ fn set_common(common: &mut Common, key: &str, value: &Value<'_>) -> Result<bool>
             })?;
         }
         "clock" => common.clock = one(value, parse::clock)?,
+        "keep-samples" => common.keep_samples = boolean(value)?,
         "dma-latency" => {
             common.dma_latency_us = Some(one(value, |text| {
                 text.parse().map_err(|_| format!("\"{text}\" is no number of microseconds").into())

@@ -131,7 +131,10 @@ fn one(
 ) -> anyhow::Result<CellResult> {
     let facts = Facts::read(root);
     let options = cells::options(cell, &plan.common, &facts)?;
-    let output = folder.output(cell);
+    let mut output = folder.output(cell);
+    if plan.common.keep_samples {
+        output = output.keeping_samples()?;
+    }
     let parsed = cell.workloads.iter().map(|name| workloads::parse(name));
     let job = Job {
         options: &options,

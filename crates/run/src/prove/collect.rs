@@ -19,6 +19,7 @@ use super::{
     notes,
     observer::{Observer, Progress, Requested},
     output::Output,
+    samples::SampleFile,
     seconds::Seconds,
     spikes::Explainer,
     steps::StepWatch,
@@ -52,6 +53,7 @@ pub(crate) struct Collector {
     pending: Tick,
     seconds: Seconds,
     steps: StepWatch,
+    samples: Option<SampleFile>,
     worst: Option<(u64, u32)>,
     missed: u64,
     late: u64,
@@ -108,6 +110,7 @@ impl Collector {
             pending: Tick { notes: early, ..Tick::default() },
             seconds: Seconds::default(),
             steps: StepWatch::of(options.clock),
+            samples: None,
             worst: None,
             missed: 0,
             late: 0,
@@ -119,6 +122,11 @@ impl Collector {
     /// How long slots are.
     pub(crate) fn slots_are(&mut self, slot_ns: u64) {
         self.seconds = Seconds::of(slot_ns);
+    }
+
+    /// Single samples go to a file.
+    pub(crate) fn keeps(&mut self, samples: Option<SampleFile>) {
+        self.samples = samples;
     }
 
     /// Puts the threads into the record.
@@ -190,6 +198,9 @@ impl Collector {
         let mut taken = Vec::new();
         session.collect(|number, slot| {
             self.explainer.learn(slot);
+            if let Some(samples) = &mut self.samples {
+                samples.take(self.watch.thread(number).map_or(0, |info| info.cpu), slot, origin_ns);
+            }
             switcher.take(number, slot, origin_ns);
             taken.extend(self.seconds.tick(number, slot, origin_ns));
         });
@@ -330,9 +341,13 @@ impl Collector {
         self.take_effects(switcher);
         let (mut last, mut spikes) = (Vec::new(), Vec::new());
         let (explainer, seconds) = (&mut self.explainer, &mut self.seconds);
+        let (watch, mut samples) = (&self.watch, self.samples.take());
         let reports = session.finish(
             |number, slot| {
                 explainer.learn(slot);
+                if let Some(samples) = &mut samples {
+                    samples.take(watch.thread(number).map_or(0, |info| info.cpu), slot, origin_ns);
+                }
                 last.extend(seconds.tick(number, slot, origin_ns));
             },
             |number, spike| spikes.push((number, spike)),
@@ -343,6 +358,7 @@ impl Collector {
             .filter(|tick| tick.second.totals.accounted() > 0)
             .for_each(|tick| self.take(tick));
         let at_ns = now_ns();
+        self.pending.notes.extend(samples.map(|samples| samples.finish(at_ns)));
         self.stop_loads(at_ns);
         // A row stands for a second: what is left of one after the last tick would look like a dip.
         if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {

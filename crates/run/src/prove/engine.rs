@@ -28,6 +28,7 @@ use super::{
     notes,
     observer::Observer,
     output::Output,
+    samples::SampleFile,
     signals::Signals,
     snapshot::{clock_ns, snapshot},
     spikes::Explainer,
@@ -91,6 +92,7 @@ pub fn run(
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
         slot_ns: switcher.slot_ns(),
+        keeps_samples: output.samples.is_some(),
         clock: options.clock,
         workloads: job.workloads.clone(),
     };
@@ -127,6 +129,7 @@ pub fn run(
     // Before the record, which is to hold a run from its first second on; and before the threads,
     // which must not be disturbed by measuring what it costs.
     let explainer = Explainer::start(root, &facts, options, floor_ns, &mut plan);
+    let samples = output.samples.as_deref().map(SampleFile::create).transpose()?;
     let writer = Writer::create(&output.record, &head)?;
     let writer = match WriterThread::start(writer) {
         Ok(writer) => writer,
@@ -144,6 +147,7 @@ pub fn run(
     early_notes.extend(notes::of_start(options, session.started()));
     early_notes.extend(notes::of_workloads(&plan, session.started()));
     let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
+    collector.keeps(samples);
     collector.slots_are(plan.slot_ns);
     collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
     observer.started(&collector.threads());

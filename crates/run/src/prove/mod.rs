@@ -10,6 +10,7 @@ pub mod observer;
 pub mod output;
 pub mod request;
 pub mod resolve;
+mod samples;
 mod seconds;
 pub mod signals;
 mod snapshot;

@@ -197,6 +197,11 @@ pub(crate) fn no_housekeeping() -> Note {
     note(0, "no-housekeeping-cpu", false, text)
 }
 
+/// What the file of single samples holds.
+pub(crate) fn samples(at_ns: u64, text: String) -> Note {
+    note(at_ns, "samples", false, text)
+}
+
 /// Host counters that are left out because reading them would disturb the measured CPUs.
 pub(crate) fn not_sampled(what: &str) -> Note {
     note(0, "not-sampled", false, what.into())

@@ -18,6 +18,8 @@ pub struct Output {
     pub record: PathBuf,
     /// Report.
     pub html: PathBuf,
+    /// Each single sample, where they are kept.
+    pub samples: Option<PathBuf>,
 }
 
 impl Output {
@@ -49,7 +51,17 @@ impl Output {
             name.push(extension);
             PathBuf::from(name)
         };
-        Self { record: with(".rtproof"), html: with(".html") }
+        Self { record: with(".rtproof"), html: with(".html"), samples: None }
+    }
+
+    /// With each single sample in a file beside the record.
+    ///
+    /// # Errors
+    /// When that file is there, or cannot be made.
+    pub fn keeping_samples(self) -> anyhow::Result<Self> {
+        let samples = self.record.with_extension("samples.csv");
+        try_new(&samples, "samples")?;
+        Ok(Self { samples: Some(samples), ..self })
     }
 
     /// With a number where another run of the same second took the name.

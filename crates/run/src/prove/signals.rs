@@ -54,8 +54,8 @@ impl Signals {
         Ok(Self { came, ends })
     }
 
-    /// From now on any signal ends the program where it is: everything is put back, and what follows
-    /// may take long.
+    /// From now on any signal ends the program where it is: everything is put back, and what
+    /// follows may take long.
     pub fn end_at_once(&self) {
         self.ends.iter().for_each(|ends| ends.store(true, Ordering::Relaxed));
     }

@@ -265,6 +265,7 @@ impl Args {
             trace: !self.no_trace,
             is_aligned: self.start == Some(StartArg::Aligned),
             clock: rtproof_measure::clock::Clock::Monotonic,
+            keep_samples: false,
             dma_latency_us: self.dma_latency_us,
             load_cpus: self.load_cpus.clone(),
             load_dir: self.load_dir.clone(),
