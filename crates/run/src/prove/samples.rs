@@ -1,8 +1,8 @@
 //! Each single sample in a file beside the record, for analyses that histograms are too coarse for.
 //!
 //! `cpu,due_ns,latency_ns`, a line a sample: when it was due, after the first wake-up, and how late
-//! the thread ran (of a workload that times a piece of work: how long that took). Of one thread they
-//! are in the order of time. Missed wake-ups have none: `scheduled = lines + missed`.
+//! the thread ran (of a workload that times a piece of work: how long that took). Of one thread
+//! they are in the order of time. Missed wake-ups have none: `scheduled = lines + missed`.
 
 use std::{
     fs::File,
