@@ -56,14 +56,16 @@ table! {
     CHASSIS = Knob::file("laptop-chassis", "/sys/class/dmi/id/chassis_type").at(Effect::Firmware);
 
     /// Kinds of power supplies: `Battery`, `Mains`, `UPS`.
-    SUPPLY = Knob::file("laptop-supply", "/sys/class/power_supply/*/type").at(Effect::Firmware);
+    SUPPLY = Knob::file("laptop-supply", "/sys/class/power_supply/*/type")
+        .of(Scope::Device).at(Effect::Firmware);
 
     /// What a power supply is for: `System`, or `Device` for a mouse's battery.
     SUPPLY_SCOPE = Knob::file("laptop-supply-scope", "/sys/class/power_supply/*/scope")
-        .at(Effect::Firmware);
+        .of(Scope::Device).at(Effect::Firmware);
 
     /// Lids.
-    LID = Knob::file("laptop-lid", "/proc/acpi/button/lid/*/state").at(Effect::Firmware);
+    LID = Knob::file("laptop-lid", "/proc/acpi/button/lid/*/state")
+        .of(Scope::Device).at(Effect::Firmware);
 
     /// Looking for new firmware: some queries raise system management interrupts.
     FWUPD = Knob::units("fwupd", &["fwupd-refresh.timer", "fwupd.service"]);

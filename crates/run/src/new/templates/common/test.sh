@@ -32,7 +32,6 @@ start() {
 	done
 }
 
-# Ends it.
 end() {
 	kill -TERM "$pid"
 	wait "$pid" && status=0 || status=$?
@@ -54,8 +53,7 @@ else
 	echo "test: left out: rtproof is not in PATH, so that its cycles are not measured"
 	sleep 2
 fi
-after=$(faults)
-test "$before" = "$after" || fail "the loop took page faults: $before at its start, then $after"
+test "$before" = "$(faults)" || fail "the loop took page faults: $before at its start, then $(faults)"
 end
 test "$status" -eq 0 || fail "it ended with status $status after SIGTERM, 0 expected"
 grep '^total' "$dir/out" || fail "it did not say its total"
@@ -64,18 +62,15 @@ grep '^total' "$dir/out" || fail "it did not say its total"
 # class itself: the other threads stay ordinary. It stays on one CPU, unless it is SCHED_DEADLINE,
 # which the kernel refuses to a thread that is bound. That one may move.
 left_out() {
-	echo "test: left out: $*"
-	echo "test: passed, without its rules"
+	printf 'test: left out: %s\ntest: passed, without its rules\n' "$*"
 	exit
 }
 command -v "$rtproof" >/dev/null || left_out "rtproof is not in PATH: its rules are not checked"
-cpus=
+cpus= may_move=migration
 if ! grep -q '^ready.*SCHED_DEADLINE' "$dir/out"; then
 	may_move=
 	allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 	case $allowed in *[-,]*) cpus="--cpus ${allowed##*[-,]}" ;; esac
-else
-	may_move=migration
 fi
 # shellcheck disable=SC2086 # An option and its value, or nothing.
 if start "$rtproof" run --policy other $cpus --place affinity --tune none --no-trace \
