@@ -37,8 +37,8 @@ const CPU_STATES: &str = r"
     Method (_PPC) { Return (0) }
 ";
 
-/// A thermal zone that is as hot as that register says, in tenths of a kelvin: 40 °C at 1 GHz, 60 °C
-/// at 3 GHz.
+/// A thermal zone that is as hot as that register says, in tenths of a kelvin: 40 °C at 1 GHz,
+/// 60 °C at 3 GHz.
 const THERMAL_ZONE: &str = r"
 Scope (\_TZ)
 {
@@ -74,8 +74,9 @@ const IDLE_STATES: &str = r#"
         };
 "#;
 
-/// An ACPI table (AML) that gives `cpus` CPUs idle states C1 to C3 and three performance states, and
-/// the machine a thermal zone that follows them; to be used with `-acpitable file=... -device pc-testdev`.
+/// An ACPI table (AML) that gives `cpus` CPUs idle states C1 to C3 and three performance states,
+/// and the machine a thermal zone that follows them; to be used with
+/// `-acpitable file=... -device pc-testdev`.
 ///
 /// # Errors
 /// iasl is missing or fails.
