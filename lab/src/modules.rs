@@ -32,8 +32,7 @@ pub const AT_BOOT: &[&str] = &[
 
 /// Modules that `modprobe`, or the kernel itself, loads when they are asked for: each costs a
 /// boot up to a second of the guest's time. (ext4 asks for crc32c by an alias before 7.)
-pub const ON_DEMAND: &[&str] =
-    &["veth", "dummy", "overlay", "crc32c_generic", "ext4", "loop", "thermal"];
+pub const ON_DEMAND: &[&str] = &["veth", "dummy", "overlay", "crc32c_generic", "ext4", "loop"];
 
 /// Without these there is no shared folder.
 const VITAL: &[&str] = &["virtio_pci", "9pnet_virtio", "9p"];

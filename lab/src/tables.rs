@@ -37,21 +37,6 @@ const CPU_STATES: &str = r"
     Method (_PPC) { Return (0) }
 ";
 
-/// A thermal zone that is as hot as that register says, in tenths of a kelvin: 40 °C at 1 GHz,
-/// 60 °C at 3 GHz.
-const THERMAL_ZONE: &str = r"
-Scope (\_TZ)
-{
-    ThermalZone (LAB0)
-    {
-        OperationRegion (PERF, SystemIO, 0xE0, 4)
-        Field (PERF, DWordAcc, NoLock, Preserve) { STAT, 32 }
-        Method (_TMP, 0, Serialized) { Return (3032 + ((STAT & 3) * 100)) }
-        Method (_CRT) { Return (4000) }
-    }
-}
-";
-
 /// Two idle states behind QEMU's PSCI, which waits for an interrupt in either.
 const IDLE_STATES: &str = r#"
         idle-states {
@@ -74,9 +59,8 @@ const IDLE_STATES: &str = r#"
         };
 "#;
 
-/// An ACPI table (AML) that gives `cpus` CPUs idle states C1 to C3 and three performance states,
-/// and the machine a thermal zone that follows them; to be used with
-/// `-acpitable file=... -device pc-testdev`.
+/// An ACPI table (AML) that gives `cpus` CPUs idle states C1 to C3 and three performance states; to
+/// be used with `-acpitable file=... -device pc-testdev`.
 ///
 /// # Errors
 /// iasl is missing or fails.
@@ -105,7 +89,7 @@ fn ssdt_source(cpus: u32) -> String {
              Name (_PSD, Package () {{ Package () {{ 5, 0, 0, 0xFC, {cpus} }} }})\n}}\n"
         );
     }
-    text + THERMAL_ZONE + "}\n"
+    text + "}\n"
 }
 
 /// A device tree of the virt machine with two PSCI idle states.
