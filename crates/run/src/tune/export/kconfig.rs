@@ -25,7 +25,11 @@ fn write(source: &Source<'_>) -> Exported {
     let (changes, words) = (source.plan.steps.len(), source.plan.boot.len());
     if changes + words > 0 {
         missed.push(Missed {
-            what: format!("{changes} changes and {words} words for the command line"),
+            what: format!(
+                "{} and {} for the command line",
+                rtproof_judge::units::count(changes, "change"),
+                rtproof_judge::units::count(words, "word")
+            ),
             why: "this format is about the kernel's build alone; take another for them".into(),
         });
     }
