@@ -22,6 +22,15 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
     run_of(class, cpus, seconds, |cpu, ms| at.get(&(cpu, ms)).copied().unwrap_or(5000 + ms % 7))
 }
 
+/// A run of two CPUs, of which CPU 1 takes 9 µs in place of 5 µs from a second on.
+pub fn slower_from(seconds: u64, from_s: u64) -> Run {
+    let latency = |cpu: u32, ms: u64| match cpu {
+        1 if ms >= from_s * 1000 => 9000 + ms % 50,
+        _ => 5000 + ms % 50,
+    };
+    run_of(Class::Hundred, 2, seconds, latency)
+}
+
 /// A run at 1 ms under load `cpu` with a budget of 100 µs, whose latencies a function of CPU and
 /// millisecond gives; it is asked for one CPU after the other, in order of time.
 pub fn run_of(

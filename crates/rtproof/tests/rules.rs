@@ -18,6 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rtproof_judge::rules::Rule;
 use serde_json::Value;
 use support::{alone, code, expect_code, folder, run, stderr};
 
@@ -75,22 +76,6 @@ fn found(rules: &Value, source: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     (right, all)
 }
 
-const ALL: [&str; 13] = [
-    "blocking",
-    "inheritance",
-    "lock",
-    "memory",
-    "migration",
-    "output",
-    "page-fault",
-    "relative-sleep",
-    "scheduling",
-    "settable-clock",
-    "signal",
-    "stack-fault",
-    "yield",
-];
-
 fn each_is_found(source: &str, compiler: &[&str]) {
     if !may() {
         return;
@@ -101,7 +86,7 @@ fn each_is_found(source: &str, compiler: &[&str]) {
     let options = ["--rules-after", "signal", "--junit", "rules.xml"];
     let (code, of, text) = rules(folder.path(), &options, &["./planted"]);
     let (right, _) = found(&of, source);
-    let wanted: BTreeSet<String> = ALL.iter().map(|it| (*it).to_owned()).collect();
+    let wanted: BTreeSet<String> = Rule::ALL.iter().map(|it| it.id().to_owned()).collect();
     let has_two = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
     let wanted = wanted.into_iter().filter(|it| has_two || it != "migration").collect();
     assert_eq!((code, of["answer"].as_str()), (2, Some("broken")), "{text}");

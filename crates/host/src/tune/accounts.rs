@@ -28,15 +28,6 @@ impl Accounts for AccountTools {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
-        let output = program::command(program)?
-            .args(arguments)
-            .env("LC_ALL", "C")
-            .stdin(std::process::Stdio::null())
-            .output()?;
-        Ok(Answer {
-            success: output.status.success(),
-            text: String::from_utf8_lossy(&output.stdout).into_owned(),
-            complaint: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
+        Answer::of(program::command(program)?.args(arguments))
     }
 }

@@ -1,10 +1,13 @@
 //! The service manager: `systemctl`, or a test double.
 
-use std::io;
+use std::{
+    io,
+    process::{Command, Stdio},
+};
 
 use crate::program;
 
-/// What `systemctl` answered.
+/// What `systemctl`, or a tool of groups, answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Whether it succeeded.
@@ -13,6 +16,21 @@ pub struct Answer {
     pub text: String,
     /// What it complained of.
     pub complaint: String,
+}
+
+impl Answer {
+    /// Runs a command, which is asked nothing, and takes what it prints in English.
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub(super) fn of(command: &mut Command) -> io::Result<Self> {
+        let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output()?;
+        Ok(Self {
+            success: output.status.success(),
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            complaint: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        })
+    }
 }
 
 /// The service manager: `systemctl`, or a test double.
@@ -30,17 +48,11 @@ pub(super) struct Systemctl;
 
 impl Units for Systemctl {
     fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer> {
-        let output = program::command("systemctl")?
+        let mut command = program::command("systemctl")?;
+        command
             .args(["--no-pager", "--no-ask-password"])
             .args(arguments)
-            .env("LC_ALL", "C")
-            .env("SYSTEMD_COLORS", "0")
-            .stdin(std::process::Stdio::null())
-            .output()?;
-        Ok(Answer {
-            success: output.status.success(),
-            text: String::from_utf8_lossy(&output.stdout).into_owned(),
-            complaint: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        })
+            .env("SYSTEMD_COLORS", "0");
+        Answer::of(&mut command)
     }
 }

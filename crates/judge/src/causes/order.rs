@@ -54,6 +54,14 @@ fn was_kept(moment: &Moment<'_>) -> bool {
     let (scene, task) = (moment.scene, moment.cpu.task);
     let Some(since_ns) = moment.cpu.since_ns.filter(|_| task > 0) else { return false };
     let from_ns = since_ns.max(scene.wake.due_ns);
+    // Kernels before 4.3 write the event first, and have no sched_waking.
+    let is_new = scene.window.events.iter().any(|event| {
+        matches!(event.what, What::Waking { pid, .. } if pid == scene.wake.tid)
+            && (scene.wake.due_ns..=moment.from_ns).contains(&event.at_ns)
+    });
+    if !is_new {
+        return false;
+    }
     // In order of time, the last one is the thread's own.
     let mut before = scene.events(from_ns, moment.from_ns).rev().take_while(|e| e.pid == task);
     before.find_map(|event| match event.what {

@@ -90,6 +90,13 @@ mod tests {
         assert_eq!(kept.shares[0].or, ["queued"]);
         // A trace without flags proves nothing.
         assert_eq!(top(&told(0)).0, "preempt-off");
+        // Nor does that of a kernel before 4.3, which writes the event before it asks.
+        let woken = What::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
+        let flags = flags::IRQS_OFF | flags::HARDIRQ;
+        let story = Story::new().with(60, "ceiling", Policy::Other, 0);
+        let story = story.switch(-50, 7, 120, 0, 60, 120).event(3, 60, flags, woken);
+        let old = story.runs(5_000, 60, 120);
+        assert_eq!(top(&old).0, "preempt-off", "{old:?}");
     }
 
     #[test]

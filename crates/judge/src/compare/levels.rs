@@ -59,17 +59,10 @@ pub(super) fn of(groups: &[Group]) -> Vec<RunLevels> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::{Class, Run};
+    use rtproof_record::Run;
 
     use super::*;
-
-    fn run(seconds: u64, slow_from_s: u64) -> Run {
-        let latency = |cpu: u32, ms: u64| match cpu {
-            1 if ms >= slow_from_s * 1000 => 9000 + ms % 50,
-            _ => 5000 + ms % 50,
-        };
-        crate::testing::run_of(Class::Hundred, 2, seconds, latency)
-    }
+    use crate::testing::slower_from as run;
 
     #[test]
     fn what_was_not_looked_for_is_not_said_to_be_nothing() {

@@ -183,17 +183,10 @@ fn marks(run: &Run) -> Vec<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::{Class, run::HostCpuSecond};
+    use rtproof_record::run::HostCpuSecond;
 
     use super::*;
-
-    fn run(seconds: u64, slow_from_s: u64) -> Run {
-        let latency = |cpu: u32, ms: u64| match cpu {
-            1 if ms >= slow_from_s * 1000 => 9000 + ms % 50,
-            _ => 5000 + ms % 50,
-        };
-        crate::testing::run_of(Class::Hundred, 2, seconds, latency)
-    }
+    use crate::testing::slower_from as run;
 
     fn host(seconds: u64) -> Vec<HostSecond> {
         let cpu = |cpu, freq_hz| HostCpuSecond { cpu, freq_hz, ..HostCpuSecond::default() };

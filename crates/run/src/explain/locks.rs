@@ -16,7 +16,6 @@ use rtproof_measure::{
     program::{self, CALLS, Purpose, Source},
     thread::pin_all,
 };
-use rtproof_model::program::What;
 use rtproof_results::{
     locks::{LockWaits, LocksFound},
     rules::Frame,
@@ -57,6 +56,12 @@ impl Locking {
             return Err("in a PID namespace the kernel's events have other thread numbers; run \
                         rtproof on the host"
                 .into());
+        }
+        // What is observed delays the whole machine, an ordinary application most of all. A thread
+        // that cannot be asked may be a real-time one.
+        let is_real_time = |of: &Thread| program::class_of(of.tid).is_none_or(|(is, _)| is);
+        if !list(root, pid).iter().any(is_real_time) {
+            return Err("no thread of the program had a real-time policy when rtproof came".into());
         }
         let number = CALLS.iter().find(|(_, name)| *name == "futex").map_or(-1, |(of, _)| *of);
         let list = || list(root, pid);
@@ -131,12 +136,7 @@ impl Observing {
 
     fn judge(&mut self, before_ns: u64) {
         for event in self.events.before(before_ns) {
-            match &event.what {
-                What::Named { by_exec: true, .. } => self.symbols.executed(event.pid),
-                What::Forked { pid, parent_pid, .. } => self.symbols.forked(*pid, *parent_pid),
-                What::Mapped(mapping) => self.symbols.mapped(event.pid, mapping.clone()),
-                _ => {}
-            }
+            self.symbols.learn(&event);
             self.locks.take(event);
         }
     }

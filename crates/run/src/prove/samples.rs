@@ -65,7 +65,7 @@ impl SampleFile {
         let (path, lines) = (self.path.display(), units::grouped(self.lines));
         let why = match (failed, self.unkept) {
             (None, 0) => {
-                return notes::samples(at_ns, format!("{path} holds all {lines} samples."));
+                return notes::samples(at_ns, format!("{path} holds each of the {lines} samples."));
             }
             (None, _) => "the collector was late, and they found no room".to_owned(),
             (Some(error), _) => format!("{error}; its last lines may be missing as well"),
@@ -108,7 +108,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, "cpu,due_ns,latency_ns\n3,500,7\n3,1500,9\n3,2500,1\n3,3500,1\n");
         let whole = SampleFile::create(&dir.path().join("b.samples.csv")).unwrap();
-        assert!(whole.finish(9).text.ends_with("holds all 0 samples."));
+        assert!(whole.finish(9).text.ends_with("holds each of the 0 samples."));
     }
 
     #[test]

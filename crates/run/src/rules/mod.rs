@@ -298,12 +298,7 @@ impl Observing {
     /// Judges what happened before a time.
     fn judge(&mut self, before_ns: u64) {
         for event in self.events.before(before_ns) {
-            match &event.what {
-                What::Named { by_exec: true, .. } => self.symbols.executed(event.pid),
-                What::Forked { pid, parent_pid, .. } => self.symbols.forked(*pid, *parent_pid),
-                What::Mapped(mapping) => self.symbols.mapped(event.pid, mapping.clone()),
-                _ => {}
-            }
+            self.symbols.learn(&event);
             if self.is_asked_to_end(&event) {
                 self.until_ns.fetch_min(event.time_ns, Ordering::SeqCst);
             }

@@ -12,7 +12,7 @@ use std::{
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
 use gimli::{EndianArcSlice, NativeEndian};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
-use rtproof_model::program::{Mapping, Stack};
+use rtproof_model::program::{Happening, Mapping, Stack, What};
 use rtproof_results::rules::Frame;
 
 use super::threads::{Thread, mappings};
@@ -61,14 +61,24 @@ impl Symbols {
         }
     }
 
+    /// Takes what an event says of a process's mappings.
+    pub(crate) fn learn(&mut self, event: &Happening) {
+        match &event.what {
+            What::Named { by_exec: true, .. } => self.executed(event.pid),
+            What::Forked { pid, parent_pid, .. } => self.forked(*pid, *parent_pid),
+            What::Mapped(mapping) => self.mapped(event.pid, mapping.clone()),
+            _ => {}
+        }
+    }
+
     /// A process has executed a program: nothing is mapped any more.
-    pub(crate) fn executed(&mut self, pid: u32) {
+    fn executed(&mut self, pid: u32) {
         self.mapped.remove(&pid);
         self.unwinders.remove(&pid);
     }
 
     /// A process was made, with the mappings of another one.
-    pub(crate) fn forked(&mut self, pid: u32, parent: u32) {
+    fn forked(&mut self, pid: u32, parent: u32) {
         if pid != parent
             && let Some(of) = self.mapped.get(&parent).cloned()
         {
@@ -78,7 +88,7 @@ impl Symbols {
     }
 
     /// A file was mapped.
-    pub(crate) fn mapped(&mut self, pid: u32, mapping: Mapping) {
+    fn mapped(&mut self, pid: u32, mapping: Mapping) {
         let end = mapping.address.saturating_add(mapping.bytes);
         let of = self.mapped.entry(pid).or_default();
         // It replaces what was there.

@@ -1,0 +1,136 @@
+//! Made-up events of threads, and what is a breach of them.
+
+use super::*;
+
+struct Known(bool);
+
+impl Outside for Known {
+    fn descriptor(&mut self, _: u32, _: u64) -> Option<String> {
+        None
+    }
+
+    fn class(&mut self, _: u32) -> Option<(bool, i32)> {
+        Some(if self.0 { (true, 19) } else { (false, 120) })
+    }
+
+    fn is_same_mapping(&mut self, _: u32, a: u64, b: u64) -> Option<bool> {
+        Some(a / 0x1000 == b / 0x1000)
+    }
+}
+
+const NAMES: &[(i64, &str)] =
+    &[(9, "mmap"), (202, "futex"), (56, "clone"), (230, "clock_nanosleep")];
+
+fn event(time_ns: u64, tid: u32, what: What) -> Happening {
+    Happening { time_ns, cpu: 1, pid: 7, tid, what, stack: None }
+}
+
+fn rules(is_real_time: bool, all: Vec<Happening>) -> (Vec<Rule>, Tracker) {
+    let mut outside = Known(is_real_time);
+    let mut tracker = Tracker::new(7, NAMES, None);
+    tracker.begin(10, &mut outside);
+    all.into_iter().for_each(|it| tracker.take(it, &mut outside));
+    tracker.finish();
+    (tracker.found().iter().map(|it| it.rule).collect(), tracker)
+}
+
+fn enter(number: i64, args: [u64; 6]) -> What {
+    What::Enter { number, args }
+}
+
+/// In a PID namespace.
+fn switched(priority: i32) -> What {
+    What::SwitchedOut { number: 1007, priority }
+}
+
+fn exit(number: i64) -> What {
+    What::Exit { number, result: 0 }
+}
+
+#[test]
+fn a_breach_counts_from_real_time_threads_and_from_when_it_is_ready() {
+    let calls = |at| vec![event(at, 7, enter(9, [0; 6])), event(at + 1, 7, exit(9))];
+    assert_eq!(rules(true, calls(20)).0, [Rule::Memory]);
+    assert_eq!(rules(false, calls(20)).0, []);
+    assert_eq!(rules(true, calls(5)).0, []);
+    // A call that never returns.
+    assert_eq!(rules(true, vec![event(20, 7, enter(9, [0; 6]))]).0, [Rule::Memory]);
+    let sleep = [1, 1, 0, 0, 0, 0];
+    assert_eq!(rules(true, vec![event(20, 7, enter(230, sleep))]).0, []);
+}
+
+#[test]
+fn a_thread_that_lives_between_two_looks_is_judged_by_its_birth() {
+    let made = What::Forked { pid: 7, tid: 8, parent_pid: 7, parent: 7 };
+    for (priority, found) in [(19, vec![Rule::Migration]), (120, vec![])] {
+        let all = vec![
+            event(20, 7, made.clone()),
+            event(21, 7, What::Born { priority }),
+            event(22, 8, What::Migrated),
+            event(23, 8, What::Ended),
+        ];
+        assert_eq!(rules(false, all).0, found);
+    }
+}
+
+#[test]
+fn a_priority_that_is_inherited_is_not_the_threads_own() {
+    let boosted = event(20, 7, switched(19));
+    let (found, tracker) = rules(false, vec![boosted, event(21, 7, What::Migrated)]);
+    assert_eq!(found, []);
+    assert!(!tracker.threads()[&7].was_real_time);
+    // One that was made ordinary from outside.
+    let lowered = event(20, 7, switched(120));
+    assert_eq!(rules(true, vec![lowered]).0, [Rule::Scheduling]);
+}
+
+#[test]
+fn a_lock_counts_where_it_was_waited_for() {
+    let lock = || event(20, 7, enter(202, [0, 128, 2, 0, 0, 0]));
+    assert_eq!(rules(true, vec![lock(), event(21, 7, exit(202))]).0, []);
+    let waits = event(21, 7, switched(19));
+    let wakes = event(22, 9, What::Wakes { number: 1007 });
+    let all = vec![lock(), waits, wakes, event(25, 7, exit(202))];
+    let (found, tracker) = rules(true, all);
+    assert_eq!(found, [Rule::Lock]);
+    assert_eq!(tracker.numbers, BTreeMap::from([(1007, 7)]));
+    // Never got: it waits to the end, or its time is up, whoever's interrupt woke it.
+    let waits = || event(21, 7, switched(19));
+    assert_eq!(rules(true, vec![lock(), waits()]).0, [Rule::Lock]);
+    let mut tracker = Tracker::new(7, NAMES, None);
+    tracker.begin(10, &mut Known(true));
+    let wakes = event(22, 9, What::Wakes { number: 1007 });
+    let ends = event(25, 7, What::Exit { number: 202, result: -110 });
+    for it in [lock(), waits(), wakes, ends] {
+        tracker.take(it, &mut Known(true));
+    }
+    let found = tracker.found();
+    assert!(found.len() == 1 && found[0].what.ends_with("is not known"), "{found:?}");
+}
+
+#[test]
+fn what_a_process_inherits_is_a_breach_of_its_own() {
+    let all = |priority| {
+        vec![
+            event(20, 7, enter(56, [0; 6])),
+            event(21, 7, What::Forked { pid: 8, tid: 8, parent_pid: 7, parent: 7 }),
+            event(22, 7, What::Born { priority }),
+            event(23, 7, exit(56)),
+        ]
+    };
+    assert_eq!(rules(true, all(19)).0, [Rule::Inheritance]);
+    assert_eq!(rules(true, all(120)).0, [Rule::Blocking]);
+}
+
+#[test]
+fn what_is_not_observed_is_known() {
+    let (_, mut tracker) = rules(true, vec![]);
+    assert!(tracker.unobserved().is_empty());
+    tracker.compare(50, &[(7, 7)], "x");
+    assert!(tracker.unobserved().is_empty());
+    tracker.compare(50, &[(7, 7), (7, 9)], "x");
+    assert_eq!(tracker.unobserved().len(), 1);
+    let executed = What::Named { name: "x".into(), by_exec: true };
+    let all = vec![event(20, 7, executed), event(21, 7, What::Ended)];
+    assert_eq!(rules(true, all).1.unobserved().len(), 1);
+}
