@@ -55,7 +55,7 @@ fn the_firmware_s_list_is_ticked_gets_stale_and_is_contradicted() {
     let status = || finding(folder, "bios-profile", &[])["status"].clone();
     assert_eq!(status(), "unknown");
     let tick = |more: &[&str]| run(folder, &[&["check", "tick", "--root", "root"], more].concat());
-    assert!(stdout(&tick(&[])).contains("none of 11 items is ticked"));
+    assert!(stdout(&tick(&[])).contains("all 11 items not ticked"));
     for (wrong, word) in
         [(&["smtt"][..], "no such item; there are smt"), (&["smt", "--as", "kept"], "say why")]
     {

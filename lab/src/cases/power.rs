@@ -97,12 +97,12 @@ fn psci() -> Case {
 }
 
 /// Under icount a lower frequency makes nothing slower, so a task above the measured one is busy
-/// while the frequency is low. What is shown is that both are seen at the same second; not that
+/// while the frequency is low. What is shown is that both are seen within a second; not that
 /// one makes the other, which a guest cannot show and rtproof does not say.
 fn levels(kernel: &'static str) -> Case {
     Case::new(
         format!("power/levels/{kernel}"),
-        "jumps of the median latency are named with the change of frequency at the same second; \
+        "jumps of the median latency are named with the change of frequency within a second; \
          without readings of the frequency no frequency is named",
         Machine::new(kernel).power_states(),
     )
@@ -157,7 +157,7 @@ fn jumps_are_named(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let any = !moments(&level).is_empty();
     expect.that("frequency beside each jump", "3 and 1 GHz", any && beside, &level);
     let sentence = level["text"].as_str().unwrap_or_default();
-    expect.contains("sentence", sentence, "at the same second as a change of its frequency");
+    expect.contains("sentence", sentence, "within a second of a change of its frequency");
     let with = of(&report, "frequency");
     expect.equal("changes with the frequency", with["count"].as_u64(), Some(at.len() as u64));
 

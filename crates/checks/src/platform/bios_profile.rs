@@ -88,7 +88,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         .iter()
         .filter(|(ids, _)| !ids.is_empty())
         .map(|(ids, what)| match ids.len() == ITEMS.len() {
-            true => format!("none of {} items is {}", ITEMS.len(), what.trim_start_matches("not ")),
+            true => format!("all {} items {what}", ITEMS.len()),
             false => format!("{what}: {}", text::first_few(ids, 4)),
         })
         .collect();
@@ -176,7 +176,7 @@ mod tests {
     fn what_nobody_looked_at_is_unknown() {
         let finding = judge(&with(Vec::clear));
         assert_eq!(finding.status, Unknown);
-        assert!(finding.summary.ends_with("none of 11 items is ticked"), "{}", finding.summary);
+        assert!(finding.summary.ends_with("; all 11 items not ticked"), "{}", finding.summary);
         let text = format!("{:?}", finding.evidence);
         assert!(text.contains("400 µs every 14 minutes"), "{text}");
         let finding = judge(&with(|ticks| ticks.retain(|tick| tick.item != "csm")));
@@ -193,7 +193,9 @@ mod tests {
         fill_setting(&mut facts, &knobs::BIOS_VERSION, "2.2");
         let finding = judge(&facts);
         assert_eq!(finding.status, Unknown);
-        assert!(finding.summary.contains("is ticked in another version"), "{}", finding.summary);
+        let summary =
+            "American Megatrends Inc. 2.2 01/02/2024; all 11 items ticked in another version";
+        assert_eq!(finding.summary, summary);
         assert!(finding.evidence.iter().any(|it| it.value.starts_with("stale, firmware is now")));
     }
 

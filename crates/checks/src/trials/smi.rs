@@ -50,7 +50,11 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     if total > 0 {
         let text = "in the firmware: USB legacy support, ECC and thermal reporting, power \
                     management by the OS; ask the maker for a real-time setting";
-        let summary = format!("{} in {time}, by {}", interrupts(total), counter.words());
+        let summary = format!(
+            "{} in {time}, by {}",
+            counted(total, "system management interrupt"),
+            counter.words()
+        );
         let remedy = Remedy::Manual { text: text.into() };
         return draft.remedies([remedy]).status(Status::Bad, summary);
     }
@@ -88,18 +92,8 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     }
 }
 
-fn gaps_of(n: u64) -> String {
-    match n {
-        1 => "1 gap".into(),
-        n => format!("{} gaps", quantity::grouped(n)),
-    }
-}
-
-fn interrupts(n: u64) -> String {
-    match n {
-        1 => "1 system management interrupt".into(),
-        n => format!("{} system management interrupts", quantity::grouped(n)),
-    }
+fn counted(n: u64, noun: &str) -> String {
+    quantity::count(usize::try_from(n).unwrap_or(usize::MAX), noun)
 }
 
 /// Nothing counted: what the loop saw, and where to go on.
@@ -131,7 +125,7 @@ fn with_gaps(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
         n => format!(
             " Other tasks ran for {} of it ({}), and hid what came then.",
             quantity::ns(gaps.switched.sum_ns),
-            gaps_of(n)
+            counted(n, "gap")
         ),
     };
     if beneath.count == 0 {
@@ -153,7 +147,7 @@ fn with_gaps(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
     format!(
         "{why}; a loop on CPU {cpu} saw {} above {over} in {time}, the longest {}: {whose}, \
          which a loop cannot tell apart.{hidden}",
-        gaps_of(beneath.count),
+        counted(beneath.count, "gap"),
         quantity::ns(beneath.max_ns)
     )
 }

@@ -1,4 +1,4 @@
-//! What the frequency of a CPU did at the second at which its latency changed.
+//! What the frequency of a CPU did near the second at which its latency changed.
 //!
 //! That both came within a second is an observation, and no cause: it is said with the share of
 //! the run that is as near to a change of frequency, and not at all where most of it is.
@@ -68,8 +68,8 @@ impl Frequency {
     pub(super) fn sentence(&self, at_ns: u64) -> String {
         self.at(at_ns).map_or_else(String::new, |change| {
             format!(
-                ", at the same second as a change of its frequency from {} (within a second of one \
-                 is {} of the run)",
+                ", within a second of a change of its frequency from {} ({} of the run is as near to \
+                 one)",
                 change.text(" to "),
                 percent(self.share)
             )
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(own.short(100 * SECOND_NS), ", 3 GHz → 1 GHz");
         assert_eq!(
             own.sentence(101 * SECOND_NS),
-            ", at the same second as a change of its frequency from 3 GHz to 1 GHz (within a \
-             second of one is 0.7 % of the run)"
+            ", within a second of a change of its frequency from 3 GHz to 1 GHz (0.7 % of the run \
+             is as near to one)"
         );
         assert_eq!(own.short(102 * SECOND_NS), "", "a second further off");
         assert_eq!(own.short(99 * SECOND_NS), "");

@@ -301,7 +301,7 @@ mod tests {
     fn a_jump_names_the_frequency_of_its_own_cpu_and_second() {
         let (text, kinds) = level(&host(&SLOW));
         assert_eq!(kinds, ["level", "frequency"]);
-        assert!(text.contains(", at the same second as a change of its frequency from "), "{text}");
+        assert!(text.contains(", within a second of a change of its frequency from "), "{text}");
         assert!(text.contains("2.4 GHz") && text.contains("1.2 GHz"), "{text}");
         assert!(text.ends_with("(within a second of one is 3 % of the run)"), "{text}");
         let silent = |rows: &[HostSecond], why: &str| {

@@ -211,8 +211,13 @@ fn look(ctx: &Context<'_>) -> Option<GapLook> {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         looks.join().ok()?
     })?;
-    let steal_ms =
-        before.and_then(|_, before| steal().map(|after| after[0].since(&before[0]).steal_ms));
+    // A CPU that went off meanwhile has no line.
+    let steal_ms = before.and_then(|path, before| {
+        steal().and_then(|_, after| match (before.first(), after.first()) {
+            (Some(before), Some(after)) => Reading::known(path, after.since(before).steal_ms),
+            _ => Reading::absent(path),
+        })
+    });
     Some(GapLook { cpu, duration_ns, threshold_ns: GAP_NS, switched, beneath, steal_ms })
 }
 
