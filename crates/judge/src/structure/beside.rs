@@ -68,8 +68,8 @@ impl Frequency {
     pub(super) fn sentence(&self, at_ns: u64) -> String {
         self.at(at_ns).map_or_else(String::new, |change| {
             format!(
-                ", within a second of a change of its frequency from {} ({} of the run is as near to \
-                 one)",
+                ", within a second of a change of its frequency from {} ({} of the run is as near \
+                 to one)",
                 change.text(" to "),
                 percent(self.share)
             )

@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(kinds, ["level", "frequency"]);
         assert!(text.contains(", within a second of a change of its frequency from "), "{text}");
         assert!(text.contains("2.4 GHz") && text.contains("1.2 GHz"), "{text}");
-        assert!(text.ends_with("(within a second of one is 3 % of the run)"), "{text}");
+        assert!(text.ends_with("(3 % of the run is as near to one)"), "{text}");
         let silent = |rows: &[HostSecond], why: &str| {
             let (text, kinds) = level(rows);
             assert!(!text.contains("frequency"), "{why}: {text}");
