@@ -9,7 +9,8 @@
  * Plants: irqsoff, preemptoff, hardirq (a timer's function), softirq (one, too), irqwork (another
  * interrupt than the timer's), smi (x86-64 on QEMU's q35), ipi and nmi (sent by another CPU), kworker
  * (with FIFO 99), irqthread (FIFO 50), frequency (a change during which the CPU stands still),
- * idleexit (with idle_us= when the module is loaded). Occurrence k is due at
+ * idleexit (with idle_us= when the module is loaded). With zone_mc= it has a thermal zone, whose
+ * temperature is that parameter, to be written at any time. Occurrence k is due at
  * start_ns + k * every_us on CLOCK_MONOTONIC; without start_ns= the first is due 10 ms from now.
  * One plant at a time; everything is bounded (see parse()).
  *
@@ -33,6 +34,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/thermal.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
@@ -680,10 +682,38 @@ static const struct proc_ops ops = {
 	.proc_write = command,
 };
 
+/*
+ * Temperature of a thermal zone, millidegrees; there is none where it is 0 at first. It is named as
+ * those that rtproof reads while it measures: a zone of ACPI may run firmware, and is left alone.
+ */
+static int zone_mc;
+module_param(zone_mc, int, 0644);
+static struct thermal_zone_device *zone;
+
+static int zone_read(struct thermal_zone_device *of, int *temperature)
+{
+	*temperature = READ_ONCE(zone_mc);
+	return 0;
+}
+
+static struct thermal_zone_device_ops zone_ops = { .get_temp = zone_read };
+
+static int zone_register(void)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	zone = thermal_tripless_zone_device_register("pch_lab", NULL, &zone_ops, NULL);
+#else
+	zone = thermal_zone_device_register("pch_lab", 0, 0, NULL, &zone_ops, NULL, 0, 0);
+#endif
+	return PTR_ERR_OR_ZERO(zone);
+}
+
 static int __init load(void)
 {
-	int err = 0;
+	int err = zone_mc ? zone_register() : 0;
 
+	if (err)
+		return err;
 	if (idle_us) {
 		idle_driver.states[0].exit_latency = idle_us;
 		idle_driver.states[0].target_residency = idle_us;
@@ -694,6 +724,8 @@ static int __init load(void)
 		if (idle_us)
 			cpuidle_unregister(&idle_driver);
 	}
+	if (err && zone)
+		thermal_zone_device_unregister(zone);
 	return err;
 }
 
@@ -703,6 +735,8 @@ static void __exit unload(void)
 	stop();
 	if (idle_us)
 		cpuidle_unregister(&idle_driver);
+	if (zone)
+		thermal_zone_device_unregister(zone);
 }
 
 module_init(load);

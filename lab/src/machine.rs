@@ -74,6 +74,8 @@ pub struct Machine {
     pub boot: Boot,
     /// Idle states and frequencies through ACPI or the device tree.
     pub power_states: bool,
+    /// A thermal zone that the script heats, by the lab's module.
+    pub heat: bool,
     /// A network card and a disk, each with a queue for each CPU.
     pub devices: bool,
     /// An empty ext4 disk, `/dev/vda`, which all boots of a case share.
@@ -97,6 +99,7 @@ impl Machine {
             share: Share::NineP,
             boot: Boot::Kernel,
             power_states: false,
+            heat: false,
             devices: false,
             store: false,
             snapshot: true,
@@ -149,6 +152,13 @@ impl Machine {
     #[must_use]
     pub const fn power_states(mut self) -> Self {
         self.power_states = true;
+        self
+    }
+
+    /// With a thermal zone of the lab's module.
+    #[must_use]
+    pub const fn heat(mut self) -> Self {
+        self.heat = true;
         self
     }
 

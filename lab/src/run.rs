@@ -211,7 +211,7 @@ impl Bench {
             let (bin, root) = (share.join("bin"), share.join("root"));
             programs::make(name, *make, &self.native.rtproof, &bin, &root)?;
         }
-        if plan.plants.iter().any(Plant::needs_module) {
+        if plan.machine.heat || plan.plants.iter().any(Plant::needs_module) {
             let built = module::build(kernel, &self.cache)?;
             fs::copy(built, share.join("module.ko"))?;
         }

@@ -16,7 +16,9 @@ pub(super) fn cases() -> Vec<Case> {
         governors("stock-6.12"),
         idle_states("rt-6.1"),
         psci(),
-        levels("rt-6.1"),
+        levels("levels", "rt-6.1", &FREQUENCY),
+        levels("heat", "rt-6.1", &TEMPERATURE),
+        levels("heat", "stock-7.2", &TEMPERATURE),
     ]
 }
 
@@ -96,40 +98,86 @@ fn psci() -> Case {
     })
 }
 
-/// Under icount a lower frequency makes nothing slower, so a task above the measured one is busy
-/// while the frequency is low. What is shown is that both are seen within a second; not that
+/// What is read once a second beside the latencies, and is planted with them.
+struct Read {
+    machine: fn(Machine) -> Machine,
+    /// Shell function `put` of one value.
+    set: &'static str,
+    /// Its values while all is well, and while it is not; as a moment shows them.
+    good: (&'static str, &'static str),
+    bad: (&'static str, &'static str),
+    /// Kind of the sentence that joins the two.
+    kind: &'static str,
+    sentence: &'static str,
+    /// Takes the readings away.
+    forget: &'static str,
+    /// No sentence has these without the readings.
+    words: [&'static str; 2],
+}
+
+const FREQUENCY: Read = Read {
+    machine: Machine::power_states,
+    set: "put() { echo $1 >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor; }",
+    good: ("performance", "3 GHz"),
+    bad: ("powersave", "1 GHz"),
+    kind: "frequency",
+    sentence: "within a second of a change of its frequency",
+    forget: "UPDATE host_cpu SET freq_hz = NULL",
+    words: ["freq", "GHz"],
+};
+
+const TEMPERATURE: Read = Read {
+    machine: Machine::heat,
+    set: "insmod /host/module.ko zone_mc=45000
+          put() { echo $1 >/sys/module/rtproof_plant/parameters/zone_mc; }",
+    good: ("45000", "45 °C"),
+    bad: ("86500", "86.5 °C"),
+    kind: "temperature",
+    sentence: "within a second of a jump of temperature",
+    forget: "UPDATE host SET temp_max_mc = NULL",
+    words: ["temperature", "°C"],
+};
+
+/// For as many seconds as the second argument says.
+const BURST: &str =
+    "lab-plant burst --busy 900us --every 997us --policy fifo:99 --cpu 0 --for ${2}s";
+
+/// Under icount neither a lower frequency nor heat makes anything slower, so a task above the
+/// measured one is busy meanwhile. What is shown is that both are seen within a second; not that
 /// one makes the other, which a guest cannot show and rtproof does not say.
-fn levels(kernel: &'static str) -> Case {
+fn levels(name: &str, kernel: &'static str, read: &'static Read) -> Case {
+    let Read { set, good: (good, _), bad: (bad, _), .. } = read;
     Case::new(
-        format!("power/levels/{kernel}"),
-        "jumps of the median latency are named with the change of frequency within a second; \
-         without readings of the frequency no frequency is named",
-        Machine::new(kernel).power_states(),
+        format!("power/{name}/{kernel}"),
+        "jumps of the median latency are named with what was read within a second of them; without \
+         the readings they are named alone",
+        (read.machine)(Machine::new(kernel)),
     )
-    .script(
-        "governor() {
-             echo $1 >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
+    .script(format!(
+        "{set}
+         change() {{
+             put $1
              uptime_s >>/tmp/changes
-         }
-         slow() {
+         }}
+         slow() {{
              sleep $1
-             governor powersave
-             lab-plant burst --busy 700us --every 997us --policy fifo:99 --cpu 0 --for ${2}s
-             governor performance
-         }
-         echo performance >/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
+             change {bad}
+             {BURST}
+             change {good}
+         }}
+         put {good}
          (sleep 4; slow 10 5; slow 13 4; slow 19 6) &
          prove jumps --for 90s --period 10ms --budget 100ms --load idle --cpus 0
          wait
          cp /tmp/changes /host/",
-    )
+    ))
     .limit_s(400)
-    .expect(jumps_are_named)
-    .other_word("governor powersave\n", "governor performance\n", "frequency beside each jump")
-    .other_word("fifo:99", "other", "jumps")
+    .expect(|seen, expect| jumps_are_named(read, seen, expect))
+    .other_word("put $1", "true", "reading beside each jump")
+    .other_word(BURST, "sleep $2", "their seconds")
 }
 
-fn jumps_are_named(seen: &Evidence, expect: &mut Expect) -> Result<()> {
+fn jumps_are_named(read: &Read, seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.report("jumps")?;
     let origin_ns = report.number("/run/started_monotonic_ns")?;
     let text = seen.text("changes")?;
@@ -142,42 +190,52 @@ fn jumps_are_named(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     };
     let level = of(&report, "level");
     let moments = |found: &Value| found["moments"].as_array().cloned().unwrap_or_default();
-    let at: Vec<i64> = moments(&level).iter().filter_map(|m| m["at_ns"].as_i64()).collect();
-    // The second in which it changes may be a level of its own: two jumps, then.
-    expect.within("jumps", at.len(), planted.len()..=2 * planted.len());
-    let is_near = |a: &i64, b: &i64| (a - b).abs() <= SECOND_NS;
-    let near = planted.iter().all(|one| at.iter().any(|at| is_near(at, one)))
-        && at.iter().all(|at| planted.iter().any(|one| is_near(at, one)));
-    expect.that("their seconds", "those of the plant", near, (&at, &planted));
+    // The second in which it changes may be a level of its own, and a load that beats with the
+    // period has levels within it: those are jumps, too, and nothing was read beside them.
+    let is_near = |a: i64, b: i64| (a - b).abs() <= SECOND_NS;
+    let (near, others): (Vec<Value>, Vec<Value>) =
+        moments(&level).into_iter().partition(|moment| {
+            let at = moment["at_ns"].as_i64().unwrap_or_default();
+            planted.iter().any(|one| is_near(at, *one))
+        });
+    let at: Vec<i64> = near.iter().filter_map(|moment| moment["at_ns"].as_i64()).collect();
+    let all = planted.iter().all(|one| at.iter().any(|at| is_near(*at, *one)));
+    expect.equal("jumps that were planted", planted.len(), 6);
+    expect.that("their seconds", "those of the plant", all, (&at, &planted));
     expect.equal("their CPU", level["cpu"].as_i64(), Some(0));
-    let beside = moments(&level).iter().all(|moment| {
+    let (good, bad) = (read.good.1, read.bad.1);
+    let either = [format!("{good} → {bad}"), format!("{bad} → {good}")];
+    let has_reading = |moment: &Value| {
         let text = moment["text"].as_str().unwrap_or_default();
-        text.contains("3 GHz → 1 GHz") || text.contains("1 GHz → 3 GHz")
-    });
-    let any = !moments(&level).is_empty();
-    expect.that("frequency beside each jump", "3 and 1 GHz", any && beside, &level);
+        either.iter().any(|one| text.contains(one))
+    };
+    let named = !near.is_empty() && near.iter().all(has_reading);
+    expect.that("reading beside each jump", &either[0], named, &level);
+    expect.that("no reading beside others", "none", !others.iter().any(has_reading), &level);
     let sentence = level["text"].as_str().unwrap_or_default();
-    expect.contains("sentence", sentence, "within a second of a change of its frequency");
-    let with = of(&report, "frequency");
-    expect.equal("changes with the frequency", with["count"].as_u64(), Some(at.len() as u64));
+    expect.contains("sentence", sentence, read.sentence);
+    let with = of(&report, read.kind);
+    expect.equal("changes with the reading", with["count"].as_u64(), Some(at.len() as u64));
 
     // The same record with the readings taken away.
-    let without = crate::seen::Json::parse("without", &without_frequency(seen)?)?;
-    let level = of(&without, "level");
-    expect.equal("without: jumps", moments(&level).len(), at.len());
-    expect.lacks("without: no frequency", &without.at("/spikes/structure").to_string(), "freq");
-    expect.lacks("without: no GHz", &without.at("/spikes/structure").to_string(), "GHz");
+    let without = crate::seen::Json::parse("without", &without(read.forget, seen)?)?;
+    let jumps = moments(&of(&without, "level")).len();
+    expect.equal("without: jumps", jumps, near.len() + others.len());
+    let all = without.at("/spikes/structure").to_string();
+    for word in read.words {
+        expect.lacks("without: not named", &all, word);
+    }
     Ok(())
 }
 
-/// The report of a copy of the record that has no readings of the frequency.
-fn without_frequency(seen: &Evidence) -> Result<String> {
+/// The report of a copy of the record that has no such readings.
+fn without(forget: &str, seen: &Evidence) -> Result<String> {
     let folder = tempfile::tempdir().context("a folder for the copy of the record")?;
     let copy = folder.path().join("jumps.rtproof");
     fs::copy(seen.path("jumps.rtproof")?, &copy).context("the record cannot be copied")?;
     let conn = Connection::open(&copy).context("the copy cannot be opened")?;
-    let rows = conn.execute("UPDATE host_cpu SET freq_hz = NULL", [])?;
-    ensure!(rows > 60, "host_cpu has {rows} rows, expected one a second");
+    let rows = conn.execute(forget, [])?;
+    ensure!(rows > 60, "{forget}: {rows} rows, expected one a second");
     drop(conn);
     seen.rtproof(&["report", "--json", "--accept-altered"], &copy)
 }

@@ -1,7 +1,8 @@
-//! What the frequency of a CPU did near the second at which its latency changed.
+//! What the frequency of a CPU, or the temperature of the machine, did near the second at which a
+//! latency changed.
 //!
 //! That both came within a second is an observation, and no cause: it is said with the share of
-//! the run that is as near to a change of frequency, and not at all where most of it is.
+//! the run that is as near to such a change, and not at all where most of it is.
 
 use rtproof_record::run::HostSecond;
 
@@ -9,88 +10,127 @@ use super::spikes::{Input, SECOND_NS};
 
 /// A change of frequency by less than a tenth is not one.
 const FREQUENCY_PARTS: u64 = 10;
+/// A change of temperature by less is not one, thousandths of a degree.
+const JUMP_MC: u64 = 2000;
 /// Rows further apart do not tell the second of a change.
 const APART_NS: u64 = 2 * SECOND_NS;
-/// Share of the run near to a change of frequency from which nearness says nothing.
+/// Share of the run near to a change from which nearness says nothing.
 const SHARE_MOST: f64 = 0.2;
 
-/// A change of frequency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrequencyStep {
+/// A change from one reading to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
     /// Halfway between the two readings, nanoseconds after the origin.
     pub(super) at_ns: u64,
-    before_hz: u64,
-    after_hz: u64,
+    /// Both readings, with their unit.
+    before: String,
+    after: String,
 }
 
 /// Changes of frequency of one CPU, in order of time. Readings on both sides of a gap are none.
-pub(super) fn changes(host: &[HostSecond], cpu: u32) -> Vec<FrequencyStep> {
-    let read = |row: &HostSecond| row.cpus.iter().find(|own| own.cpu == cpu)?.freq_hz;
+pub(super) fn frequencies(host: &[HostSecond], cpu: u32) -> Vec<Change> {
+    changes(
+        host,
+        |row| row.cpus.iter().find(|own| own.cpu == cpu)?.freq_hz,
+        |before, after| before.abs_diff(after) >= (before / FREQUENCY_PARTS).max(1),
+        |hz| format!("{} GHz", trimmed(hz as f64 / 1e9, 2)),
+    )
+}
+
+/// Jumps of the hottest zone, in order of time; likewise.
+pub(super) fn temperatures(host: &[HostSecond]) -> Vec<Change> {
+    changes(
+        host,
+        |row| row.temp_max_mc,
+        |before, after| before.abs_diff(after) >= JUMP_MC,
+        |mc| format!("{} °C", trimmed(mc as f64 / 1e3, 1)),
+    )
+}
+
+fn changes<T: Copy>(
+    host: &[HostSecond],
+    read: impl Fn(&HostSecond) -> Option<T>,
+    is_change: impl Fn(T, T) -> bool,
+    text: impl Fn(T) -> String,
+) -> Vec<Change> {
     let of = |pair: &[HostSecond]| {
-        let (before_hz, after_hz) = (read(&pair[0])?, read(&pair[1])?);
+        let (before, after) = (read(&pair[0])?, read(&pair[1])?);
         let near = pair[1].at_ns.saturating_sub(pair[0].at_ns) <= APART_NS;
-        let changed = before_hz.abs_diff(after_hz) >= (before_hz / FREQUENCY_PARTS).max(1);
         let at_ns = u64::midpoint(pair[0].at_ns, pair[1].at_ns);
-        (near && changed).then_some(FrequencyStep { at_ns, before_hz, after_hz })
+        let change = || Change { at_ns, before: text(before), after: text(after) };
+        (near && is_change(before, after)).then(change)
     };
     host.windows(2).filter_map(of).collect()
 }
 
-/// The changes of frequency of one CPU, and how much of the run is near to one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Frequency {
-    changes: Vec<FrequencyStep>,
+/// Changes of one reading, and how much of the run is near to one.
+#[derive(Clone, Debug)]
+struct Reading {
+    /// Continues "within a second of a".
+    what: &'static str,
+    changes: Vec<Change>,
     /// Share of the run within a second of a change.
     share: f64,
 }
 
-impl Frequency {
+/// What was read beside the latencies of one CPU.
+#[derive(Clone, Debug)]
+pub(super) struct Beside([Reading; 2]);
+
+impl Beside {
     pub(super) fn of(input: &Input<'_>, cpu: u32) -> Self {
-        let changes = changes(input.host, cpu);
+        let reading = |what, changes| Reading::new(what, changes, input.duration_ns);
+        Self([
+            reading("change of its frequency", frequencies(input.host, cpu)),
+            reading("jump of temperature", temperatures(input.host)),
+        ])
+    }
+
+    /// Continues a sentence.
+    pub(super) fn sentence(&self, at_ns: u64) -> String {
+        self.0.iter().map(|reading| reading.sentence(at_ns)).collect()
+    }
+
+    /// Continues the label of a moment.
+    pub(super) fn short(&self, at_ns: u64) -> String {
+        let near = self.0.iter().filter_map(|reading| reading.at(at_ns));
+        near.map(|change| format!(", {} → {}", change.before, change.after)).collect()
+    }
+}
+
+impl Reading {
+    fn new(what: &'static str, changes: Vec<Change>, duration_ns: u64) -> Self {
         let (mut near_ns, mut free_ns) = (0_u64, 0_u64);
         for change in &changes {
             let from_ns = change.at_ns.saturating_sub(SECOND_NS).max(free_ns);
-            free_ns = change.at_ns.saturating_add(SECOND_NS).min(input.duration_ns).max(free_ns);
+            free_ns = change.at_ns.saturating_add(SECOND_NS).min(duration_ns).max(free_ns);
             near_ns += free_ns.saturating_sub(from_ns);
         }
-        Self { changes, share: near_ns as f64 / input.duration_ns.max(1) as f64 }
+        Self { what, changes, share: near_ns as f64 / duration_ns.max(1) as f64 }
     }
 
     /// The change within a second of a moment, the nearest one; `None` also where nearly every
     /// moment has one.
-    fn at(&self, at_ns: u64) -> Option<&FrequencyStep> {
+    fn at(&self, at_ns: u64) -> Option<&Change> {
         let nearest = self.changes.iter().min_by_key(|change| change.at_ns.abs_diff(at_ns))?;
         let is_near = nearest.at_ns.abs_diff(at_ns) <= SECOND_NS;
         (is_near && self.share < SHARE_MOST).then_some(nearest)
     }
 
-    /// Continues a sentence.
-    pub(super) fn sentence(&self, at_ns: u64) -> String {
-        self.at(at_ns).map_or_else(String::new, |change| {
+    fn sentence(&self, at_ns: u64) -> String {
+        self.at(at_ns).map_or_else(String::new, |Change { before, after, .. }| {
+            let (what, share) = (self.what, percent(self.share));
             format!(
-                ", within a second of a change of its frequency from {} ({} of the run is as near \
-                 to one)",
-                change.text(" to "),
-                percent(self.share)
+                ", within a second of a {what} from {before} to {after} ({share} of the run is as \
+                 near to one)"
             )
         })
     }
-
-    /// Continues the label of a moment.
-    pub(super) fn short(&self, at_ns: u64) -> String {
-        self.at(at_ns).map_or_else(String::new, |change| format!(", {}", change.text(" → ")))
-    }
 }
 
-impl FrequencyStep {
-    fn text(&self, to: &str) -> String {
-        format!("{}{to}{}", ghz(self.before_hz), ghz(self.after_hz))
-    }
-}
-
-fn ghz(hz: u64) -> String {
-    let text = format!("{:.2}", hz as f64 / 1e9);
-    format!("{} GHz", text.trim_end_matches('0').trim_end_matches('.'))
+fn trimmed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn percent(share: f64) -> String {
@@ -121,7 +161,7 @@ mod tests {
             .collect()
     }
 
-    fn frequency(host: &[HostSecond], cpu: u32) -> Frequency {
+    fn beside(host: &[HostSecond], cpu: u32) -> Beside {
         let input = Input {
             spikes: &[],
             host,
@@ -131,7 +171,7 @@ mod tests {
             cpus: 2,
             levels: &[],
         };
-        Frequency::of(&input, cpu)
+        Beside::of(&input, cpu)
     }
 
     const FAST: Option<u64> = Some(3_000_000_000);
@@ -140,7 +180,7 @@ mod tests {
     #[test]
     fn a_change_is_named_with_how_often_that_is_so() {
         let rows = host(300, |s, cpu| if cpu == 1 && s >= 100 { SLOW } else { FAST });
-        let own = frequency(&rows, 1);
+        let own = beside(&rows, 1);
         assert_eq!(own.short(100 * SECOND_NS), ", 3 GHz → 1 GHz");
         assert_eq!(
             own.sentence(101 * SECOND_NS),
@@ -149,16 +189,16 @@ mod tests {
         );
         assert_eq!(own.short(102 * SECOND_NS), "", "a second further off");
         assert_eq!(own.short(99 * SECOND_NS), "");
-        assert_eq!(frequency(&rows, 0).short(100 * SECOND_NS), "", "another CPU's");
-        assert_eq!(frequency(&rows, 7).short(100 * SECOND_NS), "", "a CPU without rows");
+        assert_eq!(beside(&rows, 0).short(100 * SECOND_NS), "", "another CPU's");
+        assert_eq!(beside(&rows, 7).short(100 * SECOND_NS), "", "a CPU without rows");
     }
 
     #[test]
     fn what_nearly_every_second_has_is_not_named() {
         let rows = host(300, |s, _| if s % 2 == 0 { SLOW } else { FAST });
-        assert_eq!(frequency(&rows, 1).changes.len(), 299);
-        assert!(frequency(&rows, 1).share > 0.99);
-        assert_eq!(frequency(&rows, 1).sentence(100 * SECOND_NS), "");
+        let own = beside(&rows, 1);
+        assert_eq!((own.0[0].changes.len(), own.0[0].share > 0.99), (299, true));
+        assert_eq!(beside(&rows, 1).sentence(100 * SECOND_NS), "");
     }
 
     #[test]
@@ -168,14 +208,35 @@ mod tests {
             100..110 => None,
             _ => SLOW,
         });
-        assert!(changes(&rows, 1).is_empty(), "nobody saw when");
+        assert!(frequencies(&rows, 1).is_empty(), "nobody saw when");
         let mut rows = host(300, |s, _| if s < 100 { FAST } else { SLOW });
         rows.drain(95..105);
-        assert!(changes(&rows, 1).is_empty(), "ten seconds without a reading");
+        assert!(frequencies(&rows, 1).is_empty(), "ten seconds without a reading");
         let rows = host(300, |s, _| Some(3_000_000_000 - 200_000_000 * (s / 100)));
-        assert!(changes(&rows, 1).is_empty(), "by less than a tenth");
+        assert!(frequencies(&rows, 1).is_empty(), "by less than a tenth");
         let rows = host(300, |s, _| Some(if s < 100 { 0 } else { 5 }));
-        assert_eq!(changes(&rows, 1).len(), 1, "a driver that says nothing of use");
-        assert!(changes(&host(300, |_, _| Some(0)), 1).is_empty());
+        assert_eq!(frequencies(&rows, 1).len(), 1, "a driver that says nothing of use");
+        assert!(frequencies(&host(300, |_, _| Some(0)), 1).is_empty());
+    }
+
+    #[test]
+    fn temperatures_are_named_likewise() {
+        let mut rows = host(300, |s, _| if s < 100 { FAST } else { SLOW });
+        for (s, row) in (0..).zip(&mut rows) {
+            row.temp_max_mc = Some(if s < 100 { 45_000 } else { 86_500 });
+        }
+        let own = beside(&rows, 1);
+        assert_eq!(own.short(100 * SECOND_NS), ", 3 GHz → 1 GHz, 45 °C → 86.5 °C");
+        let text = own.sentence(100 * SECOND_NS);
+        assert!(text.contains("a jump of temperature from 45 °C to 86.5 °C (0.7 % of"), "{text}");
+        let slowly = |rows: &mut [HostSecond]| {
+            for (s, row) in (0..).zip(rows) {
+                row.temp_max_mc = Some(45_000 + 1_500 * s);
+            }
+        };
+        slowly(&mut rows);
+        assert!(temperatures(&rows).is_empty(), "a slow rise has no second");
+        rows.iter_mut().for_each(|row| row.temp_max_mc = None);
+        assert!(temperatures(&rows).is_empty());
     }
 }

@@ -11,7 +11,8 @@ use rtproof_stats::{
 };
 
 use super::{
-    beside, marks,
+    beside::{self, Beside},
+    marks,
     spikes::{Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, Spikes, near},
     text,
 };
@@ -80,26 +81,27 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
         .collect();
-    let frequency = beside::Frequency::of(spikes.input, levels.cpu);
-    let mut asked = vec![changes(spikes, levels, &steps, &frequency)];
+    let beside = Beside::of(spikes.input, levels.cpu);
+    let mut asked = vec![changes(spikes, levels, &steps, &beside)];
     let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
     let host = spikes.input.host;
+    let hotter = beside::temperatures(host).iter().map(|change| change.at_ns).collect();
     let company = [
         marks::frequency(spikes, levels.cpu),
         marks::edges(spikes),
-        marks::moments("temperature", "within a second of a jump of temperature", hotter(host)),
+        marks::moments("temperature", "within a second of a jump of temperature", hotter),
         marks::moments("interrupts", "within a second of a burst of interrupts", bursts(host)),
     ];
     asked.extend(company.iter().filter_map(|marks| with(spikes, levels.cpu, &times, marks)));
     asked
 }
 
-/// The changes alone: the largest one is reported, and what the frequency did beside it.
+/// The changes alone: the largest one is reported, and what was read beside it.
 fn changes(
     spikes: &Spikes<'_>,
     levels: &Levels,
     steps: &[(u64, change::Step)],
-    frequency: &beside::Frequency,
+    beside: &Beside,
 ) -> Hypothesis {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
@@ -119,7 +121,7 @@ fn changes(
         at_ns / SECOND_NS,
         ns(largest.before),
         ns(largest.after),
-        frequency.sentence(*at_ns)
+        beside.sentence(*at_ns)
     );
     let found = Structure {
         kind: "level".into(),
@@ -131,7 +133,7 @@ fn changes(
         cpu: Some(cpu),
         moments: spikes.moments(steps.iter().map(|(at_ns, step)| {
             let level = format!("{} → {}", ns(step.before), ns(step.after));
-            (*at_ns, level + &frequency.short(*at_ns))
+            (*at_ns, level + &beside.short(*at_ns))
         })),
     };
     Hypothesis { p: largest.p, found: Some(found) }
@@ -171,18 +173,6 @@ fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &marks::Marks) -> O
             .times(times.iter().copied().filter(|&at| near(&marks.at_ns, at, marks.within_ns))),
     };
     Some(Hypothesis { p: found.p, found: (found.hits >= HITS_MIN).then(say) })
-}
-
-/// Moments between two rows that are two degrees or more apart.
-fn hotter(host: &[HostSecond]) -> Vec<u64> {
-    const JUMP_MC: u64 = 2000;
-    host.windows(2)
-        .filter(|pair| {
-            let both = pair[0].temp_max_mc.zip(pair[1].temp_max_mc);
-            both.is_some_and(|(before, after)| before.abs_diff(after) >= JUMP_MC)
-        })
-        .map(|pair| u64::midpoint(pair[0].at_ns, pair[1].at_ns))
-        .collect()
 }
 
 /// Beginnings of seconds with more than twice as many interrupts as half of them have.
@@ -387,9 +377,9 @@ mod tests {
     fn moments_of_the_host() {
         let mut rows = host(&[]);
         assert_eq!(bursts(&rows).len(), 7);
-        assert!(hotter(&rows).is_empty());
+        assert!(beside::temperatures(&rows).is_empty());
         rows[10].temp_max_mc = Some(61_000);
-        assert_eq!(hotter(&rows).len(), 2, "up and down");
-        assert_eq!((bursts(&[]), hotter(&[])), (vec![], vec![]));
+        assert_eq!(beside::temperatures(&rows).len(), 2, "up and down");
+        assert_eq!(bursts(&[]), Vec::<u64>::new());
     }
 }

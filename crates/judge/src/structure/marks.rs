@@ -91,7 +91,10 @@ pub(super) fn frequency(spikes: &Spikes<'_>, cpu: u32) -> Marks {
         kind: "frequency",
         what: "within a second of a change of its frequency",
         cpu: Some(cpu),
-        at_ns: beside::changes(spikes.input.host, cpu).iter().map(|change| change.at_ns).collect(),
+        at_ns: beside::frequencies(spikes.input.host, cpu)
+            .iter()
+            .map(|change| change.at_ns)
+            .collect(),
         within_ns: SECOND_NS,
         most_ns: u64::MAX,
     }
