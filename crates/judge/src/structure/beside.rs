@@ -19,7 +19,7 @@ const SHARE_MOST: f64 = 0.2;
 
 /// A change from one reading to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct Jump {
     /// Halfway between the two readings, nanoseconds after the origin.
     pub(super) at_ns: u64,
     /// Both readings, with their unit.
@@ -28,7 +28,7 @@ pub(super) struct Change {
 }
 
 /// Changes of frequency of one CPU, in order of time. Readings on both sides of a gap are none.
-pub(super) fn frequencies(host: &[HostSecond], cpu: u32) -> Vec<Change> {
+pub(super) fn frequencies(host: &[HostSecond], cpu: u32) -> Vec<Jump> {
     changes(
         host,
         |row| row.cpus.iter().find(|own| own.cpu == cpu)?.freq_hz,
@@ -38,7 +38,7 @@ pub(super) fn frequencies(host: &[HostSecond], cpu: u32) -> Vec<Change> {
 }
 
 /// Jumps of the hottest zone, in order of time; likewise.
-pub(super) fn temperatures(host: &[HostSecond]) -> Vec<Change> {
+pub(super) fn temperatures(host: &[HostSecond]) -> Vec<Jump> {
     changes(
         host,
         |row| row.temp_max_mc,
@@ -52,12 +52,12 @@ fn changes<T: Copy>(
     read: impl Fn(&HostSecond) -> Option<T>,
     is_change: impl Fn(T, T) -> bool,
     text: impl Fn(T) -> String,
-) -> Vec<Change> {
+) -> Vec<Jump> {
     let of = |pair: &[HostSecond]| {
         let (before, after) = (read(&pair[0])?, read(&pair[1])?);
         let near = pair[1].at_ns.saturating_sub(pair[0].at_ns) <= APART_NS;
         let at_ns = u64::midpoint(pair[0].at_ns, pair[1].at_ns);
-        let change = || Change { at_ns, before: text(before), after: text(after) };
+        let change = || Jump { at_ns, before: text(before), after: text(after) };
         (near && is_change(before, after)).then(change)
     };
     host.windows(2).filter_map(of).collect()
@@ -65,21 +65,21 @@ fn changes<T: Copy>(
 
 /// Changes of one reading, and how much of the run is near to one.
 #[derive(Clone, Debug)]
-struct Reading {
+struct Jumps {
     /// Continues "within a second of a".
     what: &'static str,
-    changes: Vec<Change>,
+    changes: Vec<Jump>,
     /// Share of the run within a second of a change.
     share: f64,
 }
 
 /// What was read beside the latencies of one CPU.
 #[derive(Clone, Debug)]
-pub(super) struct Beside([Reading; 2]);
+pub(super) struct Company([Jumps; 2]);
 
-impl Beside {
+impl Company {
     pub(super) fn of(input: &Input<'_>, cpu: u32) -> Self {
-        let reading = |what, changes| Reading::new(what, changes, input.duration_ns);
+        let reading = |what, changes| Jumps::new(what, changes, input.duration_ns);
         Self([
             reading("change of its frequency", frequencies(input.host, cpu)),
             reading("jump of temperature", temperatures(input.host)),
@@ -98,8 +98,8 @@ impl Beside {
     }
 }
 
-impl Reading {
-    fn new(what: &'static str, changes: Vec<Change>, duration_ns: u64) -> Self {
+impl Jumps {
+    fn new(what: &'static str, changes: Vec<Jump>, duration_ns: u64) -> Self {
         let (mut near_ns, mut free_ns) = (0_u64, 0_u64);
         for change in &changes {
             let from_ns = change.at_ns.saturating_sub(SECOND_NS).max(free_ns);
@@ -111,14 +111,14 @@ impl Reading {
 
     /// The change within a second of a moment, the nearest one; `None` also where nearly every
     /// moment has one.
-    fn at(&self, at_ns: u64) -> Option<&Change> {
+    fn at(&self, at_ns: u64) -> Option<&Jump> {
         let nearest = self.changes.iter().min_by_key(|change| change.at_ns.abs_diff(at_ns))?;
         let is_near = nearest.at_ns.abs_diff(at_ns) <= SECOND_NS;
         (is_near && self.share < SHARE_MOST).then_some(nearest)
     }
 
     fn sentence(&self, at_ns: u64) -> String {
-        self.at(at_ns).map_or_else(String::new, |Change { before, after, .. }| {
+        self.at(at_ns).map_or_else(String::new, |Jump { before, after, .. }| {
             let (what, share) = (self.what, percent(self.share));
             format!(
                 ", within a second of a {what} from {before} to {after} ({share} of the run is as \
@@ -161,7 +161,7 @@ mod tests {
             .collect()
     }
 
-    fn beside(host: &[HostSecond], cpu: u32) -> Beside {
+    fn beside(host: &[HostSecond], cpu: u32) -> Company {
         let input = Input {
             spikes: &[],
             host,
@@ -171,7 +171,7 @@ mod tests {
             cpus: 2,
             levels: &[],
         };
-        Beside::of(&input, cpu)
+        Company::of(&input, cpu)
     }
 
     const FAST: Option<u64> = Some(3_000_000_000);

@@ -11,7 +11,7 @@ use rtproof_stats::{
 };
 
 use super::{
-    beside::{self, Beside},
+    beside::{self, Company},
     marks,
     spikes::{Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, Spikes, near},
     text,
@@ -81,7 +81,7 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
         .collect();
-    let beside = Beside::of(spikes.input, levels.cpu);
+    let beside = Company::of(spikes.input, levels.cpu);
     let mut asked = vec![changes(spikes, levels, &steps, &beside)];
     let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
     let host = spikes.input.host;
@@ -101,7 +101,7 @@ fn changes(
     spikes: &Spikes<'_>,
     levels: &Levels,
     steps: &[(u64, change::Step)],
-    beside: &Beside,
+    beside: &Company,
 ) -> Hypothesis {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
