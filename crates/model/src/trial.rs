@@ -210,8 +210,25 @@ pub struct SmiObservation {
     pub counts: Vec<(u32, Reading<u64>)>,
     /// What a loop saw instead; `None`: they were counted, or it could not run.
     pub gaps: Option<GapLook>,
-    /// Whether this kernel has the hwlat tracer, which looks for them with interrupts off.
-    pub hwlat: Reading<bool>,
+    /// What the kernel's hwlat tracer saw beside the loop; absent: not in this kernel, or not asked.
+    pub hwlat: Reading<HwlatLook>,
+}
+
+/// Gaps that the kernel's hwlat tracer saw with interrupts off on one CPU
+/// (Documentation/trace/hwlat_detector.rst): none of them is the work of the kernel or of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HwlatLook {
+    /// The CPU.
+    pub cpu: u32,
+    /// How long it looked at most, nanoseconds: a part of the time of the trial. The kernel does not
+    /// count its windows.
+    pub duration_ns: u64,
+    /// A longer step is a gap, nanoseconds.
+    pub threshold_ns: u64,
+    /// The largest gap of each window.
+    pub gaps: Gaps,
+    /// Windows with a gap in which a non-maskable interrupt came: the kernel's, maybe.
+    pub with_nmi: u64,
 }
 
 /// What counts SMIs.

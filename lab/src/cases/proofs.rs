@@ -1,5 +1,7 @@
 //! `check --prove`: trials instead of opinions, on kernels that throttle in different ways.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use crate::{
@@ -13,7 +15,14 @@ const PROVE: &str = "rtproof check --only rt-throttling --prove throttling --jso
 const NO_LIMIT: &str = "echo -1 >/proc/sys/kernel/sched_rt_runtime_us\n";
 
 pub(super) fn cases() -> Vec<Case> {
-    let cases = [throttling(), fair_server("rt-6.12"), fair_server("rt-7.2"), application()];
+    let cases = [
+        throttling(),
+        fair_server("rt-6.12"),
+        fair_server("rt-7.2"),
+        application(),
+        gaps("rt-6.1"),
+        gaps("rt-7.2"),
+    ];
     cases.into_iter().map(|case| case.tier(Tier::Two)).collect()
 }
 
@@ -80,6 +89,59 @@ fn application() -> Case {
         Ok(())
     })
     .other_word("/tmp/bin/chrt -f -p 80 $real", "true", "real: app-policy")
+}
+
+/// The host stops the emulator, which is not the kernel's doing: hwlat sees one stop in five, which
+/// come while interrupts are off for it. Nothing counts here, and a hypervisor may be the cause.
+fn gaps(kernel: &'static str) -> Case {
+    Case::new(
+        format!("proof/smi/{kernel}"),
+        "hwlat sees the stops of the emulator, which stay unknown in a guest; its settings are \
+         put back, also after SIGKILL",
+        Machine::new(kernel).cpus(2).multi_threaded(),
+    )
+    .script(
+        "settings() {
+             (cd /sys/kernel/tracing; cat tracing_thresh hwlat_detector/*; ls instances)
+         }
+         echo 77 >/sys/kernel/tracing/tracing_thresh
+         settings >/host/before
+         stops() {
+             sleep 1
+             for stop in $(seq 30); do cue stop; sleep 0.2$((stop % 10)); done
+         }
+         stops &
+         run proof rtproof check --only smi-count --prove smi --json
+         wait
+         settings >/host/after
+         rtproof check --only smi-count --prove smi --json >/dev/null & killed=$!
+         sleep 4
+         settings >/host/meanwhile
+         kill -9 $killed
+         sleep 4
+         settings >/host/killed",
+    )
+    .on("stop", |guest| {
+        // The word may leave the guest when a window ends. The next one begins 80 ms later.
+        std::thread::sleep(Duration::from_millis(90));
+        guest.stop_for(Duration::from_millis(60))
+    })
+    .expect(|seen, expect| {
+        let proof = proof(&seen.json("proof")?);
+        expect.equal("status", proof["status"].as_str(), Some("unknown"));
+        let summary = proof["summary"].as_str().unwrap_or_default();
+        expect.contains("hwlat saw them", summary, "not the kernel's, but the hypervisor's");
+        // What emulation takes of its CPUs is shorter.
+        let longest = proof["observed"]["smi"]["hwlat"]["value"]["gaps"]["max_ns"].as_u64();
+        expect.within("longest gap", longest.unwrap_or_default(), 50_000_000..=2_000_000_000);
+        let before = seen.text("before")?;
+        expect.contains("a threshold of the user's", &before, "77");
+        expect.equal("settings afterwards", seen.text("after")?, before.clone());
+        expect.lacks("settings meanwhile", &seen.text("meanwhile")?, "77");
+        expect.equal("settings after SIGKILL", seen.text("killed")?, before);
+        Ok(())
+    })
+    .other_word("cue stop", "true stop", "longest gap")
 }
 
 fn proof(check: &Json) -> serde_json::Value {

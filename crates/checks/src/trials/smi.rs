@@ -3,11 +3,15 @@
 //! unknown.
 
 use rtproof_host::{Facts, Reading};
-use rtproof_model::trial::{GapLook, SmiCounter, SmiObservation};
+use rtproof_model::trial::{GapLook, HwlatLook, SmiCounter, SmiObservation};
 
 use crate::check::{Check, Wanted};
 use crate::draft::Draft;
 use crate::{Finding, Impact, Remedy, Status, When, quantity};
+
+/// What to do about them.
+const FIRMWARE: &str = "in the firmware: USB legacy support, ECC and thermal reporting, power \
+                        management by the OS; ask the maker for a real-time setting";
 
 pub(super) static CHECK: Check = Check {
     id: "proof-smi",
@@ -48,14 +52,12 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     let total: u64 = known.iter().map(|(_, count)| count).sum();
     let time = quantity::ns(seen.duration_ns);
     if total > 0 {
-        let text = "in the firmware: USB legacy support, ECC and thermal reporting, power \
-                    management by the OS; ask the maker for a real-time setting";
         let summary = format!(
             "{} in {time}, by {}",
             counted(total, "system management interrupt"),
             counter.words()
         );
-        let remedy = Remedy::Manual { text: text.into() };
+        let remedy = Remedy::Manual { text: FIRMWARE.into() };
         return draft.remedies([remedy]).status(Status::Bad, summary);
     }
     if let Some((_, count)) = blind {
@@ -83,7 +85,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
                 "{} shows none in {time}, but {name} shows a count of its own: ask on the host",
                 counter.words()
             );
-            draft.status(Status::Unknown, with_gaps(&why, seen.gaps.as_ref(), facts))
+            draft.status(Status::Unknown, with_gaps(&why, seen, facts))
         }
         None => draft.status(
             Status::Unknown,
@@ -98,22 +100,67 @@ fn counted(n: u64, noun: &str) -> String {
 
 /// Nothing counted: what the loop saw, and where to go on.
 fn instead(draft: Draft, seen: &SmiObservation, facts: &Facts, why: &str) -> Finding {
-    let has_hwlat = seen.hwlat.value().copied();
-    let tracer = match has_hwlat {
-        Some(false) => "the kernel's hwlat tracer (not in this kernel: CONFIG_HWLAT_TRACER)",
-        _ => "`rtproof trace hwlat --over 10us` (CONFIG_HWLAT_TRACER)",
+    let tracer = match &seen.hwlat {
+        hwlat if hwlat.is_absent() => "the kernel's hwlat tracer (CONFIG_HWLAT_TRACER)",
+        _ => "`rtproof trace hwlat --over 10us`, for longer than here",
     };
     let text = format!(
         "look for gaps with interrupts off: {tracer}, never on a machine in use; else `rtproof \
          measure --workload busy-loop`, whose gaps may be the kernel's too"
     );
-    draft
-        .remedies([Remedy::Manual { text }])
-        .status(Status::Unknown, with_gaps(why, seen.gaps.as_ref(), facts))
+    let is_bare = matches!(facts.virt.hypervisor.value(), Some(None));
+    let hardware = seen.hwlat.value().filter(|look| is_bare && look.gaps.count > 0);
+    let (text, status) = match hardware {
+        Some(_) => (FIRMWARE.to_owned(), Status::Bad),
+        None => (text, Status::Unknown),
+    };
+    draft.remedies([Remedy::Manual { text }]).status(status, with_gaps(why, seen, facts))
 }
 
-/// A reason, and what the loop can and cannot say of it.
-fn with_gaps(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
+/// A reason, and what the loop and hwlat can and cannot say of it.
+fn with_gaps(why: &str, seen: &SmiObservation, facts: &Facts) -> String {
+    let text = with_loop(why, seen.gaps.as_ref(), facts);
+    let hwlat = by_hwlat(&seen.hwlat, facts);
+    if hwlat.is_empty() { text } else { format!("{}. {hwlat}", text.trim_end_matches('.')) }
+}
+
+/// A sentence without its full stop, or nothing.
+fn by_hwlat(look: &Reading<HwlatLook>, facts: &Facts) -> String {
+    let Some(look) = look.value() else {
+        // That a kernel has no such tracer stands in the remedy.
+        let why = (!look.is_absent()).then(|| look.why_unknown()).flatten();
+        return why.map_or_else(String::new, |why| format!("hwlat could not look: {why}"));
+    };
+    let (time, over) = (quantity::ns(look.duration_ns), quantity::ns(look.threshold_ns));
+    let nmi = match look.with_nmi {
+        0 => String::new(),
+        n => format!(
+            "; {} with non-maskable interrupts {} left out",
+            counted(n, "window"),
+            if n == 1 { "is" } else { "are" }
+        ),
+    };
+    let gaps = &look.gaps;
+    if gaps.count == 0 {
+        return format!(
+            "hwlat, which looks with interrupts off, saw none above {over} in {time} of looking \
+             at most{nmi}"
+        );
+    }
+    let whose = match facts.virt.hypervisor.value() {
+        Some(None) => "the firmware's (SMIs, as a rule) or the hardware's",
+        Some(Some(_)) => "the hypervisor's, the firmware's or the hardware's",
+        None => "the firmware's, the hardware's or those of a hypervisor",
+    };
+    format!(
+        "hwlat, which looks with interrupts off, saw {} above {over} in {time} of looking at \
+         most, the longest {}: not the kernel's, but {whose}{nmi}",
+        counted(gaps.count, "gap"),
+        quantity::ns(gaps.max_ns)
+    )
+}
+
+fn with_loop(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
     let Some(gaps) = gaps.filter(|gaps| gaps.duration_ns > 0) else {
         return format!("{why}; no loop could look for gaps");
     };
@@ -182,7 +229,7 @@ fn blind_to(
         }
     };
     let summary = match seen.gaps {
-        Some(_) => with_gaps(&summary, seen.gaps.as_ref(), facts),
+        Some(_) => with_gaps(&summary, seen, facts),
         None => summary,
     };
     draft.remedies([remedy]).status(Status::Unknown, summary)
@@ -249,10 +296,10 @@ mod tests {
         let denied = judge(&seen("AuthenticAMD", &[denied]), &good());
         assert!(denied.remedies[0].to_string().contains("CAP_PERFMON"), "{denied:#?}");
         let none = judge(&seen("AuthenticAMD", &[Reading::absent("perf_event_open")]), &good());
-        assert!(none.remedies[0].to_string().contains("rtproof trace hwlat"), "{none:#?}");
+        assert!(none.remedies[0].to_string().contains("hwlat tracer (CONFIG_"), "{none:#?}");
         assert_eq!(denied.status, Status::Unknown);
         let remedy = amd.remedies[0].to_string();
-        assert!(remedy.contains("rtproof trace hwlat") && remedy.contains("busy-loop"), "{remedy}");
+        assert!(remedy.contains("CONFIG_HWLAT_TRACER") && remedy.contains("busy-loop"), "{remedy}");
         assert_eq!(judge(&seen("GenuineIntel", &[]), &good()).status, Status::Unknown);
         let mut arm = good();
         arm.kernel.arch = Reading::known("uname -m", "aarch64".into());
@@ -289,5 +336,42 @@ mod tests {
         let finding = judge(&quiet, &guest);
         assert_eq!(finding.status, Status::Unknown);
         assert!(finding.summary.contains("the hypervisor's (KVM; steal meanwhile 20 ms"));
+    }
+
+    #[test]
+    fn what_hwlat_saw_is_not_the_kernels() {
+        let look = |gaps: &[u64], with_nmi| HwlatLook {
+            cpu: 1,
+            duration_ns: 2_000_000_000,
+            threshold_ns: 10_000,
+            gaps: gaps.iter().fold(rtproof_model::trial::Gaps::default(), |mut all, ns| {
+                all.add(*ns);
+                all
+            }),
+            with_nmi,
+        };
+        let of = |look| SmiObservation {
+            hwlat: Reading::known("current_tracer", look),
+            ..seen("CentaurHauls", &[])
+        };
+        let none = judge(&of(look(&[], 0)), &good());
+        assert_eq!(none.status, Status::Unknown, "a fifth of the time is not all of it");
+        assert!(none.summary.ends_with("saw none above 10 µs in 2 s of looking at most"));
+        let some = judge(&of(look(&[400_000, 30_000], 0)), &good());
+        assert_eq!(some.status, Status::Bad);
+        assert!(some.summary.contains("2 gaps above 10 µs in 2 s"), "{}", some.summary);
+        assert!(some.remedies[0].to_string().contains("in the firmware"));
+        let mut guest = good();
+        set_guest(&mut guest, "KVM");
+        let inside = judge(&of(look(&[400_000], 0)), &guest);
+        assert_eq!(inside.status, Status::Unknown, "the hypervisor's, maybe");
+        let nmi = judge(&of(look(&[], 3)), &good());
+        assert_eq!(nmi.status, Status::Unknown);
+        assert!(nmi.summary.ends_with("3 windows with non-maskable interrupts are left out"));
+        let mut refused = of(look(&[], 0));
+        refused.hwlat = Reading::denied("current_tracer", "another user runs `hwlat`");
+        let refused = judge(&refused, &good());
+        let why = refused.summary.split_once("hwlat could not look: ").map(|(_, why)| why);
+        assert!(why.is_some_and(|why| why.contains("another user runs `hwlat`")), "{refused:#?}");
     }
 }

@@ -275,8 +275,9 @@ fn setting_of_some_kernels(
     }
     if request.tracer == "hwlat" {
         let path = format!("{top}/hwlat_detector/mode");
-        // One thread that goes from CPU to CPU, or stays on the one.
-        let mode = if request.cpus.len() == 1 { "none" } else { "round-robin" };
+        // A thread that stays on its CPU, or one that goes from CPU to CPU. That of `none` may run
+        // on any (seen on 7.2), and what it finds elsewhere is not traced.
+        let mode = if request.cpus.len() == 1 { "per-cpu" } else { "round-robin" };
         return root.exists(&path).then(|| (path, mode.to_owned()));
     }
     let path = format!("{top}/osnoise/options");
@@ -411,7 +412,7 @@ mod tests {
         );
         let mode = ("sys/kernel/tracing/hwlat_detector/mode", "none [round-robin] per-cpu\n");
         let found = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &request("hwlat"));
-        assert_eq!(found, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
+        assert_eq!(found, Some((format!("{TOP}/hwlat_detector/mode"), "per-cpu".to_owned())));
     }
 
     /// `nop` is in every kernel: what there is beside the tracer itself works with it.

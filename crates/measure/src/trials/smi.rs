@@ -4,17 +4,19 @@
 //! Intel counts them in a register, read through the msr driver or perf; AMD from family 17h on as
 //! an event of the cores, through perf. Counted is on one CPU of each package; nothing is loaded
 //! for it. Where nothing counts, or nothing of the host's can be counted in a guest, a loop looks
-//! for gaps, any of which may be one.
+//! for gaps, any of which may be one; beside it the kernel's hwlat tracer, where there is one, looks
+//! with interrupts off, for a fifth of the time: what that sees is no work of the kernel.
 
-use std::os::fd::OwnedFd;
+use std::{os::fd::OwnedFd, time::Instant};
 
-use rtproof_host::{CpuList, Reading, activity, msr};
+use rtproof_host::{CpuList, Reading, activity, msr, tracefs::TracefsError};
 use rtproof_model::trial::{GapLook, Gaps, SmiCounter, SmiObservation};
 
 use super::{Context, Length, Observation, Trial};
 use crate::{
     sys::{self, perf},
     task::pin,
+    workloads::kernel::Hardware,
 };
 
 /// A step of the loop that is a gap: SMIs take longer (docs of the hwlat tracer: 10 us).
@@ -39,7 +41,8 @@ impl Trial for Smi {
 
     fn about(&self) -> &'static str {
         "counts system management interrupts (Intel: MSR 0x34 or perf, AMD: perf), elsewhere looks \
-         for gaps that may be one; 10 s"
+         for gaps that may be one, also with the kernel's hwlat: interrupts of one CPU are off \
+         20 ms of each 100 ms; 10 s"
     }
 
     fn length(&self) -> Length {
@@ -49,18 +52,13 @@ impl Trial for Smi {
     fn observe(&self, ctx: &Context<'_>) -> Observation {
         // On x86 before 5.19 reading it interrupts busy CPUs: nothing is measured yet.
         let vendor = of_cpuinfo(ctx, "vendor_id");
-        let hwlat = ctx.root.read_text("/sys/kernel/tracing/available_tracers").and_then(
-            |path, tracers| {
-                Reading::known(path, tracers.split_whitespace().any(|name| name == "hwlat"))
-            },
-        );
         let mut seen = SmiObservation {
             vendor,
             counter: None,
             duration_ns: 0,
             counts: Vec::new(),
             gaps: None,
-            hwlat,
+            hwlat: Reading::absent("available_tracers"),
         };
         let cpus = one_of_each_package(ctx);
         match seen.vendor.value().map(String::as_str) {
@@ -78,7 +76,7 @@ impl Trial for Smi {
             _ => {}
         }
         if is_x86(ctx) && seen.duration_ns == 0 {
-            seen.gaps = look(ctx);
+            look(ctx, &mut seen);
         }
         Observation::Smi(seen)
     }
@@ -125,7 +123,7 @@ fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
 fn pass(ctx: &Context<'_>, seen: &mut SmiObservation) -> u64 {
     let start_ns = sys::now_ns();
     if !matches!(ctx.facts.virt.hypervisor.value(), Some(None)) {
-        seen.gaps = look(ctx);
+        look(ctx, seen);
     }
     match &seen.gaps {
         Some(_) => sys::now_ns() - start_ns,
@@ -197,9 +195,23 @@ fn count(path: String, event: OwnedFd) -> Reading<u64> {
 }
 
 /// Looks for gaps on one CPU, a housekeeping one where there is one: firmware stops all.
-fn look(ctx: &Context<'_>) -> Option<GapLook> {
-    let online = ctx.facts.cpus.online.value()?;
-    let cpu = ctx.housekeeping.iter().last().or_else(|| online.iter().last())?;
+fn look(ctx: &Context<'_>, seen: &mut SmiObservation) {
+    let online = ctx.facts.cpus.online.value();
+    let last = || online.and_then(|online| online.iter().last());
+    let Some(cpu) = ctx.housekeeping.iter().last().or_else(last) else { return };
+    let began = Instant::now();
+    let tracer = Hardware::start(ctx.root, cpu, GAP_NS);
+    seen.gaps = spin_on(ctx, cpu);
+    let looked = tracer.and_then(|tracer| tracer.end(began.elapsed()));
+    seen.hwlat = match looked {
+        Ok(look) => Reading::known("current_tracer", look),
+        Err(TracefsError::NoTracer { .. }) => Reading::absent("available_tracers"),
+        Err(error) => Reading::denied("current_tracer", error.to_string()),
+    };
+}
+
+/// The loop, on a thread of its own.
+fn spin_on(ctx: &Context<'_>, cpu: u32) -> Option<GapLook> {
     let one = CpuList::new([cpu]);
     let steal = || activity::times(ctx.root, &one);
     let before = steal();

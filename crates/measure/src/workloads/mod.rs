@@ -12,7 +12,7 @@ mod eventfd;
 mod exec;
 mod futex;
 mod hwlat;
-mod kernel;
+pub(crate) mod kernel;
 mod kill;
 pub(crate) mod marks;
 mod memory;

@@ -24,8 +24,8 @@ pub(super) enum Event {
     Timerlat { seq: u64, context: Context, latency_ns: u64 },
     /// osnoise: a gap above the threshold.
     Noise { start_ns: u64, duration_ns: u64 },
-    /// hwlat: the largest gaps of a window.
-    Hardware { seq: u64, inner_us: u64, outer_us: u64 },
+    /// hwlat: the largest gaps of a window, and the non-maskable interrupts in it.
+    Hardware { seq: u64, inner_us: u64, outer_us: u64, nmis: u64 },
     /// The kernel lost events here.
     Lost(u64),
 }
@@ -96,7 +96,7 @@ fn noise(text: &str) -> Option<(&str, Event)> {
     Some((head, event))
 }
 
-/// `#1     inner/outer(us):   11/12    ts:1581527483.343962693 count:6`
+/// `#1     inner/outer(us):   11/12    ts:1581527483.343962693 count:6 nmi-total:0 nmi-count:1`
 fn hardware(text: &str) -> Option<(&str, Event)> {
     let (head, rest) = text.rsplit_once(": #")?;
     let (seq, rest) = rest.split_once("inner/outer(us):")?;
@@ -104,7 +104,9 @@ fn hardware(text: &str) -> Option<(&str, Event)> {
     let outer = rest.split_whitespace().next()?;
     let number = |text: &str| text.trim().parse().ok();
     let (seq, inner_us, outer_us) = (number(seq)?, number(inner)?, number(outer)?);
-    Some((head, Event::Hardware { seq, inner_us, outer_us }))
+    // Kernels name them only where there were some.
+    let nmis = rest.split_once("nmi-count:").map_or(Some(0), |(_, count)| number(count))?;
+    Some((head, Event::Hardware { seq, inner_us, outer_us, nmis }))
 }
 
 /// Seconds with up to nine decimals.
@@ -170,7 +172,7 @@ CPU:1 [LOST 38 EVENTS]
             event: Event::Timerlat { seq, context, latency_ns },
         };
         let noise = Event::Noise { start_ns: 5_789_857_529_929, duration_ns: 1845 };
-        let hardware = Event::Hardware { seq: 3, inner_us: 11, outer_us: 12 };
+        let hardware = Event::Hardware { seq: 3, inner_us: 11, outer_us: 12, nmis: 0 };
         let expected = [
             timerlat(0, 54_029_328_000, 1, Context::Irq, 932),
             timerlat(0, 54_029_339_000, 1, Context::Thread, 11_700),

@@ -1,6 +1,7 @@
 //! What the kernel's own measuring tracers have in common: an instance of ours, a thread that
 //! runs beside and records their lines.
 
+mod hardware;
 mod lines;
 
 use std::{
@@ -16,6 +17,7 @@ use rtproof_host::{
 };
 use rustix::event::{PollFd, PollFlags, poll};
 
+pub(crate) use self::hardware::Hardware;
 use self::lines::{Context, Event, Line, Lines};
 use super::{
     error::WorkloadError,
@@ -182,7 +184,7 @@ impl Account {
                 cycle.expect(1);
                 cycle.take_sample(start_ns, duration_ns);
             }
-            (Event::Hardware { seq, inner_us, outer_us }, Source::Hardware)
+            (Event::Hardware { seq, inner_us, outer_us, .. }, Source::Hardware)
                 if is_within(line.at_ns) =>
             {
                 if let Some((last, _)) = self.last.replace((seq, line.at_ns)) {
@@ -319,7 +321,7 @@ mod tests {
         let (scheduled, slot, lost) = take(Source::Noise, &lines);
         assert_eq!((scheduled, slot.totals.wake.count(), lost), (2, 2, 5));
         let gap = |ms: u64, seq, inner_us, outer_us| {
-            (ms * MS, Event::Hardware { seq, inner_us, outer_us })
+            (ms * MS, Event::Hardware { seq, inner_us, outer_us, nmis: 0 })
         };
         let (scheduled, slot, lost) =
             take(Source::Hardware, &[gap(1100, 1, 11, 12), gap(1900, 3, 40, 2)]);
