@@ -210,7 +210,8 @@ pub struct SmiObservation {
     pub counts: Vec<(u32, Reading<u64>)>,
     /// What a loop saw instead; `None`: they were counted, or it could not run.
     pub gaps: Option<GapLook>,
-    /// What the kernel's hwlat tracer saw beside the loop; absent: not in this kernel, or not asked.
+    /// What the kernel's hwlat tracer saw beside the loop; absent: not in this kernel, or not
+    /// asked.
     pub hwlat: Reading<HwlatLook>,
 }
 
@@ -220,8 +221,8 @@ pub struct SmiObservation {
 pub struct HwlatLook {
     /// The CPU.
     pub cpu: u32,
-    /// How long it looked at most, nanoseconds: a part of the time of the trial. The kernel does not
-    /// count its windows.
+    /// How long it looked at most, nanoseconds: a part of the time of the trial. The kernel does
+    /// not count its windows.
     pub duration_ns: u64,
     /// A longer step is a gap, nanoseconds.
     pub threshold_ns: u64,

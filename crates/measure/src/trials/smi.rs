@@ -4,8 +4,8 @@
 //! Intel counts them in a register, read through the msr driver or perf; AMD from family 17h on as
 //! an event of the cores, through perf. Counted is on one CPU of each package; nothing is loaded
 //! for it. Where nothing counts, or nothing of the host's can be counted in a guest, a loop looks
-//! for gaps, any of which may be one; beside it the kernel's hwlat tracer, where there is one, looks
-//! with interrupts off, for a fifth of the time: what that sees is no work of the kernel.
+//! for gaps, any of which may be one. Beside it the kernel's hwlat tracer, where there is one,
+//! looks with interrupts off, for a fifth of the time: what that sees is no work of the kernel.
 
 use std::{os::fd::OwnedFd, time::Instant};
 
@@ -41,8 +41,8 @@ impl Trial for Smi {
 
     fn about(&self) -> &'static str {
         "counts system management interrupts (Intel: MSR 0x34 or perf, AMD: perf), elsewhere looks \
-         for gaps that may be one, also with the kernel's hwlat: interrupts of one CPU are off \
-         20 ms of each 100 ms; 10 s"
+         for gaps that may be one, also with the kernel's hwlat (interrupts of a CPU off for a \
+         fifth of the time); 10 s"
     }
 
     fn length(&self) -> Length {

@@ -1,5 +1,5 @@
-//! hwlat for a while, as part of a trial: short windows, so that no CPU waits long for the one whose
-//! interrupts are off.
+//! hwlat for a while, as part of a trial: short windows, so that no CPU waits long for the one
+//! whose interrupts are off.
 
 use std::{io::Read as _, time::Duration};
 
