@@ -1,0 +1,3 @@
+//! What the commands of `rtproof kernel` return.
+
+pub mod find;

@@ -1,0 +1,3 @@
+//! Kernels: which the distribution offers, how one is configured and built.
+
+pub mod find;
