@@ -1,6 +1,6 @@
 //! `rtproof kernel find`: what the distribution offers. Changes nothing.
 
-use rtproof_report::text::kernel;
+use rtproof_report::text::kernel as text_of;
 use rtproof_run::kernel::find::{self, FindError};
 
 use crate::{exit, print::Text, stderr};
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         found => found?,
     };
     let text = Text::new(args.json);
-    text.print(|to| kernel::offers(to, &offers, args.all))?;
+    text.print(|to| text_of::offers(to, &offers, args.all))?;
     text.print_json(&offers)?;
     Ok(if offers.packages.is_empty() { exit::REFUSED } else { exit::ACCEPTED })
 }
