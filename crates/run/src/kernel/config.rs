@@ -220,7 +220,7 @@ fn asked(request: &Request<'_>, kernel: &Resolved, known: &[Asked]) -> Vec<Asked
     };
     let mut all: Vec<Asked> = Vec::new();
     if request.guest {
-        let source = "the options' own help in Kconfig; booted under QEMU";
+        let source = "the help of the options in Kconfig";
         all.extend(guest::rows().map(|(name, why)| own(name, "guest", why, source)));
     }
     if request.core_sched {
@@ -333,7 +333,7 @@ fn result(
     make: Option<&Make>,
     asked: &[Asked],
     lines: &[fragment::FragmentLine],
-    notes: Vec<String>,
+    mut notes: Vec<String>,
 ) -> Configured {
     let kconfig = make.map(|make| kconfig::read(&make.tree, &make.srcarch()));
     let value = |of: &Options, name: &str| of.get(name).cloned().unwrap_or_else(|| "n".into());
@@ -369,8 +369,15 @@ fn result(
             costs: one.impact.map(|impact| impact.text().to_owned()),
         });
     }
-    let changed = after.map(|(_, _, config)| changed(before, config, asked)).unwrap_or_default();
     let current = after.map_or(before, |(_, _, config)| config);
+    if value(current, "PREEMPT_RT") == "n" && !options.iter().any(|row| row.name == "PREEMPT_RT") {
+        notes.push(
+            "PREEMPT_RT is not set and nothing asked for it: the check preempt-rt is skipped, or \
+             cannot read the preemption model from this configuration"
+                .into(),
+        );
+    }
+    let changed = after.map(|(_, _, config)| changed(before, config, asked)).unwrap_or_default();
     Configured {
         schema: SCHEMA,
         base,
