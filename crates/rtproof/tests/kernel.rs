@@ -14,7 +14,7 @@ use support::{ACCEPTED, FAILED, REFUSED, USAGE, folder, run, stderr};
 /// The head and the end by which a whole configuration is known.
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
     # Linux/x86 6.1.0 Kernel Configuration\n#\nCONFIG_HZ_250=y\nCONFIG_HZ=250\n\
-    CONFIG_PREEMPT_NONE=y\n    # CONFIG_PREEMPT_RT is not set\n# CONFIG_EXPERT is not set\n#\n# Kernel hacking\n#\n\
+    CONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT_RT is not set\n# CONFIG_EXPERT is not set\n#\n# Kernel hacking\n#\n\
     CONFIG_KASAN_GENERIC=y\n# end of Kernel hacking\n";
 
 /// kconfig in one line: what depends on ARCH_SUPPORTS_RT is dropped, HZ follows HZ_1000.
