@@ -1,6 +1,8 @@
 //! `rtproof kernel` with a small source of the test's own: real make, patch and git, and a makefile
 //! that answers as the kernel's does. A real kernel is built by hand (docs/kernel.md).
 
+#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
 mod support;
 
 use std::{

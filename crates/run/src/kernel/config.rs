@@ -73,12 +73,12 @@ struct Resolved {
 
 /// One option that is asked for.
 #[derive(Clone, Debug)]
-struct Asked {
+struct WantedOption {
     option: BuildOption,
     impact: Option<Impact>,
 }
 
-impl Asked {
+impl WantedOption {
     fn pair(&self) -> (&str, &str) {
         self.option.option.split_once('=').unwrap_or((&self.option.option, "y"))
     }
@@ -206,10 +206,10 @@ fn parsed(text: &str, place: &Path, request: &Request<'_>) -> Result<Resolved, K
 }
 
 /// What is asked for and was not yet.
-fn asked(request: &Request<'_>, kernel: &Resolved, known: &[Asked]) -> Vec<Asked> {
+fn asked(request: &Request<'_>, kernel: &Resolved, known: &[WantedOption]) -> Vec<WantedOption> {
     let facts = Facts { kernel: kernel.facts.clone(), ..request.facts.clone() };
     let impact = |id: &str| checks::by_id(id).map(|check| check.impact);
-    let own = |name: &str, check: &str, why: &str, source: &str| Asked {
+    let own = |name: &str, check: &str, why: &str, source: &str| WantedOption {
         option: BuildOption {
             option: format!("{name}=y"),
             check: check.into(),
@@ -218,7 +218,7 @@ fn asked(request: &Request<'_>, kernel: &Resolved, known: &[Asked]) -> Vec<Asked
         },
         impact: None,
     };
-    let mut all: Vec<Asked> = Vec::new();
+    let mut all: Vec<WantedOption> = Vec::new();
     if request.guest {
         let source = "the help of the options in Kconfig";
         all.extend(guest::rows().map(|(name, why)| own(name, "guest", why, source)));
@@ -229,7 +229,9 @@ fn asked(request: &Request<'_>, kernel: &Resolved, known: &[Asked]) -> Vec<Asked
         all.push(own("SCHED_CORE", "core-sched", why, source));
     }
     let of_checks = build_options(&facts, request.intent, request.selection).unwrap_or_default();
-    all.extend(of_checks.into_iter().map(|option| Asked { impact: impact(&option.check), option }));
+    all.extend(
+        of_checks.into_iter().map(|option| WantedOption { impact: impact(&option.check), option }),
+    );
     all.retain(|one| known.iter().all(|is| is.pair().0 != one.pair().0));
     all
 }
@@ -238,7 +240,7 @@ fn asked(request: &Request<'_>, kernel: &Resolved, known: &[Asked]) -> Vec<Asked
 fn write_fragment(
     request: &Request<'_>,
     base: &str,
-    asked: &[Asked],
+    asked: &[WantedOption],
     version: Option<&str>,
 ) -> Result<Vec<fragment::FragmentLine>, KernelError> {
     let pairs = asked.iter().map(|one| (one.option.option.clone(), one.reason()));
@@ -261,7 +263,7 @@ fn fragment_path(place: &Path) -> PathBuf {
 }
 
 /// The base with the options in place of its own.
-fn merged(base: &str, asked: &[Asked]) -> String {
+fn merged(base: &str, asked: &[WantedOption]) -> String {
     let names: BTreeSet<&str> = asked.iter().map(|one| one.pair().0).collect();
     let name_of = |line: &str| {
         let rest = line.strip_prefix("CONFIG_").or_else(|| line.strip_prefix("# CONFIG_"))?;
@@ -331,7 +333,7 @@ fn result(
     after: Option<(&str, &Path, &Options)>,
     before: &Options,
     make: Option<&Make>,
-    asked: &[Asked],
+    asked: &[WantedOption],
     lines: &[fragment::FragmentLine],
     mut notes: Vec<String>,
 ) -> Configured {
@@ -393,7 +395,7 @@ fn result(
 }
 
 /// Options that are not among those asked for and differ.
-fn changed(before: &Options, after: &Options, asked: &[Asked]) -> Vec<ChangedOption> {
+fn changed(before: &Options, after: &Options, asked: &[WantedOption]) -> Vec<ChangedOption> {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let is_asked = |name: &str| asked.iter().any(|one| one.pair().0 == name);
     let value = |of: &Options, name: &str| of.get(name).cloned().unwrap_or_else(|| "n".into());

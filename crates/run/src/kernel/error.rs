@@ -51,31 +51,47 @@ pub enum KernelError {
         log: PathBuf,
     },
     /// A patch does not apply.
-    #[error(
-        "{}: does not apply ({applied} before it did); the source in {} is as before:\n{}\n\
-         rejected:\n{}\nlog: {}",
-        patch.display(), place.display(), indented(lines), indented(rejected), log.display()
-    )]
-    Patch {
-        /// The patch.
-        patch: PathBuf,
-        /// Patches before it.
-        applied: usize,
-        /// The folder of the output.
-        place: PathBuf,
-        /// What `patch` said.
-        lines: Vec<String>,
-        /// Hunks that were rejected.
-        rejected: Vec<String>,
-        /// Everything.
-        log: PathBuf,
-    },
+    #[error("{0}")]
+    Patch(Box<PatchFailure>),
     /// `git rebase` stopped at a conflict.
     #[error("{text}")]
     Conflict {
         /// Which commit, which files, how to go on.
         text: String,
     },
+}
+
+/// A patch that does not apply.
+#[derive(Debug)]
+pub struct PatchFailure {
+    /// The patch.
+    pub patch: PathBuf,
+    /// Patches before it.
+    pub applied: usize,
+    /// The source, which is not changed.
+    pub origin: PathBuf,
+    /// What `patch` reported.
+    pub lines: Vec<String>,
+    /// Hunks that were rejected.
+    pub rejected: Vec<String>,
+    /// Everything.
+    pub log: PathBuf,
+}
+
+impl std::fmt::Display for PatchFailure {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            to,
+            "{}: does not apply ({} before it did); the source in {} is as before:\n{}\n\
+             rejected:\n{}\nlog: {}",
+            self.patch.display(),
+            self.applied,
+            self.origin.display(),
+            indented(&self.lines),
+            indented(&self.rejected),
+            self.log.display()
+        )
+    }
 }
 
 impl KernelError {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    error::KernelError,
+    error::{KernelError, PatchFailure},
     tool::{Log, OnProgress, tool},
 };
 
@@ -89,14 +89,14 @@ pub(super) fn apply(
                 .arg(&rejects);
             let ran = log.run(&format!("patch {}", before + 1), command, observer)?;
             if !ran.succeeded && ran.hint.is_empty() {
-                return Err(KernelError::Patch {
+                return Err(KernelError::Patch(Box::new(PatchFailure {
                     patch: patch.clone(),
                     applied: before,
-                    place: source.to_path_buf(),
+                    origin: source.to_path_buf(),
                     lines: ran.errors,
                     rejected: rejected(&rejects),
                     log: log.path.clone(),
-                });
+                })));
             }
             if !ran.succeeded {
                 return Err(log.failure("patch", ran));

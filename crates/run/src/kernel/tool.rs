@@ -90,7 +90,7 @@ impl Log {
         let mut child = command.spawn().map_err(KernelError::io(command.get_program()))?;
         // It holds the writing ends, without which the pipe never ends.
         drop(command);
-        let mut seen = Seen::default();
+        let mut seen = OutputScan::default();
         let mut shown = started;
         let mut reader = BufReader::new(reader);
         let mut bytes = Vec::new();
@@ -162,7 +162,7 @@ pub(super) fn answer(mut command: Command, at: &Path) -> Result<String, KernelEr
 
 /// What the lines of a program say.
 #[derive(Debug, Default)]
-struct Seen {
+struct OutputScan {
     objects: u64,
     warnings: u64,
     errors: Vec<String>,
@@ -172,7 +172,7 @@ struct Seen {
     is_killed: bool,
 }
 
-impl Seen {
+impl OutputScan {
     fn line(&mut self, line: &str) {
         // `  CC      init/main.o`, as kbuild prints it without V=1.
         let made = |line: &str| {
@@ -186,7 +186,6 @@ impl Seen {
         let is_missing = ["not found", "No such file or directory"];
         self.no_program |= line.contains("/bin/sh: ")
             && is_missing.iter().any(|it| line.contains(it))
-            || line.contains("Sorry, this compiler")
             || line.ends_with(": not found");
         let marks = [
             ": error: ",
@@ -196,7 +195,6 @@ impl Seen {
             ": not found",
             "undefined reference",
             "Killed signal",
-            "Sorry, this ",
             "error:",
         ];
         if self.errors.len() < ERRORS_MAX && marks.iter().any(|mark| line.contains(mark)) {

@@ -2,7 +2,7 @@
 
 use rtproof_results::kernel::find::KernelPackage;
 
-use super::{FindError, Manager, Queries, is_realtime};
+use super::manager::{FindError, Manager, Queries, is_realtime};
 
 pub(super) const MANAGER: Manager =
     Manager { id: "apk", program: "apk", ask, install: "apk add", remove: "apk del" };

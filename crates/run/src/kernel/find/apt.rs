@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use rtproof_results::kernel::find::KernelPackage;
 
-use super::{FindError, Manager, Queries, is_realtime, table};
+use super::{
+    manager::{FindError, Manager, Queries, is_realtime},
+    table,
+};
 
 pub(super) const MANAGER: Manager = Manager {
     id: "apt",

@@ -3,7 +3,7 @@
 
 use rtproof_results::kernel::find::KernelPackage;
 
-use super::{FindError, Manager, Queries, is_realtime};
+use super::manager::{FindError, Manager, Queries, is_realtime};
 
 pub(super) const MANAGER: Manager =
     Manager { id: "dnf", program: "dnf", ask, install: "dnf install", remove: "dnf remove" };

@@ -4,97 +4,20 @@
 mod apk;
 mod apt;
 mod dnf;
+mod manager;
 mod pacman;
 mod table;
 mod zypper;
 
-use std::process::Stdio;
-
 use rtproof_host::program;
-use rtproof_results::kernel::find::{KernelPackage, Offers, SCHEMA};
+use rtproof_results::kernel::find::{Offers, SCHEMA};
 
-/// A package manager.
-struct Manager {
-    id: &'static str,
-    /// The program whose presence shows that the machine has it.
-    program: &'static str,
-    ask: fn(&mut Queries) -> Result<Vec<KernelPackage>, FindError>,
-    /// What comes before the package's name to install and to remove it.
-    install: &'static str,
-    remove: &'static str,
-}
+pub use manager::FindError;
+use manager::{Manager, Queries};
 
 /// In the order in which they are looked for: a machine that has two has its own first.
 const MANAGERS: &[&Manager] =
     &[&apt::MANAGER, &dnf::MANAGER, &zypper::MANAGER, &apk::MANAGER, &pacman::MANAGER];
-
-/// Why nothing can be said.
-#[derive(Debug, thiserror::Error)]
-pub enum FindError {
-    /// None of the managers is here.
-    #[error(
-        "no package manager found ({0}): what the distribution offers is unknown; build a kernel \
-         with `rtproof kernel build`"
-    )]
-    NoManager(String),
-    /// It could not be started.
-    #[error("{command}: {source}")]
-    Start {
-        /// Its command.
-        command: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// It failed.
-    #[error("{command}: exit status {status}: {said}")]
-    Failed {
-        /// Its command.
-        command: String,
-        /// How it ended.
-        status: String,
-        /// Its last lines.
-        said: String,
-    },
-    /// It answered something else than expected.
-    #[error("{command}: unexpected answer: {line:?}")]
-    Answer {
-        /// Its command.
-        command: String,
-        /// The line.
-        line: String,
-    },
-}
-
-/// The commands that were run.
-#[derive(Debug, Default)]
-struct Queries {
-    commands: Vec<String>,
-}
-
-impl Queries {
-    /// Runs one and gives what it writes to stdout. An exit status of `empty` means "none".
-    fn ask(&mut self, words: &[&str], empty: Option<i32>) -> Result<String, FindError> {
-        let command = words.join(" ");
-        self.commands.push(command.clone());
-        let start = |source| FindError::Start { command: command.clone(), source };
-        let output = program::command(words[0])
-            .map_err(start)?
-            .args(&words[1..])
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(start)?;
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() || output.status.code().is_some_and(|is| Some(is) == empty) {
-            return Ok(stdout);
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        let status = output.status.code().map_or("none: a signal".into(), |is| is.to_string());
-        let said = lines[lines.len().saturating_sub(3)..].join("; ");
-        Err(FindError::Failed { command, status, said })
-    }
-}
 
 /// Asks the machine's package manager. Nothing is installed or refreshed.
 ///
@@ -123,40 +46,10 @@ fn has_version(name: &str) -> bool {
     bytes.windows(3).any(|of| of[0].is_ascii_digit() && of[1] == b'.' && of[2].is_ascii_digit())
 }
 
-/// Whether a name is a real-time kernel's: a part of it says so, and none says that it is
-/// something beside the kernel.
-fn is_realtime(name: &str) -> bool {
-    let parts: Vec<&str> = name.split('-').collect();
-    let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
-    has(&["rt", "realtime", "preempt_rt", "rt64"])
-        && !has(&[
-            "dbg",
-            "debug",
-            "debuginfo",
-            "unsigned",
-            "headers",
-            "devel",
-            "doc",
-            "docs",
-            "tools",
-            "dev",
-            "source",
-            "modules",
-            "selftests",
-            "kvm",
-            "template",
-            "base",
-            "vdso",
-            "extra",
-            "internal",
-            "core",
-            "matched",
-        ])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manager::is_realtime;
 
     #[test]
     fn names_of_kernels_are_told_from_those_of_their_parts() {

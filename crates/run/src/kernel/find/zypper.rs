@@ -2,7 +2,10 @@
 
 use rtproof_results::kernel::find::KernelPackage;
 
-use super::{FindError, Manager, Queries, is_realtime, table};
+use super::{
+    manager::{FindError, Manager, Queries, is_realtime},
+    table,
+};
 
 pub(super) const MANAGER: Manager = Manager {
     id: "zypper",

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::is_set;
-
 pub(super) fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
+}
+
+pub(super) fn is_set(config: &BTreeMap<String, String>, name: &str) -> bool {
+    matches!(config.get(name).map(String::as_str), Some("y" | "m"))
 }
 
 /// The parts that `&&` joins at the top.

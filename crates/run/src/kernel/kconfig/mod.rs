@@ -6,6 +6,7 @@ mod read;
 
 use std::collections::BTreeMap;
 
+use condition::is_set;
 pub use read::read;
 
 /// One definition of an option.
@@ -101,8 +102,4 @@ impl Options {
             }
         }
     }
-}
-
-fn is_set(config: &BTreeMap<String, String>, name: &str) -> bool {
-    matches!(config.get(name).map(String::as_str), Some("y" | "m"))
 }
