@@ -1,7 +1,11 @@
 //! `rtproof kernel` with a small source of the test's own: real make, patch and git, and a makefile
 //! that answers as the kernel's does. A real kernel is built by hand (docs/kernel.md).
 
-#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "the test's own files; what is left out is named"
+)]
 
 mod support;
 
@@ -71,7 +75,6 @@ fn got(at: &Path, path: &str) -> String {
 }
 
 /// Whether programs are here; says what is left out.
-#[allow(clippy::print_stderr, reason = "says what is left out")]
 fn needs(programs: &[&str]) -> bool {
     let is_here = |name: &&&str| rtproof_host::program::find(name).is_err();
     let missing: Vec<_> = programs.iter().filter(is_here).collect();
