@@ -51,7 +51,7 @@ pub fn offers(to: &mut Sheet, offers: &Offers, all: bool) -> io::Result<()> {
         to,
         "",
         "",
-        "The names say that these are real-time kernels; after a boot `rtproof check preempt-rt` \
+        "The names say that these are real-time kernels; after a boot `rtproof check` \
          reads it from the kernel. Nothing was installed.",
     )
 }
