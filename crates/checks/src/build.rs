@@ -49,6 +49,12 @@ impl Build {
         remedy: None,
     };
 
+    /// Whether neither way is wanted.
+    #[must_use]
+    pub fn is_open(&self, intent: &Intent) -> bool {
+        (self.want)(intent) == Built::Either
+    }
+
     /// The finding.
     pub(super) fn judge(&self, draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let want = (self.want)(intent);

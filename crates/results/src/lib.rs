@@ -4,6 +4,7 @@ pub mod answer;
 pub mod effects;
 pub mod ended;
 pub mod intent;
+pub mod kernel;
 pub mod launch;
 pub mod locks;
 pub mod measure;

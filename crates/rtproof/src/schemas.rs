@@ -1,7 +1,7 @@
 //! Every JSON form that is printed or kept, by the version that it names: the pages of
 //! docs/reference are made from this list, and a test finds what is not on it.
 
-use rtproof_results::{answer::Answered, measure, tune};
+use rtproof_results::{answer::Answered, kernel, measure, tune};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use crate::commands;
@@ -52,6 +52,11 @@ pub const FORMS: &[Form] = &[
     ),
     form("rtproof/explain-rules/1", "explain-rules", of::<commands::explain::rules::Document>),
     form("rtproof/import/1", "import", of::<rtproof_report::imported::Document>),
+    form("rtproof/kernel-build/1", "kernel-build", of::<kernel::build::BuiltKernel>),
+    form("rtproof/kernel-build-test/1", "kernel-build-test", of::<kernel::build::BuildTests>),
+    form("rtproof/kernel-config/1", "kernel-config", of::<kernel::config::Configured>),
+    form("rtproof/kernel-find/1", "kernel-find", of::<kernel::find::Offers>),
+    form("rtproof/kernel-rebase/1", "kernel-rebase", of::<kernel::rebase::Rebased>),
     form("rtproof/measure/1", "measure", of::<Answered<'static, measure::index::Index>>),
     form("rtproof/measure-plan/1", "measure-plan", of::<measure::plan::Plan>),
     form("rtproof/new/1", "new", of::<commands::new::Made<'static>>),

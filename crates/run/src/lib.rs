@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod explain;
 pub mod file;
 pub mod intent;
+pub mod kernel;
 pub mod launch;
 pub mod load_worker;
 pub mod measure;

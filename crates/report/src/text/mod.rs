@@ -9,6 +9,7 @@ mod explanation;
 mod findings;
 mod imported;
 mod ink;
+pub mod kernel;
 pub mod launch;
 mod locks;
 pub mod measure;

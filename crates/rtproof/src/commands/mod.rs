@@ -34,6 +34,7 @@ pub mod experiment;
 pub mod explain;
 pub mod export;
 pub mod import;
+pub mod kernel;
 pub mod man;
 pub mod measure;
 pub mod new;
@@ -87,6 +88,8 @@ commands! {
     Compare(compare),
     /// Judge a record again and show it
     Report(report),
+    /// Find, configure and build a real-time kernel
+    Kernel(kernel),
     /// Begin a real-time application: a small project, right from the start
     New(new),
     /// Convert results of other tools (cyclictest, rtla, oslat, ...) to records

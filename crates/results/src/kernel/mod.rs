@@ -1,0 +1,6 @@
+//! What the commands of `rtproof kernel` return.
+
+pub mod build;
+pub mod config;
+pub mod find;
+pub mod rebase;

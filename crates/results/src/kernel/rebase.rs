@@ -1,0 +1,24 @@
+//! Commits that were carried over to another version.
+
+use serde::Serialize;
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "rtproof/kernel-rebase/1";
+
+/// A git tree after a rebase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rebased {
+    /// Version of this form: `rtproof/kernel-rebase/1`.
+    pub schema: &'static str,
+    /// Its folder.
+    pub tree: String,
+    /// Onto what, where this call began it.
+    pub onto: Option<String>,
+    /// Commits on top of it, oldest first, where this call began it.
+    pub commits: Option<Vec<String>>,
+    /// The newest commit.
+    pub head: String,
+    /// Whether the rebase was given up.
+    pub aborted: bool,
+}

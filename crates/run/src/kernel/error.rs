@@ -1,0 +1,113 @@
+//! What goes wrong with sources, patches, configurations and builds.
+
+use std::{io, path::PathBuf};
+
+/// An error of a kernel's source, configuration or build.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The source, the folder or a file cannot be used.
+    #[error("{}: {why}", path.display())]
+    Path {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// A file or a folder cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program that is needed is not here.
+    #[error(
+        "{program} is needed and missing ({why}); install it, on Debian: apt-get install {package}"
+    )]
+    Missing {
+        /// Its name.
+        program: String,
+        /// What was tried.
+        why: String,
+        /// The package that has it on Debian.
+        package: String,
+    },
+    /// A program failed.
+    #[error(
+        "{step} failed ({status}){hint}:\n{}\nlog: {}",
+        indented(lines), log.display()
+    )]
+    Failed {
+        /// What was done.
+        step: String,
+        /// How the program ended.
+        status: String,
+        /// What is known of the reason, with its own punctuation.
+        hint: String,
+        /// The program's own lines.
+        lines: Vec<String>,
+        /// Everything that it wrote.
+        log: PathBuf,
+    },
+    /// A patch does not apply.
+    #[error("{0}")]
+    Patch(Box<PatchFailure>),
+    /// `git rebase` stopped at a conflict.
+    #[error("{text}")]
+    Conflict {
+        /// Which commit, which files, how to go on.
+        text: String,
+    },
+}
+
+/// A patch that does not apply.
+#[derive(Debug)]
+pub struct PatchFailure {
+    /// The patch.
+    pub patch: PathBuf,
+    /// Patches before it.
+    pub applied: usize,
+    /// The source, which is not changed.
+    pub origin: PathBuf,
+    /// What `patch` reported.
+    pub lines: Vec<String>,
+    /// Hunks that were rejected.
+    pub rejected: Vec<String>,
+    /// Everything.
+    pub log: PathBuf,
+}
+
+impl std::fmt::Display for PatchFailure {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            to,
+            "{}: does not apply ({} before it did); the source in {} is as before:\n{}\n\
+             rejected:\n{}\nlog: {}",
+            self.patch.display(),
+            self.applied,
+            self.origin.display(),
+            indented(&self.lines),
+            indented(&self.rejected),
+            self.log.display()
+        )
+    }
+}
+
+impl KernelError {
+    /// A path that cannot be used.
+    pub(super) fn path(path: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self::Path { path: path.into(), why: why.into() }
+    }
+
+    /// An error of the file system.
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+fn indented(lines: &[String]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
+    lines.join("\n")
+}

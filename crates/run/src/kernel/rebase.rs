@@ -1,0 +1,143 @@
+//! Carries local commits of a git tree over to a newer tag with `git rebase`, which stops at
+//! conflicts and goes on.
+
+use std::{path::Path, process::Command};
+
+use rtproof_results::kernel::rebase::{Rebased, SCHEMA};
+
+use super::{
+    error::KernelError,
+    tool::{answer, tool},
+};
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Begin: onto this tag, branch or commit; `from`: the commit that the local ones begin after.
+    Onto {
+        /// Target.
+        onto: String,
+        /// Base of the local commits; `None`: what both have in common.
+        from: Option<String>,
+    },
+    /// Go on after a conflict was resolved.
+    Continue,
+    /// Give up: everything as before.
+    Abort,
+}
+
+/// Rebases the branch that is checked out.
+///
+/// # Errors
+/// No git tree, changes that are not committed, a conflict: git's own lines.
+pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
+    let git = || -> Result<Command, KernelError> {
+        let mut command = tool("git", "git")?;
+        // The user's own commits in the user's own tree; no editor may wait for a terminal.
+        command.arg("-C").arg(tree).env("GIT_EDITOR", "true");
+        Ok(command)
+    };
+    let ask = |words: &[&str]| -> Result<String, KernelError> {
+        let mut command = git()?;
+        command.args(words);
+        answer(command, tree)
+    };
+    ask(&["rev-parse", "--is-inside-work-tree"])?;
+    let stopped = ["rebase-merge", "rebase-apply"].iter().any(|name| {
+        let path = ask(&["rev-parse", "--git-path", name]);
+        path.is_ok_and(|path| tree.join(path).exists())
+    });
+    let mut command = git()?;
+    match action {
+        Action::Onto { .. } if stopped => {
+            return Err(KernelError::path(
+                tree,
+                "a rebase is under way here; go on with --continue, or give it up with --abort",
+            ));
+        }
+        Action::Continue | Action::Abort if !stopped => {
+            return Err(KernelError::path(tree, "no rebase is under way here"));
+        }
+        Action::Onto { onto, from } => {
+            let commit = |name: &str| {
+                ask(&[
+                    "rev-parse",
+                    "--verify",
+                    "--quiet",
+                    "--end-of-options",
+                    &format!("{name}^{{commit}}"),
+                ])
+                .map_err(|_| {
+                    KernelError::path(
+                        tree,
+                        format!("no commit {name:?}; `git fetch --tags` gets those of others"),
+                    )
+                })
+            };
+            let target = commit(onto)?;
+            let base = match from {
+                Some(from) => commit(from)?,
+                None => ask(&["merge-base", "HEAD", &target]).map_err(|_| {
+                    KernelError::path(
+                        tree,
+                        format!("has no commit in common with {onto}; name the base with --from"),
+                    )
+                })?,
+            };
+            if !ask(&["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+                return Err(KernelError::path(tree, "has changes that are not committed"));
+            }
+            command.args(["rebase", "--no-autostash", "--onto", &target, &base]);
+        }
+        Action::Continue => {
+            command.args(["rebase", "--continue"]);
+        }
+        Action::Abort => {
+            command.args(["rebase", "--abort"]);
+        }
+    }
+    let output = command.env("LC_ALL", "C").output().map_err(KernelError::io(tree))?;
+    if !output.status.success() {
+        let conflicts = ask(&["diff", "--name-only", "--diff-filter=U"])?;
+        let commit = ask(&["log", "-1", "--format=%h %s", "REBASE_HEAD"]).unwrap_or_default();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = said.lines().chain(stdout.lines());
+        let lines: Vec<&str> = lines
+            .filter(|line| !line.starts_with("hint:") && !line.contains('\r'))
+            .take(8)
+            .collect();
+        let shown = tree.display();
+        let text = if conflicts.is_empty() {
+            format!("{shown}: git rebase failed: {}", lines.join("; "))
+        } else {
+            format!(
+                "{shown}: conflict in commit {commit}, in {}.\nResolve it, `git add` the files, \
+                 then: rtproof kernel rebase {shown} --continue (or --abort).\n  {}",
+                conflicts.lines().collect::<Vec<_>>().join(", "),
+                lines.join("\n  ")
+            )
+        };
+        return Err(KernelError::Conflict { text });
+    }
+    let onto = match action {
+        Action::Onto { onto, .. } => Some(onto.clone()),
+        Action::Continue | Action::Abort => None,
+    };
+    let commits = match &onto {
+        Some(onto) => {
+            let range = format!("{onto}..HEAD");
+            let list = ask(&["log", "--format=%h %s", "--reverse", "--end-of-options", &range])?;
+            Some(list.lines().map(str::to_owned).collect())
+        }
+        None => None,
+    };
+    Ok(Rebased {
+        schema: SCHEMA,
+        tree: tree.display().to_string(),
+        onto,
+        commits,
+        head: ask(&["log", "-1", "--format=%h %s"])?,
+        aborted: *action == Action::Abort,
+    })
+}
