@@ -40,9 +40,8 @@ impl Trial for Smi {
     }
 
     fn about(&self) -> &'static str {
-        "counts system management interrupts (Intel: MSR 0x34 or perf, AMD: perf), elsewhere looks \
-         for gaps that may be one, also with the kernel's hwlat (interrupts of a CPU off for a \
-         fifth of the time); 10 s"
+        "counts system management interrupts by MSR 0x34 or perf; else a loop and the kernel's \
+         hwlat look for gaps, interrupts off a fifth of the time; 10 s"
     }
 
     fn length(&self) -> Length {
