@@ -7,7 +7,7 @@
 /bin/busybox mount -t proc proc /proc 2>/dev/null
 /bin/busybox --install -s
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/root TERM=vt100
-echo "LAB-INIT $(uname -r)"
+echo "GUEST-INIT $(uname -r)"
 
 power_off() {
     sync
@@ -18,7 +18,7 @@ power_off() {
 }
 
 broken() {
-    echo "LAB-BROKEN $*"
+    echo "GUEST-BROKEN $*"
     power_off
 }
 
@@ -49,7 +49,7 @@ done
 
 if asked labsnap; then
     stty -F "$console" -echo
-    echo LAB-READY
+    echo GUEST-READY
     read -r _ <"$console"
 fi
 
@@ -77,15 +77,15 @@ fi
 cd /
 echo $rc >/host/rc
 sync
-echo "LAB-RC=$rc"
+echo "GUEST-RC=$rc"
 
 if [ $is_shared = 0 ]; then
     # Nothing may come between these lines.
     dmesg -n 1
     rm -rf /host/bin
-    echo LAB-FILES-BEGIN
+    echo GUEST-FILES-BEGIN
     tar -c -z -f - -C /host . | base64
-    echo LAB-FILES-END
+    echo GUEST-FILES-END
 fi
 
 # QEMU's isa-debug-exit ends with twice the value plus 1, as one byte.

@@ -22,7 +22,7 @@ run() {
     rc=$?
     echo $rc >/tmp/o/$name.rc
     mv /tmp/o/$name.* /host/
-    echo "LAB-RAN $name rc=$rc up=$began..$(uptime_s)"
+    echo "GUEST-RAN $name rc=$rc up=$began..$(uptime_s)"
     return $rc
 }
 
@@ -40,4 +40,4 @@ traced() {
     run $name rtproof prove -o /tmp/o/$name "$@"
 }
 
-cue() { echo "LAB-CUE $1"; }
+cue() { echo "GUEST-CUE $1"; }

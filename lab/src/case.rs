@@ -4,15 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
+use rtproof_guest::process::{Cue, Process};
 
-use crate::{
-    expect::Expect,
-    guest::{Cue, Process},
-    machine::Machine,
-    plants::Plant,
-    programs::Make,
-    seen::Evidence,
-};
+use crate::{expect::Expect, machine::Machine, plants::Plant, programs::Make, seen::Evidence};
 
 /// When a case is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]

@@ -6,17 +6,18 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use rtproof_guest::{
+    arch::Arch,
+    cpio::{Archive, sorted},
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    arch::Arch,
     cache::Cache,
-    cpio::Archive,
     deb,
     fetch::{self, Package, hex, sha256_of},
     pins,
@@ -140,38 +141,8 @@ fn busybox(cache: &Cache, arch: Arch) -> Result<PathBuf> {
 /// A file cannot be read, or is neither a file nor a folder.
 pub fn overlay(folder: &Path) -> Result<Vec<u8>> {
     let mut archive = Archive::new();
-    add(&mut archive, folder, "overlay")?;
+    archive.tree(folder, "overlay")?;
     Ok(archive.finish())
-}
-
-fn add(archive: &mut Archive, path: &Path, name: &str) -> Result<()> {
-    let failed = || format!("{}: cannot be read", path.display());
-    let metadata = fs::metadata(path).with_context(failed)?;
-    let mode = metadata.permissions().mode() & 0o7777;
-    if metadata.is_file() {
-        archive.file(name, mode, &read(path)?);
-        return Ok(());
-    }
-    if !metadata.is_dir() {
-        bail!("{}: neither a file nor a folder; a guest cannot have it", path.display());
-    }
-    archive.folder(name, mode);
-    for inside in sorted(path)? {
-        let file = inside.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        add(archive, &inside, &format!("{name}/{file}"))?;
-    }
-    Ok(())
-}
-
-/// What is in a folder, always in the same order.
-fn sorted(dir: &Path) -> Result<Vec<PathBuf>> {
-    let failed = || format!("{}: cannot be listed", dir.display());
-    let mut inside = Vec::new();
-    for entry in fs::read_dir(dir).with_context(failed)? {
-        inside.push(entry.with_context(failed)?.path());
-    }
-    inside.sort();
-    Ok(inside)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -8,13 +8,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use rtproof_guest::{arch::Arch, modules::choose, vmlinux};
 
 use crate::{
-    arch::Arch,
     cache::Cache,
     deb,
     fetch::{self, Fetched, Newest, Package, Suite},
-    initramfs, modules, pins, vmlinux,
+    initramfs, modules, pins,
 };
 
 /// Changed when what is made of the packages changes.
@@ -234,7 +234,8 @@ impl Kernel {
             tree.join(format!("boot/vmlinuz-{release}")),
             library.join("vmlinuz.unsigned"),
         ])?)?;
-        let chosen = modules::choose(&library, modules::AT_BOOT, modules::ON_DEMAND, self.has_9p)?;
+        let vital = if self.has_9p { modules::VITAL } else { &[] };
+        let chosen = choose(&library, modules::AT_BOOT, modules::ON_DEMAND, vital)?;
 
         let write = |name: &str, content: &[u8]| {
             let path = place.join(name);

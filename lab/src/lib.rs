@@ -6,20 +6,16 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program talks to its caller")]
 
-pub mod arch;
 pub mod binaries;
 pub mod blame;
 pub mod cache;
 pub mod case;
 pub mod cases;
-pub mod console;
-pub mod cpio;
 pub mod deb;
 pub mod disk;
 pub mod emulator;
 pub mod expect;
 pub mod fetch;
-pub mod guest;
 pub mod initramfs;
 pub mod kernels;
 pub mod machine;
@@ -34,5 +30,5 @@ pub mod schedule;
 pub mod seen;
 pub mod shell;
 pub mod snapshot;
+pub mod state;
 pub mod tables;
-pub mod vmlinux;

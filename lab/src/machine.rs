@@ -3,25 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use rtproof_guest::{arch::Arch, emulator::Emulator, hardware::Hardware};
+
+pub use rtproof_guest::hardware::Mode;
 
 use crate::{
-    arch::Arch,
     cache::Cache,
-    emulator::Emulator,
+    emulator,
     kernels::{self, Kernel, Ready},
     tables,
 };
-
-/// How the guest's time passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Virtual time counts instructions (`-icount shift=2,sleep=off`): latencies do not depend on
-    /// the host's load, idle time is skipped. Several CPUs take turns on one host thread.
-    Icount,
-    /// One host thread per CPU, time is the host's: functions only, no statement about latency.
-    Threads,
-}
 
 /// How files get in and out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +208,7 @@ impl Machine {
         };
         let mode = match self.mode {
             Mode::Icount => "icount",
-            Mode::Threads => "multi-threaded",
+            Mode::Threads | Mode::Kvm => "multi-threaded",
         };
         let mut text = format!("{what}, {mode}, {} CPUs", self.cpus);
         let parts = [
@@ -248,7 +240,7 @@ impl Machine {
     pub const fn host_threads(&self) -> u32 {
         match self.mode {
             Mode::Icount => 1,
-            Mode::Threads => self.cpus,
+            Mode::Threads | Mode::Kvm => self.cpus,
         }
     }
 
@@ -259,7 +251,7 @@ impl Machine {
     pub fn emulator(&self, cache: &Cache) -> Result<Emulator> {
         let arch = self.kernel_row()?.arch;
         if self.mode == Mode::Icount && self.cpus > 1 {
-            return Emulator::recent(arch, cache);
+            return emulator::recent(arch, cache);
         }
         Emulator::installed(arch)
     }
@@ -271,42 +263,21 @@ impl Machine {
     /// The topology is impossible, or a firmware table cannot be made.
     pub fn hardware(&self, emulator: &Emulator, cache: &Cache) -> Result<Vec<String>> {
         let arch = self.kernel_row()?.arch;
-        if !self.cpus.is_multiple_of(self.threads) || !self.cpus.is_multiple_of(self.nodes) {
-            bail!(
-                "{} CPUs cannot have {} threads a core on {} nodes",
-                self.cpus,
-                self.threads,
-                self.nodes
-            );
-        }
-        let mut a: Vec<String> = Vec::new();
+        let hardware = Hardware {
+            arch,
+            mode: self.mode,
+            cpus: self.cpus,
+            threads: self.threads,
+            nodes: self.nodes,
+            memory_mib: self.memory_mib,
+            // A disk would be from the future.
+            fixed_date: !self.boot.has_disk(),
+        };
+        let mut a = hardware.arguments()?;
         let mut add = |args: &[&str]| a.extend(args.iter().map(ToString::to_string));
-        match self.mode {
-            Mode::Icount => add(&["-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off"]),
-            Mode::Threads => add(&["-accel", "tcg,thread=multi"]),
+        if arch == Arch::X86_64 {
+            add(&["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         }
-        match arch {
-            // GenuineIntel: SMT can be switched off and the TSC is trusted.
-            Arch::X86_64 => {
-                add(&["-M", "q35", "-cpu", "max,vendor=GenuineIntel"]);
-                add(&["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
-            }
-            Arch::Aarch64 => add(&["-M", "virt", "-cpu", "cortex-a57"]),
-        }
-        let cores = self.cpus / self.threads / self.nodes;
-        let smp =
-            format!("{},sockets={},cores={cores},threads={}", self.cpus, self.nodes, self.threads);
-        add(&["-smp", &smp, "-m", &self.memory_mib.to_string()]);
-        if self.nodes > 1 {
-            let cpus = self.cpus / self.nodes;
-            for node in 0..self.nodes {
-                let size = self.memory_mib / self.nodes;
-                add(&["-object", &format!("memory-backend-ram,size={size}M,id=m{node}")]);
-                let (first, last) = (node * cpus, node * cpus + cpus - 1);
-                add(&["-numa", &format!("node,memdev=m{node},cpus={first}-{last}")]);
-            }
-        }
-        add(&["-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"]);
         if self.devices {
             add(&["-netdev", "hubport,id=n,hubid=0"]);
             let vectors = 2 * self.cpus + 2;
@@ -315,10 +286,6 @@ impl Machine {
             add(&["-drive", "driver=null-co,if=none,id=d,size=16M,read-zeroes=on"]);
             let queues = self.cpus;
             add(&["-device", &format!("virtio-blk-pci,drive=d,num-queues={queues}")]);
-        }
-        // The same date each time; a disk would be from the future.
-        if !self.boot.has_disk() {
-            add(&["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
         }
         if self.power_states {
             match arch {
@@ -385,4 +352,10 @@ impl Machine {
             self.kernel_command_line(extra)?,
         ])
     }
+}
+
+/// The folder of one guest's files under the target folder.
+#[must_use]
+pub fn share_of(dir: &Path) -> PathBuf {
+    dir.join("host")
 }

@@ -11,13 +11,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
+use rtproof_guest::{arch::Arch, emulator::Emulator};
 use rtproof_lab::{
-    arch::Arch,
     cache::Cache,
     case::{Case, Tier},
-    cases, disk,
-    emulator::Emulator,
-    kernels,
+    cases, disk, kernels,
     run::Bench,
     schedule::{self, Job},
     shell,

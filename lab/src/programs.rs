@@ -7,7 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use rtproof_guest::programs::{find, libraries};
 
 /// Makes a program in an empty folder, by our rtproof where it needs one: its file.
 pub type Make = fn(rtproof: &Path, folder: &Path) -> Result<PathBuf>;
@@ -39,27 +40,14 @@ pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> 
 /// # Errors
 /// The program is not installed.
 pub fn bring(program: &str, bin: &Path, root: &Path) -> Result<()> {
-    let found = std::env::var_os("PATH")
-        .iter()
-        .flat_map(std::env::split_paths)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file());
-    let Some(path) = found else {
-        bail!("{program} is not installed: run `make deps`");
-    };
+    let path = find(program).with_context(|| format!("{program} is missing: run `make deps`"))?;
     with_libraries(&path, &bin.join(program), root)
 }
 
 fn with_libraries(path: &Path, to: &Path, root: &Path) -> Result<()> {
-    let output = Command::new("ldd").arg(path).output().context("run ldd")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let libraries = text
-        .split_whitespace()
-        .filter(|word| word.starts_with('/'))
-        .map(|word| word.trim_end_matches(':').to_owned());
     put(path, to)?;
-    for library in libraries {
-        put(Path::new(&library), &root.join(library.trim_start_matches('/')))?;
+    for library in libraries(path)? {
+        put(&library, &root.join(library.strip_prefix("/")?))?;
     }
     Ok(())
 }

@@ -9,24 +9,28 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use rtproof_guest::{
+    arch::Arch,
+    emulator::Emulator,
+    process::{
+        self, Cue, Ending, NEVER, NotReady, Outcome, SPEAK_LIMIT, SPEAK_LIMIT_DISK, Spec, tail_of,
+    },
+};
 
 use crate::{
-    arch::Arch,
     binaries::Binaries,
     cache::{Cache, Lock},
     case::{Case, Plan},
     disk,
-    emulator::Emulator,
     expect::{Expect, Failure},
-    guest::{self, Cue, Ending, NotReady, Outcome, Spec},
     initramfs,
     kernels::Kernel,
-    machine::{self, Machine, Share},
+    machine::{self, Machine, Share, share_of},
     module,
     plants::Plant,
     programs,
     seen::{Boot, Evidence},
-    snapshot,
+    snapshot, state,
 };
 
 /// What runs before every script.
@@ -115,7 +119,7 @@ impl Bench {
         fs::create_dir_all(&dir).with_context(|| format!("{}: make", dir.display()))?;
         let mut retries = 0;
         let boots = self.boots(case, &dir, &mut retries)?;
-        let console = boots.last().map(|boot| guest::tail_of(&boot.console)).unwrap_or_default();
+        let console = boots.last().map(|boot| tail_of(&boot.console)).unwrap_or_default();
         let mut release = String::new();
         for plan in case.boots.iter().filter(|plan| !plan.machine.boot.has_disk()) {
             release = plan.machine.kernel_row()?.ready(&self.cache)?.release;
@@ -152,7 +156,7 @@ impl Bench {
         for (number, plan) in case.boots.iter().enumerate() {
             let dir = dir.join(format!("boot{number}"));
             loop {
-                let share = guest::share_of(&dir);
+                let share = share_of(&dir);
                 self.fill_share(case, plan, &share)?;
                 let disks = Disks { image: disk.as_ref(), store: store.as_deref() };
                 let outcome = match self.boot(case, &plan.machine, &dir, &share, disks) {
@@ -173,7 +177,7 @@ impl Bench {
                 }
                 let console = dir.join("console.log");
                 if is_mute {
-                    bail!("init never spoke, twice; its console:\n{}", guest::tail_of(&console));
+                    bail!("init never spoke, twice; its console:\n{}", tail_of(&console));
                 }
                 if !outcome.files.is_empty() {
                     unpack_console_files(&outcome, &share)?;
@@ -279,14 +283,17 @@ impl Bench {
             arguments,
             dir,
             speak_limit: match machine.boot.has_disk() {
-                true => guest::SPEAK_LIMIT_DISK,
-                false => guest::SPEAK_LIMIT,
+                true => SPEAK_LIMIT_DISK,
+                false => SPEAK_LIMIT,
             },
             limit: case.limit,
-            resume: resume.as_deref(),
             cues,
+            interrupted: NEVER,
         };
-        let outcome = guest::run(&spec);
+        let outcome = match &resume {
+            Some(state) => state::resume(&spec, state),
+            None => process::run(&spec),
+        };
         if let (Err(error), Some(state)) = (&outcome, &resume)
             && error.is::<NotReady>()
         {

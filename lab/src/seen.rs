@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::guest::Outcome;
+use rtproof_guest::process::Outcome;
 
 /// What one boot left.
 #[derive(Clone, Debug)]

@@ -3,8 +3,13 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
+use rtproof_guest::process;
 
-use crate::{guest, kernels, machine::Machine, run::Bench};
+use crate::{
+    kernels,
+    machine::{Machine, share_of},
+    run::Bench,
+};
 
 /// What to boot.
 #[derive(Debug, clap::Args)]
@@ -54,7 +59,7 @@ pub fn run(args: &Args, dir: &Path) -> Result<()> {
     }
     machine.power_states = args.power_states;
     let bench = Bench::open(dir.to_path_buf())?;
-    let share = guest::share_of(&dir.join("shell"));
+    let share = share_of(&dir.join("shell"));
     if share.exists() {
         fs::remove_dir_all(&share).with_context(|| format!("{}: remove", share.display()))?;
     }
@@ -69,5 +74,5 @@ pub fn run(args: &Args, dir: &Path) -> Result<()> {
     println!("lab: {}; Ctrl-A X ends it", machine.describe());
     println!("lab: in the guest, `. /host/prelude.sh` brings rtproof and lab-plant into PATH");
     println!("lab: /host is {}", share.display());
-    guest::interactive(&emulator, &arguments)
+    process::interactive(&emulator, &arguments)
 }

@@ -7,14 +7,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use rtproof_guest::{
+    emulator::Emulator,
+    process::{NEVER, SPEAK_LIMIT, Spec},
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
     cache::Cache,
-    emulator::Emulator,
-    guest::{self, Spec},
     kernels::Ready,
-    machine::Machine,
+    machine::{Machine, share_of},
+    state,
 };
 
 /// Word on the kernel's command line that makes init wait.
@@ -51,7 +54,7 @@ pub fn saved(
     let digest: String = key.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let state =
         cache.entry("snapshots", &format!("{}-{}", machine.kernel, &digest[..16]), |to| {
-            let share = guest::share_of(dir);
+            let share = share_of(dir);
             fs::create_dir_all(&share)?;
             let mut with_share = arguments.clone();
             with_share.extend(Machine::share_arguments(&share));
@@ -59,12 +62,12 @@ pub fn saved(
                 emulator,
                 arguments: with_share,
                 dir,
-                speak_limit: guest::SPEAK_LIMIT,
+                speak_limit: SPEAK_LIMIT,
                 limit: std::time::Duration::from_secs(120),
-                resume: None,
                 cues: &[],
+                interrupted: NEVER,
             };
-            guest::save(&spec, to).with_context(|| format!("save the state of {}", machine.kernel))
+            state::save(&spec, to).with_context(|| format!("save the state of {}", machine.kernel))
         })?;
     Ok(Saved { arguments, state })
 }

@@ -11,7 +11,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::{cache::Cache, emulator::Emulator};
+use rtproof_guest::emulator::Emulator;
+
+use crate::cache::Cache;
 
 const KIND: &str = "tables";
 

@@ -13,11 +13,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use rtproof_guest::arch::Arch;
 use sha2::{Digest, Sha256};
 
 use super::{elf, pins};
 use crate::{
-    arch::Arch,
     cache::Cache,
     deb,
     fetch::{Newest, Package, fetch_set, hex},

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 
-use crate::arch::Arch;
+use rtproof_guest::arch::Arch;
 
 /// `p_type` of a segment that names the dynamic loader.
 const PT_INTERP: u32 = 3;

@@ -11,7 +11,9 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{arch::Arch, cache::Cache};
+use rtproof_guest::arch::Arch;
+
+use crate::cache::Cache;
 
 mod cargo;
 mod cross;

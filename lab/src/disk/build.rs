@@ -10,19 +10,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use rtproof_guest::{
+    emulator::Emulator,
+    process::{self, Ending, NEVER, SPEAK_LIMIT_DISK, Spec, tail_of},
+    vmlinux,
+};
 
 use super::{
     image::{Boot, Image, args},
     recipe,
 };
-use crate::{
-    cache::Cache,
-    emulator::Emulator,
-    fetch::Archive,
-    guest::{self, Ending, Spec},
-    machine::Machine,
-    vmlinux,
-};
+use crate::{cache::Cache, fetch::Archive, machine::Machine};
 
 /// Time that the first boot may take. Quiet: 40 s.
 const FIRST_BOOT_LIMIT: Duration = Duration::from_secs(400);
@@ -218,23 +216,23 @@ fn first_boot(place: &Path, cache: &Cache, emulator: &Emulator) -> Result<()> {
     arguments.extend(args(&image.disk, Boot::Direct(&image)));
     arguments.extend(Machine::share_arguments(&share));
     let spec = Spec {
-        speak_limit: guest::SPEAK_LIMIT_DISK,
+        speak_limit: SPEAK_LIMIT_DISK,
         emulator,
         arguments,
         dir: dir.path(),
         limit: FIRST_BOOT_LIMIT,
-        resume: None,
         cues: &[],
+        interrupted: NEVER,
     };
-    let mut outcome = guest::run(&spec)?;
+    let mut outcome = process::run(&spec)?;
     if outcome.is_mute(false) {
-        outcome = guest::run(&spec)?;
+        outcome = process::run(&spec)?;
     }
     ensure!(
         outcome.ending == Ending::Script(0),
         "the image's first boot ended with {:?}; its console:\n{}",
         outcome.ending,
-        guest::tail_of(&dir.path().join("console.log"))
+        tail_of(&dir.path().join("console.log"))
     );
     Ok(())
 }

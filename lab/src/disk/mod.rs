@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::{cache::Cache, emulator::Emulator};
+use rtproof_guest::emulator::Emulator;
+
+use crate::cache::Cache;
 
 mod build;
 mod image;

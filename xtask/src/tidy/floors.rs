@@ -9,6 +9,7 @@ const FLOORS: &[(&str, u32)] = &[
     // For applications; imports none of ours.
     ("rtproof-mark", 0),
     ("rtproof-host", 1),
+    ("rtproof-guest", 2),
     ("rtproof-model", 2),
     ("rtproof-measure", 3),
     ("rtproof-record", 3),

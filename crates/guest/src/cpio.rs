@@ -3,6 +3,14 @@
 //! The format is the kernel's Documentation/driver-api/early-userspace/buffer-format.rst. Times and
 //! owners are zero, so that the same content gives the same bytes.
 
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
 /// An archive that grows. Folders must come before what is in them.
 #[derive(Debug, Default)]
 pub struct Archive {
@@ -42,6 +50,29 @@ impl Archive {
         self.member(path, CHARACTER_DEVICE | mode, (major, minor), &[]);
     }
 
+    /// Adds a file or a folder with all that is in it, as `name`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is neither a file nor a folder.
+    pub fn tree(&mut self, path: &Path, name: &str) -> Result<()> {
+        let failed = || format!("{}: cannot be read", path.display());
+        let metadata = fs::metadata(path).with_context(failed)?;
+        let mode = metadata.permissions().mode() & 0o7777;
+        if metadata.is_file() {
+            self.file(name, mode, &fs::read(path).with_context(failed)?);
+            return Ok(());
+        }
+        if !metadata.is_dir() {
+            bail!("{}: neither a file nor a folder; a guest cannot have it", path.display());
+        }
+        self.folder(name, mode);
+        for inside in sorted(path)? {
+            let file = inside.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.tree(&inside, &format!("{name}/{file}"))?;
+        }
+        Ok(())
+    }
+
     /// The whole archive. Another one may follow it.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
@@ -73,6 +104,20 @@ impl Archive {
     fn pad(&mut self, to: usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(to), 0);
     }
+}
+
+/// What is in a folder, always in the same order.
+///
+/// # Errors
+/// It cannot be listed.
+pub fn sorted(dir: &Path) -> Result<Vec<PathBuf>> {
+    let failed = || format!("{}: cannot be listed", dir.display());
+    let mut inside = Vec::new();
+    for entry in fs::read_dir(dir).with_context(failed)? {
+        inside.push(entry.with_context(failed)?.path());
+    }
+    inside.sort();
+    Ok(inside)
 }
 
 #[cfg(test)]

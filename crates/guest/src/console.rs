@@ -48,8 +48,8 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\r', '\n']);
         match text {
-            "LAB-FILES-BEGIN" => in_files = true,
-            "LAB-FILES-END" => in_files = false,
+            "GUEST-FILES-BEGIN" => in_files = true,
+            "GUEST-FILES-END" => in_files = false,
             _ if in_files => {
                 let _ = marks.send(Mark::File(text.to_owned()));
                 continue;
@@ -68,14 +68,14 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
 
 /// The mark of a line. Kernel messages may precede it on the same line.
 fn parse(line: &str) -> Option<Mark> {
-    let mark = &line[line.find("LAB-")?..];
+    let mark = &line[line.find("GUEST-")?..];
     let (word, rest) = mark.split_once([' ', '=']).unwrap_or((mark, ""));
     Some(match word {
-        "LAB-INIT" => Mark::Init(rest.trim().to_owned()),
-        "LAB-READY" => Mark::Ready,
-        "LAB-CUE" => Mark::Cue(rest.trim().to_owned()),
-        "LAB-RC" => Mark::Ended(rest.trim().parse().ok()?),
-        "LAB-BROKEN" => Mark::Broken(rest.to_owned()),
+        "GUEST-INIT" => Mark::Init(rest.trim().to_owned()),
+        "GUEST-READY" => Mark::Ready,
+        "GUEST-CUE" => Mark::Cue(rest.trim().to_owned()),
+        "GUEST-RC" => Mark::Ended(rest.trim().parse().ok()?),
+        "GUEST-BROKEN" => Mark::Broken(rest.to_owned()),
         _ => return None,
     })
 }
@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn marks_are_found_among_kernel_messages() {
-        let text = "[    0.1] hello\r\nLAB-INIT 6.1.0\r\n[    2.0] x: LAB-CUE stop now\nLAB-RC=7\n";
+        let text =
+            "[    0.1] hello\r\nGUEST-INIT 6.1.0\r\n[    2.0] x: GUEST-CUE stop now\nGUEST-RC=7\n";
         assert_eq!(
             marks_of(text),
             [
@@ -108,12 +109,12 @@ mod tests {
 
     #[test]
     fn files_are_not_taken_for_marks() {
-        let text = "LAB-FILES-BEGIN\nTEFCLVJDPTA=\nLAB-RC=1\nLAB-FILES-END\nLAB-RC=0\n";
+        let text = "GUEST-FILES-BEGIN\nTEFCLVJDPTA=\nGUEST-RC=1\nGUEST-FILES-END\nGUEST-RC=0\n";
         assert_eq!(
             marks_of(text),
             [
                 Mark::File("TEFCLVJDPTA=".into()),
-                Mark::File("LAB-RC=1".into()),
+                Mark::File("GUEST-RC=1".into()),
                 Mark::Ended(0),
                 Mark::Closed
             ]
@@ -122,6 +123,6 @@ mod tests {
 
     #[test]
     fn a_cut_or_foreign_line_is_no_mark() {
-        assert_eq!(marks_of("LAB-RC=\nLAB-RCX\nLAB-RC=zero\nLA"), [Mark::Closed]);
+        assert_eq!(marks_of("GUEST-RC=\nGUEST-RCX\nGUEST-RC=zero\nLA"), [Mark::Closed]);
     }
 }

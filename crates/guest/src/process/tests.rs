@@ -7,7 +7,7 @@ const AMPLE: Duration = Duration::from_secs(20);
 
 /// Runs a shell script as if it were QEMU.
 fn outcome(script: &str, cues: &[(String, Cue)]) -> Result<Outcome> {
-    outcome_within(AMPLE, AMPLE, script, cues, None)
+    outcome_within(AMPLE, AMPLE, script, cues)
 }
 
 fn outcome_within(
@@ -15,24 +15,24 @@ fn outcome_within(
     limit: Duration,
     script: &str,
     cues: &[(String, Cue)],
-    resume: Option<&Path>,
 ) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
-    let emulator = Emulator {
-        program: "/bin/sh".into(),
-        arguments: vec!["-c".into(), script.into()],
-        version: (7, 2, 0),
-    };
-    let spec = Spec {
-        emulator: &emulator,
-        arguments: Vec::new(),
-        dir: dir.path(),
-        speak_limit,
-        limit,
-        resume,
-        cues,
-    };
-    run(&spec)
+    run(&spec(&shell(script), dir.path(), (speak_limit, limit), cues))
+}
+
+fn shell(script: &str) -> Emulator {
+    let arguments = vec!["-c".into(), script.into()];
+    Emulator { program: "/bin/sh".into(), arguments, version: (7, 2, 0) }
+}
+
+fn spec<'a>(
+    emulator: &'a Emulator,
+    dir: &'a Path,
+    (speak_limit, limit): (Duration, Duration),
+    cues: &'a [(String, Cue)],
+) -> Spec<'a> {
+    let arguments = Vec::new();
+    Spec { emulator, arguments, dir, speak_limit, limit, cues, interrupted: NEVER }
 }
 
 fn ending(script: &str) -> Ending {
@@ -41,25 +41,25 @@ fn ending(script: &str) -> Ending {
 
 #[test]
 fn the_exit_code_of_the_script_comes_back() {
-    assert_eq!(ending("echo LAB-INIT x; echo LAB-RC=7"), Ending::Script(7));
+    assert_eq!(ending("echo GUEST-INIT x; echo GUEST-RC=7"), Ending::Script(7));
 }
 
 #[test]
 fn a_guest_that_dies_is_silent() {
-    assert_eq!(ending("echo LAB-INIT x; exit 0"), Ending::Silent);
+    assert_eq!(ending("echo GUEST-INIT x; exit 0"), Ending::Silent);
 }
 
 #[test]
 fn a_guest_that_hangs_is_ended_at_its_limit() {
     let limit = Duration::from_millis(300);
-    let outcome = outcome_within(AMPLE, limit, "echo LAB-INIT x; sleep 60", &[], None).unwrap();
+    let outcome = outcome_within(AMPLE, limit, "echo GUEST-INIT x; sleep 60", &[]).unwrap();
     assert_eq!(outcome.ending, Ending::TimedOut);
 }
 
 #[test]
 fn init_that_never_speaks_is_told_apart() {
     let limit = Duration::from_millis(300);
-    let outcome = outcome_within(limit, AMPLE, "sleep 60", &[], None).unwrap();
+    let outcome = outcome_within(limit, AMPLE, "sleep 60", &[]).unwrap();
     assert_eq!(outcome.ending, Ending::NeverSpoke);
     assert!(outcome.is_mute(true) && outcome.is_mute(false));
     let died = Outcome { ending: ending("echo Kernel panic"), ..outcome };
@@ -69,14 +69,14 @@ fn init_that_never_speaks_is_told_apart() {
 
 #[test]
 fn init_says_what_is_broken() {
-    let broken = ending("echo LAB-INIT x; echo LAB-BROKEN no share; sleep 0.1");
+    let broken = ending("echo GUEST-INIT x; echo GUEST-BROKEN no share; sleep 0.1");
     assert_eq!(broken, Ending::Broken("no share".to_owned()));
 }
 
 #[test]
 fn files_over_the_console_come_after_the_end() {
-    let script = "echo LAB-INIT x; echo LAB-RC=0; echo LAB-FILES-BEGIN; echo YWI=; \
-                  echo LAB-FILES-END";
+    let script = "echo GUEST-INIT x; echo GUEST-RC=0; echo GUEST-FILES-BEGIN; echo YWI=; \
+                  echo GUEST-FILES-END";
     let outcome = outcome(script, &[]).unwrap();
     assert_eq!((outcome.ending, outcome.files), (Ending::Script(0), vec!["YWI=".to_owned()]));
 }
@@ -85,24 +85,23 @@ fn files_over_the_console_come_after_the_end() {
 fn a_power_cut_ends_the_guest() {
     let cut: Cue = Arc::new(|guest| guest.power_cut());
     let cues = [("cut".to_owned(), cut)];
-    let outcome = outcome("echo LAB-INIT x; echo LAB-CUE cut; sleep 60", &cues).unwrap();
+    let outcome = outcome("echo GUEST-INIT x; echo GUEST-CUE cut; sleep 60", &cues).unwrap();
     assert_eq!(outcome.ending, Ending::Silent);
 }
 
 #[test]
-fn a_state_that_cannot_be_resumed_is_told_at_once() {
+fn a_user_ends_it_at_once() {
     let began = Instant::now();
-    let state = Some(Path::new("/nowhere/state"));
-    let script = "echo no such state >&2; exit 1";
-    let error = outcome_within(AMPLE, AMPLE, script, &[], state).unwrap_err();
-    assert!(error.is::<NotReady>(), "{error:#}");
-    assert!(format!("{error:#}").contains("no such state"), "{error:#}");
-    assert!(began.elapsed() < STATE_LIMIT / 2, "it waits for a monitor that never comes");
+    let dir = tempfile::tempdir().unwrap();
+    let emulator = shell("echo GUEST-INIT x; sleep 60");
+    let spec = Spec { interrupted: &|| true, ..spec(&emulator, dir.path(), (AMPLE, AMPLE), &[]) };
+    assert_eq!(run(&spec).unwrap().ending, Ending::Interrupted);
+    assert!(began.elapsed() < AMPLE / 2);
 }
 
 #[test]
 fn an_unknown_cue_is_an_error() {
-    let error = outcome("echo LAB-INIT x; echo LAB-CUE what; sleep 60", &[]).unwrap_err();
+    let error = outcome("echo GUEST-INIT x; echo GUEST-CUE what; sleep 60", &[]).unwrap_err();
     assert!(error.to_string().contains("what"), "{error:#}");
 }
 
@@ -110,9 +109,9 @@ fn an_unknown_cue_is_an_error() {
 fn no_guest_outlives_its_run() {
     let dir = tempfile::tempdir().unwrap();
     let pid = dir.path().join("pid");
-    let script = format!("echo $$ >{}; echo LAB-INIT x; exec sleep 60", pid.display());
+    let script = format!("echo $$ >{}; echo GUEST-INIT x; exec sleep 60", pid.display());
     let limit = Duration::from_millis(300);
-    let outcome = outcome_within(AMPLE, limit, &script, &[], None).unwrap();
+    let outcome = outcome_within(AMPLE, limit, &script, &[]).unwrap();
     assert_eq!(outcome.ending, Ending::TimedOut);
     let pid = fs::read_to_string(pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "{pid} still runs");

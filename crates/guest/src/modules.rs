@@ -1,0 +1,338 @@
+//! The kernel modules that a guest needs, in the order in which they must be loaded, found without
+//! depmod: each module names what it depends on in its `.modinfo` section.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::vmlinux::unpacked;
+
+/// One module to be loaded.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Name with underscores.
+    pub name: String,
+    /// Its ELF file, uncompressed, without its signature.
+    pub content: Vec<u8>,
+    /// What it depends on.
+    pub depends: Vec<String>,
+    /// Other names under which the kernel asks for it.
+    pub aliases: Vec<String>,
+}
+
+/// What became of the wanted modules.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    /// In the order in which they can be loaded.
+    pub modules: Vec<Module>,
+    /// How many of them, from the beginning, are to be loaded at boot.
+    pub at_boot: usize,
+    /// Built into the kernel.
+    pub builtin: Vec<String>,
+    /// Not there.
+    pub missing: Vec<String>,
+}
+
+/// Chooses from the modules below `tree` (`.../modules/RELEASE`, or a kernel that was built).
+///
+/// # Errors
+/// A vital module is missing, or a module that another depends on.
+pub fn choose(tree: &Path, at_boot: &[&str], on_demand: &[&str], vital: &[&str]) -> Result<Chosen> {
+    let builtin = tree.join("modules.builtin");
+    let builtin = fs::read_to_string(&builtin)
+        .with_context(|| format!("{}: cannot be read", builtin.display()))?;
+    let builtin = builtin.lines().map(|line| module_name(Path::new(line))).collect();
+    let mut files = BTreeMap::new();
+    find(tree, &mut files)?;
+    let mut search = Search { builtin, files, seen: HashSet::new(), chosen: Chosen::default() };
+    for (index, name) in at_boot.iter().chain(on_demand).enumerate() {
+        if index == at_boot.len() {
+            search.chosen.at_boot = search.chosen.modules.len();
+        }
+        if search.builtin.contains(*name) {
+            search.chosen.builtin.push((*name).to_owned());
+        } else if search.files.contains_key(*name) {
+            search.load(name, &[])?;
+        } else {
+            ensure!(!vital.contains(name), "{}: has no module {name}", tree.display());
+            search.chosen.missing.push((*name).to_owned());
+        }
+    }
+    if on_demand.is_empty() {
+        search.chosen.at_boot = search.chosen.modules.len();
+    }
+    Ok(search.chosen)
+}
+
+impl Chosen {
+    /// `modules.dep` for files named `NAME.ko` in one folder.
+    #[must_use]
+    pub fn dependencies(&self) -> String {
+        let mut text = String::new();
+        for module in &self.modules {
+            text.push_str(&format!("{}.ko:", module.name));
+            // modprobe wants all that come before, the nearest first.
+            let mut all = Vec::new();
+            self.add_needed(module, &mut all);
+            for name in all {
+                text.push_str(&format!(" {name}.ko"));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    fn add_needed<'a>(&'a self, module: &'a Module, all: &mut Vec<&'a str>) {
+        for name in &module.depends {
+            let Some(needed) = self.modules.iter().find(|module| module.name == *name) else {
+                continue;
+            };
+            all.retain(|known| known != name);
+            all.push(name);
+            self.add_needed(needed, all);
+        }
+    }
+
+    /// `modules.alias`.
+    #[must_use]
+    pub fn aliases(&self) -> String {
+        let each = self.modules.iter();
+        let line = |name: &str, alias: &String| format!("alias {alias} {name}\n");
+        each.flat_map(|module| module.aliases.iter().map(|alias| line(&module.name, alias)))
+            .collect()
+    }
+}
+
+struct Search {
+    builtin: HashSet<String>,
+    files: BTreeMap<String, PathBuf>,
+    seen: HashSet<String>,
+    chosen: Chosen,
+}
+
+impl Search {
+    /// Loads a module after what it depends on.
+    fn load(&mut self, name: &str, above: &[&str]) -> Result<()> {
+        if self.builtin.contains(name) || !self.seen.insert(name.to_owned()) {
+            return Ok(());
+        }
+        let path = self.files.get(name).with_context(|| {
+            format!("module {name}, needed by {above:?}, is not among those that are there")
+        })?;
+        let packed =
+            fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let mut content = unpacked(&packed).with_context(|| path.display().to_string())?;
+        content.truncate(unsigned_length(&content));
+        let info = modinfo(&content).with_context(|| path.display().to_string())?;
+        let above = [above, &[name]].concat();
+        for needed in &info.depends {
+            self.load(needed, &above)?;
+        }
+        for wished in &info.before {
+            // An alias of many modules ("crc32c") or one that was not unpacked is left to the
+            // kernel.
+            if self.files.contains_key(wished) {
+                self.load(wished, &above)?;
+            }
+        }
+        self.chosen.modules.push(Module {
+            name: name.to_owned(),
+            content,
+            depends: info.depends,
+            aliases: info.aliases,
+        });
+        Ok(())
+    }
+}
+
+/// What a module says about those it needs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Info {
+    depends: Vec<String>,
+    before: Vec<String>,
+    aliases: Vec<String>,
+}
+
+/// Length without the signature, which an emulated CPU checks for up to a second (a kernel that
+/// does not insist on it only notes a taint). It ends with its own length and a fixed text, the
+/// kernel's include/linux/module_signature.h.
+fn unsigned_length(elf: &[u8]) -> usize {
+    const MARK: &[u8] = b"~Module signature appended~\n";
+    const DESCRIPTION: usize = 12;
+    let signature = elf.strip_suffix(MARK).and_then(|rest| {
+        let length: [u8; 4] = rest.last_chunk().copied()?;
+        rest.len().checked_sub(DESCRIPTION)?.checked_sub(u32::from_be_bytes(length) as usize)
+    });
+    signature.unwrap_or(elf.len())
+}
+
+/// Reads the `.modinfo` section: strings `key=value`, each ended by a zero byte.
+fn modinfo(elf: &[u8]) -> Result<Info> {
+    let section = section(elf, b".modinfo").context("not a kernel module: no .modinfo section")?;
+    let mut info = Info::default();
+    for line in section.split(|byte| *byte == 0) {
+        let line = String::from_utf8_lossy(line);
+        let words = |text: &str, by: &[char]| -> Vec<String> {
+            text.split(by).filter(|word| !word.is_empty()).map(normal).collect()
+        };
+        if let Some(list) = line.strip_prefix("depends=") {
+            info.depends = words(list, &[',']);
+        } else if let Some(alias) = line.strip_prefix("alias=") {
+            info.aliases.push(alias.to_owned());
+        } else if let Some((_, list)) =
+            line.strip_prefix("softdep=").and_then(|text| text.split_once("pre:"))
+        {
+            let list = list.split("post:").next().unwrap_or_default();
+            info.before.extend(words(list, &[' ', ',']));
+        }
+    }
+    Ok(info)
+}
+
+/// The bytes of a section of a 64-bit little-endian ELF file.
+fn section<'a>(elf: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+    let number = |at: usize, size: usize| -> Option<usize> {
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(elf.get(at..at.checked_add(size)?)?);
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
+    };
+    if !elf.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let headers = number(0x28, 8)?;
+    let header_size = number(0x3a, 2)?;
+    let header = |index: usize| headers.checked_add(index.checked_mul(header_size)?);
+    let content = |header: usize| {
+        let start = number(header.checked_add(0x18)?, 8)?;
+        elf.get(start..start.checked_add(number(header.checked_add(0x20)?, 8)?)?)
+    };
+    let names = content(header(number(0x3e, 2)?)?)?;
+    (0..number(0x3c, 2)?).filter_map(header).find_map(|header| {
+        let name = names.get(number(header, 4)?..)?;
+        let name = name.split(|byte| *byte == 0).next()?;
+        (name == wanted).then(|| content(header)).flatten()
+    })
+}
+
+/// All module files below a folder, by name.
+fn find(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> Result<()> {
+    let failed = || format!("{}: cannot be listed", dir.display());
+    for entry in fs::read_dir(dir).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        let path = entry.path();
+        if entry.file_type().with_context(failed)?.is_dir() {
+            find(&path, files)?;
+        } else if entry.file_name().to_string_lossy().contains(".ko") {
+            files.insert(module_name(&path), path);
+        }
+    }
+    Ok(())
+}
+
+/// `kernel/fs/9p/9p.ko.xz` -> `9p`.
+fn module_name(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    normal(file.split(".ko").next().unwrap_or_default())
+}
+
+/// Modules have two spellings.
+fn normal(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF file that has nothing but a `.modinfo` section and the section of names.
+    fn module(info: &str) -> Vec<u8> {
+        let names = b"\0.modinfo\0";
+        let info = info.replace(';', "\0");
+        let mut elf = b"\x7fELF\x02\x01".to_vec();
+        elf.resize(0x40, 0);
+        let names_at = elf.len();
+        elf.extend_from_slice(names);
+        let info_at = elf.len();
+        elf.extend_from_slice(info.as_bytes());
+        let headers = elf.len();
+        elf[0x28..0x30].copy_from_slice(&(headers as u64).to_le_bytes());
+        elf[0x3a] = 0x40;
+        elf[0x3c] = 2;
+        for (name, at, size) in [(0_u8, names_at, names.len()), (1, info_at, info.len())] {
+            let mut header = vec![0; 0x40];
+            header[0] = name;
+            header[0x18..0x20].copy_from_slice(&(at as u64).to_le_bytes());
+            header[0x20..0x28].copy_from_slice(&(size as u64).to_le_bytes());
+            elf.extend(header);
+        }
+        elf
+    }
+
+    fn tree(modules: &[(&str, &str)], builtin: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("modules.builtin"), builtin).unwrap();
+        fs::create_dir(dir.path().join("kernel")).unwrap();
+        for (file, info) in modules {
+            fs::write(dir.path().join("kernel").join(file), module(info)).unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn what_a_module_needs_comes_first() {
+        let tree = tree(
+            &[
+                ("9p.ko", "license=GPL;depends=9pnet,netfs;"),
+                ("9pnet.ko", "depends=;softdep=pre: some-lib nothere post: late;"),
+                ("9pnet_virtio.ko", "depends=9pnet,virtio;"),
+                ("netfs.ko", "depends="),
+                ("some-lib.ko", "depends=;"),
+                ("late.ko", "depends=;alias=fs-late;"),
+            ],
+            "kernel/drivers/virtio/virtio.ko\nkernel/drivers/virtio/virtio-pci.ko\n",
+        );
+        let wanted = ["virtio_pci", "9pnet_virtio", "9p", "msr"];
+        let chosen = choose(tree.path(), &wanted, &["late"], &[]).unwrap();
+        let names: Vec<_> = chosen.modules.iter().map(|module| module.name.as_str()).collect();
+        assert_eq!(names, ["some_lib", "9pnet", "9pnet_virtio", "netfs", "9p", "late"]);
+        assert_eq!(chosen.at_boot, 5);
+        assert!(chosen.dependencies().contains("\n9p.ko: 9pnet.ko netfs.ko\n"));
+        assert_eq!(chosen.aliases(), "alias fs-late late\n");
+        assert_eq!(chosen.builtin, ["virtio_pci"]);
+        assert_eq!(chosen.missing, ["msr"]);
+    }
+
+    #[test]
+    fn vital_ones_must_be_there() {
+        let tree = tree(&[("9p.ko", "depends=lost;")], "");
+        assert!(choose(tree.path(), &["virtio_pci"], &[], &[]).is_ok());
+        let error =
+            choose(tree.path(), &["virtio_pci"], &[], &["virtio_pci"]).unwrap_err().to_string();
+        assert!(error.contains("virtio_pci"), "{error}");
+        let error = choose(tree.path(), &["9p"], &[], &[]).unwrap_err().to_string();
+        assert!(error.contains("lost"), "{error}");
+    }
+
+    #[test]
+    fn signatures_are_cut_off() {
+        let mut signed = b"ELF".to_vec();
+        signed.extend_from_slice(b"12345");
+        signed.extend_from_slice(&[0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
+        signed.extend_from_slice(b"~Module signature appended~\n");
+        assert_eq!(unsigned_length(&signed), 3);
+        assert_eq!(unsigned_length(b"ELF"), 3);
+    }
+
+    #[test]
+    fn broken_files_are_refused() {
+        let whole = module("depends=a;");
+        for length in 0..whole.len() {
+            let _ = modinfo(&whole[..length]);
+        }
+        assert!(modinfo(b"text").is_err());
+    }
+}
