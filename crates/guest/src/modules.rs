@@ -194,7 +194,7 @@ fn modinfo(elf: &[u8]) -> Result<Info> {
 }
 
 /// The bytes of a section of a 64-bit little-endian ELF file.
-fn section<'a>(elf: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn section<'a>(elf: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let number = |at: usize, size: usize| -> Option<usize> {
         let mut bytes = [0; 8];
         bytes[..size].copy_from_slice(elf.get(at..at.checked_add(size)?)?);

@@ -1,0 +1,221 @@
+//! The first process of a guest of `rtproof kernel boot`: makes the machine usable, runs what the
+//! plan says, sends back what came of it, and ends the guest.
+//!
+//! It speaks to the host by marks on the console ([`crate::console`]).
+
+use std::{
+    ffi::CString,
+    fs::{self, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::{fs::OpenOptionsExt, process::ExitStatusExt},
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::{
+    fs::OFlags,
+    mount::{MountFlags, mount},
+    system::{RebootCommand, init_module, reboot, sethostname, uname},
+};
+
+use crate::{
+    cpio::sorted,
+    files,
+    plan::{self, COMMAND, LOG, OUT, Plan, RAN, Ran, Step},
+};
+
+/// File systems: kind, where, options, what the kernel needs for it (nothing: it may be missing).
+const MOUNTS: &[(&str, &str, &str, &str)] = &[
+    ("sysfs", "/sys", "", "CONFIG_SYSFS"),
+    ("devtmpfs", "/dev", "", "CONFIG_DEVTMPFS"),
+    ("tmpfs", "/dev/shm", "mode=1777", "CONFIG_TMPFS"),
+    ("tmpfs", "/tmp", "mode=1777", "CONFIG_TMPFS"),
+    ("tmpfs", "/run", "mode=755", "CONFIG_TMPFS"),
+    ("devpts", "/dev/pts", "mode=620,ptmxmode=666", ""),
+    ("tracefs", "/sys/kernel/tracing", "", ""),
+    ("debugfs", "/sys/kernel/debug", "", ""),
+    ("cgroup2", "/sys/fs/cgroup", "", ""),
+];
+/// Messages of the kernel that reach the console beside ours: errors and worse.
+const ERRORS: &str = "4";
+/// The same while files are sent: nothing may come between their lines.
+const NOTHING: &str = "1";
+
+/// Runs as init. Returns where this is none: a user who types the command must not lose his machine.
+///
+/// # Errors
+/// This is not the first process of a guest.
+pub fn main() -> Result<()> {
+    let is_first = rustix::process::getpid().is_init();
+    // A container's first process finds /proc there.
+    let is_bare = !Path::new("/proc/self").exists() && Path::new(plan::PATH).exists();
+    ensure!(is_first && is_bare, "{COMMAND} is for the first process of a guest of `kernel boot`");
+    let ended = mounted("proc", "/proc", "")
+        .context("proc cannot be mounted; the kernel needs CONFIG_PROC_FS=y")
+        .and_then(|()| run());
+    match ended {
+        Ok(()) => say("GUEST-RC=0"),
+        Err(error) => say(&format!("GUEST-BROKEN {error:#}")),
+    }
+    rustix::fs::sync();
+    // QEMU ends where a guest restarts; unlike power off it needs no ACPI.
+    loop {
+        let _ = reboot(RebootCommand::Restart);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn run() -> Result<()> {
+    let release = uname().release().to_string_lossy().into_owned();
+    say(&format!("GUEST-INIT {release}"));
+    console_level(ERRORS);
+    for (kind, at, options, option) in MOUNTS {
+        match mounted(kind, at, options) {
+            Err(error) if !option.is_empty() => {
+                bail!("{kind} cannot be mounted on {at}: {error}; the kernel needs {option}=y")
+            }
+            // What needs it says so.
+            _ => {}
+        }
+    }
+    let _ = sethostname(b"guest");
+    // Where programs look for the configuration of the running kernel.
+    let _ = fs::rename("/boot/config", format!("/boot/config-{release}"));
+    let text = fs::read(plan::PATH).with_context(|| plan::PATH.to_owned())?;
+    let plan: Plan = serde_json::from_slice(&text).with_context(|| plan::PATH.to_owned())?;
+    fs::create_dir_all(OUT).context(OUT)?;
+    for name in &plan.modules {
+        let path = Path::new("/modules").join(name);
+        let loaded = fs::read(&path).map_err(anyhow::Error::from);
+        let loaded = loaded.and_then(|image| Ok(init_module(&image, c"")?));
+        loaded.with_context(|| format!("module {name} cannot be loaded"))?;
+    }
+    let mut ran = Vec::new();
+    for step in &plan.steps {
+        say(&format!("GUEST-STEP {}", step.name));
+        ran.push(run_step(step)?);
+    }
+    write(RAN, &serde_json::to_vec(&ran)?)?;
+    let _ = write(LOG, kernel_log().unwrap_or_default().as_bytes());
+    if let Ok(config) = fs::read("/proc/config.gz") {
+        write(plan::CONFIG, &config)?;
+    }
+    send()
+}
+
+fn mounted(kind: &str, at: &str, options: &str) -> io::Result<()> {
+    // /dev/pts and the like; where the file system above is none of ours, mount says what is wrong.
+    let _ = fs::create_dir_all(at);
+    let options = CString::new(options)?;
+    Ok(mount(kind, at, kind, MountFlags::empty(), options.as_c_str())?)
+}
+
+/// Runs a command to its end.
+fn run_step(step: &Step) -> Result<Ran> {
+    let began = Instant::now();
+    let file = |ending: &str| {
+        let path = format!("{OUT}/{}.{ending}", step.name);
+        fs::File::create(&path).with_context(|| path.clone())
+    };
+    let (program, arguments) = step.command.split_first().context("an empty command")?;
+    let status = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs([("PATH", "/bin"), ("HOME", "/tmp"), ("TERM", "dumb"), ("NO_COLOR", "1")])
+        .current_dir("/tmp")
+        .stdin(Stdio::null())
+        .stdout(file("out")?)
+        .stderr(file("err")?)
+        .status();
+    // Those whose parents ended are init's to wait for.
+    while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+    let (exit, why) = match status {
+        Ok(status) => (status.code(), status.signal().map(|signal| format!("signal {signal}"))),
+        Err(error) => (None, Some(format!("{program}: {error}"))),
+    };
+    Ok(Ran { name: step.name.clone(), exit, why, seconds: began.elapsed().as_secs_f64() })
+}
+
+/// What the kernel still has of its messages.
+fn kernel_log() -> io::Result<String> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open("/dev/kmsg")?;
+    let mut log = String::new();
+    let mut record = vec![0; 8192];
+    loop {
+        match file.read(&mut record) {
+            Ok(size) if size > 0 => {
+                log.push_str(&log_line(&String::from_utf8_lossy(&record[..size])))
+            }
+            // The oldest were overwritten meanwhile; the next read goes on behind them.
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::PIPE.raw_os_error()) => {}
+            _ => return Ok(log),
+        }
+    }
+}
+
+/// `6,339,5140900,-;NET: Registered` and lines with keys, Documentation/ABI/testing/dev-kmsg.
+fn log_line(record: &str) -> String {
+    let first = record.lines().next().unwrap_or_default();
+    let (head, message) = first.split_once(';').unwrap_or(("", first));
+    let time = head.split(',').nth(2).and_then(|time| time.parse::<u64>().ok()).unwrap_or(0);
+    format!("[{:5}.{:06}] {message}\n", time / 1_000_000, time % 1_000_000)
+}
+
+fn write(name: &str, content: &[u8]) -> Result<()> {
+    let path = format!("{OUT}/{name}");
+    fs::write(&path, content).with_context(|| path.clone())
+}
+
+/// Sends all that lies in the folder.
+fn send() -> Result<()> {
+    let mut found = Vec::new();
+    for path in sorted(Path::new(OUT))? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // What a command left beside, e.g. folders, is not asked for.
+        if path.is_file() && files::is_plain(&name) {
+            found.push((name, fs::read(&path).with_context(|| path.display().to_string())?));
+        }
+    }
+    let lines = files::pack(&found)?;
+    console_level(NOTHING);
+    say("GUEST-FILES-BEGIN");
+    let mut stdout = io::stdout().lock();
+    for line in lines {
+        writeln!(stdout, "{line}")?;
+    }
+    stdout.flush()?;
+    drop(stdout);
+    say("GUEST-FILES-END");
+    console_level(ERRORS);
+    Ok(())
+}
+
+fn console_level(level: &str) {
+    // Without CONFIG_PRINTK there are no messages.
+    let _ = fs::write("/proc/sys/kernel/printk", level);
+}
+
+fn say(line: &str) {
+    // A console that takes nothing is what the host finds out.
+    let _ = writeln!(io::stdout().lock(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_the_log_become_lines() {
+        let record = "6,339,5140900,-;NET: Registered protocol family 10\n SUBSYSTEM=x\n";
+        assert_eq!(log_line(record), "[    5.140900] NET: Registered protocol family 10\n");
+        assert_eq!(log_line("odd"), "[    0.000000] odd\n");
+    }
+
+    #[test]
+    fn who_is_not_init_of_a_guest_is_refused() {
+        assert!(main().unwrap_err().to_string().contains("kernel boot"));
+    }
+}
