@@ -79,6 +79,8 @@ fn needs(programs: &[&str]) -> bool {
     let is_here = |name: &&&str| rtproof_host::program::find(name).is_err();
     let missing: Vec<_> = programs.iter().filter(is_here).collect();
     if !missing.is_empty() {
+        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!is_ci, "CI needs {missing:?}: scripts/deps.sh");
         eprintln!("left out: {missing:?} missing");
     }
     missing.is_empty()
@@ -149,6 +151,19 @@ fn what_survives_is_built_and_a_failure_shows_the_compiler_s_lines() {
     assert_eq!((&found["continued"], &found["preempt_rt"]), (&true.into(), &"n".into()));
     assert!(found["files"][0]["bytes"].as_u64().unwrap() > 0);
     assert_eq!(build(at, &["--set", "O=/tmp"]).status.code(), Some(USAGE));
+}
+
+#[test]
+fn what_cannot_be_a_base_is_said_once() {
+    let folder = folder();
+    let of = |base: &str| {
+        let output = run(folder.path(), &["kernel", "config", "--base", base, "out"]);
+        assert_eq!(output.status.code(), Some(FAILED));
+        stderr(&output)
+    };
+    assert!(of("defconfig").contains("a target of a source, and no source is given"));
+    let missing = of("no-such-file");
+    assert_eq!(missing.matches("No such file").count(), 1, "{missing}");
 }
 
 #[test]

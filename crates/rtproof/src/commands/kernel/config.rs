@@ -161,7 +161,7 @@ fn base(args: &Args, root: &Root, facts: &Facts) -> anyhow::Result<Base> {
     if let Some(name) = &args.base {
         let is_target =
             !Path::new(name).exists() && name.ends_with("config") && !name.contains('/');
-        return Ok(match is_target && args.source.is_some() && !name.starts_with('-') {
+        return Ok(match is_target && !name.starts_with('-') {
             true => Base::Target(name.clone()),
             false => Base::File(name.into()),
         });
