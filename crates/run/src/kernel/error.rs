@@ -21,6 +21,12 @@ pub enum KernelError {
         /// Why.
         error: io::Error,
     },
+    /// Root would run what another user could have written.
+    #[error("{why}; or do all of it as that user (--user)")]
+    Distrusted {
+        /// Which path, and why.
+        why: io::Error,
+    },
     /// A program that is needed is not here.
     #[error(
         "{program} is needed and missing ({why}); install it, on Debian: apt-get install {package}"
