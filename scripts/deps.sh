@@ -10,13 +10,18 @@ set -euo pipefail
 # Program and the Debian package that has it.
 programs=(
     "ansible-playbook ansible-core"
+    "bc bc"
+    "bison bison"
     "cc gcc"
+    "flex flex"
     "git git"
     "grub-script-check grub-common"
     "chromium chromium"
     "cyclictest rt-tests"
     "jitterdebugger jitterdebugger"
     "make make"
+    "patch patch"
+    "perl perl"
     "python3 python3"
     "qemu-system-aarch64 qemu-system-arm"
     "qemu-system-x86_64 qemu-system-x86"

@@ -79,6 +79,8 @@ fn needs(programs: &[&str]) -> bool {
     let is_here = |name: &&&str| rtproof_host::program::find(name).is_err();
     let missing: Vec<_> = programs.iter().filter(is_here).collect();
     if !missing.is_empty() {
+        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!is_ci, "CI needs {missing:?}: scripts/deps.sh");
         eprintln!("left out: {missing:?} missing");
     }
     missing.is_empty()
@@ -152,6 +154,65 @@ fn what_survives_is_built_and_a_failure_shows_the_compiler_s_lines() {
 }
 
 #[test]
+fn what_cannot_be_a_base_is_said_once() {
+    let folder = folder();
+    let of = |base: &str| {
+        let output = run(folder.path(), &["kernel", "config", "--base", base, "out"]);
+        assert_eq!(output.status.code(), Some(FAILED));
+        stderr(&output)
+    };
+    assert!(of("defconfig").contains("a target of a source, and no source is given"));
+    let missing = of("no-such-file");
+    assert_eq!(missing.matches("No such file").count(), 1, "{missing}");
+}
+
+#[test]
+fn what_is_no_configuration_is_no_base() {
+    if !needs(&["make"]) {
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    source(at);
+    for (name, bytes) in [("junk", &[0x80, 7, 0, 0xff][..]), ("text", b"hello\n"), ("empty", b"")] {
+        fs::write(at.join(name), bytes).expect("a file");
+        let words = ["kernel", "config", "--source", "small", "--base", name, "out"];
+        let output = run(at, &words);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(FAILED), "{name}: {said}");
+        assert!(said.contains(name), "{name}: {said}");
+        assert!(!at.join("out/build/.config").exists(), "{name}");
+    }
+}
+
+#[test]
+fn nobody_else_s_makefile_runs_as_root() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    source(at);
+    let refused = |what: &str| {
+        let output = config(at, &[]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(FAILED), "{what}: {said}");
+        assert!(said.contains("--user"), "{what}: {said}");
+    };
+    chown(at.join("small/Kconfig"), Some(65_534), None).expect("root may");
+    refused("a file of another user");
+    chown(at.join("small/Kconfig"), Some(0), None).expect("root may");
+    fs::set_permissions(at.join("small"), fs::Permissions::from_mode(0o777)).expect("our own");
+    refused("a source in which others can write");
+    fs::set_permissions(at.join("small"), fs::Permissions::from_mode(0o755)).expect("our own");
+    fs::create_dir_all(at.join("out/build")).expect("a folder");
+    chown(at.join("out/build"), Some(65_534), None).expect("root may");
+    refused("a folder of another user, whose files make includes");
+}
+
+#[test]
 fn another_architecture_is_an_error_of_one_line() {
     let folder = folder();
     let at = folder.path();
@@ -217,7 +278,7 @@ fn a_full_disk_is_named() {
     fs::create_dir(at.join("disk")).unwrap();
     // A program of 1 MiB on a disk of 256 KiB.
     fs::write(at.join("small/init/main.c"), "char much[1 << 20] = { 1 };\n").unwrap();
-    let script = "mount -t tmpfs -o size=256k none disk || exit 99\n\
+    let script = "mount -t tmpfs -o size=256k,mode=755 none disk || exit 99\n\
                   mkdir -p disk/build && cp out/build/.config disk/build/ || exit 98\n\
                   exec \"$0\" kernel build --source small disk";
     let output = Command::new("unshare")
@@ -318,6 +379,23 @@ fn a_rebase_stops_at_a_conflict_and_goes_on() {
         let said = stderr(&rebase(words));
         assert!(said.contains(says), "{said}");
     }
+    // What v2 has already is left out, and that is said.
+    git(at, &["checkout", "-q", "-b", "twice", "v1"]);
+    git(at, &["cherry-pick", "v2", "apart"]);
+    let left_out = rebase(&["--onto", "v2", "--from", "v1"]);
+    let said = String::from_utf8_lossy(&left_out.stdout).into_owned();
+    assert!(said.contains("1 commit on top of v2") && said.contains("there were 2"), "{said}");
+    // What stops without a conflict is none.
+    git(at, &["checkout", "-q", "-b", "blocked", "v1"]);
+    fs::write(at.join(".git/hooks/pre-rebase"), "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(
+        at.join(".git/hooks/pre-rebase"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let blocked = rebase(&["--onto", "v2"]);
+    assert_eq!(blocked.status.code(), Some(FAILED), "{}", stderr(&blocked));
+    fs::remove_file(at.join(".git/hooks/pre-rebase")).unwrap();
     fs::write(at.join("b"), "dirty\n").unwrap();
     let said = stderr(&rebase(&["--onto", "v1"]));
     assert!(said.contains("not committed"), "{said}");

@@ -108,13 +108,28 @@ fn instead(draft: Draft, seen: &SmiObservation, facts: &Facts, why: &str) -> Fin
         "look for gaps with interrupts off: {tracer}, never on a machine in use; else `rtproof \
          measure --workload busy-loop`, whose gaps may be the kernel's too"
     );
+    uncounted(draft, seen, facts, why, Remedy::Manual { text })
+}
+
+/// Nothing counted: unknown with the next step, unless hwlat saw on bare metal what is no work of
+/// the kernel.
+fn uncounted(
+    draft: Draft,
+    seen: &SmiObservation,
+    facts: &Facts,
+    why: &str,
+    next: Remedy,
+) -> Finding {
     let is_bare = matches!(facts.virt.hypervisor.value(), Some(None));
     let hardware = seen.hwlat.value().filter(|look| is_bare && look.gaps.count > 0);
-    let (text, status) = match hardware {
-        Some(_) => (FIRMWARE.to_owned(), Status::Bad),
-        None => (text, Status::Unknown),
+    let (remedy, status) = match hardware {
+        Some(_) => (Remedy::Manual { text: FIRMWARE.into() }, Status::Bad),
+        None => (next, Status::Unknown),
     };
-    draft.remedies([Remedy::Manual { text }]).status(status, with_gaps(why, seen, facts))
+    // Where something was counted on another CPU, nobody was to look.
+    let looked = seen.gaps.is_some() || seen.duration_ns == 0;
+    let summary = if looked { with_gaps(why, seen, facts) } else { why.to_owned() };
+    draft.remedies([remedy]).status(status, summary)
 }
 
 /// A reason, and what the loop and hwlat can and cannot say of it.
@@ -228,11 +243,7 @@ fn blind_to(
             (format!("{}{what}: {why}", count.path), Remedy::Manual { text })
         }
     };
-    let summary = match seen.gaps {
-        Some(_) => with_gaps(&summary, seen, facts),
-        None => summary,
-    };
-    draft.remedies([remedy]).status(Status::Unknown, summary)
+    uncounted(draft, seen, facts, &summary, remedy)
 }
 
 #[cfg(test)]
@@ -361,6 +372,12 @@ mod tests {
         assert_eq!(some.status, Status::Bad);
         assert!(some.summary.contains("2 gaps above 10 µs in 2 s"), "{}", some.summary);
         assert!(some.remedies[0].to_string().contains("in the firmware"));
+        let no_module = SmiObservation {
+            hwlat: Reading::known("current_tracer", look(&[400_000], 0)),
+            duration_ns: 0,
+            ..seen("GenuineIntel", &[Reading::absent("/dev/cpu/0/msr")])
+        };
+        assert_eq!(judge(&no_module, &good()).status, Status::Bad, "whatever could not count");
         let mut guest = good();
         set_guest(&mut guest, "KVM");
         let inside = judge(&of(look(&[400_000], 0)), &guest);

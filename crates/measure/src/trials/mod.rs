@@ -2,9 +2,11 @@
 //! One file each, one list.
 //!
 //! A trial observes and does not judge: `rtproof_judge::trials` makes a finding of what it saw.
-//! It changes nothing of the machine, so there is nothing to put back; what it starts ends by
-//! itself, at a deadline that each of its threads looks at. To add one: copy `_template.rs`, fill
-//! it in, add one line to [`TRIALS`] and one variant to [`Observation`].
+//! It leaves the machine as it was: what it starts ends by itself, at a deadline that each of its
+//! threads looks at, and settings of the kernel's tracers are put back, also after a kill.
+//!
+//! To add one: copy `_template.rs`, fill it in, add one line to [`TRIALS`]
+//! and one variant to [`Observation`].
 
 pub use rtproof_model::trial::{Observation, Refusal};
 

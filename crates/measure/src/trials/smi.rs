@@ -40,8 +40,9 @@ impl Trial for Smi {
     }
 
     fn about(&self) -> &'static str {
-        "counts system management interrupts by MSR 0x34 or perf; else a loop and the kernel's \
-         hwlat look for gaps, interrupts off a fifth of the time; 10 s"
+        "counts system management interrupts by MSR 0x34 or perf, 10 s; where neither counts, a \
+         loop and the kernel's hwlat look for gaps. hwlat turns interrupts of a CPU off, 20 ms at \
+         a time: never on a machine in use"
     }
 
     fn length(&self) -> Length {

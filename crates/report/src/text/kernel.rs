@@ -116,7 +116,8 @@ pub fn configured(to: &mut Sheet, of: &Configured, verbose: bool) -> io::Result<
     }
     let shown = if verbose { of.changed.len() } else { CHANGED_MAX };
     for it in of.changed.iter().take(shown) {
-        writeln!(to, "  {}: {} -> {}", it.name, it.before, it.after)?;
+        let shown = |value: &str| if value.is_empty() { "\"\"" } else { value }.to_owned();
+        writeln!(to, "  {}: {} -> {}", it.name, shown(&it.before), shown(&it.after))?;
     }
     if of.changed.len() > shown {
         writeln!(to, "  {DIM}{} more: --verbose or --json{DIM:#}", of.changed.len() - shown)?;
@@ -209,7 +210,19 @@ pub fn rebased(to: &mut Sheet, of: &Rebased) -> io::Result<()> {
         (Some(onto), Some(commits)) => {
             let count = units::count(commits.len(), "commit");
             writeln!(to, "{BOLD}{tree}{BOLD:#}: {count} on top of {onto}")?;
-            commits.iter().try_for_each(|commit| writeln!(to, "  {commit}"))
+            commits.iter().try_for_each(|commit| writeln!(to, "  {commit}"))?;
+            match of.local.filter(|local| *local > commits.len() as u64) {
+                Some(local) => wrapped(
+                    to,
+                    "  ",
+                    "  ",
+                    &format!(
+                        "Before it there were {local}. git leaves out what {onto} has already, \
+                         what is empty then, and merges."
+                    ),
+                ),
+                None => Ok(()),
+            }
         }
         _ if of.aborted => writeln!(to, "{BOLD}{tree}{BOLD:#}: as before, at {head}"),
         _ => writeln!(to, "{BOLD}{tree}{BOLD:#}: rebased, at {head}"),

@@ -17,6 +17,9 @@ pub struct Rebased {
     pub onto: Option<String>,
     /// Commits on top of it, oldest first, where this call began it.
     pub commits: Option<Vec<String>>,
+    /// Local commits before, where this call began it. git leaves out those that the new version
+    /// has already, those that are empty then, and merges.
+    pub local: Option<u64>,
     /// The newest commit.
     pub head: String,
     /// Whether the rebase was given up.

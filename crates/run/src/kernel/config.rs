@@ -120,6 +120,8 @@ pub fn configure(
         }
         _ => {
             let (text, base) = base_text(request, &mut log, observer)?;
+            // kconfig takes any file, and passes over each line that it does not know.
+            parsed(&text, place, request)?;
             make.check_config(Path::new(&base), &text)?;
             write(&dot_config, &without_keys(&text, &make.tree, &mut notes))?;
             base
@@ -197,11 +199,12 @@ fn parsed(text: &str, place: &Path, request: &Request<'_>) -> Result<Resolved, K
         Base::File(path) => path.display().to_string(),
         Base::Bytes(_, name) | Base::Target(name) => name.clone(),
     };
-    let root = root.map_err(|error| KernelError::path(name.clone(), error.to_string()))?;
-    let kernel = Facts::read(&root).kernel;
-    match kernel.config.value() {
-        Some(options) => Ok(Resolved { options: options.clone(), facts: kernel }),
-        None => Err(KernelError::path(name, "no configuration of a kernel")),
+    let kernel = root.map(|root| Facts::read(&root).kernel).ok();
+    let options = kernel.as_ref().and_then(|kernel| kernel.config.value().cloned());
+    match (kernel, options) {
+        (Some(facts), Some(options)) => Ok(Resolved { options, facts }),
+        // What the reader of captures says of it would speak of another file.
+        _ => Err(KernelError::path(name, "no configuration of a kernel")),
     }
 }
 

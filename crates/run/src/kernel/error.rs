@@ -14,12 +14,18 @@ pub enum KernelError {
         why: String,
     },
     /// A file or a folder cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// Its path.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
+    },
+    /// Root would run what another user could have written.
+    #[error("{why}; or do all of it as that user (--user)")]
+    Distrusted {
+        /// Which path, and why.
+        why: io::Error,
     },
     /// A program that is needed is not here.
     #[error(
@@ -103,7 +109,7 @@ impl KernelError {
     /// An error of the file system.
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { path, source }
+        move |error| Self::Io { path, error }
     }
 }
 

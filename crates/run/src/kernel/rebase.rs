@@ -43,11 +43,16 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
         answer(command, tree)
     };
     ask(&["rev-parse", "--is-inside-work-tree"])?;
-    let stopped = ["rebase-merge", "rebase-apply"].iter().any(|name| {
-        let path = ask(&["rev-parse", "--git-path", name]);
-        path.is_ok_and(|path| tree.join(path).exists())
-    });
+    let is_under_way = || {
+        ["rebase-merge", "rebase-apply"].iter().any(|name| {
+            let path = ask(&["rev-parse", "--git-path", name]);
+            path.is_ok_and(|path| tree.join(path).exists())
+        })
+    };
+    let stopped = is_under_way();
     let mut command = git()?;
+    // Where this call begins it: the new base, and how many commits are to be carried.
+    let mut begun = None;
     match action {
         Action::Onto { .. } if stopped => {
             return Err(KernelError::path(
@@ -88,6 +93,8 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
                 return Err(KernelError::path(tree, "has changes that are not committed"));
             }
             command.args(["rebase", "--no-autostash", "--onto", &target, &base]);
+            let local = ask(&["rev-list", "--count", &format!("{base}..HEAD")])?;
+            begun = Some((target, local.parse().ok()));
         }
         Action::Continue => {
             command.args(["rebase", "--continue"]);
@@ -108,25 +115,27 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
             .take(8)
             .collect();
         let shown = tree.display();
-        let text = if conflicts.is_empty() {
-            format!("{shown}: git rebase failed: {}", lines.join("; "))
-        } else {
-            format!(
-                "{shown}: conflict in commit {commit}, in {}.\nResolve it, `git add` the files, \
-                 then: rtproof kernel rebase {shown} --continue (or --abort).\n  {}",
-                conflicts.lines().collect::<Vec<_>>().join(", "),
-                lines.join("\n  ")
-            )
-        };
+        if conflicts.is_empty() {
+            let next = if is_under_way() { "; --abort puts everything back" } else { "" };
+            let why = format!("git rebase failed: {}{next}", lines.join("; "));
+            return Err(KernelError::path(tree, why));
+        }
+        let text = format!(
+            "{shown}: conflict in commit {commit}, in {}.\nResolve it, `git add` the files, then: \
+             rtproof kernel rebase {shown} --continue (or --abort).\n  {}",
+            conflicts.lines().collect::<Vec<_>>().join(", "),
+            lines.join("\n  ")
+        );
         return Err(KernelError::Conflict { text });
     }
     let onto = match action {
         Action::Onto { onto, .. } => Some(onto.clone()),
         Action::Continue | Action::Abort => None,
     };
-    let commits = match &onto {
-        Some(onto) => {
-            let range = format!("{onto}..HEAD");
+    let commits = match &begun {
+        Some((target, _)) => {
+            // The commit: the name of the branch itself goes along.
+            let range = format!("{target}..HEAD");
             let list = ask(&["log", "--format=%h %s", "--reverse", "--end-of-options", &range])?;
             Some(list.lines().map(str::to_owned).collect())
         }
@@ -137,6 +146,7 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
         tree: tree.display().to_string(),
         onto,
         commits,
+        local: begun.and_then(|(_, local)| local),
         head: ask(&["log", "-1", "--format=%h %s"])?,
         aborted: *action == Action::Abort,
     })

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rtproof_host::trusted;
+
 use super::{
     error::KernelError,
     patches,
@@ -39,6 +41,12 @@ pub fn open(
 ) -> Result<Tree, KernelError> {
     let from = if from == Path::new(DISTRIBUTION) { distribution()? } else { from.to_path_buf() };
     let from = from.canonical()?;
+    // make includes files of the folder that it builds in.
+    for folder in [place.to_path_buf(), place.join("build")] {
+        if folder.exists() {
+            obeyed(trusted::folder(&folder))?;
+        }
+    }
     if from.is_dir() {
         check(&from)?;
         if patches.is_none() {
@@ -137,26 +145,26 @@ fn stamp(from: &Path, series: &[PathBuf]) -> Result<String, KernelError> {
     Ok(text)
 }
 
-/// Refuses what is no kernel's source, and as root what another user can change: its makefile
-/// would run as root.
+/// Refuses what is no kernel's source, and as root one whose makefile another user could have
+/// written or can replace: it would run as root.
 fn check(path: &Path) -> Result<(), KernelError> {
     for name in ["Makefile", "Kconfig"] {
         let file = path.join(name);
-        let of = file.metadata().map_err(|_| {
-            KernelError::path(path, format!("no kernel source: there is no {name} in it"))
-        })?;
-        let other = of.uid() != 0 || of.mode() & 0o002 != 0;
-        if rustix::process::geteuid().is_root() && other {
-            return Err(KernelError::path(
-                file,
-                format!(
-                    "user {} can change it, and it would run as root; build as that user (--user)",
-                    of.uid()
-                ),
-            ));
+        if !file.is_file() {
+            let why = format!("no kernel source: there is no {name} in it");
+            return Err(KernelError::path(path, why));
         }
+        obeyed(trusted::open(&file).map(|_| ()))?;
     }
     Ok(())
+}
+
+/// As root, what is done must be nobody else's word.
+fn obeyed(checked: std::io::Result<()>) -> Result<(), KernelError> {
+    match checked {
+        Err(why) if rustix::process::geteuid().is_root() => Err(KernelError::Distrusted { why }),
+        _ => Ok(()),
+    }
 }
 
 fn unpack(
@@ -172,7 +180,10 @@ fn unpack(
         return Ok(());
     }
     let mut tar = tool("tar", "tar")?;
-    tar.args(["--no-same-owner", "--strip-components=1", "-C"]).arg(to).arg("-xf").arg(from);
+    tar.args(["--no-same-owner", "--no-same-permissions", "--strip-components=1", "-C"])
+        .arg(to)
+        .arg("-xf")
+        .arg(from);
     log.done("unpacking the source", tar, observer)?;
     Ok(())
 }

@@ -82,7 +82,7 @@ impl Log {
         observer: OnProgress<'_>,
     ) -> Result<Ran, KernelError> {
         self.line(&format!("$ {command:?}"))?;
-        let io = |source| KernelError::Io { path: self.path.clone(), source };
+        let io = |error| KernelError::Io { path: self.path.clone(), error };
         let (reader, writer) = std::io::pipe().map_err(io)?;
         let other = writer.try_clone().map_err(io)?;
         command.env("LC_ALL", "C").stdout(writer).stderr(other);

@@ -52,7 +52,7 @@ pub(super) fn help() -> String {
     let line = |trial: &&dyn Trial| format!("{} ({})", trial.name(), trial.about());
     let lines: Vec<String> = trials::TRIALS.iter().map(line).collect();
     format!(
-        "Try on this machine, for a bounded time and changing nothing; names joined by commas: {}",
+        "Try on this machine, for a bounded time, leaving it as it was; names joined by commas: {}",
         lines.join(", ")
     )
 }

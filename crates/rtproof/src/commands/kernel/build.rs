@@ -10,7 +10,7 @@ use rtproof_run::kernel::{
     source,
 };
 
-use super::{progress, user};
+use super::{MakeArgs, progress, user};
 use crate::{exit, print::Text};
 
 /// Arguments of `kernel build`.
@@ -56,31 +56,9 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
 
-    /// Pass a variable to make, e.g. ARCH=arm64, CROSS_COMPILE=aarch64-linux-gnu-, CC=gcc-12
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
-    pub variables: Vec<String>,
-
-    /// Do all of it as this user, where rtproof runs as root
-    #[arg(long, value_name = "NAME")]
-    pub user: Option<String>,
-
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A variable of make.
-pub(super) fn variable(text: &str) -> Result<String, String> {
-    let is_name = |name: &str| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    match text.split_once('=') {
-        // The folder of the objects is ours.
-        Some(("O" | "KBUILD_OUTPUT" | "MAKEFLAGS", _)) => Err("is set by rtproof".into()),
-        Some((name, _)) if is_name(name) => Ok(text.to_owned()),
-        _ => Err("not NAME=VALUE".into()),
-    }
+    /// What both commands take.
+    #[command(flatten)]
+    pub make: MakeArgs,
 }
 
 /// A target that makes a configuration.
@@ -98,7 +76,7 @@ fn target(name: &str) -> anyhow::Result<()> {
 /// # Errors
 /// The source, a patch, the configuration, a program that is missing, whatever the build says.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    if let Some(code) = user::again(args.user.as_deref())? {
+    if let Some(code) = user::again(args.make.user.as_deref())? {
         return Ok(code);
     }
     args.test.iter().try_for_each(|name| target(name))?;
@@ -114,8 +92,8 @@ fn made(args: &Args, place: &Path, observer: kernel::tool::OnProgress<'_>) -> an
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(cpus, usize::from);
     let objects = place.join("build");
-    let make = Make { tree: tree.path.clone(), objects, variables: args.variables.clone() };
-    let text = Text::new(args.json);
+    let make = Make { tree: tree.path.clone(), objects, variables: args.make.variables.clone() };
+    let text = Text::new(args.make.json);
     if !args.test.is_empty() {
         let tests = build::test(&tree, &make, place, &args.test, jobs, observer)?;
         progress::end();

@@ -17,7 +17,7 @@ use rtproof_run::{
     parse,
 };
 
-use super::{build::variable, progress, user};
+use super::{MakeArgs, progress, user};
 use crate::{exit, intent::IntentArgs, print::Text, root::open_root};
 
 /// Arguments of `kernel config`.
@@ -80,17 +80,9 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
-    /// Pass a variable to make, e.g. ARCH=arm64
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
-    pub variables: Vec<String>,
-
-    /// Do all of it as this user, where rtproof runs as root
-    #[arg(long, value_name = "NAME")]
-    pub user: Option<String>,
-
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub json: bool,
+    /// What both commands take.
+    #[command(flatten)]
+    pub make: MakeArgs,
 }
 
 /// What else than the machine.
@@ -105,7 +97,7 @@ pub enum Purpose {
 /// # Errors
 /// The base, the source or the folder cannot be used; kconfig fails.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    if let Some(code) = user::again(args.user.as_deref())? {
+    if let Some(code) = user::again(args.make.user.as_deref())? {
         return Ok(code);
     }
     let root = open_root(args.root.as_deref())?;
@@ -131,7 +123,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             None => None,
             Some(from) => {
                 let tree = source::open(from, &place, args.patches.as_deref(), observer)?;
-                let variables = args.variables.clone();
+                let variables = args.make.variables.clone();
                 Some(Make { tree: tree.path, objects: place.join("build"), variables })
             }
         };
@@ -150,7 +142,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })(&mut observer);
     progress::end();
     let configured = outcome?;
-    let text = Text::new(args.json);
+    let text = Text::new(args.make.json);
     text.print(|to| text_of::configured(to, &configured, crate::manners::is_verbose()))?;
     text.print_json(&configured)?;
     Ok(if configured.dropped().next().is_some() { exit::REFUSED } else { exit::ACCEPTED })
@@ -161,7 +153,7 @@ fn base(args: &Args, root: &Root, facts: &Facts) -> anyhow::Result<Base> {
     if let Some(name) = &args.base {
         let is_target =
             !Path::new(name).exists() && name.ends_with("config") && !name.contains('/');
-        return Ok(match is_target && args.source.is_some() && !name.starts_with('-') {
+        return Ok(match is_target && !name.starts_with('-') {
             true => Base::Target(name.clone()),
             false => Base::File(name.into()),
         });

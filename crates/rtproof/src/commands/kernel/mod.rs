@@ -23,6 +23,36 @@ pub struct Args {
     pub command: Command,
 }
 
+/// How make is run; `config` and `build` take these.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MakeArgs {
+    /// Pass a variable to make, e.g. ARCH=arm64, CROSS_COMPILE=aarch64-linux-gnu-, CC=gcc-12
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    pub variables: Vec<String>,
+
+    /// Do all of it as this user, where rtproof runs as root
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A variable of make.
+fn variable(text: &str) -> Result<String, String> {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    match text.split_once('=') {
+        // The folder of the objects is ours.
+        Some(("O" | "KBUILD_OUTPUT" | "MAKEFLAGS", _)) => Err("is set by rtproof".into()),
+        Some((name, _)) if is_name(name) => Ok(text.to_owned()),
+        _ => Err("not NAME=VALUE".into()),
+    }
+}
+
 commands! {
     /// Show the real-time kernels that the distribution offers, with the command to install each
     Find(find),

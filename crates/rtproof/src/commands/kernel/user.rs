@@ -21,9 +21,10 @@ pub(super) fn again(user: Option<&str>) -> anyhow::Result<Option<u8>> {
         return Err(exit::usage("--user: only root becomes another user; leave it out".to_owned()));
     }
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    let is_user = |word: &std::ffi::OsString| word.to_string_lossy().starts_with("--user");
-    let at = words.iter().position(is_user).context("--user is on the command line")?;
-    let own = if words[at].to_string_lossy().contains('=') { 1 } else { 2 };
+    let joined = format!("--user={user}");
+    let at = words.iter().position(|word| *word == *joined || word == "--user");
+    let at = at.context("--user is on the command line")?;
+    let own = if words[at] == *joined { 1 } else { 2 };
     words.drain(at..at + own);
     let exe = std::env::current_exe().context("the path of rtproof")?;
     let mut command: Command = program::command("runuser").context("--user needs runuser")?;

@@ -14,7 +14,8 @@ pub(super) const MANAGER: Manager = Manager {
     program: "apt-get",
     ask,
     install: "apt-get install",
-    remove: "apt-get autoremove --purge",
+    // autoremove would take along what else on the machine is no longer needed.
+    remove: "apt-get purge",
 };
 
 fn ask(queries: &mut Queries) -> Result<Vec<KernelPackage>, FindError> {

@@ -1,5 +1,5 @@
 //! What the distribution of this machine offers as a real-time kernel, asked through its own
-//! package manager. To add one: its file and a line of [`MANAGERS`].
+//! package manager. To add one: its file and a line of `MANAGERS`.
 
 mod apk;
 mod apt;
@@ -34,7 +34,9 @@ pub fn find() -> Result<Offers, FindError> {
     for package in &mut packages {
         package.follows = !has_version(&package.name);
         package.install = format!("{} {}", manager.install, package.name);
-        package.remove = format!("{} {}", manager.remove, package.name);
+        let all: Vec<&str> =
+            [&package.name].into_iter().chain(&package.with).map(String::as_str).collect();
+        package.remove = format!("{} {}", manager.remove, all.join(" "));
     }
     packages.sort_by_key(|package| !package.follows);
     Ok(Offers { schema: SCHEMA, manager: manager.id.into(), queries: queries.commands, packages })
