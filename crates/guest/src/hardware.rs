@@ -1,6 +1,6 @@
 //! QEMU's arguments for a guest's processors, memory and clock.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::arch::Arch;
 
@@ -38,6 +38,19 @@ pub struct Hardware {
     pub fixed_date: bool,
 }
 
+/// Whether KVM can be used for guests of an architecture; else why not.
+///
+/// # Errors
+/// The reason.
+pub fn kvm(arch: Arch) -> Result<()> {
+    if Arch::native() != Some(arch) {
+        bail!("the kernel is of another architecture than this machine");
+    }
+    let path = "/dev/kvm";
+    let opened = std::fs::OpenOptions::new().read(true).write(true).open(path);
+    opened.map(drop).with_context(|| format!("{path} cannot be opened"))
+}
+
 impl Hardware {
     /// The arguments. There is no device but the serial line that the caller adds.
     ///
@@ -55,9 +68,11 @@ impl Hardware {
             Mode::Threads => add(&["-accel", "tcg,thread=multi"]),
             Mode::Kvm => add(&["-accel", "kvm", "-accel", "tcg,thread=multi"]),
         }
-        let machine = match self.arch {
-            Arch::X86_64 => "q35",
-            Arch::Aarch64 => "virt",
+        let machine = match (self.arch, self.mode) {
+            (Arch::X86_64, _) => "q35",
+            // Whichever interrupt controller the host has.
+            (Arch::Aarch64, Mode::Kvm) => "virt,gic-version=max",
+            (Arch::Aarch64, _) => "virt",
         };
         let cpu = match (self.arch, self.mode) {
             (_, Mode::Kvm) => "max",

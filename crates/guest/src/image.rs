@@ -84,6 +84,23 @@ pub fn elf(bytes: &[u8]) -> Result<Option<Arch>> {
     }
 }
 
+/// Whether an ELF program of 64 bits loads no libraries: it names no interpreter (PT_INTERP).
+#[must_use]
+pub fn is_static(elf: &[u8]) -> bool {
+    const PT_INTERP: u32 = 3;
+    let word = |at: usize, size: usize| -> Option<usize> {
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(elf.get(at..at.checked_add(size)?)?);
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
+    };
+    let (Some(headers), Some(size), Some(count)) = (word(0x20, 8), word(0x36, 2), word(0x38, 2))
+    else {
+        return false;
+    };
+    let kind = |index: usize| word(headers.checked_add(index * size)?, 4);
+    (0..count).all(|index| kind(index).is_some_and(|kind| kind != PT_INTERP as usize))
+}
+
 /// Bit 0 of `xloadflags` (version 2.12 of the boot protocol, Documentation/arch/x86/boot.rst).
 fn is_64_bit(image: &[u8]) -> bool {
     let field = |at: usize| Some(u16::from_le_bytes([*image.get(at)?, *image.get(at + 1)?]));
@@ -172,6 +189,14 @@ mod tests {
         packed[12] = 70;
         packed.extend(arm_image(b"behind"));
         assert!(Image::read(&packed).unwrap().is_packed);
+    }
+
+    #[test]
+    fn a_static_program_names_no_interpreter() {
+        let own = std::fs::read("/proc/self/exe").unwrap();
+        let names_one = memmem::find(&own, b"/ld-linux").is_some();
+        assert_eq!(is_static(&own), !(names_one && cfg!(not(target_feature = "crt-static"))));
+        assert!(!is_static(&own[..0x39]), "cut off");
     }
 
     #[test]

@@ -30,9 +30,9 @@ use crate::{
 const MOUNTS: &[(&str, &str, &str, &str)] = &[
     ("sysfs", "/sys", "", "CONFIG_SYSFS"),
     ("devtmpfs", "/dev", "", "CONFIG_DEVTMPFS"),
-    ("tmpfs", "/dev/shm", "mode=1777", "CONFIG_TMPFS"),
-    ("tmpfs", "/tmp", "mode=1777", "CONFIG_TMPFS"),
-    ("tmpfs", "/run", "mode=755", "CONFIG_TMPFS"),
+    ("tmpfs", "/dev/shm", "mode=1777", ""),
+    ("tmpfs", "/tmp", "mode=1777", ""),
+    ("tmpfs", "/run", "mode=755", ""),
     ("devpts", "/dev/pts", "mode=620,ptmxmode=666", ""),
     ("tracefs", "/sys/kernel/tracing", "", ""),
     ("debugfs", "/sys/kernel/debug", "", ""),
@@ -123,8 +123,8 @@ fn run_step(step: &Step) -> Result<Ran> {
     let status = Command::new(program)
         .args(arguments)
         .env_clear()
-        .envs([("PATH", "/bin"), ("HOME", "/tmp"), ("TERM", "dumb"), ("NO_COLOR", "1")])
-        .current_dir("/tmp")
+        .envs([("PATH", "/bin"), ("HOME", "/root"), ("TERM", "dumb"), ("NO_COLOR", "1")])
+        .current_dir("/root")
         .stdin(Stdio::null())
         .stdout(file("out")?)
         .stderr(file("err")?)

@@ -3,11 +3,12 @@
 
 use std::{
     io::{Read, Write},
-    process::{Command, Stdio},
+    process::Stdio,
     thread,
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use rtproof_host::program;
 
 /// Programs that unpack, by the first bytes of what they unpack.
 const PROGRAMS: &[(&[u8], &[&str], &str)] = &[
@@ -57,7 +58,8 @@ pub fn unpacked(packed: &[u8]) -> Result<Vec<u8>> {
     else {
         return Ok(packed.to_vec());
     };
-    let mut child = Command::new(command[0])
+    let mut child = program::command(command[0])
+        .with_context(|| format!("{} cannot be run: install {package}", command[0]))?
         .args(&command[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -91,6 +93,8 @@ fn number(bytes: &[u8], at: usize) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     /// A bzImage around this payload.

@@ -13,6 +13,9 @@ fn main() -> ExitCode {
     if let Some(code) = program(std::env::args_os()) {
         return code;
     }
+    if let Err(error) = rtproof_run::kernel::boot::init(std::env::args_os()) {
+        return ExitCode::from(fail(&error));
+    }
     manners::color_of(std::env::args_os().skip(1));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

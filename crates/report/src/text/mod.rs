@@ -10,6 +10,7 @@ mod findings;
 mod imported;
 mod ink;
 pub mod kernel;
+pub mod kernel_boot;
 pub mod launch;
 mod locks;
 pub mod measure;

@@ -59,6 +59,9 @@ pub enum KernelError {
     /// A patch does not apply.
     #[error("{0}")]
     Patch(Box<PatchFailure>),
+    /// QEMU, a guest or what came out of it.
+    #[error("{0:#}")]
+    Guest(#[from] anyhow::Error),
     /// `git rebase` stopped at a conflict.
     #[error("{text}")]
     Conflict {

@@ -1,6 +1,7 @@
-//! `rtproof kernel`: find, configure and build a real-time kernel; one file for each of its
+//! `rtproof kernel`: find, configure, build and boot a real-time kernel; one file for each of its
 //! commands. To add one: its file, its `mod` and a row of [`Command`].
 
+pub mod boot;
 pub mod build;
 pub mod config;
 pub mod find;
@@ -15,6 +16,7 @@ A session, on Debian:
   rtproof kernel find
   rtproof kernel config --source linux-6.12 --profile periodic out
   rtproof kernel build --source linux-6.12 out
+  rtproof kernel boot out --check
 
 Nothing is installed. Everything that is made lies in the folder given.")]
 pub struct Args {
@@ -60,6 +62,8 @@ commands! {
     Config(config),
     /// Build a kernel out of tree: image and modules, or Debian packages
     Build(build),
+    /// Boot a kernel under QEMU, run rtproof or a command inside, bring out what they made
+    Boot(boot),
     /// Carry local commits of a kernel's git tree over to a newer version
     Rebase(rebase),
 }

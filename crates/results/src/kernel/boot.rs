@@ -1,0 +1,120 @@
+//! A kernel that was booted under QEMU, and what ran in its guest.
+
+use serde::Serialize;
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "rtproof/kernel-boot/1";
+
+/// What came of a boot that ended as it should.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Booted {
+    /// Version of this form: `rtproof/kernel-boot/1`.
+    pub schema: &'static str,
+    /// The kernel's image.
+    pub image: String,
+    /// Release, as the guest's `uname -r` reported it.
+    pub release: String,
+    /// Architecture.
+    pub arch: String,
+    /// Where the configuration is from; null: unknown.
+    pub config: Option<String>,
+    /// Value of `PREEMPT_RT` there, `n`: not set; null: unknown.
+    pub preempt_rt: Option<String>,
+    /// The guest.
+    pub guest: Guest,
+    /// Seconds of the host from the start of QEMU until init spoke.
+    pub init_s: f64,
+    /// Seconds of the host until QEMU ended.
+    pub seconds: f64,
+    /// What ran inside, in order.
+    pub steps: Vec<GuestStep>,
+    /// The folder of all files.
+    pub folder: String,
+    /// Files in it.
+    pub files: Vec<String>,
+    /// What may mislead.
+    pub notes: Vec<String>,
+}
+
+/// The made-up machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Guest {
+    /// Version of QEMU.
+    pub qemu: String,
+    /// How its time passes.
+    pub clock: GuestClock,
+    /// CPUs.
+    pub cpus: u32,
+    /// Memory, MiB.
+    pub memory_mib: u32,
+    /// The kernel's command line.
+    pub command_line: String,
+}
+
+/// How time passes in a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum GuestClock {
+    /// The processor's own virtualization; the host's time.
+    Kvm,
+    /// Emulated, in the host's time.
+    Emulated,
+    /// Emulated, and time is a count of instructions.
+    Instructions,
+}
+
+impl GuestClock {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "KVM",
+            Self::Emulated => "emulated",
+            Self::Instructions => "emulated, counted instructions",
+        }
+    }
+
+    /// What a latency that was measured in such a guest says.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Kvm => {
+                "Latencies are those of a guest: the host's scheduling and the exits to it are in \
+                 them. They prove nothing about this kernel on the bare machine."
+            }
+            Self::Emulated => {
+                "The processor is emulated and its CPUs are threads of the host: latencies say \
+                 nothing about this kernel. Whether it works, how it is configured and what its \
+                 checks find is what counts."
+            }
+            Self::Instructions => {
+                "Time is a count: each instruction takes 4 ns. A latency is a length of code, \
+                 not a time: caches, memory, buses, firmware, power states and other CPUs at the \
+                 same time are not in it."
+            }
+        }
+    }
+}
+
+/// One command that ran in the guest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestStep {
+    /// Its name: `check`, `prove`, `command`.
+    pub name: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Exit code; null: not started, or ended by a signal.
+    pub exit: Option<i32>,
+    /// Why there is no exit code.
+    pub why: Option<String>,
+    /// Seconds of the guest.
+    pub seconds: f64,
+    /// What it wrote to standard output, as far as it is text.
+    pub output: String,
+    /// What it wrote to standard error.
+    pub errors: String,
+}
