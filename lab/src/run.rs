@@ -288,6 +288,7 @@ impl Bench {
             },
             limit: case.limit,
             cues,
+            ends_at_panic: false,
             interrupted: NEVER,
         };
         let outcome = match &resume {

@@ -65,6 +65,7 @@ pub fn saved(
                 speak_limit: SPEAK_LIMIT,
                 limit: std::time::Duration::from_secs(120),
                 cues: &[],
+                ends_at_panic: false,
                 interrupted: NEVER,
             };
             state::save(&spec, to).with_context(|| format!("save the state of {}", machine.kernel))

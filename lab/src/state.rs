@@ -131,6 +131,7 @@ mod tests {
             speak_limit: LIMIT,
             limit: LIMIT,
             cues: &[],
+            ends_at_panic: false,
             interrupted: NEVER,
         };
         let error = resume(&spec, Path::new("/nowhere/state")).unwrap_err();

@@ -11,6 +11,9 @@ use std::{
 
 use anyhow::{Context, Result};
 
+/// How the kernel's panic() begins its last message.
+pub const PANIC: &str = "Kernel panic - not syncing";
+
 /// What a line of the console says to the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -24,6 +27,8 @@ pub enum Mark {
     Ended(i32),
     /// Init could not do its work.
     Broken(String),
+    /// The kernel has panicked.
+    Panic,
     /// A line of the files that come over the console.
     File(String),
     /// Standard output is closed: QEMU has ended.
@@ -58,6 +63,9 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
         }
         writeln!(log, "[{:7.2}] {text}", began.elapsed().as_secs_f64())?;
         log.flush()?;
+        if text.contains(PANIC) {
+            let _ = marks.send(Mark::Panic);
+        }
         if let Some(mark) = parse(text) {
             let _ = marks.send(mark);
         }

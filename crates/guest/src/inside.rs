@@ -200,7 +200,10 @@ fn console_level(level: &str) {
 
 fn say(line: &str) {
     // A console that takes nothing is what the host finds out.
-    let _ = writeln!(io::stdout().lock(), "{line}");
+    let mut stdout = io::stdout().lock();
+    let _ = writeln!(stdout, "{line}");
+    // A panic that follows would take it along.
+    let _ = rustix::termios::tcdrain(&stdout);
 }
 
 #[cfg(test)]

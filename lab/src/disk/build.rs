@@ -222,6 +222,7 @@ fn first_boot(place: &Path, cache: &Cache, emulator: &Emulator) -> Result<()> {
         dir: dir.path(),
         limit: FIRST_BOOT_LIMIT,
         cues: &[],
+        ends_at_panic: false,
         interrupted: NEVER,
     };
     let mut outcome = process::run(&spec)?;

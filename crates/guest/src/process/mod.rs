@@ -29,6 +29,8 @@ pub const SPEAK_LIMIT: Duration = Duration::from_secs(90);
 pub const SPEAK_LIMIT_DISK: Duration = Duration::from_secs(240);
 /// Time between the end of the script and that of QEMU.
 const END_LIMIT: Duration = Duration::from_secs(20);
+/// Time for the rest of a panic's message.
+const PANIC_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is asked whether the user ended it.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -47,6 +49,9 @@ pub struct Spec<'a> {
     pub speak_limit: Duration,
     /// Time that the whole guest may take from then on.
     pub limit: Duration,
+    /// Whether a panic is its end also where the kernel does not restart: an early panic comes
+    /// before the kernel has read its parameters.
+    pub ends_at_panic: bool,
     /// What the host does at which cue.
     pub cues: &'a [(String, Cue)],
     /// Whether the user ended it.
@@ -290,7 +295,10 @@ impl Started {
                     ending = Some(Ending::Broken(why));
                     until = Instant::now() + END_LIMIT;
                 }
-                Ok(Mark::Init(_) | Mark::Ready) => {}
+                Ok(Mark::Panic) if spec.ends_at_panic => {
+                    until = until.min(Instant::now() + PANIC_LIMIT);
+                }
+                Ok(Mark::Init(_) | Mark::Ready | Mark::Panic) => {}
                 Ok(Mark::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     ending.get_or_insert(match init_s {
                         Some(_) => Ending::Silent,

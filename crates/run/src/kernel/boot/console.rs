@@ -3,7 +3,7 @@
 
 use std::{path::Path, time::Duration};
 
-use rtproof_guest::process::Ending;
+use rtproof_guest::{console::PANIC, process::Ending};
 
 use crate::kernel::KernelError;
 
@@ -47,6 +47,7 @@ const HINTS: &[(&str, &str)] = &[
         "Initramfs unpacking failed: write error",
         "the initramfs did not fit into the guest's memory: give more with --memory",
     ),
+    ("Cannot find place for new RAMDISK", "the guest has too little memory: --memory"),
     ("System is deadlocked on memory", "the guest has too little memory: --memory"),
     ("Out of memory", "the guest has too little memory: --memory"),
     (
@@ -85,7 +86,7 @@ impl Failed<'_> {
             None => what.to_owned(),
         };
         let (until_init, after) = (self.limits.0.as_secs(), self.limits.1.as_secs());
-        if let Some(at) = lines.iter().position(|line| line.contains("Kernel panic - not syncing")) {
+        if let Some(at) = lines.iter().position(|line| line.contains(PANIC)) {
             let first = at.saturating_sub(BEFORE);
             let lines = lines[first..].iter().take(LINES).map(ToString::to_string).collect();
             return Known { status: during("kernel panic"), hint, lines };
@@ -153,8 +154,9 @@ impl Failed<'_> {
             );
             return (format!("init was not heard within {seconds} s"), hint);
         }
-        let hint = "the last lines are where it hangs, or where its console ended (an early console \
-                    ends where the driver is missing)";
+        let hint = "the last lines are where it hangs, where its console ended (an early one ends \
+                    where the driver is missing), or it needs more time: 3 minutes, or --timeout if \
+                    that is less";
         (format!("the kernel did not come to init within {seconds} s"), hint.into())
     }
 }

@@ -135,6 +135,7 @@ pub fn boot(
             dir: &folder,
             speak_limit: SPEAK_LIMIT.min(request.limit),
             limit: request.limit,
+            ends_at_panic: true,
             cues: &[],
             interrupted,
         };
