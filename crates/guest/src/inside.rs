@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::{
     fs::OFlags,
     mount::{MountFlags, mount},
+    net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with},
     system::{RebootCommand, init_module, reboot, sethostname, uname},
 };
 
@@ -81,6 +82,7 @@ fn run() -> Result<()> {
         }
     }
     let _ = sethostname(b"guest");
+    let _ = loopback_up();
     // Where programs look for the configuration of the running kernel.
     let _ = fs::rename("/boot/config", format!("/boot/config-{release}"));
     let text = fs::read(plan::PATH).with_context(|| plan::PATH.to_owned())?;
@@ -102,7 +104,23 @@ fn run() -> Result<()> {
     if let Ok(config) = fs::read("/proc/config.gz") {
         write(plan::CONFIG, &config)?;
     }
-    send()
+    send_files()
+}
+
+/// Without it no load of the network works. As `ip link set lo up`: rtnetlink(7).
+fn loopback_up() -> rustix::io::Result<()> {
+    const RTM_NEWLINK: u16 = 16;
+    const REQUEST: u16 = 1;
+    const UP: u32 = 1;
+    let (flags, number) = (SocketFlags::CLOEXEC, None);
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, number)?;
+    // struct nlmsghdr; struct ifinfomsg: its first interface is the loopback device.
+    let mut message = 32_u32.to_ne_bytes().to_vec();
+    message.extend(RTM_NEWLINK.to_ne_bytes());
+    message.extend(REQUEST.to_ne_bytes());
+    message.extend([0; 12]);
+    [1, UP, UP].iter().for_each(|word: &u32| message.extend(word.to_ne_bytes()));
+    send(&socket, &message, SendFlags::empty()).map(drop)
 }
 
 fn mounted(kind: &str, at: &str, options: &str) -> io::Result<()> {
@@ -170,7 +188,7 @@ fn write(name: &str, content: &[u8]) -> Result<()> {
 }
 
 /// Sends all that lies in the folder.
-fn send() -> Result<()> {
+fn send_files() -> Result<()> {
     let mut found = Vec::new();
     for path in sorted(Path::new(OUT))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

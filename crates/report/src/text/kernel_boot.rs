@@ -37,6 +37,13 @@ pub fn booted(to: &mut Sheet, of: &Booted) -> io::Result<()> {
         writeln!(to)?;
         step(to, of)?;
     }
+    let records: Vec<&str> =
+        of.files.iter().filter(|name| name.starts_with("prove.")).map(String::as_str).collect();
+    if !records.is_empty() {
+        writeln!(to)?;
+        let text = format!("The guest's /out is in {} now: {}", of.folder, records.join(", "));
+        wrapped(to, "", "", &harmless::line(&text))?;
+    }
     let has = |name: &str| of.steps.iter().any(|step| step.name == name);
     if has("check") {
         let text = "What the checks say of processors, power, devices and firmware is of the \
@@ -63,7 +70,10 @@ fn step(to: &mut Sheet, of: &GuestStep) -> io::Result<()> {
         "{BOLD}{command}{BOLD:#}: {style}{ended}{style:#} {DIM}({:.1} s of the guest){DIM:#}",
         of.seconds
     )?;
-    for line in of.output.lines().chain(of.errors.lines()) {
+    // On standard error rtproof shows its progress, and why it failed.
+    let is_shown = of.name == "command" || of.output.is_empty();
+    let errors = of.errors.lines().filter(|_| is_shown);
+    for line in of.output.lines().chain(errors) {
         writeln!(to, "  {}", harmless::line(line))?;
     }
     Ok(())

@@ -99,6 +99,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR", requires = "load")]
     pub modules: Option<PathBuf>,
 
+    /// Take a program of this machine along, with its libraries: it is in /bin
+    #[arg(long = "program", value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
+
     /// Take a file along: it is in the commands' working folder
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -179,6 +183,7 @@ fn request(args: &Args) -> anyhow::Result<BootRequest> {
         icount: args.icount,
         append: args.append.clone(),
         steps,
+        programs: args.programs.clone(),
         files: args.files.clone(),
         folder: args.output.clone(),
         limit: Duration::from_nanos(args.timeout),

@@ -31,8 +31,8 @@ pub(super) struct Content<'a> {
     pub arch: Arch,
     /// rtproof of that architecture.
     pub binary: &'a Path,
-    /// A program of this machine: it will be /bin/NAME.
-    pub program: Option<&'a Path>,
+    /// Programs of this machine: they will be /bin/NAME.
+    pub programs: &'a [PathBuf],
     /// Files for the folder of the commands, /root.
     pub files: &'a [PathBuf],
     /// The kernel's configuration.
@@ -57,7 +57,7 @@ pub(super) fn archive(content: &Content<'_>) -> Result<Vec<u8>, KernelError> {
     }
     to.program(content.arch, content.binary, "init")?;
     to.archive.link("bin/rtproof", "/init");
-    if let Some(program) = content.program {
+    for program in content.programs {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         to.program(content.arch, program, &format!("bin/{name}"))?;
     }

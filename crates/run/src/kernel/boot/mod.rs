@@ -60,6 +60,8 @@ pub struct BootRequest {
     pub append: String,
     /// What runs, in order: name, program and arguments. `rtproof` is the guest's own.
     pub steps: Vec<(String, Vec<String>)>,
+    /// Programs of this machine that are taken along.
+    pub programs: Vec<PathBuf>,
     /// Files that are taken along.
     pub files: Vec<PathBuf>,
     /// Where all files go; `None`: `boot-RELEASE` in the working directory.
@@ -99,11 +101,11 @@ pub fn boot(
     let (mut hardware, mut notes) = hardware(request, arch, &emulator)?;
     let binary = binary(request, arch)?;
     let modules = chosen(request, &located)?;
-    let (plan, program) = plan(request, &modules)?;
+    let (plan, programs) = plan(request, arch, &modules)?;
     let archive = archive::archive(&archive::Content {
         arch,
         binary: &binary,
-        program: program.as_deref(),
+        programs: &programs,
         files: &request.files,
         config: located.config.as_ref().map(|config| config.text.as_str()),
         modules: &modules,
@@ -292,24 +294,38 @@ fn chosen(request: &BootRequest, located: &Located) -> Result<Chosen, KernelErro
     Ok(modules::choose(folder, &names, &[], &names)?)
 }
 
-/// What init does, and the program of this machine that it needs for it.
-fn plan(request: &BootRequest, modules: &Chosen) -> Result<(Plan, Option<PathBuf>), KernelError> {
-    let mut program = None;
+/// What the guard of `prove` needs that removes its instance of tracefs.
+const GUARD: &[&str] = &["sh", "rm", "rmdir", "sleep"];
+
+/// What init does, and the programs of this machine that it needs for it.
+fn plan(
+    request: &BootRequest,
+    arch: Arch,
+    modules: &Chosen,
+) -> Result<(Plan, Vec<PathBuf>), KernelError> {
+    let mut programs = request.programs.clone();
     let mut steps = Vec::new();
     for (name, command) in &request.steps {
         let mut command = command.clone();
         if let Some(first) = command.first_mut().filter(|first| *first != "rtproof") {
-            let path = programs::find(first).ok_or_else(|| {
-                KernelError::path(&*first, "no such program: neither a file nor in a folder of PATH")
-            })?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            programs.push(PathBuf::from(&*first));
+            let name = Path::new(&*first).file_name().unwrap_or_default().to_string_lossy();
             *first = format!("/bin/{name}");
-            program = Some(path);
         }
         steps.push(Step { name: name.clone(), command });
     }
     let modules = modules.modules.iter().map(|module| format!("{}.ko", module.name)).collect();
-    Ok((Plan { modules, steps }, program))
+    let found = programs.iter().map(|program| {
+        programs::find(&program.display().to_string()).ok_or_else(|| {
+            let why = "no such program: neither a file nor in a folder of PATH";
+            KernelError::path(program, why)
+        })
+    });
+    let mut found: Vec<PathBuf> = found.collect::<Result<_, _>>()?;
+    if Arch::native() == Some(arch) && steps.iter().any(|step| step.name == "prove") {
+        found.extend(GUARD.iter().filter_map(|name| programs::find(name)));
+    }
+    Ok((Plan { modules, steps }, found))
 }
 
 /// The folder of all files, which is new.
