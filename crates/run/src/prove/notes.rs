@@ -25,6 +25,8 @@ pub(crate) struct Unexamined {
     pub(crate) too_many: u64,
     /// Asked for, and not answered before the run was over.
     pub(crate) unanswered: u64,
+    /// Samples that are no wake-ups.
+    pub(crate) no_wake_up: u64,
 }
 
 /// Before the start: what the costs say of the options.
@@ -151,6 +153,13 @@ pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
             units::grouped(ending.lost)
         );
         notes.push(note(at_ns, "cycles-lost", true, text));
+    }
+    if ending.unanswered > 0 {
+        let text = format!(
+            "{} of CPU {cpu} had no answer; they count as missed.",
+            units::count(usize::try_from(ending.unanswered).unwrap_or(usize::MAX), "packet")
+        );
+        notes.push(note(at_ns, "packets-lost", true, text));
     }
     for setting in &ending.settings {
         notes.push(note(at_ns, "trace-setting", true, format!("{setting}.")));
@@ -283,6 +292,11 @@ pub(crate) fn trace_left_out() -> Note {
     note(0, "no-trace", false, text)
 }
 
+/// Kernel events would tell nothing.
+pub(crate) fn no_wake_ups(why: &str) -> Note {
+    note(0, "no-trace", false, format!("Spikes are counted, not explained: {why}."))
+}
+
 /// Events that this kernel lacks or refuses.
 pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
@@ -381,6 +395,14 @@ pub(crate) fn of_spikes(
             n(lost.too_many + lost.dropped),
             n(lost.unanswered)
         );
+        let text = match lost.no_wake_up {
+            0 => text,
+            other => format!(
+                "{text} {} of them are no wake-ups by a timer, the only samples whose causes are \
+                 looked for.",
+                n(other)
+            ),
+        };
         notes.push(note(at_ns, "spikes-unexamined", false, text));
     }
     if recorder.lost_events > 0 {

@@ -48,6 +48,17 @@ impl Recording {
         if !options.trace {
             return (Self::off("--no-trace".into()), vec![notes::trace_left_out()]);
         }
+        let workloads = || (0..).zip(&plan.cpus).map(|(number, _)| plan.workload_of(number));
+        if !workloads().any(|workload| workload.wakes()) {
+            let mut names: Vec<&str> = workloads().map(|workload| workload.name()).collect();
+            names.dedup();
+            let why = format!(
+                "{} measures no wake-ups by a timer, the only samples whose causes are looked for",
+                names.join(", ")
+            );
+            let note = notes::no_wake_ups(&why);
+            return (Self::off(why), vec![note]);
+        }
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let others = online.difference(&options.cpus);
         let settings = Settings::new(options.cpus.clone(), others, options.housekeeping.clone());
