@@ -47,7 +47,7 @@ fn a_peer_that_there_is_not_is_named() {
         return;
     }
     let _alone = alone();
-    let error = |text: &str| Session::start(&plan(text)).err().expect("no such peer").to_string();
+    let error = |text: &str| Session::start(&plan(text)).expect_err("no such peer").to_string();
     let said = error("packet:nothere0:192.0.2.7");
     assert!(said.contains("nothere0") && said.contains("ip link"), "{said}");
     // The loopback device leads to no other machine.
@@ -55,6 +55,7 @@ fn a_peer_that_there_is_not_is_named() {
     assert!(said.contains("192.0.2.7"), "{said}");
 }
 
+#[expect(clippy::disallowed_methods, reason = "the namespace of this test")]
 fn interfaces() -> String {
     let text = std::fs::read_to_string("/proc/net/dev").expect("interfaces");
     let names = text.lines().filter_map(|line| line.split_once(':'));

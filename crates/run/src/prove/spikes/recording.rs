@@ -52,9 +52,16 @@ impl Recording {
         if !workloads().any(|workload| workload.wakes()) {
             let mut names: Vec<&str> = workloads().map(|workload| workload.name()).collect();
             names.dedup();
+            let is_application = workloads().any(|it| it.application_cpus().is_some());
             let why = format!(
-                "{} measures no wake-ups by a timer, the only samples whose causes are looked for",
-                names.join(", ")
+                "{} measures no wake-ups by a timer, the only samples whose causes are looked \
+                 for{}",
+                names.join(", "),
+                if is_application {
+                    "; for those of the application: rtproof explain --pid"
+                } else {
+                    ""
+                }
             );
             let note = notes::no_wake_ups(&why);
             return (Self::off(why), vec![note]);
