@@ -120,6 +120,10 @@ pub(crate) fn policy_of(tid: u32) -> io::Result<(Policy, u32)> {
 /// # Errors
 /// ENOMEM above RLIMIT_MEMLOCK or where nothing is mapped, EPERM without any right to lock.
 pub(crate) fn lock(address: usize, bytes: usize) -> io::Result<()> {
+    // The place of an empty slice is made up, and nothing is mapped there.
+    if bytes == 0 {
+        return Ok(());
+    }
     let start = address & !(PAGE - 1);
     let length = (address + bytes).next_multiple_of(PAGE) - start;
     // SAFETY: mlock neither reads nor writes through the pointer; an unmapped range is ENOMEM.

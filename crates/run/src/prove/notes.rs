@@ -92,9 +92,8 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
     let unlocked: Vec<_> = started.iter().filter(|s| s.lock_error.is_some()).collect();
     if let Some(first) = unlocked.first() {
         let text = format!(
-            "Memory is not locked ({}): page faults may delay the threads of {}. Raise \
-             memlock in \
-             /etc/security/limits.d.",
+            "Memory is not locked ({}): page faults may delay the threads of {}. `rtproof check \
+             --prove memlock` shows what grants it.",
             first.lock_error.clone().unwrap_or_default(),
             cpus(unlocked.clone()),
         );
