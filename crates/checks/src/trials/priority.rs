@@ -107,9 +107,8 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
 /// containers: without, it fails to start one.
 fn of_group(facts: &Facts, text: &str) -> Vec<Remedy> {
     let manual = |text: &str| Remedy::Manual { text: text.into() };
-    let docker = "start dockerd with --cpu-rt-runtime=900000, give the group docker that much of \
-                  the host's (cpu.rt_runtime_us), and start the container with \
-                  --cpu-rt-runtime=400000; control groups of version 1 alone have it";
+    let docker = "start dockerd with --cpu-rt-runtime=900000 and the container with \
+                  --cpu-rt-runtime=400000 (control groups of version 1)";
     let is_docker = crate::machine::container(facts) == Some("docker");
     is_docker.then(|| manual(docker)).into_iter().chain([manual(text)]).collect()
 }

@@ -102,13 +102,16 @@ fn largest(index: &Index) -> (String, Tone) {
         None => String::new(),
     };
     text += &format!(", {} missed", grouped(missed));
-    if let Some((_, of)) = unprivileged(index) {
-        // The names of cells say what was requested.
-        let priority = match of.priority {
-            0 => String::new(),
-            priority => format!(" {priority}"),
+    if let Some((CellResult { cell, .. }, of)) = unprivileged(index) {
+        let named = |policy: &str, priority: u32| match priority {
+            0 => policy.to_owned(),
+            priority => format!("{policy} {priority}"),
         };
-        text += &format!("; measured with {}{priority}: more was refused", of.policy);
+        text += &format!(
+            "; measured with {}: {} was refused",
+            named(of.policy, of.priority),
+            named(rtproof_results::policy_name(cell.policy), cell.priority)
+        );
         return (text, Tone::Bad);
     }
     (text, if late.unwrap_or(0) > 0 { Tone::Bad } else { Tone::Plain })

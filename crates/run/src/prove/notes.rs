@@ -301,12 +301,17 @@ pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
 }
 
+/// Why events are of no use: shares made from them would all be wrong.
+pub(crate) const OTHER_PIDS: &str =
+    "in a PID namespace (a container) threads have other numbers than in kernel events";
+
 /// Threads have other numbers here than in kernel events.
 pub(crate) fn other_pids() -> Note {
-    let text = "Spikes are not explained: in a PID namespace (a container) threads have other \
-                numbers than in kernel events. Run it in the namespace of the host (docker run \
-                --pid host).";
-    note(0, "pid-namespace", false, text.into())
+    let text = format!(
+        "Spikes are not explained: {OTHER_PIDS}. Run it in the namespace of the host (docker run \
+         --pid host)."
+    );
+    note(0, "pid-namespace", false, text)
 }
 
 /// What killed runs had left behind.

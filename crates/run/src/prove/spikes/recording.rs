@@ -77,8 +77,12 @@ impl Recording {
             }
         };
         let mut notes = Vec::new();
+        if !recorder.removed().is_empty() {
+            notes.push(notes::instances_removed(recorder.removed()));
+        }
         if root.read_link("/proc/self/ns/pid").value().is_some_and(|ns| ns != FIRST_PIDS) {
             notes.push(notes::other_pids());
+            return (Self::off(notes::OTHER_PIDS.into()), notes);
         }
         let info = causes::Recorder {
             missing: recorder.missing().to_vec(),
@@ -86,9 +90,6 @@ impl Recording {
         };
         if !recorder.missing().is_empty() {
             notes.push(notes::events_missing(recorder.missing()));
-        }
-        if !recorder.removed().is_empty() {
-            notes.push(notes::instances_removed(recorder.removed()));
         }
         let mut recording = Self { recorder: Some(recorder), info, arming_failed: false };
         notes.push(recording.measure_cost(options, plan));
