@@ -1,6 +1,6 @@
-//! In Docker: a daemon of its own, on its own socket and folders, in mount and network namespaces of
-//! its own. Left out, with a word, where `dockerd` is not in PATH: `apt-get install docker.io`, or
-//! unpack Debian's docker.io, containerd, runc and iptables and put their folders in front.
+//! In Docker: a daemon of its own, on its own socket and folders, in mount and network namespaces
+//! of its own. Left out, with a word, where `dockerd` is not in PATH: `apt-get install docker.io`,
+//! or unpack docker.io, containerd, runc and iptables of Debian and put their folders in front.
 
 mod support;
 
