@@ -53,7 +53,7 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
     let time = |ns: Option<u64>| ns.map(|ns| (ns.to_string(), quantity::ns(ns)));
     [
         twice(&sides),
-        of("machine", &machine).filter(|_| !is_one_boot(&sides)),
+        of("machine", &machine).filter(|_| has_two_ids(&sides) || !is_one_boot(&sides)),
         of("workload", &|side| Some((side.kind().into(), side.kind().into()))),
         of("clock", &|side| side.facts.get("run.clock").map(|name| (name.clone(), name.clone()))),
         of("period", &|side| time(side.period_ns)),
@@ -80,6 +80,12 @@ fn is_one_boot(sides: &[&Side]) -> bool {
     let mut boots = sides.iter().map(|side| side.boot_id.as_deref());
     let first = boots.next().flatten();
     first.is_some() && boots.all(|boot| boot == first)
+}
+
+/// Whether two are known to be of different machines. Copies of a virtual machine share a boot.
+fn has_two_ids(sides: &[&Side]) -> bool {
+    let id = |side: &&Side| side.machine.as_ref()?.machine_id.clone();
+    sides.iter().filter_map(id).collect::<BTreeSet<String>>().len() > 1
 }
 
 /// Whether nothing names the machine: a container has a name of its own, another at each start.
