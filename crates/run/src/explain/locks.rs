@@ -63,9 +63,11 @@ impl Locking {
         if !list(root, pid).iter().any(is_real_time) {
             return Err("no thread of the program had a real-time policy when rtproof came".into());
         }
-        let number = CALLS.iter().find(|(_, name)| *name == "futex").map_or(-1, |(of, _)| *of);
+        let numbers = CALLS.iter().filter(|(_, name)| *name == "futex").map(|(number, _)| *number);
+        let numbers: Vec<i64> = numbers.collect();
         let list = || list(root, pid);
-        let purpose = (Purpose::Locks, format!("id == {number}"));
+        let is_futex: Vec<_> = numbers.iter().map(|number| format!("id == {number}")).collect();
+        let purpose = (Purpose::Locks, is_futex.join(" || "));
         let tid = |of: &Thread| of.tid;
         let (mut watch, found) = program::attach(root, &purpose, online.as_slice(), tid, list)?;
         watch.add_machine(root);
@@ -73,7 +75,7 @@ impl Locking {
         if let Some(why) = needs.iter().find_map(|source| watch.missing(*source)) {
             return Err(why.to_owned());
         }
-        let mut locks = Locks::new(number);
+        let mut locks = Locks::new(numbers);
         for of in &found {
             locks.find(of.pid, of.tid, name(of));
         }

@@ -173,7 +173,7 @@ fn gap_account(cpu: u32, gaps: &Gaps) -> String {
          took {} of it, {share:.3} %.",
         units::times(gaps.steps),
         units::duration(gaps.run_ns),
-        units::count(usize::try_from(gaps.gaps).unwrap_or(usize::MAX), "step"),
+        units::count(gaps.gaps, "step"),
         units::ns(gaps.threshold_ns),
         units::ns(gaps.gap_ns),
     )
