@@ -264,7 +264,8 @@ impl<'a> Bytes<'a> {
 
     /// Registers and the top of the stack; `Some(None)`: a kernel thread has none.
     fn stack(&mut self) -> Option<Option<Box<Stack>>> {
-        const BITS_32: u64 = 1;
+        /// `PERF_SAMPLE_REGS_ABI_32` or `_64`.
+        const OWN: u64 = if cfg!(target_pointer_width = "32") { 1 } else { 2 };
         let abi = self.u64()?;
         let mut registers = [0; REGISTERS_MASK.count_ones() as usize];
         if abi != 0 {
@@ -279,13 +280,13 @@ impl<'a> Bytes<'a> {
             let used = usize::try_from(self.u64()?).ok()?;
             dump = all.get(..used)?.to_vec();
         }
-        let is_32_bit = abi == BITS_32;
+        let is_foreign = abi != OWN;
         let stack = match *registers.as_slice() {
-            [fp, sp, ip] => Stack { ip, sp, fp, lr: 0, is_32_bit, dump },
+            [fp, sp, ip] => Stack { ip, sp, fp, lr: 0, is_foreign, dump },
             #[cfg(target_arch = "arm")]
-            [fp, sp, lr, ip] => Stack { ip, sp, fp, lr, is_32_bit, dump },
+            [fp, sp, lr, ip] => Stack { ip, sp, fp, lr, is_foreign, dump },
             #[cfg(not(target_arch = "arm"))]
-            [fp, lr, sp, ip] => Stack { ip, sp, fp, lr, is_32_bit, dump },
+            [fp, lr, sp, ip] => Stack { ip, sp, fp, lr, is_foreign, dump },
             _ => return None,
         };
         Some((abi != 0).then(|| Box::new(stack)))

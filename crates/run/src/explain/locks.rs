@@ -63,6 +63,13 @@ impl Locking {
         if !list(root, pid).iter().any(is_real_time) {
             return Err("no thread of the program had a real-time policy when rtproof came".into());
         }
+        if has_other_width(root, pid) {
+            return Err(
+                "the program runs code of another width (32 or 64 bits) than rtproof, whose \
+                        system calls differ; take the rtproof of that width"
+                    .into(),
+            );
+        }
         let numbers = CALLS.iter().filter(|(_, name)| *name == "futex").map(|(number, _)| *number);
         let numbers: Vec<i64> = numbers.collect();
         let list = || list(root, pid);
@@ -102,6 +109,14 @@ impl Locking {
             ..LocksFound::default()
         })
     }
+}
+
+/// Whether a process runs code of another width than ours. The numbers in its auxv are of its
+/// width: the first is small, so that its high half is 0 where it has one.
+fn has_other_width(root: &Root, pid: u32) -> bool {
+    let auxv = root.read_bytes(&format!("/proc/{pid}/auxv"));
+    let high = auxv.value().and_then(|bytes| bytes.get(4..8));
+    high.is_some_and(|high| (high == [0; 4]) != cfg!(target_pointer_width = "64"))
 }
 
 struct Observing {
