@@ -96,8 +96,11 @@ fn names(arch: Arch) -> Names {
                 "seabios",
             ]),
         },
-        Arch::Aarch64 => Names {
-            program: "qemu-system-aarch64",
+        Arch::Aarch64 | Arch::Armv7 => Names {
+            program: match arch {
+                Arch::Armv7 => "qemu-system-arm",
+                _ => "qemu-system-aarch64",
+            },
             package: "qemu-system-arm",
             section: "qemu-arm",
             newest: newest(&["qemu-system-arm", "qemu-system-common", "qemu-system-data"]),
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn pins_are_there() {
-        for arch in [Arch::X86_64, Arch::Aarch64] {
+        for &arch in Arch::ALL {
             assert!(!pins::sets(names(arch).section).unwrap().is_empty());
         }
     }

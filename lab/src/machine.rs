@@ -292,6 +292,8 @@ impl Machine {
                 add(&["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
             }
             Arch::Aarch64 => add(&["-M", "virt", "-cpu", "cortex-a57"]),
+            // Debian's kernel has 32-bit physical addresses (no LPAE).
+            Arch::Armv7 => add(&["-M", "virt,highmem=off", "-cpu", "cortex-a15"]),
         }
         let cores = self.cpus / self.threads / self.nodes;
         let smp =
@@ -327,6 +329,9 @@ impl Machine {
                     add(&["-acpitable", &format!("file={}", table.display())]);
                     add(&["-device", "pc-testdev"]);
                 }
+                Arch::Armv7 => {
+                    bail!("{}: no tables with power states are made for it", arch.name())
+                }
                 Arch::Aarch64 => {
                     let tree = tables::device_tree(emulator, self.cpus, self.memory_mib, cache)?;
                     add(&["-dtb", &tree.display().to_string()]);
@@ -359,7 +364,9 @@ impl Machine {
                 "console=ttyS0 panic=-1 quiet tsc=reliable mitigations=off nokaslr no_timer_check \
                  cryptomgr.notests audit=0"
             }
-            Arch::Aarch64 => "console=ttyAMA0 panic=-1 quiet mitigations=off nokaslr audit=0",
+            Arch::Aarch64 | Arch::Armv7 => {
+                "console=ttyAMA0 panic=-1 quiet mitigations=off nokaslr audit=0"
+            }
         };
         let parts = [base, &self.command_line, extra];
         Ok(parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "))

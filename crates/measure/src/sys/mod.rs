@@ -186,11 +186,12 @@ pub(crate) fn usage() -> Usage {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
+    let count = |of: libc::c_long| of.cast_unsigned() as u64;
     Usage {
-        faults_minor: usage.ru_minflt.unsigned_abs(),
-        faults_major: usage.ru_majflt.unsigned_abs(),
+        faults_minor: count(usage.ru_minflt),
+        faults_major: count(usage.ru_majflt),
         cpu_time_ns: thread_cpu_ns(),
-        preemptions: usage.ru_nivcsw.unsigned_abs(),
+        preemptions: count(usage.ru_nivcsw),
     }
 }
 

@@ -156,7 +156,7 @@ pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
     if ending.unanswered > 0 {
         let text = format!(
             "{} of CPU {cpu} had no answer; they count as missed.",
-            units::count(usize::try_from(ending.unanswered).unwrap_or(usize::MAX), "packet")
+            units::count(ending.unanswered, "packet")
         );
         notes.push(note(at_ns, "packets-lost", true, text));
     }
@@ -181,7 +181,7 @@ fn gap_account(cpu: u32, gaps: &Gaps) -> String {
          took {} of it, {share:.3} %.",
         units::times(gaps.steps),
         units::duration(gaps.run_ns),
-        units::count(usize::try_from(gaps.gaps).unwrap_or(usize::MAX), "step"),
+        units::count(gaps.gaps, "step"),
         units::ns(gaps.threshold_ns),
         units::ns(gaps.gap_ns),
     )
