@@ -47,7 +47,8 @@ pub(super) const GCC_ARM64: (&[Package], Newest) = (
         Package {
             name: "linux-libc-dev-arm64-cross",
             version: "6.1.4-1cross1",
-            path: "pool/main/c/cross-toolchain-base/linux-libc-dev-arm64-cross_6.1.4-1cross1_all.deb",
+            path: "pool/main/c/cross-toolchain-base/\
+                   linux-libc-dev-arm64-cross_6.1.4-1cross1_all.deb",
             sha256: "66457f015d16b7d372db6591cff38db0da928362ff2ea1fa75491e28f6904d81",
             archive: Archive::Debian,
         },
@@ -107,7 +108,8 @@ pub(super) const GCC_ARMHF: (&[Package], Newest) = (
         Package {
             name: "linux-libc-dev-armhf-cross",
             version: "6.1.4-1cross1",
-            path: "pool/main/c/cross-toolchain-base/linux-libc-dev-armhf-cross_6.1.4-1cross1_all.deb",
+            path: "pool/main/c/cross-toolchain-base/\
+                   linux-libc-dev-armhf-cross_6.1.4-1cross1_all.deb",
             sha256: "f3c313d843558fea7e3ebe3768607c14c17d769f8954580a9d829c8de18827a1",
             archive: Archive::Debian,
         },

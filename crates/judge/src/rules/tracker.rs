@@ -379,8 +379,8 @@ impl Tracker {
         out: &mut dyn Outside,
     ) {
         if stack.as_ref().is_some_and(|of| of.is_foreign) {
-            let why = "a thread runs code of another width (32 or 64 bits) than rtproof, whose system \
-                       calls differ";
+            let why = "a thread runs code of another width (32 or 64 bits) than rtproof, whose \
+                       system calls differ";
             self.unobserved.insert(why.into());
             return;
         }
