@@ -55,7 +55,7 @@ fn packages(arch: Arch) -> (&'static str, Newest) {
             "qemu-x86",
             newest(&["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"]),
         ),
-        Arch::Aarch64 => {
+        Arch::Aarch64 | Arch::Armv7 => {
             ("qemu-arm", newest(&["qemu-system-arm", "qemu-system-common", "qemu-system-data"]))
         }
     }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn pins_are_there() {
-        for arch in [Arch::X86_64, Arch::Aarch64] {
+        for &arch in Arch::ALL {
             assert!(!pins::sets(packages(arch).0).unwrap().is_empty());
         }
     }

@@ -118,6 +118,7 @@ fn busybox(cache: &Cache, arch: Arch) -> Result<PathBuf> {
     let section = match arch {
         Arch::X86_64 => "busybox-x86",
         Arch::Aarch64 => "busybox-arm",
+        Arch::Armv7 => "busybox-armhf",
     };
     let sets = pins::sets(section)?;
     let sets: Vec<&[Package]> = sets.iter().map(Vec::as_slice).collect();

@@ -38,7 +38,7 @@ pub struct Kernel {
 /// A kernel that can be booted.
 #[derive(Clone, Debug)]
 pub struct Ready {
-    /// ELF vmlinux with a PVH note (x86-64), or Image (aarch64).
+    /// ELF vmlinux with a PVH note (x86-64), Image (aarch64) or zImage (armv7).
     pub image: PathBuf,
     /// Uncompressed initramfs with busybox, init and the modules that a guest needs.
     pub initramfs: PathBuf,
@@ -61,6 +61,15 @@ pub const KERNELS: &[Kernel] = &[
     x86("stock-7.2", Suite::TrixieBackports, STOCK_7),
     arm("rt-6.1-arm64", Suite::Bookworm, &["linux-image-6.1.*-rt-arm64-unsigned"]),
     arm("rt-6.12-arm64", Suite::Trixie, &["linux-image-6.12.*-rt-arm64-unsigned"]),
+    Kernel {
+        arch: Arch::Armv7,
+        newest: Newest {
+            suite: Suite::Bookworm,
+            architecture: "armhf",
+            names: &["linux-image-6.1.*-rt-armmp"],
+        },
+        ..arm("rt-6.1-armhf", Suite::Bookworm, &[])
+    },
 ];
 
 const RT_5_10: &[&str] = &[
@@ -187,7 +196,7 @@ impl Kernel {
     /// A folder for `make -C DIR M=... modules`: headers, their common part and kbuild, unpacked.
     ///
     /// # Errors
-    /// They cannot be had (aarch64 kernels have none in the table), or are broken.
+    /// They cannot be had (kernels of ARM have none in the table), or are broken.
     pub fn headers(&self, cache: &Cache) -> Result<PathBuf> {
         ensure!(self.arch == Arch::X86_64, "kernel {}: no headers are pinned for it", self.id);
         let fetched = self.fetched(cache)?;

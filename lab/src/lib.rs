@@ -1,4 +1,4 @@
-//! The lab: real Debian kernels, stock and PREEMPT_RT, x86-64 and aarch64, under QEMU without KVM.
+//! The lab: real Debian kernels, stock and PREEMPT_RT, x86-64 and ARM, under QEMU without KVM.
 //!
 //! A case boots a kernel on a made-up machine, runs the very rtproof binary inside, brings back its
 //! record, output and exit code, and checks them; each case has mutations that must make it fail.

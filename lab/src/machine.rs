@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rtproof_guest::{arch::Arch, emulator::Emulator, hardware::Hardware};
 
 pub use rtproof_guest::hardware::Mode;
@@ -294,6 +294,9 @@ impl Machine {
                     add(&["-acpitable", &format!("file={}", table.display())]);
                     add(&["-device", "pc-testdev"]);
                 }
+                Arch::Armv7 => {
+                    bail!("{}: no tables with power states are made for it", arch.name())
+                }
                 Arch::Aarch64 => {
                     let tree = tables::device_tree(emulator, self.cpus, self.memory_mib, cache)?;
                     add(&["-dtb", &tree.display().to_string()]);
@@ -326,7 +329,9 @@ impl Machine {
                 "console=ttyS0 panic=-1 quiet tsc=reliable mitigations=off nokaslr no_timer_check \
                  cryptomgr.notests audit=0"
             }
-            Arch::Aarch64 => "console=ttyAMA0 panic=-1 quiet mitigations=off nokaslr audit=0",
+            Arch::Aarch64 | Arch::Armv7 => {
+                "console=ttyAMA0 panic=-1 quiet mitigations=off nokaslr audit=0"
+            }
         };
         let parts = [base, &self.command_line, extra];
         Ok(parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "))

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use rtproof_guest::{arch::Arch, emulator::Emulator};
 use rtproof_lab::{
+    binaries::Binaries,
     cache::Cache,
     case::{Case, Tier},
     cases, disk, kernels,
@@ -60,6 +61,11 @@ enum Task {
     Shell(shell::Args),
     /// Write the capture of each machine to fixtures/machines.
     Capture,
+    /// Build the static rtproof for a processor and print its path.
+    Build {
+        /// Processor.
+        arch: Arch,
+    },
     /// Say what the cache holds and remove what is no longer used.
     Cache,
 }
@@ -76,6 +82,10 @@ fn main() -> Result<ExitCode> {
         }
         Task::Shell(args) => shell::run(&args, &lab_dir()).map(|()| ExitCode::SUCCESS),
         Task::Capture => capture(),
+        Task::Build { arch } => {
+            println!("{}", Binaries::build(arch, &Cache::open()?)?.rtproof.display());
+            Ok(ExitCode::SUCCESS)
+        }
         Task::Cache => {
             let cache = Cache::open()?;
             prune(&cache)?;

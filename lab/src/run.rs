@@ -2,6 +2,7 @@
 //! other, checks what came back.
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -45,8 +46,8 @@ pub struct Bench {
     pub dir: PathBuf,
     /// Programs for x86-64 guests, which also run here.
     native: Binaries,
-    /// Programs for aarch64 guests, built when the first case asks.
-    aarch64: Mutex<Option<Binaries>>,
+    /// Programs for guests of other processors, built when the first case asks.
+    crossed: Mutex<HashMap<Arch, Binaries>>,
 }
 
 /// Disks that the boots of a case share.
@@ -82,7 +83,7 @@ impl Bench {
         let cache = Cache::open()?;
         let native = Binaries::build(Arch::X86_64, &cache)?;
         fs::create_dir_all(&dir).with_context(|| format!("{}: make", dir.display()))?;
-        Ok(Self { cache, dir, native, aarch64: Mutex::new(None) })
+        Ok(Self { cache, dir, native, crossed: Mutex::default() })
     }
 
     /// Static programs for guests of an architecture.
@@ -90,19 +91,18 @@ impl Bench {
     /// # Errors
     /// They cannot be built.
     pub fn binaries(&self, arch: Arch) -> Result<Binaries> {
-        match arch {
-            Arch::X86_64 => Ok(self.native.clone()),
-            Arch::Aarch64 => {
-                let mut built = match self.aarch64.lock() {
-                    Ok(built) => built,
-                    Err(_) => bail!("building for aarch64 failed before"),
-                };
-                if let Some(binaries) = &*built {
-                    return Ok(binaries.clone());
-                }
-                Ok(built.insert(Binaries::build(arch, &self.cache)?).clone())
-            }
+        if arch == Arch::X86_64 {
+            return Ok(self.native.clone());
         }
+        let mut built = match self.crossed.lock() {
+            Ok(built) => built,
+            Err(_) => bail!("building for {} failed before", arch.name()),
+        };
+        if let Some(binaries) = built.get(&arch) {
+            return Ok(binaries.clone());
+        }
+        let binaries = Binaries::build(arch, &self.cache)?;
+        Ok(built.entry(arch).or_insert(binaries).clone())
     }
 
     /// Runs a case in its own folder, which stays. Another lab of this tree that runs the same case

@@ -62,7 +62,7 @@ impl Ring {
         ring.word(3).store(u64::from(std::process::id()), Ordering::Relaxed);
         // SAFETY: it takes nothing and returns the thread's number.
         let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-        ring.word(4).store(tid.unsigned_abs(), Ordering::Relaxed);
+        ring.word(4).store(tid.unsigned_abs() as u64, Ordering::Relaxed);
         ring.word(0).store(MAGIC, Ordering::Release);
         Ok(ring)
     }

@@ -67,12 +67,12 @@ pub(super) struct Made {
     pub(super) spikes: u64,
 }
 
-/// Writes and seals a record of so many seconds and CPUs.
-pub(super) fn record(path: &Path, seconds: u64, cpus: u32) -> anyhow::Result<Made> {
+/// Writes and seals a record of so many seconds and CPUs, the `number`th such run.
+pub(super) fn record(path: &Path, seconds: u64, cpus: u32, number: u64) -> anyhow::Result<Made> {
     let facts = Facts::read(&Root::live());
     let snapshot = || Snapshot { facts: facts.clone(), rows: Vec::new(), condition_id: None };
-    let mut writer = Writer::create(path, &head(snapshot(), seconds, cpus))?;
-    let mut random = Random(0x10_4e70);
+    let mut writer = Writer::create(path, &head(snapshot(), seconds, cpus, number))?;
+    let mut random = Random(0x10_4e70 + number);
     let quiet: Vec<ThreadTick> = (0..DRAWS).map(|_| draw(&mut random, false)).collect();
     let loud: Vec<ThreadTick> = (0..DRAWS).map(|_| draw(&mut random, true)).collect();
     let rows = seconds * u64::from(cpus);
@@ -81,7 +81,7 @@ pub(super) fn record(path: &Path, seconds: u64, cpus: u32) -> anyhow::Result<Mad
         let batch = first..seconds.min(first + BATCH);
         let mut tick = Tick::default();
         if first == 0 {
-            tick.origin = Some(Origin { realtime_ns: 1_790_000_000 * SECOND_NS, monotonic_ns: 1 });
+            tick.origin = Some(Origin { realtime_ns: began_ns(seconds, number), monotonic_ns: 1 });
             tick.started = (0..cpus).map(info).collect();
         }
         for cpu in 0..cpus {
@@ -239,7 +239,12 @@ fn end(scheduled: u64) -> ThreadEnd {
     }
 }
 
-fn head(facts: Snapshot, seconds: u64, cpus: u32) -> Head {
+/// One run after the other, with an hour between.
+fn began_ns(seconds: u64, number: u64) -> u64 {
+    (1_790_000_000 + number * (seconds + 3600)) * SECOND_NS
+}
+
+fn head(facts: Snapshot, seconds: u64, cpus: u32, number: u64) -> Head {
     let phase = |name: &str, loads: &[&str], from: u64, to: u64| Phase {
         name: name.into(),
         loads: loads.iter().map(|&load| load.into()).collect(),
@@ -250,10 +255,10 @@ fn head(facts: Snapshot, seconds: u64, cpus: u32) -> Head {
     let (idle, half) = (seconds / 10 + 7, seconds / 2 + 7);
     Head {
         meta: Meta {
-            run_id: "00112233445566778899aabbccddeeff".into(),
+            run_id: format!("00112233445566778899aabbccdd{number:04x}"),
             tool_version: env!("CARGO_PKG_VERSION").into(),
             command: vec!["rtproof".into(), "prove".into()],
-            started_realtime_ns: 1_790_000_000 * SECOND_NS,
+            started_realtime_ns: began_ns(seconds, number),
             started_monotonic_ns: 1,
             ended: None,
         },

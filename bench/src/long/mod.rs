@@ -50,10 +50,12 @@ pub(crate) fn run(
     let record = folder.path().join("long.rtproof");
     let seconds = (options.hours * 3600.0) as u64;
     let start = Instant::now();
-    let made = make::record(&record, seconds.max(1), options.cpus)?;
+    let made = make::record(&record, seconds.max(1), options.cpus, 0)?;
     let took_s = start.elapsed().as_secs_f64();
     let bytes = std::fs::metadata(&record)?.len();
     check(rtproof, &record, made.rows * 1000)?;
+    let other = folder.path().join("other.rtproof");
+    make::record(&other, seconds.max(1), options.cpus, 1)?;
     writeln!(
         out,
         "A run of {} h and {} CPUs shown: {} rows of a second and {} spikes in {} MB, which took \
@@ -68,10 +70,12 @@ pub(crate) fn run(
     let html = folder.path().join("report.html");
     let text = |path: &std::path::Path| path.display().to_string();
     let (own, record, html) = (text(rtproof), text(&record), text(&html));
+    let other = text(&other);
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    let commands: [(&str, Vec<String>); 4] = [
+    let commands: [(&str, Vec<String>); 5] = [
         ("rtproof report --json", words(&[&own, "report", &record, "--json"])),
         ("rtproof report --html", words(&[&own, "report", &record, "--html", &html])),
+        ("rtproof compare with another such run", words(&[&own, "compare", &record, &other])),
         ("python sqlite3: five sums of each CPU", words(&["python3", "-c", PYTHON, &record])),
         (
             "python sqlite3: three of them row by row",
@@ -120,7 +124,7 @@ mod tests {
     fn a_long_run_is_read_by_minutes_and_to_the_last_wake_up() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("long.rtproof");
-        let made = make::record(&path, SECONDS, CPUS).expect("a record");
+        let made = make::record(&path, SECONDS, CPUS, 0).expect("a record");
         assert_eq!(made.rows, SECONDS * u64::from(CPUS));
         let run = rtproof_record::read_shown(&path).expect("readable").run;
         let sampled = |thread: &rtproof_record::run::Thread| thread.totals.wake.count();

@@ -1,15 +1,16 @@
 //! Remedies that several checks share. A task is named by its start, too: its number may become
 //! another's.
 
-use rtproof_host::CpuList;
 use rtproof_host::facts::account::{Account, Grant, Meant};
 use rtproof_host::facts::tasks::RtTask;
 use rtproof_host::knobs::names::LIMITS_FILE;
 use rtproof_host::reading::State;
 use rtproof_host::tune::{Change, Scheduling, TaskName};
+use rtproof_host::{CpuList, Facts};
 use rtproof_model::finding::Part;
 
 use crate::draft::Draft;
+use crate::machine::container;
 use crate::{Finding, Intent, Remedy};
 
 /// Who gets the rights: a group, as the limits files name it.
@@ -54,19 +55,50 @@ pub(crate) fn member_of(group: &str, user: Option<&str>) -> Remedy {
     Remedy::Changes { text, changes, then }
 }
 
-/// A right that a user gets by a line of limits.conf(5), or a service by its unit.
+/// A right that a user gets by a line of limits.conf(5), or a service by its unit. A container gets
+/// it from its runtime, which reads neither.
 pub(crate) fn right(
+    facts: &Facts,
     user: Option<&Account>,
     name: &str,
     value: &str,
     directive: &str,
-) -> [Remedy; 3] {
+) -> Vec<Remedy> {
+    let is_own = user.is_none_or(|user| user.meant == Meant::Runs);
+    if let Some(container) = container(facts).filter(|_| is_own) {
+        return vec![Remedy::Manual { text: of_runtime(container, name, value) }];
+    }
     let line = format!("{RIGHTS} - {name} {value}");
-    [
+    vec![
         member_of(&RIGHTS[1..], user.map(|user| user.name.as_str())),
         Remedy::File { path: LIMITS_FILE.into(), line },
         Remedy::Manual { text: format!("for a service: {directive} in its unit") },
     ]
+}
+
+/// How a container is given a limit, or the capability in its place. Docker gives capabilities to
+/// root alone: what runs as another user has none of them in force.
+pub(crate) fn of_runtime(container: &str, name: &str, value: &str) -> String {
+    let capability = match name {
+        "rtprio" => Some("SYS_NICE"),
+        "memlock" => Some("IPC_LOCK"),
+        _ => None,
+    };
+    let number = if value == "unlimited" { "-1" } else { value };
+    match (&*container.to_ascii_lowercase(), capability) {
+        ("docker" | "podman", Some(capability)) => format!(
+            "start the container with --cap-add {capability}, or with --ulimit {name}={number}, \
+             which counts for other users than root as well"
+        ),
+        ("docker" | "podman", None) => format!("start the container with --ulimit {name}={number}"),
+        ("kubernetes", Some(capability)) => format!(
+            "add {capability} to securityContext.capabilities of the container, and run it as root"
+        ),
+        (_, Some(capability)) => format!(
+            "let the container's runtime give it CAP_{capability}, or the limit {name} {value}"
+        ),
+        (_, None) => format!("let the container's runtime give it the limit {name} {value}"),
+    }
 }
 
 /// What the limits files grant the user that is meant, where that is not the one of this process:

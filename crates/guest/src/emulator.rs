@@ -30,6 +30,7 @@ pub const fn names(arch: Arch) -> (&'static str, &'static str) {
     match arch {
         Arch::X86_64 => ("qemu-system-x86_64", "qemu-system-x86"),
         Arch::Aarch64 => ("qemu-system-aarch64", "qemu-system-arm"),
+        Arch::Armv7 => ("qemu-system-arm", "qemu-system-arm"),
     }
 }
 

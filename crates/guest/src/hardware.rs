@@ -73,12 +73,15 @@ impl Hardware {
             // Whichever interrupt controller the host has.
             (Arch::Aarch64, Mode::Kvm) => "virt,gic-version=max",
             (Arch::Aarch64, _) => "virt",
+            // Debian's kernel has 32-bit physical addresses (no LPAE).
+            (Arch::Armv7, _) => "virt,highmem=off",
         };
         let cpu = match (self.arch, self.mode) {
             (_, Mode::Kvm) => "max",
             // GenuineIntel: SMT can be switched off and the TSC is trusted.
             (Arch::X86_64, _) => "max,vendor=GenuineIntel",
             (Arch::Aarch64, _) => "cortex-a57",
+            (Arch::Armv7, _) => "cortex-a15",
         };
         add(&["-M", machine, "-cpu", cpu]);
         let cores = cpus / threads / nodes;

@@ -18,18 +18,20 @@ const PROGRAMS: &[(&[u8], &[&str], &str)] = &[
     (b"\x02\x21\x4c\x18", &["lz4", "-dcq"], "lz4"),
 ];
 
-/// The image that QEMU boots, from the `vmlinuz` of an x86-64 or aarch64 package.
+/// The image that QEMU boots, from the `vmlinuz` of an x86-64, aarch64 or armhf package.
 ///
 /// # Errors
 /// It is no kernel of a known form, or a program that unpacks is missing.
 pub fn bootable(vmlinuz: &[u8]) -> Result<Vec<u8>> {
-    if vmlinuz.get(0x38..0x3c) == Some(b"ARM\x64") {
+    // An Image, or a zImage (arch/arm/boot/compressed/head.S), which unpacks itself.
+    let is_zimage = vmlinuz.get(0x24..0x28) == Some(&0x016f_2818_u32.to_le_bytes());
+    if vmlinuz.get(0x38..0x3c) == Some(b"ARM\x64") || is_zimage {
         return Ok(vmlinuz.to_vec());
     }
     // The setup header of the x86 boot protocol, Documentation/arch/x86/boot.rst.
     ensure!(
         vmlinuz.get(0x202..0x206) == Some(b"HdrS"),
-        "not a kernel: neither an aarch64 Image nor an x86 bzImage"
+        "not a kernel: neither an Image or zImage of ARM nor an x86 bzImage"
     );
     let setup_sectors = match vmlinuz[0x1f1] {
         0 => 4,

@@ -2,6 +2,7 @@
 //!
 //! Floor 2. The only crate with unsafe code, all of it in `sys/`.
 
+mod apart;
 pub mod calibrate;
 pub mod clock;
 pub mod cycle;
@@ -10,6 +11,7 @@ mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod loads;
+mod network;
 pub mod process;
 pub mod program;
 pub mod quantity;

@@ -2,6 +2,7 @@
 //! samples are what they can be, and a stall that is planted is seen.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -19,6 +20,8 @@ mod exec;
 mod kernel;
 #[path = "workloads/marks.rs"]
 mod marks;
+#[path = "workloads/packet.rs"]
+mod packet;
 #[path = "workloads/pairs.rs"]
 mod pairs;
 #[path = "workloads/stall.rs"]
@@ -99,6 +102,7 @@ fn run_with(plan: &Plan, mut meanwhile: impl FnMut(&Session)) -> Vec<Got> {
     let mut spikes = vec![Vec::new(); n];
     let mut edges = vec![None; n];
     let mut histograms = vec![(0, 0); n];
+    let mut largest = BTreeSet::new();
     let mut take = |number: u32, slot: &Slot| {
         let i = number as usize;
         totals[i].0.merge(&slot.totals);
@@ -107,6 +111,9 @@ fn run_with(plan: &Plan, mut meanwhile: impl FnMut(&Session)) -> Vec<Got> {
         histograms[i].1 += slot.missed.total();
         assert_eq!(edges[i].unwrap_or(slot.from_ns), slot.from_ns, "slots join without a gap");
         edges[i] = Some(slot.to_ns);
+        for sample in slot.top.as_slice() {
+            assert!(largest.insert((number, sample.due_ns)), "two of {} ns", sample.due_ns);
+        }
     };
     while !session.is_finished() {
         std::thread::sleep(Duration::from_millis(20));

@@ -148,8 +148,9 @@ pub struct Stack {
     pub fp: u64,
     /// Link register; 0 where the processor has none.
     pub lr: u64,
-    /// Whether the thread ran 32-bit code: its system calls have other numbers.
-    pub is_32_bit: bool,
+    /// Whether the thread ran code of another width (32 or 64 bits) than rtproof: its system calls
+    /// have other numbers.
+    pub is_foreign: bool,
     /// Memory from the stack pointer on, as much as was sampled.
     pub dump: Vec<u8>,
 }

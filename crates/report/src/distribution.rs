@@ -45,7 +45,7 @@ pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
     let mut texts = Vec::new();
     if moving.gaps_all > 0 {
         let named = |gap: &Gap| {
-            let cpus = units::count(gap.cpus as usize, "CPU");
+            let cpus = units::count(gap.cpus, "CPU");
             format!(
                 "{cpus} from {} to {}",
                 units::duration(gap.from_ns),
@@ -62,7 +62,7 @@ pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
     if moving.missed > 0 {
         texts.push(format!(
             "{} missed in {} of the steps; no value here counts them, the deadline view does.",
-            units::count(moving.missed as usize, "wake-up"),
+            units::count(moving.missed, "wake-up"),
             grouped(moving.missed_steps)
         ));
     }

@@ -102,8 +102,10 @@ fn trimmed_small(value: f64) -> String {
 
 /// `1 CPU`, `2 CPUs`.
 #[must_use]
-pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as u64)) }
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    // No number of things is larger.
+    let number = number.try_into().unwrap_or(u64::MAX);
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
 }
 
 /// How often: `once`, `17 times`.

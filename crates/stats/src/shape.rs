@@ -134,7 +134,7 @@ impl Averages {
     #[must_use]
     pub fn new(window: usize) -> Self {
         let window = window.max(1);
-        Self { n: 0, sum: 0.0, window, last: VecDeque::new() }
+        Self { n: 0, sum: 0.0, window, last: VecDeque::with_capacity(window) }
     }
 
     /// Takes a value. Returns the cumulative average, and the moving one once the window is full.

@@ -1,7 +1,7 @@
-//! A compiler for aarch64 out of Debian's packages, unpacked into the cache: nothing is installed,
-//! and a toolchain of rustup on the same machine is not disturbed.
+//! Compilers for other processors out of Debian's packages, unpacked into the cache: nothing is
+//! installed, and a toolchain of rustup on the same machine is not disturbed.
 //!
-//! Debian builds its standard library for aarch64 with its own rustc, and only that rustc can use
+//! Debian builds its standard libraries for them with its own rustc, and only that rustc can use
 //! it: the workspace's cargo runs it, unless the workspace's toolchain has the target.
 
 use std::{
@@ -29,20 +29,21 @@ const KIND: &str = "cross";
 /// Changes when the folder is laid out differently.
 const LAYOUT: &str = "1";
 
-/// Members of the packages that are needed: no documents, no link-time optimiser.
+/// Members of the packages that are needed: no documents, no link-time optimiser. GNU stands for
+/// [`Arch::gnu`].
 const MEMBERS: &[&str] = &[
     "./lib/x86_64-linux-gnu/*",
-    "./usr/aarch64-linux-gnu/*",
-    "./usr/bin/aarch64-linux-gnu-ar",
-    "./usr/bin/aarch64-linux-gnu-as",
-    "./usr/bin/aarch64-linux-gnu-gcc-12",
-    "./usr/bin/aarch64-linux-gnu-ld*",
+    "./usr/GNU/*",
+    "./usr/bin/GNU-ar",
+    "./usr/bin/GNU-as",
+    "./usr/bin/GNU-gcc-12",
+    "./usr/bin/GNU-ld*",
     "./usr/bin/rustc",
-    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/cc1",
-    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/collect2",
-    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/crt*",
-    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/include*",
-    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/libgcc*",
+    "./usr/lib/gcc-cross/GNU/12/cc1",
+    "./usr/lib/gcc-cross/GNU/12/collect2",
+    "./usr/lib/gcc-cross/GNU/12/crt*",
+    "./usr/lib/gcc-cross/GNU/12/include*",
+    "./usr/lib/gcc-cross/GNU/12/libgcc*",
     "./usr/lib/rustlib/*",
     "./usr/lib/x86_64-linux-gnu/*",
 ];
@@ -53,7 +54,7 @@ const GCC: &str = r#"#!/bin/sh
 root=${0%/*}/..
 LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
 export LD_LIBRARY_PATH
-exec "$root/usr/bin/aarch64-linux-gnu-PROGRAM" OPTIONS "$@"
+exec "$root/usr/bin/GNU-PROGRAM" OPTIONS "$@"
 "#;
 
 /// There is no link-time optimiser, so there is no plugin for it.
@@ -71,6 +72,7 @@ exec /lib64/ld-linux-x86-64.so.2 --library-path "$libraries" \
 /// An unpacked compiler.
 #[derive(Debug)]
 pub(super) struct Cross {
+    arch: Arch,
     bin: PathBuf,
     has_rustc: bool,
 }
@@ -79,10 +81,11 @@ impl Cross {
     /// Variables for cargo and for the build script that compiles SQLite.
     pub(super) fn environment(&self) -> Vec<(String, OsString)> {
         let tool = |name: &str| self.bin.join(name).into_os_string();
+        let target = self.arch.target().replace('-', "_");
         let mut all = vec![
-            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER".to_owned(), tool("gcc")),
-            ("CC_aarch64_unknown_linux_gnu".to_owned(), tool("gcc")),
-            ("AR_aarch64_unknown_linux_gnu".to_owned(), tool("ar")),
+            (format!("CARGO_TARGET_{}_LINKER", target.to_uppercase()), tool("gcc")),
+            (format!("CC_{target}"), tool("gcc")),
+            (format!("AR_{target}"), tool("ar")),
         ];
         if self.has_rustc {
             all.push(("RUSTC".to_owned(), tool("rustc")));
@@ -93,10 +96,10 @@ impl Cross {
 
 /// What tells this compiler from others, without fetching it: its pins. A newer one that had to be
 /// taken because the pins have gone counts as the same until the pins are renewed.
-pub(super) fn identity(with_rustc: bool) -> String {
+pub(super) fn identity(arch: Arch, with_rustc: bool) -> String {
     let mut digest = Sha256::new();
     digest.update(format!("{LAYOUT} {with_rustc} {MEMBERS:?} {GCC} {GCC_OPTIONS} {RUSTC}"));
-    for (pins, _) in sets(with_rustc) {
+    for (pins, _) in sets(arch, with_rustc) {
         for pin in pins {
             digest.update(pin.sha256);
         }
@@ -104,43 +107,47 @@ pub(super) fn identity(with_rustc: bool) -> String {
     hex(&digest.finalize())
 }
 
-fn sets(with_rustc: bool) -> Vec<(&'static [Package], Newest)> {
-    let mut sets = vec![(pins::GCC, pins::GCC_NEWEST)];
+fn sets(arch: Arch, with_rustc: bool) -> Vec<(&'static [Package], Newest)> {
+    let (gcc, std) = match arch {
+        Arch::Armv7 => (pins::GCC_ARMHF, pins::STD_ARMHF),
+        Arch::Aarch64 | Arch::X86_64 => (pins::GCC_ARM64, pins::STD_ARM64),
+    };
+    let mut sets = vec![gcc, (pins::GCC_LIBRARIES, pins::GCC_LIBRARIES_NEWEST)];
     if with_rustc {
         sets.push((pins::RUSTC_LIBRARIES, pins::RUSTC_LIBRARIES_NEWEST));
         sets.push((pins::LLVM, pins::LLVM_NEWEST));
         sets.push((pins::RUSTC, pins::RUSTC_NEWEST));
-        sets.push((pins::STD, pins::STD_NEWEST));
+        sets.push(std);
     }
     sets
 }
 
 /// Fetches and unpacks what is missing.
-pub(super) fn ready(cache: &Cache, with_rustc: bool) -> Result<Cross> {
-    let key = format!("aarch64-{}", &identity(with_rustc)[..32]);
+pub(super) fn ready(cache: &Cache, arch: Arch, with_rustc: bool) -> Result<Cross> {
+    let key = format!("{}-{}", arch.name(), &identity(arch, with_rustc)[..32]);
     let entry = cache
         .entry(KIND, &key, |place| {
-            let mut debs = gather(cache, with_rustc, true)?;
+            let mut debs = gather(cache, arch, with_rustc, true)?;
             if with_rustc && !is_one_version(&debs) {
                 // Some of the pins are still available, or in the cache, and some have gone.
-                debs = gather(cache, with_rustc, false)?;
+                debs = gather(cache, arch, with_rustc, false)?;
                 ensure!(is_one_version(&debs), "rustc and its libraries differ in version");
             }
-            unpack(&debs, place, with_rustc)?;
+            unpack(&debs, place, arch, with_rustc)?;
             // Unpacked they are not needed again, and they are large.
             for deb in debs {
                 let _ = fs::remove_file(deb);
             }
             Ok(())
         })
-        .context("the cross compiler for aarch64")?;
-    Ok(Cross { bin: entry.join("bin"), has_rustc: with_rustc })
+        .with_context(|| format!("the cross compiler for {}", arch.name()))?;
+    Ok(Cross { arch, bin: entry.join("bin"), has_rustc: with_rustc })
 }
 
 /// All packages: the pinned ones where they can be had, or the newest.
-fn gather(cache: &Cache, with_rustc: bool, are_pinned: bool) -> Result<Vec<PathBuf>> {
+fn gather(cache: &Cache, arch: Arch, with_rustc: bool, are_pinned: bool) -> Result<Vec<PathBuf>> {
     let mut debs = Vec::new();
-    for (pins, newest) in sets(with_rustc) {
+    for (pins, newest) in sets(arch, with_rustc) {
         let pinned: &[&[Package]] = if are_pinned { &[pins] } else { &[] };
         debs.extend(fetch_set(cache, pinned, Some(&newest))?.debs);
     }
@@ -159,14 +166,19 @@ fn is_one_version(debs: &[PathBuf]) -> bool {
     versions.len() == 1
 }
 
-fn unpack(debs: &[PathBuf], place: &Path, with_rustc: bool) -> Result<()> {
+fn unpack(debs: &[PathBuf], place: &Path, arch: Arch, with_rustc: bool) -> Result<()> {
     let bin = place.join("bin");
     fs::create_dir_all(&bin).with_context(|| format!("{}: cannot be made", bin.display()))?;
+    let members: Vec<String> =
+        MEMBERS.iter().map(|member| member.replace("GNU", arch.gnu())).collect();
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
     for deb in debs {
-        deb::unpack(deb, place, MEMBERS)?;
+        deb::unpack(deb, place, &members)?;
     }
-    let gcc =
-        |program: &str, options: &str| GCC.replace("PROGRAM", program).replace("OPTIONS ", options);
+    let gcc = |program: &str, options: &str| {
+        let text = GCC.replace("GNU", arch.gnu()).replace("PROGRAM", program);
+        text.replace("OPTIONS ", options)
+    };
     let mut wrappers = vec![("gcc", gcc("gcc-12", GCC_OPTIONS)), ("ar", gcc("ar", ""))];
     if with_rustc {
         wrappers.push(("rustc", RUSTC.to_owned()));
@@ -177,11 +189,11 @@ fn unpack(debs: &[PathBuf], place: &Path, with_rustc: bool) -> Result<()> {
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
             .with_context(|| format!("{}: cannot be written", path.display()))?;
     }
-    try_out(place, with_rustc)
+    try_out(place, arch, with_rustc)
 }
 
 /// Compiles and links: a file that is missing shows here, not at the end of a build of minutes.
-fn try_out(place: &Path, with_rustc: bool) -> Result<()> {
+fn try_out(place: &Path, arch: Arch, with_rustc: bool) -> Result<()> {
     let dir = tempfile::tempdir().context("no temporary folder for a trial of the compiler")?;
     let at = |name: &str| dir.path().join(name);
     fs::write(at("a.c"), "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n")?;
@@ -194,7 +206,7 @@ fn try_out(place: &Path, with_rustc: bool) -> Result<()> {
         linker.push(&gcc);
         let mut rustc = Command::new(place.join("bin/rustc"));
         rustc
-            .args(["--target", "aarch64-unknown-linux-gnu", "-Ctarget-feature=+crt-static"])
+            .args(["--target", arch.target(), "-Ctarget-feature=+crt-static"])
             .arg(linker)
             .arg("-o")
             .arg(at("rustc"))
@@ -213,7 +225,7 @@ fn try_out(place: &Path, with_rustc: bool) -> Result<()> {
             output.status,
             said.trim()
         );
-        elf::check_static(&fs::read(at(name))?, Arch::Aarch64)
+        elf::check_static(&fs::read(at(name))?, arch)
             .with_context(|| format!("trial program of {name}"))?;
     }
     Ok(())
@@ -221,36 +233,49 @@ fn try_out(place: &Path, with_rustc: bool) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
     fn pins_are_complete_and_of_one_version() {
-        let debs: Vec<PathBuf> = sets(true)
-            .iter()
-            .flat_map(|(pins, _)| pins.iter())
-            .map(|pin| PathBuf::from(pin.file_name()))
-            .collect();
-        assert_eq!(debs.len(), 28);
-        assert!(is_one_version(&debs));
-        let other = PathBuf::from("libstd-rust-web-dev_1.97.0_arm64.deb");
-        assert!(!is_one_version(&[debs, vec![other]].concat()));
-        for (pins, newest) in sets(true) {
-            assert_eq!(pins.len(), newest.names.len());
-            for pin in pins {
-                assert!(pin.path.ends_with(".deb") && pin.path.starts_with("pool/"), "{pin:?}");
-                assert_eq!(pin.sha256.len(), 64, "{pin:?}");
+        for arch in [Arch::Aarch64, Arch::Armv7] {
+            let debs: Vec<PathBuf> = sets(arch, true)
+                .iter()
+                .flat_map(|(pins, _)| pins.iter())
+                .map(|pin| PathBuf::from(pin.file_name()))
+                .collect();
+            assert_eq!(debs.len(), 28);
+            assert!(is_one_version(&debs));
+            let other = PathBuf::from("libstd-rust-web-dev_1.97.0_arm64.deb");
+            assert!(!is_one_version(&[debs, vec![other]].concat()));
+            for (pins, newest) in sets(arch, true) {
+                assert_eq!(pins.len(), newest.names.len());
+                for (pin, name) in pins.iter().zip(newest.names) {
+                    assert!(pin.path.ends_with(".deb") && pin.path.starts_with("pool/"), "{pin:?}");
+                    assert!(pin.name.starts_with(name.trim_end_matches('*')), "{pin:?}: {name}");
+                    assert_eq!(pin.sha256.len(), 64, "{pin:?}");
+                }
             }
         }
     }
 
     #[test]
     fn one_with_rustc_is_another() {
-        assert_ne!(identity(true), identity(false));
-        let has_rustc = |has_rustc| {
-            let cross = Cross { bin: "/c".into(), has_rustc };
-            cross.environment().iter().any(|(name, value)| name == "RUSTC" && value == "/c/rustc")
+        let all = [(Arch::Aarch64, true), (Arch::Aarch64, false), (Arch::Armv7, true)];
+        let identities: HashSet<_> =
+            all.iter().map(|(arch, rustc)| identity(*arch, *rustc)).collect();
+        assert_eq!(identities.len(), all.len());
+        let said = |arch, has_rustc| {
+            let cross = Cross { arch, bin: "/c".into(), has_rustc };
+            let all = cross.environment();
+            all.into_iter().map(|(name, value)| format!("{name}={}", value.display())).collect()
         };
-        assert!(has_rustc(true) && !has_rustc(false));
+        let with: Vec<String> = said(Arch::Armv7, true);
+        let linker = "CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER=/c/gcc".to_owned();
+        assert!(with.contains(&linker) && with.contains(&"RUSTC=/c/rustc".to_owned()), "{with:?}");
+        let without: Vec<String> = said(Arch::Aarch64, false);
+        assert!(!without.iter().any(|line| line.starts_with("RUSTC")), "{without:?}");
     }
 
     #[test]
@@ -258,8 +283,8 @@ mod tests {
     fn without_pins_the_newest_packages_make_a_compiler_too() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(&dir.path().join("cache")).unwrap();
-        let debs = gather(&cache, true, false).unwrap();
+        let debs = gather(&cache, Arch::Aarch64, true, false).unwrap();
         assert!(is_one_version(&debs), "{debs:?}");
-        unpack(&debs, &dir.path().join("cross"), true).unwrap();
+        unpack(&debs, &dir.path().join("cross"), Arch::Aarch64, true).unwrap();
     }
 }

@@ -1,7 +1,7 @@
-//! The programs that run inside guests: rtproof and lab-plant, static, for both architectures.
+//! The programs that run inside guests: rtproof and lab-plant, static, for each architecture.
 //!
 //! Results are kept in the cache by a digest of all that goes into them, so that fresh clones of
-//! the same sources share one build; aarch64 takes minutes.
+//! the same sources share one build; one by a cross compiler takes minutes.
 
 use std::{
     fs,
@@ -48,7 +48,7 @@ impl Binaries {
     /// # Errors
     /// The build fails, or the cross tools cannot be fetched.
     pub fn build(arch: Arch, cache: &Cache) -> Result<Self> {
-        let step = || format!("building rtproof and lab-plant for {}", name(arch));
+        let step = || format!("building rtproof and lab-plant for {}", arch.name());
         let workspace = workspace().with_context(step)?;
         let compiler = Compiler::find(arch, &workspace).with_context(step)?;
         // Someone may be editing: what was built from a mixture is not kept under either digest.
@@ -89,11 +89,12 @@ impl Compiler {
         }
         ensure!(
             cfg!(target_arch = "x86_64"),
-            "the cross tools run on x86-64 only; leave the aarch64 cases out on this machine"
+            "the cross tools run on x86-64 only; leave the {} cases out on this machine",
+            arch.name()
         );
-        let is_debian = !cargo::has_target(workspace, triple(arch))?;
+        let is_debian = !cargo::has_target(workspace, arch.target())?;
         let rust = if is_debian { String::new() } else { own };
-        Ok(Self { identity: rust + &cross::identity(is_debian), is_debian })
+        Ok(Self { identity: rust + &cross::identity(arch, is_debian), is_debian })
     }
 
     /// Runs cargo; the folder with the programs.
@@ -102,12 +103,13 @@ impl Compiler {
         let (target, environment) = match arch {
             Arch::X86_64 => (target, Vec::new()),
             // Another compiler would build the host's parts of the target folder anew each time.
-            Arch::Aarch64 => {
-                (target.join("lab-aarch64"), cross::ready(cache, self.is_debian)?.environment())
-            }
+            Arch::Aarch64 | Arch::Armv7 => (
+                target.join(format!("lab-{}", arch.name())),
+                cross::ready(cache, arch, self.is_debian)?.environment(),
+            ),
         };
-        cargo::build(workspace, &target, triple(arch), PROGRAMS, &environment)?;
-        Ok(target.join(triple(arch)).join("release"))
+        cargo::build(workspace, &target, arch.target(), PROGRAMS, &environment)?;
+        Ok(target.join(arch.target()).join("release"))
     }
 }
 
@@ -122,24 +124,10 @@ fn workspace() -> Result<PathBuf> {
     Ok(root.to_path_buf())
 }
 
-fn name(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "x86-64",
-        Arch::Aarch64 => "aarch64",
-    }
-}
-
-fn triple(arch: Arch) -> &'static str {
-    match arch {
-        Arch::X86_64 => "x86_64-unknown-linux-gnu",
-        Arch::Aarch64 => "aarch64-unknown-linux-gnu",
-    }
-}
-
 /// Architecture and digest over the sources, the recipe and the compiler.
 fn key(arch: Arch, compiler: &Compiler, workspace: &Path) -> Result<String> {
-    let others = format!("{}\n{}\n{}", cargo::recipe(), triple(arch), compiler.identity);
-    Ok(format!("{}-{}", name(arch), &inputs::digest(workspace, &others)?[..32]))
+    let others = format!("{}\n{}\n{}", cargo::recipe(), arch.target(), compiler.identity);
+    Ok(format!("{}-{}", arch.name(), &inputs::digest(workspace, &others)?[..32]))
 }
 
 /// Copies the programs into a new folder of the cache, after a look at what they are.
@@ -166,7 +154,7 @@ fn prune(cache: &Cache, arch: Arch, current: &Path) -> Result<()> {
         let path = entry.with_context(failed)?.path();
         let is_ours = path
             .file_name()
-            .is_some_and(|file| file.to_string_lossy().starts_with(&format!("{}-", name(arch))));
+            .is_some_and(|file| file.to_string_lossy().starts_with(&format!("{}-", arch.name())));
         // Another run may have removed it in between.
         if let (true, Ok(used)) = (is_ours, fs::metadata(&path).and_then(|m| m.modified())) {
             results.push((used, path));

@@ -1,59 +1,140 @@
-//! The pinned packages of the cross compiler for aarch64, all of Debian 12.
+//! The pinned packages of the cross compilers, all of Debian 12.
 //!
 //! Renew them with `apt-cache show NAME` on Debian 12. Debian's security team moves rustc-web to a
 //! newer version once or twice a year; until the pins follow, the newest is taken.
 
 use crate::fetch::{Archive, Newest, Package, Suite};
 
-/// C compiler, assembler, linker and static C library, with the libraries that they load.
-pub(super) const GCC: &[Package] = &[
-    Package {
-        name: "gcc-12-aarch64-linux-gnu",
-        version: "12.2.0-14cross1",
-        path: "pool/main/g/gcc-12-cross/gcc-12-aarch64-linux-gnu_12.2.0-14cross1_amd64.deb",
-        sha256: "43747bbcd46a4062e66e855090b8ed9c2e06a93ae5a69fb304beebbc8c36d11f",
-        archive: Archive::Debian,
+/// C compiler, assembler, linker and static C library for aarch64, and what to take when these
+/// have gone.
+pub(super) const GCC_ARM64: (&[Package], Newest) = (
+    &[
+        Package {
+            name: "gcc-12-aarch64-linux-gnu",
+            version: "12.2.0-14cross1",
+            path: "pool/main/g/gcc-12-cross/gcc-12-aarch64-linux-gnu_12.2.0-14cross1_amd64.deb",
+            sha256: "43747bbcd46a4062e66e855090b8ed9c2e06a93ae5a69fb304beebbc8c36d11f",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "cpp-12-aarch64-linux-gnu",
+            version: "12.2.0-14cross1",
+            path: "pool/main/g/gcc-12-cross/cpp-12-aarch64-linux-gnu_12.2.0-14cross1_amd64.deb",
+            sha256: "5921df4ad56e34e6257a1caf862474845aab6548ba7ae7852e8cdd7cb622394e",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "binutils-aarch64-linux-gnu",
+            version: "2.40-2",
+            path: "pool/main/b/binutils/binutils-aarch64-linux-gnu_2.40-2_amd64.deb",
+            sha256: "3d6f64a7a4ed6d73719f8fa2e85fd896f58ff7f211a6683942ba93de690aaa66",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "libc6-dev-arm64-cross",
+            version: "2.36-8cross1",
+            path: "pool/main/c/cross-toolchain-base/libc6-dev-arm64-cross_2.36-8cross1_all.deb",
+            sha256: "5e4cf6abf0e89e89c4b3006bb8b7dc47aa831df25d94df9134929b8b968cacb4",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "libgcc-12-dev-arm64-cross",
+            version: "12.2.0-14cross1",
+            path: "pool/main/g/gcc-12-cross/libgcc-12-dev-arm64-cross_12.2.0-14cross1_all.deb",
+            sha256: "ff1324e262bae2c3aad685c2ed52bd531ab0a2a337a0fe35c3b720947d55b2ba",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "linux-libc-dev-arm64-cross",
+            version: "6.1.4-1cross1",
+            path: "pool/main/c/cross-toolchain-base/\
+                   linux-libc-dev-arm64-cross_6.1.4-1cross1_all.deb",
+            sha256: "66457f015d16b7d372db6591cff38db0da928362ff2ea1fa75491e28f6904d81",
+            archive: Archive::Debian,
+        },
+    ],
+    Newest {
+        suite: Suite::Bookworm,
+        architecture: "amd64",
+        names: &[
+            "gcc-12-aarch64-linux-gnu",
+            "cpp-12-aarch64-linux-gnu",
+            "binutils-aarch64-linux-gnu",
+            "libc6-dev-arm64-cross",
+            "libgcc-12-dev-arm64-cross",
+            "linux-libc-dev-arm64-cross",
+        ],
     },
-    Package {
-        name: "cpp-12-aarch64-linux-gnu",
-        version: "12.2.0-14cross1",
-        path: "pool/main/g/gcc-12-cross/cpp-12-aarch64-linux-gnu_12.2.0-14cross1_amd64.deb",
-        sha256: "5921df4ad56e34e6257a1caf862474845aab6548ba7ae7852e8cdd7cb622394e",
-        archive: Archive::Debian,
+);
+
+/// The same for 32-bit ARM.
+pub(super) const GCC_ARMHF: (&[Package], Newest) = (
+    &[
+        Package {
+            name: "gcc-12-arm-linux-gnueabihf",
+            version: "12.2.0-14cross1",
+            path: "pool/main/g/gcc-12-cross/gcc-12-arm-linux-gnueabihf_12.2.0-14cross1_amd64.deb",
+            sha256: "5232b72a43b08b67f97c23408240db5836c37d7b0d41767f2194c41bca099c7e",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "cpp-12-arm-linux-gnueabihf",
+            version: "12.2.0-14cross1",
+            path: "pool/main/g/gcc-12-cross/cpp-12-arm-linux-gnueabihf_12.2.0-14cross1_amd64.deb",
+            sha256: "41e6249f08ff9a6e0612c985b8fe5a844242e05f5865219fba83bfc747fbde59",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "binutils-arm-linux-gnueabihf",
+            version: "2.40-2",
+            path: "pool/main/b/binutils/binutils-arm-linux-gnueabihf_2.40-2_amd64.deb",
+            sha256: "7ae66e614dc4ca896523641b66c643a8b157ab5ef7cddc658d5e16e76944643c",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "libc6-dev-armhf-cross",
+            version: "2.36-8cross1",
+            path: "pool/main/c/cross-toolchain-base/libc6-dev-armhf-cross_2.36-8cross1_all.deb",
+            sha256: "e15fbc0c42bc12ef4fc809aac3780cf5fb455c40691a0ad1fbb591d49898d8dc",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "libgcc-12-dev-armhf-cross",
+            version: "12.2.0-14cross1",
+            path: "pool/main/g/gcc-12-cross/libgcc-12-dev-armhf-cross_12.2.0-14cross1_all.deb",
+            sha256: "55d2d48dc29a7a08c8a9287b0b0214db886dda5ae33a88138cfc782612f3b1a1",
+            archive: Archive::Debian,
+        },
+        Package {
+            name: "linux-libc-dev-armhf-cross",
+            version: "6.1.4-1cross1",
+            path: "pool/main/c/cross-toolchain-base/\
+                   linux-libc-dev-armhf-cross_6.1.4-1cross1_all.deb",
+            sha256: "f3c313d843558fea7e3ebe3768607c14c17d769f8954580a9d829c8de18827a1",
+            archive: Archive::Debian,
+        },
+    ],
+    Newest {
+        suite: Suite::Bookworm,
+        architecture: "amd64",
+        names: &[
+            "gcc-12-arm-linux-gnueabihf",
+            "cpp-12-arm-linux-gnueabihf",
+            "binutils-arm-linux-gnueabihf",
+            "libc6-dev-armhf-cross",
+            "libgcc-12-dev-armhf-cross",
+            "linux-libc-dev-armhf-cross",
+        ],
     },
-    Package {
-        name: "binutils-aarch64-linux-gnu",
-        version: "2.40-2",
-        path: "pool/main/b/binutils/binutils-aarch64-linux-gnu_2.40-2_amd64.deb",
-        sha256: "3d6f64a7a4ed6d73719f8fa2e85fd896f58ff7f211a6683942ba93de690aaa66",
-        archive: Archive::Debian,
-    },
+);
+
+/// What they load.
+pub(super) const GCC_LIBRARIES: &[Package] = &[
     Package {
         name: "libbinutils",
         version: "2.40-2",
         path: "pool/main/b/binutils/libbinutils_2.40-2_amd64.deb",
         sha256: "fcf55b99e5f8a78f3c8ce9b6957f1024f394cf20c196b100d308a57e43547710",
-        archive: Archive::Debian,
-    },
-    Package {
-        name: "libc6-dev-arm64-cross",
-        version: "2.36-8cross1",
-        path: "pool/main/c/cross-toolchain-base/libc6-dev-arm64-cross_2.36-8cross1_all.deb",
-        sha256: "5e4cf6abf0e89e89c4b3006bb8b7dc47aa831df25d94df9134929b8b968cacb4",
-        archive: Archive::Debian,
-    },
-    Package {
-        name: "libgcc-12-dev-arm64-cross",
-        version: "12.2.0-14cross1",
-        path: "pool/main/g/gcc-12-cross/libgcc-12-dev-arm64-cross_12.2.0-14cross1_all.deb",
-        sha256: "ff1324e262bae2c3aad685c2ed52bd531ab0a2a337a0fe35c3b720947d55b2ba",
-        archive: Archive::Debian,
-    },
-    Package {
-        name: "linux-libc-dev-arm64-cross",
-        version: "6.1.4-1cross1",
-        path: "pool/main/c/cross-toolchain-base/linux-libc-dev-arm64-cross_6.1.4-1cross1_all.deb",
-        sha256: "66457f015d16b7d372db6591cff38db0da928362ff2ea1fa75491e28f6904d81",
         archive: Archive::Debian,
     },
     Package {
@@ -209,26 +290,43 @@ pub(super) const LLVM: &[Package] = &[Package {
 }];
 
 /// Standard library for aarch64, of the same version as the compiler.
-pub(super) const STD: &[Package] = &[Package {
-    name: "libstd-rust-web-dev",
-    version: "1.96.0+dfsg1-1~deb12u2",
-    path: "pool/updates/main/r/rustc-web/libstd-rust-web-dev_1.96.0+dfsg1-1~deb12u2_arm64.deb",
-    sha256: "02419380801b9f61391294823659b17b90f7a863ca3bbccb9140d2f0f8a2c910",
-    archive: Archive::Security,
-}];
+pub(super) const STD_ARM64: (&[Package], Newest) = (
+    &[Package {
+        name: "libstd-rust-web-dev",
+        version: "1.96.0+dfsg1-1~deb12u2",
+        path: "pool/updates/main/r/rustc-web/libstd-rust-web-dev_1.96.0+dfsg1-1~deb12u2_arm64.deb",
+        sha256: "02419380801b9f61391294823659b17b90f7a863ca3bbccb9140d2f0f8a2c910",
+        archive: Archive::Security,
+    }],
+    Newest {
+        suite: Suite::BookwormSecurity,
+        architecture: "arm64",
+        names: &["libstd-rust-web-dev"],
+    },
+);
 
-/// Instead of [`GCC`] when that has gone.
-pub(super) const GCC_NEWEST: Newest = Newest {
+/// The same for 32-bit ARM.
+pub(super) const STD_ARMHF: (&[Package], Newest) = (
+    &[Package {
+        name: "libstd-rust-web-dev",
+        version: "1.96.0+dfsg1-1~deb12u2",
+        path: "pool/updates/main/r/rustc-web/libstd-rust-web-dev_1.96.0+dfsg1-1~deb12u2_armhf.deb",
+        sha256: "b9f9dd1d03a903680f918cb2bba00a2a3d76558545d5e6a8061072ab461bb989",
+        archive: Archive::Security,
+    }],
+    Newest {
+        suite: Suite::BookwormSecurity,
+        architecture: "armhf",
+        names: &["libstd-rust-web-dev"],
+    },
+);
+
+/// Instead of [`GCC_LIBRARIES`] when that has gone.
+pub(super) const GCC_LIBRARIES_NEWEST: Newest = Newest {
     suite: Suite::Bookworm,
     architecture: "amd64",
     names: &[
-        "gcc-12-aarch64-linux-gnu",
-        "cpp-12-aarch64-linux-gnu",
-        "binutils-aarch64-linux-gnu",
         "libbinutils",
-        "libc6-dev-arm64-cross",
-        "libgcc-12-dev-arm64-cross",
-        "linux-libc-dev-arm64-cross",
         "libisl23",
         "libmpc3",
         "libmpfr6",
@@ -266,10 +364,3 @@ pub(super) const RUSTC_NEWEST: Newest = Newest {
 /// Instead of [`LLVM`] when that has gone.
 pub(super) const LLVM_NEWEST: Newest =
     Newest { suite: Suite::BookwormSecurity, architecture: "amd64", names: &["libllvm*"] };
-
-/// Instead of [`STD`] when that has gone.
-pub(super) const STD_NEWEST: Newest = Newest {
-    suite: Suite::BookwormSecurity,
-    architecture: "arm64",
-    names: &["libstd-rust-web-dev"],
-};

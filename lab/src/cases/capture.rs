@@ -28,6 +28,7 @@ fn rows() -> Vec<(&'static str, Machine, &'static str)> {
         ("qemu-stock-6.12", Machine::new("stock-6.12"), "rt-6.12"),
         ("qemu-stock-7.2", Machine::new("stock-7.2"), "rt-7.2"),
         ("qemu-rt-6.12-arm64", Machine::new("rt-6.12-arm64"), "stock-6.12"),
+        ("qemu-rt-6.1-armhf", Machine::new("rt-6.1-armhf"), "stock-6.1"),
         ("qemu-rt-6.12-power-states", Machine::new("rt-6.12").cpus(2).power_states(), "stock-6.12"),
         ("qemu-rt-6.1-smt-numa-isolated", four("rt-6.1").command_line(ISOLATED), "stock-6.1"),
         ("qemu-rt-7.2-smt-numa", four("rt-7.2"), "stock-7.2"),
@@ -55,7 +56,7 @@ fn case(name: &'static str, machine: Machine, other: &'static str) -> Case {
         "check says the same of the guest, of its capture, and of the fixture",
         machine,
     )
-    .tier(Tier::Two)
+    .tier(if name.ends_with("-armhf") { Tier::Three } else { Tier::Two })
     .script("run capture rtproof capture /host/machine.txt\nrun check rtproof check --json")
     .expect(move |seen, expect| says_the_same(seen, expect, name))
     .other_kernel(other, "findings of the fixture")

@@ -22,6 +22,7 @@ const ROWS: &[(&str, Tier, &str)] = &[
     ("rt-7.2", Tier::Two, "stock-7.2"),
     ("stock-7.2", Tier::Two, "rt-7.2"),
     ("rt-6.12-arm64", Tier::Two, "stock-6.12"),
+    ("rt-6.1-armhf", Tier::Three, "stock-6.1"),
 ];
 
 pub(super) fn cases() -> Vec<Case> {

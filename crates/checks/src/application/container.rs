@@ -1,7 +1,7 @@
 //! Does it run in a container? Reported, not judged: latencies are the host's (S1), but rights,
 //! limits and quotas are the runtime's.
 
-use rtproof_host::facts::app::Status;
+use rtproof_host::{Reading, facts::app::Status};
 
 use crate::case::Case;
 use crate::check::{Answer, Check, Judge, Wanted};
@@ -39,10 +39,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     };
     let show = |status: &Status| format!("{} PID namespaces", status.pid_namespaces);
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
-    // docker.service is the daemon's own group, on a host.
-    let mut groups = text.lines().filter(|line| !line.ends_with(".service"));
-    let marks = |line: &str| MARKS.iter().find(|(mark, _)| line.contains(mark)).map(|mark| mark.1);
-    let name = groups.find_map(marks);
+    let name = of_groups(text);
     let is_nested = found.iter().any(|(_, status)| status.pid_namespaces > 1);
     Ok(match name {
         Some(name) => draft.good(format!("in a container, by its control group: {name}")),
@@ -51,12 +48,23 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     })
 }
 
+/// The runtime that a control group is named after.
+fn of_groups(text: &str) -> Option<&'static str> {
+    // docker.service is the daemon's own group, on a host.
+    let mut groups = text.lines().filter(|line| !line.ends_with(".service"));
+    groups.find_map(|line| MARKS.iter().find(|(mark, _)| line.contains(mark)).map(|mark| mark.1))
+}
+
+/// The runtime of an application's container, where its control group shows one.
+pub(super) fn runtime(groups: &Reading<String>) -> Option<&'static str> {
+    groups.value().and_then(|text| of_groups(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Status::{Good, Unknown};
     use crate::application::testing::{Scene, blank, status_of};
-    use rtproof_host::Reading;
 
     #[test]
     fn none_nested_named_and_unknown() {

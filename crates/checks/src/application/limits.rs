@@ -5,11 +5,11 @@
 use rtproof_host::facts::app::{Process, ProcessLimits, Status};
 use rtproof_host::facts::limits::Limit;
 
-use super::threads::priority;
+use super::{container, threads::priority};
 use crate::case::{Case, Found};
 use crate::check::{Answer, Check, Judge};
 use crate::draft::Draft;
-use crate::remedies::right;
+use crate::remedies::{of_runtime, right};
 use crate::text::bytes;
 use crate::{Impact, Remedy, When, quantity};
 
@@ -136,8 +136,13 @@ fn remedies(case: &Case<'_>, unit: &str, login: &str) -> Vec<Remedy> {
         return vec![drop_in];
     }
     let (name, value) = login.split_once(' ').unwrap_or((login, ""));
-    let [group, line, _] = right(case.intent.user.as_ref(), name, value, unit);
-    vec![group, line]
+    // Seen from the host, it is the application that is in a container.
+    if let Some(runtime) = container::runtime(&case.app.groups.paths) {
+        return vec![Remedy::Manual { text: of_runtime(runtime, name, value) }];
+    }
+    let mut remedies = right(case.facts, case.intent.user.as_ref(), name, value, unit);
+    remedies.truncate(2);
+    remedies
 }
 
 fn number(limit: Limit) -> String {

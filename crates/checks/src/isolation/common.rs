@@ -28,7 +28,7 @@ pub(super) fn outside_containers(draft: Draft, facts: &Facts) -> Result<Draft, B
 pub(super) fn tasks(draft: Draft, facts: &Facts) -> Result<(Draft, &[TaskGroup]), Box<Finding>> {
     let placement = &facts.placement;
     let draft = draft.read(placement, |groups| {
-        text::count(groups.iter().map(|group| group.count as usize).sum(), "task")
+        text::count(groups.iter().map(|group| u64::from(group.count)).sum::<u64>(), "task")
     });
     let Some(groups) = placement.value() else {
         return Err(Box::new(draft.blind(placement)));

@@ -7,6 +7,7 @@ use rtproof_host::Facts;
 
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
+use crate::remedies::of_runtime;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
 pub(super) static CHECK: Check = Check {
@@ -48,19 +49,22 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let is_enough = rtprio
         .value()
         .map(|limit| limit.soft.is_none_or(|most| most >= u64::from(intent.priority)));
-    let draft = draft.remedies([Remedy::Manual {
-        text: format!(
-            "start it with --cap-add SYS_NICE --ulimit rtprio={}, and prove the host, too",
-            intent.priority
-        ),
-    }]);
     match (capability.value().map(|has| *has && counts), is_enough) {
-        (Some(true), _) | (_, Some(true)) => draft.doubtful(format!(
-            "{name}: it has the right to the priority, which --prove priority tries; the \
-             host's settings decide, prove it too"
-        )),
+        (Some(true), _) | (_, Some(true)) => {
+            let text = format!(
+                "rtproof check --prove priority --priority {}, and `rtproof prove` on the host",
+                intent.priority
+            );
+            draft.remedies([Remedy::Manual { text }]).doubtful(format!(
+                "{name}: it has the right to the priority, which --prove priority tries; the \
+                 host's settings decide, prove it too"
+            ))
+        }
         (Some(false), Some(false)) => {
-            draft.bad(format!("{name}: it may not use priority {}", intent.priority))
+            let text = of_runtime(name, "rtprio", &intent.priority.to_string());
+            draft
+                .remedies([Remedy::Manual { text }])
+                .bad(format!("{name}: it may not use priority {}", intent.priority))
         }
         (None, _) => draft.blind(capability),
         (_, None) => draft.blind(rtprio),
@@ -84,11 +88,15 @@ mod tests {
         assert_eq!(finding.status, Doubtful);
         // A group without real-time runtime refuses it all the same: nobody has looked.
         assert!(finding.summary.starts_with("docker: it has the right"), "{}", finding.summary);
+        let fix = finding.remedies[0].to_string();
+        assert!(fix.contains("--prove priority") && !fix.contains("--cap-add"), "{fix}");
         let limit = Limit { soft: Some(0), hard: Some(0) };
         facts.limits.rtprio = Reading::known("/proc/self/limits", limit);
         let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "docker: it may not use priority 80");
+        let fix = finding.remedies[0].to_string();
+        assert!(fix.contains("--cap-add SYS_NICE, or with --ulimit rtprio=80"), "{fix}");
         facts.limits.cap_sys_nice = Reading::known("/proc/self/status", true);
         assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
         facts.rights.initial_user_namespace = Reading::known("/proc/self/uid_map", false);

@@ -212,7 +212,7 @@ fn filled(group: &str, intent: &Intent) -> Remedy {
 }
 
 fn members_text(members: u32) -> String {
-    text::count(members as usize, "member")
+    text::count(members, "member")
 }
 
 pub(super) static GROUPS: Check = Check {

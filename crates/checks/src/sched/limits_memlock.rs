@@ -28,7 +28,8 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let remedies = right(intent.user.as_ref(), "memlock", "unlimited", "LimitMEMLOCK=infinity");
+    let remedies =
+        right(facts, intent.user.as_ref(), "memlock", "unlimited", "LimitMEMLOCK=infinity");
     if let Some(finding) = of_user(&draft, intent, "memlock", u64::MAX, &remedies) {
         return finding;
     }

@@ -31,7 +31,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let least = u64::from(priority);
     let most = priority.max(95).to_string();
-    let remedies = right(intent.user.as_ref(), "rtprio", &most, &format!("LimitRTPRIO={most}"));
+    let remedies =
+        right(facts, intent.user.as_ref(), "rtprio", &most, &format!("LimitRTPRIO={most}"));
     if let Some(finding) = of_user(&draft, intent, "rtprio", least, &remedies) {
         return finding;
     }
@@ -139,6 +140,26 @@ mod tests {
         let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Bad);
         assert!(finding.evidence[1].value.contains("another user namespace"), "{finding:?}");
+    }
+
+    #[test]
+    fn a_container_gets_it_from_its_runtime() {
+        let mut facts = with(Some(0), Some(0), false);
+        let fixes = |facts: &Facts| -> Vec<String> {
+            let remedies = CHECK.judge(facts, &intent()).remedies;
+            remedies.iter().map(ToString::to_string).collect()
+        };
+        assert!(fixes(&facts).iter().any(|fix| fix.contains("@realtime")));
+        for (name, part) in [
+            ("docker", "--ulimit rtprio=95"),
+            ("podman", "--cap-add SYS_NICE"),
+            ("kubernetes", "securityContext"),
+            ("lxc", "CAP_SYS_NICE, or the limit rtprio 95"),
+        ] {
+            facts.virt.container = Reading::known("/proc/1/cgroup", Some(name.into()));
+            let fixes = fixes(&facts);
+            assert!(fixes.len() == 1 && fixes[0].contains(part), "{fixes:?}");
+        }
     }
 
     #[test]

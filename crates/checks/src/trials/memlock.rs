@@ -32,8 +32,13 @@ pub(super) fn judge(seen: &MemlockObservation, facts: &Facts) -> Finding {
             // EPERM: no right at all. ENOMEM, EAGAIN: beyond the limit, or no memory.
             let is_limit = refusal.errno.is_some() && seen.limit.is_some();
             if is_limit && cap.value() != Some(&true) {
-                let right =
-                    crate::remedies::right(None, "memlock", "unlimited", "LimitMEMLOCK=infinity");
+                let right = crate::remedies::right(
+                    facts,
+                    None,
+                    "memlock",
+                    "unlimited",
+                    "LimitMEMLOCK=infinity",
+                );
                 let summary = format!("{}: this user may lock {limit}", refusal.text);
                 return draft.remedies(right).status(Status::Bad, summary);
             }

@@ -72,14 +72,15 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
         } else {
             format!("no CAP_SYS_NICE, and rtprio is {}", seen.limit)
         };
-        let right = crate::remedies::right(None, "rtprio", &most, &format!("LimitRTPRIO={most}"));
-        return (why, right.into());
+        let right =
+            crate::remedies::right(facts, None, "rtprio", &most, &format!("LimitRTPRIO={most}"));
+        return (why, right);
     }
     if seen.group_runtime_us.value() == Some(&0) {
         let path = seen.group_runtime_us.path.clone();
         let why = "its control group has no real-time runtime (CONFIG_RT_GROUP_SCHED)".into();
         let text = format!("give the group a share of its parent's: echo 950000 > {path}");
-        return (why, manual(&text));
+        return (why, of_group(facts, &text));
     }
     if seen.group_runtime_us.value().is_none() && built_with(facts, "RT_GROUP_SCHED") == Some(true)
     {
@@ -88,7 +89,7 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
             .into();
         let text = "run it in the root group, boot with rt_group_sched=0 (Linux 6.16), or use a \
                     kernel without CONFIG_RT_GROUP_SCHED";
-        return (why, manual(text));
+        return (why, of_group(facts, text));
     }
     let container = facts.virt.container.value().and_then(Option::as_deref);
     if seen.seccomp.value().is_some_and(|&mode| mode != 0) || container.is_some() {
@@ -100,6 +101,16 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
     }
     let text = "look for a security module: dmesg, journalctl -t audit";
     ("rights are enough; a security module (SELinux, AppArmor) may refuse it".into(), manual(text))
+}
+
+/// What gives a group real-time runtime. Docker's daemon needs it as well, for the group of all
+/// containers: without, it fails to start one.
+fn of_group(facts: &Facts, text: &str) -> Vec<Remedy> {
+    let manual = |text: &str| Remedy::Manual { text: text.into() };
+    let docker = "start dockerd with --cpu-rt-runtime=900000 and the container with \
+                  --cpu-rt-runtime=400000 (control groups of version 1)";
+    let is_docker = crate::machine::container(facts) == Some("docker");
+    is_docker.then(|| manual(docker)).into_iter().chain([manual(text)]).collect()
 }
 
 #[cfg(test)]
@@ -155,6 +166,8 @@ mod tests {
         case = refused(99, false);
         set_config(&mut case.1, "RT_GROUP_SCHED", Some("y"));
         assert!(judged(&case).summary.contains("likely (CONFIG_RT_GROUP_SCHED)"));
+        case.1.virt.container = Reading::known("/.dockerenv", Some("docker".into()));
+        assert!(judged(&case).remedies[0].to_string().contains("--cpu-rt-runtime=400000"));
         case = refused(0, true);
         case.0.seccomp = Reading::known("/proc/self/status", 2);
         assert!(judged(&case).summary.contains("seccomp"));

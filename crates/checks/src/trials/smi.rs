@@ -95,7 +95,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
 }
 
 fn counted(n: u64, noun: &str) -> String {
-    quantity::count(usize::try_from(n).unwrap_or(usize::MAX), noun)
+    quantity::count(n, noun)
 }
 
 /// Nothing counted: what the loop saw, and where to go on.

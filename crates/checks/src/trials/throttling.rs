@@ -48,7 +48,7 @@ pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent
             if !refusal.is_permission() {
                 return draft.status(Status::Unknown, format!("not tried: {}", refusal.text));
             }
-            let remedies = crate::remedies::right(None, "rtprio", "95", "LimitRTPRIO=95");
+            let remedies = crate::remedies::right(facts, None, "rtprio", "95", "LimitRTPRIO=95");
             return draft.remedies(remedies).status(
                 Status::Unknown,
                 format!("not tried: {}; needs CAP_SYS_NICE or a limit rtprio", refusal.text),

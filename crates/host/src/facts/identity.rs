@@ -52,9 +52,13 @@ fn machine_id(root: &Root) -> Reading<String> {
     if matches!(uuid.state, crate::reading::State::Denied { .. }) {
         return uuid;
     }
-    uuid.or_else(|| root.trimmed("/proc/device-tree/serial-number").and_then(usable))
-        .or_else(|| root.trimmed("/etc/machine-id").and_then(usable))
-        .map(|raw| hash(&raw))
+    let own = uuid.or_else(|| root.trimmed("/proc/device-tree/serial-number").and_then(usable));
+    // In a container /etc/machine-id is the image's, and may be that of others elsewhere.
+    let known = match own.value().is_none() && super::virt::Virt::container(root).is_some() {
+        true => own,
+        false => own.or_else(|| root.trimmed("/etc/machine-id").and_then(usable)),
+    };
+    known.map(|raw| hash(&raw))
 }
 
 /// Refuses the placeholders of boards without a serial number.
@@ -166,6 +170,14 @@ mod tests {
         assert_eq!(pi.cpu_model.value().unwrap(), "Cortex-A72");
         let riscv = identity(&[("proc/cpuinfo", "hart : 0\nuarch : sifive,u74-mc\n")]);
         assert_eq!(riscv.cpu_model.value().unwrap(), "sifive,u74-mc");
+    }
+
+    #[test]
+    fn the_machine_id_of_an_image_is_no_machine_s() {
+        let marked = [(".dockerenv", ""), ("etc/machine-id", "abcdef")];
+        assert!(identity(&marked).machine_id.is_absent());
+        let board = ("proc/device-tree/serial-number", "10000000abcd");
+        assert!(identity(&[marked[0], marked[1], board]).machine_id.value().is_some());
     }
 
     #[test]

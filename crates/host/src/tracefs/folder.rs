@@ -67,7 +67,7 @@ impl Folder {
         let guard = Guard::start(&path, &globals::state(globals::STATE, &path));
         let guard = guard.map_err(|error| TracefsError::Refused {
             path: shown(&path),
-            why: format!("what would end it with this process: {error}"),
+            why: format!("removing it when rtproof is killed takes a shell: {error}"),
         })?;
         fs::create_dir(&path).map_err(|error| refused_io(root, &path, error))?;
         Ok(Self { root: root.clone(), path, _guard: guard })

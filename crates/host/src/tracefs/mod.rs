@@ -42,6 +42,15 @@ pub enum TracefsError {
          `mount -t tracefs tracefs /sys/kernel/tracing`"
     )]
     NotMounted,
+    /// A container has none, and may not mount it.
+    #[error(
+        "tracefs is not mounted in this container ({name}): no kernel events; bind the host's \
+         /sys/kernel/tracing to the same place, and share the host's PID namespace"
+    )]
+    NotInContainer {
+        /// The container.
+        name: String,
+    },
     /// The kernel has none.
     #[error(
         "{}: is not there: this kernel was built without event tracing (CONFIG_EVENT_TRACING)",
@@ -80,7 +89,11 @@ fn find_or_mount(root: &Root) -> Result<&'static str, TracefsError> {
     match found {
         Err(TracefsError::NotMounted) => {
             let own = mount::Mount::own().map(mount::Mount::path);
-            own.filter(|own| usable(root, own).is_ok()).ok_or(TracefsError::NotMounted)
+            own.filter(|own| usable(root, own).is_ok()).ok_or_else(|| {
+                let container = crate::facts::virt::Virt::container(root);
+                container
+                    .map_or(TracefsError::NotMounted, |name| TracefsError::NotInContainer { name })
+            })
         }
         found => found,
     }

@@ -23,7 +23,8 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     if moment.phase != Phase::TimerLate {
         return None;
     }
-    let slack_ns = until_ns.saturating_sub(scene.wake.due_ns);
+    let set_for_ns = scene.set_for_ns.unwrap_or(scene.wake.due_ns);
+    let slack_ns = until_ns.saturating_sub(set_for_ns);
     let attribution = Attribution::by(names::comm(scene, scene.wake.tid));
     let attribution = attribution
         .detail([format!("its timer may be {} late", rtproof_stats::quantity::ns(slack_ns))])
@@ -56,9 +57,15 @@ mod tests {
         assert_eq!(top(&told).0, "irqs-off", "{told:?}");
         let slack = told.shares.iter().find(|share| share.cause == "timer-slack");
         assert_eq!(slack.map(|share| share.ns), Some(300 * US));
-        // Without slack there is none.
-        let story = Story::new().event(-600, LATE, 0, start(0));
-        let told = story.timer(1_400, 7).runs(1_410, 7, 120);
-        assert!(told.shares.iter().all(|share| share.cause != "timer-slack"));
+        // Without slack there is none, also where the timer was set for later than it was due.
+        let exact = |late_us: u64| {
+            let expires_ns = DUE + late_us * US;
+            What::TimerStart { timer, function, expires_ns, soft_ns: expires_ns }
+        };
+        for late_us in [0, 90] {
+            let story = Story::new().event(-600, LATE, 0, exact(late_us));
+            let told = story.timer(1_400, 7).runs(1_410, 7, 120);
+            assert!(told.shares.iter().all(|share| share.cause != "timer-slack"), "{told:?}");
+        }
     }
 }

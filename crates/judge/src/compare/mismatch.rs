@@ -53,7 +53,7 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
     let time = |ns: Option<u64>| ns.map(|ns| (ns.to_string(), quantity::ns(ns)));
     [
         twice(&sides),
-        of("machine", &machine),
+        of("machine", &machine).filter(|_| has_two_ids(&sides) || !is_one_boot(&sides)),
         of("workload", &|side| Some((side.kind().into(), side.kind().into()))),
         of("clock", &|side| side.facts.get("run.clock").map(|name| (name.clone(), name.clone()))),
         of("period", &|side| time(side.period_ns)),
@@ -75,9 +75,28 @@ fn twice(sides: &[&Side]) -> Option<Mismatch> {
     (!values.is_empty()).then(|| Mismatch { what: "run".into(), values })
 }
 
+/// Whether all runs are of one boot, and so of one machine, whatever it is called in a container.
+fn is_one_boot(sides: &[&Side]) -> bool {
+    let mut boots = sides.iter().map(|side| side.boot_id.as_deref());
+    let first = boots.next().flatten();
+    first.is_some() && boots.all(|boot| boot == first)
+}
+
+/// Whether two are known to be of different machines. Copies of a virtual machine share a boot.
+fn has_two_ids(sides: &[&Side]) -> bool {
+    let id = |side: &&Side| side.machine.as_ref()?.machine_id.clone();
+    sides.iter().filter_map(id).collect::<BTreeSet<String>>().len() > 1
+}
+
+/// Whether nothing names the machine: a container has a name of its own, another at each start.
+fn is_nameless(side: &Side) -> bool {
+    let place = side.machine.as_ref();
+    place.is_some_and(|place| place.container.is_some() && place.machine_id.is_none())
+}
+
 /// The machine's own id where it has one, else what it is called and made of.
 fn machine(side: &Side) -> Option<(String, String)> {
-    let place = side.machine.as_ref()?;
+    let place = side.machine.as_ref().filter(|_| !is_nameless(side))?;
     let name = place.hostname.clone().unwrap_or_else(|| "no name".into());
     let model = place.model.clone().unwrap_or_default();
     let text = if model.is_empty() { name.clone() } else { format!("{name}, {model}") };
@@ -115,6 +134,14 @@ pub(super) fn doubts(groups: &[Group], view: View) -> Vec<String> {
         doubts.push(format!(
             "Whether the machines and their settings are the same cannot be checked: they are not \
              recorded in {names}."
+        ));
+    }
+    let nameless: Vec<&Side> = sides().filter(|side| is_nameless(side)).collect();
+    if !nameless.is_empty() && !is_one_boot(&sides().collect::<Vec<_>>()) {
+        let names = names(&nameless);
+        doubts.push(format!(
+            "Whether the machines are the same cannot be checked: {names} ran in a container, \
+             which does not show the machine's id."
         ));
     }
     let dedup: BTreeSet<&str> = sides().map(|side| side.tool.as_str()).collect();

@@ -78,6 +78,9 @@ pub struct Place {
     pub cpu_model: Option<String>,
     /// Kernel release and preemption model.
     pub kernel: Option<String>,
+    /// The container that it was measured in: the host name is the container's.
+    #[serde(default)]
+    pub container: Option<String>,
 }
 
 /// One thread of a run.
@@ -158,6 +161,7 @@ impl Side {
                 board,
                 cpu_model,
                 kernel,
+                container: machine.container,
             }),
             workload: if same {
                 workloads.first().copied().unwrap_or_default().into()

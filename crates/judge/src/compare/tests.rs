@@ -442,3 +442,30 @@ fn a_higher_maximum_is_worse_whatever_the_rest_does() {
     assert!(sentence.contains("the latest wake-up of a run is higher"), "{sentence}");
     assert!(sentence.contains("though p99.9 is lower by more than 5 %"), "{sentence}");
 }
+
+/// In a container the host name is the container's, another at each start.
+#[test]
+fn containers_are_the_machine_of_their_boot() {
+    let run = |label: &str, container: Option<&str>, boot: Option<&str>| Side {
+        machine: Some(Place {
+            hostname: Some(label.into()),
+            container: container.map(Into::into),
+            ..Place::default()
+        }),
+        boot_id: boot.map(Into::into),
+        ..told_in_us(label, &[(10, 10_000), (20, 10)], 29)
+    };
+    let of = |sides: [Side; 2]| {
+        let comparison = compare(&sides, &Request::default());
+        let unsure = comparison.doubts.iter().any(|doubt| doubt.contains("ran in a container"));
+        (comparison.mismatches.iter().any(|found| found.what == "machine"), unsure)
+    };
+    let (docker, a, b) = (Some("docker"), Some("a"), Some("b"));
+    assert_eq!(of([run("host", None, a), run("one", docker, a)]), (false, false));
+    assert_eq!(of([run("one", docker, a), run("two", docker, a)]), (false, false));
+    // Another boot may be another machine's.
+    assert_eq!(of([run("host", None, a), run("one", docker, b)]), (false, true));
+    assert_eq!(of([run("one", docker, None), run("two", docker, None)]), (false, true));
+    assert_eq!(of([run("host", None, a), run("other", None, b)]), (true, false));
+    assert_eq!(of([run("host", None, None), run("other", None, None)]), (true, false));
+}

@@ -123,7 +123,7 @@ const WAITS_MAX: usize = 1_024;
 /// Follows the calls of futex(2) of a program, and who runs on the machine.
 #[derive(Debug)]
 pub struct Locks {
-    futex: i64,
+    futex: Vec<i64>,
     pids: BTreeMap<u32, u32>,
     names: BTreeMap<u32, String>,
     base: Machine,
@@ -138,9 +138,9 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// `futex`: the number of the system call.
+    /// `futex`: the numbers of the system call, two on a 32-bit processor.
     #[must_use]
-    pub fn new(futex: i64) -> Self {
+    pub fn new(futex: Vec<i64>) -> Self {
         Self {
             futex,
             pids: BTreeMap::new(),
@@ -171,10 +171,10 @@ impl Locks {
             }
             What::Named { name, .. } => self.find(pid, tid, name.clone()),
             What::Ended => drop(self.inside.remove(&tid)),
-            What::Enter { number, args } if *number == self.futex => {
+            What::Enter { number, args } if self.futex.contains(number) => {
                 self.enter((pid, tid), time_ns, args, event.stack);
             }
-            What::Exit { number, result } if *number == self.futex => self.exit(tid, *result),
+            What::Exit { number, result } if self.futex.contains(number) => self.exit(tid, *result),
             What::Switched { from, from_priority, is_runnable, .. } => {
                 if let Some(of) = self.inside.get_mut(from).filter(|_| !is_runnable) {
                     of.left.get_or_insert((time_ns, *from_priority));

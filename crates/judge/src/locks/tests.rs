@@ -3,6 +3,7 @@
 use super::*;
 
 const FUTEX: i64 = 202;
+const FUTEX_TIME64: i64 = 422;
 const WORD: u64 = 0x1000;
 const H: u32 = 8;
 const M: u32 = 9;
@@ -25,7 +26,7 @@ struct Story(Locks);
 
 impl Story {
     fn new() -> Self {
-        let mut locks = Locks::new(FUTEX);
+        let mut locks = Locks::new(vec![FUTEX, FUTEX_TIME64]);
         for tid in [H, M, L] {
             locks.find(7, tid, format!("t{tid}"));
         }

@@ -378,8 +378,10 @@ impl Tracker {
         stack: Option<Box<Stack>>,
         out: &mut dyn Outside,
     ) {
-        if stack.as_ref().is_some_and(|of| of.is_32_bit) {
-            self.unobserved.insert("a thread runs 32-bit code, whose system calls differ".into());
+        if stack.as_ref().is_some_and(|of| of.is_foreign) {
+            let why = "a thread runs code of another width (32 or 64 bits) than rtproof, whose \
+                       system calls differ";
+            self.unobserved.insert(why.into());
             return;
         }
         let Some(thread) = self.threads.get_mut(&tid) else { return };

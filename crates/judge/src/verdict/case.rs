@@ -58,7 +58,7 @@ impl Case<'_> {
                 units::probability(upper)
             )
         });
-        let groups = units::count(b.late_clusters as usize, "group");
+        let groups = units::count(b.late_clusters, "group");
         let groups = format!("The late ones came in {groups}{bound}.");
         self.refused_for(groups)
     }
@@ -101,7 +101,7 @@ impl Case<'_> {
         }
         let few = b.scheduled > 0 && covered_ns(self.run) == 0;
         let (what, steps) = if few {
-            let wake_ups = units::count(b.scheduled as usize, "wake-up");
+            let wake_ups = units::count(b.scheduled, "wake-up");
             let cover = if b.scheduled == 1 { "covers" } else { "cover" };
             let step = "Measure for several periods: raise --for or lower --period.".into();
             (format!("{wake_ups} {cover} no time"), vec![step])

@@ -56,7 +56,7 @@ impl Case<'_> {
                 "{} of {scheduled} wake-ups were later than {budget}{}, in {}, {when}",
                 units::grouped(b.late),
                 self.worst_text(),
-                units::count(groups.count as usize, "group"),
+                units::count(groups.count, "group"),
             );
         }
         let missed = match b.missed {
@@ -73,7 +73,7 @@ impl Case<'_> {
         format!(
             "The late ones came in {}: more than {lower} at {} confidence if they come at a steady \
              rate; at most {} was asked for.",
-            units::count(rate.count as usize, "group"),
+            units::count(rate.count, "group"),
             self.confidence_text(),
             units::per_hour(rate.asked_per_hour),
         )
@@ -84,7 +84,7 @@ impl Case<'_> {
         let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
         let at_most = match groups.count {
             0 => "without a late one".into(),
-            count => format!("with no more than {}", units::count(count as usize, "late group")),
+            count => format!("with no more than {}", units::count(count, "late group")),
         };
         format!(
             "To bound them below {} a run must last {} {at_most}, {} more than this one (--for); \

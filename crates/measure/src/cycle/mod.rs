@@ -9,6 +9,7 @@ mod gaps;
 mod laws;
 
 pub use gaps::Gaps;
+pub(crate) use laws::{Answer, Exchange, Sending, UnderWay};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -278,7 +279,7 @@ pub const fn bytes(slots: usize) -> usize {
 
 /// Addresses of what runs only when a wake-up is late or a second ends: locked into memory too,
 /// because a late moment is the wrong one for a page fault.
-pub(crate) fn code() -> [usize; 10] {
+pub(crate) fn code() -> [usize; 11] {
     [
         Cycle::beyond as fn(&mut Cycle, u64, u64) as usize,
         Outlet::push as fn(&mut Outlet, &mut Slot, Spike) as usize,
@@ -288,6 +289,7 @@ pub(crate) fn code() -> [usize; 10] {
         Cycle::beyond_piece as fn(&mut Cycle, u64, u64, u64) as usize,
         Cycle::gap as fn(&mut Cycle, u64, u64) as usize,
         Cycle::bound as fn(&mut Cycle, u64, u64, u64) -> u64 as usize,
+        Cycle::unanswered as fn(&mut Cycle, u64, u64) as usize,
         Cycle::held as fn(&mut Cycle, u64, u64) -> u64 as usize,
         Slot::record_missed as fn(&mut Slot, u64, u64, u64, u64) as usize,
     ]

@@ -8,14 +8,12 @@
 //! done is in [`run`]. To add a load: copy `built_in/_template.rs`,
 //! fill it in, add one line to [`LOADS`].
 
-mod apart;
 mod built_in;
-mod icmp;
+mod flood;
 mod load;
 mod place;
 pub mod run;
 mod tree;
-mod veth;
 
 pub use crate::failure::Failure;
 pub use built_in::{

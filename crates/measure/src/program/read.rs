@@ -32,8 +32,12 @@ pub(super) const THREADS: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
 /// Frame pointer, stack pointer, instruction pointer (arch/x86/include/uapi/asm/perf_regs.h).
 #[cfg(target_arch = "x86_64")]
 pub(super) const REGISTERS_MASK: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// Frame pointer, stack pointer, link register, program counter
+/// (arch/arm/include/uapi/asm/perf_regs.h).
+#[cfg(target_arch = "arm")]
+pub(super) const REGISTERS_MASK: u64 = 1 << 11 | 1 << 13 | 1 << 14 | 1 << 15;
 /// Frame pointer, link register, stack pointer, program counter.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "arm", target_arch = "x86_64")))]
 pub(super) const REGISTERS_MASK: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
 const MMAP: u32 = 1;
@@ -154,11 +158,12 @@ impl Reader {
             Source::Births => What::Born { priority: small("prio")? },
             Source::Wakes => What::Wakes { number: small("pid")?.cast_unsigned() },
             Source::Enters => {
-                let &(args_at, _) = layout.fields.get("args")?;
+                // Six of the kernel's `long`.
+                let &(args_at, args_bytes) = layout.fields.get("args")?;
                 let mut all = Bytes(raw.get(args_at..)?);
                 let mut args = [0; 6];
                 for arg in &mut args {
-                    *arg = all.u64()?;
+                    *arg = if args_bytes == 6 * 4 { all.u32()?.into() } else { all.u64()? };
                 }
                 What::Enter { number: number("id")?, args }
             }
@@ -259,7 +264,8 @@ impl<'a> Bytes<'a> {
 
     /// Registers and the top of the stack; `Some(None)`: a kernel thread has none.
     fn stack(&mut self) -> Option<Option<Box<Stack>>> {
-        const BITS_32: u64 = 1;
+        /// `PERF_SAMPLE_REGS_ABI_32` or `_64`.
+        const OWN: u64 = if cfg!(target_pointer_width = "32") { 1 } else { 2 };
         let abi = self.u64()?;
         let mut registers = [0; REGISTERS_MASK.count_ones() as usize];
         if abi != 0 {
@@ -274,10 +280,13 @@ impl<'a> Bytes<'a> {
             let used = usize::try_from(self.u64()?).ok()?;
             dump = all.get(..used)?.to_vec();
         }
-        let is_32_bit = abi == BITS_32;
+        let is_foreign = abi != OWN;
         let stack = match *registers.as_slice() {
-            [fp, sp, ip] => Stack { ip, sp, fp, lr: 0, is_32_bit, dump },
-            [fp, lr, sp, ip] => Stack { ip, sp, fp, lr, is_32_bit, dump },
+            [fp, sp, ip] => Stack { ip, sp, fp, lr: 0, is_foreign, dump },
+            #[cfg(target_arch = "arm")]
+            [fp, sp, lr, ip] => Stack { ip, sp, fp, lr, is_foreign, dump },
+            #[cfg(not(target_arch = "arm"))]
+            [fp, lr, sp, ip] => Stack { ip, sp, fp, lr, is_foreign, dump },
             _ => return None,
         };
         Some((abi != 0).then(|| Box::new(stack)))

@@ -120,6 +120,10 @@ pub(crate) fn policy_of(tid: u32) -> io::Result<(Policy, u32)> {
 /// # Errors
 /// ENOMEM above RLIMIT_MEMLOCK or where nothing is mapped, EPERM without any right to lock.
 pub(crate) fn lock(address: usize, bytes: usize) -> io::Result<()> {
+    // The place of an empty slice is made up, and nothing is mapped there.
+    if bytes == 0 {
+        return Ok(());
+    }
     let start = address & !(PAGE - 1);
     let length = (address + bytes).next_multiple_of(PAGE) - start;
     // SAFETY: mlock neither reads nor writes through the pointer; an unmapped range is ENOMEM.
@@ -182,11 +186,12 @@ pub(crate) fn usage() -> Usage {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
+    let count = |of: libc::c_long| of.cast_unsigned() as u64;
     Usage {
-        faults_minor: usage.ru_minflt.unsigned_abs(),
-        faults_major: usage.ru_majflt.unsigned_abs(),
+        faults_minor: count(usage.ru_minflt),
+        faults_major: count(usage.ru_majflt),
         cpu_time_ns: thread_cpu_ns(),
-        preemptions: usage.ru_nivcsw.unsigned_abs(),
+        preemptions: count(usage.ru_nivcsw),
     }
 }
 

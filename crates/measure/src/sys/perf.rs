@@ -33,8 +33,10 @@ const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
-const SET_FILTER: libc::c_ulong = 0x4008_2406;
-const ID: libc::c_ulong = 0x8008_2407;
+/// Their numbers have the size of the pointer that they take.
+const SET_FILTER: libc::c_ulong = 0x4000_2406 | POINTER;
+const ID: libc::c_ulong = 0x8000_2407 | POINTER;
+const POINTER: libc::c_ulong = (size_of::<*const u8>() as libc::c_ulong) << 16;
 
 /// Opens an event of a thread on one CPU (0: of the calling thread; `None`: of all threads).
 ///
@@ -135,10 +137,11 @@ impl Ring {
         let head = self.word(HEAD_AT).load(Ordering::Acquire);
         let tail = self.word(TAIL_AT).load(Ordering::Relaxed);
         let size = self.bytes as u64;
-        let length = head.wrapping_sub(tail).min(size);
+        // A 32-bit kernel counts in 32 bits, and begins anew after 4 GiB.
+        let length = (head.wrapping_sub(tail) as usize).min(self.bytes);
         let first = (tail % size) as usize;
-        let until = (first + length as usize).min(self.bytes);
-        let (a, b) = (until - first, length as usize - (until - first));
+        let until = (first + length).min(self.bytes);
+        let (a, b) = (until - first, length - (until - first));
         // SAFETY: both ranges are in the data of the mapping, which begins after the header's page.
         // The kernel does not write there before the tail has moved.
         unsafe {
@@ -150,7 +153,7 @@ impl Ring {
         // What came until the tail moved found the ring as full as this, or less.
         fence(Ordering::SeqCst);
         let now = self.word(HEAD_AT).load(Ordering::Acquire);
-        now.wrapping_sub(tail) > size - RECORD_MAX
+        now.wrapping_sub(tail) as usize > self.bytes - RECORD_MAX as usize
     }
 }
 

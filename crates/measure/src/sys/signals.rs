@@ -93,10 +93,17 @@ fn drain(set: &libc::sigset_t) {
     while unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &raw const now) } > 0 {}
 }
 
+/// 68 years at most, where the C library has 32 bits for seconds: no wait and no uptime is longer.
+fn seconds(of: u64) -> libc::time_t {
+    of.try_into().unwrap_or(libc::time_t::MAX)
+}
+
+/// A time of CLOCK_MONOTONIC, or from now on.
 pub(super) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
-        tv_sec: (ns / 1_000_000_000).cast_signed(),
-        tv_nsec: (ns % 1_000_000_000).cast_signed(),
+        tv_sec: seconds(ns / 1_000_000_000),
+        // Below 10^9.
+        tv_nsec: (ns % 1_000_000_000) as _,
     }
 }
 
@@ -335,8 +342,8 @@ impl Alarm {
     /// None with valid times.
     pub(crate) fn start(&self, value_us: u64, period_us: u64) -> io::Result<()> {
         let of = |us: u64| libc::timeval {
-            tv_sec: (us / 1_000_000).cast_signed(),
-            tv_usec: (us % 1_000_000).cast_signed(),
+            tv_sec: seconds(us / 1_000_000),
+            tv_usec: (us % 1_000_000) as _,
         };
         let value = libc::itimerval { it_interval: of(period_us), it_value: of(value_us) };
         // SAFETY: `value` is valid for the call; no old value is asked for.

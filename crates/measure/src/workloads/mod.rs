@@ -19,6 +19,7 @@ mod memory;
 mod mutex_pi;
 mod nanosleep_relative;
 mod osnoise;
+mod packet;
 mod pair;
 mod pipe;
 mod posix_timer;
@@ -71,6 +72,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &eventfd::WORKLOAD,
     &mutex_pi::WORKLOAD,
     &signal::WORKLOAD,
+    &packet::WORKLOAD,
     &timerlat::WORKLOAD,
     &osnoise::WORKLOAD,
     &hwlat::WORKLOAD,

@@ -118,6 +118,11 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
     fn application_cpus(&self) -> Option<Vec<u32>> {
         None
     }
+    /// Whether a sample is how late the thread was that the session says, from a moment that it
+    /// slept for. Then kernel events tell why; a piece of work or a message has no such moment.
+    fn wakes(&self) -> bool {
+        self.quantity().is_lateness() && self.place() == Place::OnCpu
+    }
     /// [`Description::name`].
     fn name(&self) -> &'static str {
         self.describe().name
@@ -232,6 +237,8 @@ pub struct Program {
 pub struct Ending {
     /// Cycles that ran but could not be read; they are not counted.
     pub lost: u64,
+    /// Messages that were sent, or could not be, and had no answer; they are missed.
+    pub unanswered: u64,
     /// Why it could not go on; `None`: it came to its end.
     pub failure: Option<String>,
     /// The account of a loop that never sleeps.

@@ -64,7 +64,7 @@ fn why(spikes: &Spikes) -> Markup {
 
 fn of(spikes: &Spikes) -> String {
     if spikes.explained == spikes.seen {
-        return format!("of the lateness of {}", units::count(spikes.seen as usize, "spike"));
+        return format!("of the lateness of {}", units::count(spikes.seen, "spike"));
     }
     format!(
         "of the lateness of {} of {} spikes",

@@ -51,7 +51,7 @@ fn header(index: &Index, host: &str) -> Markup {
         .iter()
         .flat_map(|machine| {
             let kernel = machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
-            let cpus = machine.cpus_online.map(|n| units::count(n as usize, "CPU"));
+            let cpus = machine.cpus_online.map(|n| units::count(n, "CPU"));
             let preemption = Some(machine.preemption.clone());
             [machine.model.clone(), machine.cpu_model.clone(), cpus, kernel, preemption]
         })

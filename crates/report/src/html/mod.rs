@@ -86,7 +86,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
 fn header(report: &Report) -> Markup {
     let machine = &report.machine;
     let kernel = machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
-    let cpus = machine.cpus_online.map(|n| units::count(n as usize, "CPU"));
+    let cpus = machine.cpus_online.map(|n| units::count(n, "CPU"));
     let line: Vec<String> = [machine.model.clone(), machine.cpu_model.clone(), cpus, kernel]
         .into_iter()
         .flatten()

@@ -134,7 +134,7 @@ fn late(report: &Report) -> Tile {
             let count = basis.late_groups.map_or(basis.late_clusters, |groups| groups.count);
             let groups = match count {
                 0 => String::new(),
-                n => format!(", in {}", units::count(n as usize, "group")),
+                n => format!(", in {}", units::count(n, "group")),
             };
             let note = format!("later than {}{groups}", units::ns(budget_ns));
             Tile::new("late", units::grouped(basis.late), note).alarm(basis.late > 0)

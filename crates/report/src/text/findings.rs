@@ -37,6 +37,10 @@ pub fn audit(
 ) -> io::Result<()> {
     title(to, machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &intent.line())?;
+    if machine.container.is_some() && findings.iter().any(Finding::stands) {
+        let text = "change /proc/sys, /sys and boot parameters there: a container sees them";
+        wrapped(to, &format!("{BOLD}Host{BOLD:#}     "), "         ", text)?;
+    }
     summary(to, findings)?;
     groups(to, findings, detail)?;
     unknown(to, findings, detail)?;

@@ -161,7 +161,7 @@ fn option(to: &mut Sheet, row: &OptionRow, in_full: bool) -> io::Result<()> {
 pub fn built(to: &mut Sheet, of: &BuiltKernel) -> io::Result<()> {
     let continued = if of.continued { ", an earlier build continued" } else { "" };
     writeln!(to, "{BOLD}Linux {}{BOLD:#}: built in {} s{continued}", of.release, of.seconds)?;
-    let count = |n: u64, noun| units::count(usize::try_from(n).unwrap_or(usize::MAX), noun);
+    let count = |n: u64, noun| units::count(n, noun);
     let with = if of.ccache { ", with ccache" } else { "" };
     let (objects, warnings) = (count(of.objects, "object"), count(of.warnings, "warning"));
     writeln!(to, "  {objects}, {warnings}{with}")?;

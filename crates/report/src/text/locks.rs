@@ -78,9 +78,9 @@ fn waits(to: &mut Sheet, it: &LockWaits) -> io::Result<()> {
     let place = it.at.as_ref().map_or_else(String::new, |at| format!(" at {}", frame(at)));
     let hands = match it.hands {
         0 => String::new(),
-        count => format!("; {} had it before", units::count(count as usize, "other thread")),
+        count => format!("; {} had it before", units::count(count, "other thread")),
     };
-    let (times, sum) = (units::count(it.count as usize, "wait"), units::ns(it.sum_ns));
+    let (times, sum) = (units::count(it.count, "wait"), units::ns(it.sum_ns));
     let text = format!("{kind}{place}; {times}, {sum} in all, the longest is shown{hands}");
     wrapped(to, &format!("    {DIM}"), "      ", &format!("{text}{DIM:#}"))
 }
@@ -151,7 +151,7 @@ pub fn party(of: &Party) -> String {
 /// Waits that are none for a lock without priority inheritance.
 fn others(to: &mut Sheet, of: &LocksFound) -> io::Result<()> {
     let it = &of.others;
-    let count = |count: u64| units::count(count as usize, "wait");
+    let count = |count: u64| units::count(count, "wait");
     let lines = [
         (
             it.inheriting,

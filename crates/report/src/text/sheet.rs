@@ -61,7 +61,7 @@ pub(super) fn title(to: &mut Sheet, machine: &Machine) -> io::Result<()> {
     let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
     let (kernel, arch) = (or_unknown(&machine.kernel), or_unknown(&machine.arch));
     let mut parts = vec![or_unknown(&machine.hostname), format!("Linux {kernel} {arch}")];
-    parts.extend(machine.cpus_online.map(|cpus| units::count(cpus as usize, "CPU")));
+    parts.extend(machine.cpus_online.map(|cpus| units::count(cpus, "CPU")));
     parts.push(machine.preemption.clone());
     let inside = [&machine.hypervisor, &machine.container].into_iter().flatten();
     parts.extend(inside.map(|inside| format!("in {inside}")));

@@ -39,7 +39,7 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
     let worst = worst.map_or_else(String::new, |ns| format!(", the worst {}", units::ns(ns)));
     let result = format!(
         "{} more than {over} late{worst}; {} explained",
-        units::count(*seen as usize, "wake-up"),
+        units::count(*seen, "wake-up"),
         units::grouped(*explained),
     );
     let tone = if explained == seen { Tone::Plain } else { Tone::Doubtful };

@@ -28,7 +28,7 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
     let unfinished = index.cells.len() - index.count(State::Done);
     let worst = worst(index);
     let next = match unfinished {
-        0 => decided(index).or_else(|| {
+        0 => decided(index).or_else(|| proved(index)).or_else(|| {
             let (cell, thread) = worst?;
             explained(folder, cell, thread).or_else(|| judged(index, &cell.cell))
         }),
@@ -102,6 +102,18 @@ fn largest(index: &Index) -> (String, Tone) {
         None => String::new(),
     };
     text += &format!(", {} missed", grouped(missed));
+    if let Some((CellResult { cell, .. }, of)) = unprivileged(index) {
+        let named = |policy: &str, priority: u32| match priority {
+            0 => policy.to_owned(),
+            priority => format!("{policy} {priority}"),
+        };
+        text += &format!(
+            "; measured with {}: {} was refused",
+            named(of.policy, of.priority),
+            named(rtproof_results::policy_name(cell.policy), cell.priority)
+        );
+        return (text, Tone::Bad);
+    }
     (text, if late.unwrap_or(0) > 0 { Tone::Bad } else { Tone::Plain })
 }
 
@@ -143,6 +155,23 @@ fn decided(index: &Index) -> Option<String> {
     let [_, tuned] = index.conditions.as_slice() else { return None };
     let apply = tuned.before.as_deref()?.strip_suffix(" --yes")?;
     (helps && apply.starts_with("rtproof tune apply ")).then(|| format!("{apply} --confirm 60s"))
+}
+
+/// The first thread that got less than the real-time policy and priority of its cell.
+fn unprivileged(index: &Index) -> Option<(&CellResult, &ThreadResult)> {
+    let wants = |cell: &Cell| matches!(cell.policy, Policy::Fifo | Policy::Rr | Policy::Deadline);
+    index.rows().find(|(CellResult { cell, .. }, of)| {
+        wants(cell)
+            && (of.policy != rtproof_results::policy_name(cell.policy)
+                || of.priority < cell.priority)
+    })
+}
+
+/// What names who refused it.
+fn proved(index: &Index) -> Option<String> {
+    let (cell, _) = unprivileged(index)?;
+    let priority = cell.cell.priority;
+    (priority > 0).then(|| format!("rtproof check --prove priority --priority {priority}"))
 }
 
 fn explained(folder: &Path, cell: &CellResult, thread: &ThreadResult) -> Option<String> {

@@ -63,9 +63,18 @@ impl Locking {
         if !list(root, pid).iter().any(is_real_time) {
             return Err("no thread of the program had a real-time policy when rtproof came".into());
         }
-        let number = CALLS.iter().find(|(_, name)| *name == "futex").map_or(-1, |(of, _)| *of);
+        if has_other_width(root, pid) {
+            return Err(
+                "the program runs code of another width (32 or 64 bits) than rtproof, whose \
+                        system calls differ; take the rtproof of that width"
+                    .into(),
+            );
+        }
+        let numbers = CALLS.iter().filter(|(_, name)| *name == "futex").map(|(number, _)| *number);
+        let numbers: Vec<i64> = numbers.collect();
         let list = || list(root, pid);
-        let purpose = (Purpose::Locks, format!("id == {number}"));
+        let is_futex: Vec<_> = numbers.iter().map(|number| format!("id == {number}")).collect();
+        let purpose = (Purpose::Locks, is_futex.join(" || "));
         let tid = |of: &Thread| of.tid;
         let (mut watch, found) = program::attach(root, &purpose, online.as_slice(), tid, list)?;
         watch.add_machine(root);
@@ -73,7 +82,7 @@ impl Locking {
         if let Some(why) = needs.iter().find_map(|source| watch.missing(*source)) {
             return Err(why.to_owned());
         }
-        let mut locks = Locks::new(number);
+        let mut locks = Locks::new(numbers);
         for of in &found {
             locks.find(of.pid, of.tid, name(of));
         }
@@ -100,6 +109,14 @@ impl Locking {
             ..LocksFound::default()
         })
     }
+}
+
+/// Whether a process runs code of another width than ours. The numbers in its auxv are of its
+/// width: the first is small, so that its high half is 0 where it has one.
+fn has_other_width(root: &Root, pid: u32) -> bool {
+    let auxv = root.read_bytes(&format!("/proc/{pid}/auxv"));
+    let high = auxv.value().and_then(|bytes| bytes.get(4..8));
+    high.is_some_and(|high| (high == [0; 4]) != cfg!(target_pointer_width = "64"))
 }
 
 struct Observing {

@@ -56,7 +56,7 @@ pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
 
 /// How many spikes, and why.
 fn spiked(spikes: &Spikes) -> Option<String> {
-    let count = units::count(usize::try_from(spikes.seen).unwrap_or(usize::MAX), "spike");
+    let count = units::count(spikes.seen, "spike");
     let why = answer::why(spikes).map_or_else(String::new, |why| format!("; {why}"));
     (spikes.seen > 0).then(|| format!("{count}{why}"))
 }

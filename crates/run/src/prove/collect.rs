@@ -131,7 +131,7 @@ impl Collector {
 
     /// Puts the threads into the record.
     pub(crate) fn announce(&mut self, started: &[Started], plan: &Plan, origin: Origin) {
-        self.explainer.begin(started, origin.monotonic_ns);
+        self.explainer.begin(plan, started, origin.monotonic_ns);
         self.pending.origin = Some(origin);
         let (n, period_ns) = (started.len() as u64, self.options.period_ns);
         for started in started {

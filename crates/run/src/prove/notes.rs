@@ -25,6 +25,8 @@ pub(crate) struct Unexamined {
     pub(crate) too_many: u64,
     /// Asked for, and not answered before the run was over.
     pub(crate) unanswered: u64,
+    /// Samples that are no wake-ups.
+    pub(crate) no_wake_up: u64,
 }
 
 /// Before the start: what the costs say of the options.
@@ -90,9 +92,8 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
     let unlocked: Vec<_> = started.iter().filter(|s| s.lock_error.is_some()).collect();
     if let Some(first) = unlocked.first() {
         let text = format!(
-            "Memory is not locked ({}): page faults may delay the threads of {}. Raise \
-             memlock in \
-             /etc/security/limits.d.",
+            "Memory is not locked ({}): page faults may delay the threads of {}. `rtproof check \
+             --prove memlock` shows what grants it.",
             first.lock_error.clone().unwrap_or_default(),
             cpus(unlocked.clone()),
         );
@@ -152,6 +153,13 @@ pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
         );
         notes.push(note(at_ns, "cycles-lost", true, text));
     }
+    if ending.unanswered > 0 {
+        let text = format!(
+            "{} of CPU {cpu} had no answer; they count as missed.",
+            units::count(ending.unanswered, "packet")
+        );
+        notes.push(note(at_ns, "packets-lost", true, text));
+    }
     for setting in &ending.settings {
         notes.push(note(at_ns, "trace-setting", true, format!("{setting}.")));
     }
@@ -173,7 +181,7 @@ fn gap_account(cpu: u32, gaps: &Gaps) -> String {
          took {} of it, {share:.3} %.",
         units::times(gaps.steps),
         units::duration(gaps.run_ns),
-        units::count(usize::try_from(gaps.gaps).unwrap_or(usize::MAX), "step"),
+        units::count(gaps.gaps, "step"),
         units::ns(gaps.threshold_ns),
         units::ns(gaps.gap_ns),
     )
@@ -283,17 +291,27 @@ pub(crate) fn trace_left_out() -> Note {
     note(0, "no-trace", false, text)
 }
 
+/// Kernel events would tell nothing.
+pub(crate) fn no_wake_ups(why: &str) -> Note {
+    note(0, "no-trace", false, format!("Spikes are counted, not explained: {why}."))
+}
+
 /// Events that this kernel lacks or refuses.
 pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
 }
 
+/// Why events are of no use: shares made from them would all be wrong.
+pub(crate) const OTHER_PIDS: &str =
+    "in a PID namespace (a container) threads have other numbers than in kernel events";
+
 /// Threads have other numbers here than in kernel events.
 pub(crate) fn other_pids() -> Note {
-    let text = "Spikes are not explained: in a PID namespace (a container) threads have other \
-                numbers than in kernel events. Run it in the namespace of the host (docker run \
-                --pid host).";
-    note(0, "pid-namespace", false, text.into())
+    let text = format!(
+        "Spikes are not explained: {OTHER_PIDS}. Run it in the namespace of the host (docker run \
+         --pid host)."
+    );
+    note(0, "pid-namespace", false, text)
 }
 
 /// What killed runs had left behind.
@@ -381,6 +399,14 @@ pub(crate) fn of_spikes(
             n(lost.too_many + lost.dropped),
             n(lost.unanswered)
         );
+        let text = match lost.no_wake_up {
+            0 => text,
+            other => format!(
+                "{text} {} of them are no wake-ups by a timer, the only samples whose causes are \
+                 looked for.",
+                n(other)
+            ),
+        };
         notes.push(note(at_ns, "spikes-unexamined", false, text));
     }
     if recorder.lost_events > 0 {

@@ -123,10 +123,7 @@ fn left(unmeasured: u64, bounds: u64) -> String {
     };
     match bounds {
         0 => cycles,
-        n => format!(
-            "{cycles}; {} may be wrong by as much as the step",
-            units::count(usize::try_from(n).unwrap_or(usize::MAX), "sample")
-        ),
+        n => format!("{cycles}; {} may be wrong by as much as the step", units::count(n, "sample")),
     }
 }
 

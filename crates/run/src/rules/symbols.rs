@@ -99,7 +99,8 @@ impl Symbols {
 
     /// The addresses of a stack, innermost first, and whether it is cut.
     pub(crate) fn unwind(&mut self, pid: u32, stack: &Stack) -> (Vec<u64>, bool) {
-        if stack.is_32_bit {
+        // framehop knows no 32-bit processor.
+        if stack.is_foreign || cfg!(target_pointer_width = "32") {
             return (vec![stack.ip], true);
         }
         if !self.unwinders.contains_key(&pid) {

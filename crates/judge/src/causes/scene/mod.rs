@@ -116,6 +116,8 @@ pub struct Scene<'a> {
     /// When the thread started the timer of this wake-up, where it was seen: nothing of what came
     /// before is left then.
     pub armed_ns: Option<u64>,
+    /// What it set that timer for, where that is later than it was due.
+    pub set_for_ns: Option<u64>,
     /// Until when the kernel may put that timer off, by the thread's timer slack.
     pub slack_ns: Option<u64>,
     /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
@@ -157,12 +159,14 @@ impl<'a> Scene<'a> {
         let thread = thread_states(wake, window);
         let armed = armed(wake, window);
         let armed_ns = armed.map(|event| event.at_ns);
-        let slack_ns = armed.and_then(|event| match event.what {
-            What::TimerStart { expires_ns, soft_ns, .. } if soft_ns > 0 => {
-                Some(expires_ns).filter(|&expires_ns| expires_ns > wake.due_ns)
-            }
-            _ => None,
-        });
+        let (set_for_ns, slack_ns) = match armed.map(|event| &event.what) {
+            // Where the source holds both ends of the range.
+            Some(&What::TimerStart { expires_ns, soft_ns, .. }) if soft_ns > 0 => (
+                Some(soft_ns).filter(|&at_ns| at_ns > wake.due_ns),
+                Some(expires_ns).filter(|&at_ns| at_ns > soft_ns.max(wake.due_ns)),
+            ),
+            _ => (None, None),
+        };
         let (woken_ns, switched_ns) = wake_and_switch(wake, window, armed_ns);
         let (blind, doubts) = blind::stretches(wake, window, &thread);
         // From the window's start: an interrupt may have begun before the thread was due.
@@ -188,6 +192,7 @@ impl<'a> Scene<'a> {
             prio,
             irq_ns,
             armed_ns,
+            set_for_ns,
             slack_ns,
             served_ns,
             handed,
@@ -233,6 +238,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
         edges.extend(self.armed_ns);
+        edges.extend(self.set_for_ns);
         edges.extend(self.slack_ns);
         edges.extend(self.served_ns);
         edges.extend(self.handed.map(|handed| handed.from_ns));

@@ -1,10 +1,14 @@
 //! Cycles whose samples are not wake-ups on a grid: intervals that start where the last one ended,
-//! pieces of work, gaps of a loop that never sleeps, and what other programs report.
+//! pieces of work, messages and their answers, gaps of a loop that never sleeps, and what other
+//! programs report.
 //!
 //! Each law says what was scheduled, so that `scheduled == sampled + missed` holds for all of them
 //! and can fail for each.
 
+mod exchange;
 mod stepped;
+
+pub(crate) use exchange::{Answer, Exchange, Sending, UnderWay};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -183,13 +187,21 @@ impl Cycle {
     }
 
     /// A sample that was taken elsewhere.
+    #[inline(always)]
     pub(crate) fn take_sample(&mut self, due_ns: u64, value_ns: u64) {
-        self.slot.record_wake(due_ns, due_ns.saturating_add(value_ns));
-        if value_ns > self.schedule.budget_ns {
-            self.late(due_ns, value_ns);
-        }
+        self.take_value(due_ns, value_ns);
         if value_ns > self.spike_ns {
             self.spikes.push(&mut self.slot, Spike { due_ns, latency_ns: value_ns });
+        }
+    }
+
+    /// A sample of which only the value is known: `at_ns` is when it came, and of what it took
+    /// nothing is to be looked for.
+    #[inline(always)]
+    pub(crate) fn take_value(&mut self, at_ns: u64, value_ns: u64) {
+        self.slot.record_wake(at_ns, at_ns.saturating_add(value_ns));
+        if value_ns > self.schedule.budget_ns {
+            self.late(at_ns, value_ns);
         }
     }
 

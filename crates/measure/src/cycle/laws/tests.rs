@@ -1,6 +1,7 @@
 //! Each law with made-up times: what it samples, what it counts as missed, and that its account
 //! holds where it is stopped, late or stalled.
 
+mod exchange;
 mod stepped;
 
 use rtrb::{Consumer, Producer, RingBuffer};

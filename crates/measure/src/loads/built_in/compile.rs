@@ -15,9 +15,8 @@ use std::process::{Command, Stdio};
 use rtproof_host::program;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use super::super::apart;
 use super::super::load::{Context, Load};
-use crate::failure::Failure;
+use crate::{apart, failure::Failure};
 
 /// Folders of headers, in the order in which they are searched.
 const FOLDERS: usize = 8;

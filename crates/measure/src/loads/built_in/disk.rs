@@ -232,7 +232,7 @@ fn next_step(error: &std::io::Error) -> &'static str {
 /// Name of the file system by its magic number (linux/magic.h), with a word where it is no disk.
 fn file_system(dir: &Path) -> String {
     let magic = match rustix::fs::statfs(dir) {
-        Ok(stat) => stat.f_type & 0xffff_ffff,
+        Ok(stat) => stat.f_type as u32,
         Err(error) => return format!("file system unknown: {error}"),
     };
     let name = match magic {

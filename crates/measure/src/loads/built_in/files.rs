@@ -10,9 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::super::apart;
 use super::super::load::{Before, Context, Load};
-use crate::failure::Failure;
+use crate::{apart, failure::Failure};
 
 /// Files of a round.
 const FILES: usize = 64;

@@ -10,10 +10,11 @@
 
 use std::os::fd::OwnedFd;
 
-use super::super::icmp::Flood;
+use super::super::flood;
 use super::super::load::{Before, Context, Load, Parameter};
-use super::super::{place, veth};
+use super::super::place;
 use crate::failure::Failure;
+use crate::network::{echo::Echo, veth};
 
 /// Most floods.
 const FLOODS_MAX: u32 = 64;
@@ -63,7 +64,8 @@ fn work(ctx: &Context) -> Result<(), Failure> {
         move || {
             place::pin_thread(cpu)?;
             // Numbers of floods are below 64.
-            Flood::open(veth::address(number, true), number as u16 + 1)?.run(ctx)
+            let echo = Echo::open(veth::address(number, true), number as u16 + 1, None)?;
+            flood::run(&echo, ctx)
         }
     });
     ctx.together(tasks.collect())

@@ -69,6 +69,11 @@ impl Workload for Exec {
         format!("{}:{}", self.name(), self.command)
     }
 
+    /// Its cycles that say when they were due; of the others there are no spikes.
+    fn wakes(&self) -> bool {
+        true
+    }
+
     fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
         let running = Running::start(&self.command, setting);
         let running = running.map_err(|error| {
@@ -82,6 +87,7 @@ impl Workload for Exec {
             silent_ns: SILENT_NS.max(setting.period_ns.saturating_mul(10)),
             line_ns: line_cost_ns(),
             last_due_ns: None,
+            last_value_ns: None,
             cycles: 0,
             failure: None,
         }))
@@ -97,6 +103,7 @@ struct Reader {
     silent_ns: u64,
     line_ns: u64,
     last_due_ns: Option<u64>,
+    last_value_ns: Option<u64>,
     cycles: u64,
     failure: Option<String>,
 }
@@ -153,8 +160,8 @@ impl Reader {
             Ok(Some(0)) => Ok(Look::Ended),
             Ok(Some(n)) => {
                 let now_ns = sys::now_ns();
-                let Self { lines, grid, last_due_ns, cycles, .. } = self;
-                let mut account = Account { cycle, grid, last_due_ns, cycles };
+                let Self { lines, grid, last_due_ns, last_value_ns, cycles, .. } = self;
+                let mut account = Account { cycle, grid, last_due_ns, last_value_ns, cycles };
                 let fed = lines.feed(&buffer[..n], |line| account.take(line, now_ns));
                 Ok(fed.map(|()| Look::Something)?)
             }
@@ -185,6 +192,7 @@ struct Account<'a> {
     cycle: &'a mut Cycle,
     grid: &'a mut Grid,
     last_due_ns: &'a mut Option<u64>,
+    last_value_ns: &'a mut Option<u64>,
     cycles: &'a mut u64,
 }
 
@@ -195,7 +203,10 @@ impl Account<'_> {
         match line {
             Line::Value(value_ns) if is_within(now_ns) => {
                 self.cycle.expect(1);
-                self.cycle.take_sample(now_ns, value_ns);
+                // Several may have come at once, and no two samples are of the same time.
+                let last_ns = self.last_value_ns.map_or(0, |ns| ns + 1);
+                let at_ns = *self.last_value_ns.insert(now_ns.max(last_ns));
+                self.cycle.take_value(at_ns, value_ns);
                 *self.cycles += 1;
             }
             Line::Due { due_ns, value_ns } if is_within(due_ns) => {
@@ -228,12 +239,13 @@ pub(crate) fn fuzz(
     cycle: &mut Cycle,
 ) -> Result<(), Failure> {
     let (mut lines, mut grid) = (Lines::default(), Grid::new(cycle.schedule().period_ns));
-    let (mut last_due_ns, mut cycles) = (None, 0);
+    let (mut last_due_ns, mut last_value_ns, mut cycles) = (None, None, 0);
     for piece in bytes.chunks(piece) {
         let mut account = Account {
             cycle: &mut *cycle,
             grid: &mut grid,
             last_due_ns: &mut last_due_ns,
+            last_value_ns: &mut last_value_ns,
             cycles: &mut cycles,
         };
         let fed = lines.feed(piece, |line| account.take(line, now_ns));
@@ -297,6 +309,7 @@ mod tests {
             silent_ns: 3_000_000_000,
             line_ns: 0,
             last_due_ns: None,
+            last_value_ns: None,
             cycles: 0,
             failure: None,
         };

@@ -33,6 +33,8 @@ pub(super) struct Ring {
     pub(super) tid: u32,
     /// Cycles that were read or lost.
     done: u64,
+    /// Of the last cycle that was read.
+    last_begin_ns: u64,
 }
 
 /// A cycle.
@@ -82,7 +84,7 @@ impl Ring {
         }
         let id = |word: u64| u32::try_from(word).unwrap_or(0);
         let (pid, tid) = (id(word(3)), id(word(4)));
-        Ok(Self { file, capacity, pid, tid, done: word(2) })
+        Ok(Self { file, capacity, pid, tid, done: word(2), last_begin_ns: 0 })
     }
 
     /// Whether a cycle was marked before it was opened.
@@ -133,7 +135,9 @@ impl Ring {
             let is_there =
                 word(cycle, 0) == self.done && later.saturating_sub(self.done) < self.capacity;
             let is_sane = end_ns.checked_sub(begin_ns).is_some_and(|ns| ns <= LENGTH_MAX_NS);
-            if is_there && is_sane && begin_ns > 0 {
+            // One thread marks one cycle after the other.
+            if is_there && is_sane && begin_ns > self.last_begin_ns {
+                self.last_begin_ns = begin_ns;
                 take(Marked { begin_ns, end_ns });
             } else {
                 lost += 1;
@@ -241,8 +245,13 @@ mod tests {
         writer.cycle(4, &[99]);
         writer.cycle(5, &[5, 0, 7]);
         assert_eq!(read(&mut ring), (vec![1, 6], Found { marked: 6, lost: 4 }));
+        // The same cycle twice, and one from before.
+        writer.mark(3);
+        writer.cycle(8, &[8, 700, 707]);
+        writer.cycle(9, &[9, 100, 107]);
+        assert_eq!(read(&mut ring), (vec![7], Found { marked: 3, lost: 2 }));
         // Killed during a cycle: it was never counted.
-        writer.cycle(7, &[0, 12_345]);
+        writer.cycle(10, &[0, 12_345]);
         assert_eq!(read(&mut ring).1, Found::default());
     }
 

@@ -130,7 +130,7 @@ fn recorder(recorder: &Recorder) -> Markup {
             "Recording changes the median latency by {sign}{}, measured in {} of slices with and \
              without it.",
             units::ns(cost_ns.unsigned_abs()),
-            units::count(recorder.cost_pairs as usize, "pair")
+            units::count(recorder.cost_pairs, "pair")
         ));
     } else if recorder.off.is_none() {
         texts.push("What recording costs was not measured.".into());

@@ -146,7 +146,7 @@ fn lost(layout: &Layout<'_>, window: &Window, lanes: (f64, f64), y: &mut f64) ->
 
 fn lost_text(count: Option<u64>) -> String {
     match count {
-        Some(count) => rtproof_judge::units::count(usize::try_from(count).unwrap_or(0), "event"),
+        Some(count) => rtproof_judge::units::count(count, "event"),
         None => "events not recorded".into(),
     }
 }

@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use rtproof_host::{Facts, Root, tune::Machine};
+use rtproof_host::{
+    Facts, Root,
+    tune::{Machine, NotTunable},
+};
 use rtproof_judge::{
     checks,
     plan::{self, Selection},
@@ -51,10 +54,21 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let document = make(&Machine::for_reading(&root, &LiveTasks), &args.request, &args.ids)?;
     let text = Text::new(args.json);
-    let (now, trial) = next(&document, args);
+    let (mut now, mut trial) = next(&document, args);
+    let refused = match Machine::to_undo(&root, &LiveTasks) {
+        Err(error @ NotTunable::Container { .. }) => Some(error.to_string()),
+        _ => None,
+    };
+    if refused.is_some() && !(document.steps.is_empty() && document.boot.words.is_empty()) {
+        (now, trial) = (None, None);
+    }
     // A command of this plan alone: what is left of it follows below.
     let both = now.is_some() && trial.is_some();
-    let answer = answers::tune::plan(&document, now.or_else(|| trial.clone()));
+    let mut answer = answers::tune::plan(&document, now.or_else(|| trial.clone()));
+    answer.why = match (answer.why, refused) {
+        (Some(why), Some(refused)) => Some(format!("{why}; {refused}")),
+        (why, refused) => why.or(refused),
+    };
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::plan(to, &document, manners::is_verbose())?;

@@ -58,8 +58,8 @@ impl Explainer {
     }
 
     /// The threads run.
-    pub(super) fn begin(&mut self, started: &[Started], origin_ns: u64) {
-        self.sums.begin(started, origin_ns);
+    pub(super) fn begin(&mut self, plan: &Plan, started: &[Started], origin_ns: u64) {
+        self.sums.begin(plan, started, origin_ns);
     }
 
     /// When to poll next; `None`: with the slots.

@@ -48,6 +48,24 @@ impl Recording {
         if !options.trace {
             return (Self::off("--no-trace".into()), vec![notes::trace_left_out()]);
         }
+        let workloads = || (0..).zip(&plan.cpus).map(|(number, _)| plan.workload_of(number));
+        if !workloads().any(|workload| workload.wakes()) {
+            let mut names: Vec<&str> = workloads().map(|workload| workload.name()).collect();
+            names.dedup();
+            let is_application = workloads().any(|it| it.application_cpus().is_some());
+            let why = format!(
+                "{} measures no wake-ups by a timer, the only samples whose causes are looked \
+                 for{}",
+                names.join(", "),
+                if is_application {
+                    "; for those of the application: rtproof explain --pid"
+                } else {
+                    ""
+                }
+            );
+            let note = notes::no_wake_ups(&why);
+            return (Self::off(why), vec![note]);
+        }
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let others = online.difference(&options.cpus);
         let settings = Settings::new(options.cpus.clone(), others, options.housekeeping.clone());
@@ -59,8 +77,12 @@ impl Recording {
             }
         };
         let mut notes = Vec::new();
+        if !recorder.removed().is_empty() {
+            notes.push(notes::instances_removed(recorder.removed()));
+        }
         if root.read_link("/proc/self/ns/pid").value().is_some_and(|ns| ns != FIRST_PIDS) {
             notes.push(notes::other_pids());
+            return (Self::off(notes::OTHER_PIDS.into()), notes);
         }
         let info = causes::Recorder {
             missing: recorder.missing().to_vec(),
@@ -68,9 +90,6 @@ impl Recording {
         };
         if !recorder.missing().is_empty() {
             notes.push(notes::events_missing(recorder.missing()));
-        }
-        if !recorder.removed().is_empty() {
-            notes.push(notes::instances_removed(recorder.removed()));
         }
         let mut recording = Self { recorder: Some(recorder), info, arming_failed: false };
         notes.push(recording.measure_cost(options, plan));

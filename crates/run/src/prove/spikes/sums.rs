@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::prove::notes::Unexamined;
 use rtproof_judge::causes::{self, Explanation, Table};
-use rtproof_measure::{Slot, Spike, Started};
+use rtproof_measure::{Plan, Slot, Spike, Started};
 use rtproof_record::{
     SpikeTick,
     spikes::{self, EVENTS_MAX, SPIKES_MAX, Summary, Why},
@@ -22,8 +22,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Spikes of a run.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    /// (thread id, CPU) by number.
-    threads: Vec<(i32, u32)>,
+    /// (thread id, CPU) by number; `None`: its samples are no wake-ups.
+    threads: Vec<Option<(i32, u32)>>,
     origin_ns: u64,
     table: Table,
     /// Came out of the measuring threads.
@@ -41,8 +41,10 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Who is measured, and since when.
-    pub(super) fn begin(&mut self, started: &[Started], origin_ns: u64) {
-        self.threads = started.iter().map(|s| (s.tid.cast_signed(), s.cpu)).collect();
+    pub(super) fn begin(&mut self, plan: &Plan, started: &[Started], origin_ns: u64) {
+        let wakes = |s: &Started| plan.workload_of(s.number).wakes();
+        let of = |s| wakes(s).then_some((s.tid.cast_signed(), s.cpu));
+        self.threads = started.iter().map(of).collect();
         self.origin_ns = origin_ns;
     }
 
@@ -75,12 +77,15 @@ impl Sums {
                 return;
             }
         }
-        self.lost.too_many += 1;
+        match self.threads.get(thread as usize) {
+            Some(None) => self.lost.no_wake_up += 1,
+            _ => self.lost.too_many += 1,
+        }
         self.list(thread, spike, None);
     }
 
     fn wake_up(&self, thread: u32, spike: Spike) -> Option<WakeUp> {
-        let &(tid, cpu) = self.threads.get(thread as usize)?;
+        let (tid, cpu) = (*self.threads.get(thread as usize)?)?;
         let ran_ns = spike.due_ns.saturating_add(spike.latency_ns);
         Some(WakeUp { tid, cpu, due_ns: spike.due_ns, ran_ns, how: How::Measured })
     }
@@ -177,7 +182,11 @@ mod tests {
     const ORIGIN_NS: u64 = 5_000_000_000;
 
     fn sums() -> Sums {
-        Sums { threads: vec![(100, 2), (101, 3)], origin_ns: ORIGIN_NS, ..Sums::default() }
+        Sums {
+            threads: vec![Some((100, 2)), Some((101, 3)), None],
+            origin_ns: ORIGIN_NS,
+            ..Sums::default()
+        }
     }
 
     /// A spike of a thread, due so long after the start.
@@ -231,12 +240,14 @@ mod tests {
         sums.came(0, spike(1, 9000), 1000, |_| false);
         assert_eq!(ask(&mut sums, 7, spike(2, 9000)), None);
         ask(&mut sums, 0, spike(3, 9000)).expect("asked");
+        assert_eq!(ask(&mut sums, 2, spike(4, 9000)), None, "no wake-up");
         sums.give_up();
-        assert_eq!(sums.lost(), Unexamined { dropped: 5, too_many: 2, unanswered: 1 });
+        let expected = Unexamined { dropped: 5, too_many: 2, unanswered: 1, no_wake_up: 1 };
+        assert_eq!(sums.lost(), expected);
         let tick = sums.take(Summary::default());
         let summary = tick.summary.expect("a summary");
-        assert_eq!((summary.seen, summary.unexamined, summary.dropped), (8, 8, 5));
-        assert_eq!(tick.list.len(), 3);
+        assert_eq!((summary.seen, summary.unexamined, summary.dropped), (9, 9, 5));
+        assert_eq!(tick.list.len(), 4);
         assert!(tick.list.iter().all(|spike| spike.why.is_none()));
     }
 

@@ -1,8 +1,8 @@
-//! Namespaces of a worker's own: nobody else sees what a load makes in them (interfaces, addresses,
-//! files), and it ends with the worker, however that ends.
+//! Namespaces of a process's own: nobody else sees what is made in them (interfaces, addresses,
+//! files), and it ends with the process, however that ends.
 //!
-//! A namespace is entered before the worker starts a thread: the kernel gives a user namespace,
-//! which is the way without root, to processes of one thread alone.
+//! A worker enters one before it starts a thread: the kernel gives a user namespace, which is the
+//! way without root, to processes of one thread alone.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::sys;
 ///
 /// # Errors
 /// The kernel refuses it.
-pub(super) fn network() -> Result<(), Failure> {
+pub(crate) fn network() -> Result<(), Failure> {
     leave(UnshareFlags::NEWNET, "network")
 }
 
@@ -27,7 +27,7 @@ pub(super) fn network() -> Result<(), Failure> {
 ///
 /// # Errors
 /// There is no such folder, or the kernel refuses.
-pub(super) fn folder(dir: &Path, bytes: u64) -> Result<(std::os::fd::OwnedFd, PathBuf), Failure> {
+pub(crate) fn folder(dir: &Path, bytes: u64) -> Result<(std::os::fd::OwnedFd, PathBuf), Failure> {
     let at =
         |doing: &str, error: Errno| Failure(format!("cannot {doing} {}: {error}", dir.display()));
     let open = OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -47,18 +47,26 @@ pub(super) fn folder(dir: &Path, bytes: u64) -> Result<(std::os::fd::OwnedFd, Pa
 
 /// Leaves a namespace of the machine, through a user namespace where the right is missing.
 fn leave(what: UnshareFlags, name: &str) -> Result<(), Failure> {
-    let result = match sys::unshare(what) {
-        Err(error) if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {
-            leave_as_user(what)
-        }
-        result => result,
+    let is =
+        |error: &std::io::Error, errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    let refused = |error, takes| {
+        Err(Failure(format!(
+            "cannot have a {name} namespace of its own: {error}; it takes {takes}"
+        )))
     };
-    result.map_err(|error| {
-        Failure(format!(
-            "cannot have a {name} namespace of its own: {error}; it takes root or user namespaces \
-             (/proc/sys/user/max_user_namespaces)"
-        ))
-    })
+    let without_right = match sys::unshare(what) {
+        Ok(()) => return Ok(()),
+        Err(error) if is(&error, Errno::PERM) => error,
+        Err(error) => return refused(error, "root, and a kernel that has them"),
+    };
+    match leave_as_user(what) {
+        Ok(()) => Ok(()),
+        // The process has other threads.
+        Err(error) if is(&error, Errno::INVAL) => refused(without_right, "root"),
+        Err(error) => {
+            refused(error, "root or user namespaces (/proc/sys/user/max_user_namespaces)")
+        }
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this process's own identity, not the machine's")]

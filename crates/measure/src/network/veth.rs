@@ -1,5 +1,5 @@
-//! Pairs of virtual Ethernet devices between two network namespaces of a worker's own, made through
-//! rtnetlink(7): ip(8) need not be there.
+//! Pairs of virtual Ethernet devices between two network namespaces of a process's own, made
+//! through rtnetlink(7): ip(8) need not be there.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-use super::apart;
-use crate::failure::Failure;
+use crate::{apart, failure::Failure};
 
 // linux/rtnetlink.h, linux/if_link.h, linux/netlink.h.
 const RTM_NEWLINK: u16 = 16;
@@ -33,7 +32,7 @@ const HEADER_BYTES: usize = 16;
 const FIRST: u32 = 2;
 
 /// Address of one end of a pair, of those that RFC 2544 keeps for measurements.
-pub(super) fn address(pair: u32, is_far: bool) -> Ipv4Addr {
+pub(crate) fn address(pair: u32, is_far: bool) -> Ipv4Addr {
     let base = u32::from(Ipv4Addr::new(198, 18, 0, 0));
     Ipv4Addr::from(base + pair * 4 + if is_far { 2 } else { 1 })
 }
@@ -44,7 +43,7 @@ pub(super) fn address(pair: u32, is_far: bool) -> Ipv4Addr {
 ///
 /// # Errors
 /// The kernel refuses a namespace, has no veth, or no more memory.
-pub(super) fn pairs(count: u32) -> Result<OwnedFd, Failure> {
+pub(crate) fn pairs(count: u32) -> Result<OwnedFd, Failure> {
     apart::network()?;
     let far = Netlink::open()?;
     let far_namespace = own_namespace()?;
