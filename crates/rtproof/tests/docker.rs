@@ -5,7 +5,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
-    reason = "the test's own files; what is left out is named"
+    reason = "tests make the daemon's own files, and say what they leave out"
 )]
 
 mod support;
