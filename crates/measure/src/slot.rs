@@ -153,18 +153,18 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     /// Without --keep-samples a slot keeps none: an empty part.
     #[test]
     fn an_empty_part_is_no_reason_not_to_lock() {
-        let slot = super::Slot::default();
+        let slot = Slot::default();
         assert!(slot.memory().iter().any(|&(_, bytes)| bytes == 0));
         let empty = slot.memory().into_iter().filter(|&(_, bytes)| bytes == 0);
         for (address, bytes) in empty {
             crate::sys::lock(address, bytes).expect("nothing to lock");
         }
     }
-
-    use super::*;
 
     #[test]
     fn missed_wake_ups_count_with_their_own_lateness() {

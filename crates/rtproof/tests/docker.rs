@@ -2,6 +2,12 @@
 //! of its own. Left out, with a word, where `dockerd` is not in PATH: `apt-get install docker.io`,
 //! or unpack docker.io, containerd, runc and iptables of Debian and put their folders in front.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests make the daemon's own files, and say what they leave out"
+)]
+
 mod support;
 
 use std::{

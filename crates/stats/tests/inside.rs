@@ -1,8 +1,6 @@
 //! The example of an application that computes inside its loop: nothing is allocated there, and
 //! what it computes is right.
 
-#![expect(clippy::disallowed_methods, reason = "the example is an application")]
-
 #[allow(dead_code, reason = "its main is not run here")]
 #[path = "../../../examples/inside/inside.rs"]
 mod inside;

@@ -186,7 +186,7 @@ pub(crate) fn usage() -> Usage {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let count = |of: libc::c_long| of.cast_unsigned() as u64;
+    let count = |of: libc::c_long| u64::try_from(of).unwrap_or(0);
     Usage {
         faults_minor: count(usage.ru_minflt),
         faults_major: count(usage.ru_majflt),

@@ -102,8 +102,7 @@ fn seconds(of: u64) -> libc::time_t {
 pub(super) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: seconds(ns / 1_000_000_000),
-        // Below 10^9.
-        tv_nsec: (ns % 1_000_000_000) as _,
+        tv_nsec: (ns % 1_000_000_000).try_into().unwrap_or(0),
     }
 }
 
@@ -343,7 +342,7 @@ impl Alarm {
     pub(crate) fn start(&self, value_us: u64, period_us: u64) -> io::Result<()> {
         let of = |us: u64| libc::timeval {
             tv_sec: seconds(us / 1_000_000),
-            tv_usec: (us % 1_000_000) as _,
+            tv_usec: (us % 1_000_000).try_into().unwrap_or(0),
         };
         let value = libc::itimerval { it_interval: of(period_us), it_value: of(value_us) };
         // SAFETY: `value` is valid for the call; no old value is asked for.
