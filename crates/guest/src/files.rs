@@ -85,7 +85,7 @@ fn encoded(bytes: &[u8]) -> String {
 
 fn decoded(line: &str) -> Option<Vec<u8>> {
     let text = line.trim_end_matches('=').as_bytes();
-    if text.len() % 4 == 1 || line.len() % 4 != 0 || line.len() - text.len() > 2 {
+    if text.len() % 4 == 1 || !line.len().is_multiple_of(4) || line.len() - text.len() > 2 {
         return None;
     }
     let mut bytes = Vec::with_capacity(line.len() / 4 * 3);

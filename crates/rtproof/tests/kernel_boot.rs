@@ -1,6 +1,5 @@
 //! `rtproof kernel boot` with real QEMU and made-up kernels: a few instructions that write a text
-//! to the serial port, then hang or reset. Real kernels: the lab's case of the same name, and the
-//! test at the end for the kernels that are installed.
+//! to the serial port, then hang or reset. The test at the end boots a kernel that is installed.
 
 #![allow(
     clippy::disallowed_methods,
@@ -58,7 +57,8 @@ fn kernel(text: &str, then: Then) -> Vec<u8> {
 
 /// Whether QEMU is here.
 fn has_qemu() -> bool {
-    let here = cfg!(target_arch = "x86_64") && rtproof_host::program::find("qemu-system-x86_64").is_ok();
+    let here =
+        cfg!(target_arch = "x86_64") && rtproof_host::program::find("qemu-system-x86_64").is_ok();
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(here || !is_ci, "CI needs qemu-system-x86_64: scripts/deps.sh");
     if !here {
@@ -218,19 +218,23 @@ fn what_cannot_be_booted_is_refused_before_anything_is_made() {
     }
     if rtproof_host::program::find("qemu-system-aarch64").is_ok() && cfg!(target_arch = "x86_64") {
         let said = refused(&["Image"]);
-        assert!(said.contains("a static rtproof for aarch64") && said.contains("--binary"), "{said}");
+        assert!(
+            said.contains("a static rtproof for aarch64") && said.contains("--binary"),
+            "{said}"
+        );
         let said = refused(&["Image", "--binary", support::binary()]);
         assert!(said.contains("a program for x86-64; the kernel is for aarch64"), "{said}");
     }
     let usage = run(at, &["kernel", "boot", "plain", "--prove=--output x"]);
     assert_eq!(usage.status.code(), Some(USAGE), "{}", stderr(&usage));
     let names = fs::read_dir(at).unwrap().filter_map(Result::ok).map(|entry| entry.file_name());
-    assert!(!names.into_iter().any(|name| name == "out" || name.to_string_lossy().contains("boot-")));
+    assert!(
+        !names.into_iter().any(|name| name == "out" || name.to_string_lossy().contains("boot-"))
+    );
 }
 
-/// A kernel that the lab has, or that is installed; where neither is there, the lab's case alone
-/// shows it.
-fn real_kernel() -> Option<String> {
+/// Version of a kernel that is installed.
+fn installed_kernel() -> Option<String> {
     let entries = fs::read_dir("/boot").ok()?.filter_map(Result::ok);
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut found: Vec<String> =
@@ -241,12 +245,13 @@ fn real_kernel() -> Option<String> {
 
 #[test]
 fn an_installed_kernel_boots_and_what_ran_inside_comes_out() {
-    let Some(version) = has_qemu().then(real_kernel).flatten() else {
+    let Some(version) = has_qemu().then(installed_kernel).flatten() else {
         eprintln!("left out: no kernel in /boot");
         return;
     };
     let folder = folder();
-    let words = ["kernel", "boot", &version, "--no-kvm", "-o", "out", "--json", "--", "uname", "-r"];
+    let words =
+        ["kernel", "boot", &version, "--no-kvm", "-o", "out", "--json", "--", "uname", "-r"];
     let output = run(folder.path(), &words);
     assert_eq!(output.status.code(), Some(ACCEPTED), "{}", stderr(&output));
     let booted: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -32,7 +32,16 @@ fn spec<'a>(
     cues: &'a [(String, Cue)],
 ) -> Spec<'a> {
     let arguments = Vec::new();
-    Spec { emulator, arguments, dir, speak_limit, limit, cues, interrupted: NEVER }
+    Spec {
+        emulator,
+        arguments,
+        dir,
+        speak_limit,
+        limit,
+        cues,
+        ends_at_panic: false,
+        interrupted: NEVER,
+    }
 }
 
 fn ending(script: &str) -> Ending {

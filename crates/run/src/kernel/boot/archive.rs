@@ -131,7 +131,8 @@ impl Growing {
             return Ok(());
         }
         if Arch::native() != Some(arch) {
-            let why = format!("loads libraries, which are not looked up for {arch}: build it static");
+            let why =
+                format!("loads libraries, which are not looked up for {arch}: build it static");
             return Err(KernelError::path(from, why));
         }
         for library in programs::libraries(from)? {

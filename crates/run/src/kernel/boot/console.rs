@@ -94,7 +94,11 @@ impl Failed<'_> {
         let (status, other) = match self.ending {
             Ending::Interrupted => ("interrupted".to_owned(), String::new()),
             Ending::Broken(why) => {
-                return Known { status: "init failed".into(), hint: why.clone(), lines: last(&lines) };
+                return Known {
+                    status: "init failed".into(),
+                    hint: why.clone(),
+                    lines: last(&lines),
+                };
             }
             Ending::DiedEarly if lines.is_empty() => {
                 let errors = last(&self.errors.lines().collect::<Vec<_>>());
@@ -113,7 +117,8 @@ impl Failed<'_> {
             ),
             Ending::NeverSpoke => {
                 let (status, hint) = self.silence(&whole, until_init);
-                let other = "; try --no-kvm, which emulates: KVM inside of a guest is a reason, too";
+                let other =
+                    "; try --no-kvm, which emulates: KVM inside of a guest is a reason, too";
                 (status, hint + if self.is_kvm { other } else { "" })
             }
             Ending::TimedOut => (

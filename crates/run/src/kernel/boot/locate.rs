@@ -44,7 +44,7 @@ impl ConfigText {
     pub fn missing(&self, arch: Arch) -> Vec<&'static str> {
         let console = match arch {
             Arch::X86_64 => "SERIAL_8250_CONSOLE",
-            Arch::Aarch64 => "SERIAL_AMBA_PL011_CONSOLE",
+            Arch::Aarch64 | Arch::Armv7 => "SERIAL_AMBA_PL011_CONSOLE",
         };
         let needed = ["BLK_DEV_INITRD", "BINFMT_ELF", "DEVTMPFS", "PROC_FS", "SYSFS", console];
         needed.into_iter().filter(|option| self.value(option) != "y").collect()
@@ -79,7 +79,8 @@ fn locate_in(
     boot: &Path,
     modules: &Path,
 ) -> Result<Located, KernelError> {
-    let is_name = what.components().count() == 1 && !what.as_os_str().as_encoded_bytes().contains(&b'/');
+    let is_name =
+        what.components().count() == 1 && !what.as_os_str().as_encoded_bytes().contains(&b'/');
     let (path, beside, below) = if what.is_dir() {
         let (tree, path) = built(what)?;
         (path, Some(tree.join(".config")), Some(tree))
@@ -181,6 +182,7 @@ fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests' own files")]
 mod tests {
     use super::*;
 
@@ -227,7 +229,8 @@ mod tests {
             CONFIG_PROC_FS=y\nCONFIG_SYSFS=y\nCONFIG_SERIAL_8250_CONSOLE=m\n";
         let config = ConfigText { from: "x".into(), text: text.into() };
         assert_eq!(config.missing(Arch::X86_64), ["DEVTMPFS", "SERIAL_8250_CONSOLE"]);
-        let whole = text.replace("=m", "=y").replace("# CONFIG_DEVTMPFS is not set", "CONFIG_DEVTMPFS=y");
+        let whole =
+            text.replace("=m", "=y").replace("# CONFIG_DEVTMPFS is not set", "CONFIG_DEVTMPFS=y");
         let config = ConfigText { text: whole, ..config };
         assert!(config.missing(Arch::X86_64).is_empty());
         assert_eq!(config.missing(Arch::Aarch64), ["SERIAL_AMBA_PL011_CONSOLE"]);

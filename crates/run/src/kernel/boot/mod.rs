@@ -89,10 +89,7 @@ pub fn init(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> anyhow::
 /// # Errors
 /// The kernel cannot be booted, a program is missing, or the guest did not come to its end: with
 /// the console's lines and where its log is.
-pub fn boot(
-    request: &BootRequest,
-    interrupted: &dyn Fn() -> bool,
-) -> Result<Booted, KernelError> {
+pub fn boot(request: &BootRequest, interrupted: &dyn Fn() -> bool) -> Result<Booted, KernelError> {
     let located = locate::locate(&request.kernel, request.config.as_deref())?;
     let arch = located.image.arch;
     check_config(&located)?;
@@ -329,7 +326,6 @@ fn plan(
 }
 
 /// The folder of all files, which is new.
-#[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn made(request: &BootRequest, located: &Located) -> Result<PathBuf, KernelError> {
     if let Some(folder) = &request.folder {
         fs::create_dir(folder).map_err(|error| match error.kind() {
@@ -343,7 +339,8 @@ fn made(request: &BootRequest, located: &Located) -> Result<PathBuf, KernelError
     let release = located.image.release.as_deref().filter(|release| files::is_plain(release));
     let name = format!("boot-{}", release.unwrap_or("kernel"));
     for number in 1..1000 {
-        let folder = PathBuf::from(if number == 1 { name.clone() } else { format!("{name}.{number}") });
+        let folder =
+            PathBuf::from(if number == 1 { name.clone() } else { format!("{name}.{number}") });
         match fs::create_dir(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -358,7 +355,7 @@ fn command_line(arch: Arch, mode: Mode, append: &str) -> String {
     // The early console shows what hangs or panics before the driver of the real one.
     let console = match arch {
         Arch::X86_64 => "console=ttyS0,115200 earlyprintk=ttyS0,115200",
-        Arch::Aarch64 => "console=ttyAMA0,115200 earlycon",
+        Arch::Aarch64 | Arch::Armv7 => "console=ttyAMA0,115200 earlycon",
     };
     // As the lab has it: what emulation makes slow or wrong.
     let emulated = match (arch, mode) {
@@ -367,8 +364,8 @@ fn command_line(arch: Arch, mode: Mode, append: &str) -> String {
         (Arch::X86_64, Mode::Icount) => {
             "no_timer_check tsc=reliable mitigations=off nokaslr cryptomgr.notests"
         }
-        (Arch::Aarch64, Mode::Icount) => "mitigations=off nokaslr cryptomgr.notests",
-        (Arch::Aarch64, Mode::Threads) => "",
+        (Arch::Aarch64 | Arch::Armv7, Mode::Icount) => "mitigations=off nokaslr cryptomgr.notests",
+        (Arch::Aarch64 | Arch::Armv7, Mode::Threads) => "",
     };
     let parts = [console, "panic=-1", emulated, append.trim(), "--", plan::COMMAND];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
@@ -389,7 +386,6 @@ impl Temporary {
 }
 
 impl Drop for Temporary {
-    #[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
     fn drop(&mut self) {
         // It stays where it cannot be removed; the folder is the user's.
         let _ = fs::remove_file(&self.path);
@@ -436,7 +432,7 @@ fn failed(
     let console = text(log);
     let driver = match located.image.arch {
         Arch::X86_64 => "SERIAL_8250_CONSOLE",
-        Arch::Aarch64 => "SERIAL_AMBA_PL011_CONSOLE",
+        Arch::Aarch64 | Arch::Armv7 => "SERIAL_AMBA_PL011_CONSOLE",
     };
     let has = |config: &ConfigText| config.value(driver) == "y";
     Failed {
