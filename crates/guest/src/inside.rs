@@ -27,7 +27,7 @@ use crate::{
     plan::{self, COMMAND, LOG, OUT, Plan, RAN, Ran, Step},
 };
 
-/// File systems: kind, where, options, what the kernel needs for it (nothing: it may be missing).
+/// File systems: kind, where, options, what the kernel needs for it (none: it may be missing).
 const MOUNTS: &[(&str, &str, &str, &str)] = &[
     ("sysfs", "/sys", "", "CONFIG_SYSFS"),
     ("devtmpfs", "/dev", "", "CONFIG_DEVTMPFS"),
@@ -44,7 +44,8 @@ const ERRORS: &str = "4";
 /// The same while files are sent: nothing may come between their lines.
 const NOTHING: &str = "1";
 
-/// Runs as init. Returns where this is none: a user who types the command must not lose his machine.
+/// Runs as init. Returns where this is none: a user who types the command must not lose the
+/// machine.
 ///
 /// # Errors
 /// This is not the first process of a guest.

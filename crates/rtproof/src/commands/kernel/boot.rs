@@ -31,12 +31,12 @@ Examples:
   rtproof kernel boot Image --binary rtproof-aarch64 --check
 
 The guest has rtproof and what is named here, and nothing else: no shell, no network, no disk. All \
-files go to a new folder, the console's log among them. Nothing is installed. Exit code: 0 where the \
-kernel booted and all that ran inside ended with 0, else the first other code from inside; 1 where it \
-did not boot or a command was ended by a signal.")]
+files go to a new folder, the console's log among them. Nothing is installed. Exit code 0: the kernel \
+booted and all that ran inside ended with 0. Else it is the first other code from inside. 1: it did \
+not boot, or a signal ended a command.")]
 pub struct Args {
-    /// A kernel: bzImage, Image or vmlinuz; an installed version, as in /boot/vmlinuz-VERSION; or the
-    /// folder of a build
+    /// A kernel: bzImage, Image or vmlinuz; an installed version, as in /boot/vmlinuz-VERSION; or
+    /// the folder of a build
     #[arg(value_name = "FILE|VERSION|DIR")]
     pub kernel: PathBuf,
 
@@ -55,8 +55,7 @@ pub struct Args {
     )]
     pub prove: Option<String>,
 
-    /// Let the guest's time count instructions (4 ns each): the same answer each time, in an emulated
-    /// processor
+    /// Let the guest's time count instructions (4 ns each), in an emulated processor
     #[arg(long)]
     pub icount: bool,
 

@@ -56,7 +56,7 @@ const HINTS: &[(&str, &str)] = &[
     ),
     (
         "VFS: Unable to mount root fs",
-        "the kernel did not take the initramfs: CONFIG_BLK_DEV_INITRD, or too little memory (--memory)",
+        "the kernel did not take the initramfs: CONFIG_BLK_DEV_INITRD, or too little --memory",
     ),
     ("Attempted to kill init! exitcode=0x0000000b", "init, which is rtproof, ended by SIGSEGV"),
     ("Attempted to kill init! exitcode=0x00000007", "init, which is rtproof, ended by SIGBUS"),
@@ -139,7 +139,7 @@ impl Failed<'_> {
         if whole.trim().is_empty() {
             let hint = match self.has_driver {
                 Some(true) => {
-                    "its configuration has the serial console's driver, so it hangs before that, or \
+                    "its configuration has the serial console's driver: it hangs before that, or \
                      the image is not for this machine"
                         .to_owned()
                 }
@@ -159,9 +159,8 @@ impl Failed<'_> {
             );
             return (format!("init was not heard within {seconds} s"), hint);
         }
-        let hint = "the last lines are where it hangs, where its console ended (an early one ends \
-                    where the driver is missing), or it needs more time: 3 minutes, or --timeout if \
-                    that is less";
+        let hint = "it hangs after the last lines, or its console ends there (an early one does \
+                    without the driver), or it needs more time than it has";
         (format!("the kernel did not come to init within {seconds} s"), hint.into())
     }
 }
