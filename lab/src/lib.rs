@@ -21,6 +21,8 @@ pub mod kernels;
 pub mod machine;
 pub mod module;
 pub mod modules;
+#[cfg(test)]
+mod outside;
 pub mod pins;
 pub mod plants;
 pub mod programs;
