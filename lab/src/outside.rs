@@ -68,3 +68,32 @@ fn with_counted_instructions_a_proof_is_the_same_each_time() {
     assert!(first.contains("CPU 0"), "{first}");
     assert_eq!(first, proof("second"));
 }
+
+#[test]
+#[ignore = "kernels of Debian and a static rtproof: `make lab-all` and CI run it"]
+fn stock_and_real_time_kernels_are_told_apart_the_same_way_twice() {
+    let cache = Cache::open().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let rtproof = Binaries::build(Arch::X86_64, &cache).unwrap().rtproof;
+    let image = |id: &str| kernels::named(id).unwrap().ready(&cache).unwrap().image;
+    let compared = || {
+        let out = folder.path().join("out");
+        let output = Command::new(&rtproof)
+            .args(["kernel", "compare", "--json", "--prove=--for 3s --load cpu", "-o"])
+            .arg(&out)
+            .args([image("stock-6.1"), image("rt-6.1")])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        fs::remove_dir_all(out).unwrap();
+        output.stdout
+    };
+    let first = compared();
+    let answer: Value = serde_json::from_slice(&first).unwrap();
+    let pair = answer["checks"].as_array().unwrap();
+    let of = pair.iter().find(|pair| pair["check"] == "preempt-rt").expect("it differs");
+    assert_eq!(of["status"], serde_json::json!(["bad", "good"]));
+    let longest = |at: usize| answer["kernels"][at]["latency"]["max"].as_u64().unwrap();
+    assert!(longest(0) > longest(1), "{} {}", longest(0), longest(1));
+    assert!(first == compared(), "another answer the second time");
+}

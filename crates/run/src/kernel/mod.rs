@@ -2,6 +2,7 @@
 
 pub mod boot;
 pub mod build;
+pub mod compare;
 pub mod config;
 pub mod error;
 pub mod find;

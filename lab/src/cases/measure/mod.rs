@@ -4,6 +4,7 @@ use crate::case::Case;
 
 mod clock;
 mod conditions;
+mod packet;
 mod s2;
 mod s3;
 mod s4;
@@ -13,5 +14,6 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases =
         vec![s2::case(), s3::case(), s3::moved(), s4::case(), clock::case(), conditions::case()];
     cases.extend(timerlat::cases());
+    cases.extend(packet::cases());
     cases
 }

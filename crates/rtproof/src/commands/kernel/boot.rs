@@ -157,16 +157,7 @@ fn request(args: &Args) -> anyhow::Result<BootRequest> {
         steps.push(("check".to_owned(), words("rtproof check")));
         steps.push(("check-json".to_owned(), words("rtproof check --json")));
     }
-    if let Some(arguments) = &args.prove {
-        let arguments = words(arguments);
-        let is_output = |word: &String| word.starts_with("-o") || word.starts_with("--output");
-        if arguments.iter().any(is_output) {
-            return Err(exit::usage("--prove: --output is set here; the record comes out"));
-        }
-        let mut command = words("rtproof prove --output /out/prove");
-        command.extend(arguments);
-        steps.push(("prove".to_owned(), command));
-    }
+    steps.extend(args.prove.as_deref().map(proof).transpose()?);
     if !args.command.is_empty() {
         steps.push(("command".to_owned(), args.command.clone()));
     }
@@ -187,6 +178,17 @@ fn request(args: &Args) -> anyhow::Result<BootRequest> {
         folder: args.output.clone(),
         limit: Duration::from_nanos(args.timeout),
     })
+}
+
+/// The step that runs `prove` with these arguments.
+pub(super) fn proof(arguments: &str) -> anyhow::Result<(String, Vec<String>)> {
+    let is_output = |word: &str| word.starts_with("-o") || word.starts_with("--output");
+    if arguments.split_whitespace().any(is_output) {
+        return Err(exit::usage("--prove: --output is set here; the record comes out"));
+    }
+    let command = ["rtproof", "prove", "--output", "/out/prove"].into_iter();
+    let command = command.chain(arguments.split_whitespace()).map(str::to_owned).collect();
+    Ok(("prove".to_owned(), command))
 }
 
 /// The first code that is not 0.

@@ -1,8 +1,9 @@
-//! `rtproof kernel`: find, configure, build and boot a real-time kernel; one file for each of its
-//! commands. To add one: its file, its `mod` and a row of [`Command`].
+//! `rtproof kernel`: find, configure, build, boot and compare real-time kernels; one file for each
+//! of its commands. To add one: its file, its `mod` and a row of [`Command`].
 
 pub mod boot;
 pub mod build;
+pub mod compare;
 pub mod config;
 pub mod find;
 mod progress;
@@ -64,6 +65,8 @@ commands! {
     Build(build),
     /// Boot a kernel under QEMU, run rtproof or a command inside, bring out what they made
     Boot(boot),
+    /// Compare two kernels in the same guest: length of the wake-up path, causes, checks, options
+    Compare(compare),
     /// Carry local commits of a kernel's git tree over to a newer version
     Rebase(rebase),
 }

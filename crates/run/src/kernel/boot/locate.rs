@@ -2,7 +2,7 @@
 //! configuration, as far as that can be read.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -94,7 +94,7 @@ fn locate_in(
         }
         (path, Some(boot.join(format!("config-{}", what.display()))), Some(modules.join(what)))
     } else {
-        return Err(KernelError::io(what)(io::Error::from(io::ErrorKind::NotFound)));
+        return Err(KernelError::path(what, "no such file or folder"));
     };
     let image = Image::read(&read(&path)?)
         .map_err(|error| KernelError::path(&path, format!("{error:#}")))?;
