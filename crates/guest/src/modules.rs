@@ -193,25 +193,29 @@ fn modinfo(elf: &[u8]) -> Result<Info> {
     Ok(info)
 }
 
-/// The bytes of a section of a 64-bit little-endian ELF file.
+/// The bytes of a section of a little-endian ELF file, of 64 or 32 bits.
 pub(crate) fn section<'a>(elf: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let number = |at: usize, size: usize| -> Option<usize> {
         let mut bytes = [0; 8];
         bytes[..size].copy_from_slice(elf.get(at..at.checked_add(size)?)?);
         usize::try_from(u64::from_le_bytes(bytes)).ok()
     };
-    if !elf.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let headers = number(0x28, 8)?;
-    let header_size = number(0x3a, 2)?;
+    // Size of an address; where the file header has the place of the section headers, and where
+    // the size of one, their number and that of the names follow; place and size in one of them.
+    let (long, headers_at, sizes_at, start_at, length_at) = match elf.get(..6)? {
+        b"\x7fELF\x02\x01" => (8, 0x28, 0x3a, 0x18, 0x20),
+        b"\x7fELF\x01\x01" => (4, 0x20, 0x2e, 0x10, 0x14),
+        _ => return None,
+    };
+    let headers = number(headers_at, long)?;
+    let header_size = number(sizes_at, 2)?;
     let header = |index: usize| headers.checked_add(index.checked_mul(header_size)?);
     let content = |header: usize| {
-        let start = number(header.checked_add(0x18)?, 8)?;
-        elf.get(start..start.checked_add(number(header.checked_add(0x20)?, 8)?)?)
+        let start = number(header.checked_add(start_at)?, long)?;
+        elf.get(start..start.checked_add(number(header.checked_add(length_at)?, long)?)?)
     };
-    let names = content(header(number(0x3e, 2)?)?)?;
-    (0..number(0x3c, 2)?).filter_map(header).find_map(|header| {
+    let names = content(header(number(sizes_at + 4, 2)?)?)?;
+    (0..number(sizes_at + 2, 2)?).filter_map(header).find_map(|header| {
         let name = names.get(number(header, 4)?..)?;
         let name = name.split(|byte| *byte == 0).next()?;
         (name == wanted).then(|| content(header)).flatten()
@@ -327,11 +331,38 @@ mod tests {
         assert_eq!(unsigned_length(b"ELF"), 3);
     }
 
+    /// The same of 32 bits, as of armhf.
+    fn module_32(info: &str) -> Vec<u8> {
+        let mut elf = b"\x7fELF\x01\x01".to_vec();
+        elf.resize(0x34, 0);
+        let (names, names_at) = (b"\0.modinfo\0", elf.len());
+        elf.extend_from_slice(names);
+        let info_at = elf.len();
+        elf.extend_from_slice(info.replace(';', "\0").as_bytes());
+        elf[0x20] = u8::try_from(elf.len()).unwrap();
+        (elf[0x2e], elf[0x30]) = (0x28, 2);
+        for (name, at, size) in [(0, names_at, names.len()), (1, info_at, info.len())] {
+            let mut header = vec![0; 0x28];
+            header[0] = name;
+            header[0x10] = u8::try_from(at).unwrap();
+            header[0x14] = u8::try_from(size).unwrap();
+            elf.extend(header);
+        }
+        elf
+    }
+
+    #[test]
+    fn modules_of_32_bit_kernels_are_read() {
+        let text = "license=GPL;depends=9pnet,netfs;alias=fs-9p;";
+        assert_eq!(modinfo(&module_32(text)).unwrap(), modinfo(&module(text)).unwrap());
+    }
+
     #[test]
     fn broken_files_are_refused() {
-        let whole = module("depends=a;");
-        for length in 0..whole.len() {
-            let _ = modinfo(&whole[..length]);
+        for whole in [module("depends=a;"), module_32("depends=a;")] {
+            for length in 0..whole.len() {
+                let _ = modinfo(&whole[..length]);
+            }
         }
         assert!(modinfo(b"text").is_err());
     }

@@ -60,6 +60,10 @@ exec "$root/usr/bin/GNU-PROGRAM" OPTIONS "$@"
 /// There is no link-time optimiser, so there is no plugin for it.
 const GCC_OPTIONS: &str = "--sysroot=\"$root\" -fno-use-linker-plugin ";
 
+/// GNU ld 2.40 loses the Thumb bit of glibc's memcpy in a static program of more than 16 MiB of
+/// code, where it makes veneers: the program crashes before main. gold keeps it.
+const ARMV7_OPTIONS: &str = "-fuse-ld=gold ";
+
 /// rustc also starts this machine's own linker, which must not see these libraries: they are handed
 /// to the loader, not left in the environment.
 const RUSTC: &str = r#"#!/bin/sh
@@ -98,7 +102,7 @@ impl Cross {
 /// taken because the pins have gone counts as the same until the pins are renewed.
 pub(super) fn identity(arch: Arch, with_rustc: bool) -> String {
     let mut digest = Sha256::new();
-    digest.update(format!("{LAYOUT} {with_rustc} {MEMBERS:?} {GCC} {GCC_OPTIONS} {RUSTC}"));
+    digest.update(format!("{LAYOUT} {with_rustc} {MEMBERS:?} {GCC} {} {RUSTC}", gcc_options(arch)));
     for (pins, _) in sets(arch, with_rustc) {
         for pin in pins {
             digest.update(pin.sha256);
@@ -166,6 +170,11 @@ fn is_one_version(debs: &[PathBuf]) -> bool {
     versions.len() == 1
 }
 
+fn gcc_options(arch: Arch) -> String {
+    let more = if arch == Arch::Armv7 { ARMV7_OPTIONS } else { "" };
+    format!("{GCC_OPTIONS}{more}")
+}
+
 fn unpack(debs: &[PathBuf], place: &Path, arch: Arch, with_rustc: bool) -> Result<()> {
     let bin = place.join("bin");
     fs::create_dir_all(&bin).with_context(|| format!("{}: cannot be made", bin.display()))?;
@@ -179,7 +188,7 @@ fn unpack(debs: &[PathBuf], place: &Path, arch: Arch, with_rustc: bool) -> Resul
         let text = GCC.replace("GNU", arch.gnu()).replace("PROGRAM", program);
         text.replace("OPTIONS ", options)
     };
-    let mut wrappers = vec![("gcc", gcc("gcc-12", GCC_OPTIONS)), ("ar", gcc("ar", ""))];
+    let mut wrappers = vec![("gcc", gcc("gcc-12", &gcc_options(arch))), ("ar", gcc("ar", ""))];
     if with_rustc {
         wrappers.push(("rustc", RUSTC.to_owned()));
     }
