@@ -7,7 +7,7 @@
 use std::{
     ffi::OsString,
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -61,8 +61,11 @@ exec "$root/usr/bin/GNU-PROGRAM" OPTIONS "$@"
 const GCC_OPTIONS: &str = "--sysroot=\"$root\" -fno-use-linker-plugin ";
 
 /// GNU ld 2.40 loses the Thumb bit of glibc's memcpy in a static program of more than 16 MiB of
-/// code, where it makes veneers: the program crashes before main. gold keeps it.
-const ARMV7_OPTIONS: &str = "-fuse-ld=gold ";
+/// code, where it makes veneers: the program crashes before main. gold makes none for short jumps.
+const ARMV7_OPTIONS: &str = "-fuse-ld=lld -B\"$root/bin\" ";
+
+/// That linker in its package.
+const LLD: &str = "./usr/lib/llvm-*/bin/lld";
 
 /// rustc also starts this machine's own linker, which must not see these libraries: they are handed
 /// to the loader, not left in the environment.
@@ -117,9 +120,14 @@ fn sets(arch: Arch, with_rustc: bool) -> Vec<(&'static [Package], Newest)> {
         Arch::Aarch64 | Arch::X86_64 => (pins::GCC_ARM64, pins::STD_ARM64),
     };
     let mut sets = vec![gcc, (pins::GCC_LIBRARIES, pins::GCC_LIBRARIES_NEWEST)];
-    if with_rustc {
+    if with_rustc || arch == Arch::Armv7 {
         sets.push((pins::RUSTC_LIBRARIES, pins::RUSTC_LIBRARIES_NEWEST));
         sets.push((pins::LLVM, pins::LLVM_NEWEST));
+    }
+    if arch == Arch::Armv7 {
+        sets.push(pins::LLD);
+    }
+    if with_rustc {
         sets.push((pins::RUSTC, pins::RUSTC_NEWEST));
         sets.push(std);
     }
@@ -180,9 +188,15 @@ fn unpack(debs: &[PathBuf], place: &Path, arch: Arch, with_rustc: bool) -> Resul
     fs::create_dir_all(&bin).with_context(|| format!("{}: cannot be made", bin.display()))?;
     let members: Vec<String> =
         MEMBERS.iter().map(|member| member.replace("GNU", arch.gnu())).collect();
-    let members: Vec<&str> = members.iter().map(String::as_str).collect();
+    let mut members: Vec<&str> = members.iter().map(String::as_str).collect();
+    if arch == Arch::Armv7 {
+        members.push(LLD);
+    }
     for deb in debs {
         deb::unpack(deb, place, &members)?;
+    }
+    if arch == Arch::Armv7 {
+        link_lld(place)?;
     }
     let gcc = |program: &str, options: &str| {
         let text = GCC.replace("GNU", arch.gnu()).replace("PROGRAM", program);
@@ -199,6 +213,19 @@ fn unpack(debs: &[PathBuf], place: &Path, arch: Arch, with_rustc: bool) -> Resul
             .with_context(|| format!("{}: cannot be written", path.display()))?;
     }
     try_out(place, arch, with_rustc)
+}
+
+/// gcc looks for lld under the name that says what it is to be.
+fn link_lld(place: &Path) -> Result<()> {
+    let libraries = place.join("usr/lib");
+    let listed = fs::read_dir(&libraries)
+        .with_context(|| format!("{}: cannot be listed", libraries.display()))?;
+    let names = listed.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut found = names.filter(|name| libraries.join(name).join("bin/lld").is_file());
+    let version = found.next().context("the packages have no lld")?;
+    let link = place.join("bin/ld.lld");
+    symlink(format!("../usr/lib/{version}/bin/lld"), &link)
+        .with_context(|| format!("{}: cannot be made", link.display()))
 }
 
 /// Compiles and links: a file that is missing shows here, not at the end of a build of minutes.
@@ -254,7 +281,7 @@ mod tests {
                 .flat_map(|(pins, _)| pins.iter())
                 .map(|pin| PathBuf::from(pin.file_name()))
                 .collect();
-            assert_eq!(debs.len(), 28);
+            assert_eq!(debs.len(), if arch == Arch::Armv7 { 29 } else { 28 });
             assert!(is_one_version(&debs));
             let other = PathBuf::from("libstd-rust-web-dev_1.97.0_arm64.deb");
             assert!(!is_one_version(&[debs, vec![other]].concat()));

@@ -289,6 +289,18 @@ pub(super) const LLVM: &[Package] = &[Package {
     archive: Archive::Security,
 }];
 
+/// A linker that loads the same library, of the same version.
+pub(super) const LLD: (&[Package], Newest) = (
+    &[Package {
+        name: "lld-22",
+        version: "1:22.1.8-1~deb12u1",
+        path: "pool/updates/main/l/llvm-toolchain-22/lld-22_22.1.8-1~deb12u1_amd64.deb",
+        sha256: "13103b3fb3195bfeade9835d3906a4cc91002010f9013d98aa1fc55b841d07b4",
+        archive: Archive::Security,
+    }],
+    Newest { suite: Suite::BookwormSecurity, architecture: "amd64", names: &["lld-*"] },
+);
+
 /// Standard library for aarch64, of the same version as the compiler.
 pub(super) const STD_ARM64: (&[Package], Newest) = (
     &[Package {
