@@ -429,8 +429,9 @@ mod tests {
     #[test]
     fn the_memory_of_a_thread_is_bounded() {
         let kib = |bytes: usize| bytes.div_ceil(1024);
-        assert_eq!(kib(bytes(slots(SLOT_NS))), 126, "{}", bytes(slots(SLOT_NS)));
-        assert_eq!(kib(bytes(SLOTS_MAX)), 614, "{}", bytes(SLOTS_MAX));
+        // Lengths and pointers are half as long on a 32-bit processor.
+        let wanted = if cfg!(target_pointer_width = "64") { (126, 614) } else { (125, 613) };
+        assert_eq!((kib(bytes(slots(SLOT_NS))), kib(bytes(SLOTS_MAX))), wanted);
         // What is locked is what is counted: nothing was left out but the rings of slots.
         let slots: Vec<Box<Slot>> = (0..SLOTS).map(|_| Box::default()).collect();
         let (mut outlet, _inlet) = ring(0);
