@@ -113,6 +113,22 @@ pub fn descendants(root: &Root, top: u32) -> Vec<u32> {
     found
 }
 
+/// Processes in a control group and in the groups below it.
+#[must_use]
+pub fn in_group(root: &Root, group: &str) -> Vec<u32> {
+    let mut groups = vec![group.to_owned()];
+    let mut found = Vec::new();
+    while let Some(group) = groups.pop() {
+        let procs = root.trimmed(&format!("{group}/cgroup.procs"));
+        let pids = procs.value().map_or("", String::as_str).lines();
+        found.extend(pids.filter_map(|line| line.parse::<u32>().ok()));
+        let names = root.list_dir(&group);
+        let below = names.value().into_iter().flatten().map(|name| format!("{group}/{name}"));
+        groups.extend(below.filter(|path| root.exists(&format!("{path}/cgroup.procs"))));
+    }
+    found
+}
+
 /// Moves the calling process into a control group of the live machine.
 ///
 /// # Errors

@@ -50,8 +50,8 @@ pub enum WriteError {
     },
     /// Another program holds the file.
     #[error(
-        "{}: another program kept the record locked for {seconds} seconds while {doing}; close it \
-         (fuser -v FILE names it)",
+        "{}: the record could not be locked for {seconds} seconds while {doing}: another program \
+         has it (fuser -v FILE names it), or this kernel has no file locks (no /proc/locks)",
         path.display()
     )]
     Busy {
@@ -255,8 +255,8 @@ pub enum ReadError {
     },
     /// Another program is writing the file.
     #[error(
-        "{}: another program kept the record locked for {BUSY_SECONDS} seconds; close it or wait \
-         for the run to end",
+        "{}: the record could not be locked for {BUSY_SECONDS} seconds: another program has it \
+         (wait for the run to end), or this kernel has no file locks (no /proc/locks)",
         path.display()
     )]
     Busy {

@@ -33,8 +33,8 @@ brokenconfig:\n\t@echo 'scripts/broken.c:1:2: error: no such thing' >&2; exit 1\
 olddefconfig:\n\t@grep -q CONFIG_ARCH_SUPPORTS_RT=y $(O)/.config || \
 sed -i 's/^CONFIG_PREEMPT_RT=y/# CONFIG_PREEMPT_RT is not set/' $(O)/.config\n\
 \t@! grep -q CONFIG_HZ_1000=y $(O)/.config || sed -i '/HZ_250/d' $(O)/.config\n\
-all:\n\t@echo '  CC      init/main.o'\n\t@mkdir -p $(O)/arch/x86/boot $(O)/include/config\n\
-\t@touch $(O)/include/config/auto.conf\n\
+all:\n\t@echo '  CC      init/main.o'\n\t@mkdir -p $(O)/arch/x86/boot $(O)/include/generated\n\
+\t@touch $(O)/include/generated/bounds.h\n\
 \tcc -c -o $(O)/main.o init/main.c\n\
 \t@cp $(O)/main.o $(O)/arch/x86/boot/bzImage\n";
 

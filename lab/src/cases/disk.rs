@@ -18,7 +18,8 @@ const ISOLATED: &str = "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1";
 
 pub(super) fn cases() -> Vec<Case> {
     let cases = [service(), container(), quota(), boot_parameters(), power_cut()];
-    cases.into_iter().map(|case| case.tier(Tier::Three).limit_s(300)).collect()
+    let cases = cases.into_iter().map(|case| case.tier(Tier::Three).limit_s(300));
+    cases.chain([super::disk_unit::case()]).collect()
 }
 
 /// The daemon of the article as a service.

@@ -9,6 +9,7 @@ mod causes;
 mod common;
 mod container;
 mod disk;
+mod disk_unit;
 mod ends;
 mod faults;
 mod foreign;

@@ -79,6 +79,13 @@ const EXTRAS: &[Extra] = &[
         source: "kernel/trace/Kconfig; Wu, \"Real-time programming with Linux, part 2\" (ftrace)",
     },
     Extra {
+        option: "KALLSYMS=y",
+        check: "hwlat",
+        when: |_, _| true,
+        why: "names the functions of the kernel in causes and stacks, which are numbers without it",
+        source: "init/Kconfig (KALLSYMS)",
+    },
+    Extra {
         option: "OSNOISE_TRACER=y",
         check: "hwlat",
         when: |_, _| true,

@@ -217,7 +217,7 @@ pub fn rebased(to: &mut Sheet, of: &Rebased) -> io::Result<()> {
                     "  ",
                     "  ",
                     &format!(
-                        "Before it there were {local}. git leaves out what {onto} has already, \
+                        "There were {local} to carry. git leaves out what {onto} has already, \
                          what is empty then, and merges."
                     ),
                 ),

@@ -31,6 +31,7 @@ Examples:
   rtproof run --cpus 1 --rules --rules-after 3s --junit rules.xml -- ./control
   rtproof run --runtime 200us --period 1ms -- ./control
   rtproof run --user robot --caps none --cpus 1 -- ./control
+  rtproof run --cpus 1 --budget 100us --unit control.service
   rtproof run --policy other --no-trace -- /bin/true
 
 With --cpus the program gets these CPUs for itself, and what --tune names is changed while it runs.
@@ -99,6 +100,15 @@ pub struct Args {
     /// policy
     #[arg(long = "dma-latency", value_name = "TIME")]
     pub dma_latency: Option<String>,
+
+    /// Start this service of systemd instead of a program: its own file stays as it is, and a drop-in
+    /// file below /run has the settings until it ends
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["command", "user", "capabilities", "core_sched", "rules", "best_effort"]
+    )]
+    pub unit: Option<String>,
 
     /// Run it as this user: a name of /etc/passwd, UID or UID:GID
     #[arg(long, value_name = "USER")]
@@ -171,7 +181,7 @@ pub struct Args {
     /// The program and its arguments, after `--`
     #[arg(
         value_name = "PROGRAM",
-        required = true,
+        required_unless_present = "unit",
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]
@@ -315,6 +325,10 @@ fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), Laun
 }
 
 fn options(args: &Args) -> Result<Options, LaunchError> {
+    if args.unit.is_some() && matches!(args.place, PlaceArg::Partition) {
+        let text = "--unit: systemd makes the groups of its services; --place affinity";
+        return Err(exit::usage(text.to_owned()).into());
+    }
     let latency = match args.dma_latency.as_deref() {
         None => Latency::Auto,
         Some("off") => Latency::Off,
@@ -325,12 +339,19 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
     };
     let words = args.command.iter().map(|word| next::quoted(&word.to_string_lossy()));
     let cpus = args.cpus.as_ref().map_or_else(String::new, |cpus| format!(" --cpus {cpus}"));
-    let title = format!("run{cpus} -- {}", words.collect::<Vec<_>>().join(" "));
+    let what = match &args.unit {
+        Some(unit) => format!("--unit {}", next::quoted(unit)),
+        None => format!("-- {}", words.collect::<Vec<_>>().join(" ")),
+    };
+    let title = format!("run{cpus} {what}");
     Ok(Options {
         command: args.command.clone(),
+        unit: args.unit.clone(),
         title,
         cpus: args.cpus.clone(),
         place: match args.place {
+            // systemd makes the groups of its services.
+            PlaceArg::Auto if args.unit.is_some() => Place::Affinity,
             PlaceArg::Auto => Place::Auto,
             PlaceArg::Partition => Place::Partition,
             PlaceArg::Affinity => Place::Affinity,

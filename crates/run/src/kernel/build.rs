@@ -48,7 +48,8 @@ pub fn build(
     })?;
     make.check_config(&config, &text)?;
     make.check_tools()?;
-    let continued = objects.join("include/config/auto.conf").exists();
+    // The first that a build makes (Kbuild); configuring makes less.
+    let continued = objects.join("include/generated/bounds.h").exists();
     let (make, ccache) = make.with_ccache();
     let mut log = Log::begin(place.join("build.log"))?;
     // Options that the configuration does not name get their defaults; make would ask for them.

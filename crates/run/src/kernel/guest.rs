@@ -5,7 +5,7 @@ pub(super) type Row = (&'static str, &'static str);
 
 const CONSOLE: &str = "the console of the guest, on its serial line";
 const INITRD: &str = "the guest starts from an initrd";
-const FILES: &str = "programs read /proc, /sys and /dev";
+const FILES: &str = "programs read /proc, /sys and /dev, and lock what they write";
 const RUN: &str = "programs of the initrd run";
 const HOST: &str = "the host's clock and idle loop, instead of emulated ones";
 const DEVICES: &str = "the host ends the guest, and finds its devices";
@@ -30,6 +30,7 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
             "MEMBARRIER",
             "UNIX",
             "NET",
+            "INET",
             "SYSCTL",
             "PROC_SYSCTL",
             "CGROUPS",
@@ -40,6 +41,7 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
     (
         FILES,
         &[
+            "FILE_LOCKING",
             "PROC_FS",
             "SYSFS",
             "SHMEM",

@@ -1,7 +1,7 @@
 //! Carries local commits of a git tree over to a newer tag with `git rebase`, which stops at
 //! conflicts and goes on.
 
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use rtproof_results::kernel::rebase::{Rebased, SCHEMA};
 
@@ -97,6 +97,15 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
             begun = Some((target, local.parse().ok()));
         }
         Action::Continue => {
+            // As git keeps it (builtin/rebase.c): the new base, and how many were to be carried.
+            let state = tree.join(ask(&["rev-parse", "--git-path", "rebase-merge"])?);
+            let kept = |name: &str| {
+                fs::read_to_string(state.join(name)).ok().map(|text| text.trim().to_owned())
+            };
+            begun = kept("onto").map(|target| {
+                let local = kept("end").and_then(|end| end.parse().ok());
+                (target, local)
+            });
             command.args(["rebase", "--continue"]);
         }
         Action::Abort => {
@@ -128,9 +137,10 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
         );
         return Err(KernelError::Conflict { text });
     }
-    let onto = match action {
-        Action::Onto { onto, .. } => Some(onto.clone()),
-        Action::Continue | Action::Abort => None,
+    let onto = match (action, &begun) {
+        (Action::Onto { onto, .. }, _) => Some(onto.clone()),
+        (_, Some((target, _))) => Some(ask(&["describe", "--tags", "--always", target])?),
+        (_, None) => None,
     };
     let commits = match &begun {
         Some((target, _)) => {

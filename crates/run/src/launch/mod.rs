@@ -16,6 +16,7 @@ mod options;
 mod place;
 mod plan;
 mod record;
+mod service;
 mod setup;
 mod start;
 mod user;

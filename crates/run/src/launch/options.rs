@@ -79,6 +79,8 @@ pub enum Memory {
 pub struct Options {
     /// Program and arguments.
     pub command: Vec<OsString>,
+    /// A service of systemd to be started instead.
+    pub unit: Option<String>,
     /// The command line, for the title of the journal.
     pub title: String,
     /// CPUs.

@@ -8,7 +8,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{
     Intent, checks,
-    plan::{self as judged, LeftOut, Level, Selection},
+    plan::{self as judged, LeftOut, Level, Selection, Step},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_results::{
@@ -24,6 +24,7 @@ use super::{
     file, numa,
     options::{Class, Latency, Options},
     place::{self, Placed},
+    service::{self, Service},
     setup::Setup,
     user,
 };
@@ -34,12 +35,21 @@ const QUIET: &[&str] = &["irq-affinity", "irqbalance", "kthread-affinity", "work
 /// And for one of a fixed priority: nobody stops it.
 const UNSTOPPED: &[&str] = &["rt-throttling", "fair-server"];
 
+/// What is started.
+#[derive(Debug)]
+pub(super) enum What {
+    /// A file, as a child of this process.
+    Program(PathBuf),
+    /// A service, by systemd.
+    Service(Service),
+}
+
 /// A plan, and what carrying it out needs.
 #[derive(Debug)]
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    pub(super) program: PathBuf,
+    pub(super) what: What,
     pub(super) command: Vec<OsString>,
     pub(super) setup: Setup,
     pub(super) latency_us: Option<u32>,
@@ -54,9 +64,6 @@ pub struct Planned {
 /// # Errors
 /// Usage; no such program; CPUs that another has.
 pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
-    let Some(program) = options.command.first() else {
-        return Err(usage("which program? rtproof run [options] -- PROGRAM ARGS").into());
-    };
     let (policy, scheduling) = options.scheduling()?;
     let user = options.user.as_deref().map(|asked| {
         user::user(&Root::live(), asked).map_err(|why| usage(format!("--user {asked}: {why}")))
@@ -67,23 +74,22 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     });
     let keeps = keeps.transpose()?;
     let ids = ids(options, policy)?;
-    let program = file::find(program)?;
+    let mut what = match (&options.unit, options.command.first()) {
+        (Some(unit), _) => What::Service(service::find(root, unit)?),
+        (None, Some(program)) => What::Program(file::find(program)?),
+        (None, None) => {
+            return Err(usage("which program? rtproof run [options] -- PROGRAM ARGS").into());
+        }
+    };
+    if matches!(what, What::Service(_)) && policy == Class::Deadline {
+        return Err(usage("--unit: systemd sets no deadline; fifo, rr or other").into());
+    }
     let facts = Facts::read(root);
     let is_root = rustix::process::geteuid().is_root();
     let placed = place::placed(&facts, options, policy, is_root)?;
     let mut cannot = Vec::new();
     let machine = Machine::for_reading(root, &LiveTasks);
     let acts = placed.cpus.is_some() && !ids.is_empty() || placed.group.is_some();
-    let changes = changes(&machine, &facts, options, &placed, policy, ids)?;
-    if let Some(conflict) = changes.conflicts.first() {
-        let target = &conflict.target;
-        return Err(anyhow::anyhow!("{target}: two checks of --tune want different things").into());
-    }
-    if !changes.steps.is_empty()
-        && let Err(error) = Machine::new(root, &LiveTasks)
-    {
-        cannot.push(Cannot { what: "changes of the machine".into(), why: next(&error) });
-    }
     let is_real_time = policy != Class::Other;
     // What the program may do by a capability needs no limit.
     let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |of| of.effective);
@@ -95,33 +101,63 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
     };
     let nodes = numa::nodes(root, &facts, &options.memory, &cpus, &mut cannot)?;
+    if let What::Service(service) = &mut what {
+        service.has_cpus = placed.cpus.is_some();
+    }
+    let is_service = matches!(what, What::Service(_));
     let setup = Setup {
         group: placed.group.clone(),
         has_cookie,
         nodes,
         cpus,
-        rtprio: scheduling.priority.map(u64::from).filter(|_| !has(CapabilitySet::SYS_NICE)),
-        locks_memory: is_real_time && !has(CapabilitySet::IPC_LOCK),
+        // What a service may do is not known from here.
+        rtprio: (scheduling.priority.map(u64::from))
+            .filter(|_| is_service || !has(CapabilitySet::SYS_NICE)),
+        locks_memory: is_real_time && (is_service || !has(CapabilitySet::IPC_LOCK)),
         capabilities: keeps.map(|keeps| keeps.bits()),
         scheduling,
         user,
     };
+    let mut steps = place::steps(&placed, policy);
+    if let What::Service(service) = &what {
+        steps.extend(service.steps(&setup));
+    }
+    let changes = changes(&machine, &facts, options, &placed, steps, ids)?;
+    if let Some(conflict) = changes.conflicts.first() {
+        let target = &conflict.target;
+        return Err(anyhow::anyhow!("{target}: two checks of --tune want different things").into());
+    }
+    if !changes.steps.is_empty()
+        && let Err(error) = Machine::new(root, &LiveTasks)
+    {
+        cannot.push(Cannot { what: "changes of the machine".into(), why: next(&error) });
+    }
     let mut notes = notes(options, &changes, &setup.scheduling);
     notes.extend(numa::note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
     notes.extend(has_cookie.then(|| core::note(&facts, &setup.cpus)).flatten());
     let latency_us = latency(options, is_real_time, &mut cannot, &mut notes);
     let held = latency_us.into_iter().map(held).collect();
+    let mut program = setup.words(&placed.how);
+    if matches!(&what, What::Service(service) if !service.has_cpus) {
+        // Those of its own file.
+        program.retain(|setting| setting.what != "CPUs");
+    }
     let plan = Plan {
         schema: PLAN,
-        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        program: setup.words(&placed.how),
+        command: match &what {
+            What::Program(_) => {
+                options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+            }
+            What::Service(service) => vec![service.name.clone()],
+        },
+        program,
         held,
         machine: changes,
         cannot,
         notes,
     };
     let command = options.command.clone();
-    Ok(Planned { plan, program, command, setup, latency_us, facts, placed, acts })
+    Ok(Planned { plan, what, command, setup, latency_us, facts, placed, acts })
 }
 
 /// The checks that are acted on.
@@ -153,7 +189,7 @@ fn changes(
     facts: &Facts,
     options: &Options,
     placed: &Placed,
-    policy: Class,
+    steps: Vec<Step>,
     ids: Vec<String>,
 ) -> anyhow::Result<Document> {
     let (_, scheduling) = options.scheduling()?;
@@ -174,10 +210,10 @@ fn changes(
             *want = UnitState::Stopped;
         }
     }
-    let (steps, durable) =
+    let (of_machine, durable): (Vec<Step>, Vec<Step>) =
         plan.steps.into_iter().partition(|step| !step.change.nature().is_durable);
-    plan.steps = place::steps(placed, policy);
-    plan.steps.extend::<Vec<_>>(steps);
+    plan.steps = steps;
+    plan.steps.extend(of_machine);
     for step in durable {
         plan.left_out.push(LeftOut {
             check: step.reason.checks.join(", "),

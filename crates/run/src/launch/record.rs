@@ -42,9 +42,12 @@ impl Recording {
         Ok(Self { watch: Watch::new(recorder), begin_ns: 0 })
     }
 
-    /// Follows a process that is to become the program.
-    pub(super) fn watch(&mut self, pid: u32, over_ns: u64) -> Result<(), String> {
-        let subjects = Subjects { tids: vec![pid.cast_signed()], ..Subjects::default() };
+    /// Follows a process that is to become the program; `None`: what [`Self::follow`] names later.
+    pub(super) fn watch(&mut self, pid: Option<u32>, over_ns: u64) -> Result<(), String> {
+        let subjects = Subjects {
+            tids: pid.map(u32::cast_signed).into_iter().collect(),
+            ..Subjects::default()
+        };
         let recorder = &self.watch.recorder;
         recorder.watch(Some((subjects, over_ns))).map_err(|error| error.to_string())?;
         let end = Instant::now() + WATCHING_MAX;

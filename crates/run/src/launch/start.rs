@@ -1,6 +1,6 @@
 //! Carrying a plan out: set, start, accompany, undo.
 
-use std::{collections::BTreeSet, ops::Range, time::Duration};
+use std::{collections::BTreeSet, ops::Range, path::Path, time::Duration};
 
 use rtproof_host::{Root, counts, pm_qos, tune::Machine};
 use rtproof_judge::units;
@@ -17,10 +17,11 @@ use super::{
     error::LaunchError,
     got::{self, Threads},
     options::Options,
-    plan::Planned,
+    plan::{Planned, What},
     record::Recording,
+    service::Service,
     setup::Setup,
-    wait::{self, Happened, Running},
+    wait::{self, Happened, Main, Running},
 };
 use crate::rules::{self, Watching};
 
@@ -70,8 +71,8 @@ pub fn start(
         LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER"))
     })?;
     // Where it may not be changed: said in `cannot`, and started all the same.
-    let machine = Machine::new(root, &LiveTasks).ok().filter(|_| planned.acts);
-    if let Some(machine) = &machine {
+    let machine = Machine::new(root, &LiveTasks).ok();
+    if let Some(machine) = machine.as_ref().filter(|_| planned.acts) {
         changes::refuse_second(machine)?;
     }
     let machine = machine.filter(|_| !planned.plan.machine.steps.is_empty());
@@ -134,6 +135,31 @@ fn listed(cannot: &[Cannot]) -> String {
     all.join("; and ")
 }
 
+fn interrupted(signal: i32) -> LaunchError {
+    let text = format!("signal {signal} came before the program was started");
+    LaunchError::Interrupted(text, signal)
+}
+
+fn not_executed(file: &Path, error: &std::io::Error) -> LaunchError {
+    let program = file.display();
+    match error.kind() {
+        // The file is there, or was: its interpreter is not.
+        std::io::ErrorKind::NotFound => LaunchError::NotFound(format!(
+            "{program}: {error}: it, or the interpreter in its first line, is not there"
+        )),
+        _ => LaunchError::NotExecutable(format!("{program}: cannot be executed: {error}")),
+    }
+}
+
+/// A program that runs.
+struct Begun {
+    main: Main,
+    pid: u32,
+    ours: BTreeSet<u32>,
+    began_ns: u64,
+    rules: Result<Option<Watching>, String>,
+}
+
 /// A program while it is started and runs.
 struct Run<'a> {
     root: &'a Root,
@@ -160,8 +186,44 @@ impl Run<'_> {
             false => Recording::begin(facts, placed.cpus.as_ref()),
         };
         let setup = self.without_missing_group(setup, &not_set);
-        let becoming = Becoming::begin(&self.planned.program, &self.planned.command, &setup);
-        let becoming = becoming.map_err(failed)?;
+        let begun = match &self.planned.what {
+            What::Program(file) => {
+                self.child(file, &setup, changes, &mut recording, &mut not_set)?
+            }
+            What::Service(service) => self.service(service, &setup, changes, &mut recording)?,
+        };
+        let Begun { main, pid, ours, began_ns, rules } = begun;
+        observer.started(pid);
+        let recording = recording.map_err(|why| notes.push(why)).ok();
+        let running = Running {
+            signals: self.signals,
+            main,
+            ours,
+            threads: Threads::default(),
+            recording,
+            rules,
+            stops: false,
+        };
+        let ended =
+            running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
+        let mut ended = ended.map_err(failed)?;
+        notes.extend(ended.note.take());
+        drop(held);
+        Ok(self.launched(pid, began_ns..super::now_ns(), ended, not_set, notes))
+    }
+
+    /// Starts a program as a child of this process.
+    fn child(
+        &self,
+        file: &Path,
+        setup: &Setup,
+        changes: &mut Option<Changes>,
+        recording: &mut Result<Recording, String>,
+        not_set: &mut Vec<Cannot>,
+    ) -> Result<Begun, LaunchError> {
+        let failed = |error: anyhow::Error| LaunchError::Failed(error);
+        let Planned { placed, facts, command, .. } = self.planned;
+        let becoming = Becoming::begin(file, command, setup).map_err(failed)?;
         let vital = becoming.cannot.iter().any(Setup::is_vital);
         if vital || !becoming.cannot.is_empty() && !self.options.best_effort {
             let why = listed(&becoming.cannot);
@@ -171,44 +233,58 @@ impl Run<'_> {
         }
         not_set.extend(becoming.cannot.iter().cloned());
         let pid = becoming.child.id();
-        if let Ok(of) = &mut recording
-            && let Err(why) = of.watch(pid, self.over_ns())
-        {
-            recording = Err(format!("Wake-ups were not recorded: {why}."));
-        }
+        self.watch(recording, Some(pid));
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let watch = |of| Watching::begin(of, pid, &online, placed.cpus.as_ref());
-        let watching = self.options.rules.map(watch).transpose();
+        let rules = self.options.rules.map(watch).transpose();
         if let Some(changes) = changes {
             changes.name_program(&Root::live(), pid, setup.group.as_deref());
         }
         if let Some(signal) = self.came() {
             becoming.give_up();
-            let text = format!("signal {signal} came before the program was started");
-            return Err(LaunchError::Interrupted(text, signal));
+            return Err(interrupted(signal));
         }
-        // All children but the program are ours: the guards of the journal and of the tracing.
-        let mut ours: BTreeSet<u32> =
-            counts::descendants(&Root::live(), std::process::id()).into_iter().collect();
+        let mut ours = self.ours();
         ours.remove(&pid);
         let began_ns = super::now_ns();
-        let child = becoming.go().map_err(failed)?.map_err(|error| self.not_executed(&error))?;
-        observer.started(pid);
-        let recording = recording.map_err(|why| notes.push(why)).ok();
-        let running = Running {
-            signals: self.signals,
-            child,
-            ours,
-            threads: Threads::default(),
-            recording,
-            rules: watching,
-            stops: false,
-        };
-        let ended =
-            running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
-        let ended = ended.map_err(|error| failed(error.into()))?;
-        drop(held);
-        Ok(self.launched(pid, began_ns..super::now_ns(), ended, not_set, notes))
+        let child = becoming.go().map_err(failed)?;
+        let child = child.map_err(|error| not_executed(file, &error))?;
+        Ok(Begun { main: Main::Child(child), pid, ours, began_ns, rules })
+    }
+
+    /// Lets systemd start a service.
+    fn service(
+        &self,
+        service: &Service,
+        setup: &Setup,
+        changes: &mut Option<Changes>,
+        recording: &mut Result<Recording, String>,
+    ) -> Result<Begun, LaunchError> {
+        self.watch(recording, None);
+        if let Some(signal) = self.came() {
+            return Err(interrupted(signal));
+        }
+        let began_ns = super::now_ns();
+        let started = service.start(setup).map_err(LaunchError::Failed)?;
+        let pid = started.main();
+        if let Some(changes) = changes {
+            changes.name_program(&Root::live(), pid, started.group());
+        }
+        let main = Main::Service(started);
+        Ok(Begun { main, pid, ours: self.ours(), began_ns, rules: Ok(None) })
+    }
+
+    /// All children but the program are ours: the guards of the journal and of the tracing.
+    fn ours(&self) -> BTreeSet<u32> {
+        counts::descendants(&Root::live(), std::process::id()).into_iter().collect()
+    }
+
+    fn watch(&self, recording: &mut Result<Recording, String>, pid: Option<u32>) {
+        if let Ok(of) = recording
+            && let Err(why) = of.watch(pid, self.over_ns())
+        {
+            *recording = Err(format!("Wake-ups were not recorded: {why}."));
+        }
     }
 
     /// A group that could not be made is none to join.
@@ -229,17 +305,6 @@ impl Run<'_> {
     fn came(&self) -> Option<i32> {
         let next = || self.signals.take(Duration::ZERO);
         std::iter::from_fn(next).map(|taken| taken.signal).find(|it| wait::ENDING.contains(it))
-    }
-
-    fn not_executed(&self, error: &std::io::Error) -> LaunchError {
-        let program = self.planned.program.display();
-        match error.kind() {
-            // The file is there, or was: its interpreter is not.
-            std::io::ErrorKind::NotFound => LaunchError::NotFound(format!(
-                "{program}: {error}: it, or the interpreter in its first line, is not there"
-            )),
-            _ => LaunchError::NotExecutable(format!("{program}: cannot be executed: {error}")),
-        }
     }
 
     fn look_after(

@@ -18,7 +18,7 @@ use signal_hook::consts::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
 };
 
-use super::{got::Threads, record::Recording};
+use super::{got::Threads, record::Recording, service};
 use crate::rules::Watching;
 
 /// Signals that are passed on.
@@ -39,10 +39,18 @@ pub(super) enum Happened {
     Left(usize),
 }
 
+/// What is waited for.
+pub(super) enum Main {
+    /// A process that this one started, and what it leaves.
+    Child(Child),
+    /// A service of systemd.
+    Service(service::Started),
+}
+
 /// A program that runs.
 pub(super) struct Running<'a> {
     pub(super) signals: &'a Queue,
-    pub(super) child: Child,
+    pub(super) main: Main,
     /// Processes of rtproof itself.
     pub(super) ours: BTreeSet<u32>,
     pub(super) threads: Threads,
@@ -56,6 +64,8 @@ pub(super) struct Running<'a> {
 
 /// How it ended.
 pub(super) struct Ended {
+    /// What the ending says beside its number.
+    pub(super) note: Option<String>,
     pub(super) ending: Ending,
     pub(super) faults: Option<Faults>,
     pub(super) threads: Threads,
@@ -73,9 +83,8 @@ impl Running<'_> {
     pub(super) fn wait(
         mut self,
         mut happened: impl FnMut(&mut BTreeSet<u32>, Happened),
-    ) -> io::Result<Ended> {
+    ) -> anyhow::Result<Ended> {
         let root = Root::live();
-        let main = self.child.id();
         let mut ended = None;
         let mut others: Vec<u32> = Vec::new();
         let mut looked: Option<Instant> = None;
@@ -88,25 +97,25 @@ impl Running<'_> {
                 rules.look(taken.is_some_and(|taken| taken.signal == SIGURG));
             }
             if let Some(taken) = taken {
-                self.pass(taken, ended.is_none().then_some(main), &others);
+                self.pass(taken, ended.is_none(), &others);
             }
-            if self.stops && ended.is_none() && has_stopped(main)? {
+            if self.stops && ended.is_none() && self.main.has_stopped()? {
                 self.stops = false;
                 // SIGCONT goes on, and is passed on in its turn.
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);
             }
-            let pids: Vec<u32> = others.iter().copied().chain([main]).collect();
+            let pids: Vec<u32> = others.iter().copied().chain([self.main.id()]).collect();
             let fresh = self.threads.find(&root, &pids);
             if let Some(recording) = &mut self.recording {
                 recording.follow(fresh);
                 recording.take();
             }
-            if ended.is_none() && is_over(main)? {
+            if ended.is_none() && self.main.is_over(&root)? {
                 // Until it is waited for, the kernel still has its counts.
                 self.threads.look(&root);
-                let faults = counts::faults_of_process(&root, main);
+                let faults = counts::faults_of_process(&root, self.main.id());
                 let faults = faults.map(|(minor, major)| Faults { minor, major });
-                ended = Some((ending(self.child.wait()?), faults));
+                ended = Some((self.main.ending()?, faults));
                 others = self.others(&root);
                 if !others.is_empty() {
                     happened(&mut self.ours, Happened::Left(others.len()));
@@ -114,7 +123,7 @@ impl Running<'_> {
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK) || ended.is_some() {
                 others = self.others(&root);
-                self.reap(&root, main);
+                self.reap(&root);
                 if looked.is_none_or(|at| at.elapsed() >= LOOK) {
                     looked = Some(Instant::now());
                     self.threads.look(&root);
@@ -123,8 +132,9 @@ impl Running<'_> {
             }
             match ended {
                 Some((ending, faults)) if others.is_empty() => {
+                    let note = self.main.note(ending);
                     let Self { threads, recording, rules, .. } = self;
-                    return Ok(Ended { ending, faults, threads, recording, rules });
+                    return Ok(Ended { ending, note, faults, threads, recording, rules });
                 }
                 _ => {}
             }
@@ -133,15 +143,18 @@ impl Running<'_> {
 
     /// The processes of the program, its first one left out. Those whose parent has ended are ours.
     fn others(&self, root: &Root) -> Vec<u32> {
-        let main = self.child.id();
-        let all = counts::descendants(root, std::process::id());
+        let main = self.main.id();
+        let all = match &self.main {
+            Main::Child(_) => counts::descendants(root, std::process::id()),
+            Main::Service(service) => service.pids(root),
+        };
         all.into_iter().filter(|pid| *pid != main && !self.ours.contains(pid)).collect()
     }
 
     /// Waits for processes that have ended and whose parent is gone.
-    fn reap(&self, root: &Root, main: u32) {
+    fn reap(&self, root: &Root) {
         for pid in counts::ended_children(root, std::process::id()) {
-            if pid != main && !self.ours.contains(&pid) {
+            if pid != self.main.id() && !self.ours.contains(&pid) {
                 let pid = Pid::from_raw(pid.cast_signed());
                 let _ = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
             }
@@ -149,7 +162,7 @@ impl Running<'_> {
     }
 
     /// Passes a signal on. One that a key of the terminal sent has come to the program as well.
-    fn pass(&mut self, taken: Taken, main: Option<u32>, others: &[u32]) {
+    fn pass(&mut self, taken: Taken, main_runs: bool, others: &[u32]) {
         let Taken { signal, is_kernels } = taken;
         if signal == SIGCHLD || signal == SIGURG {
             return;
@@ -159,12 +172,53 @@ impl Running<'_> {
         {
             rules.stop();
         }
-        let to = main.map_or_else(|| others.to_vec(), |main| vec![main]);
-        if !is_kernels {
-            to.into_iter().for_each(|pid| send(pid, signal));
+        let to = if main_runs { vec![self.main.id()] } else { others.to_vec() };
+        match &self.main {
+            Main::Service(service) if ENDING.contains(&signal) => service.stop(),
+            Main::Child(_) if is_kernels => {}
+            _ => to.into_iter().for_each(|pid| send(pid, signal)),
         }
-        if [SIGTSTP, SIGCONT].contains(&signal) {
+        if matches!(self.main, Main::Child(_)) && [SIGTSTP, SIGCONT].contains(&signal) {
             self.stops = signal == SIGTSTP;
+        }
+    }
+}
+
+impl Main {
+    fn id(&self) -> u32 {
+        match self {
+            Self::Child(child) => child.id(),
+            Self::Service(service) => service.main(),
+        }
+    }
+
+    /// Whether it has stopped since it was asked last; a service is not waited for.
+    fn has_stopped(&self) -> io::Result<bool> {
+        match self {
+            Self::Child(child) => has_stopped(child.id()),
+            Self::Service(_) => Ok(false),
+        }
+    }
+
+    fn is_over(&mut self, root: &Root) -> anyhow::Result<bool> {
+        match self {
+            Self::Child(child) => Ok(is_over(child.id())?),
+            Self::Service(service) => service.look(root),
+        }
+    }
+
+    /// Of one that is over.
+    fn ending(&mut self) -> io::Result<Ending> {
+        match self {
+            Self::Child(child) => Ok(ending(child.wait()?)),
+            Self::Service(service) => Ok(service.ending()),
+        }
+    }
+
+    fn note(&self, ending: Ending) -> Option<String> {
+        match self {
+            Self::Child(_) => None,
+            Self::Service(service) => service.note(ending),
         }
     }
 }

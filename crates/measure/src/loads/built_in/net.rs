@@ -59,7 +59,11 @@ fn work(ctx: &Context) -> Result<(), Failure> {
 }
 
 fn trouble(error: &std::io::Error) -> Failure {
-    format!("loopback does not work: {error}; is it up? Try `ip link set lo up`").into()
+    let next = match error.raw_os_error() {
+        Some(libc::EAFNOSUPPORT) => "this kernel has no IPv4 (CONFIG_INET)",
+        _ => "is it up? Try `ip link set lo up`",
+    };
+    format!("loopback does not work: {error}; {next}").into()
 }
 
 /// A connected pair: sender, receiver.

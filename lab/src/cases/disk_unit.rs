@@ -1,0 +1,110 @@
+//! A service that `rtproof run --unit` starts, under a real systemd.
+
+use anyhow::Result;
+
+use crate::{
+    case::{Case, Tier},
+    expect::Expect,
+    machine::Machine,
+    seen::Evidence,
+};
+
+/// A service with settings of its own, which another file changes; it says how it runs.
+const UNIT: &str = r#"
+mkdir -p /etc/systemd/system/control.service.d
+cat >/usr/local/bin/control <<'END'
+#!/bin/sh
+chrt -p $$ >/run/inside
+grep Cpus_allowed_list /proc/self/status >>/run/inside
+ulimit -r -l >>/run/inside
+for i in $(seq 40); do sleep 0.1; done
+exit 3
+END
+chmod 755 /usr/local/bin/control
+cat >/etc/systemd/system/control.service <<'END'
+[Service]
+ExecStart=/usr/local/bin/control
+CPUAffinity=0
+LimitRTPRIO=5
+END
+printf '[Service]\nCPUAffinity=0\nNice=5\n' >/etc/systemd/system/control.service.d/override.conf
+systemctl daemon-reload
+state() {
+    find /run/systemd/system /etc/systemd -type f | sort | xargs sha256sum
+    systemctl show control.service -p CPUSchedulingPolicy,CPUAffinity,LimitRTPRIO,DropInPaths
+    cat /proc/sys/kernel/sched_rt_runtime_us
+}
+state >/run/before
+same() { state | diff /run/before - && echo same; }"#;
+
+pub(super) fn case() -> Case {
+    Case::new(
+        "disk/run-unit",
+        "run --unit starts a service with its settings, which are gone at its end, also when \
+         rtproof was killed",
+        Machine::disk().cpus(2),
+    )
+    .script(format!(
+        "{UNIT}
+         run plan rtproof run --plan --cpus 1 --priority 70 --unit control.service
+         run whole rtproof run --cpus 1 --priority 70 --budget 2s --json /host/got --unit control
+         cp /run/inside /host/inside
+         same >/host/after-whole
+         rtproof run --cpus 1 --unit control.service >/dev/null 2>/host/killed &
+         sleep 2
+         run second rtproof run --unit control.service
+         kill -KILL $!
+         wait
+         systemctl is-active control.service >/host/goes-on
+         systemctl stop control.service
+         sleep 2
+         same >/host/after-kill
+         rtproof run --cpus 1 --unit control.service 2>/host/ended &
+         sleep 2
+         kill -TERM $!
+         wait $!
+         echo $? >/host/ended.rc
+         systemctl is-active control.service >/host/stopped
+         same >/host/after-end
+         run none rtproof run --unit no-such.service
+         systemctl mask --runtime control.service
+         run masked rtproof run --unit control.service"
+    ))
+    .expect(as_before)
+    .other_word("--priority 70 --budget", "--priority 60 --budget", "inside: priority")
+    .tier(Tier::Three)
+    .limit_s(300)
+}
+
+fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
+    let plan = seen.out("plan")?;
+    expect.contains("plan: the file", &plan, "/run/systemd/system/control.service.d");
+    let inside = seen.text("inside")?;
+    expect.contains("inside: policy", &inside, "SCHED_FIFO");
+    expect.contains("inside: priority", &inside, "priority: 70");
+    expect.contains("inside: CPUs", &inside, "Cpus_allowed_list:\t1\n");
+    expect.contains("inside: limits", &inside, "unlimited");
+    expect.equal("whole: exit code", seen.rc("whole")?, 3);
+    let got = seen.json("got")?;
+    expect.equal("whole: ending", got.number("/ending/exited")?, 3);
+    let threads = got.list("/threads");
+    let wake_ups = |name: &str| {
+        let of = threads.iter().find(|it| it["name"] == name);
+        of.and_then(|it| it["latency"]["wake_ups"].as_i64()).unwrap_or(0)
+    };
+    // Each sleep of the shell is a process and a wait for it.
+    expect.within("whole: wake-ups", wake_ups("control"), 20..=200);
+    let fifo = threads.iter().all(|it| it["scheduling"]["priority"] == 70);
+    expect.that("whole: all its threads are real-time", "70", fifo, threads.len());
+    for after in ["after-whole", "after-kill", "after-end"] {
+        expect.equal(after, seen.text(after)?, "same\n".to_owned());
+    }
+    expect.equal("second: exit code", seen.rc("second")?, 125);
+    expect.contains("second: why", &seen.err("second")?, "is active");
+    expect.equal("a service goes on", seen.text("goes-on")?, "active\n".to_owned());
+    expect.equal("a signal stops it", seen.text("stopped")?, "inactive\n".to_owned());
+    expect.equal("ended: exit code", seen.text("ended.rc")?, "143\n".to_owned());
+    expect.equal("none: exit code", seen.rc("none")?, 127);
+    expect.equal("masked: exit code", seen.rc("masked")?, 126);
+    Ok(())
+}
