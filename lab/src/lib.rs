@@ -16,6 +16,8 @@ pub mod disk;
 pub mod emulator;
 pub mod expect;
 pub mod fetch;
+#[cfg(test)]
+mod from_source;
 pub mod initramfs;
 pub mod kernels;
 pub mod machine;

@@ -180,7 +180,7 @@ mod tests {
     /// A kernel that lacks nothing.
     fn complete() -> Facts {
         let mut facts = good();
-        for name in ["FTRACE", "OSNOISE_TRACER", "TIMERLAT_TRACER", "NO_HZ_FULL"] {
+        for name in ["FTRACE", "KALLSYMS", "OSNOISE_TRACER", "TIMERLAT_TRACER", "NO_HZ_FULL"] {
             set_config(&mut facts, name, Some("y"));
         }
         facts

@@ -214,7 +214,7 @@ fn asked(request: &Request<'_>, kernel: &Resolved, known: &[WantedOption]) -> Ve
     let impact = |id: &str| checks::by_id(id).map(|check| check.impact);
     let own = |name: &str, check: &str, why: &str, source: &str| WantedOption {
         option: BuildOption {
-            option: format!("{name}=y"),
+            option: if name.contains('=') { name.into() } else { format!("{name}=y") },
             check: check.into(),
             why: why.into(),
             source: source.into(),

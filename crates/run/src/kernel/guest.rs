@@ -1,6 +1,6 @@
 //! What a kernel needs to boot under QEMU with a serial console and an initrd and nothing else.
 
-/// Name of an option, and why.
+/// Name of an option, with its value where that is not y, and why.
 pub(super) type Row = (&'static str, &'static str);
 
 const CONSOLE: &str = "the console of the guest, on its serial line";
@@ -17,6 +17,8 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
         &[
             "64BIT",
             "SMP",
+            // A configuration without SMP has 1, from which kconfig makes 2.
+            "NR_CPUS=64",
             "MULTIUSER",
             "BINFMT_ELF",
             "BINFMT_SCRIPT",

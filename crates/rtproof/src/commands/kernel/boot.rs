@@ -67,6 +67,15 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: Option<u32>,
 
+    /// Hardware threads of each core
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=8)
+    )]
+    pub threads: u32,
+
     /// Memory, MiB
     #[arg(
         long,
@@ -169,6 +178,7 @@ fn request(args: &Args) -> anyhow::Result<BootRequest> {
         binary: args.binary.clone(),
         cpus: args.cpus,
         memory_mib: args.memory,
+        threads: args.threads,
         no_kvm: args.no_kvm,
         icount: args.icount,
         append: args.append.clone(),

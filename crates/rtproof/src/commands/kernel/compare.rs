@@ -104,6 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         binary: args.binary.clone(),
         cpus: Some(1),
         memory_mib: args.memory,
+        threads: 1,
         no_kvm: true,
         icount: true,
         append: args.append.clone(),

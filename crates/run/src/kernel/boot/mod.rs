@@ -50,6 +50,8 @@ pub struct BootRequest {
     pub binary: Option<PathBuf>,
     /// CPUs.
     pub cpus: Option<u32>,
+    /// Hardware threads of each core.
+    pub threads: u32,
     /// Memory, MiB.
     pub memory_mib: u32,
     /// Whether KVM is left alone.
@@ -168,6 +170,12 @@ pub fn boot(request: &BootRequest, interrupted: &dyn Fn() -> bool) -> Result<Boo
     {
         notes.push(format!("the image reads as {release_of_file}, the guest reported {release}"));
     }
+    let came = text(&folder.join("dmesg.txt")).lines().find_map(cpus_up);
+    if let Some(came) = came.filter(|came| *came != hardware.cpus) {
+        let most = located.config.as_ref().map(|config| config.value("NR_CPUS"));
+        let most = most.map_or_else(String::new, |most| format!("; NR_CPUS={most}"));
+        notes.push(format!("{came} of {} CPUs came up{most}", hardware.cpus));
+    }
     let (major, minor, patch) = emulator.version;
     Ok(Booted {
         schema: SCHEMA,
@@ -190,6 +198,11 @@ pub fn boot(request: &BootRequest, interrupted: &dyn Fn() -> bool) -> Result<Boo
         files: names,
         notes,
     })
+}
+
+/// `smp: Brought up 1 node, 2 CPUs` (kernel/smp.c).
+fn cpus_up(line: &str) -> Option<u32> {
+    line.split_once("smp: Brought up ")?.1.split_once(", ")?.1.split(' ').next()?.parse().ok()
 }
 
 /// Without these nothing comes out of a guest.
@@ -258,9 +271,13 @@ fn hardware(
         );
         return Err(KernelError::path("--cpus", why));
     }
-    let memory_mib = request.memory_mib;
+    let (memory_mib, threads) = (request.memory_mib, request.threads);
+    if !cpus.is_multiple_of(threads) {
+        let why = format!("{cpus} CPUs are no whole cores of {threads} threads");
+        return Err(KernelError::path("--threads", why));
+    }
     let fixed_date = request.icount;
-    Ok((Hardware { arch, mode, cpus, threads: 1, nodes: 1, memory_mib, fixed_date }, notes))
+    Ok((Hardware { arch, mode, cpus, threads, nodes: 1, memory_mib, fixed_date }, notes))
 }
 
 /// rtproof for the guest.

@@ -26,3 +26,10 @@ fn nobody_but_a_guest_becomes_init() {
     let error = init(words("/init unknown guest-init").into_iter()).unwrap_err().to_string();
     assert!(error.contains("kernel boot"), "{error}");
 }
+
+#[test]
+fn the_kernel_says_how_many_cpus_came_up() {
+    assert_eq!(cpus_up("[    0.1] smp: Brought up 1 node, 2 CPUs"), Some(2));
+    assert_eq!(cpus_up("[    0.1] smp: Brought up 2 nodes, 16 CPUs"), Some(16));
+    assert_eq!(cpus_up("[    0.1] smp: Bringing up secondary CPUs ..."), None);
+}

@@ -1,0 +1,114 @@
+//! From Debian's source to a kernel that was proven in a guest, by the commands of docs/kernel.md, and
+//! compared with one of the same source without PREEMPT_RT. Two builds: a quarter of an hour and more
+//! on two cores, so CI leaves it out: `make lab-all` runs it.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use rtproof_guest::arch::Arch;
+use serde_json::Value;
+
+use crate::{binaries::Binaries, cache::Cache, programs::succeed};
+
+/// Of Debian's package linux-source-6.12.
+const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
+
+const TREE: &str = "linux-source-6.12";
+
+struct Work {
+    rtproof: PathBuf,
+    folder: PathBuf,
+}
+
+impl Work {
+    fn run(&self, words: &[&str]) -> Output {
+        let output = Command::new(&self.rtproof)
+            .args(["kernel"])
+            .args(words)
+            .arg("--json")
+            .current_dir(&self.folder)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code().is_some_and(|code| code != 1), "{words:?}: {said}");
+        output
+    }
+
+    fn answer(&self, words: &[&str]) -> Value {
+        serde_json::from_slice(&self.run(words).stdout).unwrap()
+    }
+
+    fn text(&self, name: &str) -> String {
+        let path = self.folder.join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+}
+
+/// The value of an option in a configuration.
+fn value<'a>(config: &'a str, name: &str) -> &'a str {
+    let set = config
+        .lines()
+        .find_map(|line| line.strip_prefix("CONFIG_")?.strip_prefix(name)?.strip_prefix('='));
+    set.unwrap_or("n")
+}
+
+/// The table of survived and dropped options is what was built.
+fn agrees(configured: &Value, config: &str) {
+    let rows = configured["options"].as_array().unwrap();
+    assert!(rows.len() > 40, "{}", rows.len());
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        assert_eq!(row["after"], value(config, name), "{name}");
+        assert_eq!(row["fate"] == "survived", row["wanted"] == row["after"], "{name}");
+    }
+}
+
+#[test]
+#[ignore = "builds two kernels, 20 minutes and more: `make lab-all`"]
+fn linux_source_becomes_a_proven_kernel_and_differs_from_stock() {
+    let cache = Cache::open().unwrap();
+    // The source and two builds: 3 GB.
+    let folder = tempfile::tempdir().unwrap();
+    let work = Work {
+        rtproof: Binaries::build(Arch::X86_64, &cache).unwrap().rtproof,
+        folder: folder.path().to_owned(),
+    };
+    succeed(Command::new("tar").arg("-C").arg(&work.folder).args(["-xf", SOURCE])).unwrap();
+    let configured =
+        work.answer(&["config", "--source", TREE, "--profile", "periodic", "--for", "guest", "rt"]);
+    work.answer(&["build", "--source", TREE, "rt"]);
+    let built = work.text("rt/build/.config");
+    agrees(&configured, &built);
+    assert_eq!(value(&built, "PREEMPT_RT"), "y");
+    let prove = "--prove=--for 5s --budget 1ms";
+    work.answer(&["boot", "rt", "--check", prove, "--icount", "-o", "boot"]);
+    let checked: Value = serde_json::from_str(&work.text("boot/check.json")).unwrap();
+    let findings = checked["findings"].as_array().unwrap();
+    let of = |id: &str| findings.iter().find(|finding| finding["check"] == id).unwrap();
+    for id in ["preempt-rt", "high-res-timers", "config-hz"] {
+        assert_eq!(of(id)["status"], "good", "{id}");
+    }
+    assert!(work.folder.join("boot/prove.rtproof").exists());
+    assert!(work.text("boot/prove.out").contains("under load cpu+memory+net+disk"));
+
+    // The same source and configuration, but for PREEMPT_RT.
+    let stock = built.replace("CONFIG_PREEMPT_RT=y", "# CONFIG_PREEMPT_RT is not set");
+    fs::write(work.folder.join("stock.config"), stock).unwrap();
+    work.answer(&["build", "--source", TREE, "--config", "stock.config", "stock"]);
+    let compared = || {
+        let words = ["compare", "stock", "rt", "--prove=--for 3s --load cpu,net", "-o", "compare"];
+        let output = work.run(&words);
+        fs::remove_dir_all(work.folder.join("compare")).unwrap();
+        output.stdout
+    };
+    let first = compared();
+    let answer: Value = serde_json::from_slice(&first).unwrap();
+    let options = answer["options"].as_array().unwrap();
+    assert!(options.iter().any(|of| of["name"] == "PREEMPT_RT"), "{options:?}");
+    let longest = |at: usize| answer["kernels"][at]["latency"]["max"].as_u64().unwrap();
+    assert!(longest(0) > longest(1), "{} {}", longest(0), longest(1));
+    assert!(first == compared(), "another answer the second time");
+}
