@@ -77,8 +77,17 @@ fn linux_source_becomes_a_proven_kernel_and_differs_from_stock() {
         folder: folder.path().to_owned(),
     };
     succeed(Command::new("tar").arg("-C").arg(&work.folder).args(["-xf", SOURCE])).unwrap();
-    let configured =
-        work.answer(&["config", "--source", TREE, "--profile", "periodic", "--for", "guest", "rt"]);
+    let configured = work.answer(&[
+        "config",
+        "--source",
+        TREE,
+        "--profile",
+        "periodic",
+        "--for",
+        "guest",
+        "--core-sched",
+        "rt",
+    ]);
     work.answer(&["build", "--source", TREE, "rt"]);
     let built = work.text("rt/build/.config");
     agrees(&configured, &built);
@@ -93,6 +102,18 @@ fn linux_source_becomes_a_proven_kernel_and_differs_from_stock() {
     }
     assert!(work.folder.join("boot/prove.rtproof").exists());
     assert!(work.text("boot/prove.out").contains("under load cpu+memory+net+disk"));
+
+    // A core of two threads: a program gets a cookie there, which Debian's kernels do not have.
+    let own = work.rtproof.display().to_string();
+    let run = format!("{own} run --cpus 0 --core-sched --tune none --place affinity --no-trace --");
+    let mut words = vec!["boot", "rt", "--cpus", "2", "--threads", "2", "--no-kvm", "-o", "cookie"];
+    words.push("--");
+    words.extend(run.split(' '));
+    words.extend(["/bin/rtproof", "--version"]);
+    let answer = work.answer(&words);
+    assert_eq!(answer["steps"][0]["exit"], 0, "{answer:#}");
+    let said = work.text("cookie/command.err");
+    assert!(said.contains("nothing runs on the other thread"), "{said}");
 
     // The same source and configuration, but for PREEMPT_RT.
     let stock = built.replace("CONFIG_PREEMPT_RT=y", "# CONFIG_PREEMPT_RT is not set");
