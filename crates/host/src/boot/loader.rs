@@ -4,13 +4,13 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::efi;
 pub(super) use super::{
     block,
     cmdline::{self, Word},
     error::BootError,
     view::{self, View},
 };
+use super::{efi, own};
 use crate::Root;
 pub(super) use crate::change::Change;
 
@@ -89,6 +89,10 @@ pub struct Loader {
     pub default: Option<Entry>,
     /// What our entry is a copy of: the entry of the running kernel, else the default.
     pub base: Option<Entry>,
+    /// Whether that is an entry of the kernel that was asked for: the running one, if no other.
+    pub is_of_release: bool,
+    /// Kernels of all entries but ours, as the boot loader has them.
+    pub kernels: Vec<String>,
     /// Whether the firmware checks signatures; `None` without UEFI or where it is not known.
     pub secure_boot: Option<bool>,
     /// Why our entry cannot be booted once with a way back; `None` when it can.
@@ -170,6 +174,16 @@ pub(super) trait Method: Debug + Send + Sync {
 
     /// Takes it out, for when no journal is there to do so: what others wrote stays.
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
+
+    /// Boots another kernel than the base does.
+    ///
+    /// # Errors
+    /// Why not.
+    fn take(&mut self, _: own::Files) -> Result<(), String> {
+        Err("its entries cannot be made for a kernel of rtproof's own; install the package and \
+             give --kernel VERSION"
+            .into())
+    }
 
     /// Bytes that the boot loader puts before the command line of an entry.
     fn added_bytes(&self, _: &Entry) -> usize {

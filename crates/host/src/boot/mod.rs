@@ -17,6 +17,7 @@ mod error;
 mod extlinux;
 mod grub;
 mod loader;
+mod own;
 mod pe;
 mod raspberry;
 mod storage;
@@ -30,6 +31,7 @@ pub use self::{
     cmdline::{Edit, Word, WordError},
     error::BootError,
     loader::{BootChanges, Entry, ID, Kind, Loader, Standing, TITLE},
+    own::{FOLDER, OwnKernel, detect_release, release_of, signature_bytes},
 };
 use self::{loader::Around, view::View};
 use crate::Root;
@@ -42,9 +44,11 @@ type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
 /// # Errors
 /// A file of it cannot be read or understood.
 pub fn detect(root: &Root) -> Result<Loader, BootError> {
-    let view = View::new(root);
-    let around = Around::read(root);
-    if let Some(loader) = elsewhere::detect(&view, &around) {
+    detect_around(&View::new(root), &Around::read(root))
+}
+
+fn detect_around(view: &View<'_>, around: &Around) -> Result<Loader, BootError> {
+    if let Some(loader) = elsewhere::detect(view, around) {
         return Ok(loader);
     }
     // A loader that says that it started this system did; else its files decide, the clearest
@@ -55,9 +59,9 @@ pub fn detect(root: &Root) -> Result<Loader, BootError> {
         false => [raspberry::detect, grub::detect, systemd_boot::detect, extlinux::detect],
     };
     for detect in detectors {
-        if let Some(loader) = detect(&view, &around)? {
+        if let Some(loader) = detect(view, around)? {
             return Ok(loader);
         }
     }
-    Ok(elsewhere::unknown(&view, &around))
+    Ok(elsewhere::unknown(view, around))
 }

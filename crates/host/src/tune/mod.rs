@@ -18,6 +18,7 @@ mod kind;
 mod kinds;
 mod machine;
 mod outcome;
+mod staging;
 mod state;
 mod status;
 mod systemctl;
@@ -26,6 +27,7 @@ mod tests;
 mod text;
 mod three;
 mod ticks;
+mod tree;
 mod undo;
 mod units;
 pub mod wake;
@@ -41,12 +43,15 @@ pub use journal::{
     script::{Entry, Item, Stage},
 };
 pub use kind::{Nature, Pace, Part};
+pub use kinds::initrd_programs;
 pub use machine::{FOLDER, Machine, NotTunable, Tasks};
 pub use outcome::{Gone, Outcome};
+pub use staging::{STAGING, Staging};
 pub use state::State;
 pub use status::{Standing, Stands, UNNOTED, status};
 pub use systemctl::{Answer, Units};
 pub use ticks::write_ticks;
+pub use tree::TreeFile;
 pub use undo::{UndoError, Undone, undo};
 
 pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};

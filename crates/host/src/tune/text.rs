@@ -1,6 +1,10 @@
 //! States and contents as text: one line each, of a file the lines that change.
 
-use super::state::State;
+use super::{
+    kinds::placed,
+    state::State,
+    tree::{self, TreeFile},
+};
 use crate::change::{Bytes, Scheduling};
 
 /// Most lines of one file that are shown.
@@ -18,6 +22,10 @@ pub(super) fn state(state: &State) -> String {
         State::File { bytes, mode, .. } => with_mode(first_line(bytes), Some(*mode)),
         State::Link { to } => link(to),
         State::Folder => "a folder".into(),
+        State::Tree { files } => {
+            let is_folder = files.first().is_some_and(TreeFile::is_folder);
+            placed::phrase(is_folder, tree::count(files), tree::bytes(files))
+        }
         State::Task { scheduling: now } => scheduling(now, now),
         State::Unit { active, links, .. } => unit(*active, links),
         State::Property { value, .. } => shown(value),

@@ -7,7 +7,9 @@ mod file;
 mod folder;
 mod grub_env;
 mod hotplug;
+mod initrd;
 mod irq;
+pub(super) mod placed;
 mod property;
 mod task;
 mod unit;
@@ -15,6 +17,8 @@ mod value;
 
 use super::kind::{ChangeError, Kind, Machine, Nature, Side, State, Three};
 use crate::change::{Change, Compare};
+
+pub use self::initrd::programs as initrd_programs;
 
 macro_rules! of_kind {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
@@ -61,6 +65,12 @@ impl Change {
             Self::File { path, content, mode } => {
                 Box::new(file::File { path, content: content.as_ref(), mode: *mode })
             }
+            Self::Placed { path, from, digest, files, bytes } => {
+                Box::new(placed::Placed { path, from, digest, files: *files, bytes: *bytes })
+            }
+            Self::Initrd { path, release, program } => {
+                Box::new(initrd::Initrd { path, release, program })
+            }
             Self::GrubEnv { path, key, value } => Box::new(grub_env::GrubEnv { path, key, value }),
             Self::EfiVariable { name, value } => Box::new(efi::EfiVariable { name, value }),
             Self::Unit { unit, want } => Box::new(unit::Unit { unit, want: *want }),
@@ -104,6 +114,7 @@ impl Change {
 pub(super) fn examples() -> Vec<Change> {
     let mut examples = vec![folder::example()];
     examples.extend(account::examples());
+    examples.extend(placed::examples());
     examples
 }
 
