@@ -20,6 +20,13 @@ const OLD: &str = "6.12.5-rt";
 /// The one that is tried.
 const NEW: &str = "6.13.1-rt9";
 
+/// A machine with GRUB and a folder for modules.
+fn machine() -> Small {
+    let tree = Small::with_grub();
+    fs::create_dir_all(tree.file("/lib/modules")).unwrap();
+    tree
+}
+
 /// Adds a kernel to GRUB's menu as Debian does.
 fn install(tree: &Small, release: &str) {
     let entry = format!(
@@ -127,7 +134,7 @@ fn expect_as_before(tree: &Small, before: &std::collections::BTreeMap<PathBuf, V
 
 #[test]
 fn a_kernel_of_the_menu_is_tried_verified_kept_and_removed() {
-    let tree = Small::with_grub();
+    let tree = machine();
     install(&tree, NEW);
     let before = tree.all();
     let made = trial(&tree, Path::new(NEW), &[]);
@@ -141,7 +148,10 @@ fn a_kernel_of_the_menu_is_tried_verified_kept_and_removed() {
         assert!(custom.contains(&part), "{part}: {custom}");
     }
     // The old kernel runs: its boot is not the trial, whatever its words are.
-    tree.write("/proc/cmdline", "root=/dev/sda1 ro quiet panic=10\n");
+    tree.write(
+        "/proc/cmdline",
+        "BOOT_IMAGE=/boot/vmlinuz-6.12.5-rt root=/dev/sda1 ro quiet panic=10\n",
+    );
     let early = tree.tune(&["confirm"]);
     expect_code(&early, FAILED);
     assert!(stderr(&early).contains(&format!("{NEW}; {OLD} runs")), "{}", stderr(&early));
@@ -149,7 +159,11 @@ fn a_kernel_of_the_menu_is_tried_verified_kept_and_removed() {
     expect_code(&verified, REFUSED);
     assert!(stdout(&verified).contains("another kernel runs"), "{}", stdout(&verified));
 
-    boots(&tree, NEW, "root=/dev/sda1 ro quiet panic=10\n");
+    boots(
+        &tree,
+        NEW,
+        &format!("BOOT_IMAGE=/boot/vmlinuz-{NEW} root=/dev/sda1 ro quiet panic=10\n"),
+    );
     let verified = tree.tune(&["verify", "--json"]);
     expect_code(&verified, ACCEPTED);
     let document: Value = serde_json::from_slice(&verified.stdout).unwrap();
@@ -168,7 +182,7 @@ fn a_kernel_of_the_menu_is_tried_verified_kept_and_removed() {
 
 #[test]
 fn a_version_that_is_not_there_is_an_error_with_those_that_are() {
-    let tree = Small::with_grub();
+    let tree = machine();
     install(&tree, NEW);
     let before = tree.all();
     let refused = trial(&tree, Path::new("6.13.1"), &[]);
@@ -190,12 +204,11 @@ fn a_build_is_tried_and_leaves_no_trace() {
     let one = "25 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n";
     let own = format!("{one}30 25 8:2 / /boot rw,relatime - ext4 /dev/sda2 rw\n");
     for (mountinfo, prefix) in [(one, "/boot"), (&own, "")] {
-        let tree = Small::with_grub();
+        let tree = machine();
         tree.write("/proc/self/mountinfo", mountinfo);
         let menu = tree.read("/boot/grub/grub.cfg");
         let menu = menu.replace("\t/boot/", &format!("\t{prefix}/"));
         tree.write("/boot/grub/grub.cfg", &menu);
-        fs::create_dir_all(tree.file("/lib/modules")).unwrap();
         let before = tree.all();
         let made = trial(&tree, kernel.path(), &["--initrd", initrd.to_str().unwrap()]);
         expect_code(&made, ACCEPTED);
@@ -227,7 +240,7 @@ fn a_build_is_tried_and_leaves_no_trace() {
 
 #[test]
 fn a_package_is_unpacked_and_not_installed() {
-    let tree = Small::with_grub();
+    let tree = machine();
     let before = tree.all();
     let folder = support::folder();
     let file = package(folder.path(), NEW, NEW);
@@ -249,7 +262,7 @@ fn a_package_is_unpacked_and_not_installed() {
 
 #[test]
 fn what_is_no_kernel_of_this_machine_is_refused_by_name() {
-    let tree = Small::with_grub();
+    let tree = machine();
     let before = tree.all();
     let folder = support::folder();
     let mut arm = vec![0; 0x40];
@@ -296,7 +309,7 @@ fn what_is_no_kernel_of_this_machine_is_refused_by_name() {
 
 #[test]
 fn what_others_added_to_the_modules_stays() {
-    let tree = Small::with_grub();
+    let tree = machine();
     let before = tree.all();
     let kernel = build(NEW);
     expect_code(&trial(&tree, kernel.path(), &["--initrd", "none"]), ACCEPTED);
@@ -312,7 +325,7 @@ fn what_others_added_to_the_modules_stays() {
     kept.retain(|path| !before.contains_key(path));
     assert_eq!(kept, [tree.file(&indexed), tree.file(&added)]);
     // A package that has brought the same files has its own from then on.
-    fs::remove_dir_all(tree.file("/lib/modules")).unwrap();
+    fs::remove_dir_all(tree.file(&format!("/lib/modules/{NEW}"))).unwrap();
     expect_code(&trial(&tree, kernel.path(), &["--initrd", "none"]), ACCEPTED);
     let list = "/var/lib/dpkg/info/linux-image-x.list";
     tree.write(list, &format!("/.\n/lib/modules/{NEW}\n/lib/modules/{NEW}/modules.builtin\n"));
@@ -323,7 +336,7 @@ fn what_others_added_to_the_modules_stays() {
 
 #[test]
 fn modules_of_the_kernel_that_runs_stay_while_it_runs() {
-    let tree = Small::with_grub();
+    let tree = machine();
     let before = tree.all();
     let env = tree.read("/boot/grub/grubenv");
     let kernel = build(NEW);
@@ -344,7 +357,7 @@ fn modules_of_the_kernel_that_runs_stay_while_it_runs() {
 
 #[test]
 fn secure_boot_takes_no_kernel_that_nobody_signed() {
-    let tree = Small::with_grub();
+    let tree = machine();
     let name = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
     tree.write(&format!("/sys/firmware/efi/efivars/{name}"), "\u{6}\0\0\0\u{1}");
     let before = tree.all();
@@ -357,7 +370,7 @@ fn secure_boot_takes_no_kernel_that_nobody_signed() {
 
 #[test]
 fn what_a_killed_run_had_prepared_goes_with_the_next_undo() {
-    let tree = Small::with_grub();
+    let tree = machine();
     let before = tree.all();
     let left = "/var/lib/rtproof/tune/kernel/modules/x.ko";
     tree.write(left, "left by a run that was killed");

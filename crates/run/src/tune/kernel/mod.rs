@@ -213,6 +213,10 @@ fn place(
     }
     changes.push(staging.placed(staged::IMAGE, kernel.image())?);
     if staged.has_modules {
+        ensure!(
+            root.exists(MODULES),
+            "{MODULES} is not there, where modprobe looks for the modules of {release}"
+        );
         changes.push(staging.placed(staged::MODULES, format!("{MODULES}/{release}"))?);
     }
     if let Some(path) = kernel.initrd() {
