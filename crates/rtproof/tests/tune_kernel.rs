@@ -88,6 +88,7 @@ fn build(release: &str) -> TempDir {
     put(folder.path(), "build/modules.order", b"drivers/x/x.o\nfs/y.o\n");
     put(folder.path(), "build/modules.builtin", b"kernel/fs/z.ko\n");
     put(folder.path(), "build/modules.builtin.modinfo", b"");
+    put(folder.path(), "build/.config", b"CONFIG_MODULES=y\n");
     put(folder.path(), "build/include/config/kernel.release", format!("{release}\n").as_bytes());
     folder
 }
@@ -227,8 +228,15 @@ fn a_build_is_tried_and_leaves_no_trace() {
         for name in ["kernel/drivers/x/x.ko", "kernel/fs/y.ko", "modules.dep", "modules.builtin"] {
             assert!(tree.file(&format!("/lib/modules/{NEW}/{name}")).exists(), "{name}");
         }
+        assert_eq!(tree.read(&format!("/boot/config-{NEW}")), "CONFIG_MODULES=y\n");
         let status = tree.tune(&["status"]);
         expect_code(&status, ACCEPTED);
+        // One that was put in place before is tried again by its version.
+        expect_code(&trial(&tree, Path::new(NEW), &["skew_tick=1"]), ACCEPTED);
+        let custom = tree.read("/boot/grub/custom.cfg");
+        let wanted = format!("{prefix}/rtproof/vmlinuz-{NEW} root=/dev/sda1 ro quiet skew_tick=1 ");
+        assert!(custom.contains(&wanted), "{custom}");
+        expect_code(&tree.tune(&["undo"]), ACCEPTED);
         // A second one of the same name would overwrite it.
         let again = trial(&tree, kernel.path(), &["--initrd", "none"]);
         expect_code(&again, FAILED);
@@ -343,7 +351,11 @@ fn modules_of_the_kernel_that_runs_stay_while_it_runs() {
     expect_code(&trial(&tree, kernel.path(), &["--initrd", "none"]), ACCEPTED);
     let line = tree.read("/proc/cmdline");
     boots(&tree, NEW, &format!("BOOT_IMAGE=/boot/rtproof/vmlinuz-{NEW} ro quiet panic=10\n"));
-    let undone = tree.tune(&["undo"]);
+    // Another trial is of the kernel that runs, though the menu does not have it.
+    expect_code(&tree.tune(&["trial", "--yes", "quiet"]), ACCEPTED);
+    let custom = tree.read("/boot/grub/custom.cfg");
+    assert!(custom.contains(&format!("linux\t/boot/rtproof/vmlinuz-{NEW} ")), "{custom}");
+    let undone = tree.tune(&["undo", "--all"]);
     expect_code(&undone, FAILED);
     let text = stdout(&undone);
     assert!(text.contains("reboot into the other kernel"), "{text}");

@@ -44,7 +44,10 @@ type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
 /// # Errors
 /// A file of it cannot be read or understood.
 pub fn detect(root: &Root) -> Result<Loader, BootError> {
-    detect_around(&View::new(root), &Around::read(root))
+    let around = Around::read(root);
+    let mut loader = detect_around(&View::new(root), &around)?;
+    own::take_running(root, &around, &mut loader);
+    Ok(loader)
 }
 
 fn detect_around(view: &View<'_>, around: &Around) -> Result<Loader, BootError> {

@@ -24,6 +24,13 @@ pub struct OwnKernel {
 }
 
 impl OwnKernel {
+    /// The one of this release, where a trial has put it in place.
+    fn there(root: &Root, release: &str) -> Option<Self> {
+        let kernel = Self { release: release.to_owned(), has_initrd: true };
+        let has_initrd = kernel.initrd().is_some_and(|path| root.exists(&path));
+        root.exists(&kernel.image()).then_some(Self { has_initrd, ..kernel })
+    }
+
     /// Path of its image.
     #[must_use]
     pub fn image(&self) -> String {
@@ -56,13 +63,18 @@ impl Files {
     }
 }
 
-/// Reads the boot loader for an entry that is a copy of the one of this kernel.
+/// Reads the boot loader for an entry that is a copy of the one of this kernel, or boots one that a
+/// trial has put in place.
 ///
 /// # Errors
 /// As [`super::detect`]; there is no entry of this kernel: the error lists those that there are.
 pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
     let around = Around { release: Some(release.to_owned()), ..Around::read(root) };
-    let loader = detect_around(&View::new(root), &around)?;
+    let mut loader = detect_around(&View::new(root), &around)?;
+    if let Some(kernel) = OwnKernel::there(root, release).filter(|_| !loader.is_of_release) {
+        loader.take_kernel(root, &kernel)?;
+        return Ok(loader);
+    }
     if loader.kind == Kind::Elsewhere {
         let why = loader.no_entry.unwrap_or_default();
         return Err(BootError::file(loader.name, format!("{why}: it has no entries to choose of")));
@@ -79,6 +91,17 @@ pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
     };
     let place = loader.files.into_iter().next().unwrap_or(loader.name);
     Err(BootError::file(place, format!("no entry of kernel {release}; {there}")))
+}
+
+/// Lets an entry of the running kernel boot that kernel also where it is on trial, and the menu does
+/// not have it.
+pub(super) fn take_running(root: &Root, around: &Around, loader: &mut Loader) {
+    let Some(release) = around.release.as_deref().filter(|_| !loader.is_of_release) else { return };
+    let Some(kernel) = OwnKernel::there(root, release) else { return };
+    if let Err(error) = loader.take_kernel(root, &kernel) {
+        loader.no_trial = Some(error.to_string());
+        loader.no_entry = loader.no_trial.clone();
+    }
 }
 
 /// A kernel as an error shows it: its release, else its path.

@@ -10,6 +10,8 @@ const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
 const FILES: &[&str] = &["/etc/", "/boot/", "/efi/", "/run/", "/var/lib/rtproof/"];
 /// Where the modules of kernels are.
 pub(crate) const MODULES: &str = "/lib/modules/";
+/// The configuration of a kernel, as every distribution names it.
+const CONFIG: &str = "/boot/config-";
 /// Values that name a program which the kernel starts as root: none of them makes a machine faster.
 const PROGRAMS: &[&str] = &[
     "/core_pattern",
@@ -86,10 +88,12 @@ impl Change {
 /// Files of a kernel on trial: below [`boot::FOLDER`] or, of its modules, [`MODULES`].
 fn placed(path: &str) -> Result<(), String> {
     let name = path.strip_prefix(boot::FOLDER).and_then(|rest| rest.strip_prefix('/'));
-    match name.or_else(|| path.strip_prefix(MODULES)).is_some_and(is_release) {
+    let name = [CONFIG, MODULES].iter().find_map(|top| path.strip_prefix(top)).or(name);
+    match name.is_some_and(is_release) {
         true => Ok(()),
         false => Err(format!(
-            "{path}: rtproof puts the files of a kernel only into {} and {MODULES}",
+            "{path}: rtproof puts the files of a kernel only into {} and {MODULES}, and its \
+             configuration to {CONFIG}RELEASE",
             boot::FOLDER
         )),
     }
@@ -216,7 +220,9 @@ mod tests {
             Change::Placed { path, from, digest, files: 1, bytes: 1 }.may_be_made()
         };
         let from = format!("{STAGING}/vmlinuz");
-        for path in ["/boot/rtproof/vmlinuz-6.1+", "/lib/modules/6.1.0-50-rt-amd64"] {
+        for path in
+            ["/boot/config-6.1", "/boot/rtproof/vmlinuz-6.1+", "/lib/modules/6.1.0-50-rt-amd64"]
+        {
             assert_eq!(placed(path, &from), Ok(()), "{path}");
             for from in ["/etc/shadow", STAGING, &format!("{STAGING}/../x"), &format!("{STAGING}/")]
             {

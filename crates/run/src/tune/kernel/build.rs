@@ -13,7 +13,7 @@ use rtproof_host::{Root, tune::Machine};
 
 use super::{
     image_of, space,
-    staged::{self, MODULES, Staged},
+    staged::{self, CONFIG, MODULES, Staged},
 };
 use crate::kernel::boot::locate::{Located, locate};
 
@@ -71,7 +71,8 @@ pub(super) fn collect(
     fs::create_dir_all(&target).context("the modules")?;
     staged::modules_fit(&target, &release).with_context(|| objects.display().to_string())?;
     staged::index(place, &release)?;
-    Ok(Staged::new(release, objects.display().to_string(), &bytes, true))
+    config(&located, place)?;
+    Ok(Staged::new(release, objects.display().to_string(), &bytes, place))
 }
 
 /// The modules of a build, each with its place below `kernel`.
@@ -109,7 +110,16 @@ pub(super) fn image(root: &Root, path: &Path, place: &Path) -> anyhow::Result<St
         "{}: its modules are not in {folder}; give the package or the folder of the build instead",
         path.display()
     );
-    Ok(Staged::new(release, path.display().to_string(), &bytes, false))
+    config(&located, place)?;
+    Ok(Staged::new(release, path.display().to_string(), &bytes, place))
+}
+
+/// Stages the configuration: mkinitramfs chooses how it packs by it, `rtproof check` reads it.
+fn config(located: &Located, place: &Path) -> anyhow::Result<()> {
+    match &located.config {
+        Some(config) => staged::write(&place.join(CONFIG), config.text.as_bytes()),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

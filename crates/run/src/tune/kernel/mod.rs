@@ -212,6 +212,9 @@ fn place(
         changes.push(Change::Folder { path: boot::FOLDER.into() });
     }
     changes.push(staging.placed(staged::IMAGE, kernel.image())?);
+    if staged.has_config {
+        changes.push(staging.placed(staged::CONFIG, format!("/boot/config-{release}"))?);
+    }
     if staged.has_modules {
         ensure!(
             root.exists(MODULES),

@@ -13,7 +13,7 @@ use rtproof_host::{program, tune::Machine};
 
 use super::{
     image_of, space,
-    staged::{self, MODULES, Staged},
+    staged::{self, CONFIG, MODULES, Staged},
 };
 
 /// Where it is unpacked, below the staging folder.
@@ -64,11 +64,15 @@ pub(super) fn unpack(
     let of = folder.file_name().unwrap_or_default().to_string_lossy();
     ensure!(of == release, "{shown}: modules for {of}; the kernel is {release}");
     staged::modules_fit(folder, &release).with_context(|| shown.to_string())?;
+    let configs = [unpacked.join(format!("boot/config-{release}")), folder.join("config")];
+    if let Some(config) = configs.iter().find(|path| path.is_file()) {
+        staged::copy(config, &place.join(CONFIG))?;
+    }
     fs::rename(folder, place.join(MODULES)).context("the modules cannot be prepared")?;
     fs::remove_dir_all(&unpacked).context("what else is in the package")?;
     staged::index(place, &release)?;
     let from = format!("{shown} ({name} {version})");
-    Ok(Staged::new(release, from, &bytes, true))
+    Ok(Staged::new(release, from, &bytes, place))
 }
 
 /// What is in a folder with names that begin so; nothing where it is not there.

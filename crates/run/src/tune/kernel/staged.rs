@@ -18,6 +18,8 @@ use rustix::fs::OFlags;
 
 /// The image.
 pub(super) const IMAGE: &str = "vmlinuz";
+/// Its configuration.
+pub(super) const CONFIG: &str = "config";
 /// The folder with the modules.
 pub(super) const MODULES: &str = "modules";
 /// The initial RAM disk.
@@ -38,14 +40,18 @@ pub(super) struct Staged {
     pub(super) from: String,
     /// Whether its modules are staged.
     pub(super) has_modules: bool,
+    /// Whether its configuration is staged.
+    pub(super) has_config: bool,
     /// Whether its image is signed.
     pub(super) is_signed: bool,
 }
 
 impl Staged {
-    pub(super) fn new(release: String, from: String, image: &[u8], has_modules: bool) -> Self {
+    /// What is in the folder by now.
+    pub(super) fn new(release: String, from: String, image: &[u8], place: &Path) -> Self {
         let is_signed = boot::signature_bytes(image) > 0;
-        Self { release, from, has_modules, is_signed }
+        let has = |name: &str| place.join(name).exists();
+        Self { release, from, has_modules: has(MODULES), has_config: has(CONFIG), is_signed }
     }
 }
 
