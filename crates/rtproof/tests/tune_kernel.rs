@@ -293,6 +293,21 @@ fn what_is_no_kernel_of_this_machine_is_refused_by_name() {
     std::os::unix::fs::symlink("/etc/passwd", leads_out.path().join("build/fs/y.ko")).unwrap();
     let not = folder.path().join("not.deb");
     fs::write(&not, "text").unwrap();
+    // Its modules would be those of the machine that it is read on, moved away.
+    let elsewhere = support::folder();
+    put(elsewhere.path(), &format!("{NEW}/kernel/y.ko"), &module(NEW));
+    let top = folder.path().join("linked");
+    put(
+        &top,
+        "DEBIAN/control",
+        b"Package: x\nVersion: 1\nArchitecture: amd64\nMaintainer: x <x@x>\nDescription: x\n",
+    );
+    put(&top, &format!("boot/vmlinuz-{NEW}"), &image(NEW));
+    fs::create_dir_all(top.join("lib")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), top.join("lib/modules")).unwrap();
+    let linked = folder.path().join("linked.deb");
+    let made = Command::new("dpkg-deb").arg("-b").arg(&top).arg(&linked).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
     let other = package(folder.path(), NEW, "6.13.2");
     for (kernel, says) in [
         (folder.path().join("arm"), "a kernel for aarch64; this machine is x86_64"),
@@ -303,8 +318,9 @@ fn what_is_no_kernel_of_this_machine_is_refused_by_name() {
         (kernel.path().to_owned(), "a module for 6.12.0-other; the kernel is 6.13.1-rt9"),
         (unfinished.path().to_owned(), "y.ko: modules.order names it"),
         (mixed.path().to_owned(), "says 6.13.2, and the image is 6.13.1-rt9"),
-        (leads_out.path().to_owned(), "leads out of the build (/etc/passwd)"),
+        (leads_out.path().to_owned(), "(/etc/passwd)"),
         (not, "no Debian package"),
+        (linked, "leads out of"),
         (other, "modules for 6.13.2; the kernel is 6.13.1-rt9"),
     ] {
         let refused = trial(&tree, &kernel, &["--initrd", "none"]);
@@ -313,6 +329,7 @@ fn what_is_no_kernel_of_this_machine_is_refused_by_name() {
         assert_eq!(tree.all(), before, "{says}");
         assert!(!tree.file("/var/lib/rtproof/tune/kernel").exists(), "{says}");
     }
+    assert!(elsewhere.path().join(NEW).join("kernel/y.ko").exists());
 }
 
 #[test]

@@ -23,6 +23,9 @@ use crate::text::hex;
 /// Files and folders of one tree that are read: a distribution's kernel has some 5 000.
 const FILES_MAX: usize = 200_000;
 
+/// The label by which SELinux decides who may do what with a file.
+const LABEL: &str = "security.selinux";
+
 /// One file, folder or link of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -119,6 +122,8 @@ impl Gate<'_> {
     /// Puts what is prepared in place, where nothing is: whole, or not at all.
     pub(super) fn place(&self, from: &str, to: &str) -> io::Result<()> {
         let (from, to) = (self.root.entry(from)?, self.root.entry(to)?);
+        self.step()?;
+        label(&from, &to, LABEL)?;
         // What is in it has to be on disk before its name is.
         self.step()?;
         rustix::fs::syncfs(File::open(&from)?)?;
@@ -193,6 +198,24 @@ impl Gate<'_> {
     }
 }
 
+/// Gives what is to be moved the label of the folder that it comes into, as if it had been made
+/// there: with SELinux udev loads no module that has the label of /var/lib.
+fn label(from: &Path, to: &Path, name: &str) -> io::Result<()> {
+    let Some(folder) = to.parent() else { return Ok(()) };
+    let mut value = [0; 4096];
+    let length = match rustix::fs::lgetxattr(folder, name, &mut value[..]) {
+        Ok(length) => length,
+        Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    };
+    for file in read(from)?.unwrap_or_default() {
+        let path = if file.path.is_empty() { from.to_owned() } else { from.join(&file.path) };
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::lsetxattr(&path, name, &value[..length], flags)?;
+    }
+    Ok(())
+}
+
 /// Renames to a name that nothing has.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -230,6 +253,23 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::testing::Tree;
+
+    #[test]
+    fn what_comes_into_a_folder_has_its_label() {
+        let tree = Tree::new(&[("from/x/one", "1"), ("lib/other", "")]);
+        let (from, lib) = (tree.path().join("from"), tree.path().join("lib"));
+        let flags = rustix::fs::XattrFlags::empty();
+        assert!(label(&from, &lib.join("a"), "user.label").is_ok(), "none there");
+        if rustix::fs::setxattr(&lib, "user.label", b"modules", flags).is_err() {
+            return; // A file system without attributes.
+        }
+        label(&from, &lib.join("a"), "user.label").unwrap();
+        for path in ["from", "from/x", "from/x/one"] {
+            let mut value = [0; 16];
+            let length = rustix::fs::getxattr(tree.path().join(path), "user.label", &mut value[..]);
+            assert_eq!(&value[..length.unwrap()], b"modules", "{path}");
+        }
+    }
 
     #[test]
     fn a_tree_is_copied_with_times_and_compared_without_those_of_folders() {

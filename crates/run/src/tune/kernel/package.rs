@@ -45,6 +45,7 @@ pub(super) fn unpack(
         [] => bail!("{shown}: {name} holds no kernel (/boot/vmlinuz-*); expected a linux-image"),
         more => bail!("{shown}: {name} holds {} kernels; expected one", more.len()),
     };
+    staged::inside(&unpacked, image).with_context(|| shown.to_string())?;
     let bytes = staged::stage_image(image, place)?;
     let release = image_of(machine.root(), image, &bytes).with_context(|| shown.to_string())?;
     let folders: Vec<PathBuf> = ["lib/modules", "usr/lib/modules"]
@@ -61,11 +62,13 @@ pub(super) fn unpack(
         ),
         more => bail!("{shown}: {name} has modules of {} kernels; expected one", more.len()),
     };
+    staged::inside(&unpacked, folder).with_context(|| shown.to_string())?;
     let of = folder.file_name().unwrap_or_default().to_string_lossy();
     ensure!(of == release, "{shown}: modules for {of}; the kernel is {release}");
     staged::modules_fit(folder, &release).with_context(|| shown.to_string())?;
     let configs = [unpacked.join(format!("boot/config-{release}")), folder.join("config")];
     if let Some(config) = configs.iter().find(|path| path.is_file()) {
+        staged::inside(&unpacked, config).with_context(|| shown.to_string())?;
         staged::copy(config, &place.join(CONFIG))?;
     }
     fs::rename(folder, place.join(MODULES)).context("the modules cannot be prepared")?;

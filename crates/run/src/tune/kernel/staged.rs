@@ -68,7 +68,22 @@ pub(super) fn is_release(release: &str) -> bool {
     change.may_be_made().is_ok()
 }
 
-/// Bytes of a regular file, links not followed at its end.
+/// Looks whether a path leads out of a folder that is not root's own: what is copied is read with
+/// root's rights, and what is moved is gone where it was.
+pub(super) fn inside(top: &Path, path: &Path) -> anyhow::Result<()> {
+    let real = path.canonicalize().with_context(|| path.display().to_string())?;
+    let top = top.canonicalize().with_context(|| top.display().to_string())?;
+    ensure!(
+        real.starts_with(&top),
+        "{}: leads out of {} ({})",
+        path.display(),
+        top.display(),
+        real.display()
+    );
+    Ok(())
+}
+
+/// Bytes of a regular file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let opened = || -> io::Result<Vec<u8>> {
         let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
