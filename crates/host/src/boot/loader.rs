@@ -360,6 +360,28 @@ impl Loader {
         self.method.removal(&View::new(root))
     }
 
+    /// Lets our entry boot a kernel of rtproof's own, with everything else of the base.
+    ///
+    /// # Errors
+    /// The boot loader has no such entries, or where it finds [`own::FOLDER`] is not known.
+    pub fn take_kernel(&mut self, root: &Root, kernel: &own::OwnKernel) -> Result<(), BootError> {
+        if let Some(why) = &self.no_entry {
+            return Err(BootError::file(&self.name, why));
+        }
+        let Some(base) = &self.base else {
+            return Err(BootError::file(&self.name, "there is no entry to copy"));
+        };
+        let folder = own::folder(root, &base.kernel)?;
+        let here = |path: String| path.replacen(own::FOLDER, &folder, 1);
+        let files = own::Files {
+            base: own::release_of(&base.kernel),
+            kernel: here(kernel.image()),
+            initrd: kernel.initrd().map(here),
+            release: kernel.release.clone(),
+        };
+        self.method.take(files).map_err(|why| BootError::file(&self.name, why))
+    }
+
     fn there(&self, root: &Root) -> Result<(), BootError> {
         if self.entry(root)?.is_some() {
             return Ok(());

@@ -31,7 +31,7 @@ pub use self::{
     cmdline::{Edit, Word, WordError},
     error::BootError,
     loader::{BootChanges, Entry, ID, Kind, Loader, Standing, TITLE},
-    own::{FOLDER, OwnKernel, detect_release, release_of, signature_bytes},
+    own::{FOLDER, OwnKernel, release_of, signature_bytes},
 };
 use self::{loader::Around, view::View};
 use crate::Root;
@@ -46,7 +46,7 @@ type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
 pub fn detect(root: &Root) -> Result<Loader, BootError> {
     let around = Around::read(root);
     let mut loader = detect_around(&View::new(root), &around)?;
-    own::take_running(root, &around, &mut loader);
+    take_running(root, &around, &mut loader);
     Ok(loader)
 }
 
@@ -67,4 +67,50 @@ fn detect_around(view: &View<'_>, around: &Around) -> Result<Loader, BootError> 
         }
     }
     Ok(elsewhere::unknown(view, around))
+}
+
+/// Reads the boot loader for an entry that is a copy of the one of this kernel, or boots one that a
+/// trial has put in place.
+///
+/// # Errors
+/// As [`detect`]; there is no entry of this kernel: the error lists those that there are.
+pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
+    let around = Around { release: Some(release.to_owned()), ..Around::read(root) };
+    let mut loader = detect_around(&View::new(root), &around)?;
+    if let Some(kernel) = OwnKernel::there(root, release).filter(|_| !loader.is_of_release) {
+        loader.take_kernel(root, &kernel)?;
+        return Ok(loader);
+    }
+    if loader.kind == Kind::Elsewhere {
+        let why = loader.no_entry.unwrap_or_default();
+        return Err(BootError::file(loader.name, format!("{why}: it has no entries to choose of")));
+    }
+    if loader.is_of_release {
+        return Ok(loader);
+    }
+    let mut there: Vec<String> = loader.kernels.iter().map(|it| shown(it)).collect();
+    there.sort();
+    there.dedup();
+    let there = match there.is_empty() {
+        true => "its kernels have no version in their names".to_owned(),
+        false => format!("there are entries of {}", there.join(", ")),
+    };
+    let place = loader.files.into_iter().next().unwrap_or(loader.name);
+    Err(BootError::file(place, format!("no entry of kernel {release}; {there}")))
+}
+
+/// Lets an entry of the running kernel boot that kernel also where it is on trial, and the menu does
+/// not have it.
+fn take_running(root: &Root, around: &Around, loader: &mut Loader) {
+    let Some(release) = around.release.as_deref().filter(|_| !loader.is_of_release) else { return };
+    let Some(kernel) = OwnKernel::there(root, release) else { return };
+    if let Err(error) = loader.take_kernel(root, &kernel) {
+        loader.no_trial = Some(error.to_string());
+        loader.no_entry = loader.no_trial.clone();
+    }
+}
+
+/// A kernel as an error shows it: its release, else its path.
+fn shown(kernel: &str) -> String {
+    release_of(kernel).unwrap_or_else(|| kernel.to_owned())
 }

@@ -2,17 +2,9 @@
 //! that rtproof puts beside it. Its files are in a folder that no `update-grub` and no
 //! `kernel-install` lists, so it never becomes the default by itself.
 
-use super::{
-    detect_around,
-    error::BootError,
-    loader::{Around, Kind, Loader},
-    storage,
-    view::View,
-};
+use super::{error::BootError, storage};
 use crate::Root;
-
-/// Where the images of such kernels are, as the machine has it.
-pub const FOLDER: &str = "/boot/rtproof";
+pub use crate::change::places::OWN_KERNELS as FOLDER;
 
 /// A kernel in [`FOLDER`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +17,7 @@ pub struct OwnKernel {
 
 impl OwnKernel {
     /// The one of this release, where a trial has put it in place.
-    fn there(root: &Root, release: &str) -> Option<Self> {
+    pub(super) fn there(root: &Root, release: &str) -> Option<Self> {
         let kernel = Self { release: release.to_owned(), has_initrd: true };
         let has_initrd = kernel.initrd().is_some_and(|path| root.exists(&path));
         root.exists(&kernel.image()).then_some(Self { has_initrd, ..kernel })
@@ -63,52 +55,6 @@ impl Files {
     }
 }
 
-/// Reads the boot loader for an entry that is a copy of the one of this kernel, or boots one that a
-/// trial has put in place.
-///
-/// # Errors
-/// As [`super::detect`]; there is no entry of this kernel: the error lists those that there are.
-pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
-    let around = Around { release: Some(release.to_owned()), ..Around::read(root) };
-    let mut loader = detect_around(&View::new(root), &around)?;
-    if let Some(kernel) = OwnKernel::there(root, release).filter(|_| !loader.is_of_release) {
-        loader.take_kernel(root, &kernel)?;
-        return Ok(loader);
-    }
-    if loader.kind == Kind::Elsewhere {
-        let why = loader.no_entry.unwrap_or_default();
-        return Err(BootError::file(loader.name, format!("{why}: it has no entries to choose of")));
-    }
-    if loader.is_of_release {
-        return Ok(loader);
-    }
-    let mut there: Vec<String> = loader.kernels.iter().map(|it| shown(it)).collect();
-    there.sort();
-    there.dedup();
-    let there = match there.is_empty() {
-        true => "its kernels have no version in their names".to_owned(),
-        false => format!("there are entries of {}", there.join(", ")),
-    };
-    let place = loader.files.into_iter().next().unwrap_or(loader.name);
-    Err(BootError::file(place, format!("no entry of kernel {release}; {there}")))
-}
-
-/// Lets an entry of the running kernel boot that kernel also where it is on trial, and the menu does
-/// not have it.
-pub(super) fn take_running(root: &Root, around: &Around, loader: &mut Loader) {
-    let Some(release) = around.release.as_deref().filter(|_| !loader.is_of_release) else { return };
-    let Some(kernel) = OwnKernel::there(root, release) else { return };
-    if let Err(error) = loader.take_kernel(root, &kernel) {
-        loader.no_trial = Some(error.to_string());
-        loader.no_entry = loader.no_trial.clone();
-    }
-}
-
-/// A kernel as an error shows it: its release, else its path.
-fn shown(kernel: &str) -> String {
-    release_of(kernel).unwrap_or_else(|| kernel.to_owned())
-}
-
 /// The release that the path of a kernel has: `vmlinuz-6.1.0-50-amd64`, `TOKEN/6.12.5/linux`;
 /// `None`: it has none (`vmlinuz-linux`).
 #[must_use]
@@ -121,33 +67,9 @@ pub fn release_of(kernel: &str) -> Option<String> {
     of_name.or_else(of_folder).map(str::to_owned)
 }
 
-impl Loader {
-    /// Lets our entry boot a kernel of rtproof's own, with everything else of the base.
-    ///
-    /// # Errors
-    /// The boot loader has no such entries, or where it finds [`FOLDER`] is not known.
-    pub fn take_kernel(&mut self, root: &Root, kernel: &OwnKernel) -> Result<(), BootError> {
-        if let Some(why) = &self.no_entry {
-            return Err(BootError::file(&self.name, why));
-        }
-        let Some(base) = &self.base else {
-            return Err(BootError::file(&self.name, "there is no entry to copy"));
-        };
-        let folder = folder(root, &base.kernel)?;
-        let here = |path: String| path.replacen(FOLDER, &folder, 1);
-        let files = Files {
-            base: release_of(&base.kernel),
-            kernel: here(kernel.image()),
-            initrd: kernel.initrd().map(here),
-            release: kernel.release.clone(),
-        };
-        self.method.take(files).map_err(|why| BootError::file(&self.name, why))
-    }
-}
-
 /// [`FOLDER`] as the boot loader has it, which names a kernel of /boot so. It is known only where
 /// the kernel is found under the very name that its mount gives it.
-fn folder(root: &Root, kernel: &str) -> Result<String, BootError> {
+pub(super) fn folder(root: &Root, kernel: &str) -> Result<String, BootError> {
     let (device, path) = match kernel.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
         Some((device, path)) => (format!("({device})"), path),
         None => (String::new(), kernel),

@@ -52,8 +52,8 @@ pub(super) fn why_grub_cannot_write(root: &Root, path: &str) -> Option<String> {
     ))
 }
 
-/// Names of a file on its own file system, as GRUB may have them: from its top, and on btrfs also from
-/// the subvolume that is mounted. `None`: unknown.
+/// Names of a file on its own file system, as GRUB may have them: from its top, and on btrfs also
+/// from the subvolume that is mounted. `None`: unknown.
 pub(super) fn name_on_disk(root: &Root, path: &str) -> Option<Vec<String>> {
     let mount = mount_of(root, path)?;
     let below = path.strip_prefix(mount.point.trim_end_matches('/'))?.to_owned();

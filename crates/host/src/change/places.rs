@@ -2,12 +2,18 @@
 //! files like others.
 
 use super::{Change, RIGHTS_GROUPS};
-use crate::{boot, tune::STAGING};
 
 /// Values of the running kernel. Control groups are below /sys.
 const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
 /// Files and folders: what systems are set up and started with.
 const FILES: &[&str] = &["/etc/", "/boot/", "/efi/", "/run/", "/var/lib/rtproof/"];
+/// Where the images of kernels on trial are: no `update-grub` and no `kernel-install` lists them.
+pub const OWN_KERNELS: &str = "/boot/rtproof";
+/// Where the files of such a kernel are prepared.
+pub const STAGING: &str = "/var/lib/rtproof/tune/kernel";
+/// Programs that make the initial RAM disk of a kernel, in the order of looking: initramfs-tools
+/// (Debian, Ubuntu), Arch's, Fedora's, tiny-initramfs.
+pub const INITRD_PROGRAMS: &[&str] = &["mkinitramfs", "mkinitcpio", "dracut", "mktirfs"];
 /// Where the modules of kernels are.
 pub(crate) const MODULES: &str = "/lib/modules/";
 /// The configuration of a kernel, as every distribution names it.
@@ -55,8 +61,7 @@ impl Change {
             }
             Self::Initrd { path, release, program } => {
                 placed(path)?;
-                match is_release(release) && crate::tune::initrd_programs().any(|it| it == program)
-                {
+                match is_release(release) && INITRD_PROGRAMS.contains(&program.as_str()) {
                     true => Ok(()),
                     false => Err(format!("{program} {release}: no program and release")),
                 }
@@ -85,16 +90,15 @@ impl Change {
     }
 }
 
-/// Files of a kernel on trial: below [`boot::FOLDER`] or, of its modules, [`MODULES`].
+/// Files of a kernel on trial: below [`OWN_KERNELS`] or, of its modules, [`MODULES`].
 fn placed(path: &str) -> Result<(), String> {
-    let name = path.strip_prefix(boot::FOLDER).and_then(|rest| rest.strip_prefix('/'));
+    let name = path.strip_prefix(OWN_KERNELS).and_then(|rest| rest.strip_prefix('/'));
     let name = [CONFIG, MODULES].iter().find_map(|top| path.strip_prefix(top)).or(name);
     match name.is_some_and(is_release) {
         true => Ok(()),
         false => Err(format!(
-            "{path}: rtproof puts the files of a kernel only into {} and {MODULES}, and its \
-             configuration to {CONFIG}RELEASE",
-            boot::FOLDER
+            "{path}: rtproof puts the files of a kernel only into {OWN_KERNELS} and {MODULES}, and \
+             its configuration to {CONFIG}RELEASE"
         )),
     }
 }

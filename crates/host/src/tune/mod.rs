@@ -18,6 +18,7 @@ mod kind;
 mod kinds;
 mod machine;
 mod outcome;
+mod placing;
 mod staging;
 mod state;
 mod status;
@@ -43,10 +44,9 @@ pub use journal::{
     script::{Entry, Item, Stage},
 };
 pub use kind::{Nature, Pace, Part};
-pub use kinds::initrd_programs;
 pub use machine::{FOLDER, Machine, NotTunable, Tasks};
 pub use outcome::{Gone, Outcome};
-pub use staging::{STAGING, Staging};
+pub use staging::Staging;
 pub use state::State;
 pub use status::{Standing, Stands, UNNOTED, status};
 pub use systemctl::{Answer, Units};
@@ -54,4 +54,5 @@ pub use ticks::write_ticks;
 pub use tree::TreeFile;
 pub use undo::{UndoError, Undone, undo};
 
+pub use crate::change::places::{INITRD_PROGRAMS, STAGING};
 pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};

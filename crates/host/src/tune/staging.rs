@@ -13,10 +13,8 @@ use std::{
 use rustix::{fs::FlockOperation, io::Errno};
 
 use super::{journal::make_folders, machine::Machine, tree, writes::is_absent};
-use crate::change::Change;
+use crate::change::{Change, places::STAGING};
 
-/// The folder.
-pub const STAGING: &str = "/var/lib/rtproof/tune/kernel";
 /// Who is at it.
 const LOCK: &str = "/var/lib/rtproof/tune/kernel.lock";
 

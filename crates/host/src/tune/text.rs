@@ -1,7 +1,6 @@
 //! States and contents as text: one line each, of a file the lines that change.
 
 use super::{
-    kinds::placed,
     state::State,
     tree::{self, TreeFile},
 };
@@ -24,7 +23,7 @@ pub(super) fn state(state: &State) -> String {
         State::Folder => "a folder".into(),
         State::Tree { files } => {
             let is_folder = files.first().is_some_and(TreeFile::is_folder);
-            placed::phrase(is_folder, tree::count(files), tree::bytes(files))
+            of_tree(is_folder, tree::count(files), tree::bytes(files))
         }
         State::Task { scheduling: now } => scheduling(now, now),
         State::Unit { active, links, .. } => unit(*active, links),
@@ -35,6 +34,16 @@ pub(super) fn state(state: &State) -> String {
         },
         State::Member { is_member: true, .. } => "a member".into(),
         State::Member { is_member: false, .. } => "no member".into(),
+    }
+}
+
+/// `a file of 8.1 MB`, `4121 files, 312.0 MB`.
+pub(super) fn of_tree(is_folder: bool, files: usize, bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+    let megabytes = bytes as f64 / 1e6;
+    match is_folder {
+        true => format!("{files} files, {megabytes:.1} MB"),
+        false => format!("a file of {megabytes:.1} MB"),
     }
 }
 

@@ -4,35 +4,25 @@
 use std::process::Stdio;
 
 use crate::{
+    change::places::{INITRD_PROGRAMS, STAGING},
     program,
     tune::{
-        STAGING,
         kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three},
         kinds::{file::of_files, placed},
     },
 };
 
-/// Programs that make one, in the order of looking, with how they are called.
-const PROGRAMS: &[(&str, fn(&str, &str) -> Vec<String>)] = &[
-    // initramfs-tools (Debian, Ubuntu).
-    ("mkinitramfs", |out, release| texts(&["-o", out, release])),
-    // Arch.
-    ("mkinitcpio", |out, release| texts(&["-k", release, "-g", out])),
-    // Fedora, RHEL, openSUSE.
-    ("dracut", |out, release| texts(&["--force", out, release])),
-    // tiny-initramfs.
-    ("mktirfs", |out, release| texts(&["-o", out, release])),
-];
 /// Lines of what a program that fails says.
 const LINES_MAX: usize = 5;
 
-fn texts(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|&text| text.to_owned()).collect()
-}
-
-/// Names of the programs that make one.
-pub fn programs() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.iter().map(|(name, _)| *name)
+/// How a program is called; `None`: it is none of [`INITRD_PROGRAMS`].
+fn arguments<'a>(program: &str, out: &'a str, release: &'a str) -> Option<Vec<&'a str>> {
+    match program {
+        "mkinitramfs" | "mktirfs" => Some(vec!["-o", out, release]),
+        "mkinitcpio" => Some(vec!["-k", release, "-g", out]),
+        "dracut" => Some(vec!["--force", out, release]),
+        _ => None,
+    }
 }
 
 /// One initial RAM disk.
@@ -101,14 +91,12 @@ impl Kind for Initrd<'_> {
 impl Initrd<'_> {
     /// Makes it in a folder of rtproof's own: a program that outlives us writes nowhere else.
     fn make(&self, to: &str) -> Result<(), String> {
-        let found = PROGRAMS.iter().find(|(name, _)| *name == self.program);
-        let Some((name, arguments)) = found else {
-            let known: Vec<&str> = programs().collect();
-            return Err(format!("{}: not one of {}", self.program, known.join(", ")));
+        let name = self.program;
+        let Some(arguments) = arguments(name, to, self.release) else {
+            return Err(format!("{name}: not one of {}", INITRD_PROGRAMS.join(", ")));
         };
-        let ran = program::command(name).and_then(|mut command| {
-            command.args(arguments(to, self.release)).stdin(Stdio::null()).output()
-        });
+        let ran = program::command(name)
+            .and_then(|mut command| command.args(arguments).stdin(Stdio::null()).output());
         let ran = ran.map_err(|error| format!("{name}: {error}"))?;
         if ran.status.success() {
             return Ok(());
@@ -118,5 +106,19 @@ impl Initrd<'_> {
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
         Err(format!("{name} failed ({}): {}", ran.status, last.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_is_called_with_its_file_and_release() {
+        for program in INITRD_PROGRAMS {
+            let arguments = arguments(program, "/x/initrd", "6.12").expect(program);
+            assert!(arguments.contains(&"/x/initrd") && arguments.contains(&"6.12"), "{program}");
+        }
+        assert_eq!(arguments("sh", "/x", "6.12"), None);
     }
 }

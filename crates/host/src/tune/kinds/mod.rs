@@ -9,7 +9,7 @@ mod grub_env;
 mod hotplug;
 mod initrd;
 mod irq;
-pub(super) mod placed;
+mod placed;
 mod property;
 mod task;
 mod unit;
@@ -17,8 +17,6 @@ mod value;
 
 use super::kind::{ChangeError, Kind, Machine, Nature, Side, State, Three};
 use crate::change::{Change, Compare};
-
-pub use self::initrd::programs as initrd_programs;
 
 macro_rules! of_kind {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {

@@ -5,7 +5,7 @@ use crate::{
     Root,
     change::places::MODULES,
     tune::{
-        kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three},
+        kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three, text},
         kinds::file::of_files,
         tree::{self, TreeFile},
     },
@@ -35,7 +35,7 @@ impl Kind for Placed<'_> {
     }
 
     fn wanted(&self) -> String {
-        phrase(self.path.starts_with(MODULES), self.files, self.bytes)
+        text::of_tree(self.path.starts_with(MODULES), self.files, self.bytes)
     }
 
     fn texts(&self) -> Vec<&str> {
@@ -91,16 +91,6 @@ impl Kind for Placed<'_> {
             });
         }
         machine.remove_placed(self.path, three)
-    }
-}
-
-/// `a file of 8.1 MB`, `4121 files, 312.0 MB`.
-pub(in crate::tune) fn phrase(is_folder: bool, files: usize, bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
-    let megabytes = bytes as f64 / 1e6;
-    match is_folder {
-        true => format!("{files} files, {megabytes:.1} MB"),
-        false => format!("a file of {megabytes:.1} MB"),
     }
 }
 
@@ -195,14 +185,14 @@ impl Machine<'_> {
     }
 }
 
-/// The modules of a kernel: what is prepared is in [`crate::tune::STAGING`].
+/// The modules of a kernel: what is prepared is in [`crate::change::places::STAGING`].
 #[cfg(test)]
 pub(super) fn examples() -> Vec<crate::change::Change> {
     use crate::change::Change;
 
     let place = |path: &str, from: &str, files: &[TreeFile]| Change::Placed {
         path: path.into(),
-        from: format!("{}/{from}", crate::tune::STAGING),
+        from: format!("{}/{from}", crate::change::places::STAGING),
         digest: tree::digest(files),
         files: tree::count(files),
         bytes: tree::bytes(files),

@@ -12,7 +12,8 @@ use anyhow::{Context as _, bail, ensure};
 use rtproof_host::{Root, tune::Machine};
 
 use super::{
-    image_of, space,
+    fits::image_of,
+    space,
     staged::{self, CONFIG, MODULES, Staged},
 };
 use crate::kernel::boot::locate::{Located, locate};
@@ -105,7 +106,7 @@ pub(super) fn image(root: &Root, path: &Path, place: &Path) -> anyhow::Result<St
     let located: Located = locate(path, None)?;
     let bytes = staged::stage_image(path, place)?;
     let release = image_of(root, path, &bytes)?;
-    let folder = format!("{}/{release}", super::MODULES);
+    let folder = format!("{}/{release}", staged::LIBRARY);
     let has_none = located.config.as_ref().is_some_and(|config| config.value("MODULES") == "n");
     ensure!(
         has_none || root.exists(&folder),

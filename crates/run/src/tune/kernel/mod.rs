@@ -3,6 +3,7 @@
 //! the boot loader and modprobe find them.
 
 mod build;
+mod fits;
 mod package;
 mod space;
 mod staged;
@@ -14,20 +15,16 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use rtproof_guest::{arch::Arch, image::Image};
 use rtproof_host::{
     Root,
     boot::{self, BootError, Loader, OwnKernel},
-    facts, program,
-    tune::{Change, Machine, Staging, initrd_programs},
+    program,
+    tune::{Change, INITRD_PROGRAMS, Machine, Staging},
 };
 use rtproof_results::tune::outcome::TrialKernel;
 
-use self::staged::Staged;
+use self::staged::{LIBRARY, Staged};
 use crate::usage::usage;
-
-/// Where the modules of kernels are.
-const MODULES: &str = "/lib/modules";
 
 /// What `--kernel` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,18 +161,18 @@ impl Initrd {
         }
         ensure!(
             root.is_live(),
-            "the entry that is copied has an initial RAM disk, which can be made on the machine \
-             itself alone; give --initrd FILE, or --initrd none for a kernel that mounts its root \
-             without one"
+            "the entry that is copied has an initial RAM disk, which is made on the machine itself \
+             alone. Give --initrd FILE, or --initrd none for a kernel that mounts its root without \
+             one"
         );
-        let found = initrd_programs().find(|name| program::find(name).is_ok());
-        let known: Vec<&str> = initrd_programs().collect();
-        found.map(Self::Program).with_context(|| {
+        let mut programs = INITRD_PROGRAMS.iter();
+        let found = programs.find(|name| program::find(name).is_ok());
+        found.map(|name| Self::Program(name)).with_context(|| {
             format!(
-                "the entry that is copied has an initial RAM disk, and none of the programs that \
-                 make one is here ({}); give --initrd FILE, or --initrd none for a kernel that \
-                 mounts its root without one",
-                known.join(", ")
+                "the entry that is copied has an initial RAM disk, and no program that makes one is \
+                 here ({}). Give --initrd FILE, or --initrd none for a kernel that mounts its root \
+                 without one",
+                INITRD_PROGRAMS.join(", ")
             )
         })
     }
@@ -217,10 +214,10 @@ fn place(
     }
     if staged.has_modules {
         ensure!(
-            root.exists(MODULES),
-            "{MODULES} is not there, where modprobe looks for the modules of {release}"
+            root.exists(LIBRARY),
+            "{LIBRARY} is not there, where modprobe looks for the modules of {release}"
         );
-        changes.push(staging.placed(staged::MODULES, format!("{MODULES}/{release}"))?);
+        changes.push(staging.placed(staged::MODULES, format!("{LIBRARY}/{release}"))?);
     }
     if let Some(path) = kernel.initrd() {
         changes.push(match initrd {
@@ -247,41 +244,4 @@ fn place(
     let files = changes.iter().map(|change| (change.target(), change.wanted())).collect();
     let shown = TrialKernel { release: release.clone(), from: staged.from.clone(), files, notes };
     Ok(Prepared { staging: Some(staging), changes, shown })
-}
-
-/// A kernel's image, once it is one for this machine, with its release.
-fn image_of(root: &Root, path: &Path, bytes: &[u8]) -> anyhow::Result<String> {
-    let image = Image::read(bytes).map_err(|error| {
-        anyhow::anyhow!("{}: {error:#}; expected the image of a kernel", path.display())
-    })?;
-    let arch = facts::Facts::read(root).kernel.arch;
-    let machine = arch.value().with_context(|| {
-        format!(
-            "{}: the architecture of this machine is unknown ({}), so it is unknown whether this \
-             kernel runs on it",
-            path.display(),
-            arch.why_unknown().unwrap_or_default()
-        )
-    })?;
-    let fits = match image.arch {
-        Arch::X86_64 => machine == "x86_64",
-        Arch::Aarch64 => machine == "aarch64",
-        Arch::Armv7 => machine.starts_with("armv7"),
-    };
-    ensure!(
-        fits,
-        "{}: a kernel for {}; this machine is {machine}",
-        path.display(),
-        image.arch.name()
-    );
-    let release = image.release.with_context(|| {
-        format!("{}: the kernel does not say which release it is", path.display())
-    })?;
-    ensure!(
-        staged::is_release(&release),
-        "{}: release \"{release}\" has characters that a boot loader would take as its own; build \
-         it with another CONFIG_LOCALVERSION",
-        path.display()
-    );
-    Ok(release)
 }

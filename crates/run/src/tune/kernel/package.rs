@@ -12,7 +12,8 @@ use anyhow::{Context as _, bail, ensure};
 use rtproof_host::{program, tune::Machine};
 
 use super::{
-    image_of, space,
+    fits::image_of,
+    space,
     staged::{self, CONFIG, MODULES, Staged},
 };
 

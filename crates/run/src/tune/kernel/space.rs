@@ -6,7 +6,7 @@ use rtproof_host::{
     tune::{Change, Machine, STAGING},
 };
 
-use super::MODULES;
+use super::staged::LIBRARY as MODULES;
 
 /// An initial RAM disk whose like is not there: the usual size of a distribution's.
 const INITRD_BYTES: u64 = 64_000_000;

@@ -16,6 +16,8 @@ use rtproof_guest::vmlinux::unpacked;
 use rtproof_host::{boot, program};
 use rustix::fs::OFlags;
 
+/// Where the modules of kernels are on a machine.
+pub(super) const LIBRARY: &str = "/lib/modules";
 /// The image.
 pub(super) const IMAGE: &str = "vmlinuz";
 /// Its configuration.
@@ -57,7 +59,7 @@ impl Staged {
 
 /// Whether every boot loader takes a release as it is.
 pub(super) fn is_release(release: &str) -> bool {
-    let path = format!("{}/{release}", super::MODULES);
+    let path = format!("{LIBRARY}/{release}");
     let change = rtproof_host::tune::Change::Placed {
         path,
         from: format!("{}/{IMAGE}", rtproof_host::tune::STAGING),
