@@ -2,8 +2,6 @@
 //! one at a time. Nothing in it is in force; it goes with the process, or, after a kill, with the
 //! next trial or undo.
 
-#![expect(clippy::disallowed_methods, reason = "rtproof's own folder")]
-
 use std::{
     fs::{self, File, OpenOptions},
     io,

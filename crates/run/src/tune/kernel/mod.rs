@@ -44,7 +44,6 @@ impl Source {
     ///
     /// # Errors
     /// Usage: a path that is not there.
-    #[expect(clippy::disallowed_methods, reason = "the kernel that the user names")]
     pub fn of(text: &Path) -> anyhow::Result<Self> {
         let name = text.to_str().unwrap_or_default();
         match fs::metadata(text) {
