@@ -99,8 +99,8 @@ pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
     Err(BootError::file(place, format!("no entry of kernel {release}; {there}")))
 }
 
-/// Lets an entry of the running kernel boot that kernel also where it is on trial, and the menu does
-/// not have it.
+/// Lets an entry of the running kernel boot that kernel also where it is on trial, and the menu
+/// does not have it.
 fn take_running(root: &Root, around: &Around, loader: &mut Loader) {
     let Some(release) = around.release.as_deref().filter(|_| !loader.is_of_release) else { return };
     let Some(kernel) = OwnKernel::there(root, release) else { return };

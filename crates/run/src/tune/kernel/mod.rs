@@ -168,9 +168,9 @@ impl Initrd {
         let found = programs.find(|name| program::find(name).is_ok());
         found.map(|name| Self::Program(name)).with_context(|| {
             format!(
-                "the entry that is copied has an initial RAM disk, and no program that makes one is \
-                 here ({}). Give --initrd FILE, or --initrd none for a kernel that mounts its root \
-                 without one",
+                "the entry that is copied has an initial RAM disk, and no program that makes one \
+                 is here ({}). Give --initrd FILE, or --initrd none for a kernel that mounts its \
+                 root without one",
                 INITRD_PROGRAMS.join(", ")
             )
         })
