@@ -61,6 +61,8 @@ pub struct Case {
     pub programs: Vec<&'static str>,
     /// Programs that are made on the host and go into the guest with their libraries, by name.
     pub made: Vec<(&'static str, Make)>,
+    /// Kernel whose Debian package is shared, as /host/kernel.deb.
+    pub kernel_package: Option<&'static str>,
     /// What the host does at which cue.
     pub cues: Vec<(String, Cue)>,
     /// Time that one boot may take.
@@ -93,6 +95,7 @@ impl Case {
             boots: vec![Plan::new(machine)],
             programs: Vec::new(),
             made: Vec::new(),
+            kernel_package: None,
             cues: Vec::new(),
             limit: Duration::from_secs(120),
             check: Arc::new(|_, _| Ok(())),
@@ -143,6 +146,13 @@ impl Case {
     #[must_use]
     pub fn made(mut self, name: &'static str, make: Make) -> Self {
         self.made.push((name, make));
+        self
+    }
+
+    /// Shares the Debian package of a kernel of the lab, as /host/kernel.deb.
+    #[must_use]
+    pub const fn kernel_package(mut self, kernel: &'static str) -> Self {
+        self.kernel_package = Some(kernel);
         self
     }
 

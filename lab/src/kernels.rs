@@ -193,6 +193,16 @@ impl Kernel {
         Ok(Ready { image: kernel.join("image"), initramfs, release, digest })
     }
 
+    /// The Debian package with its image and modules.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn package(&self, cache: &Cache) -> Result<PathBuf> {
+        let fetched = self.fetched(cache)?;
+        let image = fetched.debs.into_iter().find(|deb| is_image(deb));
+        image.with_context(|| format!("kernel {}: no package with an image", self.id))
+    }
+
     /// A folder for `make -C DIR M=... modules`: headers, their common part and kbuild, unpacked.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use crate::{
     disk,
     expect::{Expect, Failure},
     initramfs,
-    kernels::Kernel,
+    kernels::{self, Kernel},
     machine::{self, Machine, Share, share_of},
     module,
     plants::Plant,
@@ -214,6 +214,14 @@ impl Bench {
         for (name, make) in &case.made {
             let (bin, root) = (share.join("bin"), share.join("root"));
             programs::make(name, *make, &self.native.rtproof, &bin, &root)?;
+        }
+        if let Some(kernel) = case.kernel_package {
+            let package = kernels::named(kernel)?.package(&self.cache)?;
+            let to = share.join("kernel.deb");
+            // The cache may be on another disk.
+            fs::hard_link(&package, &to)
+                .or_else(|_| fs::copy(&package, &to).map(drop))
+                .with_context(|| format!("{}: share", package.display()))?;
         }
         if plan.machine.heat || plan.plants.iter().any(Plant::needs_module) {
             let built = module::build(kernel, &self.cache)?;

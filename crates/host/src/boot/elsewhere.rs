@@ -83,6 +83,8 @@ fn loader(around: &Around, keeper: Keeper) -> Loader {
         files: vec![],
         default: entry.clone(),
         base: entry,
+        is_of_release: false,
+        kernels: vec![],
         secure_boot: around.firmware.secure_boot,
         no_trial: Some(why.into()),
         no_entry: Some(why.into()),

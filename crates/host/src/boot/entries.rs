@@ -8,6 +8,7 @@ use super::{
     cmdline::Word,
     error::BootError,
     loader::{Entry, ID, TITLE},
+    own::Files,
     view::{self, View},
 };
 use crate::change::Change;
@@ -118,12 +119,27 @@ impl File {
     }
 
     /// Our copy of it: another title, other options, and no sort key, so that it comes last.
-    pub(super) fn copy(&self, options: &str, words: &[Word]) -> Result<String, BootError> {
+    pub(super) fn copy(
+        &self,
+        options: &str,
+        words: &[Word],
+        own: Option<&Files>,
+    ) -> Result<String, BootError> {
         let options = cmdline::edited(options, words)?;
         let mut text = head();
         for (key, value, _) in &self.lines {
-            if !["title", "options", "sort-key", "id"].contains(&key.as_str()) {
-                text += &format!("{key} {value}\n");
+            match (key.as_str(), own) {
+                ("title" | "options" | "sort-key" | "id", _) | ("initrd", Some(_)) => {}
+                ("linux", Some(own)) => text += &format!("linux {}\n", own.kernel),
+                ("version", Some(own)) => text += &format!("version {}\n", own.release),
+                _ => text += &format!("{key} {value}\n"),
+            }
+        }
+        if let Some(own) = own {
+            let of_base = self.all("initrd").flat_map(|(value, _)| value.split_whitespace());
+            let initrds = own.initrds(of_base);
+            if !initrds.is_empty() {
+                text += &format!("initrd {}\n", initrds.join(" "));
             }
         }
         text += &format!("options {options}\n");

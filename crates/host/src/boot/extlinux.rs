@@ -57,6 +57,8 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
         files: vec![(*path).into()],
         default: Some(default.entry(path)),
         base: Some(base.entry(path)),
+        is_of_release: around.is_running(&base.kernel),
+        kernels: labels.iter().map(|label| label.kernel.clone()).collect(),
         secure_boot: around.firmware.secure_boot,
         no_trial: Some(format!(
             "{path} has no choice for one boot: choose \"{TITLE}\" by hand in the menu (serial \

@@ -4,13 +4,13 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::efi;
 pub(super) use super::{
     block,
     cmdline::{self, Word},
     error::BootError,
     view::{self, View},
 };
+use super::{efi, own};
 use crate::Root;
 pub(super) use crate::change::Change;
 
@@ -89,6 +89,10 @@ pub struct Loader {
     pub default: Option<Entry>,
     /// What our entry is a copy of: the entry of the running kernel, else the default.
     pub base: Option<Entry>,
+    /// Whether that is an entry of the kernel that was asked for: the running one, if no other.
+    pub is_of_release: bool,
+    /// Kernels of all entries but ours, as the boot loader has them.
+    pub kernels: Vec<String>,
     /// Whether the firmware checks signatures; `None` without UEFI or where it is not known.
     pub secure_boot: Option<bool>,
     /// Why our entry cannot be booted once with a way back; `None` when it can.
@@ -170,6 +174,16 @@ pub(super) trait Method: Debug + Send + Sync {
 
     /// Takes it out, for when no journal is there to do so: what others wrote stays.
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
+
+    /// Boots another kernel than the base does.
+    ///
+    /// # Errors
+    /// Why not.
+    fn take(&mut self, _: own::Files) -> Result<(), String> {
+        Err("its entries cannot be made for a kernel of rtproof's own; install the package and \
+             give --kernel VERSION"
+            .into())
+    }
 
     /// Bytes that the boot loader puts before the command line of an entry.
     fn added_bytes(&self, _: &Entry) -> usize {
@@ -344,6 +358,28 @@ impl Loader {
     /// A file cannot be read or understood.
     pub fn removal(&self, root: &Root) -> Result<Vec<Change>, BootError> {
         self.method.removal(&View::new(root))
+    }
+
+    /// Lets our entry boot a kernel of rtproof's own, with everything else of the base.
+    ///
+    /// # Errors
+    /// The boot loader has no such entries, or where it finds [`own::FOLDER`] is not known.
+    pub fn take_kernel(&mut self, root: &Root, kernel: &own::OwnKernel) -> Result<(), BootError> {
+        if let Some(why) = &self.no_entry {
+            return Err(BootError::file(&self.name, why));
+        }
+        let Some(base) = &self.base else {
+            return Err(BootError::file(&self.name, "there is no entry to copy"));
+        };
+        let folder = own::folder(root, &base.kernel)?;
+        let here = |path: String| path.replacen(own::FOLDER, &folder, 1);
+        let files = own::Files {
+            base: own::release_of(&base.kernel),
+            kernel: here(kernel.image()),
+            initrd: kernel.initrd().map(here),
+            release: kernel.release.clone(),
+        };
+        self.method.take(files).map_err(|why| BootError::file(&self.name, why))
     }
 
     fn there(&self, root: &Root) -> Result<(), BootError> {

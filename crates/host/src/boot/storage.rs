@@ -13,6 +13,8 @@ const PLAIN_DISKS: &[&str] = &["hd", "mmcblk", "nvme", "sd", "vd", "xvd"];
 /// One line of /proc/self/mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
+    /// What of its file system is mounted: `/`, or a folder of it.
+    top: String,
     point: String,
     kind: String,
     source: String,
@@ -50,6 +52,18 @@ pub(super) fn why_grub_cannot_write(root: &Root, path: &str) -> Option<String> {
     ))
 }
 
+/// Names of a file on its own file system, as GRUB may have them: from its top, and on btrfs also
+/// from the subvolume that is mounted. `None`: unknown.
+pub(super) fn name_on_disk(root: &Root, path: &str) -> Option<Vec<String>> {
+    let mount = mount_of(root, path)?;
+    let below = path.strip_prefix(mount.point.trim_end_matches('/'))?.to_owned();
+    match mount.top.as_str() {
+        "/" => Some(vec![below]),
+        top if mount.kind == "btrfs" => Some(vec![format!("{top}{below}"), below]),
+        top => Some(vec![format!("{top}{below}")]),
+    }
+}
+
 /// The mount that holds a path: of the longest mount points the last one.
 fn mount_of(root: &Root, path: &str) -> Option<Mount> {
     let text = root.read_text("/proc/self/mountinfo");
@@ -73,6 +87,7 @@ fn parse(line: &str) -> Option<Mount> {
     let before: Vec<&str> = before.split(' ').collect();
     let mut after = after.split(' ');
     Some(Mount {
+        top: unescape(before.get(3)?),
         point: unescape(before.get(4)?),
         device: (*before.get(2)?).to_owned(),
         kind: after.next()?.to_owned(),

@@ -141,6 +141,8 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
         files: [config.clone(), base.entry().file].into_iter().filter(|p| view.exists(p)).collect(),
         default: Some(default.entry()),
         base: Some(base.entry()),
+        is_of_release: base.is_running(around),
+        kernels: others.iter().map(|other| other.entry().kernel).collect(),
         secure_boot: firmware.secure_boot,
         no_trial,
         no_entry,
@@ -368,7 +370,7 @@ impl Method for SystemdBoot {
         }
         entries::not_taken(view, &path)?;
         let text = match &self.base.what {
-            What::File(file) => file.copy(&file.options(), words)?,
+            What::File(file) => file.copy(&file.options(), words, None)?,
             What::Image(_) => {
                 let image = self.base.entry();
                 let options = cmdline::edited(&image.cmdline, words)?;

@@ -71,6 +71,29 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
+    /// A file or folder that rtproof has prepared, put in place whole where nothing was: the image
+    /// of a kernel on trial, its modules. Undone by removing what is still as it was put there.
+    Placed {
+        /// Where it is put.
+        path: String,
+        /// Where it is prepared.
+        from: String,
+        /// Names, sizes and times of what is in it, as one number.
+        digest: String,
+        /// Files in it.
+        files: usize,
+        /// Bytes in them.
+        bytes: u64,
+    },
+    /// The initial RAM disk of a kernel on trial, made by the distribution's own program.
+    Initrd {
+        /// Where it is put.
+        path: String,
+        /// `uname -r` of the kernel.
+        release: String,
+        /// The program, e.g. `mkinitramfs`.
+        program: String,
+    },
     /// A variable of GRUB's environment block, the other variables untouched.
     GrubEnv {
         /// The block, e.g. `/boot/grub/grubenv`.

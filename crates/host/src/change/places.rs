@@ -7,6 +7,17 @@ use super::{Change, RIGHTS_GROUPS};
 const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
 /// Files and folders: what systems are set up and started with.
 const FILES: &[&str] = &["/etc/", "/boot/", "/efi/", "/run/", "/var/lib/rtproof/"];
+/// Where the images of kernels on trial are: no `update-grub` and no `kernel-install` lists them.
+pub const OWN_KERNELS: &str = "/boot/rtproof";
+/// Where the files of such a kernel are prepared.
+pub const STAGING: &str = "/var/lib/rtproof/tune/kernel";
+/// Programs that make the initial RAM disk of a kernel, in the order of looking: initramfs-tools
+/// (Debian, Ubuntu), Arch's, Fedora's, tiny-initramfs.
+pub const INITRD_PROGRAMS: &[&str] = &["mkinitramfs", "mkinitcpio", "dracut", "mktirfs"];
+/// Where the modules of kernels are.
+pub(crate) const MODULES: &str = "/lib/modules/";
+/// The configuration of a kernel, as every distribution names it.
+const CONFIG: &str = "/boot/config-";
 /// Values that name a program which the kernel starts as root: none of them makes a machine faster.
 const PROGRAMS: &[&str] = &[
     "/core_pattern",
@@ -41,6 +52,20 @@ impl Change {
                     None => Ok(()),
                 }
             }
+            Self::Placed { path, from, .. } => {
+                placed(path)?;
+                match from.strip_prefix(STAGING).and_then(|rest| rest.strip_prefix('/')) {
+                    Some(name) if is_release(name) => Ok(()),
+                    _ => Err(format!("{from}: expected a name in {STAGING}")),
+                }
+            }
+            Self::Initrd { path, release, program } => {
+                placed(path)?;
+                match is_release(release) && INITRD_PROGRAMS.contains(&program.as_str()) {
+                    true => Ok(()),
+                    false => Err(format!("{program} {release}: no program and release")),
+                }
+            }
             Self::EfiVariable { name, .. } if !is_name(name) => {
                 Err(format!("{name}: no name of a variable of the firmware"))
             }
@@ -63,6 +88,26 @@ impl Change {
             | Self::Property { .. } => Ok(()),
         }
     }
+}
+
+/// Files of a kernel on trial: below [`OWN_KERNELS`] or, of its modules, [`MODULES`].
+fn placed(path: &str) -> Result<(), String> {
+    let name = path.strip_prefix(OWN_KERNELS).and_then(|rest| rest.strip_prefix('/'));
+    let name = [CONFIG, MODULES].iter().find_map(|top| path.strip_prefix(top)).or(name);
+    match name.is_some_and(is_release) {
+        true => Ok(()),
+        false => Err(format!(
+            "{path}: rtproof puts the files of a kernel only into {OWN_KERNELS} and {MODULES}, and \
+             its configuration to {CONFIG}RELEASE"
+        )),
+    }
+}
+
+/// Whether a name can be that of a kernel's release: of what `make kernelrelease` allows, what
+/// every boot loader takes as it is.
+pub(crate) fn is_release(name: &str) -> bool {
+    let is_taken = |c: char| c.is_ascii_alphanumeric() || "._+~-".contains(c);
+    (1..=64).contains(&name.len()) && !name.starts_with(['-', '.']) && name.chars().all(is_taken)
 }
 
 /// Looks whether rtproof makes a file there.
@@ -174,6 +219,37 @@ mod tests {
         for name in ["--root=/x", "", "../x.service", "/etc/x.service", "a b"] {
             assert!(unit(name).may_be_made().is_err(), "{name}");
         }
+        let placed = |path: &str, from: &str| {
+            let (path, from, digest) = (path.into(), from.into(), String::new());
+            Change::Placed { path, from, digest, files: 1, bytes: 1 }.may_be_made()
+        };
+        let from = format!("{STAGING}/vmlinuz");
+        for path in
+            ["/boot/config-6.1", "/boot/rtproof/vmlinuz-6.1+", "/lib/modules/6.1.0-50-rt-amd64"]
+        {
+            assert_eq!(placed(path, &from), Ok(()), "{path}");
+            for from in ["/etc/shadow", STAGING, &format!("{STAGING}/../x"), &format!("{STAGING}/")]
+            {
+                assert!(placed(path, from).is_err(), "{from}");
+            }
+        }
+        for path in [
+            "/boot/vmlinuz-6.1",
+            "/lib/modules/6.1/x",
+            "/lib/modules/",
+            "/etc/x",
+            "/boot/rtproof/.x",
+        ] {
+            assert!(placed(path, &from).is_err(), "{path}");
+        }
+        let initrd = |path: &str, release: &str, program: &str| {
+            let (path, release, program) = (path.into(), release.into(), program.into());
+            Change::Initrd { path, release, program }.may_be_made()
+        };
+        let path = "/boot/rtproof/initrd.img-6.1";
+        assert_eq!(initrd(path, "6.1", "mkinitramfs"), Ok(()));
+        assert!(initrd(path, "6.1", "sh").is_err() && initrd(path, "-c", "mkinitramfs").is_err());
+        assert!(initrd("/etc/x", "6.1", "mkinitramfs").is_err());
         let name = "LoaderEntryOneShot-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f".to_owned();
         let variable = |name: String| Change::EfiVariable { name, value: String::new() };
         assert_eq!(variable(name).may_be_made(), Ok(()));

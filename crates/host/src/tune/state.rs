@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::tree::TreeFile;
 use crate::{
     CpuList,
     change::{Bytes, IrqName, Scheduling, TaskName},
@@ -45,6 +46,11 @@ pub enum State {
     },
     /// A folder.
     Folder,
+    /// A file or folder that was put in place whole.
+    Tree {
+        /// Itself and, of a folder, all that is in it, by path.
+        files: Vec<TreeFile>,
+    },
     /// Scheduling of a task.
     Task {
         /// All of it.

@@ -1,6 +1,9 @@
 //! States and contents as text: one line each, of a file the lines that change.
 
-use super::state::State;
+use super::{
+    state::State,
+    tree::{self, TreeFile},
+};
 use crate::change::{Bytes, Scheduling};
 
 /// Most lines of one file that are shown.
@@ -18,6 +21,10 @@ pub(super) fn state(state: &State) -> String {
         State::File { bytes, mode, .. } => with_mode(first_line(bytes), Some(*mode)),
         State::Link { to } => link(to),
         State::Folder => "a folder".into(),
+        State::Tree { files } => {
+            let is_folder = files.first().is_some_and(TreeFile::is_folder);
+            of_tree(is_folder, tree::count(files), tree::bytes(files))
+        }
         State::Task { scheduling: now } => scheduling(now, now),
         State::Unit { active, links, .. } => unit(*active, links),
         State::Property { value, .. } => shown(value),
@@ -27,6 +34,16 @@ pub(super) fn state(state: &State) -> String {
         },
         State::Member { is_member: true, .. } => "a member".into(),
         State::Member { is_member: false, .. } => "no member".into(),
+    }
+}
+
+/// `a file of 8.1 MB`, `4121 files, 312.0 MB`.
+pub(super) fn of_tree(is_folder: bool, files: usize, bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+    let megabytes = bytes as f64 / 1e6;
+    match is_folder {
+        true => format!("{files} files, {megabytes:.1} MB"),
+        false => format!("a file of {megabytes:.1} MB"),
     }
 }
 

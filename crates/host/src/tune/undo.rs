@@ -10,6 +10,7 @@ use super::{
     },
     machine::Machine,
     outcome::{Gone, Outcome},
+    state::State,
     three::{Side, Three},
 };
 use crate::change::Change;
@@ -202,7 +203,12 @@ fn outcome(
     }
     begun();
     match machine.restore(change, three) {
-        Ok(()) if side == Side::Theirs => return Outcome::LeftAlone { found: current },
+        Ok(()) if side == Side::Theirs => {
+            // Of a folder, what others have in it.
+            let left = matches!(current, State::Tree { .. }).then(|| machine.state(change));
+            let found = left.and_then(Result::ok).unwrap_or(current);
+            return Outcome::LeftAlone { found };
+        }
         Ok(()) => {}
         Err(ChangeError::NotEmpty { .. }) => return Outcome::LeftAlone { found: current },
         Err(error) => return without_state(&error),

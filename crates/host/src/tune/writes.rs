@@ -27,7 +27,7 @@ const SEALS: &[&str] = &["security.ima", "security.evm"];
 /// Writes to one machine.
 #[derive(Debug)]
 pub(crate) struct Gate<'a> {
-    root: &'a Root,
+    pub(super) root: &'a Root,
     #[cfg(test)]
     pub(crate) faults: super::faults::Faults,
 }
@@ -302,7 +302,7 @@ impl<'a> Gate<'a> {
     }
 
     /// A rename is on disk when its folder is. File systems of the kernel have nothing to sync.
-    fn sync_folder(&self, real: &Path) -> io::Result<()> {
+    pub(super) fn sync_folder(&self, real: &Path) -> io::Result<()> {
         let Some(folder) = real.parent() else { return Ok(()) };
         self.step()?;
         match File::open(folder).and_then(|folder| folder.sync_all()) {
@@ -416,7 +416,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 
 /// The name under which a file is made before it is moved into place: always the same one, so
 /// that what a kill left is found, and one that no program takes for a file of its own.
-fn beside(real: &Path) -> io::Result<PathBuf> {
+pub(super) fn beside(real: &Path) -> io::Result<PathBuf> {
     let name = real.file_name().ok_or(Errno::INVAL)?;
     let digest = Sha256::digest(name.as_encoded_bytes());
     let digits = hex(&digest[..4]);

@@ -52,7 +52,10 @@ pub use self::{
     rules::rules,
     sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
     spikes::{spikes, spikes_of},
-    tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},
+    tune::{
+        applied, boot_left, exported, parameters, status, taken_back, trial_kernel, undone,
+        verified,
+    },
     verdict::verdict,
 };
 

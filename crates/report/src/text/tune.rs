@@ -11,7 +11,8 @@ use rtproof_results::tune::{
     active::{BootStands, EntryStands, JournalStands, Stands, StandsNow, Status},
     exported,
     outcome::{
-        Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone, Unusable,
+        Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, TrialKernel,
+        Undone, Unusable,
     },
     verified,
 };
@@ -59,6 +60,20 @@ pub fn applied(to: &mut Sheet, applied: &Applied, at: &str) -> io::Result<()> {
         writeln!(to, "  {DIM}undo with: rtproof tune undo{at}{DIM:#}")?;
     }
     Ok(())
+}
+
+/// A kernel on trial, and what is put in place.
+///
+/// # Errors
+/// When writing fails.
+pub fn trial_kernel(to: &mut Sheet, kernel: &TrialKernel) -> io::Result<()> {
+    let head = format!("{BOLD}Kernel{BOLD:#} {}, from ", kernel.release);
+    wrapped(to, &head, "  ", &kernel.from)?;
+    let width = kernel.files.iter().map(|(path, _)| path.len()).max().unwrap_or(0);
+    for (path, what) in &kernel.files {
+        writeln!(to, "  + {path:width$}  {what}")?;
+    }
+    kernel.notes.iter().try_for_each(|note| wrapped(to, "  ", "  ", note))
 }
 
 fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
@@ -255,6 +270,9 @@ fn boot_stands(to: &mut Sheet, boot: &BootStands) -> io::Result<()> {
         (EntryStands::Written, false) => "not running; try it with: rtproof tune trial",
     };
     writeln!(to, "{BOLD}Boot entry{BOLD:#} of {}: {state}", boot.loader)?;
+    if let Some(kernel) = &boot.kernel {
+        wrapped(to, "  kernel ", "  ", &kernel.text())?;
+    }
     wrapped(to, "  ", "  ", &boot.words.join(" "))
 }
 
@@ -278,7 +296,10 @@ pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Re
 /// When writing fails.
 pub fn verified(to: &mut Sheet, found: &verified::Document) -> io::Result<()> {
     title(to, &found.machine)?;
-    if found.parameters.is_empty() && found.changes.is_empty() {
+    if let Some(kernel) = &found.kernel {
+        wrapped(to, &format!("{BOLD}Kernel{BOLD:#} of the boot entry: "), "  ", &kernel.text())?;
+    }
+    if found.kernel.is_none() && found.parameters.is_empty() && found.changes.is_empty() {
         let text = "Nothing to verify: rtproof has made no boot entry, and no journal is open. \
                     Name parameters: rtproof tune verify isolcpus=2-3";
         return wrapped(to, "", "", text);

@@ -102,8 +102,43 @@ pub struct BootStands {
     pub words: Vec<String>,
     /// How far it is.
     pub standing: EntryStands,
-    /// Whether the running boot has every word.
+    /// Its kernel, where that is not the default entry's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<EntryKernel>,
+    /// Whether the running boot has every word, and that kernel.
     pub is_running: bool,
+}
+
+/// The kernel of the boot entry beside the one that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EntryKernel {
+    /// Its release; `null`: its name has none.
+    pub release: Option<String>,
+    /// Its file, as the boot loader has it.
+    pub file: String,
+    /// Release of the kernel that runs; `null`: unknown.
+    pub running: Option<String>,
+}
+
+impl EntryKernel {
+    /// Whether it is the kernel that runs; `None`: unknown.
+    #[must_use]
+    pub fn is_running(&self) -> Option<bool> {
+        Some(self.release.as_ref()? == self.running.as_ref()?)
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let name = self.release.as_ref().unwrap_or(&self.file);
+        let running = self.running.as_deref().unwrap_or("unknown");
+        match self.is_running() {
+            Some(true) => format!("{name}, which runs"),
+            Some(false) => format!("{name}; {running} runs"),
+            None => format!("{name}; whether it runs is unknown ({running} runs)"),
+        }
+    }
 }
 
 /// How far the boot entry is.

@@ -27,6 +27,25 @@ pub struct Applied {
     /// Time within which `tune confirm` has to come, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm_within_ns: Option<u64>,
+    /// The kernel of the boot entry, where `tune trial --kernel` named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<TrialKernel>,
+}
+
+/// A kernel on trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrialKernel {
+    /// Its `uname -r`.
+    pub release: String,
+    /// Where it is from: an entry of the boot menu, a package, a build, an image.
+    pub from: String,
+    /// What is put in place, with how much it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<(String, String)>,
+    /// What to know before it boots.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What became of one change.

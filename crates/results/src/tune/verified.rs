@@ -3,7 +3,7 @@
 use rtproof_judge::{report, verify::Verified};
 use serde::Serialize;
 
-use super::active::Stands;
+use super::active::{EntryKernel, Stands};
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/verify/1";
@@ -16,6 +16,9 @@ pub struct Document {
     pub schema: &'static str,
     /// The machine.
     pub machine: report::Machine,
+    /// The kernel of the boot entry, where that is not the default entry's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<EntryKernel>,
     /// What became of each parameter.
     pub parameters: Vec<Verified>,
     /// What became of each change of the open journals; none of a capture, which holds no journals.

@@ -9,7 +9,7 @@ use rtproof_judge::{
 use rtproof_results::{
     answer::{Answer, Tone},
     tune::{
-        active::{EntryStands, JournalStands, Stands, StandsNow, Status},
+        active::{EntryKernel, EntryStands, JournalStands, Stands, StandsNow, Status},
         outcome::{Applied, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
         plan, verified,
     },
@@ -261,6 +261,9 @@ pub(crate) fn verified(
     let lost = || found.parameters.iter().filter(|it| it.effect.is_bad());
     let mut why: Vec<String> = lost().map(became).collect();
     why.extend(wrong.iter().cloned());
+    let other = found.kernel.as_ref().filter(|it| it.is_running() != Some(true));
+    why.extend(other.map(|it| format!("kernel of the boot entry: {}", it.text())));
+    let runs = found.kernel.as_ref().map(EntryKernel::is_running);
     let cannot = found.parameters.iter().filter(|it| it.effect == Effect::CannotTell).count();
     let mut counts = Vec::new();
     if !found.parameters.is_empty() {
@@ -272,16 +275,23 @@ pub(crate) fn verified(
     if !found.changes.is_empty() {
         counts.push(format!("{good} of {} as applied", count(found.changes.len(), "change")));
     }
+    match runs {
+        Some(Some(true)) => counts.insert(0, "the kernel of the boot entry runs".to_owned()),
+        Some(Some(false)) => counts.insert(0, "another kernel runs than the entry's".to_owned()),
+        Some(None) => counts.insert(0, "whether the entry's kernel runs is unknown".to_owned()),
+        None => {}
+    }
     let result = match counts.is_empty() {
         true => "nothing to verify".to_owned(),
         false => counts.join("; "),
     };
     let (tone, next) = match () {
+        () if runs == Some(Some(false)) => (Tone::Bad, Some(format!("rtproof tune status{at}"))),
         () if lost().next().is_some() => (Tone::Bad, Some(format!("rtproof tune plan{at}"))),
         () if found.changes.iter().any(Stands::is_bad) => {
             (Tone::Bad, Some(format!("rtproof tune status{at}")))
         }
-        () if cannot + unreadable > 0 => (Tone::Doubtful, None),
+        () if cannot + unreadable > 0 || runs == Some(None) => (Tone::Doubtful, None),
         () if counts.is_empty() => (Tone::Plain, Some(format!("rtproof tune plan{at}"))),
         () if boot.is_some_and(on_trial) => (Tone::Good, Some(format!("rtproof tune confirm{at}"))),
         () => (Tone::Good, None),
@@ -315,6 +325,7 @@ mod tests {
             rolled_back,
             boot_parameters: boot_parameters.iter().map(|&word| word.to_owned()).collect(),
             confirm_within_ns: None,
+            kernel: None,
         }
     }
 

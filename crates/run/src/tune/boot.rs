@@ -3,14 +3,17 @@
 
 use rtproof_host::{
     Facts, Root,
-    boot::{self, Standing, TITLE, Word, cmdline},
+    boot::{self, Loader, Standing, TITLE, Word, cmdline},
     tune::Machine,
 };
 use rtproof_judge::{
     plan::BootWord,
     verify::{self, Effect, Verified, WantedWord},
 };
-use rtproof_results::tune::{active::BootStands, plan::BootPreview};
+use rtproof_results::tune::{
+    active::{BootStands, EntryKernel},
+    plan::BootPreview,
+};
 
 use crate::usage::usage;
 
@@ -111,6 +114,23 @@ pub fn verified(root: &Root, facts: &Facts, asked: &[WantedWord]) -> Vec<Verifie
     verify::words(facts, asked, &shown.collect())
 }
 
+/// The kernel of the entry of rtproof; `None` without one, and where it is that of the default.
+///
+/// # Errors
+/// The boot loader's files cannot be read.
+pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel>> {
+    let Some(entry) = loader.entry(root)? else { return Ok(None) };
+    let default = loader.default.as_ref().or(loader.base.as_ref());
+    if default.is_some_and(|default| default.kernel == entry.kernel) {
+        return Ok(None);
+    }
+    Ok(Some(EntryKernel {
+        release: boot::release_of(&entry.kernel),
+        file: entry.kernel,
+        running: root.trimmed("/proc/sys/kernel/osrelease").value().cloned(),
+    }))
+}
+
 /// How the entry of rtproof stands; `None` without one.
 ///
 /// # Errors
@@ -129,7 +149,10 @@ pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
         true => !running.iter().any(|it| it.text.split('=').next() == Some(&asked.parameter)),
         false => running.iter().any(|it| it.text == asked.parameter),
     };
-    let is_running = !asked.is_empty() && asked.iter().all(has);
+    let kernel = kernel(root, &loader)?;
+    let runs = kernel.as_ref().map(EntryKernel::is_running);
+    let is_seen = !asked.is_empty() || runs == Some(Some(true));
+    let is_running = is_seen && runs != Some(Some(false)) && asked.iter().all(has);
     let words = asked.iter().map(|asked| match asked.removes {
         true => format!("without {}", asked.parameter),
         false => asked.parameter.clone(),
@@ -138,6 +161,7 @@ pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
         loader: loader.name,
         words: words.collect(),
         standing: standing.into(),
+        kernel,
         is_running,
     }))
 }

@@ -7,6 +7,7 @@ pub mod boot;
 pub mod config;
 pub mod export;
 pub mod hold;
+pub mod kernel;
 pub mod making;
 pub mod notify;
 pub mod place;

@@ -6,6 +6,7 @@ mod beside;
 mod boot;
 mod cut;
 mod experiment;
+mod kernel;
 mod partition;
 mod power;
 mod refusals;
@@ -20,6 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
         partition::cases(),
         refusals::cases(),
         boot::cases(),
+        kernel::cases(),
         experiment::cases(),
         beside::cases(),
     ]

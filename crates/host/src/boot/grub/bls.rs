@@ -7,6 +7,7 @@ use crate::boot::loader::{
     Around, BootError, Change, Entry, Kind, Loader, Method, View, Word, Written, block, cmdline,
     view,
 };
+use crate::boot::own;
 
 /// Where the files are; grub.cfg can name another folder in `blsdir`.
 const FOLDER: &str = "/boot/loader/entries";
@@ -20,6 +21,8 @@ pub(super) struct Files {
     base: File,
     /// Name of our entry.
     id: &'static str,
+    /// The kernel in place of the base's.
+    own: Option<own::Files>,
 }
 
 pub(super) fn loader(
@@ -67,7 +70,9 @@ pub(super) fn loader(
         )),
         Some(_) => None,
     };
-    let files = Files { id: id.unwrap_or(entries::IDS[0]), base, others: vec![], config };
+    let is_of_release = is_running(&&base);
+    let id = id.unwrap_or(entries::IDS[0]);
+    let files = Files { id, base, others: vec![], config, own: None };
     let entry = |file: &File| file.entry(file.stem(), &files.expanded(&file.options()));
     let names = [files.config.path(), files.config.environment.path.clone()];
     Ok(Loader {
@@ -76,6 +81,8 @@ pub(super) fn loader(
         files: names.into_iter().chain([entry(&files.base).file]).collect(),
         default: Some(entry(first)),
         base: Some(entry(&files.base)),
+        is_of_release,
+        kernels: others.iter().map(|file| entry(file).kernel).collect(),
         secure_boot: around.firmware.secure_boot,
         no_trial: no_entry.clone().or_else(|| files.config.no_trial(view)),
         no_entry,
@@ -133,7 +140,8 @@ impl Method for Files {
                 .into());
             }
         }
-        let text = self.base.copy(&self.expanded(&self.base.options()), words)?;
+        let text =
+            self.base.copy(&self.expanded(&self.base.options()), words, self.own.as_ref())?;
         Ok(Written { changes: vec![view::file(path, text)], printed: None })
     }
 
@@ -141,6 +149,11 @@ impl Method for Files {
         let found = entries::read(view, FOLDER)?;
         let ours = found.iter().find(|file| file.stem() == self.id);
         Ok(ours.map(|file| file.entry(self.id, &self.expanded(&file.options()))))
+    }
+
+    fn take(&mut self, files: own::Files) -> Result<(), String> {
+        self.own = Some(files);
+        Ok(())
     }
 
     fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {

@@ -8,6 +8,7 @@ use crate::boot::loader::{
     AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, PANIC, TITLE, View,
     Word, Written, block, cmdline, view,
 };
+use crate::boot::own::Files;
 
 /// Commands that load a kernel with a command line.
 const LINUX: &[&str] = &["linux", "linux16", "linuxefi"];
@@ -27,6 +28,8 @@ pub(super) struct Menu {
     config: Config,
     default: Option<usize>,
     base: Option<usize>,
+    /// The kernel in place of the base's.
+    own: Option<Files>,
 }
 
 impl Menu {
@@ -39,7 +42,7 @@ impl Menu {
             .iter()
             .any(|entry| entry.title == spec || entry.id.as_ref().is_some_and(|id| *id == spec));
         let default = if is_custom { None } else { find(&config.script, &spec) };
-        Ok(Self { config, default, base: default })
+        Ok(Self { config, default, base: default, own: None })
     }
 
     pub(super) fn loader(mut self, view: &View<'_>, around: &Around) -> Result<Loader, BootError> {
@@ -62,6 +65,8 @@ impl Menu {
                 self.config.custom()
             )
         });
+        let is_of_release = base.as_ref().is_some_and(is_running);
+        let kernels = self.kernels()?;
         let files =
             [self.config.path(), self.config.custom(), self.config.environment.path.clone()];
         Ok(Loader {
@@ -70,6 +75,8 @@ impl Menu {
             files: files.into_iter().filter(|path| view.exists(path)).collect(),
             default,
             base,
+            is_of_release,
+            kernels,
             secure_boot: around.firmware.secure_boot,
             no_trial: no_entry.clone().or_else(|| self.config.no_trial(view)),
             no_entry,
@@ -96,6 +103,17 @@ impl Menu {
         Ok(None)
     }
 
+    /// Kernels of all entries.
+    fn kernels(&self) -> Result<Vec<String>, BootError> {
+        let mut kernels = Vec::new();
+        for at in 0..self.config.script.entries.len() {
+            if !self.config.script.entries[at].is_submenu {
+                kernels.extend(self.entry_at(at)?.map(|entry| entry.kernel));
+            }
+        }
+        Ok(kernels)
+    }
+
     fn entry_at(&self, at: usize) -> Result<Option<Entry>, BootError> {
         let entry = &self.config.script.entries[at];
         read_entry(&self.config.path(), &self.config.text, entry)
@@ -110,6 +128,7 @@ impl Menu {
         let mut body = text[base.body.clone()].to_owned();
         let start = base.body.start;
         let statements = script::statements(&path, text, base.body.clone(), base.line)?;
+        let has_initrd = statements.iter().any(|it| INITRD.contains(&it.command()));
         for statement in statements.iter().rev() {
             let whole = statement.words[0].span.start
                 ..statement.words.last().unwrap_or(&statement.words[0]).span.end;
@@ -126,8 +145,34 @@ impl Menu {
                     if !cmdline::has(&cmdline::kernel_line(&tokens), PANIC) {
                         tokens = cmdline::edit(tokens, &[Word::set(PANIC)], script::quoted)?;
                     }
-                    let line = format!(" {}", cmdline::join(&tokens));
-                    body.replace_range(first.span.end - start..whole.end - start, line.trim_end());
+                    let kernel = match &self.own {
+                        Some(own) => &own.kernel,
+                        None => &text[first.span.clone()],
+                    };
+                    let line = format!("{kernel} {}", cmdline::join(&tokens));
+                    let mut line = line.trim_end().to_owned();
+                    if let Some(path) = self.own.as_ref().and_then(|own| own.initrd.as_ref())
+                        && !has_initrd
+                    {
+                        line += &format!("\n\tinitrd\t{path}");
+                    }
+                    body.replace_range(first.span.start - start..whole.end - start, &line);
+                }
+                command if INITRD.contains(&command) => {
+                    let Some(own) = &self.own else { continue };
+                    let of_base = statement.words[1..].iter().map(|it| &text[it.span.clone()]);
+                    let line = match own.initrds(of_base).as_slice() {
+                        [] => "true".into(),
+                        paths => format!("{command}\t{}", paths.join(" ")),
+                    };
+                    body.replace_range(whole.start - start..whole.end - start, &line);
+                }
+                // `Loading Linux 6.1.0-50-amd64 ...`: it would name another kernel.
+                "echo" => {
+                    let Some(own) = &self.own else { continue };
+                    let Some(old) = &own.base else { continue };
+                    let line = text[whole.clone()].replace(old, &own.release);
+                    body.replace_range(whole.start - start..whole.end - start, &line);
                 }
                 _ => {}
             }
@@ -168,6 +213,11 @@ impl Method for Menu {
         let script = script::parse(&path, &text)?;
         let ours = script.entries.iter().find(|entry| entry.id.as_deref() == Some(ID));
         ours.map_or(Ok(None), |entry| read_entry(&path, &text, entry))
+    }
+
+    fn take(&mut self, files: Files) -> Result<(), String> {
+        self.own = Some(files);
+        Ok(())
     }
 
     fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {

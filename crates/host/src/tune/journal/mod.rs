@@ -434,7 +434,7 @@ fn numbers(machine: &Machine<'_>) -> Result<Vec<u32>, JournalError> {
 }
 
 /// The folders of the journals, for root alone to look into.
-fn make_folders(machine: &Machine<'_>) -> io::Result<()> {
+pub(super) fn make_folders(machine: &Machine<'_>) -> io::Result<()> {
     let mut path = String::new();
     for part in FOLDER.split('/').skip(1) {
         path = format!("{path}/{part}");

@@ -7,7 +7,9 @@ mod file;
 mod folder;
 mod grub_env;
 mod hotplug;
+mod initrd;
 mod irq;
+mod placed;
 mod property;
 mod task;
 mod unit;
@@ -61,6 +63,12 @@ impl Change {
             Self::File { path, content, mode } => {
                 Box::new(file::File { path, content: content.as_ref(), mode: *mode })
             }
+            Self::Placed { path, from, digest, files, bytes } => {
+                Box::new(placed::Placed { path, from, digest, files: *files, bytes: *bytes })
+            }
+            Self::Initrd { path, release, program } => {
+                Box::new(initrd::Initrd { path, release, program })
+            }
             Self::GrubEnv { path, key, value } => Box::new(grub_env::GrubEnv { path, key, value }),
             Self::EfiVariable { name, value } => Box::new(efi::EfiVariable { name, value }),
             Self::Unit { unit, want } => Box::new(unit::Unit { unit, want: *want }),
@@ -104,6 +112,7 @@ impl Change {
 pub(super) fn examples() -> Vec<Change> {
     let mut examples = vec![folder::example()];
     examples.extend(account::examples());
+    examples.extend(placed::examples());
     examples
 }
 

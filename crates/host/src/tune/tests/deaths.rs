@@ -60,10 +60,26 @@ fn machine() -> Tree {
     let wants = path("etc/systemd/system/multi-user.target.wants");
     fs::create_dir_all(&wants).unwrap();
     symlink("/lib/systemd/system/irqbalance.service", wants.join("irqbalance.service")).unwrap();
+    let staging = path(&STAGING[1..]);
+    fs::create_dir_all(staging.join("modules/kernel")).unwrap();
+    fs::create_dir_all(path("lib/modules")).unwrap();
+    for (name, text) in
+        [("vmlinuz", "kernel"), ("modules/kernel/x.ko", "code"), ("modules/modules.dep", "x: ")]
+    {
+        fs::write(staging.join(name), text).unwrap();
+        fs::set_permissions(staging.join(name), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    for name in ["modules", "modules/kernel"] {
+        fs::set_permissions(staging.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let old = rustix::fs::Timespec { tv_sec: 1_600_000_000, tv_nsec: 123_456_789 };
-    for name in ["etc/binary", "etc/sysctl.d/90-old.conf", "etc/modprobe.d/x.conf", GRUBENV] {
+    for name in ["etc/binary", "etc/sysctl.d/90-old.conf", "etc/modprobe.d/x.conf", GRUBENV]
+        .map(path)
+        .into_iter()
+        .chain(["vmlinuz", "modules/kernel/x.ko", "modules/modules.dep"].map(|it| staging.join(it)))
+    {
         let times = rustix::fs::Timestamps { last_access: old, last_modification: old };
-        rustix::fs::futimens(fs::File::open(path(name)).unwrap(), &times).unwrap();
+        rustix::fs::futimens(fs::File::open(name).unwrap(), &times).unwrap();
     }
     tree
 }

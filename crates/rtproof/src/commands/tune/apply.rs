@@ -219,6 +219,7 @@ fn nothing(boot_parameters: Vec<String>) -> Applied {
         rolled_back: false,
         boot_parameters,
         confirm_within_ns: None,
+        kernel: None,
     }
 }
 
@@ -260,6 +261,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         changes: making::outcomes(planned, journal.entries(), made.as_ref().ok()),
         rolled_back: made.is_err() || interrupted.is_some(),
         confirm_within_ns: args.confirm_ns,
+        kernel: None,
         ..nothing(todo.boot_parameters)
     };
     // Whoever takes it back next needs the lock.

@@ -13,6 +13,7 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
+use rtproof_results::tune::active::EntryKernel;
 use rtproof_run::tune::{boot as entry, rollback};
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ Examples:
   rtproof tune confirm
   rtproof tune verify && rtproof tune confirm")]
 pub struct Args {
-    /// Make the entry the default though the running boot lacks words of it
+    /// Make the entry the default though the running boot lacks words of it, or has another kernel
     #[arg(long)]
     pub force: bool,
 
@@ -106,6 +107,14 @@ fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow:
         "this boot is not the trial: its command line lacks {}; boot the entry first (rtproof tune \
          trial --reboot), or give --force",
         missing.join(" ")
+    );
+    let kernel = entry::kernel(root, &loader)?;
+    let other = kernel.as_ref().filter(|it| it.is_running() == Some(false));
+    anyhow::ensure!(
+        other.is_none() || args.force,
+        "this boot is not the trial: the entry's kernel is {}; boot the entry first (rtproof tune \
+         trial --kernel ... --reboot), or give --force",
+        other.map_or_else(String::new, EntryKernel::text)
     );
     // First of all: whatever fails after it, the watch does not reboot the machine.
     let mut changes = match root.exists(&format!("{}/{}", units::FOLDER, units::TRIAL_TIMER)) {

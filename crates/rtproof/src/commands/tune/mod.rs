@@ -46,7 +46,7 @@ commands! {
     Undo(undo),
     /// Show what is applied, what has changed since, which journals are open
     Status(status),
-    /// Make a boot entry with the plan's kernel parameters and boot it once
+    /// Make a boot entry with the plan's kernel parameters, or another kernel, and boot it once
     Trial(trial),
     /// After a boot: show what became of each parameter and of each change
     Verify(verify),

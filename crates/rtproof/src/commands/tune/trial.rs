@@ -1,7 +1,8 @@
-//! `rtproof tune trial`: a boot entry with the plan's kernel parameters, booted once. The entry
-//! that boots now is not touched, and comes back by itself when the new one does not come up.
+//! `rtproof tune trial`: a boot entry with the plan's kernel parameters or with another kernel,
+//! booted once. The entry that boots now is not touched, and comes back by itself when the new one
+//! does not come up.
 
-use std::{io::Write, process::Stdio};
+use std::{io::Write, path::PathBuf, process::Stdio};
 
 use anyhow::Context;
 use rtproof_host::{
@@ -14,13 +15,14 @@ use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
 use rtproof_report::text::Sheet;
 use rtproof_results::tune::{
-    outcome::{APPLIED, Applied, Made},
+    outcome::{APPLIED, Applied, Made, TrialKernel},
     plan::BootPreview,
 };
 use rtproof_run::{
     parse,
     tune::{
         boot::{of_plan, word},
+        kernel::{self, InitrdChoice, Prepared, Source},
         making,
     },
 };
@@ -39,6 +41,8 @@ Examples:
   rtproof tune trial --cpus 2-3
   rtproof tune trial isolcpus=managed_irq,domain,2-3 nohz_full=2-3 --reboot --yes
   rtproof tune trial --only nohz-full,rcu-nocbs --cpus 2-3
+  rtproof tune trial --kernel 6.1.0-50-rt-amd64 --reboot
+  rtproof tune trial --kernel linux-image-6.12.5-rt_6.12.5-1_amd64.deb
   rtproof tune verify && rtproof tune confirm
 
 The entry is a copy of the one that boots now, beside it. It boots once; the boot after that is the
@@ -47,6 +51,16 @@ pub struct Args {
     /// Kernel parameters; default: those of the plan
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
+
+    /// Boot another kernel than the running one: a version of the boot menu, a .deb package that is
+    /// not installed, or the folder of `rtproof kernel build`. Without WORD it gets no parameters
+    #[arg(long, value_name = "VERSION|FILE|DIR")]
+    pub kernel: Option<PathBuf>,
+
+    /// Initial RAM disk of the package or build: a file, or none; default: made by the
+    /// distribution's program, where the entry that is copied has one
+    #[arg(long, value_name = "FILE|none", requires = "kernel")]
+    pub initrd: Option<PathBuf>,
 
     /// Take a parameter out, whatever its value
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -98,25 +112,35 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let mut words: Vec<Word> = asked.iter().map(|asked| Word::set(&asked.parameter)).collect();
-    if words.is_empty() && args.without.is_empty() {
+    if words.is_empty() && args.without.is_empty() && (args.kernel.is_none() || args.has_plan()) {
         let (_, _, plan) = plan::plan_of(&root, &args.request, &args.only)?;
         refuse_conflicts(&plan)?;
         words = plan.boot.iter().map(of_plan).collect();
     }
     words.extend(args.without.iter().map(Word::remove));
-    if args.within_ns.is_some() && !words.is_empty() {
+    let source = args.kernel.as_deref().map(Source::of).transpose()?;
+    if args.within_ns.is_some() && (source.is_some() || !words.is_empty()) {
         words.push(Word::set(units::TRIAL_WORD));
     }
     let text = Text::new(args.json);
-    if words.is_empty() {
+    if words.is_empty() && source.is_none() {
         text.print(|to| writeln!(to, "Nothing to try: the plan has no kernel parameter."))?;
         let none = applied_of(None, Vec::new());
         text.print_json(&answers::tune::written(&none, "boot entry").with(&none))?;
         return Ok(exit::ACCEPTED);
     }
-    let loader = boot::detect(&root)?;
+    let (loader, prepared) = match &source {
+        None => (boot::detect(&root)?, None),
+        Some(source) => {
+            let mut loader = kernel::loader(&root, source)?;
+            refuse(args, &root, &loader)?;
+            let prepared = kernel::prepare(&machine, &mut loader, source, &args.initrd())?;
+            (loader, Some(prepared))
+        }
+    };
     let changes = loader.real_time(&root, &words)?;
-    show(text, &loader, &changes)?;
+    let shown = prepared.as_ref().map(|prepared| prepared.shown.clone());
+    show(text, &loader, &changes, shown.as_ref())?;
     refuse(args, &root, &loader)?;
     let then = if loader.no_trial.is_some() { "" } else { " and boot it once" };
     let question = format!("make this entry of {}{then}?", loader.name);
@@ -124,7 +148,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         anyhow::bail!("nothing was changed");
     }
     let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
-    let applied = make(&machine, &words, &changes, &watch.unwrap_or_default())?;
+    let what = title(args, &words);
+    let kernel = prepared.iter().flat_map(|prepared: &Prepared| &prepared.changes);
+    let watch = watch.unwrap_or_default();
+    let all = watch.iter().chain(kernel).chain(&changes.entry).chain(&changes.trial);
+    let applied = Applied { kernel: shown, ..all_or_none(&machine, what, all)? };
+    drop(prepared);
     text.print(|to| {
         rtproof_report::text::applied(to, &applied, &crate::next::root(args.at.root.as_deref()))?;
         next(to, args.reboot, &changes)
@@ -168,8 +197,29 @@ fn refuse_conflicts(plan: &rtproof_judge::plan::Plan) -> anyhow::Result<()> {
     )
 }
 
-/// The command line before and after.
-fn show(text: Text, loader: &Loader, changes: &BootChanges) -> std::io::Result<()> {
+impl Args {
+    /// Whether parameters are asked for that only a plan has.
+    fn has_plan(&self) -> bool {
+        let plain = RequestArgs::default();
+        !self.only.is_empty() || self.request.title("", &[]) != plain.title("", &[])
+    }
+
+    fn initrd(&self) -> InitrdChoice {
+        match &self.initrd {
+            None => InitrdChoice::Made,
+            Some(path) if path.as_os_str() == "none" => InitrdChoice::Without,
+            Some(path) => InitrdChoice::File(path.clone()),
+        }
+    }
+}
+
+/// The kernel, and the command line before and after.
+fn show(
+    text: Text,
+    loader: &Loader,
+    changes: &BootChanges,
+    kernel: Option<&TrialKernel>,
+) -> std::io::Result<()> {
     let preview = BootPreview {
         words: Vec::new(),
         now: loader.base.as_ref().map(|base| base.cmdline.clone()),
@@ -180,6 +230,9 @@ fn show(text: Text, loader: &Loader, changes: &BootChanges) -> std::io::Result<(
         printed: changes.printed.clone(),
     };
     text.print(|to| {
+        if let Some(kernel) = kernel {
+            rtproof_report::text::trial_kernel(to, kernel)?;
+        }
         rtproof_report::text::place(to, &preview)?;
         rtproof_report::text::tokens(to, &preview)
     })
@@ -195,18 +248,16 @@ fn applied_of(journal: Option<(u32, String)>, changes: Vec<Made>) -> Applied {
         rolled_back: false,
         boot_parameters: Vec::new(),
         confirm_within_ns: None,
+        kernel: None,
     }
 }
 
-fn make(
-    machine: &Machine<'_>,
-    words: &[Word],
-    changes: &BootChanges,
-    watch: &[Change],
-) -> anyhow::Result<Applied> {
+/// Title of the journal.
+fn title(args: &Args, words: &[Word]) -> String {
+    let kernel = args.kernel.as_ref().map(|it| format!(" --kernel {}", it.display()));
     let words: Vec<&str> = words.iter().map(|word| word.parameter.as_str()).collect();
-    let what = format!("tune trial {}", words.join(" "));
-    all_or_none(machine, what, watch.iter().chain(&changes.entry).chain(&changes.trial))
+    let title = format!("tune trial{} {}", kernel.unwrap_or_default(), words.join(" "));
+    title.trim_end().to_owned()
 }
 
 /// Time for a confirmation: long enough to log in and look.

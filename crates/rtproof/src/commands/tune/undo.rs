@@ -95,6 +95,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         })?;
         text.print_json(&answer.with(&undone))?;
     }
+    // What a trial that was killed had prepared of a kernel.
+    machine.sweep_staging()?;
     ended?;
     let ended = making::undo_ended(&undone.journals);
     Ok(match ended {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rtproof_host::{Facts, tune::Machine};
 use rtproof_judge::{report, verify::Effect};
 use rtproof_measure::LiveTasks;
-use rtproof_results::tune::active::Stands;
+use rtproof_results::tune::active::{EntryKernel, Stands};
 use rtproof_results::tune::verified::{Document, SCHEMA};
 use rtproof_run::tune::{active, boot};
 
@@ -56,9 +56,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         [] => boot::asked(&root)?,
         words => words.iter().map(|word| boot::word(word)).collect::<Result<_, _>>()?,
     };
+    let kernel = match args.words.is_empty() {
+        true => boot::kernel(&root, &rtproof_host::boot::detect(&root)?)?,
+        false => None,
+    };
     let document = Document {
         schema: SCHEMA,
         machine: report::Machine::of(&facts),
+        kernel,
         parameters: boot::verified(&root, &facts, &asked),
         changes: if root.is_capture() { Vec::new() } else { active::of_open(&machine)? },
     };
@@ -79,9 +84,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 
 fn code(document: &Document) -> u8 {
     let effects = || document.parameters.iter().map(|it| it.effect);
-    if effects().any(Effect::is_bad) || document.changes.iter().any(Stands::is_bad) {
+    let runs = document.kernel.as_ref().map(EntryKernel::is_running);
+    if runs == Some(Some(false))
+        || effects().any(Effect::is_bad)
+        || document.changes.iter().any(Stands::is_bad)
+    {
         exit::REFUSED
-    } else if effects().any(|it| it == Effect::CannotTell)
+    } else if runs == Some(None)
+        || effects().any(|it| it == Effect::CannotTell)
         || document.changes.iter().any(Stands::is_unknown)
     {
         exit::NOT_PROVEN

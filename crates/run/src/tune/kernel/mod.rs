@@ -1,0 +1,246 @@
+//! Another kernel on trial: of the boot menu, of a package, of a build. Its files are prepared and
+//! looked through in rtproof's own folder first; the journal names them before they are put where
+//! the boot loader and modprobe find them.
+
+mod build;
+mod fits;
+mod package;
+mod space;
+mod staged;
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail, ensure};
+use rtproof_host::{
+    Root,
+    boot::{self, BootError, Loader, OwnKernel},
+    program,
+    tune::{Change, INITRD_PROGRAMS, Machine, Staging},
+};
+use rtproof_results::tune::outcome::TrialKernel;
+
+use self::staged::{LIBRARY, Staged};
+use crate::usage::usage;
+
+/// What `--kernel` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A kernel of the boot menu, by its release.
+    Release(String),
+    /// A Debian package with a kernel.
+    Package(PathBuf),
+    /// The folder of a build.
+    Build(PathBuf),
+    /// A kernel's image whose modules are there, or that has none.
+    Image(PathBuf),
+}
+
+impl Source {
+    /// What a text names: a folder, a file, else a version.
+    ///
+    /// # Errors
+    /// Usage: a path that is not there.
+    pub fn of(text: &Path) -> anyhow::Result<Self> {
+        let name = text.to_str().unwrap_or_default();
+        match fs::metadata(text) {
+            Ok(of) if of.is_dir() => Ok(Self::Build(text.to_owned())),
+            Ok(_) if text.extension() == Some(OsStr::new("deb")) => {
+                Ok(Self::Package(text.to_owned()))
+            }
+            Ok(_) => Ok(Self::Image(text.to_owned())),
+            Err(_) if name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains('/') => {
+                Ok(Self::Release(name.to_owned()))
+            }
+            Err(error) => Err(usage(format!(
+                "--kernel {}: {error}; give a .deb package, the folder of a build, or the version \
+                 of a kernel of the boot menu",
+                text.display()
+            ))),
+        }
+    }
+}
+
+/// Which initial RAM disk a kernel of rtproof's own gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum InitrdChoice {
+    /// One that the distribution's program makes, where the entry that is copied has one.
+    #[default]
+    Made,
+    /// This file.
+    File(PathBuf),
+    /// None.
+    Without,
+}
+
+/// A kernel that is ready to be put in place.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What is prepared; removed when this is dropped.
+    pub staging: Option<Staging>,
+    /// What puts it in place, in this order and before the boot entry.
+    pub changes: Vec<Change>,
+    /// What is shown of it.
+    pub shown: TrialKernel,
+}
+
+/// The boot loader, for an entry of this kernel.
+///
+/// # Errors
+/// There is no entry of this version, or as [`boot::detect`].
+pub fn loader(root: &Root, source: &Source) -> Result<Loader, BootError> {
+    match source {
+        Source::Release(release) => boot::detect_release(root, release),
+        _ => boot::detect(root),
+    }
+}
+
+/// Prepares a kernel, and sets the boot loader's entry to it. Nothing is put in place.
+///
+/// # Errors
+/// It is no kernel of this machine, parts of it are missing or are there already, there is no room,
+/// or the boot loader cannot have it.
+pub fn prepare(
+    machine: &Machine<'_>,
+    loader: &mut Loader,
+    source: &Source,
+    initrd: &InitrdChoice,
+) -> anyhow::Result<Prepared> {
+    if let Source::Release(release) = source {
+        ensure!(
+            *initrd == InitrdChoice::Made,
+            "--initrd: a kernel of the boot menu has its own; leave the option out"
+        );
+        return Ok(of_menu(loader, release));
+    }
+    // What the boot loader cannot have need not be unpacked.
+    let probe = OwnKernel { release: "0".into(), has_initrd: true };
+    loader.take_kernel(machine.root(), &probe)?;
+    let initrd = Initrd::choose(machine.root(), loader, initrd)?;
+    let staging = Staging::begin(machine).context("the kernel cannot be prepared")?;
+    let staged = match source {
+        Source::Package(path) => package::unpack(machine, path, staging.path())?,
+        Source::Build(path) => build::collect(machine, path, staging.path())?,
+        Source::Image(path) => build::image(machine.root(), path, staging.path())?,
+        Source::Release(_) => bail!("a kernel of the boot menu is not prepared"),
+    };
+    place(machine, loader, staging, &staged, &initrd)
+}
+
+/// A kernel of the menu: nothing is put in place.
+fn of_menu(loader: &Loader, release: &str) -> Prepared {
+    let from = loader
+        .base
+        .as_ref()
+        .map_or_else(String::new, |base| format!("entry \"{}\" of {}", base.title, base.file));
+    let shown = TrialKernel { release: release.into(), from, files: Vec::new(), notes: Vec::new() };
+    Prepared { staging: None, changes: Vec::new(), shown }
+}
+
+/// Where the initial RAM disk comes from.
+#[derive(Clone, Debug)]
+enum Initrd {
+    None,
+    File(PathBuf),
+    /// A program of the distribution.
+    Program(&'static str),
+}
+
+impl Initrd {
+    fn choose(root: &Root, loader: &Loader, choice: &InitrdChoice) -> anyhow::Result<Self> {
+        let of_base = loader.base.iter().flat_map(|base| &base.initrd);
+        let has_one = of_base.into_iter().any(|path| !path.contains("ucode"));
+        match choice {
+            InitrdChoice::File(path) => return Ok(Self::File(path.clone())),
+            InitrdChoice::Made if has_one => {}
+            _ => return Ok(Self::None),
+        }
+        ensure!(
+            root.is_live(),
+            "the entry that is copied has an initial RAM disk, which is made on the machine itself \
+             alone. Give --initrd FILE, or --initrd none for a kernel that mounts its root without \
+             one"
+        );
+        let mut programs = INITRD_PROGRAMS.iter();
+        let found = programs.find(|name| program::find(name).is_ok());
+        found.map(|name| Self::Program(name)).with_context(|| {
+            format!(
+                "the entry that is copied has an initial RAM disk, and no program that makes one \
+                 is here ({}). Give --initrd FILE, or --initrd none for a kernel that mounts its \
+                 root without one",
+                INITRD_PROGRAMS.join(", ")
+            )
+        })
+    }
+}
+
+/// The changes for what is staged, once it is known to fit the machine.
+fn place(
+    machine: &Machine<'_>,
+    loader: &mut Loader,
+    staging: Staging,
+    staged: &Staged,
+    initrd: &Initrd,
+) -> anyhow::Result<Prepared> {
+    let root = machine.root();
+    let release = &staged.release;
+    let mut notes = Vec::new();
+    if loader.secure_boot == Some(true) {
+        ensure!(
+            staged.is_signed,
+            "{}: nobody has signed this kernel, and the firmware checks signatures (Secure Boot): \
+             it would not be started; sign it, or switch Secure Boot off",
+            staged.from
+        );
+        notes.push(
+            "Secure Boot: the kernel is signed; only its boot shows whether this machine trusts \
+             the signature"
+                .to_owned(),
+        );
+    }
+    let kernel =
+        OwnKernel { release: release.clone(), has_initrd: !matches!(initrd, Initrd::None) };
+    let mut changes = Vec::new();
+    if !root.exists(boot::FOLDER) {
+        changes.push(Change::Folder { path: boot::FOLDER.into() });
+    }
+    changes.push(staging.placed(staged::IMAGE, kernel.image())?);
+    if staged.has_config {
+        changes.push(staging.placed(staged::CONFIG, format!("/boot/config-{release}"))?);
+    }
+    if staged.has_modules {
+        ensure!(
+            root.exists(LIBRARY),
+            "{LIBRARY} is not there, where modprobe looks for the modules of {release}"
+        );
+        changes.push(staging.placed(staged::MODULES, format!("{LIBRARY}/{release}"))?);
+    }
+    if let Some(path) = kernel.initrd() {
+        changes.push(match initrd {
+            Initrd::File(file) => {
+                staged::copy(file, &staging.path().join(staged::INITRD))?;
+                staging.placed(staged::INITRD, path)?
+            }
+            Initrd::Program(program) => {
+                Change::Initrd { path, release: release.clone(), program: (*program).into() }
+            }
+            Initrd::None => bail!("no initial RAM disk"),
+        });
+    }
+    for change in &changes {
+        let path = change.target();
+        ensure!(
+            path == boot::FOLDER || !root.exists(&path),
+            "{path} is there already, and rtproof replaces no files of a kernel. Where it is of an \
+             earlier trial: rtproof tune undo. Where the kernel is installed: --kernel {release}"
+        );
+    }
+    space::check(machine, loader, &changes)?;
+    loader.take_kernel(root, &kernel)?;
+    let files = changes.iter().map(|change| (change.target(), change.wanted())).collect();
+    let shown = TrialKernel { release: release.clone(), from: staged.from.clone(), files, notes };
+    Ok(Prepared { staging: Some(staging), changes, shown })
+}

@@ -1,0 +1,276 @@
+//! The staging folder while it is filled: an image, its modules and, where the user gives one, an
+//! initial RAM disk. Regular files and folders alone, of root, that nobody else can write.
+
+#![expect(clippy::disallowed_methods, reason = "rtproof's own folder, and files of the user")]
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
+    path::Path,
+    process::Stdio,
+};
+
+use anyhow::{Context as _, bail, ensure};
+use rtproof_guest::vmlinux::unpacked;
+use rtproof_host::{boot, program};
+use rustix::fs::OFlags;
+
+/// Where the modules of kernels are on a machine.
+pub(super) const LIBRARY: &str = "/lib/modules";
+/// The image.
+pub(super) const IMAGE: &str = "vmlinuz";
+/// Its configuration.
+pub(super) const CONFIG: &str = "config";
+/// The folder with the modules.
+pub(super) const MODULES: &str = "modules";
+/// The initial RAM disk.
+pub(super) const INITRD: &str = "initrd";
+/// Where depmod finds the modules.
+const DEPMOD: &str = "root";
+/// Largest file that is taken: an initial RAM disk with everything in it is below.
+const BYTES_MAX: u64 = 1 << 30;
+/// Lines of what a program that fails says.
+const LINES_MAX: usize = 5;
+
+/// A kernel that is staged.
+#[derive(Clone, Debug)]
+pub(super) struct Staged {
+    /// Its `uname -r`.
+    pub(super) release: String,
+    /// Where it is from, as it is shown.
+    pub(super) from: String,
+    /// Whether its modules are staged.
+    pub(super) has_modules: bool,
+    /// Whether its configuration is staged.
+    pub(super) has_config: bool,
+    /// Whether its image is signed.
+    pub(super) is_signed: bool,
+}
+
+impl Staged {
+    /// What is in the folder by now.
+    pub(super) fn new(release: String, from: String, image: &[u8], place: &Path) -> Self {
+        let is_signed = boot::signature_bytes(image) > 0;
+        let has = |name: &str| place.join(name).exists();
+        Self { release, from, has_modules: has(MODULES), has_config: has(CONFIG), is_signed }
+    }
+}
+
+/// Whether every boot loader takes a release as it is.
+pub(super) fn is_release(release: &str) -> bool {
+    let path = format!("{LIBRARY}/{release}");
+    let change = rtproof_host::tune::Change::Placed {
+        path,
+        from: format!("{}/{IMAGE}", rtproof_host::tune::STAGING),
+        digest: String::new(),
+        files: 0,
+        bytes: 0,
+    };
+    change.may_be_made().is_ok()
+}
+
+/// Looks whether a path leads out of a folder that is not root's own: what is copied is read with
+/// root's rights, and what is moved is gone where it was.
+pub(super) fn inside(top: &Path, path: &Path) -> anyhow::Result<()> {
+    let real = path.canonicalize().with_context(|| path.display().to_string())?;
+    let top = top.canonicalize().with_context(|| top.display().to_string())?;
+    ensure!(
+        real.starts_with(&top),
+        "{}: leads out of {} ({})",
+        path.display(),
+        top.display(),
+        real.display()
+    );
+    Ok(())
+}
+
+/// Bytes of a regular file.
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let opened = || -> io::Result<Vec<u8>> {
+        let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let of = file.metadata()?;
+        if !of.is_file() || of.len() > BYTES_MAX {
+            return Err(io::Error::other("no regular file of at most 1 GiB"));
+        }
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    opened().with_context(|| path.display().to_string())
+}
+
+/// Writes a new file.
+pub(super) fn write(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let written = || -> io::Result<()> {
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(to)?;
+        io::Write::write_all(&mut file, bytes)
+    };
+    written().with_context(|| to.display().to_string())
+}
+
+/// Copies a file of the user.
+pub(super) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    write(to, &read(from)?)
+}
+
+/// Indexes the modules in `MODULES`, as modprobe and the makers of initial RAM disks need it.
+pub(super) fn index(place: &Path, release: &str) -> anyhow::Result<()> {
+    let above = place.join(DEPMOD).join("lib/modules");
+    let moved = || -> io::Result<()> {
+        fs::create_dir_all(&above)?;
+        // Where kmod looks for modules is chosen when it is built.
+        fs::create_dir(place.join(DEPMOD).join("usr"))?;
+        symlink("../lib", place.join(DEPMOD).join("usr/lib"))?;
+        fs::rename(place.join(MODULES), above.join(release))
+    };
+    moved().context("the modules cannot be prepared")?;
+    let command = program::command("depmod").context("modules cannot be indexed (kmod)")?;
+    run(command, |it| it.arg("-b").arg(place.join(DEPMOD)).arg(release))?;
+    ensure!(
+        above.join(release).join("modules.dep").exists(),
+        "depmod has written no modules.dep for {release}"
+    );
+    fs::rename(above.join(release), place.join(MODULES)).context("the modules")?;
+    tidied(&place.join(MODULES)).context("the modules cannot be prepared")
+}
+
+/// Runs a program to its end; its output.
+pub(super) fn run(
+    mut command: std::process::Command,
+    with: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
+) -> anyhow::Result<Vec<u8>> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_owned();
+    let name = name.to_string_lossy().into_owned();
+    let ran = with(&mut command).stdin(Stdio::null()).output();
+    let ran = ran.with_context(|| format!("{name} cannot be run"))?;
+    if ran.status.success() {
+        return Ok(ran.stdout);
+    }
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+    bail!("{name} failed ({}): {}", ran.status, last.join("; "))
+}
+
+/// Leaves regular files and folders, with usual permissions. Links to where it was built go.
+fn tidied(folder: &Path) -> io::Result<()> {
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        match () {
+            () if kind.is_dir() => tidied(&path)?,
+            () if kind.is_symlink() => fs::remove_file(&path)?,
+            () if kind.is_file() => {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
+                rustix::fs::chown(&path, Some(owner().0), Some(owner().1))?;
+            }
+            () => return Err(io::Error::other(format!("{}: no regular file", path.display()))),
+        }
+    }
+    Ok(())
+}
+
+fn owner() -> (rustix::fs::Uid, rustix::fs::Gid) {
+    (rustix::process::geteuid(), rustix::process::getegid())
+}
+
+/// Looks whether modules are of this kernel: their folder is named after it, and what they were
+/// built for is in each of them (include/linux/vermagic.h).
+pub(super) fn modules_fit(folder: &Path, release: &str) -> anyhow::Result<()> {
+    let Some(path) = first_module(folder)? else { return Ok(()) };
+    let bytes = read(&path)?;
+    // Packed ones need a program that may not be here; then the name of the folder is all.
+    let plain = match bytes.starts_with(b"\x7fELF") {
+        true => bytes,
+        false => match unpacked(&bytes) {
+            Ok(plain) => plain,
+            Err(_) => return Ok(()),
+        },
+    };
+    let Some(of) = vermagic(&plain) else { return Ok(()) };
+    let name = path.strip_prefix(folder).unwrap_or(&path).display();
+    ensure!(of == release, "{name}: a module for {of}; the kernel is {release}");
+    Ok(())
+}
+
+/// The release that a module is for.
+fn vermagic(module: &[u8]) -> Option<String> {
+    const KEY: &[u8] = b"vermagic=";
+    let at = module.windows(KEY.len()).position(|bytes| bytes == KEY)?;
+    let rest = &module[at + KEY.len()..];
+    let end = rest.iter().position(|byte| [b' ', 0].contains(byte))?;
+    String::from_utf8(rest[..end].to_vec()).ok()
+}
+
+fn first_module(folder: &Path) -> anyhow::Result<Option<std::path::PathBuf>> {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let mut paths: Vec<_> = fs::read_dir(&folder)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+            .with_context(|| folder.display().to_string())?;
+        paths.sort();
+        for path in paths {
+            let of = fs::symlink_metadata(&path).with_context(|| path.display().to_string())?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if of.is_dir() {
+                folders.push(path);
+            } else if of.is_file() && name.contains(".ko") {
+                return Ok(Some(path));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The file of a kernel, opened once so that all of it is of the same one.
+pub(super) fn stage_image(from: &Path, place: &Path) -> anyhow::Result<Vec<u8>> {
+    let bytes = read(from)?;
+    write(&place.join(IMAGE), &bytes)?;
+    File::open(place.join(IMAGE)).and_then(|file| file.sync_all()).context("the image")?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_say_what_they_are_for() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("kernel/a")).unwrap();
+        assert!(modules_fit(dir.path(), "6.1").is_ok(), "none");
+        let module = b"\x7fELF..vermagic=6.1.0-x SMP preempt_rt mod_unload \0.";
+        fs::write(dir.path().join("kernel/a/x.ko"), module).unwrap();
+        assert!(modules_fit(dir.path(), "6.1.0-x").is_ok());
+        let error = modules_fit(dir.path(), "6.1.0").unwrap_err().to_string();
+        assert_eq!(error, "kernel/a/x.ko: a module for 6.1.0-x; the kernel is 6.1.0");
+    }
+
+    #[test]
+    fn links_and_odd_permissions_do_not_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        symlink("/etc/passwd", dir.path().join("build")).unwrap();
+        fs::write(dir.path().join("x"), "x").unwrap();
+        fs::set_permissions(dir.path().join("x"), fs::Permissions::from_mode(0o4777)).unwrap();
+        tidied(dir.path()).unwrap();
+        let mode = fs::metadata(dir.path().join("x")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o644);
+        assert!(fs::symlink_metadata(dir.path().join("build")).is_err());
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("y"), 0o600.into()).unwrap();
+        assert!(tidied(dir.path()).is_err());
+    }
+
+    #[test]
+    fn releases_that_a_script_would_read_are_none() {
+        assert!(is_release("6.12.5-rt1+") && is_release("6.1.0-50-rt-amd64"));
+        for release in ["6.1;reboot", "6.1 x", "../6.1", "", "$x", "6.1'"] {
+            assert!(!is_release(release), "{release}");
+        }
+    }
+}
