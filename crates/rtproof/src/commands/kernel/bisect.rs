@@ -80,7 +80,7 @@ pub struct Args {
         value_name = "INSTRUCTIONS",
         num_args = 0..=1,
         require_equals = true,
-        conflicts_with = "cause"
+        group = "test"
     )]
     pub longest: Option<Option<u64>>,
 
