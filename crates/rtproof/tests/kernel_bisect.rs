@@ -133,7 +133,10 @@ fn json(output: &Output) -> serde_json::Value {
 
 /// What a repository holds beside its objects' access times.
 fn listing(at: &Path) -> String {
-    sh(at, "cd linux; find . -type f -exec sha256sum {} + | sort; git for-each-ref; git worktree list")
+    sh(
+        at,
+        "cd linux; find . -type f -exec sha256sum {} + | sort; git for-each-ref; git worktree list",
+    )
 }
 
 #[test]

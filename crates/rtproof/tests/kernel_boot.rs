@@ -17,7 +17,9 @@ use std::{
 };
 
 use support::{
-    ACCEPTED, FAILED, USAGE, folder, made_up::{Then, has_qemu, kernel}, run, start, stderr, stdout,
+    ACCEPTED, FAILED, USAGE, folder,
+    made_up::{Then, has_qemu, kernel},
+    run, start, stderr, stdout,
 };
 
 /// Boots a made-up kernel; its console's log is in `out`.

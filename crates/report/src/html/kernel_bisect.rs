@@ -9,7 +9,7 @@ use rtproof_results::kernel::{
 };
 
 use super::parts;
-use crate::text::kernel_bisect::{sentence, short, tally, test};
+use crate::bisected::{sentence, short, tally, test};
 
 /// The page.
 #[must_use]
@@ -141,15 +141,18 @@ fn steps(of: &[BisectStep]) -> Markup {
         };
         html! { span class={ "status " (class) } { (parts::icon(icon)) (outcome.name()) } }
     };
-    parts::table(of, &[
-        ("step", &|it| html! { (it.number) }),
-        ("kernel", &|it| html! { (short(&it.id)) }),
-        ("outcome", &|it| outcome(it.outcome)),
-        ("~what", &|it| html! { (it.title) }),
-        ("~found", &|it| html! { (it.why) }),
-        ("#build, s", &|it| html! { (it.build_s) }),
-        ("#objects", &|it| html! { (it.objects) }),
-        ("#guest, s", &|it| html! { (format!("{:.1}", it.boot_s)) }),
-        ("~logs", &|it| html! { (it.folder) }),
-    ])
+    parts::table(
+        of,
+        &[
+            ("step", &|it| html! { (it.number) }),
+            ("kernel", &|it| html! { (short(&it.id)) }),
+            ("outcome", &|it| outcome(it.outcome)),
+            ("~what", &|it| html! { (it.title) }),
+            ("~found", &|it| html! { (it.why) }),
+            ("#build, s", &|it| html! { (it.build_s) }),
+            ("#objects", &|it| html! { (it.objects) }),
+            ("#guest, s", &|it| html! { (format!("{:.1}", it.boot_s)) }),
+            ("~logs", &|it| html! { (it.folder) }),
+        ],
+    )
 }

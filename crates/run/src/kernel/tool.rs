@@ -254,11 +254,16 @@ mod tests {
         let error = log.done("make", sh(script), &mut |_| ControlFlow::Continue(())).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("  a.c:3:4: error: no y") && text.contains("log: "), "{text}");
-        let ran = log.run("make", sh("echo '  CC a.o'; echo '  LD b.o'"), &mut |_| ControlFlow::Continue(())).unwrap();
+        let ran = log
+            .run("make", sh("echo '  CC a.o'; echo '  LD b.o'"), &mut |_| ControlFlow::Continue(()))
+            .unwrap();
         assert_eq!((ran.objects, ran.warnings, ran.succeeded), (2, 0, true));
-        let full = log.run("make", sh("echo 'as: No space left on device'; exit 1"), &mut |_| ControlFlow::Continue(()));
+        let full = log.run("make", sh("echo 'as: No space left on device'; exit 1"), &mut |_| {
+            ControlFlow::Continue(())
+        });
         assert!(full.unwrap().hint.contains("disk is full"));
-        let missing = log.run("make", sh("no-such-cc -c a.c"), &mut |_| ControlFlow::Continue(())).unwrap();
+        let missing =
+            log.run("make", sh("no-such-cc -c a.c"), &mut |_| ControlFlow::Continue(())).unwrap();
         assert!(missing.hint.contains("missing") && missing.errors[0].contains("no-such-cc"));
     }
 

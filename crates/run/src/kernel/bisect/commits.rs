@@ -176,9 +176,8 @@ impl Repository {
             return Ok(Next::Found(found.to_owned()));
         }
         if said.contains("only 'skip'ped commits left") {
-            let is_id = |line: &&str| {
-                line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
-            };
+            let is_id =
+                |line: &&str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
             return Ok(Next::Among(said.lines().filter(is_id).map(str::to_owned).collect()));
         }
         if !output.status.success() {
@@ -217,7 +216,8 @@ impl Repository {
         let stat = ask(&self.tree, &words)?;
         let stat: Vec<&str> = stat.lines().filter(|line| !line.is_empty()).collect();
         // The last line is the sum.
-        let (sum, files) = stat.split_last().map_or((None, &stat[..]), |(sum, rest)| (Some(sum), rest));
+        let (sum, files) =
+            stat.split_last().map_or((None, &stat[..]), |(sum, rest)| (Some(sum), rest));
         let mut kept: Vec<String> =
             files.iter().take(STAT_MAX).map(|line| line.trim().to_owned()).collect();
         if files.len() > STAT_MAX {

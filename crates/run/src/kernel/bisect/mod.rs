@@ -6,19 +6,16 @@ mod commits;
 mod criterion;
 mod ddmin;
 mod options;
+mod request;
 mod state;
 mod trial;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use rtproof_results::kernel::bisect::{
     BisectStep, BisectedOver, KernelBisected, SCHEMA, StepOutcome,
 };
 
-pub use self::criterion::Criterion;
 use self::{
     commits::{Next, Repository},
     criterion::Limits,
@@ -26,54 +23,19 @@ use self::{
     state::Held,
     trial::{Rig, Watch},
 };
+pub use self::{
+    criterion::Criterion,
+    request::{BisectRequest, Range},
+};
 use super::{
     KernelError,
-    boot::{BootRequest, locate},
+    boot::locate,
     source,
     tool::{Log, OnProgress},
 };
 
-/// What lies between the ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Range {
-    /// Commits of a git tree, all with one configuration.
-    Commits {
-        /// A commit that is good.
-        good: String,
-        /// One that is bad.
-        bad: String,
-        /// Configuration.
-        config: PathBuf,
-    },
-    /// Options of one source.
-    Options {
-        /// Configuration that is good.
-        good: PathBuf,
-        /// One that is bad.
-        bad: PathBuf,
-    },
-}
-
-/// What is to be found, and how.
-#[derive(Clone, Debug)]
-pub struct BisectRequest {
-    /// The source: for commits a git tree, else as for a build.
-    pub source: PathBuf,
-    /// Folder of everything, as [`super::place`] makes it.
-    pub place: PathBuf,
-    /// Both ends.
-    pub range: Range,
-    /// What makes a kernel bad.
-    pub criterion: Criterion,
-    /// Arguments of `prove`.
-    pub prove: String,
-    /// The guest; kernel, configuration and folder are set for each step.
-    pub boot: BootRequest,
-    /// Variables of make.
-    pub variables: Vec<String>,
-    /// Commands that make runs at once.
-    pub jobs: usize,
-}
+/// Characters of a subject in a line of progress.
+const TITLE_MAX: usize = 30;
 
 /// Bisects, or goes on.
 ///
@@ -112,15 +74,17 @@ pub fn bisect(
         Range::Options { good, bad } => bisection.options(good, bad),
     };
     let steps = bisection.held.state.steps.len();
-    outcome.map_err(|error| match bisection.rig.watch.is_stopped("end", std::time::Duration::ZERO) {
-        true => KernelError::path(
-            &request.place,
-            format!(
-                "ended by a signal after {}; the same command goes on from there",
-                rtproof_judge::units::count(steps as u64, "step")
+    outcome.map_err(|error| {
+        match bisection.rig.watch.is_stopped("end", std::time::Duration::ZERO) {
+            true => KernelError::path(
+                &request.place,
+                format!(
+                    "ended by a signal after {}; the same command goes on from there",
+                    rtproof_judge::units::count(steps as u64, "step")
+                ),
             ),
-        ),
-        false => error,
+            false => error,
+        }
     })
 }
 
@@ -182,7 +146,11 @@ struct Bisection<'a> {
 
 impl Bisection<'_> {
     /// Commits between both ends.
-    fn commits(&mut self, ends: &[String; 2], config: &Path) -> Result<KernelBisected, KernelError> {
+    fn commits(
+        &mut self,
+        ends: &[String; 2],
+        config: &Path,
+    ) -> Result<KernelBisected, KernelError> {
         let place = self.rig.request.place.clone();
         let repository = Repository::open(&self.rig.request.source, &place)?;
         let [good, bad] = ends.each_ref().map(String::as_str);
@@ -193,7 +161,8 @@ impl Bisection<'_> {
             let title = repository.subject(commit)?;
             let number = of.held.state.steps.len() + 1;
             let short = commit.get(..12).unwrap_or(commit);
-            of.rig.watch.label(format!("step {number}{left}, {short} {title}"));
+            let part: String = title.chars().take(TITLE_MAX).collect();
+            of.rig.watch.label(format!("step {number}{left}, {short} {part}"));
             repository.checkout(commit, std::mem::take(&mut clean), &place, &of.rig.watch)?;
             of.rig.configure(&config)?;
             of.step(commit.to_owned(), title)
@@ -205,7 +174,7 @@ impl Bisection<'_> {
         }
         self.check_ends()?;
         let (is_found, suspects) = loop {
-            // Of the ends git is told when it begins.
+            // Git knows the ends from its start.
             let steps = &self.held.state.steps[2..];
             match repository.next([good, bad], steps, &place)? {
                 Next::Found(commit) => break (true, vec![commit]),
@@ -231,7 +200,12 @@ impl Bisection<'_> {
         let beside = steps.iter().filter(is_good).find(|step| parents.contains(&step.id));
         let good = beside.or_else(|| steps.iter().rfind(is_good)).map_or(1, |step| step.number);
         let evidence = [good, bad.unwrap_or(2)];
-        Ok(KernelBisected { is_found, suspects: all?, evidence, ..self.answer(BisectedOver::Commits) })
+        Ok(KernelBisected {
+            is_found,
+            suspects: all?,
+            evidence,
+            ..self.answer(BisectedOver::Commits)
+        })
     }
 
     /// Options that differ between two configurations.

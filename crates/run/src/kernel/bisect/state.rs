@@ -154,9 +154,10 @@ fn lock(path: &Path) -> Result<File, KernelError> {
             return Err(KernelError::io(path)(errno.into()));
         }
         let mut pid = String::new();
-        let _ = OpenOptions::new().read(true).open(path).and_then(|of| {
-            of.take(32).read_to_string(&mut pid)
-        });
+        let _ = OpenOptions::new()
+            .read(true)
+            .open(path)
+            .and_then(|of| of.take(32).read_to_string(&mut pid));
         let alive = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw);
         let is_alive = alive.is_none_or(|pid| {
             rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)

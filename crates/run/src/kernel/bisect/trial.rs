@@ -12,8 +12,8 @@ use std::{
 use rtproof_results::kernel::bisect::{BisectStep, StepOutcome};
 
 use super::{
-    BisectRequest,
     criterion::{Criterion, PANICKED},
+    request::BisectRequest,
 };
 use crate::{
     file::write_whole,
