@@ -304,8 +304,8 @@ impl Bisection<'_> {
             matches!(request.criterion, Criterion::Cause(..) | Criterion::Stretch(..));
         if is_of_causes && least != most {
             notes.push(format!(
-                "wake-ups were looked into above different lengths, from {} to {} instructions: set \
-                 one with --prove='--threshold TIME'",
+                "wake-ups were looked into above different lengths, from {} to {} instructions: \
+                 set one with --prove='--threshold TIME'",
                 least.unwrap_or(0),
                 most.unwrap_or(0)
             ));
