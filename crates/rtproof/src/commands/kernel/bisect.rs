@@ -227,6 +227,7 @@ fn request(args: &Args, criterion: Criterion, place: PathBuf) -> anyhow::Result<
             binary: args.binary.clone(),
             cpus: Some(1),
             memory_mib: args.memory,
+            threads: 1,
             no_kvm: true,
             icount: true,
             append: args.append.clone(),
