@@ -7,6 +7,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program talks to its caller")]
 
 pub mod binaries;
+#[cfg(test)]
+mod bisected;
 pub mod blame;
 pub mod cache;
 pub mod case;

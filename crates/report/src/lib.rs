@@ -1,5 +1,6 @@
 //! Values to strings and pictures: text, HTML, SVG, SARIF, JUnit.
 
+mod bisected;
 mod compare;
 mod distribution;
 pub mod html;

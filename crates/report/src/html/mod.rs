@@ -14,6 +14,7 @@ mod facts;
 mod findings;
 mod host;
 mod imported;
+pub mod kernel_bisect;
 mod latency;
 mod machine;
 pub mod measure;

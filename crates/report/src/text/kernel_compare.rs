@@ -31,23 +31,30 @@ pub fn kernels_compared(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> 
     for note in &of.notes {
         wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &harmless::line(note))?;
     }
-    latency(to, of)?;
-    for (name, kernel) in NAMES.iter().zip(&of.kernels) {
-        causes(to, name, kernel)?;
-    }
+    measured(to, &of.prove.join(" "), &NAMES.into_iter().zip(&of.kernels).collect::<Vec<_>>())?;
     checks(to, &of.checks)?;
     options(to, of, verbose)?;
     writeln!(to)?;
     wrapped(to, "", "", GuestClock::Instructions.says())
 }
 
-fn latency(to: &mut Sheet, of: &KernelsCompared) -> io::Result<()> {
-    let arguments = harmless::line(&of.prove.join(" "));
+/// What was measured in each kernel.
+pub(super) fn measured(
+    to: &mut Sheet,
+    prove: &str,
+    kernels: &[(&str, &KernelSide)],
+) -> io::Result<()> {
+    latency(to, prove, kernels)?;
+    kernels.iter().try_for_each(|(name, kernel)| causes(to, name, kernel))
+}
+
+fn latency(to: &mut Sheet, prove: &str, kernels: &[(&str, &KernelSide)]) -> io::Result<()> {
+    let arguments = harmless::line(prove);
     writeln!(to, "\n{BOLD}From due to run{BOLD:#}, instructions {DIM}(prove {arguments}){DIM:#}")?;
     let text = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), grouped);
     let heads = ["", "due", "missed", "min", "p50", "p99", "p99.9", "max"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    for (name, kernel) in NAMES.iter().zip(&of.kernels) {
+    for (name, kernel) in kernels {
         let it = kernel.latency;
         let lengths = [it.min, it.p50, it.p99, it.p999, it.max].map(text);
         let counts = [kernel.scheduled, kernel.missed].map(grouped);

@@ -10,6 +10,7 @@ mod findings;
 mod imported;
 mod ink;
 pub mod kernel;
+pub mod kernel_bisect;
 pub mod kernel_boot;
 pub mod kernel_compare;
 pub mod launch;

@@ -1,7 +1,7 @@
 //! Two kernels that were booted in the same made-up machine and measured by counted instructions.
 
 use rtproof_model::Status;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::boot::Guest;
 
@@ -31,7 +31,7 @@ pub struct KernelsCompared {
 }
 
 /// One of the two.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelSide {
     /// The kernel's image.
@@ -60,7 +60,7 @@ pub struct KernelSide {
 
 /// Length of the way from due to run, instructions. Quantiles are at most 0.8 % too large; null:
 /// too few wake-ups.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeUpPath {
     /// Shortest.
@@ -76,7 +76,7 @@ pub struct WakeUpPath {
 }
 
 /// What a cause took of the explained wake-ups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretches {
     /// Cause, e.g. `irqs-off`.
@@ -106,7 +106,7 @@ pub struct CheckPair {
 }
 
 /// An option with two values; `n`: not set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OptionPair {
     /// Without `CONFIG_`.

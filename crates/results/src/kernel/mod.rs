@@ -1,5 +1,6 @@
 //! What the commands of `rtproof kernel` return.
 
+pub mod bisect;
 pub mod boot;
 pub mod build;
 pub mod compare;

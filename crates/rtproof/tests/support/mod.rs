@@ -4,6 +4,7 @@
 
 pub(crate) mod apart;
 pub(crate) mod killed;
+pub(crate) mod made_up;
 pub(crate) mod odd;
 pub(crate) mod plant;
 pub(crate) mod pty;

@@ -23,6 +23,8 @@ pub enum Product {
     Image,
     /// Debian packages.
     Deb,
+    /// The kernel's image alone.
+    Kernel,
 }
 
 /// Builds what `make.objects` is configured for.
@@ -54,13 +56,15 @@ pub fn build(
     let mut log = Log::begin(place.join("build.log"))?;
     // Options that the configuration does not name get their defaults; make would ask for them.
     log.done("olddefconfig", make.command(&["olddefconfig"])?, observer)?;
-    let targets: &[&str] = match product {
-        Product::Image => &["all"],
-        Product::Deb => &["bindeb-pkg"],
+    let target = match product {
+        Product::Image => "all".to_owned(),
+        Product::Deb => "bindeb-pkg".to_owned(),
+        // The makefile's own name for it.
+        Product::Kernel => make.ask("image_name")?.rsplit('/').next().unwrap_or("all").to_owned(),
     };
     let jobs = format!("-j{jobs}");
     let before = packages(place);
-    let mut command = make.command(targets)?;
+    let mut command = make.command(&[&target])?;
     command.arg(jobs);
     let ran = log.done("make", command, observer)?;
     let release = make.ask("kernelrelease")?;

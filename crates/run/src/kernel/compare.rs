@@ -75,14 +75,14 @@ pub fn compare(
 }
 
 /// A kernel that was booted, and what its record says.
-struct Side {
+pub(super) struct Side {
     booted: Booted,
     step: GuestStep,
     report: Report,
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
 }
 
-fn measured(booted: Booted) -> Result<Side, KernelError> {
+pub(super) fn measured(booted: Booted) -> Result<Side, KernelError> {
     let record = PathBuf::from(&booted.folder).join("prove.rtproof");
     let step = booted.steps.iter().find(|step| step.name == "prove").cloned();
     let step = step.ok_or_else(|| KernelError::path(&booted.folder, "prove did not run"))?;
@@ -104,7 +104,7 @@ const fn instructions(ns: u64) -> u64 {
 }
 
 impl Side {
-    fn side(self) -> KernelSide {
+    pub(super) fn side(self) -> KernelSide {
         let Self { booted, step, report, .. } = self;
         // The guest has one CPU.
         let measured = &report.cpus[0].measured;
@@ -176,16 +176,18 @@ fn checks(first: &[Finding], second: &[Finding]) -> Vec<CheckPair> {
     ids.into_iter().filter_map(pair).collect()
 }
 
-/// Options that differ, by name.
-fn options(first: &str, second: &str) -> Vec<OptionPair> {
-    let parse = |text: &str| -> BTreeMap<String, String> {
-        let pair = |line: &str| {
-            let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
-            Some((name.to_owned(), value.trim_end().to_owned()))
-        };
-        text.lines().filter_map(pair).collect()
+/// Options that are set.
+pub(super) fn parsed(text: &str) -> BTreeMap<String, String> {
+    let pair = |line: &str| {
+        let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
+        Some((name.to_owned(), value.trim_end().to_owned()))
     };
-    let (first, second) = (parse(first), parse(second));
+    text.lines().filter_map(pair).collect()
+}
+
+/// Options that differ, by name.
+pub(super) fn options(first: &str, second: &str) -> Vec<OptionPair> {
+    let (first, second) = (parsed(first), parsed(second));
     let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
     names.sort();
     names.dedup();

@@ -99,6 +99,7 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
         Action::Continue => {
             // As git keeps it (builtin/rebase.c): the new base, and how many were to be carried.
             let state = tree.join(ask(&["rev-parse", "--git-path", "rebase-merge"])?);
+            #[expect(clippy::disallowed_methods, reason = "git's state in the user's own tree")]
             let kept = |name: &str| {
                 fs::read_to_string(state.join(name)).ok().map(|text| text.trim().to_owned())
             };

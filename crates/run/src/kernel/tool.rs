@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     fs::{File, OpenOptions},
     io::{BufRead, BufReader, Write},
+    ops::ControlFlow,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -31,8 +32,8 @@ pub struct Progress {
     pub elapsed: Duration,
 }
 
-/// Who receives the progress.
-pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress);
+/// Who receives the progress, about once a second, and says whether the work goes on.
+pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// What a program wrote, and how long it took.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +106,12 @@ impl Log {
             if shown.elapsed() >= Duration::from_secs(1) {
                 shown = Instant::now();
                 let (step, elapsed) = (step.to_owned(), started.elapsed());
-                observer(&Progress { step, objects: seen.objects, elapsed });
+                let progress = Progress { step, objects: seen.objects, elapsed };
+                if observer(&progress).is_break() {
+                    // make ends what it started, and removes what is half made.
+                    let pid = rustix::process::Pid::from_child(&child);
+                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+                }
             }
         }
         let status = child.wait().map_err(KernelError::io(&self.path))?;
@@ -245,14 +251,19 @@ mod tests {
         let mut log = Log::begin(folder.path().join("log")).unwrap();
         let script = "echo '  CC      a.o'; echo '  GEN     b'; echo 'a.c:1:2: warning: x' >&2; \
                       echo 'a.c:3:4: error: no y' >&2; exit 2";
-        let error = log.done("make", sh(script), &mut |_| ()).unwrap_err();
+        let error = log.done("make", sh(script), &mut |_| ControlFlow::Continue(())).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("  a.c:3:4: error: no y") && text.contains("log: "), "{text}");
-        let ran = log.run("make", sh("echo '  CC a.o'; echo '  LD b.o'"), &mut |_| ()).unwrap();
+        let ran = log
+            .run("make", sh("echo '  CC a.o'; echo '  LD b.o'"), &mut |_| ControlFlow::Continue(()))
+            .unwrap();
         assert_eq!((ran.objects, ran.warnings, ran.succeeded), (2, 0, true));
-        let full = log.run("make", sh("echo 'as: No space left on device'; exit 1"), &mut |_| ());
+        let full = log.run("make", sh("echo 'as: No space left on device'; exit 1"), &mut |_| {
+            ControlFlow::Continue(())
+        });
         assert!(full.unwrap().hint.contains("disk is full"));
-        let missing = log.run("make", sh("no-such-cc -c a.c"), &mut |_| ()).unwrap();
+        let missing =
+            log.run("make", sh("no-such-cc -c a.c"), &mut |_| ControlFlow::Continue(())).unwrap();
         assert!(missing.hint.contains("missing") && missing.errors[0].contains("no-such-cc"));
     }
 

@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let shown = RefCell::new(progress::shown());
     let interrupted = || {
         let step = "guests".to_owned();
-        shown.borrow_mut()(&Progress { step, objects: 0, elapsed: began.elapsed() });
+        let _ = shown.borrow_mut()(&Progress { step, objects: 0, elapsed: began.elapsed() });
         signals.came().is_some()
     };
     let outcome = compare::compare(&requests, &args.output, &interrupted);

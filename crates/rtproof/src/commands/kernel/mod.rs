@@ -1,6 +1,7 @@
-//! `rtproof kernel`: find, configure, build, boot and compare real-time kernels; one file for each
-//! of its commands. To add one: its file, its `mod` and a row of [`Command`].
+//! `rtproof kernel`: find, configure, build, boot, compare and bisect real-time kernels; one file
+//! for each of its commands. To add one: its file, its `mod` and a row of [`Command`].
 
+pub mod bisect;
 pub mod boot;
 pub mod build;
 pub mod compare;
@@ -67,6 +68,8 @@ commands! {
     Boot(boot),
     /// Compare two kernels in the same guest: length of the wake-up path, causes, checks, options
     Compare(compare),
+    /// Find the commit or the options with which a latency begins: build, boot and test in turns
+    Bisect(bisect),
     /// Carry local commits of a kernel's git tree over to a newer version
     Rebase(rebase),
 }

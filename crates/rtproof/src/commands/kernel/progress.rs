@@ -1,14 +1,14 @@
 //! Progress of long work on a terminal's stderr: what is done, objects so far, time. How many
 //! objects there will be is not known, so no part of a whole is shown.
 
-use std::io::IsTerminal;
+use std::{io::IsTerminal, ops::ControlFlow};
 
 use rtproof_run::kernel::tool::Progress;
 
 use crate::stderr;
 
 /// Shows progress; elsewhere than on a terminal a line each minute.
-pub(super) fn shown() -> impl FnMut(&Progress) {
+pub(super) fn shown() -> impl FnMut(&Progress) -> ControlFlow<()> {
     let is_terminal = std::io::stderr().is_terminal();
     let mut minute = 0;
     move |progress| {
@@ -25,6 +25,7 @@ pub(super) fn shown() -> impl FnMut(&Progress) {
             minute = seconds / 60;
             let _ = stderr::line(&text);
         }
+        ControlFlow::Continue(())
     }
 }
 

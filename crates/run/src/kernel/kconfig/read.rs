@@ -6,6 +6,8 @@ use super::{Definition, Options};
 
 /// How deep files source each other at most; the kernel stays below 10.
 const DEPTH_MAX: u32 = 40;
+/// Lines of an option's help that are kept.
+const HELP_MAX: usize = 4;
 
 /// Something that surrounds options.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +62,12 @@ impl Reader<'_> {
             if in_help {
                 let from = *help.get_or_insert(indent);
                 if indent >= from && indent > 0 {
+                    if let Entry::Option(name) = &entry
+                        && let Some(last) = self.last(name)
+                        && last.help.len() < HELP_MAX
+                    {
+                        last.help.push(line.trim().to_owned());
+                    }
                     continue;
                 }
                 in_help = false;
@@ -112,6 +120,8 @@ impl Reader<'_> {
             depends: self.frames.iter().flat_map(|frame| frame.depends.clone()).collect(),
             prompt: None,
             in_choice: self.frames.iter().any(|frame| frame.kind == "choice"),
+            text: None,
+            help: Vec::new(),
         };
         self.options.defined.entry(name.to_owned()).or_default().push(definition);
     }
@@ -135,11 +145,12 @@ impl Reader<'_> {
         match word {
             "bool" | "tristate" | "int" | "hex" | "string" | "prompt" if !rest.is_empty() => {
                 let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
-                let after = quote.and_then(|quote| rest[1..].rsplit_once(quote)).map(|it| it.1);
-                let condition = after.unwrap_or_default().trim();
+                let parts = quote.and_then(|quote| rest[1..].rsplit_once(quote));
+                let condition = parts.map_or("", |it| it.1).trim();
                 let condition = condition.strip_prefix("if ").unwrap_or_default().to_owned();
                 if let Some(last) = self.last(name) {
                     last.prompt = Some(condition);
+                    last.text = parts.map(|it| it.0.to_owned());
                 }
             }
             "select" | "imply" => {

@@ -1,0 +1,247 @@
+//! `rtproof kernel bisect`: the commit or the options with which a latency begins.
+
+use std::{ops::ControlFlow, path::PathBuf, time::Duration};
+
+use rtproof_host::Root;
+use rtproof_judge::{causes::CAUSES, checks};
+use rtproof_report::{html, text::kernel_bisect as text_of};
+use rtproof_run::{
+    file::write_whole,
+    kernel::{
+        self,
+        bisect::{self, BisectRequest, Criterion, Range},
+        boot::BootRequest,
+    },
+    parse,
+    prove::signals::Signals,
+};
+
+use super::{MakeArgs, boot, progress, user};
+use crate::{exit, print::Text};
+
+/// Arguments of `kernel bisect`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("test").required(true))]
+#[command(after_help = "\
+Examples:
+  rtproof kernel bisect --source linux --good v6.12 --bad v6.13 --config out/build/.config \
+--longest found
+  rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config small.config --cause irqs-off \
+--prove='--for 3s --load cpu --threshold 50us' found
+  rtproof kernel bisect --source linux --good-config a --bad-config b --longest=20000 found
+  rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config c found -- ./my-test
+
+Each kernel is built in FOLDER/build and boots in an emulated machine whose time counts instructions. \
+Your tree is not written to. The same command goes on where it was cut off. Exit code 0: found. 2: \
+only candidates, because others could not be tested.")]
+pub struct Args {
+    /// Folder of everything; new, or that of a bisection which goes on
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+
+    /// Source: a git tree for commits; for configurations also a folder, a tarball or
+    /// `distribution`
+    #[arg(long, value_name = "PATH")]
+    pub source: PathBuf,
+
+    /// A commit, tag or branch that is good
+    #[arg(long, value_name = "REV", requires_all = ["bad", "config"])]
+    #[arg(required_unless_present = "good_config", conflicts_with = "good_config")]
+    pub good: Option<String>,
+
+    /// One that is bad
+    #[arg(long, value_name = "REV", requires = "good", conflicts_with = "bad_config")]
+    pub bad: Option<String>,
+
+    /// Configuration of all commits, as `kernel config --for guest` makes one
+    #[arg(long, value_name = "FILE", requires = "good")]
+    pub config: Option<PathBuf>,
+
+    /// A configuration that is good
+    #[arg(long, value_name = "FILE", requires = "bad_config")]
+    pub good_config: Option<PathBuf>,
+
+    /// One that is bad: a smallest set of its options is looked for that makes the good one bad
+    #[arg(long, value_name = "FILE", requires = "good_config")]
+    pub bad_config: Option<PathBuf>,
+
+    /// Bad: wake-ups have stretches of this cause, e.g. irqs-off
+    #[arg(long, value_name = "NAME", group = "test")]
+    pub cause: Option<String>,
+
+    /// Bad only if there are more stretches than this
+    #[arg(long, value_name = "COUNT", requires = "cause", default_value_t = 0)]
+    pub above: u64,
+
+    /// Bad: the longest way from due to run has more instructions than this; default: the middle of
+    /// both ends
+    #[arg(
+        long,
+        value_name = "INSTRUCTIONS",
+        num_args = 0..=1,
+        require_equals = true,
+        group = "test"
+    )]
+    pub longest: Option<Option<u64>>,
+
+    /// Let --longest be about the longest stretch of this cause
+    #[arg(long, value_name = "CAUSE", requires = "longest")]
+    pub stretch: Option<String>,
+
+    /// Bad: this check has another status than at the good end
+    #[arg(long, value_name = "ID", group = "test")]
+    pub check: Option<String>,
+
+    /// Arguments of `rtproof prove` in the guests
+    #[arg(
+        long,
+        value_name = "ARGS",
+        require_equals = true,
+        default_value = "--for 5s --load idle",
+        allow_hyphen_values = true
+    )]
+    pub prove: String,
+
+    /// Take a program of this machine along, with its libraries: it is in /bin
+    #[arg(long = "program", value_name = "PROGRAM", requires = "command")]
+    pub programs: Vec<PathBuf>,
+
+    /// Take a file along: it is in the command's working folder
+    #[arg(long = "file", value_name = "FILE", requires = "command")]
+    pub files: Vec<PathBuf>,
+
+    /// Memory of the guests, MiB
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(64..=1_048_576)
+    )]
+    pub memory: u32,
+
+    /// Parameters for the kernels' command lines
+    #[arg(
+        long,
+        value_name = "PARAMETERS",
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    pub append: String,
+
+    /// A static rtproof for the kernels' architecture; default: this program, with its libraries
+    #[arg(long, value_name = "FILE")]
+    pub binary: Option<PathBuf>,
+
+    /// Longest time of each guest from when init runs
+    #[arg(long, value_name = "TIME", value_parser = parse::run_duration, default_value = "10m")]
+    pub timeout: u64,
+
+    /// Commands that make runs at once; default: one for each CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+
+    /// How make runs.
+    #[command(flatten)]
+    pub make: MakeArgs,
+
+    /// Bad: this program of this machine ends with 1 to 127 in the guest; 0 is good, 125 skips
+    #[arg(last = true, value_name = "COMMAND", group = "test")]
+    pub command: Vec<String>,
+}
+
+/// Runs the command. 2: only candidates.
+///
+/// # Errors
+/// The ends are not as stated, another bisection is in the folder, this machine lacks something.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    if let Some(code) = user::again(args.make.user.as_deref())? {
+        return Ok(code);
+    }
+    let criterion = criterion(args)?;
+    let place = kernel::place(&args.folder)?;
+    let request = request(args, criterion, place)?;
+    let signals = Signals::catch(&Root::live())?;
+    let mut shown = progress::shown();
+    let outcome = bisect::bisect(&request, &mut |of| match signals.came() {
+        Some(_) => ControlFlow::Break(()),
+        None => shown(of),
+    });
+    progress::end();
+    let bisected = outcome?;
+    let page = request.place.join("bisect.html");
+    write_whole(&page, |to| Ok(to.write_all(html::kernel_bisect::page(&bisected).as_bytes())?))?;
+    let text = Text::new(args.make.json);
+    text.print(|to| text_of::kernel_bisected(to, &bisected, &page.display().to_string()))?;
+    text.print_json(&bisected)?;
+    Ok(if bisected.is_found { exit::ACCEPTED } else { exit::REFUSED })
+}
+
+/// What makes a kernel bad.
+fn criterion(args: &Args) -> anyhow::Result<Criterion> {
+    let cause = |name: &str| match CAUSES.iter().any(|cause| cause.id == name) {
+        true => Ok(name.to_owned()),
+        false => {
+            let all: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
+            Err(exit::usage(format!("no cause {name:?}; there are {}", all.join(", "))))
+        }
+    };
+    if let Some(name) = &args.cause {
+        return Ok(Criterion::Cause(cause(name)?, args.above));
+    }
+    if let Some(limit) = args.longest {
+        return Ok(match &args.stretch {
+            Some(name) => Criterion::Stretch(cause(name)?, limit),
+            None => Criterion::Longest(limit),
+        });
+    }
+    if let Some(id) = &args.check {
+        if checks::by_id(id).is_none() {
+            return Err(exit::usage(format!("no check {id:?}; `rtproof check --list` has them")));
+        }
+        return Ok(Criterion::Check(id.clone()));
+    }
+    Ok(Criterion::Command(args.command.clone()))
+}
+
+fn request(args: &Args, criterion: Criterion, place: PathBuf) -> anyhow::Result<BisectRequest> {
+    let range = match (&args.good, &args.bad, &args.config, &args.good_config, &args.bad_config) {
+        (Some(good), Some(bad), Some(config), ..) => {
+            Range::Commits { good: good.clone(), bad: bad.clone(), config: config.clone() }
+        }
+        (.., Some(good), Some(bad)) => Range::Options { good: good.clone(), bad: bad.clone() },
+        _ => return Err(exit::usage("both ends are needed".to_owned())),
+    };
+    let step = match &criterion {
+        Criterion::Command(words) => ("command".to_owned(), words.clone()),
+        _ => boot::proof(&args.prove)?,
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(BisectRequest {
+        source: args.source.clone(),
+        boot: BootRequest {
+            kernel: PathBuf::new(),
+            config: None,
+            modules: None,
+            load: Vec::new(),
+            binary: args.binary.clone(),
+            cpus: Some(1),
+            memory_mib: args.memory,
+            threads: 1,
+            no_kvm: true,
+            icount: true,
+            append: args.append.clone(),
+            steps: vec![step],
+            programs: args.programs.clone(),
+            files: args.files.clone(),
+            folder: None,
+            limit: Duration::from_nanos(args.timeout),
+        },
+        place,
+        range,
+        criterion,
+        prove: args.prove.clone(),
+        variables: args.make.variables.clone(),
+        jobs: args.jobs.map_or(cpus, usize::from),
+    })
+}

@@ -1,0 +1,347 @@
+//! `rtproof kernel bisect` with real make, git and QEMU, and a small source of the test's own: what
+//! it "builds" are made-up kernels that answer as a guest does. A real kernel is bisected outside
+//! of the lab's guests (lab/src/outside.rs).
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "the test's own files; what is left out is named"
+)]
+
+mod support;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use support::{
+    ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
+    made_up::{Then, has_qemu, kernel},
+    run, start, stderr, wait_for,
+};
+
+/// Without a kconfig: SLAVE follows MASTER, ORPHAN needs PARENT, DOOM does not build without DEED.
+const MAKEFILE: &str = "\
+kernelversion:\n\t@echo 6.1.0\n\
+kernelrelease:\n\t@echo 6.1.0-small\n\
+image_name:\n\t@echo arch/x86/boot/bzImage\n\
+olddefconfig:\n\
+\t@grep -q CONFIG_PARENT=y $(O)/.config || sed -i '/CONFIG_ORPHAN=/d' $(O)/.config\n\
+\t@sed -i '/CONFIG_SLAVE=/d' $(O)/.config\n\
+\t@! grep -q CONFIG_MASTER=y $(O)/.config || echo CONFIG_SLAVE=y >> $(O)/.config\n\
+bzImage:\n\t@echo '  CC      init/main.o'\n\t@mkdir -p $(O)/arch/x86/boot\n\
+\t@sleep $(PAUSE)\n\
+\t@! test -e broken || { echo 'init/main.c:1:2: error: broken' >&2; exit 1; }\n\
+\t@if grep -q CONFIG_DOOM=y $(O)/.config && ! grep -q CONFIG_DEED=y $(O)/.config; \
+then echo 'a.c:1:2: error: doomed' >&2; exit 1; fi\n\
+\t@bad=$$(cat state); for name in $(GUILTY); do grep -q CONFIG_$$name=y $(O)/.config || bad=good; \
+done; cp $(IMAGES)/$$bad $(O)/arch/x86/boot/bzImage\n";
+
+const HEAD: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel \
+    Configuration\n#\nCONFIG_BLK_DEV_INITRD=y\nCONFIG_BINFMT_ELF=y\nCONFIG_DEVTMPFS=y\n\
+    CONFIG_PROC_FS=y\nCONFIG_SYSFS=y\nCONFIG_SERIAL_8250_CONSOLE=y\n# end of Kernel hacking\n";
+
+/// Whether all programs are here.
+fn is_able() -> bool {
+    let needed = ["git", "make", "gcc", "flex", "bison", "bc", "perl", "gzip", "base64"];
+    let missing: Vec<_> =
+        needed.iter().filter(|name| rtproof_host::program::find(name).is_err()).collect();
+    if !missing.is_empty() {
+        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!is_ci, "CI needs {missing:?}: scripts/deps.sh");
+        eprintln!("left out: {missing:?} missing");
+    }
+    missing.is_empty() && has_qemu()
+}
+
+#[track_caller]
+fn sh(at: &Path, script: &str) -> String {
+    let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().expect("sh");
+    assert!(output.status.success(), "{script}: {}", stderr(&output));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A guest that says that its command ended with a code, or panics while it runs.
+fn image(at: &Path, name: &str, exit: Option<i32>) {
+    let ran = exit.map(|exit| {
+        format!("[{{\"name\":\"command\",\"exit\":{exit},\"why\":null,\"seconds\":1.0}}]")
+    });
+    let text = match ran {
+        None => "GUEST-INIT 6.1.0-small\r\nGUEST-STEP command\r\nKernel panic - not syncing: x\r\n"
+            .to_owned(),
+        Some(ran) => {
+            let script = format!(
+                "printf '%s steps.json\\n%s' {} '{ran}' | gzip | base64 -w 76 | sed 's/$/\\r/'",
+                ran.len()
+            );
+            let lines = sh(at, &script);
+            format!(
+                "GUEST-INIT 6.1.0-small\r\nGUEST-FILES-BEGIN\r\n{lines}\r\nGUEST-FILES-END\r\n\
+                 GUEST-RC=0\r\n"
+            )
+        }
+    };
+    fs::create_dir_all(at.join("images")).expect("a folder");
+    fs::write(at.join("images").join(name), kernel(&text, Then::Reset)).expect("an image");
+}
+
+/// A repository in `linux`: commits c0, c1, ... of which those in `broken` do not build, and those
+/// from `bad` on are bad.
+fn repository(at: &Path, commits: usize, bad: usize, broken: &[usize]) {
+    image(at, "good", Some(0));
+    image(at, "bad", Some(1));
+    image(at, "panic", None);
+    fs::create_dir_all(at.join("linux/arch/x86")).expect("a folder");
+    fs::write(at.join("linux/Makefile"), MAKEFILE).expect("a file");
+    fs::write(at.join("linux/Kconfig"), "config A\n\tbool \"a\"\n").expect("a file");
+    fs::write(at.join("linux/arch/x86/Kconfig"), "").expect("a file");
+    fs::write(at.join("config"), HEAD).expect("a file");
+    let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
+    let script = format!(
+        "cd linux; git init -q -b main .; git config user.name Ann; git config user.email a@b.example\n\
+         i=0; while [ $i -lt {commits} ]; do\n\
+         if [ $i -lt {bad} ]; then echo good > state; else echo bad > state; fi\n\
+         rm -f broken; case ' {} ' in *\" $i \"*) touch broken;; esac\n\
+         echo $i > number; git add -A; git commit -qm \"change $i\"; git tag c$i; i=$((i+1)); done",
+        broken.join(" ")
+    );
+    sh(at, &script);
+}
+
+fn words<'a>(ends: [&'a str; 4], more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["kernel", "bisect", "--source", "linux", "--json", "out"];
+    words.extend(ends);
+    words.extend(["--set", "IMAGES=../../images", "--set", "GUILTY="]);
+    words.extend(more.iter().filter(|word| !word.is_empty()));
+    words
+}
+
+fn commits<'a>(good: &'a str, bad: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = words(["--good", good, "--bad", bad], &["--config", "config"]);
+    all.extend(more);
+    if !more.contains(&"--") {
+        all.extend(["--set", "PAUSE=0", "--", "true"]);
+    }
+    all
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// What a repository holds beside its objects' access times.
+fn listing(at: &Path) -> String {
+    sh(
+        at,
+        "cd linux; find . -type f -exec sha256sum {} + | sort; git for-each-ref; git worktree list",
+    )
+}
+
+#[test]
+fn two_kills_lose_nothing_and_the_first_bad_commit_is_found() {
+    if !is_able() {
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    // 40 commits; git tries 19, 20 and their neighbours first.
+    repository(at, 40, 24, &[19, 20, 21, 30]);
+    let before = listing(at);
+    let words = commits("c0", "c39", &["--set", "PAUSE=0.4", "--", "true"]);
+    let steps = || -> usize {
+        let text = fs::read(at.join("out/bisect.json")).unwrap_or_default();
+        let state: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+        state["steps"].as_array().map_or(0, Vec::len)
+    };
+    let mut kept = String::new();
+    for least in [3, 5] {
+        let mut child = start(at, &words);
+        wait_for("steps", 120, || steps() >= least);
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        kept = fs::read_to_string(at.join("out/bisect.json")).expect("the state");
+    }
+    let output = run(at, &words);
+    expect_code(&output, ACCEPTED);
+    let found = json(&output);
+    assert_eq!(found["suspects"].as_array().map(Vec::len), Some(1), "{found}");
+    let culprit = &found["suspects"][0];
+    assert_eq!((&culprit["subject"], &culprit["outcome"]), (&"change 24".into(), &"bad".into()));
+    assert_eq!(culprit["commit"].as_str(), Some(sh(at, "git -C linux rev-parse c24").as_str()));
+    assert!(culprit["stat"].to_string().contains("state"), "{culprit}");
+    // What was done before the second kill stands, word for word, and its logs are there.
+    let state: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    let done = state["steps"].as_array().expect("steps");
+    let all = found["steps"].as_array().expect("steps");
+    assert!(done.len() >= 5 && all.len() > done.len(), "{} {}", done.len(), all.len());
+    for (was, is) in done.iter().zip(all).skip(2) {
+        assert_eq!(was, is);
+    }
+    let skipped = all.iter().filter(|step| step["outcome"] == "skipped").collect::<Vec<_>>();
+    assert!(!skipped.is_empty(), "{found}");
+    for step in &skipped {
+        assert!(step["why"].as_str().expect("why").contains("error: broken"), "{step}");
+    }
+    let step = |side: usize| &all[found["evidence"][side].as_u64().expect("a number") as usize - 1];
+    assert_eq!((&step(0)["title"], &step(1)["title"]), (&"change 23".into(), &"change 24".into()));
+    assert!(at.join("out/steps/001/build.log").exists(), "logs stay");
+    assert!(fs::read_to_string(at.join("out/bisect.html")).expect("a page").contains("change 24"));
+    assert_eq!(listing(at), before, "the user's repository is as it was");
+    // Once more: the answer, and no step.
+    let again = run(at, &words);
+    assert_eq!(json(&again)["steps"], found["steps"]);
+    // Another question is not this bisection's.
+    let other = run(at, &commits("c0", "c38", &[]));
+    expect_code(&other, FAILED);
+    let said = stderr(&other);
+    assert!(said.contains("bad end: ") && said.contains("PAUSE=0.4"), "{said}");
+}
+
+#[test]
+fn what_lies_beside_the_culprit_and_does_not_build_makes_candidates() {
+    if !is_able() {
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    repository(at, 16, 8, &[7, 8, 9]);
+    let output = run(at, &commits("c0", "c15", &[]));
+    expect_code(&output, REFUSED);
+    let found = json(&output);
+    assert_eq!(found["is_found"], false);
+    let mut subjects: Vec<&str> = found["suspects"]
+        .as_array()
+        .expect("suspects")
+        .iter()
+        .map(|of| of["subject"].as_str().expect("a subject"))
+        .collect();
+    subjects.sort_unstable();
+    assert_eq!(subjects, ["change 10", "change 7", "change 8", "change 9"]);
+}
+
+#[test]
+fn ends_that_are_not_as_stated_end_it_before_it_begins() {
+    if !is_able() {
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    repository(at, 8, 4, &[1]);
+    let refused = |words: &[&str]| {
+        let output = run(at, words);
+        expect_code(&output, FAILED);
+        let _ = fs::remove_dir_all(at.join("out"));
+        stderr(&output)
+    };
+    let said = refused(&commits("c5", "c7", &[]));
+    assert!(said.contains("the good end is bad: exit code 1"), "{said}");
+    let said = refused(&commits("c0", "c2", &[]));
+    assert!(said.contains("the bad end is good: exit code 0"), "{said}");
+    let said = refused(&commits("c1", "c7", &[]));
+    assert!(said.contains("the good end") && said.contains("error: broken"), "{said}");
+    assert!(refused(&commits("c7", "c0", &[])).contains("older than the good one"));
+    assert!(refused(&commits("c3", "c3", &[])).contains("the same commit"));
+    assert!(refused(&commits("c0", "none", &[])).contains("no commit \"none\""));
+    fs::create_dir(at.join("out")).expect("a folder");
+    fs::write(at.join("out/mine"), "x").expect("a file");
+    let said = refused(&commits("c0", "c7", &[]));
+    assert!(said.contains("holds \"mine\" and no bisection"), "{said}");
+    for usage in [&["--good", "c0"][..], &["--good", "c0", "--bad", "c1", "--check", "no-such"]] {
+        let mut words = vec!["kernel", "bisect", "--source", "linux", "--config", "config", "out"];
+        words.extend(usage);
+        assert_eq!(run(at, &words).status.code(), Some(USAGE), "{words:?}");
+    }
+}
+
+#[test]
+fn a_panic_is_the_command_s_answer_and_one_works_at_a_time() {
+    if !is_able() {
+        return;
+    }
+    let folder = folder();
+    let at = folder.path();
+    repository(at, 6, 3, &[]);
+    fs::copy(at.join("images/panic"), at.join("images/bad")).expect("an image");
+    let words = commits("c0", "c5", &["--set", "PAUSE=2", "--", "true"]);
+    let mut child = start(at, &words);
+    wait_for("the state", 60, || at.join("out/bisect.json").exists());
+    let second = run(at, &words);
+    expect_code(&second, FAILED);
+    assert!(stderr(&second).contains("another bisection works here"), "{}", stderr(&second));
+    // Ctrl-C names the way on, and records nothing of what it cut off.
+    support::kill("INT", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(FAILED));
+    let output = run(at, &words);
+    expect_code(&output, ACCEPTED);
+    let found = json(&output);
+    assert_eq!(found["suspects"][0]["subject"], "change 3");
+    assert!(found["steps"][1]["why"].to_string().contains("panicked"), "{found}");
+    assert!(found["notes"].to_string().contains("panicked"), "{found}");
+}
+
+/// Bisects two configurations that differ in these options and those named; the guilty ones.
+fn options(differ: &str, guilty: &str, more: &[&str]) -> (Output, serde_json::Value) {
+    let folder = folder();
+    let at = folder.path();
+    repository(at, 1, 0, &[]);
+    let many: String = (0..22).map(|number| format!("CONFIG_O{number}=y\n")).collect();
+    let named: String = differ.split(' ').map(|name| format!("CONFIG_{name}=y\n")).collect();
+    fs::write(at.join("bad"), format!("{HEAD}{many}{named}")).expect("a file");
+    let guilty = format!("GUILTY={guilty}");
+    let mut words = words(["--good-config", "config", "--bad-config", "bad"], more);
+    let old = words.iter().position(|word| *word == "GUILTY=").expect("it is there");
+    words[old] = &guilty;
+    let images = format!("IMAGES={}", at.join("images").display());
+    let old = words.iter().position(|word| word.starts_with("IMAGES=")).expect("it is there");
+    words[old] = &images;
+    words.extend(["--set", "PAUSE=0", "--", "true"]);
+    let output = run(at, &words);
+    let found = json(&output);
+    (output, found)
+}
+
+fn named(found: &serde_json::Value) -> Vec<&str> {
+    let all = found["suspects"].as_array().expect("suspects");
+    all.iter().map(|of| of["option"]["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn one_option_of_many_is_found_and_what_follows_from_it_is_told_apart() {
+    if !is_able() {
+        return;
+    }
+    let (output, found) = options("MASTER SLAVE", "SLAVE", &[]);
+    expect_code(&output, ACCEPTED);
+    assert_eq!(named(&found), ["MASTER"]);
+    let changed = found["changed"].as_array().expect("options");
+    assert_eq!((changed.len(), &changed[0]["name"]), (1, &"SLAVE".into()), "{found}");
+}
+
+#[test]
+fn a_guilty_pair_and_what_an_option_depends_on_are_found() {
+    if !is_able() {
+        return;
+    }
+    let (output, found) = options("X", "O3 O17", &[]);
+    expect_code(&output, ACCEPTED);
+    assert_eq!(named(&found), ["O17", "O3"]);
+    // Asked for alone it is dropped: both are needed.
+    let (output, found) = options("PARENT ORPHAN", "ORPHAN", &[]);
+    expect_code(&output, ACCEPTED);
+    assert_eq!(named(&found), ["ORPHAN", "PARENT"]);
+}
+
+#[test]
+fn a_set_that_cannot_be_made_smaller_for_want_of_a_test_is_said_to_be_one() {
+    if !is_able() {
+        return;
+    }
+    let (output, found) = options("DOOM DEED", "DOOM", &[]);
+    expect_code(&output, REFUSED);
+    assert_eq!(named(&found), ["DEED", "DOOM"]);
+    let needed: Vec<_> =
+        found["suspects"].as_array().expect("two").iter().map(|of| &of["is_needed"]).collect();
+    assert_eq!(needed, [&serde_json::Value::Null, &true.into()]);
+}
