@@ -8,6 +8,7 @@ mod folder;
 mod grub_env;
 mod hotplug;
 mod irq;
+mod package;
 mod property;
 mod task;
 mod unit;
@@ -69,6 +70,9 @@ impl Change {
             }
             Self::Group { name } => Box::new(account::Group { name }),
             Self::Member { group, user } => Box::new(account::Member { group, user }),
+            Self::Package { manager, name, adds } => {
+                Box::new(package::Package { manager: *manager, name, adds })
+            }
         }
     }
 
@@ -104,6 +108,7 @@ impl Change {
 pub(super) fn examples() -> Vec<Change> {
     let mut examples = vec![folder::example()];
     examples.extend(account::examples());
+    examples.push(package::example());
     examples
 }
 
@@ -127,7 +132,7 @@ impl Machine<'_> {
     /// # Errors
     /// There is none, or several.
     pub fn named(&self, change: Change) -> Result<Change, ChangeError> {
-        let named = change.kind().named(self.root)?;
+        let named = change.kind().named(self)?;
         Ok(named.unwrap_or(change))
     }
 
