@@ -2,12 +2,11 @@
 //! work whose output is shown as it comes.
 
 use std::{
-    fs::File,
     io,
-    os::unix::{fs::FileExt, process::CommandExt},
-    process::{Child, Command, ExitStatus, Stdio},
+    os::unix::process::CommandExt,
+    process::{Command, ExitStatus, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::systemctl::Answer;
@@ -64,19 +63,8 @@ pub(super) struct PackageTools;
 
 impl Packages for PackageTools {
     fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
-        let (text, complaint) = (memory()?, memory()?);
-        let mut command = command(program, arguments)?;
-        command.stdout(text.try_clone()?).stderr(complaint.try_clone()?);
-        let mut child = command.spawn()?;
-        let end = Instant::now() + QUESTION_MAX;
-        let status = loop {
-            match child.try_wait()? {
-                Some(status) => break status,
-                None if Instant::now() >= end => return Err(too_long(&mut child)),
-                None => thread::sleep(LOOK),
-            }
-        };
-        Ok(answer(status, whole(&text)?, &whole(&complaint)?))
+        let output = program::output_within(&mut command(program, arguments)?, QUESTION_MAX)?;
+        Ok(answer(output.status, text(&output.stdout), &text(&output.stderr)))
     }
 
     fn work(
@@ -87,28 +75,27 @@ impl Packages for PackageTools {
         show: &dyn Fn(&str),
     ) -> io::Result<Answer> {
         // Memory, not a pipe: if rtproof is killed, dpkg goes on writing, and comes to its end.
-        let output = memory()?;
+        let output = program::memory()?;
         let mut command = command(program, arguments)?;
         command.stdout(output.try_clone()?).stderr(output.try_clone()?);
         if interruption == Interruption::Waits {
             command.process_group(0);
         }
         let mut child = command.spawn()?;
-        let mut shown = 0;
+        let (mut said, mut shown) = (String::new(), 0);
         loop {
             let ended = child.try_wait()?;
-            let text = whole(&output)?;
-            let lines = if ended.is_some() {
-                text.len()
-            } else {
-                text.rfind('\n').map_or(shown, |at| at + 1)
+            said += &text(&program::written(&output, said.len() as u64)?);
+            let end = match ended {
+                Some(_) => said.len(),
+                None => said.rfind('\n').map_or(0, |at| at + 1),
             };
-            text.get(shown..lines).unwrap_or_default().lines().for_each(show);
-            shown = lines.max(shown);
-            if let Some(status) = ended {
-                return Ok(answer(status, String::new(), &text));
+            said[shown..end].lines().for_each(show);
+            shown = end;
+            match ended {
+                Some(status) => return Ok(answer(status, String::new(), &said)),
+                None => thread::sleep(LOOK),
             }
-            thread::sleep(LOOK);
         }
     }
 }
@@ -119,18 +106,9 @@ fn command(program: &str, arguments: &[&str]) -> io::Result<Command> {
     Ok(command)
 }
 
-fn memory() -> io::Result<File> {
-    let flags = rustix::fs::MemfdFlags::CLOEXEC;
-    Ok(rustix::fs::memfd_create("rtproof-packages", flags)?.into())
-}
-
-/// All that was written, its place untouched: the child shares it.
-fn whole(file: &File) -> io::Result<String> {
-    let bytes = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-    let mut text = vec![0; bytes];
-    file.read_exact_at(&mut text, 0)?;
-    // Of each byte one: what was shown is counted.
-    Ok(text.iter().map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' }).collect())
+/// Text with one byte for each byte: what was shown is counted.
+fn text(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' }).collect()
 }
 
 fn answer(status: ExitStatus, text: String, complaint: &str) -> Answer {
@@ -139,15 +117,6 @@ fn answer(status: ExitStatus, text: String, complaint: &str) -> Answer {
         (_, said) => said.to_owned(),
     };
     Answer { success: status.success(), text, complaint }
-}
-
-fn too_long(child: &mut Child) -> io::Error {
-    let _ = child.kill();
-    let _ = child.wait();
-    io::Error::new(
-        io::ErrorKind::TimedOut,
-        format!("no answer within {} s", QUESTION_MAX.as_secs()),
-    )
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod fragment;
 mod guest;
 pub mod kconfig;
 pub mod make;
+pub mod offer;
 pub mod patches;
 pub mod rebase;
 pub mod source;

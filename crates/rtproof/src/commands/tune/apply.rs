@@ -31,7 +31,12 @@ use super::{
     plan, repeat,
     request::{self, RequestArgs, RootArgs},
 };
-use crate::{answers, ask, exit, next, print::Text, root::open_root, show::making::Making};
+use crate::{
+    answers, ask, exit, next,
+    print::Text,
+    root::open_root,
+    show::making::{Making, manager_line},
+};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -128,7 +133,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before the machine is read: a usage error needs no rights.
     let named = request::named(&args.ids)?;
-    let machine = Machine::new(&root, &LiveTasks)?;
+    let machine = Machine::new(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
         let taken = (args.yes, args.accept_owner);
         return repeat::apply(&machine, path, taken, Text::new(args.json));
@@ -147,6 +152,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         text.print(|to| rtproof_report::text::answer(to, &answer))?;
         text.print_json(&answer.with(&applied))?;
         return Ok(exit::ACCEPTED);
+    }
+    let installs = todo.steps.iter().any(|it| request::installs(&it.step.change));
+    if installs && (args.confirm_ns.is_some() || args.prove_ns.is_some()) {
+        let option = if args.prove_ns.is_some() { "prove" } else { "confirm" };
+        anyhow::bail!(
+            "--{option} is for changes that act at once; a package takes minutes and acts at the \
+             next boot: leave --{option} out; nothing was changed"
+        );
     }
     text.print(|to| rtproof_report::text::steps(to, &todo.steps, false))?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
