@@ -131,6 +131,15 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The release of the kernel that it installs.
+    #[must_use]
+    pub fn kernel(&self) -> Option<&str> {
+        let Self::Package { adds, .. } = self else { return None };
+        adds.iter().find_map(AddedPackage::release)
+    }
+}
+
 /// Groups that rtproof makes, and makes users members of: those that by custom hold real-time
 /// rights and nothing else. No other one: a group may be as good as root.
 pub const RIGHTS_GROUPS: &[&str] = &["realtime", "jackuser", "pipewire"];

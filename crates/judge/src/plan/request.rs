@@ -44,9 +44,9 @@ impl Request {
             Self::Change(Change::Unit { unit, want }, _) => {
                 names::risk_of_stopping(unit).filter(|_| want.stops())
             }
-            Self::Change(Change::Package { .. }, _) => {
-                Some("a kernel is added to the boot menu; undo needs another one to run")
-            }
+            Self::Change(Change::Package { .. }, _) => Some(
+                "the boot menu is made anew, with one kernel more; undo needs another one to run",
+            ),
             Self::Change(_, knob) => knob.and_then(|knob| knob.risk),
             Self::Word { parameter: word, removes: false } => parameter(word)?.risk,
             _ => None,

@@ -76,22 +76,13 @@ fn of(root: &Root, offers: &Offers) -> Remedy {
 
 /// The change, with what keeps the default of the boot menu before it.
 fn apt(root: &Root, package: &KernelPackage) -> Remedy {
-    let kept = boot::detect(root).and_then(|loader| loader.keep(root)).ok().flatten();
     let release = package.with.iter().find_map(|name| {
         let (name, none) = (name.clone(), String::new());
         let added = AddedPackage { name, architecture: none.clone(), version: none };
         added.release().map(str::to_owned)
     });
     let release = release.unwrap_or_else(|| package.name.clone());
-    let then = match kept.is_some() {
-        true => format!(
-            "then boot {release} once, by hand in the boot menu; the default stays as it is"
-        ),
-        false => format!(
-            "the next boot may be {release}, as boot menus begin with the newest version: choose \
-             the old kernel there to go back to it"
-        ),
-    };
+    let (kept, then) = menu(root, &release);
     let install = Change::Package {
         manager: PackageManager::Apt,
         name: package.name.clone(),
@@ -101,6 +92,33 @@ fn apt(root: &Root, package: &KernelPackage) -> Remedy {
         text: package.install.clone(),
         changes: kept.into_iter().chain([install]).map(Part::from).collect(),
         then: Some(then),
+    }
+}
+
+/// What keeps the default of the boot menu, and what becomes of the next boot.
+fn menu(root: &Root, release: &str) -> (Option<Change>, String) {
+    let loader = match boot::detect(root) {
+        Ok(loader) if loader.kind != boot::Kind::Elsewhere => loader,
+        other => {
+            let why = match other {
+                Ok(loader) => loader.no_entry.unwrap_or(loader.name),
+                Err(error) => error.to_string(),
+            };
+            return (None, format!("what boots {release} is then yours to arrange: {why}"));
+        }
+    };
+    let once = format!("rtproof tune trial --kernel {release}");
+    match loader.keep(root) {
+        Ok(Some(kept)) => {
+            (Some(kept), format!("then boot it once ({once}): the default boot stays as it is"))
+        }
+        Ok(None) | Err(_) => {
+            let text = format!(
+                "the boot after this one may be {release}: boot menus begin with the newest \
+                 version; to go back choose the old kernel in the menu; for one boot only: {once}"
+            );
+            (None, text)
+        }
     }
 }
 
@@ -135,7 +153,7 @@ mod tests {
         let remedies = remedy("apt", vec![package(meta, None), package(single, None)]);
         let Remedy::Changes { changes, then, .. } = remedies else { panic!("{remedies:?}") };
         // Without a boot loader nothing is said of its default.
-        assert!(then.unwrap().contains("next boot may be 6.1.0-56-rt-amd64"));
+        assert!(then.unwrap().contains("yours to arrange"));
         assert!(matches!(&changes[0].change, Change::Package { name, .. } if name == meta));
         let text = |remedy: Remedy| match remedy {
             Remedy::Manual { text } => text,

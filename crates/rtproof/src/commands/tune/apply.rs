@@ -161,7 +161,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
              next boot: leave --{option} out; nothing was changed"
         );
     }
-    text.print(|to| rtproof_report::text::steps(to, &todo.steps, false))?;
+    text.print(|to| {
+        rtproof_report::text::steps(to, &todo.steps, false)?;
+        rtproof_report::text::hint(to, &todo.then)
+    })?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
@@ -177,6 +180,8 @@ struct Todo {
     steps: Vec<Previewed>,
     boot_parameters: Vec<String>,
     left_out: Vec<LeftOut>,
+    /// What is left for the user once packages are installed.
+    then: Vec<String>,
 }
 
 impl Todo {
@@ -192,6 +197,7 @@ impl Todo {
 }
 
 fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
+    let mut then = Vec::new();
     let (steps, boot, conflicts, left_out) = match &args.plan {
         Some(path) => {
             let stored = stored::read(path, args.accept_owner)?;
@@ -199,6 +205,11 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         }
         None => {
             let document = plan::make(machine, &args.request, &args.ids)?;
+            let installs = document.steps.iter().filter(|it| request::installs(&it.step.change));
+            let checks: Vec<_> = installs.map(|it| &it.step.reason.checks).collect();
+            let those = document.instructions.iter();
+            let those = those.filter(|it| checks.contains(&&it.reason.checks));
+            then.extend(those.map(|it| it.text.clone()));
             (document.steps, document.boot, document.conflicts, document.left_out)
         }
     };
@@ -220,7 +231,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         None => steps,
     };
     let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
-    Ok(Todo { steps, boot_parameters, left_out })
+    Ok(Todo { steps, boot_parameters, left_out, then })
 }
 
 fn nothing(boot_parameters: Vec<String>) -> Applied {
