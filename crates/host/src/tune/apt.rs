@@ -302,7 +302,7 @@ fn complaint(answer: &Answer) -> String {
     }
     let said = said[said.len().saturating_sub(LINES_MAX)..].join("; ");
     let next = match () {
-        () if said.contains("Could not get lock") || said.contains("is locked") => {
+        () if said.contains("Could not get lock") || said.contains("was locked by") => {
             "; another program works with packages: wait until it has ended, then try again"
         }
         () if said.contains("No space left") || said.contains("enough free space") => {

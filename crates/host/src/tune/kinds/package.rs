@@ -80,6 +80,15 @@ impl Kind for Package<'_> {
         Nature { part, rank, pace: Pace::Later, is_durable: true }
     }
 
+    /// A kernel's files are there. What keeps the default of the boot menu waits for its removal.
+    fn file(&self) -> Option<&str> {
+        Some("/boot")
+    }
+
+    fn needs_writable(&self) -> Option<&str> {
+        Some("/boot/vmlinuz")
+    }
+
     fn named(&self, machine: &Machine<'_>) -> Result<Option<Change>, ChangeError> {
         let found = machine.would_add(self.name)?;
         if !self.adds.is_empty() && !found.is_empty() && found != self.adds {
@@ -125,6 +134,29 @@ impl Kind for Package<'_> {
         self.sides(three).is_some_and(|mut sides| sides.any(|(_, _, side)| side == Side::Ours))
     }
 
+    /// What is left by scripts that were killed, or by a full disk. While a package is there its
+    /// scripts may be at work.
+    fn clean(&self, machine: &Machine<'_>) -> Result<(), ChangeError> {
+        if machine.packages.is_none() {
+            return Ok(());
+        }
+        let states = machine.package_states(self.adds)?;
+        for (added, _) in self.adds.iter().zip(states).filter(|(_, now)| now.status == ABSENT) {
+            let Some(release) = added.release() else { continue };
+            let initrd = format!("/boot/initrd.img-{release}.new");
+            if matches!(machine.look(&initrd)?, State::File { .. }) {
+                let removed = machine.gate.remove(&initrd);
+                removed.map_err(|error| machine.refusal(&initrd, error))?;
+            }
+            // Where /lib is a link it is this one.
+            let modules = format!("/usr/lib/modules/{release}");
+            if machine.look(&modules)? == State::Folder {
+                machine.remove_if_empty(&modules)?;
+            }
+        }
+        Ok(())
+    }
+
     fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
         let Some(sides) = self.sides(three) else {
             return Err(ChangeError::not_expected(three.before, "the state of this change"));
@@ -142,7 +174,8 @@ impl Kind for Package<'_> {
         if let Some(why) = releases.find_map(|release| runs(machine, release)) {
             return Err(ChangeError::Refused { path: self.target(), why });
         }
-        machine.remove(&purges, &keeps)
+        machine.remove(&purges, &keeps)?;
+        self.clean(machine)
     }
 }
 

@@ -307,6 +307,12 @@ fn what_a_kill_left_half_done_is_removed() {
         journal.write(&machine, &Line::Begin { n: 0, item: all[0].clone(), before }).unwrap();
         drop(journal);
         it.packages.set(&[IMAGE], Some(status));
+        // As update-initramfs leaves it when it is killed, and dpkg a full disk.
+        let initrd = it.tree.path().join("boot/initrd.img-6.1.0-56-rt-amd64.new");
+        let modules = it.tree.path().join("usr/lib/modules/6.1.0-56-rt-amd64");
+        fs::create_dir_all(initrd.parent().unwrap()).unwrap();
+        fs::create_dir_all(&modules).unwrap();
+        fs::write(&initrd, "").unwrap();
         if status == "half-installed" {
             let path = it.tree.path().join(FILE);
             fs::write(&path, it.now().replace(VERSION, "")).unwrap();
@@ -314,7 +320,7 @@ fn what_a_kill_left_half_done_is_removed() {
         it.interrupt();
         assert_eq!(undo_on(&it.machine()), [Outcome::Restored], "{status}");
         assert_eq!(it.now(), "", "{status}");
-        assert!(!it.packages.is_interrupted());
+        assert!(!it.packages.is_interrupted() && !initrd.exists() && !modules.exists());
     }
     // A removal that fails half way is taken up again at the end of the same undo.
     let it = Played::new("");
@@ -322,4 +328,18 @@ fn what_a_kill_left_half_done_is_removed() {
     it.packages.fails.set(Some("E: Could not get lock /var/lib/dpkg/lock-frontend"));
     assert_eq!(undo_on(&it.machine()), [Outcome::Restored]);
     assert_eq!(it.now(), "");
+}
+
+#[test]
+fn what_keeps_the_default_waits_for_the_removal() {
+    let it = Played::new("");
+    let keeps = file("/boot/grub/custom.cfg", Some(b"set default=x\n"));
+    fs::create_dir_all(it.tree.path().join("boot/grub")).unwrap();
+    apply_to(&it.machine(), &[keeps, asked()]).unwrap();
+    it.packages.beside.replace("Remv my-drivers [1.0]\n".into());
+    let outcomes = undo_on(&it.machine());
+    assert!(outcomes.iter().all(|it| matches!(it, Outcome::Failed { .. })), "{outcomes:?}");
+    assert_eq!(text(&it.tree, "boot/grub/custom.cfg"), "set default=x\n");
+    it.packages.beside.take();
+    assert_eq!(undo_on(&it.machine()), [Outcome::Restored, Outcome::Restored]);
 }
