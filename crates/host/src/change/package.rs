@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What a kernel's package is called where rtproof installs one.
 const KERNEL: &str = "linux-image-";
 
-/// A package manager whose additions rtproof can take back exactly.
+/// A package manager whose additions rtproof can undo exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

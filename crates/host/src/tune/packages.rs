@@ -17,8 +17,8 @@ const QUESTION_MAX: Duration = Duration::from_secs(60);
 /// How often the output is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the maintainers' scripts and hooks of apt are told: nobody is there to answer, and no
-/// service is restarted (needrestart does on Ubuntu).
+/// For the maintainers' scripts and hooks of apt: nobody is there to answer, and no service is
+/// restarted (needrestart does on Ubuntu).
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("DEBIAN_FRONTEND", "noninteractive"),

@@ -138,7 +138,8 @@ pub(super) fn undo_all(
 }
 
 /// Why a change has to wait for a newer one that could not be undone: it is of the same file, made
-/// the folder that the file is in, or is in the folder that the newer one is about. Out of order, neither would be put back to the byte.
+/// the folder that the file is in, or is in the folder that the newer one is about. Out of
+/// order, neither would be put back to the byte.
 fn waits_for(change: &Change, stuck: &[String]) -> Option<String> {
     let kind = change.kind();
     let own = kind.file()?;

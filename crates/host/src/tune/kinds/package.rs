@@ -1,5 +1,5 @@
 //! A kernel of the distribution: installed by the package manager, removed again with exactly what
-//! came with it. What the manager would do is asked first, and refused where it could not be undone.
+//! came with it. What the manager would do is asked first; what could not be undone is refused.
 
 use crate::change::{AddedPackage, Change, PackageManager};
 use crate::tune::apt::{ABSENT, INSTALLED, SETTINGS};
