@@ -3,11 +3,13 @@
 
 use std::{
     ffi::OsStr,
-    fs::Metadata,
+    fs::{File, Metadata},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Where they are looked for, whatever PATH says; the last is NixOS's.
@@ -60,6 +62,45 @@ pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
     Ok(command)
 }
 
+/// Runs a program to its end, within a time: what it wrote, to each of stdout and stderr.
+///
+/// # Errors
+/// It cannot be run, or takes longer; it is ended then.
+pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
+    // Memory, not pipes: nobody has to read while it runs.
+    let (stdout, stderr) = (memory()?, memory()?);
+    command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+    let mut child = command.spawn()?;
+    let end = Instant::now() + limit;
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                let why = format!("no answer within {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+    };
+    Ok(Output { status, stdout: written(&stdout, 0)?, stderr: written(&stderr, 0)? })
+}
+
+/// A file in memory for what a program writes.
+pub(crate) fn memory() -> io::Result<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    Ok(rustix::fs::memfd_create("rtproof-output", flags)?.into())
+}
+
+/// What was written to such a file from a byte on. The place where the program writes stays.
+pub(crate) fn written(file: &File, from: u64) -> io::Result<Vec<u8>> {
+    let bytes = file.metadata()?.len().saturating_sub(from);
+    let mut all = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut all, from)?;
+    Ok(all)
+}
+
 /// Whether nobody but root can change a program, where we are root: a user's own run uses what the
 /// user has.
 fn of_root(path: &Path) -> io::Result<bool> {
@@ -89,6 +130,17 @@ mod tests {
         let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
         assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
         assert_eq!(find("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_ended() {
+        let sh =
+            |script: &str, limit| output_within(command("sh").unwrap().args(["-c", script]), limit);
+        let output = sh("cat; echo out; echo err >&2; exit 3", Duration::from_secs(60)).unwrap();
+        assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
+        assert_eq!(output.status.code(), Some(3));
+        let error = sh("exec sleep 60", Duration::from_millis(10)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]

@@ -164,6 +164,11 @@ pub(super) trait Method: Debug + Send + Sync {
     /// Makes it the default; it is there.
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
+    /// Keeps the default that is there when a kernel is installed; `None` where that is not known.
+    fn keep(&self, _: &View<'_>) -> Result<Option<Change>, BootError> {
+        Ok(None)
+    }
+
     /// Whether our entry is the one for the next boot alone.
     fn is_armed(&self, _: &View<'_>) -> Result<bool, BootError> {
         Ok(false)
@@ -349,6 +354,15 @@ impl Loader {
     pub fn confirm(&self, root: &Root) -> Result<Vec<Change>, BootError> {
         self.there(root)?;
         self.method.confirm(&View::new(root))
+    }
+
+    /// What keeps the default that is there when a kernel is installed; `None`: the kernel that
+    /// comes may become the default.
+    ///
+    /// # Errors
+    /// A file cannot be read or understood.
+    pub fn keep(&self, root: &Root) -> Result<Option<Change>, BootError> {
+        self.method.keep(&View::new(root))
     }
 
     /// What takes our entry out, from the files as they are now, for when no journal is there to do

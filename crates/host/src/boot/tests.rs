@@ -640,3 +640,41 @@ fn damaged_files_are_an_error_or_an_entry_that_reads_back() {
         }
     }
 }
+
+#[test]
+fn a_kernel_that_comes_does_not_take_the_default() {
+    let kernel = |root: &Root| detect(root).unwrap().default.unwrap().kernel;
+    for (name, is_kept) in [
+        ("debian-grub.txt", true),
+        ("debian-grub-lvm.txt", true),
+        ("grub-without-custom.txt", false),
+    ] {
+        let (dir, root) = tree(name);
+        let before = kernel(&root);
+        let release = before.rsplit('/').next().unwrap().split_once('-').unwrap().1.to_owned();
+        let kept = detect(&root).unwrap().keep(&root).unwrap();
+        assert_eq!(kept.is_some(), is_kept, "{name}");
+        // As update-grub does: the newest is the first entry of the menu.
+        let path = dir.path().join("boot/grub/grub.cfg");
+        let text = fs::read_to_string(&path).unwrap();
+        let (first, rest) = text.split_once("\nsubmenu").unwrap_or((&text, ""));
+        let first =
+            first.replace(&release, "9.9.9-rt-amd64").replace("default=\"1>", "default=\"0>");
+        fs::write(&path, format!("{first}\nsubmenu{rest}")).unwrap();
+        let Some(kept) = kept else { continue };
+        assert!(kernel(&root).ends_with("9.9.9-rt-amd64"), "{name}");
+        apply(dir.path(), std::slice::from_ref(&kept));
+        assert_eq!(kernel(&root), before, "{name}");
+        let Change::File { path, .. } = kept else { panic!() };
+        let text = fs::read_to_string(at(dir.path(), &path)).unwrap();
+        assert!(text.contains("-advanced-") && text.contains("${boot_once}"), "{text}");
+        // An entry of ours that is confirmed still decides, and goes by that default.
+        let loader = detect(&root).unwrap();
+        let made = loader.real_time(&root, &[]).unwrap();
+        apply(dir.path(), &made.entry);
+        apply(dir.path(), &detect(&root).unwrap().confirm(&root).unwrap());
+        assert_eq!(detect(&root).unwrap().standing(&root).unwrap(), Standing::Default);
+        let known = Command::new("grub-script-check").arg(at(dir.path(), &path)).output();
+        assert!(known.is_err() || known.unwrap().status.success(), "{name}");
+    }
+}

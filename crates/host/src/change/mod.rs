@@ -3,6 +3,7 @@
 
 mod bytes;
 mod name;
+pub(crate) mod package;
 pub(crate) mod places;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     bytes::Bytes,
     name::{IrqName, Scheduling, TaskName},
+    package::{AddedPackage, PackageManager},
 };
 use crate::CpuList;
 pub use crate::knob::Compare;
@@ -138,6 +140,27 @@ pub enum Change {
         /// The user.
         user: String,
     },
+    /// A kernel of the distribution, installed by its package manager. Undone by removing the
+    /// packages that came with it and are as they came.
+    Package {
+        /// The manager.
+        manager: PackageManager,
+        /// The package, e.g. `linux-image-rt-amd64`.
+        name: String,
+        /// Every package that is added, as the manager's own simulation names them. Empty in what
+        /// asks for it, until the manager was asked.
+        #[serde(default)]
+        adds: Vec<AddedPackage>,
+    },
+}
+
+impl Change {
+    /// The release of the kernel that it installs.
+    #[must_use]
+    pub fn kernel(&self) -> Option<&str> {
+        let Self::Package { adds, .. } = self else { return None };
+        adds.iter().find_map(AddedPackage::release)
+    }
 }
 
 /// Groups that rtproof makes, and makes users members of: those that by custom hold real-time

@@ -1,7 +1,7 @@
 //! Where a change may write, whoever asks for it: a plan, a journal and `/etc/rtproof.toml` are
 //! files like others.
 
-use super::{Change, RIGHTS_GROUPS};
+use super::{Change, RIGHTS_GROUPS, package};
 
 /// Values of the running kernel. Control groups are below /sys.
 const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
@@ -81,6 +81,7 @@ impl Change {
                     false => Err(format!("{user}: no name of a user")),
                 }
             }
+            Self::Package { name, adds, .. } => package::may_be_added(name, adds),
             Self::Irq { .. }
             | Self::Task { .. }
             | Self::EfiVariable { .. }

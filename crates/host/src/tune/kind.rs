@@ -7,8 +7,8 @@ pub(super) use super::{
     text,
     three::{Side, Three},
 };
+use crate::change::Change;
 pub(super) use crate::knob::Rank;
-use crate::{Root, change::Change};
 
 /// The part of a machine that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Part {
     Files,
     /// Groups of users.
     Accounts,
+    /// Packages of the distribution.
+    Packages,
     /// The boot loader and its memory.
     Loader,
 }
@@ -124,8 +126,9 @@ pub(super) trait Kind {
         false
     }
 
-    /// The change with the identity of its task or interrupt filled in; `None`: as it is.
-    fn named(&self, _root: &Root) -> Result<Option<Change>, ChangeError> {
+    /// The change with the identity of its task or interrupt filled in, or the packages that it
+    /// adds; `None`: as it is.
+    fn named(&self, _machine: &Machine<'_>) -> Result<Option<Change>, ChangeError> {
         Ok(None)
     }
 

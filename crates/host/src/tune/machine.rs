@@ -5,6 +5,7 @@ use std::{cell::Cell, io};
 use super::{
     accounts::{AccountTools, Accounts},
     error::ChangeError,
+    packages::{PackageTools, Packages},
     systemctl::{Systemctl, Units},
     writes::{Gate, is_mounted_read_only, why_not_writable},
 };
@@ -38,6 +39,10 @@ pub struct Machine<'a> {
     pub(super) units: Option<&'a dyn Units>,
     /// `None` for a folder.
     pub(super) accounts: Option<&'a dyn Accounts>,
+    /// `None` for a folder.
+    pub(super) packages: Option<&'a dyn Packages>,
+    /// Receives the lines of what works for long: of a package manager.
+    pub(super) show: Option<&'a dyn Fn(&str)>,
     pub(super) may_write: bool,
     /// Whether journals of other users are obeyed: whoever asked has looked through them.
     pub(super) obeys_others: bool,
@@ -139,6 +144,8 @@ impl<'a> Machine<'a> {
             tasks: root.is_live().then_some(tasks),
             units: root.is_live().then_some(&Systemctl),
             accounts: root.is_live().then_some(&AccountTools),
+            packages: root.is_live().then_some(&PackageTools),
+            show: None,
             may_write: false,
             obeys_others: false,
             takes_damaged: false,
@@ -166,6 +173,18 @@ impl<'a> Machine<'a> {
     #[cfg(test)]
     pub(super) fn with_accounts(self, accounts: &'a dyn Accounts) -> Self {
         Self { accounts: Some(accounts), ..self }
+    }
+
+    /// With packages that are played.
+    #[cfg(test)]
+    pub(super) fn with_packages(self, packages: &'a dyn Packages) -> Self {
+        Self { packages: Some(packages), ..self }
+    }
+
+    /// Shows the lines of a package manager at work.
+    #[must_use]
+    pub fn showing(self, show: &'a dyn Fn(&str)) -> Self {
+        Self { show: Some(show), ..self }
     }
 
     /// The machine.

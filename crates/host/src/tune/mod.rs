@@ -7,6 +7,7 @@
 mod account_task;
 mod accounts;
 pub mod apply;
+mod apt;
 mod compare;
 pub mod confirmation;
 pub mod drift;
@@ -18,6 +19,7 @@ mod kind;
 mod kinds;
 mod machine;
 mod outcome;
+mod packages;
 mod placing;
 mod staging;
 mod state;
@@ -47,7 +49,7 @@ pub use kind::{Nature, Pace, Part};
 pub use machine::{FOLDER, Machine, NotTunable, Tasks};
 pub use outcome::{Gone, Outcome};
 pub use staging::Staging;
-pub use state::State;
+pub use state::{PackageState, State};
 pub use status::{Standing, Stands, UNNOTED, status};
 pub use systemctl::{Answer, Units};
 pub use ticks::write_ticks;
@@ -55,4 +57,6 @@ pub use tree::TreeFile;
 pub use undo::{UndoError, Undone, undo};
 
 pub use crate::change::places::{INITRD_PROGRAMS, STAGING};
-pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};
+pub use crate::change::{
+    AddedPackage, Bytes, Change, Compare, IrqName, PackageManager, Scheduling, TaskName, UnitState,
+};

@@ -89,6 +89,11 @@ pub enum State {
         /// Whether the user is in it: listed, or as the user's first group.
         is_member: bool,
     },
+    /// Packages, each as its manager has it.
+    Packages {
+        /// In the order of the change.
+        packages: Vec<PackageState>,
+    },
     /// The switch of a CPU, and what the kernel moves when it is set.
     Hotplug {
         /// Bytes of the switch.
@@ -104,4 +109,18 @@ pub enum State {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         groups: Vec<(String, Bytes)>,
     },
+}
+
+/// A package as its manager has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PackageState {
+    /// Name.
+    pub name: String,
+    /// dpkg's word: `installed`, `config-files` (removed, its settings kept), `not-installed`, or
+    /// a state half way (`unpacked`, `half-configured` ...).
+    pub status: String,
+    /// Version; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
 }

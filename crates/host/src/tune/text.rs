@@ -1,7 +1,7 @@
 //! States and contents as text: one line each, of a file the lines that change.
 
 use super::{
-    state::State,
+    state::{PackageState, State},
     tree::{self, TreeFile},
 };
 use crate::change::{Bytes, Scheduling};
@@ -34,6 +34,21 @@ pub(super) fn state(state: &State) -> String {
         },
         State::Member { is_member: true, .. } => "a member".into(),
         State::Member { is_member: false, .. } => "no member".into(),
+        State::Packages { packages } => self::packages(packages),
+    }
+}
+
+fn packages(all: &[PackageState]) -> String {
+    let away = |it: &PackageState| it.status == "not-installed";
+    let each = |it: &PackageState| match it.status.as_str() {
+        "installed" => format!("{} {}", it.name, it.version),
+        "not-installed" => format!("{} not installed", it.name),
+        status => format!("{} {} ({status})", it.name, it.version),
+    };
+    match all {
+        [] => "nothing to add".into(),
+        all if all.iter().all(away) => "not installed".into(),
+        all => cut(&all.iter().map(each).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -138,15 +138,16 @@ pub(super) fn undo_all(
     all
 }
 
-/// Why a change has to wait for a newer one that could not be undone: it is of the same file, or
-/// made the folder that the file is in. Out of order, neither would be put back to the byte.
+/// Why a change has to wait for a newer one that could not be undone: it is of the same file, made
+/// the folder that the file is in, or is in the folder that the newer one is about. Out of
+/// order, neither would be put back to the byte.
 fn waits_for(change: &Change, stuck: &[String]) -> Option<String> {
     let kind = change.kind();
     let own = kind.file()?;
-    let is_below = |path: &&String| {
-        path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let is_in = |path: &str, folder: &str| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let path = stuck.iter().find(is_below)?;
+    let path = stuck.iter().find(|path| is_in(path, own) || is_in(own, path))?;
     Some(format!("{own}: waits for {path}, which could not be put back"))
 }
 

@@ -44,6 +44,9 @@ impl Request {
             Self::Change(Change::Unit { unit, want }, _) => {
                 names::risk_of_stopping(unit).filter(|_| want.stops())
             }
+            Self::Change(Change::Package { .. }, _) => Some(
+                "the boot menu is made anew, with one kernel more; undo needs another one to run",
+            ),
             Self::Change(_, knob) => knob.and_then(|knob| knob.risk),
             Self::Word { parameter: word, removes: false } => parameter(word)?.risk,
             _ => None,
@@ -86,6 +89,7 @@ fn kind(remedy: &Remedy) -> Kind {
         | Remedy::Task { .. }
         | Remedy::Hold { .. } => Kind::Now,
         // A group belongs with the lines that name it.
+        Remedy::Changes { .. } if installs(remedy) => Kind::Human,
         Remedy::Changes { changes, .. } => {
             let is_of_users = |part: &Part| part.change.nature().part == host::Part::Accounts;
             if changes.iter().all(is_of_users) { Kind::File } else { Kind::Now }
@@ -97,6 +101,12 @@ fn kind(remedy: &Remedy) -> Kind {
         | Remedy::Build { .. }
         | Remedy::Manual { .. } => Kind::Human,
     }
+}
+
+/// Whether it installs packages, which is done only where its check is named.
+fn installs(remedy: &Remedy) -> bool {
+    let Remedy::Changes { changes, .. } = remedy else { return false };
+    changes.iter().any(|part| matches!(part.change, Change::Package { .. }))
 }
 
 /// The remedies of a finding that are done.
@@ -144,9 +154,22 @@ pub(super) fn purpose(
 
 /// What a finding requests, in the order of its remedies.
 pub(super) fn of(facts: &Facts, finding: &Finding, wanted: &Selection) -> Vec<Request> {
-    let chosen = chosen(&finding.remedies, wanted.durable);
+    let install = finding.remedies.iter().find(|remedy| installs(remedy));
+    let is_named = wanted.names(&finding.check);
+    let chosen = match install.filter(|_| is_named) {
+        Some(install) => vec![install],
+        None => chosen(&finding.remedies, wanted.durable),
+    };
     let mut requests: Vec<Request> = Vec::new();
-    for request in chosen.into_iter().flat_map(|remedy| requests_of(facts, remedy, &wanted.exe)) {
+    if let Some(install) = install.filter(|_| !is_named) {
+        let text = format!(
+            "as root: {install}; or, to have it undone again: rtproof tune apply {}",
+            finding.check
+        );
+        requests.push(Request::Human { text, build_options: Vec::new() });
+    }
+    let chosen = chosen.into_iter().filter(|remedy| is_named || !installs(remedy));
+    for request in chosen.flat_map(|remedy| requests_of(facts, remedy, &wanted.exe)) {
         if !requests.contains(&request) {
             requests.push(request);
         }

@@ -97,8 +97,13 @@ pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<
         let result = "nothing is applied: everything was undone".to_owned();
         return Answer { result, tone: Tone::Bad, why, next: None };
     }
-    let measured =
-        if at.is_empty() { prove.to_owned() } else { format!("rtproof tune status{at}") };
+    let kernel = of(MadeOutcome::Applied).find_map(|it| it.change.kernel());
+    let measured = match kernel {
+        // What runs until then is the old one.
+        Some(release) => format!("rtproof tune trial --kernel {release}"),
+        None if at.is_empty() => prove.to_owned(),
+        None => format!("rtproof tune status{at}"),
+    };
     if applied.changes.is_empty() {
         let (result, next) = match applied.boot_parameters.len() {
             0 => ("nothing to change: the machine is as the plan wants it".to_owned(), measured),

@@ -45,3 +45,14 @@ impl Progress for Making {
         }
     }
 }
+
+/// Shows a line of a package manager at work.
+pub(crate) fn manager_line(line: &str) {
+    if crate::manners::is_quiet() {
+        return;
+    }
+    let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    let line = rtproof_host::harmless::line(line);
+    // Progress that nobody sees is no loss.
+    let _ = crate::stderr::rewrite(clear, &format!("  {line}\n"));
+}

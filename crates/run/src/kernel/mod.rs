@@ -11,6 +11,7 @@ pub mod fragment;
 mod guest;
 pub mod kconfig;
 pub mod make;
+pub mod offer;
 pub mod patches;
 pub mod rebase;
 pub mod source;

@@ -20,13 +20,13 @@ const RESCUE: &[&str] = &["emergency", "recovery", "rescue", "single"];
 const KEPT: &[(&str, bool)] = &[("--class", true), ("--unrestricted", false), ("--users", true)];
 
 /// Makes ours the default, but not when another entry was chosen for one boot.
-const DEFAULT: &str = "if [ -z \"${boot_once}\" ]; then\n";
+pub(super) const DEFAULT: &str = "if [ -z \"${boot_once}\" ]; then\n";
 
 /// A menu in grub.cfg.
 #[derive(Debug)]
 pub(super) struct Menu {
-    config: Config,
-    default: Option<usize>,
+    pub(super) config: Config,
+    pub(super) default: Option<usize>,
     base: Option<usize>,
     /// The kernel in place of the base's.
     own: Option<Files>,
@@ -114,7 +114,7 @@ impl Menu {
         Ok(kernels)
     }
 
-    fn entry_at(&self, at: usize) -> Result<Option<Entry>, BootError> {
+    pub(super) fn entry_at(&self, at: usize) -> Result<Option<Entry>, BootError> {
         let entry = &self.config.script.entries[at];
         read_entry(&self.config.path(), &self.config.text, entry)
     }
@@ -240,6 +240,10 @@ impl Method for Menu {
         };
         let lines = format!("{entry}\n{}", default_lines(ID, fallback));
         Ok(vec![block::put(view, &path, &lines)?])
+    }
+
+    fn keep(&self, view: &View<'_>) -> Result<Option<Change>, BootError> {
+        self.kept(view)
     }
 
     fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {

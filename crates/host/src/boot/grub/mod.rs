@@ -6,6 +6,7 @@
 mod bls;
 mod config;
 pub(super) mod env;
+mod keep;
 mod menu;
 mod script;
 

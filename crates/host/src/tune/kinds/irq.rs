@@ -59,7 +59,8 @@ impl Kind for Irq<'_> {
         true
     }
 
-    fn named(&self, root: &Root) -> Result<Option<Change>, ChangeError> {
+    fn named(&self, machine: &Machine<'_>) -> Result<Option<Change>, ChangeError> {
+        let root = machine.root;
         let irq = identify(root, find(root, self.irq)?);
         Ok(Some(Change::Irq { irq, cpus: self.cpus.clone() }))
     }

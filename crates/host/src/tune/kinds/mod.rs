@@ -9,6 +9,7 @@ mod grub_env;
 mod hotplug;
 mod initrd;
 mod irq;
+mod package;
 mod placed;
 mod property;
 mod task;
@@ -77,6 +78,9 @@ impl Change {
             }
             Self::Group { name } => Box::new(account::Group { name }),
             Self::Member { group, user } => Box::new(account::Member { group, user }),
+            Self::Package { manager, name, adds } => {
+                Box::new(package::Package { manager: *manager, name, adds })
+            }
         }
     }
 
@@ -113,6 +117,7 @@ pub(super) fn examples() -> Vec<Change> {
     let mut examples = vec![folder::example()];
     examples.extend(account::examples());
     examples.extend(placed::examples());
+    examples.push(package::example());
     examples
 }
 
@@ -136,7 +141,7 @@ impl Machine<'_> {
     /// # Errors
     /// There is none, or several.
     pub fn named(&self, change: Change) -> Result<Change, ChangeError> {
-        let named = change.kind().named(self.root)?;
+        let named = change.kind().named(self)?;
         Ok(named.unwrap_or(change))
     }
 

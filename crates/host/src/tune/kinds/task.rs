@@ -62,8 +62,8 @@ impl Kind for Task<'_> {
         Nature::lost_at_reboot(Part::Tasks, Rank::Tasks, Pace::Toggled)
     }
 
-    fn named(&self, root: &Root) -> Result<Option<Change>, ChangeError> {
-        Ok(Some(Change::Task { task: find(root, self.task)?, set: self.set.clone() }))
+    fn named(&self, machine: &Machine<'_>) -> Result<Option<Change>, ChangeError> {
+        Ok(Some(Change::Task { task: find(machine.root, self.task)?, set: self.set.clone() }))
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {

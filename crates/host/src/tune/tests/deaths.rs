@@ -2,6 +2,7 @@
 
 use super::{
     faults::may_die,
+    packages::PlayedPackages,
     played::{SHADOW, ordinary, stat},
     *,
 };
@@ -14,6 +15,8 @@ fn machine() -> Tree {
     let tree = Tree::in_memory(&[
         ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
         ("proc/sys/kernel/random/boot_id", "boot-1\n"),
+        ("proc/sys/kernel/osrelease", "6.1.0-50-amd64\n"),
+        ("etc/packages", ""),
         ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
         ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil"),
         ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
@@ -179,6 +182,7 @@ struct Whole {
     tasks: PlayedTasks,
     units: PlayedUnits,
     accounts: PlayedAccounts,
+    packages: PlayedPackages,
 }
 
 type Seen = (BTreeMap<String, String>, BTreeMap<u32, Scheduling>, bool, bool, String);
@@ -191,13 +195,14 @@ impl Whole {
         tasks.0.borrow_mut().insert(401, ordinary("2-3"));
         let units = PlayedUnits::new(&tree, &["irqbalance.service", "ondemand.service"]);
         let accounts = PlayedAccounts::new(&tree, SHADOW);
+        let packages = PlayedPackages::new(&tree);
         let root = tree.root();
-        Self { tree, root, tasks, units, accounts }
+        Self { tree, root, tasks, units, accounts, packages }
     }
 
     fn machine(&self) -> Machine<'_> {
         let machine = Machine::played(&self.root, &self.tasks, &self.units).unwrap();
-        machine.with_accounts(&self.accounts)
+        machine.with_accounts(&self.accounts).with_packages(&self.packages)
     }
 
     /// Everything that is visible of it.
@@ -265,7 +270,8 @@ fn steps() -> u32 {
     let applied = apply_to(&machine, &changes()).unwrap();
     assert_eq!((applied.done, applied.was_so), (changes().len(), 0));
     assert!(applied.pending[0].1.contains("log out"), "{:?}", applied.pending);
-    assert!(applied.pending[1].1.contains("pending"), "{:?}", applied.pending);
+    assert!(applied.pending[1].1.contains("was booted"), "{:?}", applied.pending);
+    assert!(applied.pending[2].1.contains("pending"), "{:?}", applied.pending);
     machine.gate.faults.steps()
 }
 

@@ -15,6 +15,7 @@ mod accounts;
 mod damage;
 mod deaths;
 mod kinds;
+mod packages;
 mod played;
 mod records;
 

@@ -74,13 +74,14 @@ fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
 const NAMES_MAX: usize = 8;
 
 /// Parts of the machine: title, how long a change lasts, and how it is undone.
-const PARTS: [(Part, &str, &str); 7] = [
+const PARTS: [(Part, &str, &str); 8] = [
     (Part::Kernel, "Running kernel", "until the next boot; undo writes the old values back"),
     (Part::Irqs, "Interrupts", "until the next boot; undo gives each its CPUs back"),
     (Part::Tasks, "Tasks", "until they end; undo gives the same tasks back what they had"),
     (Part::Units, "Services", "undo gives each the state it had: enabled, running, masked"),
     (Part::Files, "Files", "they stay; undo writes the old bytes back or removes what is new"),
     (Part::Accounts, "Groups of users", "they stay; undo removes who was added and what is new"),
+    (Part::Packages, "Packages", "they stay; undo removes those that came and are as they came"),
     (Part::Loader, "Boot loader", "until it is undone"),
 ];
 

@@ -31,7 +31,12 @@ use super::{
     plan, repeat,
     request::{self, RequestArgs, RootArgs},
 };
-use crate::{answers, ask, exit, next, print::Text, root::open_root, show::making::Making};
+use crate::{
+    answers, ask, exit, next,
+    print::Text,
+    root::open_root,
+    show::making::{Making, manager_line},
+};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -128,7 +133,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before the machine is read: a usage error needs no rights.
     let named = request::named(&args.ids)?;
-    let machine = Machine::new(&root, &LiveTasks)?;
+    let machine = Machine::new(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
         let taken = (args.yes, args.accept_owner);
         return repeat::apply(&machine, path, taken, Text::new(args.json));
@@ -148,7 +153,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         text.print_json(&answer.with(&applied))?;
         return Ok(exit::ACCEPTED);
     }
-    text.print(|to| rtproof_report::text::steps(to, &todo.steps, false))?;
+    let installs = todo.steps.iter().any(|it| request::installs(&it.step.change));
+    if installs && (args.confirm_ns.is_some() || args.prove_ns.is_some()) {
+        let option = if args.prove_ns.is_some() { "prove" } else { "confirm" };
+        anyhow::bail!(
+            "--{option} is for changes that act at once; a package takes minutes and acts at the \
+             next boot: leave --{option} out; nothing was changed"
+        );
+    }
+    text.print(|to| {
+        rtproof_report::text::steps(to, &todo.steps, false)?;
+        rtproof_report::text::hint(to, &todo.then)
+    })?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
@@ -164,6 +180,8 @@ struct Todo {
     steps: Vec<Previewed>,
     boot_parameters: Vec<String>,
     left_out: Vec<LeftOut>,
+    /// What is left for the user once packages are installed.
+    then: Vec<String>,
 }
 
 impl Todo {
@@ -179,6 +197,7 @@ impl Todo {
 }
 
 fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
+    let mut then = Vec::new();
     let (steps, boot, conflicts, left_out) = match &args.plan {
         Some(path) => {
             let stored = stored::read(path, args.accept_owner)?;
@@ -186,6 +205,11 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         }
         None => {
             let document = plan::make(machine, &args.request, &args.ids)?;
+            let installs = document.steps.iter().filter(|it| request::installs(&it.step.change));
+            let checks: Vec<_> = installs.map(|it| &it.step.reason.checks).collect();
+            let those = document.instructions.iter();
+            let those = those.filter(|it| checks.contains(&&it.reason.checks));
+            then.extend(those.map(|it| it.text.clone()));
             (document.steps, document.boot, document.conflicts, document.left_out)
         }
     };
@@ -207,7 +231,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         None => steps,
     };
     let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
-    Ok(Todo { steps, boot_parameters, left_out })
+    Ok(Todo { steps, boot_parameters, left_out, then })
 }
 
 fn nothing(boot_parameters: Vec<String>) -> Applied {

@@ -8,12 +8,15 @@ use rtproof_host::{
     tune::{Machine, NotTunable},
 };
 use rtproof_judge::{
-    checks,
+    Finding, Intent, checks,
     plan::{self, Selection},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_results::tune::plan::Document;
-use rtproof_run::tune::{place, preview};
+use rtproof_run::{
+    kernel::offer,
+    tune::{place, preview},
+};
 
 use super::request::{self, RequestArgs};
 use crate::{answers, exit, manners, next, print::Text, root::open_root};
@@ -86,7 +89,8 @@ pub(super) fn make(
     wish: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<Document> {
-    let (facts, intent, plan) = plan_of(machine.root(), wish, ids)?;
+    let offer = |findings: &mut [Finding]| offer::put(machine.root(), findings);
+    let (facts, intent, plan) = plan_with(machine.root(), wish, ids, &offer)?;
     Ok(preview::document(machine, &facts, &intent, plan))
 }
 
@@ -95,7 +99,17 @@ pub(crate) fn plan_of(
     root: &Root,
     wish: &RequestArgs,
     ids: &[String],
-) -> anyhow::Result<(Facts, rtproof_judge::Intent, plan::Plan)> {
+) -> anyhow::Result<(Facts, Intent, plan::Plan)> {
+    plan_with(root, wish, ids, &|_| {})
+}
+
+/// As [`plan_of`], with what is offered for findings that the plan is about.
+fn plan_with(
+    root: &Root,
+    wish: &RequestArgs,
+    ids: &[String],
+    offer: &dyn Fn(&mut [Finding]),
+) -> anyhow::Result<(Facts, Intent, plan::Plan)> {
     let ids = request::named(ids)?;
     let facts = Facts::read(root);
     let intent = wish.intent(root, &facts)?;
@@ -109,7 +123,10 @@ pub(crate) fn plan_of(
         durable: wish.durable,
         exe: place::of(root).unwrap_or_else(|_| place::USUAL.into()),
     };
-    let findings = checks::judge_all(&facts, &intent);
+    let mut findings = checks::judge_all(&facts, &intent);
+    if selection.takes(offer::CHECK) {
+        offer(&mut findings);
+    }
     let plan = plan::make(&facts, &findings, &intent, &selection);
     Ok((facts, intent, plan))
 }
@@ -126,8 +143,11 @@ fn next(document: &Document, args: &Args) -> (Option<String>, Option<String>) {
     let root = next::root(root);
     let command = |name: &str| format!("rtproof {}{root}", args.request.title(name, &args.ids));
     let mut now = None;
+    let installs = document.steps.iter().any(|it| request::installs(&it.step.change));
     if !document.steps.is_empty() {
-        now = Some(format!("{} --confirm 60s", command("tune apply")));
+        // An installation takes minutes, and acts at the next boot.
+        let confirm = if installs { "" } else { " --confirm 60s" };
+        now = Some(format!("{}{confirm}", command("tune apply")));
     } else if is_here && document.boot.words.is_empty() && document.instructions.is_empty() {
         now = Some(args.request.given().prove());
     }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use rtproof_host::{Facts, Root};
+use rtproof_host::{Facts, Root, tune::Change};
 use rtproof_judge::{
     Intent,
     plan::{Level, Selection},
@@ -140,6 +140,11 @@ impl RequestArgs {
         let intent = self.intent.requested().resolve()?.intent(stated, facts)?;
         Ok(Intent { user, ..intent })
     }
+}
+
+/// Whether a change installs packages.
+pub(super) const fn installs(change: &Change) -> bool {
+    matches!(change, Change::Package { .. })
 }
 
 /// Checks and sections named, each of which is there.

@@ -11,7 +11,12 @@ use rtproof_results::{
 };
 use rtproof_run::tune::making;
 
-use crate::{answers, ask, exit, print::Text, root::open_root, show::making::Making};
+use crate::{
+    answers, ask, exit,
+    print::Text,
+    root::open_root,
+    show::making::{Making, manager_line},
+};
 
 /// Arguments of `tune undo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -65,7 +70,7 @@ pub struct Args {
 /// A machine that cannot be changed; a journal that is not there, damaged, or another machine's.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
-    let mut machine = Machine::to_undo(&root, &LiveTasks)?;
+    let mut machine = Machine::to_undo(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
         return super::repeat::undo(&machine, path, Text::new(args.json));
     }

@@ -13,7 +13,8 @@ pub(super) const MANAGER: Manager = Manager {
     id: "apt",
     program: "apt-get",
     ask,
-    install: "apt-get install",
+    // What a kernel recommends and is not here was left out on purpose.
+    install: "apt-get install --no-install-recommends",
     // autoremove would take along what else on the machine is no longer needed.
     remove: "apt-get purge",
 };

@@ -1,9 +1,12 @@
 //! A package manager and how it is asked: what the managers' files share.
 
-use std::process::Stdio;
+use std::time::Duration;
 
 use rtproof_host::program;
 use rtproof_results::kernel::find::KernelPackage;
+
+/// Time that a manager may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// A package manager.
 pub(super) struct Manager {
@@ -65,13 +68,9 @@ impl Queries {
         let command = words.join(" ");
         self.commands.push(command.clone());
         let start = |source| FindError::Start { command: command.clone(), source };
-        let output = program::command(words[0])
-            .map_err(start)?
-            .args(&words[1..])
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(start)?;
+        let mut asked = program::command(words[0]).map_err(start)?;
+        asked.args(&words[1..]).env("LC_ALL", "C");
+        let output = program::output_within(&mut asked, ANSWER_MAX).map_err(start)?;
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() || output.status.code().is_some_and(|is| Some(is) == empty) {
             return Ok(stdout);

@@ -183,6 +183,11 @@ impl<'a> Layout<'a> {
                 "who is in which group is a matter of one machine; use sysusers.d, the user module \
                  of Ansible, or `rtproof tune apply`",
             ),
+            Change::Package { .. } => self.miss(
+                step,
+                "a package is installed by the machine's own package manager, or comes with its \
+                 image",
+            ),
             _ if step.change.nature().part == Part::Loader => self.miss(
                 step,
                 "the boot loader's own memory of one machine; the words of the command line are \

@@ -273,6 +273,7 @@ fn files(machine: &Machine<'_>) -> anyhow::Result<Vec<String>> {
         files.extend(journal.entries().iter().filter_map(|entry| match &entry.item.change {
             Change::File { path, .. } | Change::GrubEnv { path, .. } => Some(path.clone()),
             Change::Group { .. } | Change::Member { .. } => Some("/etc/group".into()),
+            Change::Package { .. } => Some("/var/lib/dpkg/status".into()),
             _ => None,
         }));
     }
