@@ -1,6 +1,6 @@
-//! From Debian's source to a kernel that was proven in a guest, by the commands of docs/kernel.md, and
-//! compared with one of the same source without PREEMPT_RT. Two builds: a quarter of an hour and more
-//! on two cores, so CI leaves it out: `make lab-all` runs it.
+//! From Debian's source to a kernel that was proven in a guest, by the commands of
+//! docs/kernel.md, and compared with one of the same source without PREEMPT_RT. Two builds take 20
+//! minutes and more on two cores, so CI leaves it out: `make lab-all` runs it.
 
 use std::{
     fs,

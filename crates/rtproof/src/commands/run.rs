@@ -101,12 +101,14 @@ pub struct Args {
     #[arg(long = "dma-latency", value_name = "TIME")]
     pub dma_latency: Option<String>,
 
-    /// Start this service of systemd instead of a program: its own file stays as it is, and a drop-in
-    /// file below /run has the settings until it ends
+    /// Start this service of systemd instead of a program: its own file stays as it is, and a
+    /// drop-in file below /run has the settings until it ends
     #[arg(
         long,
         value_name = "NAME",
-        conflicts_with_all = ["command", "user", "capabilities", "core_sched", "rules", "best_effort"]
+        conflicts_with_all = [
+            "command", "user", "capabilities", "core_sched", "rules", "best_effort",
+        ]
     )]
     pub unit: Option<String>,
 

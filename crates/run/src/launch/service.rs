@@ -1,5 +1,5 @@
-//! A service of systemd as the program: set by a drop-in file that lasts as long as the run, started
-//! and stopped by systemd, observed in its control group (systemd.exec(5), systemctl(1)).
+//! A service of systemd as the program: set by a drop-in file that lasts as long as the run,
+//! started and stopped by systemd, observed in its control group (systemd.exec(5), systemctl(1)).
 
 use std::{
     collections::BTreeMap,
@@ -140,7 +140,7 @@ impl Service {
             text.push('\n');
         };
         if self.has_cpus {
-            // An empty line takes back what the unit itself lists.
+            // An empty line resets what the unit itself lists.
             add("CPUAffinity=".into());
             add(format!("CPUAffinity={}", setup.cpus));
         }
