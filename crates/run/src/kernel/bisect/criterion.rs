@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(of.judge(&good, limits).0, StepOutcome::Good);
         assert_eq!(of.judge(&bad, limits).0, StepOutcome::Bad);
         let near = step(Some(1200), [0; 3], &[]);
-        assert!(of.limits(&good, &near).unwrap_err().contains("1,200"));
+        assert!(of.limits(&good, &near).unwrap_err().contains(&grouped(1200)));
         assert!(of.limits(&bad, &good).is_err());
         assert!(of.limits(&step(None, [0; 3], &[]), &bad).unwrap_err().contains("good end"));
     }
