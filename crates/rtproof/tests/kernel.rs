@@ -384,7 +384,7 @@ fn a_rebase_stops_at_a_conflict_and_goes_on() {
     git(at, &["cherry-pick", "v2", "apart"]);
     let left_out = rebase(&["--onto", "v2", "--from", "v1"]);
     let said = String::from_utf8_lossy(&left_out.stdout).into_owned();
-    assert!(said.contains("1 commit on top of v2") && said.contains("there were 2"), "{said}");
+    assert!(said.contains("1 commit on top of v2") && said.contains("There were 2"), "{said}");
     // What stops without a conflict is none.
     git(at, &["checkout", "-q", "-b", "blocked", "v1"]);
     fs::write(at.join(".git/hooks/pre-rebase"), "#!/bin/sh\nexit 1\n").unwrap();

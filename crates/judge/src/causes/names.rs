@@ -158,6 +158,15 @@ pub(super) fn owner(scene: &Scene<'_>, tid: i32) -> Option<String> {
     task.unit.clone().or_else(|| task.cgroup.clone().filter(|group| group != "/" && !task.kernel))
 }
 
+/// Whether a task is of the same process or service as the late one.
+fn is_of_application(scene: &Scene<'_>, tid: i32) -> bool {
+    let (Some(task), Some(late)) = (scene.task(tid), scene.task(scene.wake.tid)) else {
+        return false;
+    };
+    let is_process = task.tgid > 0 && task.tgid == late.tgid;
+    is_process || late.unit.is_some() && task.unit == late.unit
+}
+
 /// What to do about a task that runs ahead of the late one.
 pub(super) fn against_task(attribution: Attribution, scene: &Scene<'_>, tid: i32) -> Attribution {
     let name = comm(scene, tid);
@@ -167,6 +176,12 @@ pub(super) fn against_task(attribution: Attribution, scene: &Scene<'_>, tid: i32
         return attribution.manual(format!(
             "{name} is a kernel thread: give the application a higher priority, or keep the \
              thread's work off CPU {cpu}"
+        ));
+    }
+    if is_of_application(scene, tid) {
+        return attribution.manual(format!(
+            "{name} is part of the application itself: give the late thread the higher priority, \
+             or a CPU of its own"
         ));
     }
     if let Some(unit) = task.and_then(|task| task.unit.clone()) {

@@ -100,6 +100,20 @@ mod tests {
     }
 
     #[test]
+    fn the_application_is_not_to_be_stopped_for_itself() {
+        let advice = |of: &str| {
+            let mut story = Story::new().with(60, "other", Policy::Rr, 99).timer(1, 7);
+            story.window.tasks.get_mut(&LATE).unwrap().unit = Some("control.service".into());
+            story.window.tasks.get_mut(&60).unwrap().unit = Some(of.into());
+            let told = story.switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 0);
+            format!("{:?}", told.shares[0].remedies)
+        };
+        assert!(advice("multipathd.service").contains("disable --now"));
+        let own = advice("control.service");
+        assert!(own.contains("application itself") && !own.contains("disable"), "{own}");
+    }
+
+    #[test]
     fn a_task_that_was_lowered_as_it_left_had_outranked_the_thread() {
         let story = || Story::new().with(60, "multipathd", Policy::Rr, 99);
         let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);

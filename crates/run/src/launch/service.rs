@@ -85,6 +85,13 @@ pub(super) fn find(root: &Root, name: &str) -> Result<Service, LaunchError> {
                     [options] -- PROGRAM";
         return Err(LaunchError::Failed(anyhow::anyhow!(text)));
     }
+    let file = path(&name);
+    if root.exists(&file) {
+        return Err(LaunchError::Failed(anyhow::anyhow!(
+            "{file}: another rtproof run has {name}: wait for its end (rtproof tune status). \
+             Nothing was changed"
+        )));
+    }
     let shown = Shown::ask(&name)?;
     match (shown.get("LoadState"), shown.get("ActiveState")) {
         ("not-found", _) => {
@@ -107,6 +114,16 @@ pub(super) fn find(root: &Root, name: &str) -> Result<Service, LaunchError> {
     }
 }
 
+/// Folder of its drop-in files.
+fn folder(name: &str) -> String {
+    format!("{RUNTIME}/{name}.d")
+}
+
+/// Our file there.
+fn path(name: &str) -> String {
+    format!("{}/{FILE}", folder(name))
+}
+
 fn is_name(name: &str) -> bool {
     let is_taken = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
     !name.starts_with(['-', '.']) && name.chars().all(is_taken)
@@ -115,8 +132,7 @@ fn is_name(name: &str) -> bool {
 impl Service {
     /// What makes it a real-time application until the file is removed again.
     pub(super) fn steps(&self, setup: &Setup) -> Vec<Step> {
-        let folder = format!("{RUNTIME}/{}.d", self.name);
-        let path = format!("{folder}/{FILE}");
+        let (folder, path) = (folder(&self.name), path(&self.name));
         let content = Some(self.drop_in(setup).as_str().into());
         let reason = Reason {
             checks: vec!["app-unit".into()],

@@ -197,7 +197,9 @@ fn criterion(args: &Args) -> anyhow::Result<Criterion> {
     }
     if let Some(id) = &args.check {
         if checks::by_id(id).is_none() {
-            return Err(exit::usage(format!("no check {id:?}; `rtproof check --list` has them")));
+            return Err(exit::usage(format!(
+                "no check {id:?}; `rtproof check explain` lists them"
+            )));
         }
         return Ok(Criterion::Check(id.clone()));
     }
