@@ -104,7 +104,8 @@ fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.contains("second: why", &seen.err("second")?, "another rtproof run has");
     expect.equal("a service goes on", seen.text("goes-on")?, "active\n".to_owned());
     expect.equal("a signal stops it", seen.text("stopped")?, "inactive\n".to_owned());
-    expect.equal("ended: exit code", seen.text("ended.rc")?, "143\n".to_owned());
+    expect.equal("ended: exit code", seen.text("ended.rc")?, "0\n".to_owned());
+    expect.contains("ended: what 0 is", &seen.text("ended")?, "counts the end as a success");
     expect.equal("none: exit code", seen.rc("none")?, 127);
     expect.equal("masked: exit code", seen.rc("masked")?, 126);
     Ok(())

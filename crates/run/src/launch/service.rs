@@ -217,6 +217,7 @@ impl Service {
             main: 0,
             asked: Instant::now(),
             ending: Ending::Exited(0),
+            is_forgotten: false,
         };
         loop {
             let shown = Shown::ask(&self.name)?;
@@ -253,6 +254,8 @@ pub(super) struct Started {
     main: u32,
     asked: Instant,
     ending: Ending,
+    /// Whether systemd has dropped what it knew of the run, as it does after a success.
+    is_forgotten: bool,
 }
 
 impl Started {
@@ -300,6 +303,7 @@ impl Started {
         // A service that stays active after its last process has ended (RemainAfterExit).
         let is_over = is_off && matches!(shown.get("Job"), "" | "0");
         self.ending = ending(&shown);
+        self.is_forgotten = shown.get("ExecMainPID") == "0";
         Ok((is_over || shown.get("SubState") == "exited") && self.pids(root).is_empty())
     }
 
@@ -322,6 +326,11 @@ impl Started {
                 "Exit status {status} is what systemd ends with where it cannot set a process up: \
                  systemctl status {name}."
             )),
+            Ending::Exited(0) if self.is_forgotten => Some(
+                "systemd counts the end as a success, and keeps no more of it: exit status 0, or a \
+                 signal by which services end, as SIGTERM."
+                    .into(),
+            ),
             Ending::Exited(_) | Ending::Killed(_) => None,
         }
     }

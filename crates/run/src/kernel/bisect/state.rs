@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{file::write_whole, kernel::KernelError};
 
 /// Version of the file.
-const VERSION: &str = "rtproof/kernel-bisect-state/1";
+const VERSION: &str = "rtproof kernel bisect, state 1";
 const FILE: &str = "bisect.json";
 const LOCK: &str = "lock";
 /// What a killed bisection had started ends within this: make at the next line that it writes.
