@@ -16,7 +16,7 @@ lab: ## Run tier 1 of the lab, real kernels under QEMU; CASE=name runs what has 
 	@$(CARGO) xtask lab run $(CASE)
 
 lab-all: ## Run all tiers of the lab, all mutations and the fuzz targets
-	@scripts/deps.sh lab-all
+	@scripts/deps.sh kernels
 	@$(CARGO) test --locked --package rtproof-lab --lib -- --ignored
 	@$(CARGO) xtask lab run --tier 1 --tier 2 --tier 3 --mutations
 	@$(CARGO) xtask fuzz

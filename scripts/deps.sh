@@ -5,6 +5,7 @@
 #
 # deps.sh            what `make test` needs
 # deps.sh lab-all    and what tiers 2 and 3 of the lab and the fuzz targets need
+# deps.sh kernels    and what the tests need that build kernels from Debian's source
 set -euo pipefail
 
 # Program and the Debian package that has it.
@@ -36,7 +37,8 @@ programs=(
     "xz xz-utils"
     "zstd zstd"
 )
-if [ "${1:-}" = lab-all ]; then
+mode=${1:-}
+if [ "$mode" = lab-all ] || [ "$mode" = kernels ]; then
     programs+=(
         "c++ g++"
         "dtc device-tree-compiler"
@@ -60,6 +62,10 @@ missing() {
     # The static binary links with it.
     if command -v cc >/dev/null && [ "$(cc -print-file-name=libc.a)" = libc.a ]; then
         echo libc6-dev
+    fi
+    if [ "$mode" = kernels ]; then
+        [ -e /usr/src/linux-source-6.12.tar.xz ] || echo linux-source-6.12
+        [ -e /usr/include/gelf.h ] || echo libelf-dev
     fi
     # The lab fetches kernels with apt's own downloader and checks Debian's signatures.
     if [ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
