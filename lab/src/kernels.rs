@@ -196,7 +196,7 @@ impl Kernel {
     /// The Debian package with its image and modules.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// It cannot be fetched.
     pub fn package(&self, cache: &Cache) -> Result<PathBuf> {
         let fetched = self.fetched(cache)?;
         let image = fetched.debs.into_iter().find(|deb| is_image(deb));

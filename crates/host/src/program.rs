@@ -23,6 +23,9 @@ const FOLDERS: &[&str] = &[
     "/run/current-system/sw/bin",
 ];
 
+/// Lines of what a program that fails says.
+const LINES_MAX: usize = 5;
+
 /// The PATH of what they start.
 pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -87,6 +90,25 @@ pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Outpu
     Ok(Output { status, stdout: written(&stdout, 0)?, stderr: written(&stderr, 0)? })
 }
 
+/// Runs a program to its good end: what it wrote to stdout.
+///
+/// # Errors
+/// It cannot be run, or fails: its name, its status and the last lines that it wrote.
+pub fn succeed(command: &mut Command) -> Result<Vec<u8>, String> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    let ran = command.stdin(Stdio::null()).output();
+    let ran = ran.map_err(|error| format!("{name} cannot be run: {error}"))?;
+    if ran.status.success() {
+        return Ok(ran.stdout);
+    }
+    let said = [ran.stdout, ran.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+    Err(format!("{name} failed ({}): {}", ran.status, last.join("; ")))
+}
+
 /// A file in memory for what a program writes.
 pub(crate) fn memory() -> io::Result<File> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -130,6 +152,14 @@ mod tests {
         let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
         assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
         assert_eq!(find("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_failure_says_what_the_program_said_last() {
+        let sh = |script: &str| succeed(command("sh").unwrap().args(["-c", script]));
+        assert_eq!(sh("echo out; echo err >&2"), Ok(b"out\n".to_vec()));
+        let error = sh("echo one; for i in 2 3 4 5 6; do echo $i >&2; done; exit 7").unwrap_err();
+        assert_eq!(error, "sh failed (exit status: 7): 2; 3; 4; 5; 6");
     }
 
     #[test]

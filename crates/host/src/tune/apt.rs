@@ -132,7 +132,8 @@ impl Machine<'_> {
         Ok(states)
     }
 
-    /// Fetches, then installs. Half done, it is an error; what there is of it is then a state.
+    /// Fetches, then installs. Where that stops halfway it is an error, and
+    /// [`Self::package_states`] shows what is installed of it.
     pub(super) fn install(&self, name: &str, version: &str) -> Result<(), ChangeError> {
         let audit = self.ask("dpkg", &["--audit"])?;
         if !audit.trim().is_empty() || self.is_interrupted() {

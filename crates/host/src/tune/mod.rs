@@ -51,7 +51,7 @@ pub use outcome::{Gone, Outcome};
 pub use staging::Staging;
 pub use state::{PackageState, State};
 pub use status::{Standing, Stands, UNNOTED, status};
-pub use systemctl::{Answer, Units};
+pub use systemctl::{Answer, Systemctl, Units};
 pub use ticks::write_ticks;
 pub use tree::TreeFile;
 pub use undo::{UndoError, Undone, undo};

@@ -44,7 +44,7 @@ pub trait Units {
 
 /// The machine's own `systemctl`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Systemctl;
+pub struct Systemctl;
 
 impl Units for Systemctl {
     fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer> {

@@ -83,7 +83,7 @@ pub enum Suspect {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum StepOutcome {
@@ -92,6 +92,7 @@ pub enum StepOutcome {
     /// It does.
     Bad,
     /// It could not be tested.
+    #[default]
     Skipped,
 }
 
@@ -108,7 +109,7 @@ impl StepOutcome {
 }
 
 /// One kernel: built, booted, tested.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectStep {
     /// From 1; 1 is the good end, 2 the bad one.

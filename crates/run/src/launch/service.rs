@@ -4,12 +4,14 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    process::Stdio,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use rtproof_host::{CpuList, Root, counts, program, tune::Change};
+use rtproof_host::{
+    CpuList, Root, counts,
+    tune::{Change, Systemctl, UnitState, Units as _},
+};
 use rtproof_judge::{
     Impact,
     plan::{Reason, Step},
@@ -26,7 +28,7 @@ const FILE: &str = "zz-rtproof-run.conf";
 /// What is asked of systemd.
 const PROPERTIES: &str = "LoadState,ActiveState,SubState,MainPID,ExecMainPID,ExecMainCode,\
     ExecMainStatus,Result,Job,InvocationID,ControlGroup,CPUSchedulingPolicy,\
-    CPUSchedulingPriority,CPUAffinity,LimitRTPRIO";
+    CPUSchedulingPriority,CPUAffinity,LimitRTPRIO,LimitMEMLOCK";
 /// Time between two questions.
 const ASK: Duration = Duration::from_millis(250);
 /// How long a service may be without a process before it counts as not started.
@@ -77,9 +79,8 @@ pub(super) fn find(root: &Root, name: &str) -> Result<Service, LaunchError> {
         let text = format!("--unit {name}: a service runs programs, other units do not");
         return Err(usage(text).into());
     }
-    if !is_name(&name) {
-        return Err(usage(format!("--unit {name}: no name of a unit")).into());
-    }
+    let wanted = Change::Unit { unit: name.clone(), want: UnitState::Started };
+    wanted.may_be_made().map_err(|why| usage(format!("--unit {why}")))?;
     if !root.exists("/run/systemd/system") {
         let text = "--unit: systemd does not run here; start the program itself: rtproof run \
                     [options] -- PROGRAM";
@@ -122,11 +123,6 @@ fn folder(name: &str) -> String {
 /// Our file there.
 fn path(name: &str) -> String {
     format!("{}/{FILE}", folder(name))
-}
-
-fn is_name(name: &str) -> bool {
-    let is_taken = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
-    !name.starts_with(['-', '.']) && name.chars().all(is_taken)
 }
 
 impl Service {
@@ -189,6 +185,7 @@ impl Service {
         all.extend(self.has_cpus.then(|| (CPUS, setup.cpus.to_string())));
         all.extend(setup.scheduling.priority.map(|of| ("CPUSchedulingPriority", of.to_string())));
         all.extend(setup.rtprio.map(|of| ("LimitRTPRIO", of.to_string())));
+        all.extend(setup.locks_memory.then(|| ("LimitMEMLOCK", "infinity".to_owned())));
         all
     }
 
@@ -231,7 +228,8 @@ impl Service {
             let name = &self.name;
             anyhow::ensure!(
                 !(is_off && has_no_job && began.elapsed() > ASK),
-                "{name} was not started ({}): systemctl status {name}",
+                "{name} has no process: it was not started, or has ended at once ({}); systemctl \
+                 status {name}",
                 shown.get("Result")
             );
             if began.elapsed() > START_MAX {
@@ -323,8 +321,8 @@ impl Started {
         let name = &self.service.name;
         match ending {
             Ending::Exited(status) if SETUP_FAILED.contains(&status) => Some(format!(
-                "Exit status {status} is what systemd ends with where it cannot set a process up: \
-                 systemctl status {name}."
+                "Exit status {status} may be systemd's own, which ends so where it cannot set the \
+                 process up: systemctl status {name}."
             )),
             Ending::Exited(0) if self.is_forgotten => Some(
                 "systemd counts the end as a success, and keeps no more of it: exit status 0, or a \
@@ -355,12 +353,8 @@ fn cpus(shown: &str) -> Option<CpuList> {
 }
 
 fn systemctl(arguments: &[&str]) -> anyhow::Result<String> {
-    let mut command = program::command("systemctl")?;
-    command.args(["--no-pager", "--no-ask-password"]).args(arguments);
-    command.env("LC_ALL", "C").env("SYSTEMD_COLORS", "0").stdin(Stdio::null());
     let shown = || format!("systemctl {}", arguments.join(" "));
-    let output = command.output().with_context(shown)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{}: {}", shown(), said.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let answer = Systemctl.systemctl(arguments).with_context(shown)?;
+    anyhow::ensure!(answer.success, "{}: {}", shown(), answer.complaint);
+    Ok(answer.text)
 }

@@ -1,8 +1,6 @@
 //! The initial RAM disk of a kernel on trial, made by the distribution's own program: only that
 //! knows what the machine needs to mount its root.
 
-use std::process::Stdio;
-
 use crate::{
     change::places::{INITRD_PROGRAMS, STAGING},
     program,
@@ -11,9 +9,6 @@ use crate::{
         kinds::{file::of_files, placed},
     },
 };
-
-/// Lines of what a program that fails says.
-const LINES_MAX: usize = 5;
 
 /// How a program is called; `None`: it is none of [`INITRD_PROGRAMS`].
 fn arguments<'a>(program: &str, out: &'a str, release: &'a str) -> Option<Vec<&'a str>> {
@@ -95,17 +90,8 @@ impl Initrd<'_> {
         let Some(arguments) = arguments(name, to, self.release) else {
             return Err(format!("{name}: not one of {}", INITRD_PROGRAMS.join(", ")));
         };
-        let ran = program::command(name)
-            .and_then(|mut command| command.args(arguments).stdin(Stdio::null()).output());
-        let ran = ran.map_err(|error| format!("{name}: {error}"))?;
-        if ran.status.success() {
-            return Ok(());
-        }
-        let said = [ran.stderr, ran.stdout].concat();
-        let said = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
-        Err(format!("{name} failed ({}): {}", ran.status, last.join("; ")))
+        let mut command = program::command(name).map_err(|error| format!("{name}: {error}"))?;
+        program::succeed(command.args(arguments)).map(drop)
     }
 }
 

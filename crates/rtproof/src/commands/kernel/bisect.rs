@@ -1,6 +1,6 @@
 //! `rtproof kernel bisect`: the commit or the options with which a latency begins.
 
-use std::{ops::ControlFlow, path::PathBuf, time::Duration};
+use std::{ops::ControlFlow, path::PathBuf};
 
 use rtproof_host::Root;
 use rtproof_judge::{causes::CAUSES, checks};
@@ -12,11 +12,10 @@ use rtproof_run::{
         bisect::{self, BisectRequest, Criterion, Range},
         boot::BootRequest,
     },
-    parse,
     prove::signals::Signals,
 };
 
-use super::{MakeArgs, boot, progress, user};
+use super::{MakeArgs, boot, guest::GuestArgs, progress, user};
 use crate::{exit, print::Text};
 
 /// Arguments of `kernel bisect`.
@@ -110,32 +109,9 @@ pub struct Args {
     #[arg(long = "file", value_name = "FILE", requires = "command")]
     pub files: Vec<PathBuf>,
 
-    /// Memory of the guests, MiB
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 1024,
-        value_parser = clap::value_parser!(u32).range(64..=1_048_576)
-    )]
-    pub memory: u32,
-
-    /// Parameters for the kernels' command lines
-    #[arg(
-        long,
-        value_name = "PARAMETERS",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    pub append: String,
-
-    /// A static rtproof for the kernels' architecture; default: this program, with its libraries
-    #[arg(long, value_name = "FILE")]
-    pub binary: Option<PathBuf>,
-
-    /// Longest time of each guest from when init runs
-    #[arg(long, value_name = "TIME", value_parser = parse::run_duration, default_value = "10m")]
-    pub timeout: u64,
+    /// The guests.
+    #[command(flatten)]
+    pub guest: GuestArgs,
 
     /// Commands that make runs at once; default: one for each CPU
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -222,22 +198,9 @@ fn request(args: &Args, criterion: Criterion, place: PathBuf) -> anyhow::Result<
     Ok(BisectRequest {
         source: args.source.clone(),
         boot: BootRequest {
-            kernel: PathBuf::new(),
-            config: None,
-            modules: None,
-            load: Vec::new(),
-            binary: args.binary.clone(),
-            cpus: Some(1),
-            memory_mib: args.memory,
-            threads: 1,
-            no_kvm: true,
-            icount: true,
-            append: args.append.clone(),
-            steps: vec![step],
             programs: args.programs.clone(),
             files: args.files.clone(),
-            folder: None,
-            limit: Duration::from_nanos(args.timeout),
+            ..args.guest.counted(step)
         },
         place,
         range,

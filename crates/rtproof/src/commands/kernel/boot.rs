@@ -1,10 +1,6 @@
 //! `rtproof kernel boot`: a kernel under QEMU, with rtproof inside.
 
-use std::{
-    cell::RefCell,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, path::PathBuf, time::Instant};
 
 use rtproof_host::Root;
 use rtproof_report::text::kernel_boot as text_of;
@@ -14,11 +10,10 @@ use rtproof_run::{
         boot::{self, BootRequest},
         tool::Progress,
     },
-    parse,
     prove::signals::Signals,
 };
 
-use super::progress;
+use super::{guest::GuestArgs, progress};
 use crate::{exit, print::Text};
 
 /// Arguments of `kernel boot`.
@@ -76,25 +71,6 @@ pub struct Args {
     )]
     pub threads: u32,
 
-    /// Memory, MiB
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 1024,
-        value_parser = clap::value_parser!(u32).range(64..=1_048_576)
-    )]
-    pub memory: u32,
-
-    /// Parameters for the kernel's command line
-    #[arg(
-        long,
-        value_name = "PARAMETERS",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    pub append: String,
-
     /// The kernel's configuration; default: the one inside of the image, beside it, or of the build
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -115,13 +91,9 @@ pub struct Args {
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// A static rtproof for the kernel's architecture; default: this program, with its libraries
-    #[arg(long, value_name = "FILE")]
-    pub binary: Option<PathBuf>,
-
-    /// Longest time of the guest from when init runs; until then it has 3 minutes
-    #[arg(long, value_name = "TIME", value_parser = parse::run_duration, default_value = "10m")]
-    pub timeout: u64,
+    /// The guest.
+    #[command(flatten)]
+    pub guest: GuestArgs,
 
     /// New folder for all files; default: boot-RELEASE here
     #[arg(short, long, value_name = "DIR")]
@@ -175,18 +147,14 @@ fn request(args: &Args) -> anyhow::Result<BootRequest> {
         config: args.config.clone(),
         modules: args.modules.clone(),
         load: args.load.clone(),
-        binary: args.binary.clone(),
         cpus: args.cpus,
-        memory_mib: args.memory,
         threads: args.threads,
         no_kvm: args.no_kvm,
         icount: args.icount,
-        append: args.append.clone(),
-        steps,
         programs: args.programs.clone(),
         files: args.files.clone(),
         folder: args.output.clone(),
-        limit: Duration::from_nanos(args.timeout),
+        ..args.guest.request(steps)
     })
 }
 

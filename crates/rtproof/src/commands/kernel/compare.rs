@@ -1,20 +1,15 @@
 //! `rtproof kernel compare`: two kernels in the same guest, measured by counted instructions.
 
-use std::{
-    cell::RefCell,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, path::PathBuf, time::Instant};
 
 use rtproof_host::Root;
 use rtproof_report::text::kernel_compare as text_of;
 use rtproof_run::{
     kernel::{boot::BootRequest, compare, tool::Progress},
-    parse,
     prove::signals::Signals,
 };
 
-use super::{boot, progress};
+use super::{boot, guest::GuestArgs, progress};
 use crate::{exit, print::Text};
 
 /// Arguments of `kernel compare`.
@@ -54,32 +49,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub config_b: Option<PathBuf>,
 
-    /// Memory, MiB
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 1024,
-        value_parser = clap::value_parser!(u32).range(64..=1_048_576)
-    )]
-    pub memory: u32,
-
-    /// Parameters for both kernels' command lines
-    #[arg(
-        long,
-        value_name = "PARAMETERS",
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    pub append: String,
-
-    /// A static rtproof for the kernels' architecture; default: this program, with its libraries
-    #[arg(long, value_name = "FILE")]
-    pub binary: Option<PathBuf>,
-
-    /// Longest time of each guest from when init runs
-    #[arg(long, value_name = "TIME", value_parser = parse::run_duration, default_value = "10m")]
-    pub timeout: u64,
+    /// The guests.
+    #[command(flatten)]
+    pub guest: GuestArgs,
 
     /// New folder for all files
     #[arg(short, long, value_name = "DIR", default_value = "kernel-compare")]
@@ -99,20 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let request = |kernel: &PathBuf, config: &Option<PathBuf>| BootRequest {
         kernel: kernel.clone(),
         config: config.clone(),
-        modules: None,
-        load: Vec::new(),
-        binary: args.binary.clone(),
-        cpus: Some(1),
-        memory_mib: args.memory,
-        threads: 1,
-        no_kvm: true,
-        icount: true,
-        append: args.append.clone(),
-        steps: vec![step.clone()],
-        programs: Vec::new(),
-        files: Vec::new(),
-        folder: None,
-        limit: Duration::from_nanos(args.timeout),
+        ..args.guest.counted(step.clone())
     };
     let requests = [request(&args.first, &args.config_a), request(&args.second, &args.config_b)];
     let signals = Signals::catch(&Root::live())?;

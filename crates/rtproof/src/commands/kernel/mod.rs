@@ -7,6 +7,7 @@ pub mod build;
 pub mod compare;
 pub mod config;
 pub mod find;
+mod guest;
 mod progress;
 pub mod rebase;
 mod user;

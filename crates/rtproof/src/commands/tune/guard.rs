@@ -84,9 +84,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// Waits until whoever started the program is gone, and then, where that did not see it end, for
-/// the program itself: `PID TICKS` is the line that names it. What is left in its control group,
-/// which
-/// a third word names, is waited for, too.
+/// the program itself: `PID TICKS` is the line that names it. What is left in its control group
+/// and the groups below, which a third word names, is waited for, too.
 fn wait_for_program(root: &Root, journal: u32) {
     let mut said = String::new();
     // An error says as much as the end.
@@ -94,11 +93,8 @@ fn wait_for_program(root: &Root, journal: u32) {
     let mut words = said.lines().last().unwrap_or_default().split_whitespace();
     let (Some(pid), Some(ticks)) = (words.next(), words.next()) else { return };
     let (Ok(pid), Ok(ticks)) = (pid.parse(), ticks.parse()) else { return };
-    let procs = words.next().map(|group| format!("{group}/cgroup.procs"));
-    let is_left = || {
-        let in_group = procs.as_ref().map(|procs| root.trimmed(procs));
-        in_group.is_some_and(|left| left.value().is_some_and(|pids| !pids.is_empty()))
-    };
+    let group = words.next();
+    let is_left = || group.is_some_and(|group| !counts::in_group(root, group).is_empty());
     while !is_settled(root, journal) && (counts::is_running(&Root::live(), pid, ticks) || is_left())
     {
         thread::sleep(LOOK);

@@ -212,24 +212,7 @@ mod tests {
             spikes,
             causes: causes.collect(),
         };
-        BisectStep { measured: Some(side), ..empty() }
-    }
-
-    fn empty() -> BisectStep {
-        BisectStep {
-            number: 1,
-            id: String::new(),
-            title: String::new(),
-            outcome: StepOutcome::Skipped,
-            why: String::new(),
-            objects: 0,
-            build_s: 0,
-            boot_s: 0.0,
-            folder: String::new(),
-            measured: None,
-            check: None,
-            exit: None,
-        }
+        BisectStep { measured: Some(side), ..BisectStep::default() }
     }
 
     fn judged(of: &Criterion, step: &BisectStep, limit: u64) -> StepOutcome {
@@ -272,7 +255,8 @@ mod tests {
     #[test]
     fn exit_codes_are_those_of_git_bisect_run() {
         let of = Criterion::Command(vec!["true".into()]);
-        let outcome = |exit| of.judge(&BisectStep { exit, ..empty() }, Limits::default()).0;
+        let outcome =
+            |exit| of.judge(&BisectStep { exit, ..BisectStep::default() }, Limits::default()).0;
         assert_eq!(outcome(Some(0)), StepOutcome::Good);
         assert_eq!([1, 124, 126, 127].map(|code| outcome(Some(code))), [StepOutcome::Bad; 4]);
         assert_eq!(outcome(Some(125)), StepOutcome::Skipped);
@@ -283,12 +267,13 @@ mod tests {
     #[test]
     fn a_check_that_is_unknown_is_skipped() {
         let of = Criterion::Check("preempt-rt".into());
-        let step = |status| BisectStep { check: Some((status, "x".into())), ..empty() };
+        let step =
+            |status| BisectStep { check: Some((status, "x".into())), ..BisectStep::default() };
         let limits = of.limits(&step(Status::Good), &step(Status::Bad)).unwrap();
         let outcome = |status| of.judge(&step(status), limits).0;
         assert_eq!(outcome(Status::Good), StepOutcome::Good);
         assert_eq!(outcome(Status::Doubtful), StepOutcome::Bad);
         assert_eq!(outcome(Status::Unknown), StepOutcome::Skipped);
-        assert_eq!(of.judge(&empty(), limits).0, StepOutcome::Skipped);
+        assert_eq!(of.judge(&BisectStep::default(), limits).0, StepOutcome::Skipped);
     }
 }

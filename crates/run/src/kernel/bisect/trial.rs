@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_results::kernel::bisect::{BisectStep, StepOutcome};
+use rtproof_results::kernel::bisect::BisectStep;
 
 use super::{
     criterion::{Criterion, PANICKED},
@@ -109,20 +109,8 @@ impl Rig<'_> {
             }
             _ => fs::create_dir_all(&folder).map_err(KernelError::io(&folder))?,
         }
-        let mut step = BisectStep {
-            number,
-            id: String::new(),
-            title: String::new(),
-            outcome: StepOutcome::Skipped,
-            why: String::new(),
-            objects: 0,
-            build_s: 0,
-            boot_s: 0.0,
-            folder: folder.display().to_string(),
-            measured: None,
-            check: None,
-            exit: None,
-        };
+        let folder_shown = folder.display().to_string();
+        let mut step = BisectStep { number, folder: folder_shown, ..BisectStep::default() };
         let tree = Tree { path: self.make.tree.clone(), patches: Vec::new() };
         let mut observer = |progress: &Progress| self.watch.observe(progress);
         let began = Instant::now();

@@ -8,10 +8,9 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::Path,
-    process::Stdio,
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use rtproof_guest::vmlinux::unpacked;
 use rtproof_host::{boot, program};
 use rustix::fs::OFlags;
@@ -30,8 +29,6 @@ pub(super) const INITRD: &str = "initrd";
 const DEPMOD: &str = "root";
 /// Largest file that is taken: an initial RAM disk with everything in it is below.
 const BYTES_MAX: u64 = 1 << 30;
-/// Lines of what a program that fails says.
-const LINES_MAX: usize = 5;
 
 /// A kernel that is staged.
 #[derive(Clone, Debug)]
@@ -144,17 +141,7 @@ pub(super) fn run(
     mut command: std::process::Command,
     with: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command,
 ) -> anyhow::Result<Vec<u8>> {
-    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_owned();
-    let name = name.to_string_lossy().into_owned();
-    let ran = with(&mut command).stdin(Stdio::null()).output();
-    let ran = ran.with_context(|| format!("{name} cannot be run"))?;
-    if ran.status.success() {
-        return Ok(ran.stdout);
-    }
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
-    bail!("{name} failed ({}): {}", ran.status, last.join("; "))
+    program::succeed(with(&mut command)).map_err(anyhow::Error::msg)
 }
 
 /// Leaves regular files and folders, with usual permissions. Links to where it was built go.
