@@ -37,6 +37,20 @@ state() {
 state >/run/before
 same() { state | diff /run/before - && echo same; }"#;
 
+/// One that ends at once, one without its program, one of another user, one that is started again.
+const ODD: &str = r#"
+odd() { printf '[Service]\n%s\n' "$2" >/run/systemd/system/$1.service; }
+odd once ExecStart=/bin/true
+odd missing ExecStart=/no/such/program
+odd nobody 'User=nobody
+RestrictRealtime=yes
+ExecStart=/bin/sh -c "chrt -p $$$$; sleep 2"'
+odd again 'Restart=on-failure
+RestartSec=1
+ExecStart=/bin/sh -c "chrt -p $$$$ >>/run/again; sleep 1; test $(wc -l </run/again) -ge 6"'
+systemctl daemon-reload
+state >/run/before"#;
+
 pub(super) fn case() -> Case {
     Case::new(
         "disk/run-unit",
@@ -68,6 +82,13 @@ pub(super) fn case() -> Case {
          systemctl is-active control.service >/host/stopped
          same >/host/after-end
          run none rtproof run --unit no-such.service
+         {ODD}
+         run once rtproof run --cpus 1 --unit once.service
+         run missing rtproof run --cpus 1 --unit missing.service
+         run nobody rtproof run --cpus 1 --no-trace --unit nobody.service
+         run again rtproof run --cpus 1 --no-trace --unit again.service
+         cp /run/again /host/again-runs
+         same >/host/after-odd
          systemctl mask masked.service
          run masked rtproof run --unit masked"
     ))
@@ -99,7 +120,7 @@ fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let mut seen_ones = threads.iter().filter(|it| !it["scheduling"].is_null());
     let fifo = seen_ones.all(|it| it["scheduling"]["priority"] == 70);
     expect.that("whole: all its threads are real-time", "70", fifo, threads.len());
-    for after in ["after-whole", "after-kill", "after-end"] {
+    for after in ["after-whole", "after-kill", "after-end", "after-odd"] {
         expect.equal(after, seen.text(after)?, "same\n".to_owned());
     }
     expect.equal("second: exit code", seen.rc("second")?, 125);
@@ -108,6 +129,19 @@ fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.equal("a signal stops it", seen.text("stopped")?, "inactive\n".to_owned());
     expect.equal("ended: exit code", seen.text("ended.rc")?, "0\n".to_owned());
     expect.contains("ended: what 0 is", &seen.text("ended")?, "counts the end as a success");
+    // It may be gone before systemd is asked, which forgets what ended well.
+    let once = seen.rc("once")?;
+    expect.that("once: exit code", "0, or 125 with the reason", [0, 125].contains(&once), once);
+    if once == 125 {
+        expect.contains("once: why", &seen.err("once")?, "or has ended at once");
+    }
+    expect.equal("missing: exit code", seen.rc("missing")?, 203);
+    expect.contains("missing: whose number", &seen.err("missing")?, "may be systemd's own");
+    expect.equal("nobody: exit code", seen.rc("nobody")?, 0);
+    expect.contains("nobody: has the policy", &seen.err("nobody")?, "fifo 80");
+    expect.equal("again: exit code", seen.rc("again")?, 0);
+    let again = seen.text("again-runs")?;
+    expect.equal("again: each run has the policy", again.matches("SCHED_FIFO").count(), 3);
     expect.equal("none: exit code", seen.rc("none")?, 127);
     expect.equal("masked: exit code", seen.rc("masked")?, 126);
     Ok(())

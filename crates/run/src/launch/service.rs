@@ -281,7 +281,9 @@ impl Started {
     pub(super) fn pids(&self, root: &Root) -> Vec<u32> {
         match &self.group {
             Some(group) => counts::in_group(root, group),
-            None => vec![self.main],
+            // One that ended before it could be looked at has none.
+            None if counts::start_ticks(root, self.main).is_some() => vec![self.main],
+            None => Vec::new(),
         }
     }
 
