@@ -19,6 +19,7 @@ programs=(
     "grub-script-check grub-common"
     "chromium chromium"
     "cyclictest rt-tests"
+    "depmod kmod"
     "jitterdebugger jitterdebugger"
     "make make"
     "patch patch"

@@ -27,8 +27,10 @@ impl Work {
     fn run(&self, words: &[&str]) -> Output {
         let output = Command::new(&self.rtproof)
             .args(["kernel"])
-            .args(words)
+            .arg(words[0])
+            // What follows `--` is the guest's.
             .arg("--json")
+            .args(&words[1..])
             .current_dir(&self.folder)
             .output()
             .unwrap();

@@ -1,14 +1,35 @@
 //! What a bisection found, in words that its text and its page share.
 
 use rtproof_judge::units::{count, grouped};
-use rtproof_results::kernel::bisect::{BisectedOver, KernelBisected, StepOutcome, Suspect};
+use rtproof_results::kernel::bisect::{
+    BisectedIn, BisectedOver, KernelBisected, StepOutcome, Suspect,
+};
 
 /// Digits of a commit or a digest that are shown.
 pub(crate) const DIGITS: usize = 12;
 
+/// What lengths are counted in.
+#[must_use]
+pub(crate) const fn unit(of: &KernelBisected) -> &'static str {
+    match of.booted_in {
+        BisectedIn::Guest => "instructions",
+        BisectedIn::Machine => "ns",
+    }
+}
+
 /// The answer in one sentence.
 #[must_use]
 pub(crate) fn sentence(of: &KernelBisected) -> String {
+    match of.is_reproduced {
+        Some(false) => format!(
+            "Not reproduced, a second boot of the same kernel ended otherwise: {}",
+            answer(of)
+        ),
+        _ => answer(of),
+    }
+}
+
+fn answer(of: &KernelBisected) -> String {
     let number = of.suspects.len() as u64;
     let all = match of.over {
         BisectedOver::Commits => count(number, "commit"),

@@ -53,6 +53,11 @@ pub const FORMS: &[Form] = &[
     form("rtproof/explain-rules/1", "explain-rules", of::<commands::explain::rules::Document>),
     form("rtproof/import/1", "import", of::<rtproof_report::imported::Document>),
     form("rtproof/kernel-bisect/1", "kernel-bisect", of::<kernel::bisect::KernelBisected>),
+    form(
+        "rtproof/kernel-bisect-next/1",
+        "kernel-bisect-next",
+        of::<kernel::bisect::KernelBisectNext>,
+    ),
     form("rtproof/kernel-boot/1", "kernel-boot", of::<kernel::boot::Booted>),
     form("rtproof/kernel-compare/1", "kernel-compare", of::<kernel::compare::KernelsCompared>),
     form("rtproof/kernel-build/1", "kernel-build", of::<kernel::build::BuiltKernel>),

@@ -10,57 +10,19 @@
 
 mod support;
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, path::Path, process::Output};
 
 use support::{
     ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
     made_up::{Then, has_qemu, kernel},
-    run, start, stderr, wait_for,
+    run,
+    small_linux::{self, HEAD, has_programs, sh},
+    start, stderr, wait_for,
 };
-
-/// Without a kconfig: SLAVE follows MASTER, ORPHAN needs PARENT, DOOM does not build without DEED.
-const MAKEFILE: &str = "\
-kernelversion:\n\t@echo 6.1.0\n\
-kernelrelease:\n\t@echo 6.1.0-small\n\
-image_name:\n\t@echo arch/x86/boot/bzImage\n\
-olddefconfig:\n\
-\t@grep -q CONFIG_PARENT=y $(O)/.config || sed -i '/CONFIG_ORPHAN=/d' $(O)/.config\n\
-\t@sed -i '/CONFIG_SLAVE=/d' $(O)/.config\n\
-\t@! grep -q CONFIG_MASTER=y $(O)/.config || echo CONFIG_SLAVE=y >> $(O)/.config\n\
-bzImage:\n\t@echo '  CC      init/main.o'\n\t@mkdir -p $(O)/arch/x86/boot\n\
-\t@sleep $(PAUSE)\n\
-\t@! test -e broken || { echo 'init/main.c:1:2: error: broken' >&2; exit 1; }\n\
-\t@if grep -q CONFIG_DOOM=y $(O)/.config && ! grep -q CONFIG_DEED=y $(O)/.config; \
-then echo 'a.c:1:2: error: doomed' >&2; exit 1; fi\n\
-\t@bad=$$(cat state); for name in $(GUILTY); do grep -q CONFIG_$$name=y $(O)/.config || bad=good; \
-done; cp $(IMAGES)/$$bad $(O)/arch/x86/boot/bzImage\n";
-
-const HEAD: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel \
-    Configuration\n#\nCONFIG_BLK_DEV_INITRD=y\nCONFIG_BINFMT_ELF=y\nCONFIG_DEVTMPFS=y\n\
-    CONFIG_PROC_FS=y\nCONFIG_SYSFS=y\nCONFIG_SERIAL_8250_CONSOLE=y\n# end of Kernel hacking\n";
 
 /// Whether all programs are here.
 fn is_able() -> bool {
-    let needed = ["git", "make", "gcc", "flex", "bison", "bc", "perl", "gzip", "base64"];
-    let missing: Vec<_> =
-        needed.iter().filter(|name| rtproof_host::program::find(name).is_err()).collect();
-    if !missing.is_empty() {
-        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(!is_ci, "CI needs {missing:?}: scripts/deps.sh");
-        eprintln!("left out: {missing:?} missing");
-    }
-    missing.is_empty() && has_qemu()
-}
-
-#[track_caller]
-fn sh(at: &Path, script: &str) -> String {
-    let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().expect("sh");
-    assert!(output.status.success(), "{script}: {}", stderr(&output));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    has_programs() && has_qemu()
 }
 
 /// A guest that says that its command ended with a code, or panics while it runs.
@@ -87,27 +49,12 @@ fn image(at: &Path, name: &str, exit: Option<i32>) {
     fs::write(at.join("images").join(name), kernel(&text, Then::Reset)).expect("an image");
 }
 
-/// A repository in `linux`: commits c0, c1, ... of which those in `broken` do not build, and those
-/// from `bad` on are bad.
+/// The repository, whose kernels are guests.
 fn repository(at: &Path, commits: usize, bad: usize, broken: &[usize]) {
     image(at, "good", Some(0));
     image(at, "bad", Some(1));
     image(at, "panic", None);
-    fs::create_dir_all(at.join("linux/arch/x86")).expect("a folder");
-    fs::write(at.join("linux/Makefile"), MAKEFILE).expect("a file");
-    fs::write(at.join("linux/Kconfig"), "config A\n\tbool \"a\"\n").expect("a file");
-    fs::write(at.join("linux/arch/x86/Kconfig"), "").expect("a file");
-    fs::write(at.join("config"), HEAD).expect("a file");
-    let broken: Vec<String> = broken.iter().map(ToString::to_string).collect();
-    let script = format!(
-        "cd linux; git init -q -b main .; git config user.name Ann; git config user.email a@b.example\n\
-         i=0; while [ $i -lt {commits} ]; do\n\
-         if [ $i -lt {bad} ]; then echo good > state; else echo bad > state; fi\n\
-         rm -f broken; case ' {} ' in *\" $i \"*) touch broken;; esac\n\
-         echo $i > number; git add -A; git commit -qm \"change $i\"; git tag c$i; i=$((i+1)); done",
-        broken.join(" ")
-    );
-    sh(at, &script);
+    small_linux::repository(at, commits, bad, broken);
 }
 
 fn words<'a>(ends: [&'a str; 4], more: &[&'a str]) -> Vec<&'a str> {

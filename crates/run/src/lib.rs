@@ -3,6 +3,7 @@
 //!
 //! `examples/prove.rs` proves a machine in thirty lines.
 
+pub mod bisect;
 mod clock;
 pub mod compare;
 pub mod cpus;

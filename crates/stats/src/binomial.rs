@@ -81,6 +81,25 @@ pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
     high
 }
 
+/// One-sided lower bound on the mean of a Poisson count of which `k` events were seen: 0.051 for one
+/// at 95 %.
+#[must_use]
+pub fn poisson_lower(k: u64, confidence: f64) -> f64 {
+    // The mean at which P(X >= k) rises to 1 - confidence: below k.
+    let (mut low, mut high) = (0.0, k as f64);
+    for _ in 0..100 {
+        let mid = f64::midpoint(low, high);
+        if poisson_cdf(k.saturating_sub(1), mid) > confidence { low = mid } else { high = mid }
+    }
+    low
+}
+
+/// P(X <= k) for X ~ Poisson(mean).
+#[must_use]
+pub fn poisson_at_most(k: u64, mean: f64) -> f64 {
+    if mean <= 0.0 { 1.0 } else { poisson_cdf(k, mean) }
+}
+
 /// The p at which an increasing function reaches `target`.
 fn bisect(f: impl Fn(f64) -> f64, target: f64) -> f64 {
     // On a logarithmic scale first: bounds of 1e-9 need relative, not absolute, precision.
@@ -147,6 +166,18 @@ mod tests {
             close(poisson_upper(k as u64, 0.95), at95[k], 1e-5);
             close(poisson_upper(k as u64, 0.99), at99[k], 1e-5);
         }
+    }
+
+    #[test]
+    fn lower_bounds_of_poisson_counts() {
+        // Half of scipy.stats.chi2.ppf(0.05, 2 k).
+        for (k, want) in [(1, 0.051_293_3), (3, 0.817_691), (5, 1.970_15), (10, 5.425_41)] {
+            close(poisson_lower(k, 0.95), want, 1e-5);
+        }
+        assert_eq!(poisson_lower(0, 0.95), 0.0);
+        close(poisson_at_most(0, 3.0), (-3.0_f64).exp(), 1e-12);
+        close(poisson_at_most(1, 2.0), 3.0 * (-2.0_f64).exp(), 1e-12);
+        assert_eq!(poisson_at_most(0, 0.0), 1.0);
     }
 
     #[test]

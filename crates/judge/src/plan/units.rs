@@ -19,6 +19,8 @@ pub const LATENCY: &str = "rtproof-latency.service";
 pub const TRIAL: &str = "rtproof-trial.service";
 /// Starts the reboot when a trial was not confirmed in time.
 pub const TRIAL_TIMER: &str = "rtproof-trial.timer";
+/// Goes on with a bisection over trial boots.
+pub const BISECT: &str = "rtproof-bisect.service";
 /// Word on the command line of a trial boot.
 pub const TRIAL_WORD: &str = "rtproof.trial";
 /// Word on the command line of a boot that is to repeat nothing.
@@ -258,6 +260,40 @@ pub fn trial_ended() -> Vec<Change> {
     ]
 }
 
+/// The unit that goes on with a bisection after each boot: this program with these arguments, in
+/// this folder. It builds kernels and runs the user's own test, so nothing of it is confined.
+#[must_use]
+pub fn bisect_unit(exe: &str, words: &[String], folder: &str) -> String {
+    let words: Vec<String> = words.iter().map(|word| argument(word)).collect();
+    format!(
+        "# Written by rtproof; the end of the bisection, or `rtproof tune undo --all`, takes it away.
+[Unit]
+Description=Bisection of kernels over trial boots (rtproof)
+After=multi-user.target
+
+[Service]
+Type=oneshot
+WorkingDirectory={}
+ExecStart={} {}
+# 2: only candidates. 3: a reboot comes next.
+SuccessExitStatus=2 3
+",
+        folder.replace('%', "%%"),
+        quoted(exe),
+        words.join(" ")
+    )
+}
+
+/// Puts that unit there, from the next boot on.
+#[must_use]
+pub fn bisect_changes(exe: &str, words: &[String], folder: &str) -> Vec<Change> {
+    vec![
+        file(&format!("{FOLDER}/{BISECT}"), bisect_unit(exe, words, folder)),
+        self::folder("multi-user.target.d"),
+        file(&format!("{FOLDER}/multi-user.target.d/50-rtproof-bisect.conf"), wants(BISECT)),
+    ]
+}
+
 /// A drop-in of a target that wants a unit.
 fn wants(unit: &str) -> String {
     format!("# Written by rtproof.\n[Unit]\nWants={unit}\n")
@@ -289,9 +325,34 @@ fn quoted(path: &str) -> String {
     }
 }
 
+/// An argument of `ExecStart=`, where systemd also knows variables.
+fn argument(word: &str) -> String {
+    let mut text = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '\\' => text += "\\\\",
+            '"' => text += "\\\"",
+            '%' => text += "%%",
+            '$' => text += "$$",
+            '\n' => text += "\\n",
+            c => text.push(c),
+        }
+    }
+    text + "\""
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_come_to_the_program_as_they_are() {
+        assert_eq!(argument("a b"), "\"a b\"");
+        assert_eq!(argument("50%$x\\\"\n"), r#""50%%$$x\\\"\n""#);
+        let unit = bisect_unit("/usr/bin/rtproof", &["kernel".into(), "a b".into()], "/root/5%");
+        assert!(unit.contains("ExecStart=/usr/bin/rtproof \"kernel\" \"a b\"\n"), "{unit}");
+        assert!(unit.contains("WorkingDirectory=/root/5%%\n"), "{unit}");
+    }
 
     #[test]
     fn a_unit_names_the_program_and_its_order() {

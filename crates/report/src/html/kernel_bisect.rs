@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 use rtproof_judge::units::{count, grouped};
 use rtproof_results::kernel::{
-    bisect::{BisectStep, KernelBisected, StepOutcome, Suspect},
+    bisect::{BisectStep, BisectedIn, KernelBisected, StepOutcome, Suspect},
     boot::GuestClock,
     compare::{KernelSide, Stretches},
 };
 
 use super::parts;
-use crate::bisected::{sentence, short, tally, test};
+use crate::bisected::{sentence, short, tally, test, unit};
 
 /// The page.
 #[must_use]
@@ -47,11 +47,11 @@ pub fn page(of: &KernelBisected) -> String {
             }
             section aria-labelledby="steps" {
                 h2 #steps { (count(of.steps.len() as u64, "step")) }
-                (parts::scroll("All steps", &steps(&of.steps)))
+                (parts::scroll("All steps", &steps(of)))
             }
         }
         footer {
-            p { (GuestClock::Instructions.says()) }
+            @if of.booted_in == BisectedIn::Guest { p { (GuestClock::Instructions.says()) } }
             p { "Made by rtproof " (version) ". The same in JSON: rtproof kernel bisect --json." }
         }
         (parts::data("bisect", of))
@@ -101,23 +101,23 @@ fn evidence(of: &KernelBisected) -> Markup {
             ("#missed", &|it| length(it.1, |side| Some(side.missed))),
             ("#p50", &|it| length(it.1, |side| side.latency.p50)),
             ("#p99.9", &|it| length(it.1, |side| side.latency.p999)),
-            ("#max, instructions", &|it| length(it.1, |side| side.latency.max)),
+            (&format!("#max, {}", unit(of)), &|it| length(it.1, |side| side.latency.max)),
         ])))
         @for (name, step) in &sides {
             @if let Some(side) = step.measured.as_ref().filter(|side| side.threshold.is_some()) {
                 h3 { "Causes, " (name) }
-                (causes(side))
+                (causes(side, unit(of)))
             }
         }
     }
 }
 
-fn causes(of: &KernelSide) -> Markup {
+fn causes(of: &KernelSide, unit: &str) -> Markup {
     let [seen, explained, incomplete] = of.spikes;
     html! {
         p {
             (count(seen, "wake-up")) " above " (of.threshold.map_or_else(String::new, grouped))
-            " instructions, " (grouped(explained)) " explained, " (grouped(incomplete))
+            " " (unit) ", " (grouped(explained)) " explained, " (grouped(incomplete))
             " with events missing"
         }
         @if !of.causes.is_empty() {
@@ -132,7 +132,11 @@ fn causes(of: &KernelSide) -> Markup {
     }
 }
 
-fn steps(of: &[BisectStep]) -> Markup {
+fn steps(of: &KernelBisected) -> Markup {
+    let last = match of.booted_in {
+        BisectedIn::Guest => "#guest, s",
+        BisectedIn::Machine => "#test, s",
+    };
     let outcome = |outcome: StepOutcome| {
         let (class, icon) = match outcome {
             StepOutcome::Good => ("good", "check"),
@@ -142,7 +146,7 @@ fn steps(of: &[BisectStep]) -> Markup {
         html! { span class={ "status " (class) } { (parts::icon(icon)) (outcome.name()) } }
     };
     parts::table(
-        of,
+        &of.steps,
         &[
             ("step", &|it| html! { (it.number) }),
             ("kernel", &|it| html! { (short(&it.id)) }),
@@ -151,7 +155,7 @@ fn steps(of: &[BisectStep]) -> Markup {
             ("~found", &|it| html! { (it.why) }),
             ("#build, s", &|it| html! { (it.build_s) }),
             ("#objects", &|it| html! { (it.objects) }),
-            ("#guest, s", &|it| html! { (format!("{:.1}", it.boot_s)) }),
+            (last, &|it| html! { (format!("{:.1}", it.boot_s)) }),
             ("~logs", &|it| html! { (it.folder) }),
         ],
     )

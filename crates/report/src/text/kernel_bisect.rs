@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use rtproof_host::harmless;
+use rtproof_judge::units::count;
 use rtproof_results::kernel::{
-    bisect::{BisectStep, KernelBisected, StepOutcome, Suspect},
+    bisect::{BisectedIn, KernelBisectNext, KernelBisected, StepOutcome, Suspect},
     boot::GuestClock,
 };
 
 use super::{BAD, BOLD, DIM, GOOD, Sheet, WARN, kernel_compare, wrapped};
-use crate::bisected::{DIGITS, sentence, short, tally, test};
+use crate::bisected::{DIGITS, sentence, short, tally, test, unit};
 
 /// Suspects that are shown in full.
 const SUSPECTS_MAX: usize = 10;
@@ -42,9 +43,32 @@ pub fn kernel_bisected(to: &mut Sheet, of: &KernelBisected, page: &str) -> io::R
         wrapped(to, "kconfig changed along with it: ", "  ", &changed)?;
     }
     evidence(to, of)?;
-    steps(to, &of.steps)?;
-    writeln!(to)?;
-    wrapped(to, "", "", GuestClock::Instructions.says())
+    steps(to, of)?;
+    match of.booted_in {
+        BisectedIn::Guest => {
+            writeln!(to)?;
+            wrapped(to, "", "", GuestClock::Instructions.says())
+        }
+        BisectedIn::Machine => Ok(()),
+    }
+}
+
+/// What comes next, where the machine has to boot first.
+///
+/// # Errors
+/// When writing fails.
+pub fn next(to: &mut Sheet, of: &KernelBisectNext, reboots: bool) -> io::Result<()> {
+    if let Some(step) = of.steps.last() {
+        let why = harmless::line(&step.why);
+        writeln!(to, "step {}  {}: {why}", step.number, step.outcome.name())?;
+    }
+    let done = count(of.steps.len() as u64, "step");
+    wrapped(to, "", "  ", &format!("{done} done. Next: {}.", harmless::line(&of.then)))?;
+    let argument = of.reboot.as_ref().map(|it| format!(" '{it}'")).unwrap_or_default();
+    match reboots {
+        true => writeln!(to, "  Rebooting; rtproof-bisect.service goes on after it."),
+        false => writeln!(to, "  Now: reboot{argument}, and give the same command again after it."),
+    }
 }
 
 fn suspect(to: &mut Sheet, of: &Suspect) -> io::Result<()> {
@@ -84,14 +108,21 @@ fn evidence(to: &mut Sheet, of: &KernelBisected) -> io::Result<()> {
         measured.extend(step.measured.as_ref().map(|side| (name, side)));
     }
     match &of.prove {
-        Some(prove) if !measured.is_empty() => kernel_compare::measured(to, prove, &measured),
+        Some(prove) if !measured.is_empty() => {
+            kernel_compare::measured(to, prove, unit(of), &measured)
+        }
         _ => Ok(()),
     }
 }
 
-fn steps(to: &mut Sheet, of: &[BisectStep]) -> io::Result<()> {
+fn steps(to: &mut Sheet, of: &KernelBisected) -> io::Result<()> {
     writeln!(to, "\n{BOLD}Steps{BOLD:#}")?;
-    let (head, rest) = ("kernel", "  build s  objects  guest s");
+    let last = match of.booted_in {
+        BisectedIn::Guest => "guest s",
+        BisectedIn::Machine => " test s",
+    };
+    let (head, rest) = ("kernel", format!("  build s  objects  {last}"));
+    let of = &of.steps;
     writeln!(to, "  {DIM}     {head:<DIGITS$}  outcome{rest}{DIM:#}")?;
     for step in of {
         let style = match step.outcome {

@@ -31,7 +31,12 @@ pub fn kernels_compared(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> 
     for note in &of.notes {
         wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &harmless::line(note))?;
     }
-    measured(to, &of.prove.join(" "), &NAMES.into_iter().zip(&of.kernels).collect::<Vec<_>>())?;
+    measured(
+        to,
+        &of.prove.join(" "),
+        "instructions",
+        &NAMES.into_iter().zip(&of.kernels).collect::<Vec<_>>(),
+    )?;
     checks(to, &of.checks)?;
     options(to, of, verbose)?;
     writeln!(to)?;
@@ -42,15 +47,21 @@ pub fn kernels_compared(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> 
 pub(super) fn measured(
     to: &mut Sheet,
     prove: &str,
+    unit: &str,
     kernels: &[(&str, &KernelSide)],
 ) -> io::Result<()> {
-    latency(to, prove, kernels)?;
-    kernels.iter().try_for_each(|(name, kernel)| causes(to, name, kernel))
+    latency(to, prove, unit, kernels)?;
+    kernels.iter().try_for_each(|(name, kernel)| causes(to, name, unit, kernel))
 }
 
-fn latency(to: &mut Sheet, prove: &str, kernels: &[(&str, &KernelSide)]) -> io::Result<()> {
+fn latency(
+    to: &mut Sheet,
+    prove: &str,
+    unit: &str,
+    kernels: &[(&str, &KernelSide)],
+) -> io::Result<()> {
     let arguments = harmless::line(prove);
-    writeln!(to, "\n{BOLD}From due to run{BOLD:#}, instructions {DIM}(prove {arguments}){DIM:#}")?;
+    writeln!(to, "\n{BOLD}From due to run{BOLD:#}, {unit} {DIM}(prove {arguments}){DIM:#}")?;
     let text = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), grouped);
     let heads = ["", "due", "missed", "min", "p50", "p99", "p99.9", "max"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
@@ -64,11 +75,11 @@ fn latency(to: &mut Sheet, prove: &str, kernels: &[(&str, &KernelSide)]) -> io::
 }
 
 /// What its slowest wake-ups waited for.
-fn causes(to: &mut Sheet, name: &str, of: &KernelSide) -> io::Result<()> {
+fn causes(to: &mut Sheet, name: &str, unit: &str, of: &KernelSide) -> io::Result<()> {
     let [seen, explained, incomplete] = of.spikes;
     let threshold = of.threshold.map_or_else(|| "-".to_owned(), grouped);
     let mut text = format!(
-        "{} above {threshold} instructions, {} explained",
+        "{} above {threshold} {unit}, {} explained",
         count(seen, "wake-up"),
         grouped(explained)
     );

@@ -15,6 +15,8 @@ pub struct KernelBisected {
     pub schema: &'static str,
     /// The folder of state, logs and page.
     pub folder: String,
+    /// Where the kernels were booted. On the machine, lengths are nanoseconds, not instructions.
+    pub booted_in: BisectedIn,
     /// What was bisected.
     pub over: BisectedOver,
     /// What makes a kernel bad, in words.
@@ -26,6 +28,9 @@ pub struct KernelBisected {
     /// Whether `suspects` is the answer: the first bad commit, or a set of options of which none
     /// can be left out. Else it is among them, or some of them may not be needed.
     pub is_found: bool,
+    /// Whether both sides of the answer were booted a second time and were as before; null: they
+    /// were not, as the same guest does the same each time.
+    pub is_reproduced: Option<bool>,
     /// Commits or options.
     pub suspects: Vec<Suspect>,
     /// Options that kconfig changed along with the suspects; empty for commits.
@@ -36,6 +41,38 @@ pub struct KernelBisected {
     pub steps: Vec<BisectStep>,
     /// What may mislead.
     pub notes: Vec<String>,
+}
+
+/// Version of the JSON form while a bisection over trial boots is under way.
+pub const NEXT_SCHEMA: &str = "rtproof/kernel-bisect-next/1";
+
+/// A bisection over trial boots that goes on after the next boot of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KernelBisectNext {
+    /// Version of this form: `rtproof/kernel-bisect-next/1`.
+    pub schema: &'static str,
+    /// The folder of state, logs and page.
+    pub folder: String,
+    /// Number of the step whose kernel boots next; null: the machine's own kernel boots next.
+    pub step: Option<usize>,
+    /// Argument of reboot(2) with which it boots; null: none is needed.
+    pub reboot: Option<String>,
+    /// What comes after that reboot, in words.
+    pub then: String,
+    /// Steps that are done, in order.
+    pub steps: Vec<BisectStep>,
+}
+
+/// Where the kernels were booted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum BisectedIn {
+    /// In a guest whose time counts instructions.
+    Guest,
+    /// On the machine itself, each once.
+    Machine,
 }
 
 /// What was bisected.
@@ -114,6 +151,9 @@ impl StepOutcome {
 pub struct BisectStep {
     /// From 1; 1 is the good end, 2 the bad one.
     pub number: usize,
+    /// The step whose kernel it tests a second time; null: it is the first test of this one.
+    #[serde(default)]
+    pub repeats: Option<usize>,
     /// Commit, or SHA-256 of the configuration.
     pub id: String,
     /// Subject of the commit, or the options that were taken from the bad side.
@@ -126,7 +166,7 @@ pub struct BisectStep {
     pub objects: u64,
     /// Seconds of the build.
     pub build_s: u64,
-    /// Seconds of the guest, of the host's time.
+    /// Seconds of the guest, of the host's time; on the machine: of the test alone.
     pub boot_s: f64,
     /// Folder of its logs.
     pub folder: String,

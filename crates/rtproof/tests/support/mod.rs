@@ -10,6 +10,7 @@ pub(crate) mod plant;
 pub(crate) mod pty;
 pub(crate) mod shown;
 pub(crate) mod small;
+pub(crate) mod small_linux;
 pub(crate) mod tree;
 
 use std::{

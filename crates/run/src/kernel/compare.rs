@@ -48,44 +48,68 @@ pub fn compare(
         }
         _ => KernelError::io(folder)(error),
     })?;
-    let side = |at: usize| {
+    let side = |at: usize| -> Result<_, KernelError> {
         let request = BootRequest { folder: Some(folder.join(SIDES[at])), ..requests[at].clone() };
         let booted = boot::boot(&request, interrupted)?;
-        measured(booted)
+        Ok((measured(Kernel::of(&booted), &booted.steps)?, booted))
     };
-    let (first, second) = (side(0)?, side(1)?);
+    let ((first, booted), (second, other)) = (side(0)?, side(1)?);
     let options = match located.each_ref().map(|of| of.config.as_ref()) {
         [Some(first), Some(second)] => Some(options(&first.text, &second.text)),
         _ => None,
     };
-    let mut notes = first.booted.notes.clone();
-    notes.extend(
-        second.booted.notes.iter().filter(|note| !first.booted.notes.contains(note)).cloned(),
-    );
+    let mut notes = booted.notes.clone();
+    notes.extend(other.notes.into_iter().filter(|note| !booted.notes.contains(note)));
+    let step = booted.steps.iter().find(|step| step.name == "prove");
     Ok(KernelsCompared {
         schema: SCHEMA,
-        guest: first.booted.guest.clone(),
-        prove: first.step.command.iter().skip(4).cloned().collect(),
+        guest: booted.guest,
+        prove: step.iter().flat_map(|step| &step.command).skip(4).cloned().collect(),
         instruction_ns: INSTRUCTION_NS,
         checks: checks(&first.findings, &second.findings),
-        kernels: [first.side(), second.side()],
+        kernels: [first.side(INSTRUCTION_NS), second.side(INSTRUCTION_NS)],
         options,
         notes,
     })
 }
 
-/// A kernel that was booted, and what its record says.
-pub(super) struct Side {
-    booted: Booted,
-    step: GuestStep,
-    report: Report,
-    pub(super) findings: Vec<Finding>,
+/// A kernel that was booted.
+pub(crate) struct Kernel {
+    /// Its image.
+    pub(crate) image: String,
+    /// Release, as it reports it.
+    pub(crate) release: String,
+    /// Where its configuration is from.
+    pub(crate) config: Option<String>,
+    /// Folder of the record and the logs.
+    pub(crate) folder: String,
 }
 
-pub(super) fn measured(booted: Booted) -> Result<Side, KernelError> {
-    let record = PathBuf::from(&booted.folder).join("prove.rtproof");
-    let step = booted.steps.iter().find(|step| step.name == "prove").cloned();
-    let step = step.ok_or_else(|| KernelError::path(&booted.folder, "prove did not run"))?;
+impl Kernel {
+    /// The one of a guest.
+    pub(crate) fn of(booted: &Booted) -> Self {
+        Self {
+            image: booted.image.clone(),
+            release: booted.release.clone(),
+            config: booted.config.clone(),
+            folder: booted.folder.clone(),
+        }
+    }
+}
+
+/// A kernel, and what the record of `prove` in it says.
+pub(crate) struct Side {
+    kernel: Kernel,
+    exit: Option<i32>,
+    report: Report,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Reads what `prove` left in the folder of a kernel.
+pub(crate) fn measured(kernel: Kernel, steps: &[GuestStep]) -> Result<Side, KernelError> {
+    let record = PathBuf::from(&kernel.folder).join("prove.rtproof");
+    let step = steps.iter().find(|step| step.name == "prove");
+    let step = step.ok_or_else(|| KernelError::path(&kernel.folder, "prove did not run"))?;
     let failed = |why: String| {
         let said = step.errors.lines().last().unwrap_or_default();
         KernelError::path(&record, format!("nothing was measured: {why}; {said}"))
@@ -96,27 +120,24 @@ pub(super) fn measured(booted: Booted) -> Result<Side, KernelError> {
     if report.cpus.is_empty() {
         return Err(failed("its record has no CPU".to_owned()));
     }
-    Ok(Side { booted, step, report, findings })
-}
-
-const fn instructions(ns: u64) -> u64 {
-    ns / INSTRUCTION_NS
+    Ok(Side { kernel, exit: step.exit, report, findings })
 }
 
 impl Side {
-    pub(super) fn side(self) -> KernelSide {
-        let Self { booted, step, report, .. } = self;
-        // The guest has one CPU.
-        let measured = &report.cpus[0].measured;
+    /// Everything as a count of instructions, each this long.
+    pub(crate) fn side(self, instruction_ns: u64) -> KernelSide {
+        let Self { kernel, exit, report, .. } = self;
+        let instructions = |ns: u64| ns / instruction_ns;
+        let measured = &report.all;
         let quantile = |q: Q| measured.wake_ns(q).map(instructions);
         let [_, p50, _, p99, p999] = Q::TABLE.map(quantile);
         let spikes = report.spikes.as_ref();
         KernelSide {
-            image: booted.image,
-            release: booted.release,
-            config: booted.config,
-            folder: booted.folder,
-            exit: step.exit,
+            image: kernel.image,
+            release: kernel.release,
+            config: kernel.config,
+            folder: kernel.folder,
+            exit,
             scheduled: measured.scheduled,
             missed: measured.missed,
             latency: WakeUpPath {
@@ -128,13 +149,14 @@ impl Side {
             },
             threshold: spikes.map(|of| instructions(of.threshold_ns)),
             spikes: spikes.map_or([0; 3], |of| [of.seen, of.explained, of.incomplete]),
-            causes: spikes.map_or_else(Vec::new, |of| causes(&of.causes)),
+            causes: spikes.map_or_else(Vec::new, |of| causes(&of.causes, instruction_ns)),
         }
     }
 }
 
 /// Each cause once, whoever it was.
-fn causes(rows: &[CauseRow]) -> Vec<Stretches> {
+fn causes(rows: &[CauseRow], instruction_ns: u64) -> Vec<Stretches> {
+    let instructions = |ns: u64| ns / instruction_ns;
     let mut all: BTreeMap<&str, Stretches> = BTreeMap::new();
     for row in rows {
         let of = all.entry(&row.cause).or_insert_with(|| Stretches {
@@ -177,7 +199,7 @@ fn checks(first: &[Finding], second: &[Finding]) -> Vec<CheckPair> {
 }
 
 /// Options that are set.
-pub(super) fn parsed(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn parsed(text: &str) -> BTreeMap<String, String> {
     let pair = |line: &str| {
         let (name, value) = line.strip_prefix("CONFIG_")?.split_once('=')?;
         Some((name.to_owned(), value.trim_end().to_owned()))
@@ -186,7 +208,7 @@ pub(super) fn parsed(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Options that differ, by name.
-pub(super) fn options(first: &str, second: &str) -> Vec<OptionPair> {
+pub(crate) fn options(first: &str, second: &str) -> Vec<OptionPair> {
     let (first, second) = (parsed(first), parsed(second));
     let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
     names.sort();

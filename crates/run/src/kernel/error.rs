@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use rtproof_results::kernel::bisect::KernelBisectNext;
+
 /// An error of a kernel's source, configuration or build.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
@@ -62,6 +64,9 @@ pub enum KernelError {
     /// QEMU, a guest or what came out of it.
     #[error("{0:#}")]
     Guest(#[from] anyhow::Error),
+    /// Not an error: the work goes on in the next boot of this machine.
+    #[error("the work goes on after a reboot")]
+    Reboots(Box<KernelBisectNext>),
     /// `git rebase` stopped at a conflict.
     #[error("{text}")]
     Conflict {
@@ -105,12 +110,12 @@ impl std::fmt::Display for PatchFailure {
 
 impl KernelError {
     /// A path that cannot be used.
-    pub(super) fn path(path: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+    pub(crate) fn path(path: impl Into<PathBuf>, why: impl Into<String>) -> Self {
         Self::Path { path: path.into(), why: why.into() }
     }
 
     /// An error of the file system.
-    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |error| Self::Io { path, error }
     }

@@ -61,7 +61,7 @@ pub fn text(lines: &[FragmentLine]) -> String {
 }
 
 /// One option as a configuration has it, with the end of its line.
-pub(super) fn setting(name: &str, value: &str) -> String {
+pub(crate) fn setting(name: &str, value: &str) -> String {
     match value {
         "n" => format!("# CONFIG_{name} is not set\n"),
         value => format!("CONFIG_{name}={value}\n"),

@@ -28,7 +28,7 @@ impl Make {
     ///
     /// # Errors
     /// make is not here.
-    pub(super) fn command(&self, targets: &[&str]) -> Result<Command, KernelError> {
+    pub(crate) fn command(&self, targets: &[&str]) -> Result<Command, KernelError> {
         let mut command = tool("make", "make")?;
         command.arg("-C").arg(&self.tree);
         let mut objects = std::ffi::OsString::from("O=");
@@ -44,7 +44,7 @@ impl Make {
     }
 
     /// `kernelversion` or `kernelrelease`.
-    pub(super) fn ask(&self, target: &str) -> Result<String, KernelError> {
+    pub(crate) fn ask(&self, target: &str) -> Result<String, KernelError> {
         answer(self.command(&["-s", "--no-print-directory", target])?, &self.tree)
     }
 
@@ -53,7 +53,7 @@ impl Make {
     }
 
     /// The architecture as the source names it: `ARCH=`, else this machine's.
-    pub(super) fn arch(&self) -> String {
+    pub(crate) fn arch(&self) -> String {
         let here = rustix::system::uname().machine().to_string_lossy().into_owned();
         let arch = self.variable("ARCH").unwrap_or(&here);
         match arch {
@@ -68,7 +68,7 @@ impl Make {
     }
 
     /// Its folder below `arch`.
-    pub(super) fn srcarch(&self) -> String {
+    pub(crate) fn srcarch(&self) -> String {
         match self.arch().as_str() {
             "x86_64" | "i386" | "i686" => "x86".into(),
             other => other.into(),
@@ -76,7 +76,7 @@ impl Make {
     }
 
     /// Refuses a source that has no such architecture, before make says less.
-    pub(super) fn check_arch(&self) -> Result<(), KernelError> {
+    pub(crate) fn check_arch(&self) -> Result<(), KernelError> {
         let folder = self.tree.join("arch").join(self.srcarch());
         if folder.join("Kconfig").exists() {
             return Ok(());
@@ -93,7 +93,7 @@ impl Make {
 
     /// Refuses a configuration of another architecture, whose options kconfig would drop one by
     /// one.
-    pub(super) fn check_config(&self, path: &Path, text: &str) -> Result<(), KernelError> {
+    pub(crate) fn check_config(&self, path: &Path, text: &str) -> Result<(), KernelError> {
         let head = text.lines().take(8).find_map(|line| line.strip_prefix("# Linux/"));
         let Some((arch, _)) = head.and_then(|rest| rest.split_once(' ')) else { return Ok(()) };
         let folder = if matches!(arch, "x86_64" | "i386") { "x86" } else { arch };
@@ -111,7 +111,7 @@ impl Make {
     }
 
     /// The compiler, and whether it is here.
-    pub(super) fn check_tools(&self) -> Result<(), KernelError> {
+    pub(crate) fn check_tools(&self) -> Result<(), KernelError> {
         let prefix = self.variable("CROSS_COMPILE").unwrap_or_default();
         let compiler = match (self.variable("CC"), self.variable("LLVM")) {
             (Some(cc), _) => cc.split_whitespace().last().unwrap_or("gcc").to_owned(),
@@ -145,7 +145,7 @@ impl Make {
     }
 
     /// Puts ccache in front of the compiler where it is here and the user chose no compiler.
-    pub(super) fn with_ccache(mut self) -> (Self, bool) {
+    pub(crate) fn with_ccache(mut self) -> (Self, bool) {
         let chosen = self.variable("CC").is_some() || self.variable("LLVM").is_some();
         if chosen || program::find("ccache").is_err() {
             return (self, false);

@@ -1,6 +1,5 @@
 //! Kernels: which the distribution offers, how one is configured and built.
 
-pub mod bisect;
 pub mod boot;
 pub mod build;
 pub mod compare;

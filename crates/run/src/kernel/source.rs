@@ -147,7 +147,7 @@ fn stamp(from: &Path, series: &[PathBuf]) -> Result<String, KernelError> {
 
 /// Refuses what is no kernel's source, and as root one whose makefile another user could have
 /// written or can replace: it would run as root.
-pub(super) fn check(path: &Path) -> Result<(), KernelError> {
+pub(crate) fn check(path: &Path) -> Result<(), KernelError> {
     for name in ["Makefile", "Kconfig"] {
         let file = path.join(name);
         if !file.is_file() {
@@ -160,7 +160,7 @@ pub(super) fn check(path: &Path) -> Result<(), KernelError> {
 }
 
 /// As root, what is done must be nobody else's word.
-pub(super) fn obeyed(checked: std::io::Result<()>) -> Result<(), KernelError> {
+pub(crate) fn obeyed(checked: std::io::Result<()>) -> Result<(), KernelError> {
     match checked {
         Err(why) if rustix::process::geteuid().is_root() => Err(KernelError::Distrusted { why }),
         _ => Ok(()),

@@ -37,22 +37,22 @@ pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// What a program wrote, and how long it took.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ran {
-    pub(super) objects: u64,
-    pub(super) warnings: u64,
-    pub(super) seconds: u64,
-    pub(super) status: String,
-    pub(super) succeeded: bool,
+pub(crate) struct Ran {
+    pub(crate) objects: u64,
+    pub(crate) warnings: u64,
+    pub(crate) seconds: u64,
+    pub(crate) status: String,
+    pub(crate) succeeded: bool,
     /// Lines that look like errors, else the last lines.
-    pub(super) errors: Vec<String>,
+    pub(crate) errors: Vec<String>,
     /// What is known of the reason.
-    pub(super) hint: String,
+    pub(crate) hint: String,
 }
 
 /// A log that grows step by step.
 #[derive(Debug)]
-pub(super) struct Log {
-    pub(super) path: PathBuf,
+pub(crate) struct Log {
+    pub(crate) path: PathBuf,
     file: File,
 }
 
@@ -60,7 +60,7 @@ impl Log {
     /// Begins a log. A link in its place is refused: who may write to the folder has no say in what
     /// else is written.
     #[expect(clippy::disallowed_methods, reason = "the user's own log")]
-    pub(super) fn begin(path: PathBuf) -> Result<Self, KernelError> {
+    pub(crate) fn begin(path: PathBuf) -> Result<Self, KernelError> {
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -76,7 +76,7 @@ impl Log {
     }
 
     /// Runs a program to its end; `Ok` also where it fails.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         step: &str,
         mut command: Command,
@@ -124,7 +124,7 @@ impl Log {
     }
 
     /// As [`Log::run`], and a failure is an error.
-    pub(super) fn done(
+    pub(crate) fn done(
         &mut self,
         step: &str,
         command: Command,
@@ -134,14 +134,14 @@ impl Log {
         if ran.succeeded { Ok(ran) } else { Err(self.failure(step, ran)) }
     }
 
-    pub(super) fn failure(&self, step: &str, ran: Ran) -> KernelError {
+    pub(crate) fn failure(&self, step: &str, ran: Ran) -> KernelError {
         let Ran { status, hint, errors: lines, .. } = ran;
         KernelError::Failed { step: step.into(), status, hint, lines, log: self.path.clone() }
     }
 }
 
 /// A program of the system.
-pub(super) fn tool(name: &str, package: &str) -> Result<Command, KernelError> {
+pub(crate) fn tool(name: &str, package: &str) -> Result<Command, KernelError> {
     program::command(name).map(quiet).map_err(|error| KernelError::Missing {
         program: name.into(),
         why: error.to_string(),
@@ -155,7 +155,7 @@ fn quiet(mut command: Command) -> Command {
 }
 
 /// Runs a short program in a folder and gives what it writes to stdout.
-pub(super) fn answer(mut command: Command, at: &Path) -> Result<String, KernelError> {
+pub(crate) fn answer(mut command: Command, at: &Path) -> Result<String, KernelError> {
     let output = command.env("LC_ALL", "C").output().map_err(KernelError::io(at))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

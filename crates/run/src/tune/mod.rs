@@ -10,6 +10,7 @@ pub mod hold;
 pub mod kernel;
 pub mod making;
 pub mod notify;
+pub mod once;
 pub mod place;
 pub mod preview;
 pub mod repeat;

@@ -25,7 +25,7 @@ use rtproof_run::{
     },
     parse,
     prove::{self, Request, output::Output, resolve},
-    tune::boot::of_plan,
+    tune::{boot::of_plan, once},
 };
 use serde::Serialize;
 
@@ -217,7 +217,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
     }
     let first = state.next().unwrap_or(false);
     let argument = boots::choose(&machine, &state.words, first)?;
-    state.last_boot_id = boots::boot_id(&root)?;
+    state.last_boot_id = once::boot_id(&root)?;
     state.write(folder)?;
     next(text, &root, &state, argument.as_deref(), args.reboot)
 }
@@ -264,7 +264,7 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
     let machine = Machine::new(&root, &LiveTasks)?;
     let mut state = State::of(folder)?;
     let text = Text::new(args.json);
-    let boot_id = boots::boot_id(&root)?;
+    let boot_id = once::boot_id(&root)?;
     if boot_id == state.last_boot_id {
         anyhow::bail!("this boot is no new one: reboot, then run rtproof experiment resume");
     }

@@ -134,7 +134,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(source) => {
             let mut loader = kernel::loader(&root, source)?;
             refuse(args, &root, &loader)?;
-            let prepared = kernel::prepare(&machine, &mut loader, source, &args.initrd())?;
+            let prepared = kernel::prepare(
+                &machine,
+                &mut loader,
+                source,
+                &InitrdChoice::of(args.initrd.as_deref()),
+            )?;
             (loader, Some(prepared))
         }
     };
@@ -202,14 +207,6 @@ impl Args {
     fn has_plan(&self) -> bool {
         let plain = RequestArgs::default();
         !self.only.is_empty() || self.request.title("", &[]) != plain.title("", &[])
-    }
-
-    fn initrd(&self) -> InitrdChoice {
-        match &self.initrd {
-            None => InitrdChoice::Made,
-            Some(path) if path.as_os_str() == "none" => InitrdChoice::Without,
-            Some(path) => InitrdChoice::File(path.clone()),
-        }
     }
 }
 

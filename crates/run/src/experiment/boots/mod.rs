@@ -4,11 +4,10 @@
 
 pub mod state;
 
-use rtproof_host::tune::Pace;
 use rtproof_host::{
     Root,
     boot::{self, Word},
-    tune::{self, Item, Journal, Machine, Options},
+    tune::{Machine, Pace},
 };
 use rtproof_judge::units;
 use rtproof_record::{
@@ -23,7 +22,10 @@ use super::{
     analyse::{self, LEVEL, MARGIN, Terms, Untried, ppm},
     knobs::Candidate,
 };
-use crate::tune::boot as words;
+use crate::tune::{
+    boot as words,
+    once::{self, Once},
+};
 
 /// Title of the journals of the boot entry.
 pub const TITLE: &str = "experiment boots";
@@ -82,19 +84,6 @@ pub fn has_words(root: &Root, asked: &[String]) -> bool {
     asked.iter().all(|word| running.iter().any(|token| token.text == *word))
 }
 
-/// Identity of the running boot.
-///
-/// # Errors
-/// The kernel does not say.
-pub fn boot_id(root: &Root) -> anyhow::Result<String> {
-    let path = "/proc/sys/kernel/random/boot_id";
-    let read = root.trimmed(path);
-    match read.value() {
-        Some(id) => Ok(id.clone()),
-        None => anyhow::bail!("{path}: {}", read.why_unknown().unwrap_or_default()),
-    }
-}
-
 /// Chooses the next boot: the entry with the parameters once, or the one that boots anyhow. What
 /// was chosen before is undone first. Returns the argument of reboot(2).
 ///
@@ -109,19 +98,9 @@ pub fn choose(
     if !with {
         return Ok(None);
     }
-    let root = machine.root();
-    let loader = boot::detect(root)?;
-    let wanted: Vec<Word> = asked.iter().map(Word::set).collect();
-    let changes = loader.real_time(root, &wanted)?;
-    if let Some(why) = loader.no_entry.as_ref().or(loader.no_trial.as_ref()) {
-        anyhow::bail!("{why}; nothing was changed");
-    }
-    let item = |change: &tune::Change| Item { change: change.clone(), checks: Vec::new() };
-    let items: Vec<Item> = changes.entry.iter().chain(&changes.trial).map(item).collect();
-    let what = format!("{TITLE} {}", asked.join(" "));
-    let mut journal = Journal::begin(machine, what, &items)?;
-    tune::apply(machine, &mut journal, &items, Options { keep_going: false }, &mut |_| {})?;
-    Ok(changes.reboot)
+    let words: Vec<Word> = asked.iter().map(Word::set).collect();
+    let title = format!("{TITLE} {}", asked.join(" "));
+    Once { title: &title, kernel: None, words: &words }.arm(machine)
 }
 
 /// Undoes the boot entry of the experiment.
@@ -129,20 +108,7 @@ pub fn choose(
 /// # Errors
 /// Something could not be put back: it stays in the journal.
 pub fn take_back(machine: &Machine<'_>) -> anyhow::Result<()> {
-    for summary in Journal::list(machine)?.into_iter().rev() {
-        if summary.closed || summary.problem.is_some() || !summary.what.starts_with(TITLE) {
-            continue;
-        }
-        let mut journal = Journal::open_number(machine, summary.number)?;
-        tune::undo(machine, &mut journal, &mut |_| {})?;
-        anyhow::ensure!(
-            journal.is_closed(),
-            "{}: the boot entry could not be taken back; run rtproof tune undo",
-            summary.path
-        );
-        journal.discard(machine)?;
-    }
-    Ok(())
+    once::take_back(machine, TITLE)
 }
 
 /// Words as the boot loader's entry takes them.

@@ -160,7 +160,7 @@ fn not_found(path: &Path, boot: &Path) -> String {
 }
 
 /// A configuration that the user names, plain or packed as kernels are.
-pub(in crate::kernel) fn given(path: &Path) -> Result<ConfigText, KernelError> {
+pub(crate) fn given(path: &Path) -> Result<ConfigText, KernelError> {
     let bytes = unpacked(&read(path)?)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     if !text.contains("\nCONFIG_") && !text.starts_with("CONFIG_") {

@@ -76,6 +76,18 @@ pub enum InitrdChoice {
     Without,
 }
 
+impl InitrdChoice {
+    /// What an argument names.
+    #[must_use]
+    pub fn of(argument: Option<&Path>) -> Self {
+        match argument {
+            None => Self::Made,
+            Some(path) if path.as_os_str() == "none" => Self::Without,
+            Some(path) => Self::File(path.to_owned()),
+        }
+    }
+}
+
 /// A kernel that is ready to be put in place.
 #[derive(Debug)]
 pub struct Prepared {
@@ -117,9 +129,7 @@ pub fn prepare(
         return Ok(of_menu(loader, release));
     }
     // What the boot loader cannot have need not be unpacked.
-    let probe = OwnKernel { release: "0".into(), has_initrd: true };
-    loader.take_kernel(machine.root(), &probe)?;
-    let initrd = Initrd::choose(machine.root(), loader, initrd)?;
+    let initrd = possible(machine.root(), loader, initrd)?;
     let staging = Staging::begin(machine).context("the kernel cannot be prepared")?;
     let staged = match source {
         Source::Package(path) => package::unpack(machine, path, staging.path())?,
@@ -128,6 +138,29 @@ pub fn prepare(
         Source::Release(_) => bail!("a kernel of the boot menu is not prepared"),
     };
     place(machine, loader, staging, &staged, &initrd)
+}
+
+/// Looks whether kernels that are built here can boot once, before one is built.
+///
+/// # Errors
+/// The boot loader cannot have them, or nothing makes their initial RAM disk.
+pub fn check(root: &Root, initrd: &InitrdChoice) -> anyhow::Result<()> {
+    let mut loader = boot::detect(root)?;
+    if let Some(why) = loader.no_entry.as_ref().or(loader.no_trial.as_ref()) {
+        bail!("{why}; nothing was changed");
+    }
+    ensure!(
+        loader.secure_boot != Some(true),
+        "the firmware checks signatures (Secure Boot), and a kernel that is built here has none: \
+         switch Secure Boot off, or bisect in a guest"
+    );
+    possible(root, &mut loader, initrd).map(drop)
+}
+
+fn possible(root: &Root, loader: &mut Loader, initrd: &InitrdChoice) -> anyhow::Result<Initrd> {
+    let probe = OwnKernel { release: "0".into(), has_initrd: true };
+    loader.take_kernel(root, &probe)?;
+    Initrd::choose(root, loader, initrd)
 }
 
 /// A kernel of the menu: nothing is put in place.

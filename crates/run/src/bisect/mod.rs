@@ -1,7 +1,10 @@
 //! `rtproof kernel bisect`: the first commit, or the smallest set of options, with which a kernel
-//! begins to show something. Each kernel is built, booted under counted instructions and tested;
-//! what was done is kept, so that the work goes on where it was cut off.
+//! begins to show something. Each kernel is built, booted and tested: under counted instructions in
+//! a guest, or once on this machine. What was done is kept, so that the work goes on where it was
+//! cut off.
 
+mod boots;
+mod chance;
 mod commits;
 mod criterion;
 mod ddmin;
@@ -10,28 +13,31 @@ mod request;
 mod state;
 mod trial;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use rtproof_results::kernel::bisect::{
-    BisectStep, BisectedOver, KernelBisected, SCHEMA, StepOutcome,
+    BisectStep, BisectedIn, BisectedOver, KernelBisected, SCHEMA, StepOutcome,
 };
 
+pub use self::{
+    boots::TITLE,
+    criterion::Criterion,
+    request::{BisectRequest, Range, TrialBoots},
+    state::is_begun,
+};
 use self::{
+    boots::{Boots, Running},
     commits::{Next, Repository},
     criterion::Limits,
     options::Pair,
-    state::Held,
+    state::{Held, Pending},
     trial::{Rig, Watch},
 };
-pub use self::{
-    criterion::Criterion,
-    request::{BisectRequest, Range},
-};
-use super::{
+use crate::kernel::{
     KernelError,
     boot::locate,
     source,
-    tool::{Log, OnProgress},
+    tool::{Log, OnProgress, Progress},
 };
 
 /// Characters of a subject in a line of progress.
@@ -41,7 +47,8 @@ const TITLE_MAX: usize = 30;
 ///
 /// # Errors
 /// The ends are not as stated, the folder holds another bisection, this machine lacks something,
-/// the user ended it.
+/// the user ended it. With trial boots [`KernelError::Reboots`], which is none: this machine has to
+/// boot, and the same request goes on after it.
 pub fn bisect(
     request: &BisectRequest,
     observer: OnProgress<'_>,
@@ -58,23 +65,27 @@ pub fn bisect(
         Range::Commits { .. } => None,
         Range::Options { .. } => {
             watch.label("source".into());
-            let mut observer = |progress: &super::tool::Progress| watch.observe(progress);
+            let mut observer = |progress: &Progress| watch.observe(progress);
             Some(source::open(&request.source, &request.place, None, &mut observer)?.path)
         }
     };
     let path = tree.clone().unwrap_or_else(|| request.place.join("tree"));
-    let rig = Rig { request, make: trial::make(request, path), watch };
+    let rig = Rc::new(Rig { request, make: trial::make(request, path), watch });
     rig.make.check_tools()?;
-    let mut bisection = Bisection { held, rig, limits: Limits::default() };
+    let boots = request.trial.as_ref().map(Boots::of);
+    let mut bisection = Bisection { held, rig, boots, limits: Limits::default() };
     if bisection.held.state.is_building {
         trial::sweep(&bisection.rig.make.objects)?;
     }
-    let outcome = match &request.range {
+    let outcome = bisection.booted().and_then(|()| match &request.range {
         Range::Commits { config, .. } => bisection.commits(&ends, config),
         Range::Options { good, bad } => bisection.options(good, bad),
-    };
+    });
     let steps = bisection.held.state.steps.len();
     outcome.map_err(|error| {
+        if matches!(error, KernelError::Reboots(_)) {
+            return error;
+        }
         match bisection.rig.watch.is_stopped("end", std::time::Duration::ZERO) {
             true => KernelError::path(
                 &request.place,
@@ -108,8 +119,13 @@ fn arguments(
         ("--set", request.variables.join(" ")),
         ("--append", boot.append.clone()),
         ("--memory", boot.memory_mib.to_string()),
-        ("rtproof of the guest, SHA-256", digest_of(&binary)?),
+        ("rtproof that tests, SHA-256", digest_of(&binary)?),
     ];
+    if let Some(trial) = &request.trial {
+        let id = trial.root.trimmed("/etc/machine-id");
+        let id = id.value().map_or("unknown", String::as_str);
+        all.push(("--trial-boots, machine", id.to_owned()));
+    }
     match &request.criterion {
         // What is in the guest decides the answer.
         Criterion::Command(_) => {
@@ -140,11 +156,121 @@ fn digest_of(path: &Path) -> Result<String, KernelError> {
 /// One that is under way.
 struct Bisection<'a> {
     held: Held,
-    rig: Rig<'a>,
+    rig: Rc<Rig<'a>>,
+    boots: Option<Boots<'a>>,
     limits: Limits,
 }
 
 impl Bisection<'_> {
+    /// What the boot that runs is for. Returns in the machine's own kernel, with nothing waiting.
+    fn booted(&mut self) -> Result<(), KernelError> {
+        let Some(boots) = &self.boots else { return Ok(()) };
+        let pending = self.held.state.pending.clone();
+        let place = &self.rig.request.place;
+        match (boots.running(pending.as_ref())?, pending) {
+            (Running::Other, None) => {
+                boots.take_back()?;
+                if self.held.state.steps.is_empty() { boots.check() } else { Ok(()) }
+            }
+            (_, None) => Err(boots::next(place, None, None, &self.held.state.steps)),
+            (Running::Trial, Some(Pending { mut step, .. })) => {
+                if step.number > 2 {
+                    self.check_ends()?;
+                }
+                let title: String = step.title.chars().take(TITLE_MAX).collect();
+                self.rig.watch.label(format!("step {}, {title}", step.number));
+                self.rig.test(&mut step, self.boots.as_ref())?;
+                conclude(&mut self.held, &self.rig, self.limits, step)?;
+                Err(boots::next(&self.rig.request.place, None, None, &self.held.state.steps))
+            }
+            // Chosen again: who was killed may not have come so far.
+            (Running::Chosen, Some(pending)) => Err(self.chosen(pending)?),
+            (_, Some(Pending { mut step, .. })) => {
+                boots.take_back()?;
+                if step.number > 2 {
+                    self.check_ends()?;
+                }
+                let is_begun = Path::new(&step.folder).join("boot").exists();
+                step.why = match is_begun {
+                    true => "not tested: the machine was started again while the test ran",
+                    false => {
+                        "not tested: it was to boot, and another kernel runs: it did not come up, \
+                         or was not booted"
+                    }
+                }
+                .to_owned();
+                conclude(&mut self.held, &self.rig, self.limits, step).map(drop)
+            }
+        }
+    }
+
+    /// Chooses a kernel for the next boot: the reboot comes next.
+    fn chosen(&mut self, pending: Pending) -> Result<KernelError, KernelError> {
+        let Some(boots) = &self.boots else {
+            return Err(KernelError::path(&self.rig.request.place, "no trial boots"));
+        };
+        let request = self.rig.request;
+        let number = pending.step.number;
+        self.held.waits(Some(pending.clone()))?;
+        let _ = self.rig.watch.is_stopped("boot entry", std::time::Duration::ZERO);
+        let argument = boots.arm(&self.rig.make.objects, &request.place, &pending)?;
+        Ok(boots::next(&request.place, Some(number), argument, &self.held.state.steps))
+    }
+
+    /// Builds what is configured, and tests it or lets it boot.
+    fn step(
+        &mut self,
+        id: String,
+        title: String,
+        repeats: Option<usize>,
+    ) -> Result<StepOutcome, KernelError> {
+        self.held.building(true)?;
+        let (mut step, is_built) = self.rig.build(self.held.state.steps.len() + 1)?;
+        (step.id, step.title, step.repeats) = (id, title, repeats);
+        match &self.boots {
+            Some(boots) if is_built => {
+                let boot_id = boots.boot_id()?;
+                return Err(self.chosen(Pending { step, boot_id })?);
+            }
+            None if is_built => self.rig.test(&mut step, None)?,
+            _ => {}
+        }
+        conclude(&mut self.held, &self.rig, self.limits, step)
+    }
+
+    /// Steps that test their kernel for the first time.
+    fn firsts(&self) -> Vec<&BisectStep> {
+        self.held.state.steps.iter().filter(|step| step.repeats.is_none()).collect()
+    }
+
+    /// Boots both sides of an answer again: one boot of a machine is one draw. Whether they were
+    /// as before.
+    fn repeated(
+        &mut self,
+        evidence: [usize; 2],
+        configure: &mut dyn FnMut(&mut Self, &BisectStep) -> Result<(), KernelError>,
+    ) -> Result<Option<bool>, KernelError> {
+        if self.boots.is_none() {
+            return Ok(None);
+        }
+        let again = |of: &Self, number| {
+            of.held.state.steps.iter().find(|step| step.repeats == Some(number)).cloned()
+        };
+        let mut is_same = true;
+        for number in evidence {
+            let first = self.held.state.steps[number - 1].clone();
+            if again(self, number).is_none() {
+                let next = self.held.state.steps.len() + 1;
+                self.rig.watch.label(format!("step {next}, step {number} again"));
+                configure(self, &first)?;
+                let title = format!("step {number} again: {}", first.title);
+                self.step(first.id.clone(), title, Some(number))?;
+            }
+            is_same &= again(self, number).is_some_and(|step| step.outcome == first.outcome);
+        }
+        Ok(Some(is_same))
+    }
+
     /// Commits between both ends.
     fn commits(
         &mut self,
@@ -165,7 +291,7 @@ impl Bisection<'_> {
             of.rig.watch.label(format!("step {number}{left}, {short} {part}"));
             repository.checkout(commit, std::mem::take(&mut clean), &place, &of.rig.watch)?;
             of.rig.configure(&config)?;
-            of.step(commit.to_owned(), title)
+            of.step(commit.to_owned(), title, None).map(drop)
         };
         for (at, (end, name)) in [(good, "good"), (bad, "bad")].into_iter().enumerate() {
             if self.held.state.steps.len() <= at {
@@ -175,14 +301,14 @@ impl Bisection<'_> {
         self.check_ends()?;
         let (is_found, suspects) = loop {
             // Git knows the ends from its start.
-            let steps = &self.held.state.steps[2..];
-            match repository.next([good, bad], steps, &place)? {
+            match repository.next([good, bad], &self.firsts()[2..], &place)? {
                 Next::Found(commit) => break (true, vec![commit]),
                 Next::Among(commits) => break (false, commits),
                 Next::Test(commit, left) => test(self, &commit, &format!(" ({left} left)"))?,
             }
         };
-        let tested = |commit: &str| self.held.state.steps.iter().find(|step| step.id == commit);
+        let firsts = self.firsts();
+        let tested = |commit: &str| firsts.iter().find(|step| step.id == commit);
         let all: Result<Vec<_>, _> = suspects
             .iter()
             .map(|commit| repository.suspect(commit, tested(commit).map(|step| step.outcome)))
@@ -195,15 +321,23 @@ impl Bisection<'_> {
         for commit in &suspects {
             parents.extend(repository.parents(commit)?);
         }
-        let is_good = |step: &&BisectStep| step.outcome == StepOutcome::Good;
-        let steps = &self.held.state.steps;
-        let beside = steps.iter().filter(is_good).find(|step| parents.contains(&step.id));
-        let good = beside.or_else(|| steps.iter().rfind(is_good)).map_or(1, |step| step.number);
+        let is_good = |step: &&&BisectStep| step.outcome == StepOutcome::Good;
+        let beside = firsts.iter().filter(is_good).find(|step| parents.contains(&step.id));
+        let good = beside.or_else(|| firsts.iter().rfind(is_good)).map_or(1, |step| step.number);
         let evidence = [good, bad.unwrap_or(2)];
+        let suspects = all?;
+        let is_reproduced = match is_found {
+            true => self.repeated(evidence, &mut |of, step| {
+                repository.checkout(&step.id, true, &place, &of.rig.watch)?;
+                of.rig.configure(&config)
+            })?,
+            false => None,
+        };
         Ok(KernelBisected {
             is_found,
-            suspects: all?,
+            suspects,
             evidence,
+            is_reproduced,
             ..self.answer(BisectedOver::Commits)
         })
     }
@@ -225,36 +359,44 @@ impl Bisection<'_> {
             if self.held.state.steps.len() <= at {
                 self.rig.watch.label(format!("step {} (the {name} end)", at + 1));
                 self.rig.configure(&end.text)?;
-                self.step(end.id.clone(), format!("the {name} configuration"))?;
+                self.step(end.id.clone(), format!("the {name} configuration"), None)?;
             }
         }
         self.check_ends()?;
-        let Self { held, rig, limits } = self;
+        let rig = Rc::clone(&self.rig);
         let mut test = |of: &options::Resolved, title: String| {
-            if let Some(step) = held.state.steps.iter().find(|step| step.id == of.id) {
+            if let Some(step) = self.firsts().iter().find(|step| step.id == of.id) {
                 return Ok(step.outcome);
             }
-            let number = held.state.steps.len() + 1;
+            let number = self.held.state.steps.len() + 1;
             rig.watch.label(format!("step {number}, {title}"));
             rig.configure(&of.text)?;
-            step(held, rig, *limits, of.id.clone(), title)
+            self.step(of.id.clone(), title, None)
         };
-        let reduced = pair.reduce(rig, &mut log, &mut test)?;
-        let steps = &self.held.state.steps;
-        let bad = steps.iter().find(|step| step.id == reduced.id).map_or(2, |step| step.number);
+        let reduced = pair.reduce(&rig, &mut log, &mut test)?;
+        let bad = self
+            .firsts()
+            .iter()
+            .find(|step| step.id == reduced.result.id)
+            .map_or(2, |step| step.number);
+        let evidence = [1, bad];
+        let is_reproduced = match reduced.is_minimal {
+            true => self.repeated(evidence, &mut |of, step| {
+                let text = if step.number == 1 { &pair.good.text } else { &reduced.result.text };
+                of.rig.configure(text)
+            })?,
+            false => None,
+        };
         let mut answer = self.answer(BisectedOver::Options);
         answer.notes.extend(reduced.notes);
         Ok(KernelBisected {
             is_found: reduced.is_minimal,
+            is_reproduced,
             suspects: reduced.suspects,
             changed: reduced.changed,
-            evidence: [1, bad],
+            evidence,
             ..answer
         })
-    }
-
-    fn step(&mut self, id: String, title: String) -> Result<(), KernelError> {
-        step(&mut self.held, &self.rig, self.limits, id, title).map(drop)
     }
 
     /// Both ends are what they are said to be, or nothing is bisected.
@@ -303,9 +445,10 @@ impl Bisection<'_> {
         let is_of_causes =
             matches!(request.criterion, Criterion::Cause(..) | Criterion::Stretch(..));
         if is_of_causes && least != most {
+            let unit = if self.boots.is_some() { "ns" } else { "instructions" };
             notes.push(format!(
-                "wake-ups were looked into above different lengths, from {} to {} instructions: \
-                 set one with --prove='--threshold TIME'",
+                "wake-ups were looked into above different lengths, from {} to {} {unit}: set one \
+                 with --prove='--threshold TIME'",
                 least.unwrap_or(0),
                 most.unwrap_or(0)
             ));
@@ -317,9 +460,17 @@ impl Bisection<'_> {
                     .to_owned(),
             );
         }
+        if self.boots.is_some() {
+            notes.extend(chance::note(&request.criterion, &steps));
+        }
         KernelBisected {
             schema: SCHEMA,
             folder: request.place.display().to_string(),
+            booted_in: match self.boots {
+                Some(_) => BisectedIn::Machine,
+                None => BisectedIn::Guest,
+            },
+            is_reproduced: None,
             over,
             test: request.criterion.text(),
             threshold: self.limits.threshold,
@@ -334,24 +485,18 @@ impl Bisection<'_> {
     }
 }
 
-/// Does one step and keeps it. The first two are the ends, which have to be testable.
-fn step(
+/// Judges a step and keeps it. The first two are the ends, which have to be testable.
+fn conclude(
     held: &mut Held,
     rig: &Rig<'_>,
     limits: Limits,
-    id: String,
-    title: String,
+    mut step: BisectStep,
 ) -> Result<StepOutcome, KernelError> {
-    let number = held.state.steps.len() + 1;
-    held.building(true)?;
-    let mut step = rig.trial(number)?;
-    (step.id, step.title) = (id, title);
-    held.state.is_building = false;
-    if number <= 2 {
+    if step.number <= 2 {
         if !trial::is_tested(&step) {
-            let name = if number == 1 { "good" } else { "bad" };
+            let name = if step.number == 1 { "good" } else { "bad" };
             let why = format!("the {name} end ({}): {}", step.title, step.why);
-            held.building(false)?;
+            held.waits(None)?;
             return Err(KernelError::path(step.folder, why));
         }
     } else if trial::is_tested(&step) {

@@ -1,4 +1,4 @@
-//! One kernel of a bisection: built, booted under counted instructions, tested. What belongs to
+//! One kernel of a bisection: built, booted (a guest's time counts instructions), tested. What belongs to
 //! the kernel skips the step; what belongs to this machine (a full disk, a missing program) ends
 //! the bisection, so that it never passes for a property of a commit.
 
@@ -9,9 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_results::kernel::bisect::BisectStep;
+use rtproof_guest::hardware::INSTRUCTION_NS;
+use rtproof_results::kernel::{bisect::BisectStep, boot::GuestStep};
 
 use super::{
+    boots::Boots,
     criterion::{Criterion, PANICKED},
     request::BisectRequest,
 };
@@ -21,7 +23,7 @@ use crate::{
         KernelError,
         boot::{self, BootRequest},
         build::{self, Product},
-        compare,
+        compare::{self, Kernel},
         make::Make,
         source::Tree,
         tool::{OnProgress, Progress},
@@ -85,6 +87,10 @@ pub(super) fn make(request: &BisectRequest, tree: PathBuf) -> Make {
     let given: Vec<String> = variables.iter().map(|it| name(it)).collect();
     let fixed = FIXED.iter().filter(|it| !given.contains(&name(it)));
     variables.extend(fixed.map(ToString::to_string));
+    // Beside the machine's own kernels of the same version.
+    if request.trial.is_some() && !given.iter().any(|name| name == "LOCALVERSION") {
+        variables.push("LOCALVERSION=-bisect".to_owned());
+    }
     Make { tree, objects: request.place.join("build"), variables }
 }
 
@@ -98,9 +104,14 @@ impl Rig<'_> {
             .map_err(|error| KernelError::path(path, format!("{error:#}")))
     }
 
-    /// Builds what is configured and tests it. The outcome of what could be tested is the caller's.
-    pub(super) fn trial(&self, number: usize) -> Result<BisectStep, KernelError> {
-        let folder = self.request.place.join("steps").join(format!("{number:03}"));
+    /// Folder of a step's logs.
+    fn folder(&self, number: usize) -> PathBuf {
+        self.request.place.join("steps").join(format!("{number:03}"))
+    }
+
+    /// Builds what is configured; `false`: it does not build, and the step has the reason.
+    pub(super) fn build(&self, number: usize) -> Result<(BisectStep, bool), KernelError> {
+        let folder = self.folder(number);
         let guest = folder.join("boot");
         // Left by a bisection that was killed.
         match fs::remove_dir_all(&guest) {
@@ -116,17 +127,33 @@ impl Rig<'_> {
         let began = Instant::now();
         let make = self.make.clone();
         let jobs = self.request.jobs;
-        let built = build::build(&tree, make, &folder, Product::Kernel, jobs, &mut observer);
+        // A guest has no disk for modules; a machine may not boot without.
+        let product = self.request.trial.as_ref().map_or(Product::Kernel, |_| Product::Image);
+        let built = build::build(&tree, make, &folder, product, jobs, &mut observer);
         step.build_s = began.elapsed().as_secs();
         match built {
             Ok(built) => step.objects = built.objects,
             Err(error) => {
                 step.why = format!("does not build: {}", self.of_kernel(error, "build", began)?);
-                return Ok(step);
+                return Ok((step, false));
             }
         }
+        Ok((step, true))
+    }
+
+    /// Tests what was built: in a guest, or in the kernel that runs. The outcome of what could be
+    /// tested is the caller's.
+    pub(super) fn test(
+        &self,
+        step: &mut BisectStep,
+        on: Option<&Boots<'_>>,
+    ) -> Result<(), KernelError> {
+        let folder = self.folder(step.number).join("boot");
         let began = Instant::now();
-        let tested = self.test(&mut step, guest);
+        let tested = match on {
+            None => self.guest(step, folder),
+            Some(boots) => self.here(step, boots, &folder),
+        };
         step.boot_s = began.elapsed().as_secs_f64();
         if let Err(error) = tested {
             let text = self.of_kernel(error, "guest", began)?;
@@ -136,10 +163,28 @@ impl Rig<'_> {
             }
             step.why = format!("not tested: {text}");
         }
-        Ok(step)
+        Ok(())
     }
 
-    fn test(&self, step: &mut BisectStep, folder: PathBuf) -> Result<(), KernelError> {
+    fn here(
+        &self,
+        step: &mut BisectStep,
+        boots: &Boots<'_>,
+        folder: &Path,
+    ) -> Result<(), KernelError> {
+        match fs::create_dir(folder) {
+            // A test that was killed.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                fs::remove_dir_all(folder).map_err(KernelError::io(folder))?;
+                fs::create_dir(folder).map_err(KernelError::io(folder))?;
+            }
+            made => made.map_err(KernelError::io(folder))?,
+        }
+        let (kernel, steps) = boots.test(self, folder)?;
+        self.answered(step, kernel, &steps, 1)
+    }
+
+    fn guest(&self, step: &mut BisectStep, folder: PathBuf) -> Result<(), KernelError> {
         let began = Instant::now();
         let request = BootRequest {
             kernel: self.make.objects.clone(),
@@ -149,8 +194,19 @@ impl Rig<'_> {
         };
         let stopped = || self.watch.is_stopped("guest", began.elapsed());
         let booted = boot::boot(&request, &stopped)?;
+        self.answered(step, Kernel::of(&booted), &booted.steps, INSTRUCTION_NS)
+    }
+
+    /// What the test has said. Lengths are kept in units of so many nanoseconds.
+    fn answered(
+        &self,
+        step: &mut BisectStep,
+        kernel: Kernel,
+        steps: &[GuestStep],
+        unit_ns: u64,
+    ) -> Result<(), KernelError> {
         if let Criterion::Command(_) = self.request.criterion {
-            let ran = booted.steps.first();
+            let ran = steps.first();
             step.exit = ran.and_then(|ran| ran.exit);
             if let Some(code) = step.exit.filter(|code| !(0..128).contains(code)) {
                 let why = format!(
@@ -165,12 +221,12 @@ impl Rig<'_> {
             }
             return Ok(());
         }
-        let side = compare::measured(booted)?;
+        let side = compare::measured(kernel, steps)?;
         if let Criterion::Check(id) = &self.request.criterion {
             let finding = side.findings.iter().find(|of| of.check == *id);
             step.check = finding.map(|of| (of.status, of.summary.clone()));
         }
-        step.measured = Some(side.side());
+        step.measured = Some(side.side(unit_ns));
         Ok(())
     }
 

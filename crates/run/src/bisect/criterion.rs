@@ -10,6 +10,9 @@ use rtproof_results::kernel::{
 
 /// Exit code of a command that stands for a panic while it ran.
 pub(super) const PANICKED: i32 = 255;
+/// Exit codes of `prove`.
+const ACCEPTED: i32 = 0;
+const REFUSED: i32 = 2;
 /// `git bisect run`: this one cannot be tested.
 const SKIP: i32 = 125;
 
@@ -24,6 +27,8 @@ pub enum Criterion {
     Stretch(String, Option<u64>),
     /// A check whose status is not that of the good end.
     Check(String),
+    /// A refusal by `prove`.
+    Verdict,
     /// A command whose exit code is not 0.
     Command(Vec<String>),
 }
@@ -52,6 +57,7 @@ impl Criterion {
                 format!("stretch of {name} longer than {}", above(limit))
             }
             Self::Check(id) => format!("another status of check {id}"),
+            Self::Verdict => "prove refuses".into(),
             Self::Command(words) => format!("exit code of: {}", words.join(" ")),
         }
     }
@@ -61,7 +67,7 @@ impl Criterion {
         let given = match self {
             Self::Cause(_, limit) => Some(*limit),
             Self::Longest(limit) | Self::Stretch(_, limit) => *limit,
-            Self::Command(_) => return Ok(Limits::default()),
+            Self::Verdict | Self::Command(_) => return Ok(Limits::default()),
             Self::Check(_) => {
                 let status = good.check.as_ref().map(|(status, _)| *status);
                 return Ok(Limits { threshold: None, status });
@@ -99,6 +105,12 @@ impl Criterion {
                 Some(PANICKED) => (StepOutcome::Bad, "the kernel panicked while it ran".into()),
                 Some(code) => (StepOutcome::Bad, format!("exit code {code}")),
                 None => skipped("no exit code".into()),
+            },
+            Self::Verdict => match step.measured.as_ref().and_then(|side| side.exit) {
+                Some(ACCEPTED) => (StepOutcome::Good, "prove accepts".into()),
+                Some(REFUSED) => (StepOutcome::Bad, "prove refuses".into()),
+                Some(code) => skipped(format!("prove decides nothing: exit code {code}")),
+                None => skipped("prove has no exit code".into()),
             },
             Self::Check(id) => match (&step.check, limits.status) {
                 (None, _) => skipped(format!("check {id} was not asked there")),
@@ -142,7 +154,7 @@ impl Criterion {
             }
             Self::Cause(name, _) => Ok(stretches(side, name)?.map_or(0, |of| of.count)),
             Self::Stretch(name, _) => Ok(stretches(side, name)?.map_or(0, |of| of.longest)),
-            Self::Check(_) | Self::Command(_) => Err("not a number".into()),
+            Self::Check(_) | Self::Verdict | Self::Command(_) => Err("not a number".into()),
         }
     }
 }

@@ -33,6 +33,24 @@ pub(super) struct State {
     pub(super) is_building: bool,
     /// Steps that are done.
     pub(super) steps: Vec<BisectStep>,
+    /// The kernel that is built and was to boot next.
+    #[serde(default)]
+    pub(super) pending: Option<Pending>,
+}
+
+/// A kernel that waits for its boot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pending {
+    /// What is known of it.
+    pub(super) step: BisectStep,
+    /// Identity of the boot in which it was chosen.
+    pub(super) boot_id: String,
+}
+
+/// Whether a folder holds a bisection.
+#[must_use]
+pub fn is_begun(folder: &Path) -> bool {
+    folder.join(FILE).exists()
 }
 
 /// The state in its folder, held by this process and what it starts.
@@ -56,7 +74,7 @@ impl Held {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 fresh(place)?;
                 let version = VERSION.to_owned();
-                State { version, arguments, is_building: false, steps: Vec::new() }
+                State { version, arguments, is_building: false, steps: Vec::new(), pending: None }
             }
             Err(error) => return Err(KernelError::io(path)(error)),
         };
@@ -71,9 +89,16 @@ impl Held {
         self.save()
     }
 
-    /// Appends a step.
+    /// Appends a step. What waited for its boot waits no longer.
     pub(super) fn append(&mut self, step: BisectStep) -> Result<(), KernelError> {
         self.state.steps.push(step);
+        self.waits(None)
+    }
+
+    /// Notes which kernel waits for its boot. Its build is over.
+    pub(super) fn waits(&mut self, pending: Option<Pending>) -> Result<(), KernelError> {
+        self.state.is_building = false;
+        self.state.pending = pending;
         self.save()
     }
 

@@ -6,17 +6,22 @@ use rtproof_host::Root;
 use rtproof_judge::{causes::CAUSES, checks};
 use rtproof_report::{html, text::kernel_bisect as text_of};
 use rtproof_run::{
+    bisect::{self, BisectRequest, Criterion, Range, TrialBoots},
     file::write_whole,
-    kernel::{
-        self,
-        bisect::{self, BisectRequest, Criterion, Range},
-        boot::BootRequest,
-    },
+    kernel::{self, KernelError, boot::BootRequest},
     prove::signals::Signals,
 };
 
+mod boots;
+
+use self::boots::TrialArgs;
 use super::{MakeArgs, boot, guest::GuestArgs, progress, user};
 use crate::{exit, print::Text};
+
+/// Arguments of `prove` in a guest, whose time counts instructions.
+const IN_GUEST: &str = "--for 5s --load idle";
+/// And on the machine itself.
+const ON_MACHINE: &str = "--for 60s --load idle";
 
 /// Arguments of `kernel bisect`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,9 +35,13 @@ Examples:
   rtproof kernel bisect --source linux --good-config a --bad-config b --longest=20000 found
   rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config c found -- ./my-test
 
-Each kernel is built in FOLDER/build and boots in an emulated machine whose time counts instructions. \
-Your tree is not written to. The same command goes on where it was cut off. Exit code 0: found. 2: \
-only candidates, because others could not be tested.")]
+  rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config /boot/config-$(uname -r) \
+--trial-boots --reboot --verdict --prove='--for 5m --budget 100us' found
+
+Each kernel is built in FOLDER/build and boots in an emulated machine whose time counts instructions; \
+with --trial-boots it boots on this machine. Your tree is not written to. The same command goes on \
+where it was cut off, and after a reboot. Exit code 0: found. 2: only candidates, because others could \
+not be tested, or the answer was not reproduced. 3: a reboot comes next.")]
 pub struct Args {
     /// Folder of everything; new, or that of a bisection which goes on
     #[arg(value_name = "FOLDER")]
@@ -91,15 +100,18 @@ pub struct Args {
     #[arg(long, value_name = "ID", group = "test")]
     pub check: Option<String>,
 
-    /// Arguments of `rtproof prove` in the guests
-    #[arg(
-        long,
-        value_name = "ARGS",
-        require_equals = true,
-        default_value = "--for 5s --load idle",
-        allow_hyphen_values = true
-    )]
-    pub prove: String,
+    /// Bad: `rtproof prove` refuses; what it does not decide is skipped
+    #[arg(long, group = "test", requires = "trial_boots")]
+    pub verdict: bool,
+
+    /// Arguments of `rtproof prove` in each kernel; default: `--for 5s --load idle`, with
+    /// --trial-boots `--for 60s --load idle`
+    #[arg(long, value_name = "ARGS", require_equals = true, allow_hyphen_values = true)]
+    pub prove: Option<String>,
+
+    /// Trial boots.
+    #[command(flatten)]
+    pub trial: TrialArgs,
 
     /// Take a program of this machine along, with its libraries: it is in /bin
     #[arg(long = "program", value_name = "PROGRAM", requires = "command")]
@@ -126,7 +138,7 @@ pub struct Args {
     pub command: Vec<String>,
 }
 
-/// Runs the command. 2: only candidates.
+/// Runs the command. 2: only candidates, or not reproduced. 3: a reboot comes next.
 ///
 /// # Errors
 /// The ends are not as stated, another bisection is in the folder, this machine lacks something.
@@ -135,8 +147,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         return Ok(code);
     }
     let criterion = criterion(args)?;
+    let trial = args.trial.request(&args.guest.append)?;
+    args.trial.consent(!bisect::is_begun(&args.folder))?;
     let place = kernel::place(&args.folder)?;
-    let request = request(args, criterion, place)?;
+    let request = request(args, criterion, place, trial)?;
     let signals = Signals::catch(&Root::live())?;
     let mut shown = progress::shown();
     let outcome = bisect::bisect(&request, &mut |of| match signals.came() {
@@ -144,13 +158,23 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         None => shown(of),
     });
     progress::end();
+    let text = Text::new(args.make.json);
+    if let Some(trial) = &request.trial {
+        if let Err(KernelError::Reboots(next)) = &outcome {
+            return boots::next(&args.trial, trial, next, text);
+        }
+        // A machine that is shut down goes on when it is up again.
+        if signals.came() != Some("SIGTERM") {
+            boots::end(trial)?;
+        }
+    }
     let bisected = outcome?;
     let page = request.place.join("bisect.html");
     write_whole(&page, |to| Ok(to.write_all(html::kernel_bisect::page(&bisected).as_bytes())?))?;
-    let text = Text::new(args.make.json);
     text.print(|to| text_of::kernel_bisected(to, &bisected, &page.display().to_string()))?;
     text.print_json(&bisected)?;
-    Ok(if bisected.is_found { exit::ACCEPTED } else { exit::REFUSED })
+    let is_sure = bisected.is_found && bisected.is_reproduced != Some(false);
+    Ok(if is_sure { exit::ACCEPTED } else { exit::REFUSED })
 }
 
 /// What makes a kernel bad.
@@ -179,10 +203,20 @@ fn criterion(args: &Args) -> anyhow::Result<Criterion> {
         }
         return Ok(Criterion::Check(id.clone()));
     }
+    if args.verdict {
+        return Ok(Criterion::Verdict);
+    }
     Ok(Criterion::Command(args.command.clone()))
 }
 
-fn request(args: &Args, criterion: Criterion, place: PathBuf) -> anyhow::Result<BisectRequest> {
+fn request(
+    args: &Args,
+    criterion: Criterion,
+    place: PathBuf,
+    trial: Option<TrialBoots>,
+) -> anyhow::Result<BisectRequest> {
+    let default = if trial.is_some() { ON_MACHINE } else { IN_GUEST };
+    let prove = args.prove.clone().unwrap_or_else(|| default.to_owned());
     let range = match (&args.good, &args.bad, &args.config, &args.good_config, &args.bad_config) {
         (Some(good), Some(bad), Some(config), ..) => {
             Range::Commits { good: good.clone(), bad: bad.clone(), config: config.clone() }
@@ -192,7 +226,7 @@ fn request(args: &Args, criterion: Criterion, place: PathBuf) -> anyhow::Result<
     };
     let step = match &criterion {
         Criterion::Command(words) => ("command".to_owned(), words.clone()),
-        _ => boot::proof(&args.prove)?,
+        _ => boot::proof(&prove)?,
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(BisectRequest {
@@ -205,7 +239,8 @@ fn request(args: &Args, criterion: Criterion, place: PathBuf) -> anyhow::Result<
         place,
         range,
         criterion,
-        prove: args.prove.clone(),
+        prove,
+        trial,
         variables: args.make.variables.clone(),
         jobs: args.jobs.map_or(cpus, usize::from),
     })

@@ -48,8 +48,8 @@ pub(super) struct Reduced {
     pub(super) suspects: Vec<Suspect>,
     pub(super) changed: Vec<OptionPair>,
     pub(super) is_minimal: bool,
-    /// Id of the configuration with the suspects alone.
-    pub(super) id: String,
+    /// The configuration with the suspects alone.
+    pub(super) result: Resolved,
     pub(super) notes: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ impl Pair {
             suspects: suspects.collect(),
             changed: got.iter().filter(|pair| !is_chosen(&pair.name)).cloned().collect(),
             is_minimal: open.is_empty(),
-            id: result.id,
+            result,
             notes,
         })
     }

@@ -1,9 +1,11 @@
 //! What is asked of a bisection.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
+
+use rtproof_host::Root;
 
 use super::criterion::Criterion;
-use crate::kernel::boot::BootRequest;
+use crate::{kernel::boot::BootRequest, tune::kernel::InitrdChoice};
 
 /// What lies between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +43,23 @@ pub struct BisectRequest {
     pub prove: String,
     /// The guest; kernel, configuration and folder are set for each step.
     pub boot: BootRequest,
+    /// How this machine boots each kernel once; `None`: the guest does.
+    pub trial: Option<TrialBoots>,
     /// Variables of make.
     pub variables: Vec<String>,
     /// Commands that make runs at once.
     pub jobs: usize,
+}
+
+/// How a machine boots the kernels.
+#[derive(Clone, Debug)]
+pub struct TrialBoots {
+    /// The machine whose boot loader boots them.
+    pub root: Root,
+    /// Initial RAM disk.
+    pub initrd: InitrdChoice,
+    /// Parameters for the kernel's command line.
+    pub words: Vec<String>,
+    /// Time from the start of the machine to the test: what starts with it has settled.
+    pub settle: Duration,
 }

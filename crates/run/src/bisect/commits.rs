@@ -152,7 +152,7 @@ impl Repository {
     pub(super) fn next(
         &self,
         [good, bad]: [&str; 2],
-        steps: &[BisectStep],
+        steps: &[&BisectStep],
         place: &Path,
     ) -> Result<Next, KernelError> {
         let mut text = format!("git bisect start '--no-checkout' '{bad}' '{good}'\n");

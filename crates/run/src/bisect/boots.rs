@@ -1,0 +1,281 @@
+//! Trial boots: a kernel is built in the machine's own one, boots once and is tested there; the
+//! boot after it is the machine's own again. A boot that did not come so far skips the step.
+
+use std::{
+    fs::File,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rtproof_guest::programs;
+use rtproof_host::{
+    Root,
+    boot::{Word, cmdline},
+    tune::Machine,
+};
+use rtproof_measure::LiveTasks;
+use rtproof_results::kernel::{
+    bisect::{BisectStep, KernelBisectNext, NEXT_SCHEMA},
+    boot::GuestStep,
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{request::TrialBoots, state::Pending, trial::Rig};
+use crate::{
+    kernel::{KernelError, compare::Kernel},
+    tune::{
+        kernel::{self, Source},
+        once::{self, Once},
+    },
+};
+
+/// Title of the journals of the boot entry.
+pub const TITLE: &str = "kernel bisect";
+/// Parameter that tells which step a boot belongs to; the kernel does not know it.
+const PARAMETER: &str = "rtproof.bisect";
+/// Between two looks at a program that runs.
+const LOOK: Duration = Duration::from_millis(100);
+/// Time for a program to end by itself.
+const REST: Duration = Duration::from_secs(5);
+/// Bytes of a program's output that are kept in memory.
+const OUTPUT_MAX: u64 = 64 << 10;
+
+/// The machine that boots the kernels.
+pub(super) struct Boots<'a> {
+    trial: &'a TrialBoots,
+}
+
+/// The boot that runs.
+pub(super) enum Running {
+    /// The one of the step that waits for it.
+    Trial,
+    /// One of a step, and none waits.
+    Tested,
+    /// The one in which the step was chosen: nothing has booted since.
+    Chosen,
+    /// Another one.
+    Other,
+}
+
+impl<'a> Boots<'a> {
+    pub(super) const fn of(trial: &'a TrialBoots) -> Self {
+        Self { trial }
+    }
+
+    const fn root(&self) -> &Root {
+        &self.trial.root
+    }
+
+    pub(super) fn boot_id(&self) -> Result<String, KernelError> {
+        Ok(once::boot_id(self.root())?)
+    }
+
+    /// What tells the boot of a step from all others.
+    fn word(pending: &Pending) -> String {
+        let boot = pending.boot_id.get(..8).unwrap_or(&pending.boot_id);
+        format!("{PARAMETER}={}-{boot}", pending.step.number)
+    }
+
+    /// Which boot runs.
+    pub(super) fn running(&self, pending: Option<&Pending>) -> Result<Running, KernelError> {
+        let line = self.root().trimmed("/proc/cmdline");
+        let Some(line) = line.value() else {
+            let why = line.why_unknown().unwrap_or_default().to_string();
+            return Err(KernelError::path("/proc/cmdline", why));
+        };
+        let Some(pending) = pending else {
+            let is_ours = cmdline::has(line, PARAMETER);
+            return Ok(if is_ours { Running::Tested } else { Running::Other });
+        };
+        let word = Self::word(pending);
+        Ok(match () {
+            () if cmdline::split(line).iter().any(|token| token.text == word) => Running::Trial,
+            () if self.boot_id()? == pending.boot_id => Running::Chosen,
+            () => Running::Other,
+        })
+    }
+
+    /// Lets the kernel in a folder boot next, once. Returns the argument of reboot(2).
+    pub(super) fn arm(
+        &self,
+        objects: &Path,
+        place: &Path,
+        pending: &Pending,
+    ) -> Result<Option<String>, KernelError> {
+        let machine = self.machine()?;
+        let title = format!("{TITLE} {}", place.display());
+        once::take_back(&machine, TITLE)?;
+        let mut words: Vec<Word> = self.trial.words.iter().map(Word::set).collect();
+        words.push(Word::set(Self::word(pending)));
+        let source = Source::Build(objects.to_owned());
+        let kernel = Some((&source, &self.trial.initrd));
+        Ok(Once { title: &title, kernel, words: &words }.arm(&machine)?)
+    }
+
+    /// Looks before the first build whether anything can boot.
+    pub(super) fn check(&self) -> Result<(), KernelError> {
+        Ok(kernel::check(self.root(), &self.trial.initrd)?)
+    }
+
+    /// Removes the entry and the kernel of the last step.
+    pub(super) fn take_back(&self) -> Result<(), KernelError> {
+        Ok(once::take_back(&self.machine()?, TITLE)?)
+    }
+
+    fn machine(&self) -> Result<Machine<'_>, KernelError> {
+        Machine::new(self.root(), &LiveTasks).map_err(|error| KernelError::Guest(error.into()))
+    }
+
+    /// The kernel that runs.
+    fn kernel(&self, objects: &Path, folder: &Path) -> Kernel {
+        let release = self.root().trimmed("/proc/sys/kernel/osrelease");
+        Kernel {
+            image: objects.display().to_string(),
+            release: release.value().cloned().unwrap_or_default(),
+            config: Some(objects.join(".config").display().to_string()),
+            folder: folder.display().to_string(),
+        }
+    }
+
+    /// Runs the test in the kernel that runs. Its files are in the folder.
+    pub(super) fn test(
+        &self,
+        rig: &Rig<'_>,
+        folder: &Path,
+    ) -> Result<(Kernel, Vec<GuestStep>), KernelError> {
+        self.settle(rig)?;
+        let [(name, words)] = &rig.request.boot.steps[..] else {
+            return Err(KernelError::path(folder, "one test is needed"));
+        };
+        let step = self.ran(rig, folder, name, words)?;
+        Ok((self.kernel(&rig.make.objects, folder), vec![step]))
+    }
+
+    /// Waits until what starts with the machine has settled.
+    fn settle(&self, rig: &Rig<'_>) -> Result<(), KernelError> {
+        let path = "/proc/uptime";
+        if self.trial.settle.is_zero() {
+            return Ok(());
+        }
+        loop {
+            let read = self.root().trimmed(path);
+            let first = read.value().and_then(|text| text.split(' ').next()?.parse().ok());
+            let Some(seconds): Option<f64> = first else {
+                return Err(KernelError::path(path, "it does not say since when the machine runs"));
+            };
+            let Some(rest) = self.trial.settle.checked_sub(Duration::from_secs_f64(seconds)) else {
+                return Ok(());
+            };
+            if rig.watch.is_stopped("the machine settles", Duration::ZERO) {
+                return Err(KernelError::path(path, "ended by a signal"));
+            }
+            std::thread::sleep(rest.min(LOOK));
+        }
+    }
+
+    fn ran(
+        &self,
+        rig: &Rig<'_>,
+        folder: &Path,
+        name: &str,
+        words: &[String],
+    ) -> Result<GuestStep, KernelError> {
+        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+        let to = |ending: &str| File::create(file(ending)).map_err(KernelError::io(file(ending)));
+        let found = match words.first().map(String::as_str) {
+            Some("rtproof") => {
+                std::env::current_exe().map_err(KernelError::io("/proc/self/exe"))?
+            }
+            Some(first) => programs::find(first).ok_or_else(|| {
+                // Of this machine, not of a kernel.
+                KernelError::Guest(anyhow::anyhow!(
+                    "{first}: no such program: neither a file nor in a folder of PATH"
+                ))
+            })?,
+            None => return Err(KernelError::path(folder, "no test")),
+        };
+        let mut command = Command::new(found);
+        for word in &words[1..] {
+            match word.as_str() {
+                // As in a guest.
+                "/out/prove" if name == "prove" => command.arg(folder.join("prove")),
+                word => command.arg(word),
+            };
+        }
+        // A group of its own: what it starts ends with it.
+        command.stdin(Stdio::null()).stdout(to("out")?).stderr(to("err")?).process_group(0);
+        let began = Instant::now();
+        let mut child = command.spawn().map_err(KernelError::io(&words[0]))?;
+        let limit = rig.request.boot.limit;
+        let (status, why) = loop {
+            if let Some(status) = child.try_wait().map_err(KernelError::io(&words[0]))? {
+                break (Some(status), None);
+            }
+            let is_late = began.elapsed() > limit;
+            if is_late || rig.watch.is_stopped(name, began.elapsed()) {
+                end(&mut child);
+                let why = format!("it did not end within {} s", limit.as_secs());
+                break (None, Some(why));
+            }
+            std::thread::sleep(LOOK);
+        };
+        let exit = status.and_then(|status| status.code());
+        let signal = status.filter(|_| exit.is_none()).map(|status| status.to_string());
+        Ok(GuestStep {
+            name: name.to_owned(),
+            command: words.to_vec(),
+            exit,
+            why: why.or(signal),
+            seconds: began.elapsed().as_secs_f64(),
+            output: text(&file("out")),
+            errors: text(&file("err")),
+        })
+    }
+}
+
+/// Ends a program and what it started: `prove` leaves a record that opens, where it gets the time.
+fn end(child: &mut Child) {
+    let Some(pid) = Pid::from_raw(child.id().cast_signed()) else { return };
+    let began = Instant::now();
+    let _ = kill_process_group(pid, Signal::TERM);
+    while began.elapsed() < REST && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(LOOK);
+    }
+    let _ = kill_process_group(pid, Signal::KILL);
+    let _ = child.wait();
+}
+
+/// What comes next, as the end of this process's work.
+pub(super) fn next(
+    place: &Path,
+    step: Option<usize>,
+    reboot: Option<String>,
+    steps: &[BisectStep],
+) -> KernelError {
+    let then = match step {
+        Some(number) => format!("the kernel of step {number} boots once, to be tested"),
+        None => "the machine's own kernel boots, and the next one is built in it".to_owned(),
+    };
+    KernelError::Reboots(Box::new(KernelBisectNext {
+        schema: NEXT_SCHEMA,
+        folder: place.display().to_string(),
+        step,
+        reboot,
+        then,
+        steps: steps.to_vec(),
+    }))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
+fn text(path: &Path) -> String {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(OUTPUT_MAX).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) => error.to_string(),
+    }
+}
