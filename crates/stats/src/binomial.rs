@@ -81,8 +81,8 @@ pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
     high
 }
 
-/// One-sided lower bound on the mean of a Poisson count of which `k` events were seen: 0.051 for one
-/// at 95 %.
+/// One-sided lower bound on the mean of a Poisson count of which `k` events were seen: 0.051 for
+/// one at 95 %.
 #[must_use]
 pub fn poisson_lower(k: u64, confidence: f64) -> f64 {
     // The mean at which P(X >= k) rises to 1 - confidence: below k.

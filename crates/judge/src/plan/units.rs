@@ -266,7 +266,7 @@ pub fn trial_ended() -> Vec<Change> {
 pub fn bisect_unit(exe: &str, words: &[String], folder: &str) -> String {
     let words: Vec<String> = words.iter().map(|word| argument(word)).collect();
     format!(
-        "# Written by rtproof; the end of the bisection, or `rtproof tune undo --all`, takes it away.
+        "# Written by rtproof; the end of the bisection, or `rtproof tune undo`, takes it away.
 [Unit]
 Description=Bisection of kernels over trial boots (rtproof)
 After=multi-user.target

@@ -22,6 +22,7 @@ then echo 'a.c:1:2: error: doomed' >&2; exit 1; fi\n\
 \t@bad=$$(cat state); for name in $(GUILTY); do grep -q CONFIG_$$name=y $(O)/.config || bad=good; \
 done; cp $(IMAGES)/$$bad $(O)/arch/x86/boot/bzImage\n";
 
+/// A configuration.
 pub(crate) const HEAD: &str = "#\n# Automatically generated file; DO NOT EDIT.\n# Linux/x86 6.1.0 Kernel \
     Configuration\n#\nCONFIG_BLK_DEV_INITRD=y\nCONFIG_BINFMT_ELF=y\nCONFIG_DEVTMPFS=y\n\
     CONFIG_PROC_FS=y\nCONFIG_SYSFS=y\nCONFIG_SERIAL_8250_CONSOLE=y\n# end of Kernel hacking\n";
@@ -39,16 +40,16 @@ pub(crate) fn has_programs() -> bool {
     missing.is_empty()
 }
 
-#[track_caller]
 /// Runs a script, which must succeed.
+#[track_caller]
 pub(crate) fn sh(at: &Path, script: &str) -> String {
     let output = Command::new("sh").args(["-ec", script]).current_dir(at).output().expect("sh");
     assert!(output.status.success(), "{script}: {}", stderr(&output));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A configuration of it in `config`, and a repository in `linux`: commits c0, c1, ... of which those in `broken` do not build, and those
-/// from `bad` on are bad.
+/// A configuration of it in `config`, and a repository in `linux`: commits c0, c1, ... of which
+/// those in `broken` do not build, and those from `bad` on are bad.
 pub(crate) fn repository(at: &Path, commits: usize, bad: usize, broken: &[usize]) {
     fs::create_dir_all(at.join("linux/arch/x86")).expect("a folder");
     fs::write(at.join("linux/Makefile"), MAKEFILE).expect("a file");

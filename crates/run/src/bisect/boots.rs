@@ -23,7 +23,7 @@ use rtproof_results::kernel::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{request::TrialBoots, state::Pending, trial::Rig};
+use super::{request::TrialBoots, state::Pending, watch::Watch};
 use crate::{
     kernel::{KernelError, compare::Kernel},
     tune::{
@@ -46,6 +46,20 @@ const OUTPUT_MAX: u64 = 64 << 10;
 /// The machine that boots the kernels.
 pub(super) struct Boots<'a> {
     trial: &'a TrialBoots,
+}
+
+/// What is tested in the kernel that runs.
+pub(super) struct Test<'a, 'w> {
+    /// Its name, program and arguments, as a guest would run it.
+    pub(super) step: Option<&'a (String, Vec<String>)>,
+    /// Its longest time.
+    pub(super) limit: Duration,
+    /// Where the kernel was built.
+    pub(super) objects: &'a Path,
+    /// Folder of its files.
+    pub(super) folder: &'a Path,
+    /// The user.
+    pub(super) watch: &'a Watch<'w>,
 }
 
 /// The boot that runs.
@@ -140,22 +154,18 @@ impl<'a> Boots<'a> {
         }
     }
 
-    /// Runs the test in the kernel that runs. Its files are in the folder.
-    pub(super) fn test(
-        &self,
-        rig: &Rig<'_>,
-        folder: &Path,
-    ) -> Result<(Kernel, Vec<GuestStep>), KernelError> {
-        self.settle(rig)?;
-        let [(name, words)] = &rig.request.boot.steps[..] else {
-            return Err(KernelError::path(folder, "one test is needed"));
+    /// Runs the test in the kernel that runs.
+    pub(super) fn test(&self, test: &Test<'_, '_>) -> Result<(Kernel, GuestStep), KernelError> {
+        self.settle(test.watch)?;
+        let Some((name, words)) = test.step else {
+            return Err(KernelError::path(test.folder, "no test"));
         };
-        let step = self.ran(rig, folder, name, words)?;
-        Ok((self.kernel(&rig.make.objects, folder), vec![step]))
+        let ran = ran(test, name, words)?;
+        Ok((self.kernel(test.objects, test.folder), ran))
     }
 
     /// Waits until what starts with the machine has settled.
-    fn settle(&self, rig: &Rig<'_>) -> Result<(), KernelError> {
+    fn settle(&self, watch: &Watch<'_>) -> Result<(), KernelError> {
         let path = "/proc/uptime";
         if self.trial.settle.is_zero() {
             return Ok(());
@@ -169,71 +179,63 @@ impl<'a> Boots<'a> {
             let Some(rest) = self.trial.settle.checked_sub(Duration::from_secs_f64(seconds)) else {
                 return Ok(());
             };
-            if rig.watch.is_stopped("the machine settles", Duration::ZERO) {
+            if watch.is_stopped("the machine settles", Duration::ZERO) {
                 return Err(KernelError::path(path, "ended by a signal"));
             }
             std::thread::sleep(rest.min(LOOK));
         }
     }
+}
 
-    fn ran(
-        &self,
-        rig: &Rig<'_>,
-        folder: &Path,
-        name: &str,
-        words: &[String],
-    ) -> Result<GuestStep, KernelError> {
-        let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-        let to = |ending: &str| File::create(file(ending)).map_err(KernelError::io(file(ending)));
-        let found = match words.first().map(String::as_str) {
-            Some("rtproof") => {
-                std::env::current_exe().map_err(KernelError::io("/proc/self/exe"))?
-            }
-            Some(first) => programs::find(first).ok_or_else(|| {
-                // Of this machine, not of a kernel.
-                KernelError::Guest(anyhow::anyhow!(
-                    "{first}: no such program: neither a file nor in a folder of PATH"
-                ))
-            })?,
-            None => return Err(KernelError::path(folder, "no test")),
+/// Runs a program of a test, within its time.
+fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, KernelError> {
+    let file = |ending: &str| test.folder.join(format!("{name}.{ending}"));
+    let to = |ending: &str| File::create(file(ending)).map_err(KernelError::io(file(ending)));
+    let found = match words.first().map(String::as_str) {
+        Some("rtproof") => std::env::current_exe().map_err(KernelError::io("/proc/self/exe"))?,
+        Some(first) => programs::find(first).ok_or_else(|| {
+            // Of this machine, not of a kernel.
+            KernelError::Guest(anyhow::anyhow!(
+                "{first}: no such program: neither a file nor in a folder of PATH"
+            ))
+        })?,
+        None => return Err(KernelError::path(test.folder, "no test")),
+    };
+    let mut command = Command::new(found);
+    for word in &words[1..] {
+        match word.as_str() {
+            // As in a guest.
+            "/out/prove" if name == "prove" => command.arg(test.folder.join("prove")),
+            word => command.arg(word),
         };
-        let mut command = Command::new(found);
-        for word in &words[1..] {
-            match word.as_str() {
-                // As in a guest.
-                "/out/prove" if name == "prove" => command.arg(folder.join("prove")),
-                word => command.arg(word),
-            };
-        }
-        // A group of its own: what it starts ends with it.
-        command.stdin(Stdio::null()).stdout(to("out")?).stderr(to("err")?).process_group(0);
-        let began = Instant::now();
-        let mut child = command.spawn().map_err(KernelError::io(&words[0]))?;
-        let limit = rig.request.boot.limit;
-        let (status, why) = loop {
-            if let Some(status) = child.try_wait().map_err(KernelError::io(&words[0]))? {
-                break (Some(status), None);
-            }
-            let is_late = began.elapsed() > limit;
-            if is_late || rig.watch.is_stopped(name, began.elapsed()) {
-                end(&mut child);
-                let why = format!("it did not end within {} s", limit.as_secs());
-                break (None, Some(why));
-            }
-            std::thread::sleep(LOOK);
-        };
-        let exit = status.and_then(|status| status.code());
-        let signal = status.filter(|_| exit.is_none()).map(|status| status.to_string());
-        Ok(GuestStep {
-            name: name.to_owned(),
-            command: words.to_vec(),
-            exit,
-            why: why.or(signal),
-            seconds: began.elapsed().as_secs_f64(),
-            output: text(&file("out")),
-            errors: text(&file("err")),
-        })
     }
+    // A group of its own: what it starts ends with it.
+    command.stdin(Stdio::null()).stdout(to("out")?).stderr(to("err")?).process_group(0);
+    let began = Instant::now();
+    let mut child = command.spawn().map_err(KernelError::io(&words[0]))?;
+    let (status, why) = loop {
+        if let Some(status) = child.try_wait().map_err(KernelError::io(&words[0]))? {
+            break (Some(status), None);
+        }
+        let is_late = began.elapsed() > test.limit;
+        if is_late || test.watch.is_stopped(name, began.elapsed()) {
+            end(&mut child);
+            let why = format!("it did not end within {} s", test.limit.as_secs());
+            break (None, Some(why));
+        }
+        std::thread::sleep(LOOK);
+    };
+    let exit = status.and_then(|status| status.code());
+    let signal = status.filter(|_| exit.is_none()).map(|status| status.to_string());
+    Ok(GuestStep {
+        name: name.to_owned(),
+        command: words.to_vec(),
+        exit,
+        why: why.or(signal),
+        seconds: began.elapsed().as_secs_f64(),
+        output: text(&file("out")),
+        errors: text(&file("err")),
+    })
 }
 
 /// Ends a program and what it started: `prove` leaves a record that opens, where it gets the time.

@@ -28,9 +28,9 @@ pub(super) fn note(criterion: &Criterion, steps: &[BisectStep]) -> Option<String
     let seen = side.causes.iter().find(|of| of.cause == *name).map_or(0, |of| of.count);
     let missed = poisson_at_most(*limit, poisson_lower(seen, LEVEL));
     Some(format!(
-        "{decided}; the bad end showed {} in the same time, so a bad kernel passes as good with a \
-         probability of up to {} each (95 %, where they come independently of each other; more \
-         where they come in bursts){}",
+        "{decided}. The bad end showed {} in the same time. So a bad kernel passes as good with a \
+         probability of up to {} each, at 95 %, where they come independently of each other. Where \
+         they come in bursts it is more{}",
         count(seen, "stretch"),
         share(missed),
         if missed * good as f64 > 0.05 { ": a longer --for tells more" } else { "" }

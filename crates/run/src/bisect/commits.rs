@@ -10,7 +10,7 @@ use std::{
 use rtproof_host::trusted;
 use rtproof_results::kernel::bisect::{BisectStep, StepOutcome, Suspect};
 
-use super::trial::Watch;
+use super::watch::Watch;
 use crate::{
     file::write_whole,
     kernel::{

@@ -12,6 +12,7 @@ mod options;
 mod request;
 mod state;
 mod trial;
+mod watch;
 
 use std::{collections::BTreeMap, path::Path, rc::Rc};
 
@@ -31,7 +32,8 @@ use self::{
     criterion::Limits,
     options::Pair,
     state::{Held, Pending},
-    trial::{Rig, Watch},
+    trial::Rig,
+    watch::Watch,
 };
 use crate::kernel::{
     KernelError,

@@ -1,21 +1,21 @@
-//! One kernel of a bisection: built, booted (a guest's time counts instructions), tested. What belongs to
-//! the kernel skips the step; what belongs to this machine (a full disk, a missing program) ends
-//! the bisection, so that it never passes for a property of a commit.
+//! One kernel of a bisection: built, booted, tested. What belongs to the kernel skips the step.
+//! What belongs to this machine (a full disk, a missing program) ends the bisection, so that it
+//! never passes for a property of a commit.
 
 use std::{
-    cell::{Cell, RefCell},
     fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rtproof_guest::hardware::INSTRUCTION_NS;
 use rtproof_results::kernel::{bisect::BisectStep, boot::GuestStep};
 
 use super::{
-    boots::Boots,
+    boots::{Boots, Test},
     criterion::{Criterion, PANICKED},
     request::BisectRequest,
+    watch::Watch,
 };
 use crate::{
     file::write_whole,
@@ -26,7 +26,7 @@ use crate::{
         compare::{self, Kernel},
         make::Make,
         source::Tree,
-        tool::{OnProgress, Progress},
+        tool::Progress,
     },
 };
 
@@ -37,41 +37,6 @@ const FIXED: [&str; 4] = [
     "KBUILD_BUILD_HOST=rtproof",
     "KBUILD_BUILD_VERSION=1",
 ];
-
-/// Who sees the progress, and may stop the work.
-pub(super) struct Watch<'a> {
-    observer: RefCell<OnProgress<'a>>,
-    stopped: Cell<bool>,
-    label: RefCell<String>,
-}
-
-impl<'a> Watch<'a> {
-    pub(super) fn new(observer: OnProgress<'a>) -> Self {
-        Self {
-            observer: RefCell::new(observer),
-            stopped: Cell::new(false),
-            label: RefCell::default(),
-        }
-    }
-
-    /// What is shown before each step's own name.
-    pub(super) fn label(&self, label: String) {
-        *self.label.borrow_mut() = label;
-    }
-
-    pub(super) fn observe(&self, of: &Progress) -> std::ops::ControlFlow<()> {
-        let step = format!("{}: {}", self.label.borrow(), of.step);
-        let go_on = (self.observer.borrow_mut())(&Progress { step, ..of.clone() });
-        self.stopped.set(self.stopped.get() || go_on.is_break());
-        go_on
-    }
-
-    /// Whether the user ended it.
-    pub(super) fn is_stopped(&self, step: &str, elapsed: Duration) -> bool {
-        let _ = self.observe(&Progress { step: step.into(), objects: 0, elapsed });
-        self.stopped.get()
-    }
-}
 
 /// What is the same for all steps.
 pub(super) struct Rig<'a> {
@@ -180,8 +145,15 @@ impl Rig<'_> {
             }
             made => made.map_err(KernelError::io(folder))?,
         }
-        let (kernel, steps) = boots.test(self, folder)?;
-        self.answered(step, kernel, &steps, 1)
+        let test = Test {
+            step: self.request.boot.steps.first(),
+            limit: self.request.boot.limit,
+            objects: &self.make.objects,
+            folder,
+            watch: &self.watch,
+        };
+        let (kernel, ran) = boots.test(&test)?;
+        self.answered(step, kernel, &[ran], 1)
     }
 
     fn guest(&self, step: &mut BisectStep, folder: PathBuf) -> Result<(), KernelError> {
@@ -321,7 +293,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("kernel")).unwrap();
-        let old = std::time::SystemTime::now() - Duration::from_secs(60);
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
         let names = ["kernel/whole.o", "kernel/.torn.o.cmd", "kernel/plain", "kernel/torn.o"];
         for name in names {
             fs::write(at(name), "savedcmd_x := x\n").unwrap();

@@ -25,7 +25,7 @@ impl Once<'_> {
     ///
     /// # Errors
     /// A boot loader that cannot boot an entry once, a kernel that it cannot have, a change that
-    /// could not be made (all are taken back then).
+    /// could not be made (all are undone then).
     pub fn arm(&self, machine: &Machine<'_>) -> anyhow::Result<Option<String>> {
         let root = machine.root();
         let mut loader = match self.kernel {
@@ -56,10 +56,10 @@ impl Once<'_> {
     }
 }
 
-/// Takes back what was made under titles that begin so.
+/// Undoes what was made under titles that begin so.
 ///
 /// # Errors
-/// Something could not be put back: it stays in the journal.
+/// Something could not be undone: it stays in the journal.
 pub fn take_back(machine: &Machine<'_>, title: &str) -> anyhow::Result<()> {
     for summary in Journal::list(machine)?.into_iter().rev() {
         if summary.closed || summary.problem.is_some() || !summary.what.starts_with(title) {

@@ -3,6 +3,7 @@
 use crate::case::Case;
 
 mod beside;
+mod bisect;
 mod boot;
 mod cut;
 mod experiment;
@@ -22,6 +23,7 @@ pub(super) fn cases() -> Vec<Case> {
         refusals::cases(),
         boot::cases(),
         kernel::cases(),
+        bisect::cases(),
         experiment::cases(),
         beside::cases(),
     ]

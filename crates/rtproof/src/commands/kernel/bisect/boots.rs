@@ -65,6 +65,10 @@ impl TrialArgs {
             };
         }
         let root = open_root(self.at.root.as_deref())?;
+        if self.reboot {
+            // A unit starts it at each boot.
+            place::of(&root)?;
+        }
         let settle = if root.is_live() { SETTLE } else { Duration::ZERO };
         let words = append.split_whitespace().map(str::to_owned).collect();
         Ok(Some(TrialBoots {
