@@ -245,6 +245,14 @@ fn an_end_that_does_not_boot_is_an_error_and_is_tried_again() {
     expect_code(&output, FAILED);
     let said = stderr(&output);
     assert!(said.contains("the good end (change 0)") && said.contains("did not come up"), "{said}");
+    // In a kernel that was tested: nothing is tested again, the machine's own is to boot.
+    expect_code(&lab.run(&words), NEXT);
+    assert!(lab.reboot(false));
+    for _ in 0..2 {
+        let next = json(&lab.run(&words));
+        assert_eq!((&next["step"], next["steps"].as_array().unwrap().len()), (&Value::Null, 1));
+    }
+    assert!(!lab.reboot(false));
     let (output, _) = lab.bisect(&words, &[]);
     expect_code(&output, ACCEPTED);
     assert_eq!(json(&output)["suspects"][0]["subject"], "change 2");

@@ -28,6 +28,7 @@ pub(crate) const HEAD: &str = "#\n# Automatically generated file; DO NOT EDIT.\n
     CONFIG_PROC_FS=y\nCONFIG_SYSFS=y\nCONFIG_SERIAL_8250_CONSOLE=y\n# end of Kernel hacking\n";
 
 /// Whether what a bisection needs is here.
+#[allow(clippy::print_stderr, reason = "what is left out is named")]
 pub(crate) fn has_programs() -> bool {
     let needed = ["git", "make", "gcc", "flex", "bison", "bc", "perl", "gzip", "base64"];
     let missing: Vec<_> =

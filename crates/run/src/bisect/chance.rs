@@ -44,3 +44,63 @@ fn share(of: f64) -> String {
         of => format!("{:.0} %", (100.0 * of).ceil()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtproof_results::kernel::compare::{KernelSide, Stretches, WakeUpPath};
+
+    use super::*;
+
+    fn side(count: u64) -> KernelSide {
+        let cause = Stretches {
+            cause: "irqs-off".into(),
+            title: String::new(),
+            count,
+            longest: 0,
+            sum: 0,
+            uncertain: 0,
+        };
+        KernelSide {
+            image: String::new(),
+            release: String::new(),
+            config: None,
+            folder: String::new(),
+            exit: Some(0),
+            scheduled: 10,
+            missed: 0,
+            latency: WakeUpPath::default(),
+            threshold: Some(1),
+            spikes: [count, count, 0],
+            causes: vec![cause],
+        }
+    }
+
+    fn steps(at_bad_end: u64, good: usize) -> Vec<BisectStep> {
+        let outcome = |number: usize| match number {
+            2 => StepOutcome::Bad,
+            _ => StepOutcome::Good,
+        };
+        let step = |number: usize| BisectStep {
+            number,
+            outcome: outcome(number),
+            measured: Some(side(if number == 2 { at_bad_end } else { 0 })),
+            ..BisectStep::default()
+        };
+        (1..=good + 2).map(step).collect()
+    }
+
+    #[test]
+    fn few_stretches_at_the_bad_end_leave_much_to_chance() {
+        let of = Criterion::Cause("irqs-off".into(), 0);
+        let note_of = |seen, good| note(&of, &steps(seen, good));
+        assert_eq!(note_of(5, 0), None, "only the good end is good");
+        // exp(-0.0513): one stretch says nothing of the rate.
+        let one = note_of(1, 3).unwrap();
+        assert!(one.contains("up to 95 % each") && one.contains("a longer --for"), "{one}");
+        // exp(-5.425) = 0.44 %: three steps are 1.3 %.
+        let ten = note_of(10, 3).unwrap();
+        assert!(ten.contains("up to 0.44 % each") && !ten.contains("a longer --for"), "{ten}");
+        let other = Criterion::Verdict;
+        assert!(note(&other, &steps(0, 2)).unwrap().contains("2 kernels; a bad one"));
+    }
+}

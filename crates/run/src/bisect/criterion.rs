@@ -277,6 +277,18 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_is_good_bad_or_none() {
+        let outcome = |exit| {
+            let mut step = step(None, [0; 3], &[]);
+            step.measured.as_mut().unwrap().exit = exit;
+            Criterion::Verdict.judge(&step, Limits::default()).0
+        };
+        assert_eq!(outcome(Some(0)), StepOutcome::Good);
+        assert_eq!(outcome(Some(2)), StepOutcome::Bad);
+        assert_eq!([Some(1), Some(3), None].map(outcome), [StepOutcome::Skipped; 3]);
+    }
+
+    #[test]
     fn a_check_that_is_unknown_is_skipped() {
         let of = Criterion::Check("preempt-rt".into());
         let step =

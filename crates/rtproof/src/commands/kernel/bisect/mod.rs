@@ -35,7 +35,7 @@ Examples:
   rtproof kernel bisect --source linux --good-config a --bad-config b --longest=20000 found
   rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config c found -- ./my-test
 
-  rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config /boot/config-$(uname -r) \
+  rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config my.config \
 --trial-boots --reboot --verdict --prove='--for 5m --budget 100us' found
 
 Each kernel is built in FOLDER/build and boots in an emulated machine whose time counts instructions; \
