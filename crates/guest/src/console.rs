@@ -14,6 +14,11 @@ use anyhow::{Context, Result};
 /// How the kernel's panic() begins its last message.
 pub const PANIC: &str = "Kernel panic - not syncing";
 
+/// Longest line: a longer one comes in parts. Those of init are below 200 bytes.
+const LINE_MAX: u64 = 64 << 10;
+/// Largest log: a kernel that repeats one message fills no disk. Marks are read beyond it.
+const LOG_MAX: usize = 64 << 20;
+
 /// What a line of the console says to the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -44,10 +49,11 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
     let mut in_files = false;
+    let mut left = LOG_MAX;
     loop {
         line.clear();
         // A guest that is killed ends its console anywhere; an error is an end too.
-        if reader.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
+        if (&mut reader).take(LINE_MAX).read_until(b'\n', &mut line).unwrap_or(0) == 0 {
             break;
         }
         let text = String::from_utf8_lossy(&line);
@@ -61,8 +67,17 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
             }
             _ => {}
         }
-        writeln!(log, "[{:7.2}] {text}", began.elapsed().as_secs_f64())?;
-        log.flush()?;
+        match left.checked_sub(line.len()) {
+            Some(rest) => {
+                writeln!(log, "[{:7.2}] {text}", began.elapsed().as_secs_f64())?;
+                left = rest;
+            }
+            None if left > 0 => {
+                writeln!(log, "[{:7.2}] the log ends: 64 MiB", began.elapsed().as_secs_f64())?;
+                left = 0;
+            }
+            None => {}
+        }
         if text.contains(PANIC) {
             let _ = marks.send(Mark::Panic);
         }
@@ -127,6 +142,20 @@ mod tests {
                 Mark::Closed
             ]
         );
+    }
+
+    #[test]
+    fn a_line_without_end_and_a_flood_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let flood = std::io::repeat(b'x').take(80 << 20);
+        let end = "\nGUEST-RC=3\n";
+        follow(flood.chain(end.as_bytes()), &log, Instant::now(), &sender).unwrap();
+        drop(sender);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [Mark::Ended(3), Mark::Closed]);
+        let length = usize::try_from(log.metadata().unwrap().len()).unwrap();
+        assert!((LOG_MAX..LOG_MAX + (1 << 20)).contains(&length), "{length}");
     }
 
     #[test]

@@ -190,7 +190,9 @@ fn ends_that_are_not_as_stated_end_it_before_it_begins() {
     assert!(said.contains("the good end") && said.contains("error: broken"), "{said}");
     assert!(refused(&commits("c7", "c0", &[])).contains("older than the good one"));
     assert!(refused(&commits("c3", "c3", &[])).contains("the same commit"));
-    assert!(refused(&commits("c0", "none", &[])).contains("no commit \"none\""));
+    let none = run(at, &commits("c0", "none", &[]));
+    assert!(stderr(&none).contains("no commit \"none\""), "{}", stderr(&none));
+    assert!(!at.join("out").exists(), "nothing was begun");
     fs::create_dir(at.join("out")).expect("a folder");
     fs::write(at.join("out/mine"), "x").expect("a file");
     let said = refused(&commits("c0", "c7", &[]));

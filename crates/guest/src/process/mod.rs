@@ -33,6 +33,8 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 const PANIC_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is asked whether the user ended it.
 const LOOK: Duration = Duration::from_millis(200);
+/// Characters of files that are taken from a guest.
+const FILES_MAX: usize = 1 << 30;
 
 /// What the host does when the guest asks: stop the emulator for a while, cut the power.
 pub type Cue = Arc<dyn Fn(&Process) -> Result<()> + Send + Sync>;
@@ -272,12 +274,21 @@ impl Started {
     pub fn follow(self, spec: &Spec<'_>, resumed: bool) -> Result<Outcome> {
         let process = Process { pid: Pid::from_child(&self.running.child) };
         let mut init_s = resumed.then(|| self.began.elapsed().as_secs_f64());
-        let mut files = Vec::new();
+        let (mut files, mut size) = (Vec::new(), 0);
         let mut ending = None;
         let mut until = self.began + if resumed { spec.limit } else { spec.speak_limit };
+        let mut looked = Instant::now();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.marks.recv_timeout(left.min(LOOK)) {
+            let mut mark = self.marks.recv_timeout(left.min(LOOK));
+            // A guest that never stops to give marks is looked at all the same.
+            if mark.is_ok() && looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if (spec.interrupted)() || (looked >= until && !matches!(mark, Ok(Mark::Closed))) {
+                    mark = Err(RecvTimeoutError::Timeout);
+                }
+            }
+            match mark {
                 Ok(Mark::Init(_)) if init_s.is_none() => {
                     init_s = Some(self.began.elapsed().as_secs_f64());
                     until = Instant::now() + spec.limit;
@@ -286,7 +297,13 @@ impl Started {
                     Some((_, act)) => act(&process).with_context(|| format!("cue {name}"))?,
                     None => bail!("the guest gives cue {name}, which the case does not know"),
                 },
-                Ok(Mark::File(line)) => files.push(line),
+                Ok(Mark::File(line)) => {
+                    size += line.len();
+                    if size > FILES_MAX {
+                        bail!("the guest's files are larger than 1 GiB: their reading was ended");
+                    }
+                    files.push(line);
+                }
                 Ok(Mark::Ended(code)) => {
                     ending = Some(Ending::Script(code));
                     until = Instant::now() + END_LIMIT;

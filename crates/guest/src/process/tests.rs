@@ -66,6 +66,16 @@ fn a_guest_that_hangs_is_ended_at_its_limit() {
 }
 
 #[test]
+fn a_guest_that_never_stops_to_give_marks_is_ended_at_its_limit() {
+    let limit = Duration::from_millis(300);
+    let script = "echo GUEST-INIT x; while :; do echo GUEST-READY; done";
+    let began = Instant::now();
+    let outcome = outcome_within(AMPLE, limit, script, &[]).unwrap();
+    assert_eq!(outcome.ending, Ending::TimedOut);
+    assert!(began.elapsed() < AMPLE);
+}
+
+#[test]
 fn init_that_never_speaks_is_told_apart() {
     let limit = Duration::from_millis(300);
     let outcome = outcome_within(limit, AMPLE, "sleep 60", &[]).unwrap();

@@ -112,7 +112,7 @@ fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
     wrapped(to, "  ", "      ", &format!("{}{many}", folded.target))?;
     let (old, new) = first.step.change.lines(first.before.as_ref());
     match &first.unknown {
-        Some(why) => writeln!(to, "    {DIM}? not known: {why}{DIM:#}")?,
+        Some(why) => wrapped(to, "    ? ", "      ", &format!("not known: {why}"))?,
         None => old.iter().try_for_each(|line| writeln!(to, "    {BAD}- {line}{BAD:#}"))?,
     }
     new.iter().try_for_each(|line| writeln!(to, "    {GOOD}+ {line}{GOOD:#}"))?;

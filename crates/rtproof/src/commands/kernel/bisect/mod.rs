@@ -149,6 +149,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let criterion = criterion(args)?;
     let trial = args.trial.request(&args.guest.append)?;
     args.trial.consent(!bisect::is_begun(&args.folder))?;
+    let is_new = !args.folder.exists();
     let place = kernel::place(&args.folder)?;
     let request = request(args, criterion, place, trial)?;
     let signals = Signals::catch(&Root::live())?;
@@ -167,6 +168,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         if signals.came() != Some("SIGTERM") {
             boots::end(trial)?;
         }
+    }
+    if outcome.is_err() && is_new {
+        // Nothing was begun where it is empty.
+        let _ = std::fs::remove_dir(&request.place);
     }
     let bisected = outcome?;
     let page = request.place.join("bisect.html");
