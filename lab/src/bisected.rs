@@ -1,9 +1,9 @@
 //! What runs outside of the lab's guests: `rtproof kernel bisect` over Debian's Linux source, with
-//! a planted commit. It builds a kernel, so CI leaves it out and `make lab-all` runs it.
+//! a planted commit or a planted option. It builds a kernel, so CI leaves it out and `make lab-all` runs it.
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
@@ -24,10 +24,9 @@ const CONFIG: &str = "64BIT PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BLK_DEV_I
     EVENTFD POSIX_TIMERS ADVISE_SYSCALLS MEMBARRIER NET UNIX SYSCTL PROC_SYSCTL HIGH_RES_TIMERS \
     IKCONFIG EXPERT FILE_LOCKING AIO BUG";
 
-/// Makes `linux`, a repository of 37 commits, and `config`. Four commits do not build. The 22nd
-/// plants a loop of 20,000 rounds in the timer interrupt, with interrupts off. Drivers that no
-/// guest has are left out, and so are other architectures.
-const HISTORY: &str = r#"
+/// Makes `linux` and `config`. Drivers that no guest has are left out, and so are other
+/// architectures.
+const UNPACK: &str = r#"
 mkdir linux
 tar xf "$SOURCE" --strip-components=1 -C linux --exclude='*/Documentation/[!K]*'
 cd linux
@@ -42,6 +41,11 @@ for o in $CONFIG; do echo CONFIG_$o=y; done >> ../config.d/.config
 make -s O="$PWD/../config.d" olddefconfig
 mv ../config.d/.config ../config
 rm -rf ../config.d
+"#;
+
+/// Makes `linux` a repository of 37 commits. Four of them do not build. The 22nd plants a loop of
+/// 20,000 rounds in the timer interrupt, with interrupts off.
+const HISTORY: &str = r#"
 git init -q -b main .
 git config user.name Ann
 git config user.email ann@example.org
@@ -74,36 +78,55 @@ $1	if (!(++planted_calls & 127)) {
 	}
 /";
 
-#[test]
-#[ignore = "builds Debian's Linux source, minutes: `make lab-all` runs it, CI does not"]
-fn linux_source_with_a_planted_commit_is_bisected_across_two_kills() {
+/// Gives the source an option that plants the same loop, and `bad` with it and 22 others.
+const OPTIONS: &str = r#"
+perl -0pi -e "$PLANT" kernel/time/hrtimer.c
+sed -i 's/if (!(++planted_calls/if (IS_ENABLED(CONFIG_PLANTED_LOOP) \&\& !(++planted_calls/' kernel/time/hrtimer.c
+grep -q PLANTED_LOOP kernel/time/hrtimer.c
+printf '\nconfig PLANTED_LOOP\n\tbool "A loop in the timer interrupt"\n' >> kernel/time/Kconfig
+cp ../config ../bad
+for o in PLANTED_LOOP $OTHERS; do echo CONFIG_$o=y >> ../bad; done
+"#;
+
+/// Options without a latency of their own, which kconfig keeps here.
+const OTHERS: &str = "SYSFS_SYSCALL SGETMASK_SYSCALL FHANDLE KALLSYMS POSIX_MQUEUE SYSVIPC \
+    CROSS_MEMORY_ATTACH USELIB IO_URING RSEQ CACHESTAT_SYSCALL AUDIT TASKSTATS NAMESPACES \
+    CHECKPOINT_RESTORE PID_NS UTS_NS IPC_NS DEBUG_FS PROC_PAGE_MONITOR BSD_PROCESS_ACCT KCMP";
+
+/// A folder with what a script makes of the source, and a lasting place for it: ccache knows the
+/// objects of the last run.
+fn made(name: &str, script: &str) -> (PathBuf, PathBuf) {
     assert!(Path::new(SOURCE).exists(), "{SOURCE}: apt-get install linux-source-6.12");
     let cache = Cache::open().unwrap();
     let rtproof = Binaries::build(Arch::X86_64, &cache).unwrap().rtproof;
-    // Always the same folder: ccache knows the objects of the last run.
-    let at = cache.dir().join("bisected");
+    let at = cache.dir().join(name);
     let _ = fs::remove_dir_all(&at);
     fs::create_dir_all(&at).unwrap();
     let made = Command::new("sh")
-        .args(["-ec", HISTORY])
+        .args(["-ec", &format!("{UNPACK}{script}")])
         .env("SOURCE", SOURCE)
         .env("CONFIG", CONFIG)
+        .env("OTHERS", OTHERS)
         .env("PLANT", PLANT)
         .current_dir(&at)
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    (rtproof, at)
+}
+
+/// Bisects, killed in the first build and in a later step; the answer.
+fn bisected(rtproof: &Path, at: &Path, words: &[&str]) -> Value {
     let began = Instant::now();
     let bisect = || {
-        let mut command = Command::new(&rtproof);
+        let mut command = Command::new(rtproof);
         command
-            .args(["kernel", "bisect", "--source", "linux", "--good", "c0", "--bad", "c36"])
-            .args(["--config", "config", "--longest", "--json", "out"])
+            .args(["kernel", "bisect", "--source", "linux", "--longest", "--json", "out"])
+            .args(words)
             .arg("--prove=--for 2s --load idle --no-trace")
-            .current_dir(&at);
+            .current_dir(at);
         command
     };
-    // Killed in the first build, and in a later step.
     for step in ["out/steps/001/build.log", "out/steps/004/build.log"] {
         let mut child = bisect().spawn().unwrap();
         while !fs::read_to_string(at.join(step)).is_ok_and(|log| log.contains("  CC ")) {
@@ -117,17 +140,47 @@ fn linux_source_with_a_planted_commit_is_bisected_across_two_kills() {
     let output = bisect().output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let suspects = found["suspects"].as_array().unwrap();
-    assert_eq!(suspects.len(), 1, "{found}");
-    assert_eq!(suspects[0]["subject"], "edit 22 of kernel/time/time.c", "{found}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The bad side's longest path is that of the good one and the planted loop: 20,000 rounds with a
+/// variable in memory.
+fn shows_the_loop(found: &Value) {
     let longest = |side: usize| {
         let number = found["evidence"][side].as_u64().unwrap();
         let step = &found["steps"][usize::try_from(number).unwrap() - 1];
         step["measured"]["latency"]["max"].as_u64().unwrap()
     };
-    // 20,000 rounds of a loop with a variable in memory.
     assert!(longest(1) > longest(0) + 60_000, "{} {}", longest(0), longest(1));
+}
+
+#[test]
+#[ignore = "builds Debian's Linux source, minutes: `make lab-all` runs it, CI does not"]
+fn linux_source_with_a_planted_option_is_bisected_across_two_kills() {
+    let (rtproof, at) = made("bisected-options", OPTIONS);
+    let found = bisected(&rtproof, &at, &["--good-config", "config", "--bad-config", "bad"]);
+    let suspects = found["suspects"].as_array().unwrap();
+    assert_eq!(suspects.len(), 1, "{found}");
+    assert_eq!(suspects[0]["option"]["name"], "PLANTED_LOOP", "{found}");
+    shows_the_loop(&found);
+    // Of all that differ kconfig kept at least twenty.
+    let all = found["steps"].as_array().unwrap().iter().filter_map(|step| {
+        step["title"].as_str()?.split_once(" of ")?.1.split_once(':')?.0.parse::<u64>().ok()
+    });
+    assert!(all.max().is_some_and(|all| all >= 20), "{found}");
+    fs::remove_dir_all(&at).unwrap();
+}
+
+#[test]
+#[ignore = "builds Debian's Linux source, minutes: `make lab-all` runs it, CI does not"]
+fn linux_source_with_a_planted_commit_is_bisected_across_two_kills() {
+    let (rtproof, at) = made("bisected", HISTORY);
+    let ends = ["--good", "c0", "--bad", "c36", "--config", "config"];
+    let found = bisected(&rtproof, &at, &ends);
+    let suspects = found["suspects"].as_array().unwrap();
+    assert_eq!(suspects.len(), 1, "{found}");
+    assert_eq!(suspects[0]["subject"], "edit 22 of kernel/time/time.c", "{found}");
+    shows_the_loop(&found);
     let steps = found["steps"].as_array().unwrap();
     assert!(steps.iter().any(|step| step["outcome"] == "skipped"), "{found}");
     assert!(
