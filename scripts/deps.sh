@@ -52,6 +52,16 @@ if [ "$mode" = lab-all ] || [ "$mode" = kernels ]; then
     )
 fi
 
+if [ "$mode" = kernels ]; then
+    # What a kernel's own Debian packages are made with.
+    programs+=(
+        "cpio cpio"
+        "dh debhelper"
+        "dpkg-buildpackage dpkg-dev"
+        "rsync rsync"
+    )
+fi
+
 # mke2fs and sfdisk are where users seldom look.
 PATH=$PATH:/usr/sbin:/sbin
 

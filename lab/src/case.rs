@@ -1,7 +1,7 @@
 //! A case: what to boot, what to plant, what to run, what must come, and the mutations that must
 //! make it fail.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use rtproof_guest::process::{Cue, Process};
@@ -46,6 +46,15 @@ impl Plan {
     }
 }
 
+/// A Debian package with a kernel.
+#[derive(Clone, Debug)]
+pub enum KernelPackage {
+    /// One of the lab's own kernels, by name.
+    Pinned(&'static str),
+    /// A file.
+    File(PathBuf),
+}
+
 /// One case.
 #[derive(Clone)]
 pub struct Case {
@@ -61,8 +70,8 @@ pub struct Case {
     pub programs: Vec<&'static str>,
     /// Programs that are made on the host and go into the guest with their libraries, by name.
     pub made: Vec<(&'static str, Make)>,
-    /// Kernel whose Debian package is shared, as /host/kernel.deb.
-    pub kernel_package: Option<&'static str>,
+    /// Debian package of a kernel that is shared, as /host/kernel.deb.
+    pub kernel_package: Option<KernelPackage>,
     /// What the host does at which cue.
     pub cues: Vec<(String, Cue)>,
     /// Time that one boot may take.
@@ -151,8 +160,8 @@ impl Case {
 
     /// Shares the Debian package of a kernel of the lab, as /host/kernel.deb.
     #[must_use]
-    pub const fn kernel_package(mut self, kernel: &'static str) -> Self {
-        self.kernel_package = Some(kernel);
+    pub fn kernel_package(mut self, package: KernelPackage) -> Self {
+        self.kernel_package = Some(package);
         self
     }
 

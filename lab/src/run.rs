@@ -21,7 +21,7 @@ use rtproof_guest::{
 use crate::{
     binaries::Binaries,
     cache::{Cache, Lock},
-    case::{Case, Plan},
+    case::{Case, KernelPackage, Plan},
     disk,
     expect::{Expect, Failure},
     initramfs,
@@ -215,8 +215,11 @@ impl Bench {
             let (bin, root) = (share.join("bin"), share.join("root"));
             programs::make(name, *make, &self.native.rtproof, &bin, &root)?;
         }
-        if let Some(kernel) = case.kernel_package {
-            let package = kernels::named(kernel)?.package(&self.cache)?;
+        if let Some(package) = &case.kernel_package {
+            let package = match package {
+                KernelPackage::Pinned(kernel) => kernels::named(kernel)?.package(&self.cache)?,
+                KernelPackage::File(path) => path.clone(),
+            };
             let to = share.join("kernel.deb");
             // The cache may be on another disk.
             fs::hard_link(&package, &to)

@@ -27,7 +27,7 @@ mod spikes;
 mod stalls;
 mod topology;
 mod trace;
-mod tune;
+pub(crate) mod tune;
 
 pub use capture::captures;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{boot::same_files, tracking::script};
 use crate::{
-    case::{Case, Tier},
+    case::{Case, KernelPackage, Tier},
     expect::Expect,
     machine::Machine,
     seen::Evidence,
@@ -85,7 +85,7 @@ pub(super) fn cases() -> Vec<Case> {
     )
     .tier(Tier::Three)
     .limit_s(400)
-    .kernel_package("rt-5.10")
+    .kernel_package(KernelPackage::Pinned("rt-5.10"))
     .script(script(&format!(
         "{SOURCE}
          ls /lib/modules >/host/modules; sums before; uname -r >/host/release

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::{boot::same_files, tracking::script};
 use crate::{
-    case::{Case, Tier},
+    case::{Case, KernelPackage, Tier},
     expect::Expect,
     machine::Machine,
     seen::Evidence,
@@ -73,21 +73,31 @@ fn is_tried(seen: &Evidence, expect: &mut Expect) -> Result<()> {
 /// Debian's 5.10 with PREEMPT_RT, which the image does not have. The guest mounts its share with a
 /// module of that kernel, so its modules are found and fit.
 fn of_package() -> Case {
+    of("tune/kernel-of-package", KernelPackage::Pinned("rt-5.10"))
+}
+
+/// A package that was built here.
+#[cfg(test)]
+pub(crate) fn of_build(package: std::path::PathBuf) -> Case {
+    of("tune/kernel-of-build", KernelPackage::File(package)).limit_s(900)
+}
+
+fn of(name: &'static str, package: KernelPackage) -> Case {
     Case::new(
-        "tune/kernel-of-package",
+        name,
         "tune trial --kernel FILE.deb boots a kernel that is not installed, with modules and an \
          initial RAM disk of its own; update-grub does not list it; undo leaves no file of it",
         Machine::grub(),
     )
-    .kernel_package("rt-5.10")
+    .kernel_package(package)
     .script(script(
         "all() { sums $1; find /lib/modules /usr/lib/modules | sort >/host/$1.modules; }
-         all before; uname -r >/host/release.0
+         all before; uname -r >/host/release.0; ls /lib/modules >/tmp/old
          cp /host/kernel.deb /root/
          run trial rtproof tune trial --kernel /root/kernel.deb --yes --json
          rm /root/kernel.deb
-         ls /lib/modules | grep '^5' >/host/new
-         update-grub 2>/host/menu; grep -c 'vmlinuz-5' /boot/grub/grub.cfg >/host/listed
+         ls /lib/modules | grep -v -x -F -f /tmp/old >/host/new
+         update-grub 2>/host/menu; grep -c \"vmlinuz-$(cat /host/new)\" /boot/grub/grub.cfg >/host/listed
          echo reboot >/host/then",
     ))
     .then_again()
@@ -108,7 +118,8 @@ fn of_package() -> Case {
     .expect(|seen, expect| {
         expect.equal("trial: exit code", seen.rc("trial")?, 0);
         is_tried(seen, expect)?;
-        expect.contains("the image is ours", &seen.text("cmdline.1")?, "/boot/rtproof/vmlinuz-5");
+        let image = format!("/boot/rtproof/vmlinuz-{}", seen.text("new")?.trim());
+        expect.contains("the image is ours", &seen.text("cmdline.1")?, &image);
         expect.equal("update-grub lists it", seen.text("listed")?.trim().to_owned(), "0".into());
         expect.equal("undo in the kernel itself: exit code", seen.rc("inside")?, 1);
         expect.contains("it says what to do", &seen.out("inside")?, "reboot into the other kernel");

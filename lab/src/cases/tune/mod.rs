@@ -14,6 +14,9 @@ mod refusals;
 pub(super) mod tracking;
 mod values;
 
+#[cfg(test)]
+pub(crate) use kernel::of_build;
+
 pub(super) fn cases() -> Vec<Case> {
     [
         values::cases(),
