@@ -297,9 +297,25 @@ fn what_cannot_work_is_refused_before_a_build() {
     let mut verdict = plain.clone();
     verdict.push("--verdict".to_owned());
     assert_eq!(lab.run(&verdict).status.code(), Some(USAGE));
-    // Another machine does not go on with it.
     let mut lab = lab;
     expect_code(&lab.run(&words), NEXT);
+    // One boot can be chosen at a time: a second bisection leaves it alone.
+    let menu = lab.tree.read("/boot/grub/custom.cfg");
+    let other: Vec<String> = words
+        .iter()
+        .map(|word| if word == "out" { "other".into() } else { word.clone() })
+        .collect();
+    let output = lab.run(&other);
+    expect_code(&output, FAILED);
+    let said = stderr(&output);
+    assert!(said.contains("out: another bisection waits there"), "{said}");
+    assert_eq!(lab.tree.read("/boot/grub/custom.cfg"), menu);
+    // A parameter that the boot loader cannot have is refused before a build.
+    let mut odd = words.clone();
+    odd.splice(2..3, ["odd", "--append", "x=$(reboot)"].map(str::to_owned));
+    expect_code(&lab.run(&odd), FAILED);
+    assert!(!lab.at().join("odd/steps").exists());
+    // Another machine does not go on with it.
     lab.reboot(false);
     lab.tree.write("/etc/machine-id", "ffffffffffffffffffffffffffffffff\n");
     let output = lab.run(&words);

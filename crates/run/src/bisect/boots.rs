@@ -12,7 +12,7 @@ use std::{
 use rtproof_guest::programs;
 use rtproof_host::{
     Root,
-    boot::{Word, cmdline},
+    boot::{self, Word, cmdline},
     tune::Machine,
 };
 use rtproof_measure::LiveTasks;
@@ -46,6 +46,7 @@ const OUTPUT_MAX: u64 = 64 << 10;
 /// The machine that boots the kernels.
 pub(super) struct Boots<'a> {
     trial: &'a TrialBoots,
+    title: String,
 }
 
 /// What is tested in the kernel that runs.
@@ -75,8 +76,9 @@ pub(super) enum Running {
 }
 
 impl<'a> Boots<'a> {
-    pub(super) const fn of(trial: &'a TrialBoots) -> Self {
-        Self { trial }
+    /// The machine, for the bisection in a folder.
+    pub(super) fn of(trial: &'a TrialBoots, place: &Path) -> Self {
+        Self { trial, title: format!("{TITLE} {}", place.display()) }
     }
 
     const fn root(&self) -> &Root {
@@ -116,27 +118,41 @@ impl<'a> Boots<'a> {
     pub(super) fn arm(
         &self,
         objects: &Path,
-        place: &Path,
         pending: &Pending,
     ) -> Result<Option<String>, KernelError> {
+        self.undo()?;
         let machine = self.machine()?;
-        let title = format!("{TITLE} {}", place.display());
-        once::take_back(&machine, TITLE)?;
-        let mut words: Vec<Word> = self.trial.words.iter().map(Word::set).collect();
-        words.push(Word::set(Self::word(pending)));
+        let words = self.words(&Self::word(pending));
         let source = Source::Build(objects.to_owned());
         let kernel = Some((&source, &self.trial.initrd));
-        Ok(Once { title: &title, kernel, words: &words }.arm(&machine)?)
+        Ok(Once { title: &self.title, kernel, words: &words }.arm(&machine)?)
+    }
+
+    fn words(&self, own: &str) -> Vec<Word> {
+        let given = self.trial.words.iter().map(String::as_str);
+        given.chain([own]).map(Word::set).collect()
     }
 
     /// Looks before the first build whether anything can boot.
     pub(super) fn check(&self) -> Result<(), KernelError> {
-        Ok(kernel::check(self.root(), &self.trial.initrd)?)
+        kernel::check(self.root(), &self.trial.initrd)?;
+        let loader = boot::detect(self.root()).map_err(anyhow::Error::from)?;
+        loader.real_time(self.root(), &self.words(PARAMETER)).map_err(anyhow::Error::from)?;
+        Ok(())
     }
 
-    /// Removes the entry and the kernel of the last step.
-    pub(super) fn take_back(&self) -> Result<(), KernelError> {
-        Ok(once::take_back(&self.machine()?, TITLE)?)
+    /// Removes the entry and the kernel of the last step. One boot can be chosen at a time, so
+    /// another bisection that waits for its own is left alone, and this one cannot go on.
+    pub(super) fn undo(&self) -> Result<(), KernelError> {
+        let machine = self.machine()?;
+        let standing = once::standing(&machine, TITLE)?;
+        if let Some(other) = standing.iter().find(|title| **title != self.title) {
+            let place = other.strip_prefix(TITLE).unwrap_or(other).trim();
+            let why = "another bisection waits there for its boot: let it go on, or give it up \
+                       with rtproof tune undo --all";
+            return Err(KernelError::path(place, why));
+        }
+        Ok(once::undo(&machine, &self.title)?)
     }
 
     fn machine(&self) -> Result<Machine<'_>, KernelError> {
@@ -220,7 +236,7 @@ fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, K
         let is_late = began.elapsed() > test.limit;
         if is_late || test.watch.is_stopped(name, began.elapsed()) {
             end(&mut child);
-            let why = format!("it did not end within {} s", test.limit.as_secs());
+            let why = format!("it did not end within {} s (--timeout)", test.limit.as_secs());
             break (None, Some(why));
         }
         std::thread::sleep(LOOK);

@@ -45,17 +45,14 @@ use crate::kernel::{
 /// Characters of a subject in a line of progress.
 const TITLE_MAX: usize = 30;
 
-/// Bisects, or goes on.
+/// Takes the folder of a bisection: a new one, or one that goes on.
 ///
 /// # Errors
-/// The ends are not as stated, the folder holds another bisection, this machine lacks something,
-/// the user ended it. With trial boots [`KernelError::Reboots`], which is none: this machine has to
-/// boot, and the same request goes on after it.
-pub fn bisect(
-    request: &BisectRequest,
-    observer: OnProgress<'_>,
-) -> Result<KernelBisected, KernelError> {
-    let watch = Watch::new(observer);
+/// No such ends, the folder holds another bisection or another process works there.
+pub fn open<'a>(
+    request: &'a BisectRequest,
+    observer: OnProgress<'a>,
+) -> Result<Bisection<'a>, KernelError> {
     let ends = match &request.range {
         Range::Commits { good, bad, .. } => {
             [commits::commit(&request.source, good)?, commits::commit(&request.source, bad)?]
@@ -63,42 +60,11 @@ pub fn bisect(
         Range::Options { good, bad } => [digest_of(good)?, digest_of(bad)?],
     };
     let held = Held::open(&request.place, arguments(request, &ends)?)?;
-    let tree = match &request.range {
-        Range::Commits { .. } => None,
-        Range::Options { .. } => {
-            watch.label("source".into());
-            let mut observer = |progress: &Progress| watch.observe(progress);
-            Some(source::open(&request.source, &request.place, None, &mut observer)?.path)
-        }
-    };
-    let path = tree.clone().unwrap_or_else(|| request.place.join("tree"));
-    let rig = Rc::new(Rig { request, make: trial::make(request, path), watch });
-    rig.make.check_tools()?;
-    let boots = request.trial.as_ref().map(Boots::of);
-    let mut bisection = Bisection { held, rig, boots, limits: Limits::default() };
-    if bisection.held.state.is_building {
-        trial::sweep(&bisection.rig.make.objects)?;
-    }
-    let outcome = bisection.booted().and_then(|()| match &request.range {
-        Range::Commits { config, .. } => bisection.commits(&ends, config),
-        Range::Options { good, bad } => bisection.options(good, bad),
-    });
-    let steps = bisection.held.state.steps.len();
-    outcome.map_err(|error| {
-        if matches!(error, KernelError::Reboots(_)) {
-            return error;
-        }
-        match bisection.rig.watch.is_stopped("end", std::time::Duration::ZERO) {
-            true => KernelError::path(
-                &request.place,
-                format!(
-                    "ended by a signal after {}; the same command goes on from there",
-                    rtproof_judge::units::count(steps as u64, "step")
-                ),
-            ),
-            false => error,
-        }
-    })
+    let tree = request.place.join("tree");
+    let rig =
+        Rc::new(Rig { request, make: trial::make(request, tree), watch: Watch::new(observer) });
+    let boots = request.trial.as_ref().map(|trial| Boots::of(trial, &request.place));
+    Ok(Bisection { ends, held, rig, boots, limits: Limits::default() })
 }
 
 /// What a bisection is of: another of it is another bisection.
@@ -155,8 +121,9 @@ fn digest_of(path: &Path) -> Result<String, KernelError> {
     Ok(options::digest(&bytes))
 }
 
-/// One that is under way.
-struct Bisection<'a> {
+/// One that is under way, and the folder that it holds.
+pub struct Bisection<'a> {
+    ends: [String; 2],
     held: Held,
     rig: Rc<Rig<'a>>,
     boots: Option<Boots<'a>>,
@@ -164,6 +131,53 @@ struct Bisection<'a> {
 }
 
 impl Bisection<'_> {
+    /// Does all that this boot of the machine can do.
+    ///
+    /// # Errors
+    /// The ends are not as stated, this machine lacks something, the user ended it. With trial
+    /// boots [`KernelError::Reboots`], which is none: this machine has to boot, and the same request
+    /// goes on after it.
+    pub fn run(&mut self) -> Result<KernelBisected, KernelError> {
+        let outcome = self.work();
+        if let Err(KernelError::Reboots(_)) = outcome {
+            return outcome;
+        }
+        let steps = self.held.state.steps.len() as u64;
+        outcome.map_err(|error| match self.rig.watch.is_stopped("end", std::time::Duration::ZERO) {
+            true => KernelError::path(
+                &self.rig.request.place,
+                format!(
+                    "ended by a signal after {}; the same command goes on from there",
+                    rtproof_judge::units::count(steps, "step")
+                ),
+            ),
+            false => error,
+        })
+    }
+
+    fn work(&mut self) -> Result<KernelBisected, KernelError> {
+        let request = self.rig.request;
+        if let Range::Options { .. } = request.range {
+            let watch = &self.rig.watch;
+            watch.label("source".into());
+            let mut observer = |progress: &Progress| watch.observe(progress);
+            let tree = source::open(&request.source, &request.place, None, &mut observer)?.path;
+            let rig = Rc::get_mut(&mut self.rig);
+            let rig = rig.ok_or_else(|| KernelError::path(&request.place, "works already"))?;
+            rig.make.tree = tree;
+        }
+        self.rig.make.check_tools()?;
+        if self.held.state.is_building {
+            trial::sweep(&self.rig.make.objects)?;
+        }
+        self.booted()?;
+        let ends = self.ends.clone();
+        match &request.range {
+            Range::Commits { config, .. } => self.commits(&ends, config),
+            Range::Options { good, bad } => self.options(good, bad),
+        }
+    }
+
     /// What the boot that runs is for. Returns in the machine's own kernel, with nothing waiting.
     fn booted(&mut self) -> Result<(), KernelError> {
         let Some(boots) = &self.boots else { return Ok(()) };
@@ -171,7 +185,7 @@ impl Bisection<'_> {
         let place = &self.rig.request.place;
         match (boots.running(pending.as_ref())?, pending) {
             (Running::Other, None) => {
-                boots.take_back()?;
+                boots.undo()?;
                 if self.held.state.steps.is_empty() { boots.check() } else { Ok(()) }
             }
             (_, None) => Err(boots::next(place, None, None, &self.held.state.steps)),
@@ -188,7 +202,7 @@ impl Bisection<'_> {
             // Chosen again: who was killed may not have come so far.
             (Running::Chosen, Some(pending)) => Err(self.chosen(pending)?),
             (_, Some(Pending { mut step, .. })) => {
-                boots.take_back()?;
+                boots.undo()?;
                 if step.number > 2 {
                     self.check_ends()?;
                 }
@@ -215,7 +229,7 @@ impl Bisection<'_> {
         let number = pending.step.number;
         self.held.waits(Some(pending.clone()))?;
         let _ = self.rig.watch.is_stopped("boot entry", std::time::Duration::ZERO);
-        let argument = boots.arm(&self.rig.make.objects, &request.place, &pending)?;
+        let argument = boots.arm(&self.rig.make.objects, &pending)?;
         Ok(boots::next(&request.place, Some(number), argument, &self.held.state.steps))
     }
 

@@ -4,7 +4,7 @@
 use rtproof_host::{
     Root,
     boot::{Standing, Word},
-    tune::{self, Change, Item, Journal, Machine, Options},
+    tune::{self, Change, Item, Journal, Machine, Options, Summary},
 };
 
 use super::kernel::{self, InitrdChoice, Source};
@@ -56,20 +56,33 @@ impl Once<'_> {
     }
 }
 
+/// Titles of what is in force, of those that begin so.
+///
+/// # Errors
+/// The journals cannot be listed.
+pub fn standing(machine: &Machine<'_>, beginning: &str) -> anyhow::Result<Vec<String>> {
+    let all = Journal::list(machine)?.into_iter().filter(|it| is_open(it, beginning));
+    Ok(all.map(|summary| summary.what).collect())
+}
+
+fn is_open(summary: &Summary, beginning: &str) -> bool {
+    !summary.closed && summary.problem.is_none() && summary.what.starts_with(beginning)
+}
+
 /// Undoes what was made under titles that begin so.
 ///
 /// # Errors
 /// Something could not be undone: it stays in the journal.
-pub fn take_back(machine: &Machine<'_>, title: &str) -> anyhow::Result<()> {
+pub fn undo(machine: &Machine<'_>, beginning: &str) -> anyhow::Result<()> {
     for summary in Journal::list(machine)?.into_iter().rev() {
-        if summary.closed || summary.problem.is_some() || !summary.what.starts_with(title) {
+        if !is_open(&summary, beginning) {
             continue;
         }
         let mut journal = Journal::open_number(machine, summary.number)?;
         tune::undo(machine, &mut journal, &mut |_| {})?;
         anyhow::ensure!(
             journal.is_closed(),
-            "{}: the boot entry could not be taken back; run rtproof tune undo",
+            "{}: not all of it could be undone; run rtproof tune undo",
             summary.path
         );
         journal.discard(machine)?;

@@ -108,7 +108,7 @@ pub fn choose(
 /// # Errors
 /// Something could not be put back: it stays in the journal.
 pub fn take_back(machine: &Machine<'_>) -> anyhow::Result<()> {
-    once::take_back(machine, TITLE)
+    once::undo(machine, TITLE)
 }
 
 /// Words as the boot loader's entry takes them.

@@ -1,10 +1,16 @@
 //! Bisection over trial boots: the machine's own entry is not touched, and with --reboot a unit
 //! goes on after each boot.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context as _;
-use rtproof_host::tune::{Change, Item, Journal, Machine, Options, apply};
+use rtproof_host::{
+    boot::cmdline,
+    tune::{Change, Item, Journal, Machine, Options, apply},
+};
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
 use rtproof_report::text::kernel_bisect as text_of;
@@ -70,7 +76,7 @@ impl TrialArgs {
             place::of(&root)?;
         }
         let settle = if root.is_live() { SETTLE } else { Duration::ZERO };
-        let words = append.split_whitespace().map(str::to_owned).collect();
+        let words = cmdline::split(append).into_iter().map(|token| token.text).collect();
         Ok(Some(TrialBoots {
             root,
             initrd: InitrdChoice::of(self.initrd.as_deref()),
@@ -103,8 +109,7 @@ pub(super) fn next(
     text: Text,
 ) -> anyhow::Result<u8> {
     if args.reboot {
-        let machine = Machine::new(&trial.root, &LiveTasks)?;
-        put_unit(&machine)?;
+        put_unit(&Machine::new(&trial.root, &LiveTasks)?, &next.folder)?;
     }
     text.print(|to| text_of::next(to, next, args.reboot))?;
     text.print_json(next)?;
@@ -115,12 +120,16 @@ pub(super) fn next(
 }
 
 /// The unit that runs this command after each boot, unless it is there.
-fn put_unit(machine: &Machine<'_>) -> anyhow::Result<()> {
-    let is_ours = |summary: &rtproof_host::tune::Summary| {
-        !summary.closed && summary.problem.is_none() && summary.what.starts_with(TITLE)
-    };
-    if Journal::list(machine)?.iter().any(is_ours) {
-        return Ok(());
+fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
+    let title = title(place);
+    match once::standing(machine, TITLE)?.first() {
+        Some(standing) if *standing == title => return Ok(()),
+        Some(other) => anyhow::bail!(
+            "{}: this bisection has the unit that goes on after a boot; give it up first, with \
+             rtproof tune undo --all",
+            other.strip_prefix(TITLE).unwrap_or(other).trim()
+        ),
+        None => {}
     }
     let exe = place::of(machine.root())?;
     let words: Option<Vec<String>> =
@@ -136,7 +145,7 @@ fn put_unit(machine: &Machine<'_>) -> anyhow::Result<()> {
     let changes: Vec<Change> = units::bisect_changes(&exe, &words, folder);
     let items: Vec<Item> =
         changes.into_iter().map(|change| Item { change, checks: Vec::new() }).collect();
-    let mut journal = Journal::begin(machine, format!("{TITLE} in {folder}"), &items)?;
+    let mut journal = Journal::begin(machine, title, &items)?;
     apply(machine, &mut journal, &items, Options { keep_going: false }, &mut |_| {})?;
     Ok(())
 }
@@ -145,7 +154,15 @@ fn put_unit(machine: &Machine<'_>) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// It cannot be taken away.
-pub(super) fn end(trial: &TrialBoots) -> anyhow::Result<()> {
+pub(super) fn end(trial: &TrialBoots, place: &Path) -> anyhow::Result<()> {
     let machine = Machine::new(&trial.root, &LiveTasks)?;
-    once::take_back(&machine, TITLE)
+    let title = title(&place.display().to_string());
+    match once::standing(&machine, TITLE)?.contains(&title) {
+        true => once::undo(&machine, &title),
+        false => Ok(()),
+    }
+}
+
+fn title(place: &str) -> String {
+    format!("{TITLE} {place}")
 }

@@ -8,7 +8,7 @@ use rtproof_report::{html, text::kernel_bisect as text_of};
 use rtproof_run::{
     bisect::{self, BisectRequest, Criterion, Range, TrialBoots},
     file::write_whole,
-    kernel::{self, KernelError, boot::BootRequest},
+    kernel::{self, KernelError, boot::BootRequest, tool::Progress},
     prove::signals::Signals,
 };
 
@@ -34,7 +34,6 @@ Examples:
 --prove='--for 3s --load cpu --threshold 50us' found
   rtproof kernel bisect --source linux --good-config a --bad-config b --longest=20000 found
   rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config c found -- ./my-test
-
   rtproof kernel bisect --source linux --good v6.12 --bad HEAD --config my.config \
 --trial-boots --reboot --verdict --prove='--for 5m --budget 100us' found
 
@@ -133,7 +132,7 @@ pub struct Args {
     #[command(flatten)]
     pub make: MakeArgs,
 
-    /// Bad: this program of this machine ends with 1 to 127 in the guest; 0 is good, 125 skips
+    /// Bad: this program of this machine ends with 1 to 127 in the kernel; 0 is good, 125 skips
     #[arg(last = true, value_name = "COMMAND", group = "test")]
     pub command: Vec<String>,
 }
@@ -154,10 +153,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let request = request(args, criterion, place, trial)?;
     let signals = Signals::catch(&Root::live())?;
     let mut shown = progress::shown();
-    let outcome = bisect::bisect(&request, &mut |of| match signals.came() {
+    let mut observer = |of: &Progress| match signals.came() {
         Some(_) => ControlFlow::Break(()),
         None => shown(of),
-    });
+    };
+    let opened = bisect::open(&request, &mut observer);
+    if opened.is_err() && is_new {
+        // Nothing was begun where it is empty.
+        let _ = std::fs::remove_dir(&request.place);
+    }
+    let mut bisection = opened?;
+    let outcome = bisection.run();
     progress::end();
     let text = Text::new(args.make.json);
     if let Some(trial) = &request.trial {
@@ -165,13 +171,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             return boots::next(&args.trial, trial, next, text);
         }
         // A machine that is shut down goes on when it is up again.
-        if signals.came() != Some("SIGTERM") {
-            boots::end(trial)?;
+        let ended = match signals.came() {
+            Some("SIGTERM") => Ok(()),
+            _ => boots::end(trial, &request.place),
+        };
+        if outcome.is_ok() {
+            ended?;
         }
-    }
-    if outcome.is_err() && is_new {
-        // Nothing was begun where it is empty.
-        let _ = std::fs::remove_dir(&request.place);
     }
     let bisected = outcome?;
     let page = request.place.join("bisect.html");
