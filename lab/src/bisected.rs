@@ -1,5 +1,6 @@
 //! What runs outside of the lab's guests: `rtproof kernel bisect` over Debian's Linux source, with
-//! a planted commit or a planted option. It builds a kernel, so CI leaves it out and `make lab-all` runs it.
+//! a planted commit or a planted option. It builds kernels, so CI leaves it out and `make lab-all`
+//! runs it.
 
 use std::{
     fs,

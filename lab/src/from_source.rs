@@ -1,7 +1,7 @@
 //! From Debian's source to a kernel that was proven in a guest, by the commands of
 //! docs/kernel.md, booted once by a whole Debian, and compared with one of the same source without
-//! PREEMPT_RT. Two builds take 20 minutes and more on two cores, so CI leaves it out: `make lab-all`
-//! runs it.
+//! PREEMPT_RT. Two builds take 20 minutes and more on two cores, so CI leaves it out: `make
+//! lab-all` runs it.
 
 use std::{
     fs,

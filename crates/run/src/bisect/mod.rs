@@ -135,8 +135,8 @@ impl Bisection<'_> {
     ///
     /// # Errors
     /// The ends are not as stated, this machine lacks something, the user ended it. With trial
-    /// boots [`KernelError::Reboots`], which is none: this machine has to boot, and the same request
-    /// goes on after it.
+    /// boots [`KernelError::Reboots`], which is none: this machine has to boot, and the same
+    /// request goes on after it.
     pub fn run(&mut self) -> Result<KernelBisected, KernelError> {
         let outcome = self.work();
         if let Err(KernelError::Reboots(_)) = outcome {
