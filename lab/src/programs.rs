@@ -25,6 +25,16 @@ pub fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Compiles one source file in a folder; the words name the program as the file without ending.
+///
+/// # Errors
+/// The compiler is not installed, or refuses the file.
+pub fn compiled(folder: &Path, file: &str, source: &str, words: &[&str]) -> Result<PathBuf> {
+    fs::write(folder.join(file), source)?;
+    succeed(Command::new(words[0]).args(&words[1..]).current_dir(folder))?;
+    Ok(folder.join(Path::new(file).with_extension("")))
+}
+
 /// Makes a program, and puts it into `bin` as `name` and its libraries below `root`.
 ///
 /// # Errors

@@ -69,6 +69,21 @@ fn a_damaged_journal_is_refused_and_nothing_is_written() {
     machine.undone("the journal is whole again");
 }
 
+/// The power fails after a run has closed its journal, before it removes the mark.
+#[test]
+fn the_mark_of_a_closed_journal_goes_and_that_of_an_open_one_stays() {
+    let machine = applied();
+    machine.undone("once");
+    expect_code(&run(machine.folder.path(), APPLY), 0);
+    let [closed, open] = ["0001.running", "0002.running"].map(|it| journals(&machine).join(it));
+    for mark in [&closed, &open] {
+        fs::write(mark, "a mark").expect("the mark is written");
+    }
+    expect_code(&run(machine.folder.path(), &[UNDO, &["--journal", "1"]].concat()), 0);
+    assert!(!closed.exists(), "of a closed journal");
+    assert!(open.exists(), "of an open journal");
+}
+
 #[test]
 fn a_journal_of_another_machine_is_refused() {
     let machine = applied();

@@ -161,6 +161,7 @@ impl Changes {
 /// Undoes what a run left behind that was killed together with its guard. Returns the numbers of
 /// such journals.
 pub(super) fn recover(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
+    making::sweep_marks(machine)?;
     let root = machine.root();
     let is_left = |number: u32| {
         confirmation::is_of_program(root, number) && !confirmation::is_guarded(root, number)

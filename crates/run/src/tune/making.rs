@@ -1,8 +1,9 @@
 //! Changes while they are made and undone, and what the journal says of each at the end.
 
+use anyhow::Context as _;
 use rtproof_host::tune::{
     self, Applied, ApplyError, Change, Entry, Gone, Item, Journal, Machine, Options, Outcome,
-    Stage, UndoError, Undone as UndoneChange, confirmation,
+    Stage, Summary, UndoError, Undone as UndoneChange, confirmation,
 };
 use rtproof_judge::units;
 use rtproof_results::{
@@ -199,6 +200,22 @@ pub fn take_back(
         changes,
         unrecorded,
     })
+}
+
+/// Removes what marks a closed journal as that of a program: power that fails, or a kill of run and
+/// guard, between the two steps of an undo leaves the mark.
+///
+/// # Errors
+/// The journals cannot be listed, or a mark cannot be removed.
+pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
+    let root = machine.root();
+    for Summary { number, .. } in Journal::list(machine)?.into_iter().filter(|it| it.closed) {
+        if confirmation::is_of_program(root, number) && !confirmation::is_guarded(root, number) {
+            confirmation::clear(machine, number)
+                .with_context(|| format!("the mark of journal {number}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// A change of which the journal says nothing.

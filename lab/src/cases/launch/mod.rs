@@ -2,12 +2,15 @@
 
 use crate::case::Case;
 
+mod killed;
 mod nodes;
 mod partition;
 mod rules;
 
 pub(super) fn cases() -> Vec<Case> {
     let kernels = ["rt-6.1", "rt-6.12", "rt-7.2"];
-    let both = kernels.iter().flat_map(|kernel| [partition::case(kernel), rules::case(kernel)]);
+    let both = kernels
+        .iter()
+        .flat_map(|kernel| [partition::case(kernel), rules::case(kernel), killed::case(kernel)]);
     both.chain([nodes::case("rt-6.12")]).collect()
 }

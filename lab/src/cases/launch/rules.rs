@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -14,7 +13,7 @@ use crate::{
     case::Case,
     expect::Expect,
     machine::Machine,
-    programs::succeed,
+    programs::{compiled, succeed},
     seen::{Evidence, Json},
 };
 
@@ -72,12 +71,6 @@ fn planted_c(_: &Path, folder: &Path) -> Result<PathBuf> {
 fn planted_rust(_: &Path, folder: &Path) -> Result<PathBuf> {
     let compiler = ["rustc", "-g", "--edition", "2021", "-o", "planted", "planted.rs"];
     compiled(folder, "planted.rs", RUST, &compiler)
-}
-
-fn compiled(folder: &Path, file: &str, source: &str, words: &[&str]) -> Result<PathBuf> {
-    fs::write(folder.join(file), source)?;
-    succeed(Command::new(words[0]).args(&words[1..]).current_dir(folder))?;
-    Ok(folder.join("planted"))
 }
 
 /// What `rtproof new` makes, built as its page says.

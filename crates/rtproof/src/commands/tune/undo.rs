@@ -102,6 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     // What a trial that was killed had prepared of a kernel.
     machine.sweep_staging()?;
+    making::sweep_marks(&machine)?;
     ended?;
     let ended = making::undo_ended(&undone.journals);
     Ok(match ended {
