@@ -16,39 +16,48 @@ pub(crate) fn script(text: &str) -> String {
 
 /// What `track` wrote: lines of each file or task.
 pub(crate) fn tracked(seen: &Evidence, name: &str) -> Result<BTreeMap<String, Vec<String>>> {
+    Ok(lines(&seen.text(name)?))
+}
+
+fn lines(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::<String, Vec<String>>::new();
-    for line in seen.text(name)?.lines() {
+    for line in text.lines() {
         let (path, value) = line.split_once('\t').unwrap_or((line, ""));
         found.entry(path.to_owned()).or_default().push(value.to_owned());
     }
-    Ok(found)
+    found
+}
+
+/// What is not as it was, of files of the last guest.
+pub(crate) fn differing(seen: &Evidence, names: [&str; 3]) -> Result<Vec<String>> {
+    let [first, second, last] = names.map(|name| seen.text(name));
+    Ok(differing_in([&first?, &second?, &last?]))
 }
 
 /// What is not as it was: but for what changes by itself (between the first two), and tasks that
 /// have ended or begun.
-pub(crate) fn differing(seen: &Evidence, names: [&str; 3]) -> Result<Vec<String>> {
-    let [first, second, last] = names.map(|name| tracked(seen, name));
-    let (first, second, last) = (first?, second?, last?);
+pub(crate) fn differing_in(texts: [&str; 3]) -> Vec<String> {
+    let [first, second, last] = texts.map(lines);
     let is_task = |path: &str| path.starts_with("task ");
     let own: BTreeSet<&String> = first
         .iter()
         .filter(|(path, value)| second.get(*path) != Some(value))
         .map(|p| p.0)
         .collect();
-    let mut lines = Vec::new();
+    let mut differ = Vec::new();
     for (path, was) in second.iter().filter(|(path, _)| !own.contains(path)) {
         match last.get(path) {
             None if is_task(path) => {}
             Some(is) if is == was => {}
-            is => lines.push(format!("{path}: was {was:?}, is {is:?}")),
+            is => differ.push(format!("{path}: was {was:?}, is {is:?}")),
         }
     }
     for (path, is) in last.iter().filter(|(path, _)| !second.contains_key(*path)) {
         if !is_task(path) && !first.contains_key(path) {
-            lines.push(format!("{path}: was not, is {is:?}"));
+            differ.push(format!("{path}: was not, is {is:?}"));
         }
     }
-    Ok(lines)
+    differ
 }
 
 /// Expects that what was tracked is as it was, and that enough of it was compared.
