@@ -42,6 +42,10 @@ impl Image {
             );
             (arch, Some(bytes.to_vec()))
         } else {
+            ensure!(
+                !vmlinux::is_zimage(bytes),
+                "a zImage of 32-bit ARM, whose release it does not tell; guests are x86-64 or aarch64"
+            );
             (Arch::Aarch64, Some(arm(bytes)?))
         };
         let release = kernel.as_deref().and_then(linux_version).or_else(|| x86_version(bytes));
@@ -213,5 +217,8 @@ mod tests {
         let mut old = vec![0; 1024];
         old[0x202..0x206].copy_from_slice(b"HdrS");
         assert!(refused(&old).contains("32-bit"));
+        let mut arm = vec![0; 64];
+        arm[0x24..0x28].copy_from_slice(&0x016f_2818_u32.to_le_bytes());
+        assert!(refused(&arm).contains("zImage of 32-bit ARM"));
     }
 }

@@ -18,14 +18,18 @@ const PROGRAMS: &[(&[u8], &[&str], &str)] = &[
     (b"\x02\x21\x4c\x18", &["lz4", "-dcq"], "lz4"),
 ];
 
+/// Whether it is a kernel for 32-bit ARM (arch/arm/boot/compressed/head.S).
+pub(crate) fn is_zimage(bytes: &[u8]) -> bool {
+    bytes.get(0x24..0x28) == Some(&0x016f_2818_u32.to_le_bytes())
+}
+
 /// The image that QEMU boots, from the `vmlinuz` of an x86-64, aarch64 or armhf package.
 ///
 /// # Errors
 /// It is no kernel of a known form, or a program that unpacks is missing.
 pub fn bootable(vmlinuz: &[u8]) -> Result<Vec<u8>> {
-    // An Image, or a zImage (arch/arm/boot/compressed/head.S), which unpacks itself.
-    let is_zimage = vmlinuz.get(0x24..0x28) == Some(&0x016f_2818_u32.to_le_bytes());
-    if vmlinuz.get(0x38..0x3c) == Some(b"ARM\x64") || is_zimage {
+    // An Image, or a zImage, which unpacks itself.
+    if vmlinuz.get(0x38..0x3c) == Some(b"ARM\x64") || is_zimage(vmlinuz) {
         return Ok(vmlinuz.to_vec());
     }
     // The setup header of the x86 boot protocol, Documentation/arch/x86/boot.rst.

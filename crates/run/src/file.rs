@@ -10,6 +10,9 @@ use std::{
 
 use crate::usage::usage;
 
+/// Bytes of a name beside which there is room for the ending of a part.
+const NAME_MAX: usize = 240;
+
 /// Writes a file beside its place and moves it there when it is on disk. What lies in `/dev` or
 /// `/proc`, such as `/dev/stdout`, and a pipe are written to as they are. A symbolic link elsewhere
 /// is replaced and never followed: who may write to the folder has no say in what else is written.
@@ -55,11 +58,23 @@ fn pipe(path: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Whether a new file can be made there; none is left behind.
+/// Whether a new file can be made there; none is left behind, also by who is killed meanwhile.
 ///
 /// # Errors
 /// When it cannot.
+#[expect(clippy::disallowed_methods, reason = "the folder of the user's own file")]
 pub fn try_new(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name().unwrap_or_default();
+    // A file without a name; not every file system has them, and none asks for the name's length.
+    if name.len() < NAME_MAX {
+        let flags = rustix::fs::OFlags::TMPFILE.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.write(true).mode(0o600).custom_flags(flags);
+        if options.open(folder.unwrap_or(Path::new("."))).is_ok() {
+            return Ok(());
+        }
+    }
     let (beside, _) = part(path)?;
     fs::remove_file(beside)
 }

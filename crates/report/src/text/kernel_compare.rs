@@ -79,7 +79,7 @@ fn causes(to: &mut Sheet, name: &str, unit: &str, of: &KernelSide) -> io::Result
     let [seen, explained, incomplete] = of.spikes;
     let threshold = of.threshold.map_or_else(|| "-".to_owned(), grouped);
     let mut text = format!(
-        "{} above {threshold} {unit}, {} explained",
+        "{} above {threshold} {unit}, {} explained; stretches are those of these alone",
         count(seen, "wake-up"),
         grouped(explained)
     );

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     fs::{File, OpenOptions},
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, PipeReader, Read, Write},
     ops::ControlFlow,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
@@ -17,6 +17,8 @@ use super::error::KernelError;
 
 /// Lines of an error that are shown; the log has them all.
 const ERRORS_MAX: usize = 12;
+/// Longest line that is kept as one, bytes.
+const LINE_MAX: u64 = 64 << 10;
 /// Last lines that are shown where none looks like an error.
 const LAST_MAX: usize = 10;
 
@@ -96,7 +98,11 @@ impl Log {
         let mut reader = BufReader::new(reader);
         let mut bytes = Vec::new();
         let mut failed = None;
-        while reader.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
+        // A longer line comes in parts.
+        let part = |reader: &mut BufReader<PipeReader>, to: &mut Vec<u8>| {
+            reader.take(LINE_MAX).read_until(b'\n', to).is_ok_and(|read| read > 0)
+        };
+        while part(&mut reader, &mut bytes) {
             let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
             bytes.clear();
             seen.line(&line);
