@@ -44,7 +44,7 @@ impl Image {
         } else {
             ensure!(
                 !vmlinux::is_zimage(bytes),
-                "a zImage of 32-bit ARM, whose release it does not tell; guests are x86-64 or aarch64"
+                "a zImage of 32-bit ARM, without its release; guests are x86-64 or aarch64"
             );
             (Arch::Aarch64, Some(arm(bytes)?))
         };

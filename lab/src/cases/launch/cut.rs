@@ -93,7 +93,9 @@ fn all_is_clear(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.that("values compared", "500 or more", compared >= 500, compared);
     for (number, boot) in seen.boots().iter().enumerate().skip(2) {
         let cut = number - 1;
-        let differ = differing_in([&first, &second, &read(boot, "after")?]);
+        let mut differ = differing_in([&first, &second, &read(boot, "after")?]);
+        // An emulated keyboard is not found in each boot.
+        differ.retain(|line| !line.starts_with("/sys/devices/platform/i8042/"));
         expect.equal(&format!("cut {cut}: values that differ"), differ, Vec::new());
         let status = read(boot, "status.out")?;
         let applied = "nothing of rtproof is applied";
