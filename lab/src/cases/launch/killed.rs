@@ -147,8 +147,9 @@ pub(super) fn case(kernel: &'static str) -> Case {
     let last = ROUNDS - 1;
     Case::new(
         format!("launch/killed/{kernel}"),
-        "run is killed at 30 moments of its life, by SIGKILL, SIGTERM and together with its guard, \
-         and no value differs afterwards; the program is less late than one started plainly",
+        "run is killed together with its guard at 10 moments of its life, and comes to its end \
+         without the shell that started it at 20; no value differs afterwards; the program is less \
+         late than one started plainly",
         Machine::new(kernel).cpus(4),
     )
     .limit_s(600)
