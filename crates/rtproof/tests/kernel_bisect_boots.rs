@@ -20,7 +20,7 @@ use std::{
 use serde_json::Value;
 use support::{
     ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
-    small::Small,
+    small::{Small, image},
     small_linux::{has_programs, repository},
     start, stderr, wait_for,
 };
@@ -36,26 +36,14 @@ struct Lab {
     boots: u32,
 }
 
-/// An x86 image as far as its head says so (Documentation/arch/x86/boot.rst).
-fn image(note: &str) -> Vec<u8> {
-    let release = "6.1.0-small";
-    let mut image = vec![0; 0x400];
-    image[0x202..0x206].copy_from_slice(b"HdrS");
-    image[0x206..0x208].copy_from_slice(&0x20fu16.to_le_bytes());
-    image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
-    image[0x236] = 1;
-    image[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
-    image.extend(note.as_bytes());
-    image
-}
-
 impl Lab {
     fn new(commits: usize, bad: usize, broken: &[usize]) -> Self {
         let (tree, work) = (Small::with_grub(), folder());
         fs::create_dir_all(tree.file("/lib/modules")).unwrap();
         fs::create_dir_all(work.path().join("images")).unwrap();
         for name in ["good", "bad"] {
-            fs::write(work.path().join("images").join(name), image(name)).unwrap();
+            let bytes = [&image("6.1.0-small")[..], name.as_bytes()].concat();
+            fs::write(work.path().join("images").join(name), bytes).unwrap();
         }
         repository(work.path(), commits, bad, broken);
         let config = work.path().join("config");
@@ -172,7 +160,7 @@ fn a_commit_is_found_over_boots_of_which_one_falls_back_and_a_kill() {
     if !has_programs() {
         return;
     }
-    let mut lab = Lab::new(16, 9, &[6]);
+    let mut lab = Lab::new(16, 11, &[6]);
     let before = lab.files();
     let test = lab.compared();
     let words = lab.words("c15", "0.5", &test);
@@ -198,7 +186,7 @@ fn a_commit_is_found_over_boots_of_which_one_falls_back_and_a_kill() {
     let (output, trials) = lab.bisect(&words, &[3]);
     expect_code(&output, ACCEPTED);
     let found = json(&output);
-    assert_eq!(found["suspects"][0]["subject"], "change 9", "{found}");
+    assert_eq!(found["suspects"][0]["subject"], "change 11", "{found}");
     assert_eq!((&found["booted_in"], &found["is_reproduced"]), (&"machine".into(), &true.into()));
     let steps = found["steps"].as_array().unwrap();
     let skipped: Vec<&Value> = steps.iter().filter(|it| it["outcome"] == "skipped").collect();
@@ -210,10 +198,16 @@ fn a_commit_is_found_over_boots_of_which_one_falls_back_and_a_kill() {
     assert_eq!(repeats.len(), 2, "{found}");
     let built = skipped.iter().filter(|it| it["why"].to_string().contains("does not build"));
     assert_eq!(trials as usize, steps.len() - built.count(), "one trial boot for each: {found}");
-    assert!(found["notes"].to_string().contains("by one boot each"), "{found}");
+    // What was found good by one boot is said, and nothing of those that booted twice.
+    let again: Vec<&Value> = repeats.iter().map(|it| &it["repeats"]).collect();
+    let once = steps[2..].iter().filter(|it| it["outcome"] == "good" && it["repeats"].is_null());
+    let once = once.filter(|it| !again.contains(&&it["number"])).count();
+    let is_said = found["notes"].to_string().contains("by one boot each");
+    assert_eq!(is_said, once > 0, "{found}");
+    assert!(once > 0, "the test needs one: {found}");
     assert_eq!(lab.files(), before, "nothing of it stays on the machine");
     let page = fs::read_to_string(lab.at().join("out/bisect.html")).unwrap();
-    assert!(page.contains("change 9") && page.contains("test, s"));
+    assert!(page.contains("change 11") && page.contains("test, s"));
 }
 
 #[test]
@@ -256,6 +250,25 @@ fn an_end_that_does_not_boot_is_an_error_and_is_tried_again() {
     let (output, _) = lab.bisect(&words, &[]);
     expect_code(&output, ACCEPTED);
     assert_eq!(json(&output)["suspects"][0]["subject"], "change 2");
+}
+
+#[test]
+fn a_proof_that_was_cut_short_is_no_answer() {
+    if !has_programs() {
+        return;
+    }
+    let mut lab = Lab::new(4, 2, &[]);
+    let mut words = lab.words("c3", "0", "true");
+    words.truncate(words.iter().position(|word| word == "--").unwrap());
+    let prove = "--prove=--for 60s --load idle --no-trace --budget 10s";
+    words.extend(["--verdict", "--timeout", "3s", prove].map(str::to_owned));
+    expect_code(&lab.run(&words), NEXT);
+    lab.reboot(false);
+    let output = lab.run(&words);
+    expect_code(&output, FAILED);
+    let said = stderr(&output);
+    assert!(said.contains("the good end (change 0): not tested"), "{said}");
+    assert!(said.contains("prove was cut short, SIGTERM came"), "{said}");
 }
 
 #[test]

@@ -12,7 +12,11 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{ACCEPTED, FAILED, REFUSED, expect_code, small::Small, stderr, stdout};
+use support::{
+    ACCEPTED, FAILED, REFUSED, expect_code,
+    small::{Small, image},
+    stderr, stdout,
+};
 use tempfile::TempDir;
 
 /// The kernel that the machine runs.
@@ -56,17 +60,6 @@ fn boots(tree: &Small, release: &str, line: &str) {
         tree.read("/boot/grub/grubenv").replace("next_entry=rtproof-real-time", "next_entry=");
     let short = 1024 - block.len();
     tree.write("/boot/grub/grubenv", &(block + &"#".repeat(short)));
-}
-
-/// An x86 image as far as its head says so (Documentation/arch/x86/boot.rst).
-fn image(release: &str) -> Vec<u8> {
-    let mut image = vec![0; 0x400];
-    image[0x202..0x206].copy_from_slice(b"HdrS");
-    image[0x206..0x208].copy_from_slice(&0x20fu16.to_le_bytes());
-    image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
-    image[0x236] = 1;
-    image[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
-    image
 }
 
 fn module(release: &str) -> Vec<u8> {

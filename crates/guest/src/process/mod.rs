@@ -33,7 +33,7 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 const PANIC_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is asked whether the user ended it.
 const LOOK: Duration = Duration::from_millis(200);
-/// Characters of files that are taken from a guest.
+/// Memory for files that are taken from a guest, bytes.
 const FILES_MAX: usize = 1 << 30;
 
 /// What the host does when the guest asks: stop the emulator for a while, cut the power.
@@ -298,11 +298,15 @@ impl Started {
                     None => bail!("the guest gives cue {name}, which the case does not know"),
                 },
                 Ok(Mark::File(line)) => {
-                    size += line.len();
+                    size += line.len() + size_of::<String>();
                     if size > FILES_MAX {
                         bail!("the guest's files are larger than 1 GiB: their reading was ended");
                     }
                     files.push(line);
+                    // They may come after the end, and take longer than it.
+                    if ending.is_some() {
+                        until = Instant::now() + END_LIMIT;
+                    }
                 }
                 Ok(Mark::Ended(code)) => {
                     ending = Some(Ending::Script(code));

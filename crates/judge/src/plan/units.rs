@@ -261,15 +261,17 @@ pub fn trial_ended() -> Vec<Change> {
 }
 
 /// The unit that goes on with a bisection after each boot: this program with these arguments, in
-/// this folder. It builds kernels and runs the user's own test, so nothing of it is confined.
+/// this folder, for as long as the bisection's state is there. It builds kernels and runs the user's
+/// own test, so nothing of it is confined.
 #[must_use]
-pub fn bisect_unit(exe: &str, words: &[String], folder: &str) -> String {
+pub fn bisect_unit(exe: &str, words: &[String], folder: &str, state: &str) -> String {
     let words: Vec<String> = words.iter().map(|word| argument(word)).collect();
     format!(
         "# Written by rtproof; the end of the bisection, or `rtproof tune undo`, takes it away.
 [Unit]
 Description=Bisection of kernels over trial boots (rtproof)
 After=multi-user.target
+ConditionPathExists={}
 
 [Service]
 Type=oneshot
@@ -278,6 +280,7 @@ ExecStart={} {}
 # 2: only candidates. 3: a reboot comes next.
 SuccessExitStatus=2 3
 ",
+        state.replace('%', "%%"),
         folder.replace('%', "%%"),
         quoted(exe),
         words.join(" ")
@@ -286,9 +289,9 @@ SuccessExitStatus=2 3
 
 /// Puts that unit there, from the next boot on.
 #[must_use]
-pub fn bisect_changes(exe: &str, words: &[String], folder: &str) -> Vec<Change> {
+pub fn bisect_changes(exe: &str, words: &[String], folder: &str, state: &str) -> Vec<Change> {
     vec![
-        file(&format!("{FOLDER}/{BISECT}"), bisect_unit(exe, words, folder)),
+        file(&format!("{FOLDER}/{BISECT}"), bisect_unit(exe, words, folder, state)),
         self::folder("multi-user.target.d"),
         file(&format!("{FOLDER}/multi-user.target.d/50-rtproof-bisect.conf"), wants(BISECT)),
     ]
@@ -349,7 +352,9 @@ mod tests {
     fn arguments_come_to_the_program_as_they_are() {
         assert_eq!(argument("a b"), "\"a b\"");
         assert_eq!(argument("50%$x\\\"\n"), r#""50%%$$x\\\"\n""#);
-        let unit = bisect_unit("/usr/bin/rtproof", &["kernel".into(), "a b".into()], "/root/5%");
+        let words = ["kernel".into(), "a b".into()];
+        let unit = bisect_unit("/usr/bin/rtproof", &words, "/root/5%", "/root/5%/bisect.json");
+        assert!(unit.contains("ConditionPathExists=/root/5%%/bisect.json\n"), "{unit}");
         assert!(unit.contains("ExecStart=/usr/bin/rtproof \"kernel\" \"a b\"\n"), "{unit}");
         assert!(unit.contains("WorkingDirectory=/root/5%%\n"), "{unit}");
     }

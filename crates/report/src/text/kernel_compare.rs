@@ -79,13 +79,16 @@ fn causes(to: &mut Sheet, name: &str, unit: &str, of: &KernelSide) -> io::Result
     let [seen, explained, incomplete] = of.spikes;
     let threshold = of.threshold.map_or_else(|| "-".to_owned(), grouped);
     let mut text = format!(
-        "{} above {threshold} {unit}, {} explained; stretches are those of these alone",
+        "{} above {threshold} {unit}, {} explained",
         count(seen, "wake-up"),
         grouped(explained)
     );
     if incomplete > 0 {
         text +=
             &format!(", {} with events missing, so that causes may be wrong", grouped(incomplete));
+    }
+    if !of.causes.is_empty() {
+        text += "; stretches in other wake-ups are not counted";
     }
     writeln!(to)?;
     wrapped(to, &format!("{BOLD}{name}{BOLD:#}  "), "   ", &text)?;

@@ -28,8 +28,8 @@ pub struct KernelBisected {
     /// Whether `suspects` is the answer: the first bad commit, or a set of options of which none
     /// can be left out. Else it is among them, or some of them may not be needed.
     pub is_found: bool,
-    /// Whether both sides of the answer were booted a second time and were as before; null: they
-    /// were not, as the same guest does the same each time.
+    /// Whether both sides of the answer were as before when they were booted a second time; null:
+    /// they were not booted again, as nothing was found or a guest does the same each time.
     pub is_reproduced: Option<bool>,
     /// Commits or options.
     pub suspects: Vec<Suspect>,

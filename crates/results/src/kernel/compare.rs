@@ -31,7 +31,7 @@ pub struct KernelsCompared {
 }
 
 /// One of the two.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelSide {
     /// The kernel's image.
@@ -76,7 +76,7 @@ pub struct WakeUpPath {
 }
 
 /// What a cause took of the explained wake-ups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretches {
     /// Cause, e.g. `irqs-off`.

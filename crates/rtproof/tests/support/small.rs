@@ -152,3 +152,14 @@ impl Small {
         found.last().expect("a journal").clone()
     }
 }
+
+/// An x86 image as far as its head says so (Documentation/arch/x86/boot.rst).
+pub(crate) fn image(release: &str) -> Vec<u8> {
+    let mut image = vec![0; 0x400];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x206..0x208].copy_from_slice(&0x20fu16.to_le_bytes());
+    image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
+    image[0x236] = 1;
+    image[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+    image
+}

@@ -12,7 +12,7 @@ use std::{
 use rtproof_guest::programs;
 use rtproof_host::{
     Root,
-    boot::{self, Word, cmdline},
+    boot::{Word, cmdline},
     tune::Machine,
 };
 use rtproof_measure::LiveTasks;
@@ -20,7 +20,6 @@ use rtproof_results::kernel::{
     bisect::{BisectStep, KernelBisectNext, NEXT_SCHEMA},
     boot::GuestStep,
 };
-
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{request::TrialBoots, state::Pending, watch::Watch};
@@ -33,7 +32,7 @@ use crate::{
 };
 
 /// Title of the journals of the boot entry.
-pub const TITLE: &str = "kernel bisect";
+const TITLE: &str = "kernel bisect";
 /// Parameter that tells which step a boot belongs to; the kernel does not know it.
 const PARAMETER: &str = "rtproof.bisect";
 /// Between two looks at a program that runs.
@@ -135,8 +134,7 @@ impl<'a> Boots<'a> {
 
     /// Looks before the first build whether anything can boot.
     pub(super) fn check(&self) -> Result<(), KernelError> {
-        kernel::check(self.root(), &self.trial.initrd)?;
-        let loader = boot::detect(self.root()).map_err(anyhow::Error::from)?;
+        let loader = kernel::check(self.root(), &self.trial.initrd)?;
         loader.real_time(self.root(), &self.words(PARAMETER)).map_err(anyhow::Error::from)?;
         Ok(())
     }

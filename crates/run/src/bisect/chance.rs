@@ -12,7 +12,11 @@ const LEVEL: f64 = 0.95;
 
 /// How far the good steps can be trusted.
 pub(super) fn note(criterion: &Criterion, steps: &[BisectStep]) -> Option<String> {
-    let is_good = |step: &&BisectStep| step.number > 2 && step.outcome == StepOutcome::Good;
+    let booted_again: Vec<usize> = steps.iter().filter_map(|step| step.repeats).collect();
+    let is_good = |step: &&BisectStep| {
+        let is_once = step.repeats.is_none() && !booted_again.contains(&step.number);
+        step.number > 2 && step.outcome == StepOutcome::Good && is_once
+    };
     let good = steps.iter().filter(is_good).count() as u64;
     if good == 0 {
         return None;
@@ -39,40 +43,21 @@ pub(super) fn note(criterion: &Criterion, steps: &[BisectStep]) -> Option<String
 
 fn share(of: f64) -> String {
     match of {
-        of if of < 0.0001 => "0.01 %".to_owned(),
-        of if of < 0.01 => format!("{:.2} %", 100.0 * of),
+        // Rounded up: it is an upper bound.
+        of if of < 0.01 => format!("{:.2} %", (10_000.0 * of).ceil().max(1.0) / 100.0),
         of => format!("{:.0} %", (100.0 * of).ceil()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rtproof_results::kernel::compare::{KernelSide, Stretches, WakeUpPath};
+    use rtproof_results::kernel::compare::{KernelSide, Stretches};
 
     use super::*;
 
     fn side(count: u64) -> KernelSide {
-        let cause = Stretches {
-            cause: "irqs-off".into(),
-            title: String::new(),
-            count,
-            longest: 0,
-            sum: 0,
-            uncertain: 0,
-        };
-        KernelSide {
-            image: String::new(),
-            release: String::new(),
-            config: None,
-            folder: String::new(),
-            exit: Some(0),
-            scheduled: 10,
-            missed: 0,
-            latency: WakeUpPath::default(),
-            threshold: Some(1),
-            spikes: [count, count, 0],
-            causes: vec![cause],
-        }
+        let cause = Stretches { cause: "irqs-off".into(), count, ..Stretches::default() };
+        KernelSide { causes: vec![cause], ..KernelSide::default() }
     }
 
     fn steps(at_bad_end: u64, good: usize) -> Vec<BisectStep> {
@@ -99,7 +84,12 @@ mod tests {
         assert!(one.contains("up to 95 % each") && one.contains("a longer --for"), "{one}");
         // exp(-5.425) = 0.44 %: three steps are 1.3 %.
         let ten = note_of(10, 3).unwrap();
-        assert!(ten.contains("up to 0.44 % each") && !ten.contains("a longer --for"), "{ten}");
+        assert!(ten.contains("up to 0.45 % each") && !ten.contains("a longer --for"), "{ten}");
+        // A kernel that booted twice was not judged by one boot.
+        let mut twice = steps(10, 3);
+        twice.push(BisectStep { number: 6, repeats: Some(5), ..twice[4].clone() });
+        let twice = note(&of, &twice).unwrap();
+        assert!(twice.contains("each: 2 kernels."), "{twice}");
         let other = Criterion::Verdict;
         assert!(note(&other, &steps(0, 2)).unwrap().contains("2 kernels; a bad one"));
     }

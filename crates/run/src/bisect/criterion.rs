@@ -212,17 +212,11 @@ mod tests {
             uncertain: *uncertain,
         });
         let side = KernelSide {
-            image: String::new(),
-            release: String::new(),
-            config: None,
-            folder: String::new(),
-            exit: Some(0),
-            scheduled: 10,
-            missed: 0,
             latency: WakeUpPath { max, ..WakeUpPath::default() },
             threshold: Some(100),
             spikes,
             causes: causes.collect(),
+            ..KernelSide::default()
         };
         BisectStep { measured: Some(side), ..BisectStep::default() }
     }

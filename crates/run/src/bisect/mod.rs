@@ -20,12 +20,6 @@ use rtproof_results::kernel::bisect::{
     BisectStep, BisectedIn, BisectedOver, KernelBisected, SCHEMA, StepOutcome,
 };
 
-pub use self::{
-    boots::TITLE,
-    criterion::Criterion,
-    request::{BisectRequest, Range, TrialBoots},
-    state::is_begun,
-};
 use self::{
     boots::{Boots, Running},
     commits::{Next, Repository},
@@ -34,6 +28,11 @@ use self::{
     state::{Held, Pending},
     trial::Rig,
     watch::Watch,
+};
+pub use self::{
+    criterion::Criterion,
+    request::{BisectRequest, Range, TrialBoots},
+    state::state,
 };
 use crate::kernel::{
     KernelError,
@@ -48,7 +47,8 @@ const TITLE_MAX: usize = 30;
 /// Takes the folder of a bisection: a new one, or one that goes on.
 ///
 /// # Errors
-/// No such ends, the folder holds another bisection or another process works there.
+/// No such ends or source, a program is missing, the folder holds another bisection or another
+/// process works there.
 pub fn open<'a>(
     request: &'a BisectRequest,
     observer: OnProgress<'a>,
@@ -60,9 +60,17 @@ pub fn open<'a>(
         Range::Options { good, bad } => [digest_of(good)?, digest_of(bad)?],
     };
     let held = Held::open(&request.place, arguments(request, &ends)?)?;
-    let tree = request.place.join("tree");
-    let rig =
-        Rc::new(Rig { request, make: trial::make(request, tree), watch: Watch::new(observer) });
+    let watch = Watch::new(observer);
+    let tree = match &request.range {
+        Range::Commits { .. } => request.place.join("tree"),
+        Range::Options { .. } => {
+            watch.label("source".into());
+            let mut observer = |progress: &Progress| watch.observe(progress);
+            source::open(&request.source, &request.place, None, &mut observer)?.path
+        }
+    };
+    let rig = Rc::new(Rig { request, make: trial::make(request, tree), watch });
+    rig.make.check_tools()?;
     let boots = request.trial.as_ref().map(|trial| Boots::of(trial, &request.place));
     Ok(Bisection { ends, held, rig, boots, limits: Limits::default() })
 }
@@ -156,23 +164,12 @@ impl Bisection<'_> {
     }
 
     fn work(&mut self) -> Result<KernelBisected, KernelError> {
-        let request = self.rig.request;
-        if let Range::Options { .. } = request.range {
-            let watch = &self.rig.watch;
-            watch.label("source".into());
-            let mut observer = |progress: &Progress| watch.observe(progress);
-            let tree = source::open(&request.source, &request.place, None, &mut observer)?.path;
-            let rig = Rc::get_mut(&mut self.rig);
-            let rig = rig.ok_or_else(|| KernelError::path(&request.place, "works already"))?;
-            rig.make.tree = tree;
-        }
-        self.rig.make.check_tools()?;
         if self.held.state.is_building {
             trial::sweep(&self.rig.make.objects)?;
         }
         self.booted()?;
         let ends = self.ends.clone();
-        match &request.range {
+        match &self.rig.request.range {
             Range::Commits { config, .. } => self.commits(&ends, config),
             Range::Options { good, bad } => self.options(good, bad),
         }
@@ -208,7 +205,7 @@ impl Bisection<'_> {
                 }
                 let is_begun = Path::new(&step.folder).join("boot").exists();
                 step.why = match is_begun {
-                    true => "not tested: the machine was started again while the test ran",
+                    true => "not tested: the machine was started again after the test had begun",
                     false => {
                         "not tested: it was to boot, and another kernel runs: it did not come up, \
                          or was not booted"

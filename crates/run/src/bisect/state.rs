@@ -47,10 +47,10 @@ pub(super) struct Pending {
     pub(super) boot_id: String,
 }
 
-/// Whether a folder holds a bisection.
+/// The file in a folder that tells that a bisection was begun there.
 #[must_use]
-pub fn is_begun(folder: &Path) -> bool {
-    folder.join(FILE).exists()
+pub fn state(folder: &Path) -> PathBuf {
+    folder.join(FILE)
 }
 
 /// The state in its folder, held by this process and what it starts.

@@ -10,6 +10,7 @@ use std::{
 use rtproof_guest::hardware::INSTRUCTION_NS;
 use rtproof_judge::{Report, causes::CauseRow};
 use rtproof_model::{Status, finding::Finding};
+use rtproof_record::run::RunEnd;
 use rtproof_results::kernel::{
     boot::{Booted, GuestStep},
     compare::{CheckPair, KernelSide, KernelsCompared, OptionPair, SCHEMA, Stretches, WakeUpPath},
@@ -119,6 +120,15 @@ pub(crate) fn measured(kernel: Kernel, steps: &[GuestStep]) -> Result<Side, Kern
     let report = Report::new(&opened.run, &opened::standing(&opened.state));
     if report.cpus.is_empty() {
         return Err(failed("its record has no CPU".to_owned()));
+    }
+    // Of the rest nobody knows whether it would have been late.
+    match &opened.run.meta.ended {
+        Some(RunEnd::Complete) => {}
+        Some(RunEnd::Interrupted { signal }) => {
+            return Err(failed(format!("prove was cut short, {signal} came")));
+        }
+        Some(RunEnd::Aborted { why }) => return Err(failed(format!("prove was cut short, {why}"))),
+        None => return Err(failed("the record is torn".to_owned())),
     }
     Ok(Side { kernel, exit: step.exit, report, findings })
 }

@@ -140,11 +140,12 @@ pub fn prepare(
     place(machine, loader, staging, &staged, &initrd)
 }
 
-/// Looks whether kernels that are built here can boot once, before one is built.
+/// Looks whether kernels that are built here can boot once, before one is built. Returns the boot
+/// loader, set to such a kernel.
 ///
 /// # Errors
 /// The boot loader cannot have them, or nothing makes their initial RAM disk.
-pub fn check(root: &Root, initrd: &InitrdChoice) -> anyhow::Result<()> {
+pub fn check(root: &Root, initrd: &InitrdChoice) -> anyhow::Result<Loader> {
     let mut loader = boot::detect(root)?;
     if let Some(why) = loader.no_entry.as_ref().or(loader.no_trial.as_ref()) {
         bail!("{why}; nothing was changed");
@@ -154,7 +155,8 @@ pub fn check(root: &Root, initrd: &InitrdChoice) -> anyhow::Result<()> {
         "the firmware checks signatures (Secure Boot), and a kernel that is built here has none: \
          switch Secure Boot off, or bisect in a guest"
     );
-    possible(root, &mut loader, initrd).map(drop)
+    possible(root, &mut loader, initrd)?;
+    Ok(loader)
 }
 
 fn possible(root: &Root, loader: &mut Loader, initrd: &InitrdChoice) -> anyhow::Result<Initrd> {

@@ -16,7 +16,7 @@ use rtproof_measure::LiveTasks;
 use rtproof_report::text::kernel_bisect as text_of;
 use rtproof_results::kernel::bisect::KernelBisectNext;
 use rtproof_run::{
-    bisect::TrialBoots,
+    bisect::{self, TrialBoots},
     tune::{kernel::InitrdChoice, once, place},
 };
 
@@ -134,15 +134,15 @@ fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
     let exe = place::of(machine.root())?;
     let words: Option<Vec<String>> =
         std::env::args_os().skip(1).map(|word| word.into_string().ok()).collect();
-    let mut words = words.context("an argument is no UTF-8, which a unit cannot hold")?;
-    if !words.iter().any(|word| word == "--yes" || word == "-y") {
-        // Before what may follow `--`.
-        let at = words.iter().position(|word| word == "bisect").map_or(words.len(), |at| at + 1);
-        words.insert(at, "--yes".to_owned());
-    }
+    let words = words.context("an argument is no UTF-8, which a unit cannot hold")?;
     let folder = std::env::current_dir().context("the working directory")?;
     let folder = folder.to_str().context("the working directory is no UTF-8")?;
-    let changes: Vec<Change> = units::bisect_changes(&exe, &words, folder);
+    let changes: Vec<Change> = units::bisect_changes(
+        &exe,
+        &words,
+        folder,
+        &bisect::state(Path::new(place)).display().to_string(),
+    );
     let items: Vec<Item> =
         changes.into_iter().map(|change| Item { change, checks: Vec::new() }).collect();
     let mut journal = Journal::begin(machine, title, &items)?;

@@ -147,7 +147,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let criterion = criterion(args)?;
     let trial = args.trial.request(&args.guest.append)?;
-    args.trial.consent(!bisect::is_begun(&args.folder))?;
+    args.trial.consent(!bisect::state(&args.folder).exists())?;
     let is_new = !args.folder.exists();
     let place = kernel::place(&args.folder)?;
     let request = request(args, criterion, place, trial)?;
@@ -166,17 +166,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let outcome = bisection.run();
     progress::end();
     let text = Text::new(args.make.json);
+    let mut ended = Ok(());
     if let Some(trial) = &request.trial {
         if let Err(KernelError::Reboots(next)) = &outcome {
             return boots::next(&args.trial, trial, next, text);
         }
         // A machine that is shut down goes on when it is up again.
-        let ended = match signals.came() {
-            Some("SIGTERM") => Ok(()),
-            _ => boots::end(trial, &request.place),
-        };
-        if outcome.is_ok() {
-            ended?;
+        if signals.came() != Some("SIGTERM") {
+            ended = boots::end(trial, &request.place);
         }
     }
     let bisected = outcome?;
@@ -184,6 +181,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     write_whole(&page, |to| Ok(to.write_all(html::kernel_bisect::page(&bisected).as_bytes())?))?;
     text.print(|to| text_of::kernel_bisected(to, &bisected, &page.display().to_string()))?;
     text.print_json(&bisected)?;
+    ended?;
     let is_sure = bisected.is_found && bisected.is_reproduced != Some(false);
     Ok(if is_sure { exit::ACCEPTED } else { exit::REFUSED })
 }
