@@ -261,8 +261,8 @@ pub fn trial_ended() -> Vec<Change> {
 }
 
 /// The unit that goes on with a bisection after each boot: this program with these arguments, in
-/// this folder, for as long as the bisection's state is there. It builds kernels and runs the user's
-/// own test, so nothing of it is confined.
+/// this folder, for as long as the bisection's state is there. It builds kernels and runs the
+/// user's own test, so nothing of it is confined.
 #[must_use]
 pub fn bisect_unit(exe: &str, words: &[String], folder: &str, state: &str) -> String {
     let words: Vec<String> = words.iter().map(|word| argument(word)).collect();
