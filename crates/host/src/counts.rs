@@ -9,6 +9,9 @@ use crate::{
     text::field,
 };
 
+/// USER_HZ is 100 on every machine that rtproof is built for (include/asm-generic/param.h).
+const TICK_NS: u64 = 10_000_000;
+
 /// What the kernel counted of one thread since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
@@ -30,6 +33,8 @@ pub struct Counts {
     pub voluntary_switches: Option<u64>,
     /// Times it lost the CPU while it was runnable.
     pub involuntary_switches: Option<u64>,
+    /// Time on CPUs, nanoseconds, in steps of 10 ms.
+    pub cpu_time_ns: u64,
     /// Times it was moved to another CPU; `None`: the kernel does not show it
     /// (`CONFIG_SCHED_DEBUG`).
     pub migrations: Option<u64>,
@@ -52,6 +57,7 @@ pub fn of_thread(root: &Root, pid: u32, tid: u32) -> Option<Counts> {
         cpus: field(status, "Cpus_allowed_list").and_then(|list| CpuList::parse(list, None).ok()),
         minor_faults: stat.minor_faults,
         major_faults: stat.major_faults,
+        cpu_time_ns: stat.cpu_ticks.saturating_mul(TICK_NS),
         voluntary_switches: switches("voluntary_ctxt_switches"),
         involuntary_switches: switches("nonvoluntary_ctxt_switches"),
         migrations: sched.value().and_then(|text| migrations(text)),

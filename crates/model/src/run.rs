@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How the name of a workload begins that is a thread of a program of `rtproof run`: the rest is
+/// the thread's name.
+pub const APPLICATION: &str = "app:";
+
 /// The clock that a measurement is made by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -132,6 +132,10 @@ impl Finished {
         let Some(name) = copy.to_str() else {
             return Ok(false); // SQL text is UTF-8; sealing in place needs no second name
         };
+        // An empty file of that name is filled: it has the mode of a record then.
+        if file::create_new(copy).is_err() {
+            return Ok(false);
+        }
         let vacuum = |conn: &mut Connection| conn.execute("VACUUM INTO ?1", [name]).map(drop);
         match self.change(doing, vacuum) {
             Ok(()) => Ok(true),

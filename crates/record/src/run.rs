@@ -117,7 +117,9 @@ impl Thread {
     pub fn covered(&self) -> (u64, u64) {
         let from_ns = self.info.first_due_ns;
         let periods = self.totals.accounted().saturating_sub(1);
-        (from_ns, from_ns.saturating_add(periods.saturating_mul(self.info.period_ns)))
+        let to_ns = from_ns.saturating_add(periods.saturating_mul(self.info.period_ns));
+        // Of a thread without a strict period no more than was written.
+        (from_ns, to_ns.min(self.written_to_ns().max(from_ns)))
     }
 
     /// Until when its seconds are in the record.

@@ -97,6 +97,9 @@ pub struct Tail {
     pub facts: Option<Snapshot>,
     /// How each thread (by number) ended, unless a tick said so.
     pub threads: Vec<(u32, ThreadEnd)>,
+    /// The options as they were in the end, where nobody could know before how long the run would
+    /// last; `None`: those of the head.
+    pub options: Option<Options>,
 }
 
 impl ThreadTick {

@@ -197,6 +197,9 @@ fn a_record_of_version_1_is_read() {
     let opened = read(&path).unwrap();
     assert!(matches!(opened.state, SealState::Sealed { .. }));
     assert_same(&opened.run, &expected);
+    // It names processes of the machine: nobody else reads it, before and after it is sealed.
+    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 /// What version 2 wrote: no effects.

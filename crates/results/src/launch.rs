@@ -88,8 +88,33 @@ pub struct Launched {
     pub verdict: Option<BudgetKept>,
     /// What was found of the rules of a real-time program; `None`: nobody asked.
     pub rules: Option<crate::rules::Rules>,
+    /// The record of its wake-ups and its verdict; `None`: there is no budget, or none was wanted.
+    pub proof: Option<Proof>,
     /// What the user has to know.
     pub notes: Vec<String>,
+}
+
+/// A record of a program's wake-ups, judged as `prove` judges.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "record")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Proof {
+    /// It is there.
+    Made {
+        /// The record.
+        file: String,
+        /// Its page; `None`: it could not be written.
+        page: Option<String>,
+        /// Whether the record is sealed.
+        sealed: bool,
+        /// The verdict.
+        verdict: Box<rtproof_model::Verdict>,
+    },
+    /// There is none.
+    Missing {
+        /// Why.
+        why: String,
+    },
 }
 
 /// How a program ended.

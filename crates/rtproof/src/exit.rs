@@ -69,7 +69,13 @@ pub const CODES: &[(u8, &str, &str)] = &[
 #[must_use]
 pub fn of_report(report: &Report) -> u8 {
     let whole = report.run.ended == Some(RunEnd::Complete) && report.record == Standing::Sealed;
-    match report.verdict.answer {
+    of_answer(report.verdict.answer, whole)
+}
+
+/// The same; `whole`: the run is complete, and its record sealed.
+#[must_use]
+pub fn of_answer(answer: Answer, whole: bool) -> u8 {
+    match answer {
         Answer::Accepted => ACCEPTED,
         Answer::NotJudged if whole => ACCEPTED,
         Answer::Refused => REFUSED,

@@ -415,8 +415,8 @@ for t in all: t.start()
 for t in all: t.join()
 ";
     fs::write(folder.path().join("many.py"), script).unwrap();
-    let args = ["run", "--policy", "other", "--budget", "10s", "--json", "got.json", "--"];
-    let output = run(folder.path(), &[&args[..], &["python3", "many.py"]].concat());
+    let args = ["run", "--policy", "other", "--budget", "10s", "--no-record", "--json", "got.json"];
+    let output = run(folder.path(), &[&args[..], &["--", "python3", "many.py"]].concat());
     let text = fs::read_to_string(folder.path().join("got.json")).unwrap();
     let got: serde_json::Value = serde_json::from_str(&text).unwrap();
     if got["wake_ups"].is_null() {
@@ -430,6 +430,80 @@ for t in all: t.join()
     assert!(woke >= 300, "{woke} threads were seen to wake");
     let lost = got["wake_ups"]["lost_events"].as_u64().unwrap();
     expect_code(&output, if lost == 0 { 0 } else { support::NOT_PROVEN });
+}
+
+/// A real-time loop of 5 ms beside an ordinary thread.
+const PERIODIC: &str = "import os, sys, threading, time
+def ordinary():
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    for _ in range(100): time.sleep(0.01)
+threading.Thread(target=ordinary, daemon=True).start()
+due = time.monotonic()
+for _ in range(int(sys.argv[1])):
+    due += 0.005
+    time.sleep(max(0, due - time.monotonic()))
+";
+
+/// The options of a run of it whose record is made; `None`: it cannot be here.
+fn periodic(folder: &Path) -> Option<Vec<&'static str>> {
+    if !is_root() || !Path::new("/sys/kernel/tracing/instances").exists() {
+        return None;
+    }
+    fs::write(folder.join("periodic.py"), PERIODIC).unwrap();
+    let args = "run --priority 10 --dma-latency off --budget 10s --json got.json --output it";
+    Some(args.split(' ').collect())
+}
+
+#[test]
+fn with_a_budget_its_wake_ups_are_a_record_and_judged() {
+    let _alone = alone();
+    let folder = folder();
+    let Some(args) = periodic(folder.path()) else { return };
+    let program = ["--", "python3", "periodic.py", "600"];
+    let output = run(folder.path(), &[&args[..], &program].concat());
+    // Three seconds show no rate.
+    expect_code(&output, support::NOT_PROVEN);
+    assert!(stderr(&output).contains("Verdict  NOT PROVEN"), "{}", stderr(&output));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let got: serde_json::Value = serde_json::from_str(&read("got.json")).unwrap();
+    assert_eq!((&got["proof"]["record"], &got["proof"]["sealed"]), (&"made".into(), &true.into()));
+    assert!(read("it.html").contains("python3"));
+    let report = run(folder.path(), &["report", "it.rtproof", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&report)).unwrap();
+    let threads = report["cpus"].as_array().unwrap();
+    assert_eq!(threads.len(), 1, "the real-time one: {threads:?}");
+    let thread = &threads[0]["thread"];
+    assert_eq!((&thread["workload"], &thread["priority"]), (&"app:python3".into(), &10.into()));
+    let period_ns = thread["period_ns"].as_u64().unwrap();
+    assert!(period_ns.abs_diff(5_000_000) < 500_000, "{period_ns} ns");
+    let measured = &threads[0]["measured"];
+    let count = |name: &str| measured[name].as_u64().unwrap();
+    assert_eq!(count("scheduled"), count("sampled") + count("missed"));
+    let all = 500..=620;
+    assert!(all.contains(&count("scheduled")), "{measured}");
+    // There already: nothing is started.
+    expect_code(&run(folder.path(), &[&args[..], &program].concat()), NOT_STARTED);
+    let without = [&args[..], &["--no-record"], &program].concat();
+    fs::remove_file(folder.path().join("it.rtproof")).unwrap();
+    expect_code(&run(folder.path(), &without), 0);
+    assert!(!folder.path().join("it.rtproof").exists());
+}
+
+#[test]
+fn the_record_of_a_run_that_was_killed_is_read() {
+    let _alone = alone();
+    let folder = folder();
+    let Some(args) = periodic(folder.path()) else { return };
+    let mut child = start(
+        folder.path(),
+        &[&args[..], &["--", "timeout", "9", "python3", "periodic.py", "4000"]].concat(),
+    );
+    thread::sleep(Duration::from_secs(6));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let report = run(folder.path(), &["report", "it.rtproof"]);
+    expect_code(&report, support::NOT_PROVEN);
+    assert!(stdout(&report).contains("torn"), "{}", stdout(&report));
 }
 
 /// The tree of a machine with two CPUs of its own for the program.

@@ -63,6 +63,8 @@ pub(super) fn case() -> Case {
          run plan rtproof run --plan --cpus 1 --priority 70 --unit control.service
          run whole rtproof run --cpus 1 --priority 70 --budget 2s --json /host/got.out --unit control
          cp /run/inside /host/inside
+         run rules rtproof run --cpus 1 --rules --rules-for 4s --no-trace --json /host/rules.out --unit control
+         rm -f /host/*.rtproof /host/*.html *.rtproof *.html
          same >/host/after-whole
          rtproof run --cpus 1 --unit control.service >/dev/null 2>/host/killed &
          until systemctl is-active -q control.service; do sleep 0.2; done
@@ -120,6 +122,15 @@ fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let mut seen_ones = threads.iter().filter(|it| !it["scheduling"].is_null());
     let fifo = seen_ones.all(|it| it["scheduling"]["priority"] == 70);
     expect.that("whole: all its threads are real-time", "70", fifo, threads.len());
+    // A shell that sleeps by processes of its own: each is born real-time, and ends.
+    expect.equal("rules: exit code", seen.rc("rules")?, 3);
+    let rules = seen.json("rules")?;
+    expect.equal("rules: answer", rules.text("/rules/answer"), "broken");
+    let broken: Vec<&str> =
+        rules.list("/rules/breaches").iter().filter_map(|it| it["rule"].as_str()).collect();
+    expect.that("rules: inheritance", "broken", broken.contains(&"inheritance"), &broken);
+    let proof = got.at("/proof/record").to_string();
+    expect.equal("whole: its record", proof, "\"made\"".into());
     for after in ["after-whole", "after-kill", "after-end", "after-odd"] {
         expect.equal(after, seen.text(after)?, "same\n".to_owned());
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{FactRow, RowState};
 use crate::{
-    Facts,
+    CpuList, Facts,
     facts::tasks::{Policy, RtTask},
 };
 
@@ -36,7 +36,8 @@ pub fn changes(start: &Facts, end: &Facts) -> Vec<FactChange> {
     let (from, to) = (conditions(&start_rows), conditions(&end_rows));
     let keys: BTreeSet<&str> = from.keys().chain(to.keys()).copied().collect();
     let mut changes: BTreeMap<String, FactChange> = BTreeMap::new();
-    for key in keys {
+    let obeyed = obeyed(start, end);
+    for key in keys.into_iter().filter(|key| !obeyed.contains(*key)) {
         if whole(key, &from, &to, &mut changes) {
             continue;
         }
@@ -52,6 +53,25 @@ pub fn changes(start: &Facts, end: &Facts) -> Vec<FactChange> {
     }
     user_tasks(start, end, &mut changes);
     changes.into_values().collect()
+}
+
+/// Interrupts that went in between where they had been sent before: the kernel moves one when it
+/// next fires.
+fn obeyed(start: &Facts, end: &Facts) -> BTreeSet<String> {
+    let (Some(before), Some(after)) = (start.irqs.irqs.value(), end.irqs.irqs.value()) else {
+        return BTreeSet::new();
+    };
+    let obeyed = before.iter().filter(|irq| {
+        let Some(now) = after.iter().find(|now| now.number == irq.number) else { return false };
+        let (Some(asked), Some(was), Some(is)) =
+            (irq.requested.value(), irq.effective.value(), now.effective.value())
+        else {
+            return false;
+        };
+        let is_within = |cpus: &CpuList| !cpus.is_empty() && cpus.difference(asked).is_empty();
+        now.requested.value() == Some(asked) && !is_within(was) && is_within(is)
+    });
+    obeyed.map(|irq| format!("irqs.{}.effective", irq.number)).collect()
 }
 
 type Conditions<'a> = BTreeMap<&'a str, &'a FactRow>;

@@ -113,6 +113,27 @@ fn the_condition_is_what_may_change_latency() {
 }
 
 #[test]
+fn an_interrupt_that_goes_where_it_was_sent_before_is_no_change() {
+    let tree = machine();
+    let set = |asked: &str, effective: &str| {
+        tree.write("proc/irq/24/smp_affinity_list", asked);
+        tree.write("proc/irq/24/effective_affinity_list", effective);
+        Facts::read(&tree.root())
+    };
+    let keys = |start: &Facts, end: &Facts| -> Vec<String> {
+        changes(start, end).into_iter().map(|change| change.key).collect()
+    };
+    // Sent to CPU 0, and had not fired since.
+    let (sent, gone) = (set("0\n", "1\n"), set("0\n", "0\n"));
+    assert_eq!(keys(&sent, &gone), Vec::<String>::new());
+    assert_eq!(keys(&gone, &sent), ["irqs.24.effective"], "away from where it was sent");
+    let anywhere = set("0-1\n", "1\n");
+    assert_eq!(keys(&anywhere, &set("0-1\n", "0\n")), ["irqs.24.effective"], "by itself");
+    let asked_again = set("1\n", "1\n");
+    assert_eq!(keys(&sent, &asked_again), ["irqs.24.requested"]);
+}
+
+#[test]
 fn devices_that_come_and_go_count_by_how_they_are_set() {
     let tree = machine();
     let plug = |name: &str, rps: &str, control: &str| {

@@ -23,6 +23,12 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         return None;
     }
     let scene = moment.scene;
+    if scene.earlier_at(moment.from_ns).is_some() {
+        let what = "it waited for a timer that it had set before the events begin: whether that \
+                    was late, or set for so late, is not known";
+        let earlier = Attribution::by("the timer of an earlier cycle");
+        return Some(earlier.or(&["own-cycle", "stall", "irqs-off"]).detail([what.to_owned()]));
+    }
     let waking = names::waking(scene, scene.wake.tid, scene.wake.ran_ns)
         .filter(|event| event.at_ns >= moment.from_ns);
     let by = waking.map(|event| names::waker_of(scene, event));

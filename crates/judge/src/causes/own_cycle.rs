@@ -20,7 +20,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let scene = moment.scene;
-    let set_for_ns = scene.set_for_ns.filter(|&at_ns| at_ns > moment.from_ns);
+    let set_for_ns = scene.set_for_at(moment.from_ns);
     if let Some(until_ns) = set_for_ns.filter(|_| moment.phase == Phase::TimerLate) {
         let late_ns = until_ns.saturating_sub(scene.wake.due_ns);
         let late = rtproof_stats::quantity::ns(late_ns);

@@ -20,6 +20,9 @@ pub(super) const CAUSE: Cause = Cause {
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let scene = moment.scene;
     let until_ns = scene.slack_ns.filter(|&slack_ns| slack_ns > moment.from_ns)?;
+    if scene.earlier_at(moment.from_ns).is_some() {
+        return None;
+    }
     if moment.phase != Phase::TimerLate {
         return None;
     }

@@ -86,6 +86,7 @@ fn phase_text(run: &Run, due_ns: u64) -> String {
     match phase {
         Some(phase) if phase.loads.is_empty() => "while idle".into(),
         Some(phase) => format!("under load {}", phase.name),
+        None if run.options.phases.is_empty() => "as it ran".into(),
         None => "outside the load phases".into(),
     }
 }

@@ -29,6 +29,8 @@ impl Case<'_> {
         let loaded: Vec<_> =
             self.run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
         match loaded.as_slice() {
+            // A program of `rtproof run`: nobody started a load for it.
+            [] if self.run.options.phases.is_empty() => "beside what else ran".into(),
             [] => "with no load".into(),
             phases => {
                 let name = |phase: &&&Phase| match loads_ran(self.run, phase) {
@@ -84,7 +86,8 @@ impl Case<'_> {
     pub(super) fn lesser_policy(&self) -> Option<String> {
         let options = &self.run.options;
         let lesser = |thread: &&Thread| {
-            thread.info.policy != options.policy || thread.info.priority < options.priority
+            let is_lesser = options.policy.is_real_time() && !thread.info.policy.is_real_time();
+            is_lesser || thread.info.priority < options.priority
         };
         let info = &self.run.threads.iter().find(lesser)?.info;
         Some(match info.priority {
@@ -134,8 +137,14 @@ fn of_budget(latency_ns: u64, budget_ns: u64) -> String {
     }
 }
 
-/// Time that every thread covered.
+/// Time that every thread covered. Of a program of `rtproof run` the time in which any of its
+/// threads was woken: one that waits for its end covers nothing, and all are counted over this.
 pub(super) fn covered_ns(run: &Run) -> u64 {
+    if run.options.phases.is_empty() {
+        let ends = || run.threads.iter().map(Thread::covered);
+        let from_ns = ends().map(|(from_ns, _)| from_ns).min().unwrap_or(0);
+        return ends().map(|(_, to_ns)| to_ns).max().unwrap_or(0).saturating_sub(from_ns);
+    }
     let covered = |thread: &Thread| {
         let (from_ns, to_ns) = thread.covered();
         to_ns - from_ns

@@ -86,8 +86,10 @@ impl Case<'_> {
             0 => "without a late one".into(),
             count => format!("with no more than {}", units::count(count, "late group")),
         };
+        // A program lasts as long as it does.
+        let option = if self.run.options.phases.is_empty() { "" } else { " (--for)" };
         format!(
-            "To bound them below {} a run must last {} {at_most}, {} more than this one (--for); \
+            "To bound them below {} a run must last {} {at_most}, {} more than this one{option}; \
              or ask for less (--max-rate).",
             units::per_hour(asked),
             units::duration(whole(self.basis.exposure_ns + further_ns)),

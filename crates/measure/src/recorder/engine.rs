@@ -37,6 +37,9 @@ const SYMBOLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two looks at the kernel's counts of lost events.
 const LOST_EVERY: Duration = Duration::from_millis(500);
 
+/// Wake-ups that may wait to be taken: of ten threads of 10 kHz ten seconds.
+const KEPT_MAX: usize = 1 << 20;
+
 /// Commands to the thread.
 pub(super) enum Command {
     /// Recording goes on, or stops for a while.
@@ -59,6 +62,7 @@ pub(super) struct Shared {
     pub(super) ready: Mutex<Vec<(WakeUp, Window)>>,
     pub(super) totals: Mutex<Vec<Totals>>,
     pub(super) preemptions: Mutex<Vec<Preemption>>,
+    pub(super) kept: Mutex<Vec<WakeUp>>,
     /// Whether late wake-ups are looked for.
     pub(super) is_watching: AtomicBool,
 }
@@ -75,6 +79,10 @@ impl Shared {
 
     pub(super) fn preemptions(&self) -> MutexGuard<'_, Vec<Preemption>> {
         self.preemptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn kept(&self) -> MutexGuard<'_, Vec<WakeUp>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn totals(&self) -> MutexGuard<'_, Vec<Totals>> {
@@ -225,7 +233,19 @@ impl Engine {
                 refused += 1;
             }
         });
-        self.shared.stats().refused += refused;
+        let kept = watch.take_kept();
+        let found = kept.len();
+        // Before the windows of the late ones, which follow: who takes both knows each of these.
+        let room = {
+            let mut all = self.shared.kept();
+            let room = KEPT_MAX.saturating_sub(all.len()).min(found);
+            all.extend(kept.into_iter().take(room));
+            room
+        };
+        let mut stats = self.shared.stats();
+        stats.refused += refused;
+        stats.kept_lost += (found - room) as u64;
+        drop(stats);
         *self.shared.totals() = watch.totals();
         *self.shared.preemptions() = watch.preemptions();
     }

@@ -204,6 +204,13 @@ impl Recorder {
         self.shared.totals().clone()
     }
 
+    /// The wake-ups of the watched threads since the last call, where they are to be kept
+    /// ([`Subjects::keeps`]), in the order they ended.
+    #[must_use]
+    pub fn take_kept(&self) -> Vec<WakeUp> {
+        std::mem::take(&mut *self.shared.kept())
+    }
+
     fn tell(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), RecorderError> {
         let (reply, answer) = mpsc::sync_channel(1);
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;

@@ -18,6 +18,8 @@ pub struct Stats {
     pub waiting: u64,
     /// Wake-ups that were not taken: too many at once.
     pub refused: u64,
+    /// Wake-ups that were to be kept and were not: nobody took them.
+    pub kept_lost: u64,
     /// Time without recording, nanoseconds, because reading stops it in freeze mode.
     pub blind_ns: u64,
     /// CPU time of the recorder's thread, nanoseconds.

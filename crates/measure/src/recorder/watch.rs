@@ -102,6 +102,11 @@ impl Watch {
         self.seen_ns = self.seen_ns.max(until_ns);
     }
 
+    /// Wake-ups since the last call, where they are kept.
+    pub(super) fn take_kept(&mut self) -> Vec<WakeUp> {
+        self.scanner.take_kept()
+    }
+
     /// Follows these threads as well.
     pub(super) fn follow(&mut self, tids: &[i32]) {
         tids.iter().for_each(|tid| self.scanner.follow(*tid));

@@ -25,7 +25,8 @@ pub fn store(
     let head = head(imported, tool_version, command);
     let mut writer = Writer::create(path, &head)?;
     writer.import(imported)?;
-    writer.finish(&Tail { ended: RunEnd::Complete, facts: None, threads: Vec::new() })
+    let (threads, ended) = (Vec::new(), RunEnd::Complete);
+    writer.finish(&Tail { ended, facts: None, threads, options: None })
 }
 
 fn head(imported: &Imported, tool_version: &str, command: &[String]) -> Head {

@@ -135,6 +135,9 @@ fn host_second(conn: &Connection, host: &HostSecond) -> Result<()> {
 
 pub(super) fn tail(conn: &Connection, tail: &Tail) -> Result<()> {
     thread_ends(conn, &tail.threads)?;
+    if let Some(options) = &tail.options {
+        run(conn, "UPDATE run SET options = ?1", params![put::json(options)?])?;
+    }
     let condition = tail.facts.as_ref().and_then(|facts| facts.condition_id.as_ref());
     run(
         conn,

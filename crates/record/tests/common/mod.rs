@@ -301,6 +301,7 @@ pub fn tail(threads: &mut [Thread]) -> Tail {
         ended: RunEnd::Interrupted { signal: "SIGINT".into() },
         facts: Some(snapshot("robot-7-moved")),
         threads: threads.iter().map(|t| (t.info.number, t.end.clone().unwrap())).collect(),
+        options: None,
     }
 }
 

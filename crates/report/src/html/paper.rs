@@ -105,7 +105,10 @@ fn fixes(report: &Report) -> Markup {
 fn conditions(report: &Report) -> Markup {
     let (machine, options) = (&report.machine, &report.options);
     let or = |text: &Option<String>| text.as_deref().map_or(parts::NONE.into(), short);
-    let loads = options.phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>();
+    let loads = match options.phases.as_slice() {
+        [] => vec!["none of rtproof's"],
+        phases => phases.iter().map(|phase| phase.name.as_str()).collect(),
+    };
     let rows = [
         ("machine", or(&machine.model)),
         ("processor", or(&machine.cpu_model)),

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use rtproof_judge::units;
-use rtproof_results::launch::{Answer, Cannot, Ending, Launched, Plan, Setting, Thread};
+use rtproof_judge::{Report, units};
+use rtproof_results::launch::{Answer, Cannot, Ending, Launched, Plan, Proof, Setting, Thread};
 
 use super::{
     plan::steps,
@@ -116,6 +116,25 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
     }
     undone(to, of)?;
     notes(to, &of.notes)
+}
+
+/// The verdict on its wake-ups, and where their record is.
+///
+/// # Errors
+/// When writing fails.
+pub fn proof(to: &mut Sheet, of: &Launched, report: Option<&Report>) -> io::Result<()> {
+    if let Some(report) = report {
+        super::verdict(to, report)?;
+    }
+    match &of.proof {
+        None => Ok(()),
+        Some(Proof::Missing { why }) => wrapped(to, "Record   none: ", "         ", why),
+        Some(Proof::Made { file, page, sealed, .. }) => {
+            let torn = if *sealed { "" } else { " (not sealed)" };
+            let page = page.as_ref().map_or("none was written".into(), |page| page.clone());
+            writeln!(to, "         record {file}{torn}   report {page}")
+        }
+    }
 }
 
 /// The table of threads: the latest first, then those with the most faults.

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use rtproof_host::facts::tasks::Policy;
 use rtproof_judge::{
     Report,
     report::Measured,
     units::{self, grouped, us_column},
 };
+use rtproof_model::run::APPLICATION;
+use rtproof_record::run::ThreadInfo;
 use rtproof_stats::quantile::Q;
 
 use crate::text::sheet::{BAD, BOLD, DIM, Ink, Sheet, WARN, wrapped};
@@ -45,11 +46,15 @@ const NOTES_MAX: usize = 200;
 
 fn asked(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let options = &report.options;
-    let policy = match options.policy {
-        Policy::Fifo => format!("FIFO {}", options.priority),
-        _ => "OTHER".into(),
+    let policy = match options.policy.name().to_uppercase() {
+        name if options.priority > 0 => format!("{name} {}", options.priority),
+        name => name,
     };
-    let load: Vec<&str> = options.phases.iter().map(|phase| phase.name.as_str()).collect();
+    let load: Vec<&str> = match options.phases.as_slice() {
+        // A program of `rtproof run`.
+        [] => vec!["what ran beside it"],
+        phases => phases.iter().map(|phase| phase.name.as_str()).collect(),
+    };
     let text = format!(
         "{}  {policy}  period {}  load {}  {}",
         units::cpus(&options.cpus),
@@ -71,12 +76,7 @@ fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let budget_ns = report.options.requirement.budget_ns;
     let columns = to.page.columns;
     let mut rows = vec![HEADS.map(String::from)];
-    rows.extend(
-        report
-            .cpus
-            .iter()
-            .map(|cpu| row(&format!("CPU {}", cpu.thread.cpu), &cpu.measured, columns)),
-    );
+    rows.extend(report.cpus.iter().map(|cpu| row(&label(&cpu.thread), &cpu.measured, columns)));
     if report.cpus.len() > 1 {
         rows.push(row("all", &report.all, columns));
     }
@@ -101,6 +101,14 @@ fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
         writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
     }
     Ok(())
+}
+
+/// A thread of a program has a name of its own.
+fn label(thread: &ThreadInfo) -> String {
+    match thread.workload.strip_prefix(APPLICATION) {
+        Some(name) => format!("{name} CPU {}", thread.cpu),
+        None => format!("CPU {}", thread.cpu),
+    }
 }
 
 /// Columns that the numbers of a row take, without [`WIDE`] and with it.

@@ -235,6 +235,7 @@ fn subjects(args: &Args) -> Subjects {
         tids: args.tid.into_iter().collect(),
         comms: args.task.iter().cloned().collect(),
         all_real_time: args.tid.is_none() && args.task.is_none(),
+        keeps: false,
     }
 }
 

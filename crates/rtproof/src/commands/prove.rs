@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use rtproof_host::{Facts, Root};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::{clock::Clock, loads::LoadSet};
-use rtproof_record::{Class, Start};
+use rtproof_record::{Class, Requirement, Start};
 use rtproof_results::answer::Answer;
 use rtproof_run::{
     parse,
@@ -40,29 +40,9 @@ pub struct Args {
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
-    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (groups rarer than --max-rate),
-    /// safe (life-critical)
-    #[arg(long, value_enum, default_value_t = ClassArg::Hundred)]
-    pub class: ClassArg,
-
-    /// Confidence of the verdict, percent
-    #[arg(
-        long = "confidence",
-        value_name = "PERCENT",
-        default_value = "95",
-        value_parser = parse::confidence
-    )]
-    pub confidence_ppm: u32,
-
-    /// Class 100: highest acceptable rate of groups of late wake-ups (less than ten on-time periods
-    /// apart), e.g. 1/h; proving 3/day needs 26 h without one
-    #[arg(
-        long = "max-rate",
-        value_name = "RATE",
-        default_value = "3/day",
-        value_parser = parse::rate
-    )]
-    pub rate_per_1000h: u64,
+    /// How they are judged.
+    #[command(flatten)]
+    pub judged: JudgedArgs,
 
     /// CPUs to measure, e.g. 2-3,6; default: the isolated CPUs if there are any, else all
     #[arg(long, value_name = "LIST")]
@@ -136,6 +116,47 @@ pub struct Args {
     pub json: bool,
 }
 
+/// How late wake-ups are judged.
+#[derive(Clone, Debug, clap::Args)]
+pub struct JudgedArgs {
+    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (groups rarer than --max-rate),
+    /// safe (life-critical)
+    #[arg(long, value_enum, default_value_t = ClassArg::Hundred)]
+    pub class: ClassArg,
+
+    /// Confidence of the verdict, percent
+    #[arg(
+        long = "confidence",
+        value_name = "PERCENT",
+        default_value = "95",
+        value_parser = parse::confidence
+    )]
+    pub confidence_ppm: u32,
+
+    /// Class 100: highest acceptable rate of groups of late wake-ups (less than ten on-time periods
+    /// apart), e.g. 1/h; proving 3/day needs 26 h without one
+    #[arg(
+        long = "max-rate",
+        value_name = "RATE",
+        default_value = "3/day",
+        value_parser = parse::rate
+    )]
+    pub rate_per_1000h: u64,
+}
+
+impl JudgedArgs {
+    /// With a budget.
+    #[must_use]
+    pub fn requirement(&self, budget_ns: Option<u64>) -> Requirement {
+        Requirement {
+            budget_ns,
+            class: self.class.into(),
+            confidence_ppm: self.confidence_ppm,
+            rate_per_1000h: self.rate_per_1000h,
+        }
+    }
+}
+
 /// `--class`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ClassArg {
@@ -188,9 +209,9 @@ impl Args {
             duration_ns: self.duration_ns,
             samples: self.samples,
             budget_ns: self.budget_ns,
-            class: self.class.into(),
-            confidence_ppm: self.confidence_ppm,
-            rate_per_1000h: self.rate_per_1000h,
+            class: self.judged.class.into(),
+            confidence_ppm: self.judged.confidence_ppm,
+            rate_per_1000h: self.judged.rate_per_1000h,
             cpus: self.cpus.clone(),
             intent: self.intent.requested(),
             priority: self.priority,

@@ -2,21 +2,22 @@
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf};
 
-use rtproof_judge::rules::Kept;
+use rtproof_judge::{Report, rules::Kept};
 use rtproof_report::text::{Glyphs, Sheet, launch as text};
 use rtproof_results::{
     Ended,
-    launch::{Answer, Launched, Plan},
+    launch::{Answer, Launched, Plan, Proof},
 };
 use rtproof_run::{
-    launch::{self, Class, Latency, LaunchError, Memory, Observer, Options, Place},
+    launch::{self, Class, Latency, LaunchError, Memory, Observer, Options, Place, Proved, Wanted},
     parse,
     rules::{Ready, Requested},
     tune::{hold, making},
 };
 use serde::Serialize;
 
-use crate::{exit, next, root::open_root, stderr};
+use super::prove::JudgedArgs;
+use crate::{exit, next, pages, root::open_root, stderr};
 
 /// When a program is taken to be ready that says nothing.
 const READY: Ready = Ready::After(2_000_000_000);
@@ -43,12 +44,14 @@ stdout and stdin belong to the program. What it got goes to stderr, and as JSON 
 
 Signals INT, TERM, HUP, QUIT, USR1, USR2, CONT and TSTP are passed on.
 
+With --budget its wake-ups are recorded, judged as prove judges, and sealed (*.rtproof, *.html).
+
 With --rules each thread and process of the program is observed. What its real-time threads (fifo,
 rr, deadline) do after it is ready is judged. That goes on until it ends, or a signal to end it is
 passed on.
 
 Exit codes: that of the program; 128+N where signal N ended it. With --budget or --rules, where the
-program ended with 0: 2 exceeded or a rule broken, 3 cannot tell. Its own: 64 usage, 125 not started
+program ended with 0: 2 exceeded, refused, or a rule broken; 3 not proven, or it cannot be known. Its own: 64 usage, 125 not started
 or not all undone, 126 cannot be executed, 127 no such program.")]
 pub struct Args {
     /// CPUs for the program alone, e.g. 2-3; never all
@@ -107,7 +110,7 @@ pub struct Args {
         long,
         value_name = "NAME",
         conflicts_with_all = [
-            "command", "user", "capabilities", "core_sched", "rules", "best_effort",
+            "command", "user", "capabilities", "core_sched", "best_effort",
         ]
     )]
     pub unit: Option<String>,
@@ -135,6 +138,18 @@ pub struct Args {
     /// Latency budget of its wake-ups
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
+
+    /// How its record is judged.
+    #[command(flatten)]
+    pub judged: JudgedArgs,
+
+    /// Where record and report of --budget go: a folder, or a file name without extension
+    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    pub output: PathBuf,
+
+    /// Make no record: --budget then says what was seen, with no confidence
+    #[arg(long)]
+    pub no_record: bool,
 
     /// Explain wake-ups later than this; default: the budget, else 100us
     #[arg(
@@ -271,7 +286,8 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     // Before the plan: what is left of a run that was killed would look as if it were wanted.
     launch::recover(&root, lines)?;
     let planned = launch::plan(&root, &options)?;
-    let got = launch::start(&root, &options, planned, lines)?;
+    let launch::Got { launched: mut got, proved } = launch::start(&root, &options, planned, lines)?;
+    let proven = proved.map(|proved| proof(&mut got, proved)).transpose()?;
     if let Some(path) = &args.json {
         write_json(path, &got)?;
     }
@@ -284,11 +300,38 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     if !args.quiet {
         let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
         text::launched(&mut sheet, &got, args.verbose).map_err(anyhow::Error::from)?;
+        text::proof(&mut sheet, &got, proven.flatten().as_ref()).map_err(anyhow::Error::from)?;
         let mut stderr = anstream::stderr().lock();
         // A reader that went away does not change what the program got.
         let _ = stderr.write_all(sheet.shown().as_bytes());
     }
     Ok(code(&got))
+}
+
+/// Judges the record, seals it and writes its page. `None`: there is no record.
+fn proof(
+    got: &mut Launched,
+    proved: Result<Proved, String>,
+) -> Result<Option<Report>, LaunchError> {
+    let Proved { finishing, output } = match proved {
+        Ok(proved) => proved,
+        Err(why) => {
+            got.proof = Some(Proof::Missing { why });
+            return Ok(None);
+        }
+    };
+    let report = Report::new(&finishing.run, &finishing.standing());
+    let sealed = finishing.seal(&report).map_err(LaunchError::Failed)?;
+    let page = pages::write_html(&output.html, &sealed.run, &report, None, None);
+    let problems = [sealed.failure.as_ref(), page.as_ref().err()];
+    got.notes.extend(problems.into_iter().flatten().map(|error| format!("{error:#}.")));
+    got.proof = Some(Proof::Made {
+        file: output.record.display().to_string(),
+        page: page.is_ok().then(|| output.html.display().to_string()),
+        sealed: sealed.failure.is_none(),
+        verdict: Box::new(report.verdict.clone()),
+    });
+    Ok(Some(report))
 }
 
 /// The program's exit status, unless something of ours is worse.
@@ -297,13 +340,28 @@ fn code(got: &Launched) -> u8 {
         .undone
         .as_ref()
         .map_or(Ended::Done, |undone| making::undo_ended(std::slice::from_ref(undone)));
-    let answer = got.verdict.as_ref().map(|verdict| verdict.answer);
-    let kept = got.rules.as_ref().map(|rules| rules.answer);
-    match (undone, got.ending.status(), answer, kept) {
-        (Ended::ToolFailed, ..) => exit::NOT_STARTED,
-        (_, 0, Some(Answer::Exceeded), _) | (_, 0, _, Some(Kept::Broken)) => exit::REFUSED,
-        (_, 0, Some(Answer::CannotTell), _) | (_, 0, _, Some(Kept::NotKnown)) => exit::NOT_PROVEN,
-        (_, status, ..) => status,
+    let budget = got.verdict.as_ref().map(|verdict| match verdict.answer {
+        Answer::Within => exit::ACCEPTED,
+        Answer::Exceeded => exit::REFUSED,
+        Answer::CannotTell => exit::NOT_PROVEN,
+    });
+    let rules = got.rules.as_ref().map(|rules| match rules.answer {
+        Kept::Kept => exit::ACCEPTED,
+        Kept::Broken => exit::REFUSED,
+        Kept::NotKnown => exit::NOT_PROVEN,
+    });
+    let proof = got.proof.as_ref().map(|proof| match proof {
+        Proof::Made { verdict, sealed, .. } => exit::of_answer(verdict.answer, *sealed),
+        Proof::Missing { .. } => exit::NOT_PROVEN,
+    });
+    match (undone, got.ending.status()) {
+        (Ended::ToolFailed, _) => exit::NOT_STARTED,
+        (_, 0) => {
+            let answers = [budget, rules, proof];
+            let is = |code| answers.contains(&Some(code));
+            [exit::REFUSED, exit::NOT_PROVEN].into_iter().find(|&code| is(code)).unwrap_or(0)
+        }
+        (_, status) => status,
     }
 }
 
@@ -329,6 +387,10 @@ fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), Laun
 fn options(args: &Args) -> Result<Options, LaunchError> {
     if args.unit.is_some() && matches!(args.place, PlaceArg::Partition) {
         let text = "--unit: systemd makes the groups of its services; --place affinity";
+        return Err(exit::usage(text.to_owned()).into());
+    }
+    if args.unit.is_some() && args.rules_after == Some(Ready::Signal) {
+        let text = "--rules-after signal: the parent of a service is systemd; give a TIME, or mark";
         return Err(exit::usage(text.to_owned()).into());
     }
     let latency = match args.dma_latency.as_deref() {
@@ -382,6 +444,10 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         no_trace: args.no_trace,
         budget_ns: args.budget_ns,
         over_ns: args.over_ns,
+        record: args.budget_ns.filter(|_| !args.no_record && !args.no_trace).map(|_| Wanted {
+            output: args.output.clone(),
+            requirement: args.judged.requirement(args.budget_ns),
+        }),
         rules: args.rules.then(|| Requested {
             ready: args.rules_after.unwrap_or(READY),
             for_ns: args.rules_for_ns,

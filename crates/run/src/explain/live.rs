@@ -7,12 +7,18 @@ use rtproof_host::{
     CpuList, Facts, Root,
     facts::app::{App, Target},
 };
-use rtproof_judge::{causes, units};
+use rtproof_judge::{
+    causes::{self, Explanation},
+    units,
+};
 use rtproof_measure::{
     recorder::{Mode, Recorder, Settings},
     thread::pin_all,
 };
-use rtproof_trace::scan::{Preemption, Subjects, Totals};
+use rtproof_trace::{
+    WakeUp, Window,
+    scan::{Preemption, Subjects, Totals},
+};
 
 use super::{Explained, Gather, locks::Locking};
 use crate::{clock::now_ns, prove::signals::Signals, rules::program, usage::usage};
@@ -150,27 +156,43 @@ impl Watch {
     /// Explains what has come since.
     pub(crate) fn take(&mut self, begin_ns: u64) {
         for (wake, window) in self.recorder.take() {
-            let wants_stacks = self.gather.add(&wake, window, begin_ns);
-            let is_new = self.info.stacks_from_ns.is_none() && self.arming_failed.is_none();
-            if wants_stacks && is_new {
-                match self.recorder.arm_stack(true) {
-                    Ok(()) => {
-                        self.info.stacks_from_ns = Some(now_ns().saturating_sub(begin_ns));
-                    }
-                    Err(error) => self.arming_failed = Some(error.to_string()),
-                }
+            self.explained(&wake, window, None, begin_ns);
+        }
+    }
+
+    /// A late wake-up with its window; `explanation`: what another one found of it.
+    pub(crate) fn explained(
+        &mut self,
+        wake: &WakeUp,
+        window: Window,
+        explanation: Option<Explanation>,
+        begin_ns: u64,
+    ) {
+        let explanation = explanation.unwrap_or_else(|| causes::explain(wake, &window));
+        let wants_stacks = self.gather.explained(wake, window, explanation, begin_ns);
+        let is_new = self.info.stacks_from_ns.is_none() && self.arming_failed.is_none();
+        if wants_stacks && is_new {
+            match self.recorder.arm_stack(true) {
+                Ok(()) => self.info.stacks_from_ns = Some(now_ns().saturating_sub(begin_ns)),
+                Err(error) => self.arming_failed = Some(error.to_string()),
             }
         }
+    }
+
+    /// How it records, and what it lost so far.
+    pub(crate) fn info(&mut self) -> &causes::Recorder {
+        let stats = self.recorder.stats();
+        self.info.lost_events = stats.lost_events;
+        self.info.blind_ns = stats.blind_ns;
+        &self.info
     }
 
     /// Ends the recording.
     pub(crate) fn close(mut self, begin_ns: u64) -> Closed {
         self.recorder.stop();
         self.take(begin_ns);
-        let stats = self.recorder.stats();
-        self.info.lost_events = stats.lost_events;
-        self.info.blind_ns = stats.blind_ns;
-        self.gather.unexamined(stats.refused);
+        self.info();
+        self.gather.unexamined(self.recorder.stats().refused);
         let failed = self
             .arming_failed
             .map(|error| format!("Stacks at the timer interrupt are not available: {error}."));

@@ -47,6 +47,11 @@ impl Threads {
         fresh
     }
 
+    /// What was last seen of a thread.
+    pub(super) fn counts(&self, tid: u32) -> Option<&Counts> {
+        self.seen.get(&tid)?.1.as_ref()
+    }
+
     /// Looks at all of them again. One that has ended keeps what it had.
     pub(super) fn look(&mut self, root: &Root) {
         for (&tid, (pid, seen)) in &mut self.seen {
@@ -149,7 +154,7 @@ pub(super) fn verdict(
     }
     let text = format!(
         "within: none of {wake_ups} recorded wake-ups {whose} was later than {budget}, worst \
-         {worst}; that is what was seen, not a proof: `rtproof prove` states a confidence"
+         {worst}; that is what was seen, with no confidence"
     );
     answer(Answer::Within, text)
 }
@@ -169,6 +174,7 @@ mod tests {
             cpus: None,
             minor_faults: 0,
             major_faults: 0,
+            cpu_time_ns: 0,
             voluntary_switches: None,
             involuntary_switches: None,
             migrations: None,

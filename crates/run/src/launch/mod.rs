@@ -9,6 +9,7 @@ mod changes;
 pub mod child;
 mod core;
 mod error;
+mod evidence;
 mod file;
 mod got;
 mod numa;
@@ -23,8 +24,9 @@ mod user;
 mod wait;
 
 pub use error::LaunchError;
+pub use evidence::{Proved, Wanted};
 pub use options::{Class, Latency, Memory, Options, Place};
 pub use plan::{Planned, plan};
-pub use start::{Observer, recover, start};
+pub use start::{Got, Observer, recover, start};
 
 use crate::clock::now_ns;

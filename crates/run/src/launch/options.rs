@@ -4,6 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use rtproof_host::tune::Scheduling;
 
+use super::evidence::Wanted;
 use crate::{
     intent::PRIORITY,
     usage::{Invalid, usage},
@@ -117,6 +118,8 @@ pub struct Options {
     pub budget_ns: Option<u64>,
     /// Wake-ups later than this are explained.
     pub over_ns: u64,
+    /// The record that is made; `None`: there is no budget, or none is wanted.
+    pub record: Option<Wanted>,
     /// Check the rules of a real-time program; `None`: do not.
     pub rules: Option<crate::rules::Requested>,
     /// A folder whose values are changed instead of the machine's: for tests.

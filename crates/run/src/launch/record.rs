@@ -12,6 +12,10 @@ use rtproof_measure::{
 };
 use rtproof_trace::scan::Subjects;
 
+use super::{
+    evidence::{Evidence, Prepared},
+    got::Threads,
+};
 use crate::explain::live::{Closed, Watch, settings};
 
 /// Longest wait for the addresses of the kernel's timers.
@@ -21,6 +25,7 @@ const WATCHING_MAX: Duration = Duration::from_secs(15);
 pub(super) struct Recording {
     watch: Watch,
     begin_ns: u64,
+    evidence: Option<Evidence>,
 }
 
 impl Recording {
@@ -39,13 +44,20 @@ impl Recording {
         let recorder = recorder.map_err(|error| cannot(&error.to_string()))?;
         // The threads of this process stay away from the program.
         let _ = pin_all(rest.as_slice());
-        Ok(Self { watch: Watch::new(recorder), begin_ns: 0 })
+        Ok(Self { watch: Watch::new(recorder), begin_ns: 0, evidence: None })
     }
 
     /// Follows a process that is to become the program; `None`: what [`Self::follow`] names later.
-    pub(super) fn watch(&mut self, pid: Option<u32>, over_ns: u64) -> Result<(), String> {
+    /// With what was `prepared`, its wake-ups go into a record.
+    pub(super) fn watch(
+        &mut self,
+        pid: Option<u32>,
+        over_ns: u64,
+        prepared: Option<Prepared>,
+    ) -> Result<(), String> {
         let subjects = Subjects {
             tids: pid.map(u32::cast_signed).into_iter().collect(),
+            keeps: prepared.is_some(),
             ..Subjects::default()
         };
         let recorder = &self.watch.recorder;
@@ -58,6 +70,7 @@ impl Recording {
             thread::sleep(Duration::from_millis(5));
         }
         self.begin_ns = super::now_ns();
+        self.evidence = prepared.map(|of| Evidence::begin(of, over_ns));
         Ok(())
     }
 
@@ -71,11 +84,31 @@ impl Recording {
 
     /// Explains what has come since.
     pub(super) fn take(&mut self) {
-        self.watch.take(self.begin_ns);
+        // Each of these is among the wake-ups that are kept by then.
+        let late = self.watch.recorder.take();
+        if let Some(evidence) = &mut self.evidence {
+            evidence.woke(self.watch.recorder.take_kept());
+        }
+        for (wake, window) in late {
+            let found = self.evidence.as_mut().and_then(|of| of.explained(&wake, &window));
+            self.watch.explained(&wake, window, found, self.begin_ns);
+        }
     }
 
-    /// Ends.
-    pub(super) fn close(self) -> Closed {
-        self.watch.close(self.begin_ns)
+    /// What there is to do once a second.
+    pub(super) fn second(&mut self, threads: &Threads) {
+        let info = self.watch.info();
+        if let Some(evidence) = &mut self.evidence {
+            evidence.tick(threads, info);
+        }
+    }
+
+    /// Ends; with what goes into a record, where one is made.
+    pub(super) fn close(mut self) -> (Closed, Option<Evidence>, u64) {
+        self.watch.recorder.stop();
+        self.take();
+        let lost = self.watch.recorder.stats().kept_lost;
+        let evidence = self.evidence.take();
+        (self.watch.close(self.begin_ns), evidence, lost)
     }
 }

@@ -15,6 +15,7 @@ use super::{
     changes::{self, Changes, Guarding},
     child::Becoming,
     error::LaunchError,
+    evidence::{Evidence, Prepared, Proved},
     got::{self, Threads},
     options::Options,
     plan::{Planned, What},
@@ -24,6 +25,15 @@ use super::{
     wait::{self, Happened, Main, Running},
 };
 use crate::rules::{self, Watching};
+
+/// What a program got.
+#[derive(Debug)]
+pub struct Got {
+    /// In numbers.
+    pub launched: Launched,
+    /// Its record, still to be judged; why there is none; `None`: none was wanted.
+    pub proved: Option<Result<Proved, String>>,
+}
 
 /// What happens while a program is started and runs.
 pub trait Observer {
@@ -60,7 +70,7 @@ pub fn start(
     options: &Options,
     planned: Planned,
     observer: &mut dyn Observer,
-) -> Result<Launched, LaunchError> {
+) -> Result<Got, LaunchError> {
     refuse(options, &planned)?;
     // Before any thread is started: they all block what is taken here.
     let signals = keep_ended_children()
@@ -92,12 +102,13 @@ pub fn start(
         _ => None,
     };
     match (ran, undone) {
-        (Ok(launched), None) => Ok(launched),
-        (Ok(launched), Some((changes, Ok(undone)))) => {
-            Ok(Launched { changes, undone: Some(undone), ..launched })
+        (Ok(got), None) => Ok(got),
+        (Ok(mut got), Some((changes, Ok(undone)))) => {
+            (got.launched.changes, got.launched.undone) = (changes, Some(undone));
+            Ok(got)
         }
-        (Ok(launched), Some((_, Err(error)))) => {
-            let how = ended(launched.ending);
+        (Ok(got), Some((_, Err(error)))) => {
+            let how = ended(got.launched.ending);
             Err(LaunchError::Failed(error.context(format!(
                 "the program {how}, and what was changed is not undone yet: a process goes on \
                  trying; rtproof tune status shows it"
@@ -160,6 +171,9 @@ struct Begun {
     rules: Result<Option<Watching>, String>,
 }
 
+/// Where its wake-ups go.
+type To<'a> = (&'a mut Result<Recording, String>, &'a mut Option<Prepared>);
+
 /// A program while it is started and runs.
 struct Run<'a> {
     root: &'a Root,
@@ -175,9 +189,12 @@ impl Run<'_> {
         changes: &mut Option<Changes>,
         mut not_set: Vec<Cannot>,
         observer: &mut dyn Observer,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<Got, LaunchError> {
         let failed = |error: anyhow::Error| LaunchError::Failed(error);
-        let Planned { setup, placed, facts, .. } = self.planned;
+        let Planned { setup, placed, facts, latency_us, .. } = self.planned;
+        // The machine as the program finds it.
+        let prepare = |wanted| Prepared::new(wanted, placed.cpus.as_ref(), *latency_us);
+        let mut prepared = self.options.record.as_ref().map(prepare).transpose().map_err(failed)?;
         let held = self.planned.latency_us.map(|us| pm_qos::hold(&Root::live(), us));
         let held = held.transpose().map_err(|error| failed(error.into()))?;
         let mut notes = self.planned.plan.notes.clone();
@@ -188,9 +205,12 @@ impl Run<'_> {
         let setup = self.without_missing_group(setup, &not_set);
         let begun = match &self.planned.what {
             What::Program(file) => {
-                self.child(file, &setup, changes, &mut recording, &mut not_set)?
+                let to = (&mut recording, &mut prepared);
+                self.child(file, &setup, changes, to, &mut not_set)?
             }
-            What::Service(service) => self.service(service, &setup, changes, &mut recording)?,
+            What::Service(service) => {
+                self.service(service, &setup, changes, (&mut recording, &mut prepared))?
+            }
         };
         let Begun { main, pid, ours, began_ns, rules } = begun;
         observer.started(pid);
@@ -218,7 +238,7 @@ impl Run<'_> {
         file: &Path,
         setup: &Setup,
         changes: &mut Option<Changes>,
-        recording: &mut Result<Recording, String>,
+        recording: To<'_>,
         not_set: &mut Vec<Cannot>,
     ) -> Result<Begun, LaunchError> {
         let failed = |error: anyhow::Error| LaunchError::Failed(error);
@@ -258,7 +278,7 @@ impl Run<'_> {
         service: &Service,
         setup: &Setup,
         changes: &mut Option<Changes>,
-        recording: &mut Result<Recording, String>,
+        recording: To<'_>,
     ) -> Result<Begun, LaunchError> {
         self.watch(recording, None);
         if let Some(signal) = self.came() {
@@ -271,7 +291,12 @@ impl Run<'_> {
             changes.name_program(&Root::live(), pid, started.group());
         }
         let main = Main::Service(started);
-        Ok(Begun { main, pid, ours: self.ours(), began_ns, rules: Ok(None) })
+        // It runs already: systemd, not this process, has started it.
+        let Planned { placed, facts, .. } = self.planned;
+        let online = facts.cpus.online.value().cloned().unwrap_or_default();
+        let join = |of| rules::join(of, pid, &online, placed.cpus.as_ref());
+        let rules = self.options.rules.map(join).transpose();
+        Ok(Begun { main, pid, ours: self.ours(), began_ns, rules })
     }
 
     /// All children but the program are ours: the guards of the journal and of the tracing.
@@ -279,9 +304,9 @@ impl Run<'_> {
         counts::descendants(&Root::live(), std::process::id()).into_iter().collect()
     }
 
-    fn watch(&self, recording: &mut Result<Recording, String>, pid: Option<u32>) {
+    fn watch(&self, (recording, prepared): To<'_>, pid: Option<u32>) {
         if let Ok(of) = recording
-            && let Err(why) = of.watch(pid, self.over_ns())
+            && let Err(why) = of.watch(pid, self.over_ns(), prepared.take())
         {
             *recording = Err(format!("Wake-ups were not recorded: {why}."));
         }
@@ -334,9 +359,18 @@ impl Run<'_> {
         ended: wait::Ended,
         not_set: Vec<Cannot>,
         mut notes: Vec<String>,
-    ) -> Launched {
+    ) -> Got {
         let ran_ns = ran.end.saturating_sub(ran.start);
-        let closed = ended.recording.map(Recording::close);
+        let (mut closed, mut proved) = (None, None);
+        if let Some((recorded, evidence, lost)) = ended.recording.map(Recording::close) {
+            let how = (ended.ending != Ending::Exited(0)).then(|| self::ended(ended.ending));
+            let finish = |of: Evidence| of.finish(&ended.threads, &recorded.info, lost, how);
+            proved = evidence.map(|of| finish(of).map_err(|error| format!("{error:#}")));
+            closed = Some(recorded);
+        }
+        if proved.is_none() && self.options.record.is_some() {
+            proved = Some(Err("wake-ups were not recorded".into()));
+        }
         let (threads, threads_more) = ended.threads.finish(closed.as_ref());
         let wake_ups = closed.map(|closed| {
             notes.extend(closed.notes);
@@ -352,7 +386,7 @@ impl Run<'_> {
             Ok(watching) => watching.map(|of| of.finish(ran.end)),
             Err(why) => requested.map(|of| rules::not_observed(of, why)),
         };
-        Launched {
+        let launched = Launched {
             schema: SCHEMA,
             command: self.planned.plan.command.clone(),
             pid,
@@ -369,7 +403,9 @@ impl Run<'_> {
             wake_ups,
             verdict,
             rules,
+            proof: None,
             notes,
-        }
+        };
+        Got { launched, proved }
     }
 }

@@ -127,6 +127,9 @@ impl Running<'_> {
                 if looked.is_none_or(|at| at.elapsed() >= LOOK) {
                     looked = Some(Instant::now());
                     self.threads.look(&root);
+                    if let Some(recording) = &mut self.recording {
+                        recording.second(&self.threads);
+                    }
                     happened(&mut self.ours, Happened::Second);
                 }
             }

@@ -259,7 +259,7 @@ fn sleep_until(at_ns: u64) {
 }
 
 /// 128 random bits as hex.
-fn run_id() -> anyhow::Result<String> {
+pub(crate) fn run_id() -> anyhow::Result<String> {
     let mut bytes = [0_u8; 16];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no random bits for the identity of the run")?;

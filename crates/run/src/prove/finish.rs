@@ -39,10 +39,24 @@ pub(super) fn close(
 ) -> anyhow::Result<Finishing> {
     let facts = Facts::read(root);
     writer.tick(collected.tick);
-    let tail = Tail { ended, facts: Some(snapshot(&facts)), threads: collected.ends };
+    let facts = Some(snapshot(&facts));
+    let tail = Tail { ended, facts, threads: collected.ends, options: None };
+    end(tail, collected.failure, writer, output)
+}
+
+/// Closes the record and reads it back. `failure`: why it could not be written before.
+///
+/// # Errors
+/// As [`close`].
+pub(crate) fn end(
+    tail: Tail,
+    failed: Option<WriteError>,
+    writer: WriterThread,
+    output: &Output,
+) -> anyhow::Result<Finishing> {
     let (finished, failure) = match writer.finish(tail) {
         (Some(finished), _) => (Some(finished), None),
-        (None, failure) => (None, collected.failure.or(failure)),
+        (None, failure) => (None, failed.or(failure)),
     };
     let opened = rtproof_record::read_shown(&output.record).with_context(|| {
         failure.as_ref().map_or("the record cannot be read back".into(), ToString::to_string)

@@ -1,7 +1,7 @@
 //! The measurement behind `prove`: options, threads, loads, record, one file each.
 
 mod collect;
-mod engine;
+pub(crate) mod engine;
 pub mod finish;
 mod idle;
 mod job;
@@ -11,14 +11,14 @@ pub mod output;
 pub mod request;
 pub mod resolve;
 mod samples;
-mod seconds;
+pub(crate) mod seconds;
 pub mod signals;
-mod snapshot;
-mod spikes;
+pub(crate) mod snapshot;
+pub(crate) mod spikes;
 mod steps;
 pub mod switcher;
 mod watch;
-mod writer;
+pub(crate) mod writer;
 
 pub use collect::load_settings;
 pub use engine::{measure, run};

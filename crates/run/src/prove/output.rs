@@ -29,8 +29,16 @@ impl Output {
     /// # Errors
     /// When the folder is not there, a file is, or none can be made.
     pub fn choose(path: &Path, facts: &Facts) -> anyhow::Result<Self> {
+        Self::choose_for("prove", path, facts)
+    }
+
+    /// The same, of another command.
+    ///
+    /// # Errors
+    /// As [`Output::choose`].
+    pub fn choose_for(command: &str, path: &Path, facts: &Facts) -> anyhow::Result<Self> {
         let chosen = if path.is_dir() {
-            Self::free(&path.join(default_stem(facts)))
+            Self::free(&path.join(default_name(command, facts)))
         } else {
             anyhow::ensure!(!means_folder(path), no_folder(path));
             match path.extension().and_then(|extension| extension.to_str()) {
@@ -136,10 +144,6 @@ pub fn free_name(wanted: &Path) -> PathBuf {
     };
     let mut names = std::iter::once(wanted.to_owned()).chain((2..1000).map(numbered));
     names.find(|name| !is_taken(name)).unwrap_or_else(|| wanted.to_owned())
-}
-
-fn default_stem(facts: &Facts) -> String {
-    default_name("prove", facts)
 }
 
 /// `COMMAND-HOST-TIME`.

@@ -69,7 +69,7 @@ fn merge(whole: &mut Slot, slot: &Slot) {
 }
 
 /// A slot as a second of the record.
-fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
+pub(crate) fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
     let relative = |ns: u64| ns.saturating_sub(origin_ns);
     let second = Second {
         from_ns: relative(slot.from_ns),

@@ -6,13 +6,13 @@ use rustix::thread::ClockId;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-pub(super) fn clock_ns(clock: ClockId) -> u64 {
+pub(crate) fn clock_ns(clock: ClockId) -> u64 {
     let now = rustix::time::clock_gettime(clock);
     now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
 }
 
 /// The machine now, as document and as rows.
-pub(super) fn snapshot(facts: &Facts) -> Snapshot {
+pub(crate) fn snapshot(facts: &Facts) -> Snapshot {
     let rows = facts.rows();
     let condition_id = Some(rtproof_host::flatten::condition_id(&rows));
     Snapshot { facts: facts.clone(), rows, condition_id }

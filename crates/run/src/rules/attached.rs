@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rtproof_host::{Facts, Root, facts::app::App};
+use rtproof_host::{CpuList, Facts, Root, facts::app::App};
 use rtproof_measure::program::{Purpose, attach};
 use rtproof_results::rules::Rules;
 
@@ -39,23 +39,33 @@ pub fn observe(pid: u32, for_ns: u64) -> anyhow::Result<Attached> {
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let requested = Requested { ready: Ready::Attached, for_ns: Some(for_ns) };
     let (pid, name) = (app.pid, app.name.clone());
-    let rules = match begin(&root, requested, pid) {
+    let online = Facts::read(&root).cpus.online.value().cloned().unwrap_or_default();
+    let rules = match join(requested, pid, &online, None) {
         Ok(watching) => follow(&root, &app, &signals, watching),
         Err(why) => not_observed(requested, why),
     };
     Ok(Attached { pid, name, rules })
 }
 
-fn begin(root: &Root, requested: Requested, pid: u32) -> Result<Watching, String> {
-    let online = Facts::read(root).cpus.online.value().cloned().unwrap_or_default();
-    let list = || list(root, pid);
+/// Begins to observe a process that runs. `own`: the CPUs that it is to stay on.
+///
+/// # Errors
+/// Nothing can be observed: why.
+pub(crate) fn join(
+    requested: Requested,
+    pid: u32,
+    online: &CpuList,
+    own: Option<&CpuList>,
+) -> Result<Watching, String> {
+    let root = Root::live();
+    let list = || list(&root, pid);
     let tid = |of: &Thread| of.tid;
     let purpose = (Purpose::Rules, heard());
-    let (watch, found) = attach(root, &purpose, online.as_slice(), tid, list)?;
+    let (watch, found) = attach(&root, &purpose, online.as_slice(), tid, list)?;
     if found.is_empty() {
         return Err(format!("process {pid} has ended"));
     }
-    Watching::spawn(requested, pid, watch, found, &online, None)
+    Watching::spawn(requested, pid, watch, found, online, own)
 }
 
 fn follow(root: &Root, app: &App, signals: &Signals, mut watching: Watching) -> Rules {

@@ -28,6 +28,7 @@ use rtproof_model::program::{Happening, What};
 use rtproof_results::rules::Rules;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
+pub(crate) use self::attached::join;
 pub use self::attached::{Attached, observe};
 pub(crate) use self::threads::{Thread, list, name, program};
 use self::{collect::Collected, ordered::Ordered, outside::Live, symbols::Symbols};

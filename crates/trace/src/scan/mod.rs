@@ -33,6 +33,8 @@ pub struct Subjects {
     pub comms: Vec<String>,
     /// All that have a real-time or deadline priority when they are woken.
     pub all_real_time: bool,
+    /// Keep each of their wake-ups, on time or late, for [`Scanner::take_kept`].
+    pub keeps: bool,
 }
 
 /// From here on priorities are fair ones.
@@ -57,6 +59,8 @@ pub struct Scanner {
     index: HashMap<i32, u32, BuildHasherDefault<TidHasher>>,
     threads: Vec<Thread>,
     cpus: Vec<Cpu>,
+    /// Wake-ups that nobody has taken yet, where they are kept.
+    kept: Option<Vec<WakeUp>>,
 }
 
 /// What an interrupt of a CPU is doing.
@@ -90,6 +94,7 @@ impl Scanner {
             index: HashMap::default(),
             threads: Vec::new(),
             cpus: Vec::new(),
+            kept: subjects.keeps.then(Vec::new),
         };
         for &tid in subjects.tids.iter().filter(|&&tid| tid > 0 && tid <= TID_MAX) {
             if !scanner.index.contains_key(&tid) {
@@ -188,6 +193,11 @@ impl Scanner {
         self.threads.iter().flat_map(|thread| &thread.preempted)
     }
 
+    /// The wake-ups since the last call, in the order they ended; none where they are not kept.
+    pub fn take_kept(&mut self) -> Vec<WakeUp> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Follows a thread from now on.
     pub fn follow(&mut self, tid: i32) {
         if tid > 0 && tid <= TID_MAX && self.find(tid).is_none() {
@@ -205,6 +215,7 @@ impl Scanner {
         let is_over = wake.latency_ns() > self.threshold_ns;
         if is_over {
             thread.count(&wake, is_over);
+            self.keep(wake);
         }
         is_over.then_some(wake)
     }
@@ -218,7 +229,14 @@ impl Scanner {
         let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
         let is_over = wake.latency_ns() > self.threshold_ns;
         thread.count(&wake, is_over);
+        self.keep(wake);
         is_over.then_some(wake)
+    }
+
+    fn keep(&mut self, wake: WakeUp) {
+        if let Some(kept) = &mut self.kept {
+            kept.push(wake);
+        }
     }
 
     /// When a thread that is woken now should run.

@@ -12,11 +12,13 @@ use rtproof_trace::{
 use super::stack::Interrupted;
 
 mod blind;
+mod earlier;
 mod handed;
 mod stood;
 mod thread;
 
 pub use blind::{Blind, Doubt};
+pub use earlier::Earlier;
 use handed::EARLY_NS;
 pub use handed::Handed;
 pub use stood::Stood;
@@ -90,9 +92,13 @@ impl<'a> Moment<'a> {
     #[must_use]
     pub fn interrupted(&self) -> &'a Interrupted {
         let scene = self.scene;
-        let at = scene.irq_ns.and_then(|irq_ns| scene.events(irq_ns, irq_ns).next());
+        let (irq_ns, interrupted) = match scene.earlier_at(self.from_ns) {
+            Some(earlier) => (earlier.irq_ns, &earlier.interrupted),
+            None => (scene.irq_ns, &scene.interrupted),
+        };
+        let at = irq_ns.and_then(|irq_ns| scene.events(irq_ns, irq_ns).next());
         let is_other = at.is_some_and(|at| self.cpu.task >= 0 && at.pid != self.cpu.task);
-        if is_other { &Interrupted::Unknown } else { &scene.interrupted }
+        if is_other { &Interrupted::Unknown } else { interrupted }
     }
 
     /// Whether an interrupt, softirq or non-maskable interrupt is over the task.
@@ -122,6 +128,8 @@ pub struct Scene<'a> {
     pub slack_ns: Option<u64>,
     /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
     pub served_ns: Option<u64>,
+    /// The timer of an earlier cycle that it still waited for when it was due.
+    pub earlier: Option<Earlier>,
     /// Who wakes it in the place of the interrupt, where its timer expires in a thread.
     pub handed: Option<Handed>,
     /// When it was woken.
@@ -178,6 +186,7 @@ impl<'a> Scene<'a> {
             .filter(|&at_ns| is_woken_by_task(wake, window, at_ns))
             .and_then(|woken_ns| served(wake, &all, prio).filter(|&at_ns| at_ns < woken_ns));
         let handed = woken_ns.and_then(|woken_ns| handed::of(wake, window, &all, woken_ns));
+        let earlier = earlier::of(wake, window, &all, armed_ns);
         let stretches = all
             .into_iter()
             .filter(|stretch| stretch.to_ns > wake.due_ns)
@@ -195,6 +204,7 @@ impl<'a> Scene<'a> {
             set_for_ns,
             slack_ns,
             served_ns,
+            earlier,
             handed,
             woken_ns,
             switched_ns,
@@ -238,6 +248,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
         edges.extend(self.armed_ns);
+        edges.extend(self.earlier.iter().flat_map(|of| [of.irq_ns, of.set_for_ns]).flatten());
         edges.extend(self.set_for_ns);
         edges.extend(self.slack_ns);
         edges.extend(self.served_ns);
@@ -307,6 +318,7 @@ impl<'a> Scene<'a> {
             Thread::Running { cpu } | Thread::Runnable { cpu, .. } if cpu != self.wake.cpu => {
                 Phase::Elsewhere(cpu)
             }
+            Thread::Sleeping if self.earlier_at(from_ns).is_some() => self.waiting_before(from_ns),
             // Asleep before it has started its timer, or after its CPU's timers were served: it
             // waits for something else.
             Thread::Sleeping if self.armed_ns.is_some_and(|at_ns| at_ns > from_ns) => {
@@ -336,6 +348,16 @@ impl<'a> Scene<'a> {
         if has_come { Phase::Expiry } else { Phase::TimerLate }
     }
 
+    /// The thread waits for the timer of an earlier cycle.
+    fn waiting_before(&self, from_ns: u64) -> Phase {
+        let earlier = self.earlier_at(from_ns);
+        match earlier.and_then(|of| Some((of.set_for_ns?, of.irq_ns))) {
+            None => Phase::Blocked,
+            Some((_, Some(irq_ns))) if irq_ns <= from_ns => Phase::Expiry,
+            Some(_) => Phase::TimerLate,
+        }
+    }
+
     /// Page faults of the thread between due and run.
     fn faults(&self) -> Vec<&'a Event> {
         let wake = &self.wake;
@@ -351,6 +373,19 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn task(&self, tid: i32) -> Option<&'a Task> {
         self.window.tasks.get(&tid)
+    }
+
+    /// The earlier cycle whose timer it waits for at a time.
+    #[must_use]
+    pub fn earlier_at(&self, at_ns: u64) -> Option<&Earlier> {
+        self.earlier.as_ref().filter(|earlier| at_ns < earlier.woken_ns)
+    }
+
+    /// What the timer is set for that it waits for at a time, where that is later than it was due.
+    #[must_use]
+    pub fn set_for_at(&self, at_ns: u64) -> Option<u64> {
+        let earlier = self.earlier_at(at_ns);
+        earlier.map_or(self.set_for_ns, |of| of.set_for_ns).filter(|&set_ns| set_ns > at_ns)
     }
 
     /// Who has to run at a time for the thread to be woken.

@@ -20,7 +20,8 @@ use rtproof_measure::{Plan, Session, Slot, Started};
 use rtproof_record::{Options, SpikeTick, run::Note, spikes::Summary};
 use rtproof_trace::{WakeUp, Window};
 
-use self::{recording::Recording, sums::Sums, threshold::Threshold};
+pub(crate) use self::sums::Sums;
+use self::{recording::Recording, threshold::Threshold};
 use super::notes;
 
 /// How often spikes are asked for while kernel events are recorded.

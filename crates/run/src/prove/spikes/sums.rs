@@ -21,7 +21,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Spikes of a run.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub(crate) struct Sums {
     /// (thread id, CPU) by number; `None`: its samples are no wake-ups.
     threads: Vec<Option<(i32, u32)>>,
     origin_ns: u64,
@@ -40,6 +40,16 @@ pub(super) struct Sums {
 }
 
 impl Sums {
+    /// Of threads that come later; times count from `origin_ns`.
+    pub(crate) fn since(origin_ns: u64) -> Self {
+        Self { origin_ns, ..Self::default() }
+    }
+
+    /// The next thread, by number.
+    pub(crate) fn add(&mut self, tid: i32, cpu: u32) {
+        self.threads.push(Some((tid, cpu)));
+    }
+
     /// Who is measured, and since when.
     pub(super) fn begin(&mut self, plan: &Plan, started: &[Started], origin_ns: u64) {
         let wakes = |s: &Started| plan.workload_of(s.number).wakes();
@@ -55,7 +65,7 @@ impl Sums {
 
     /// A spike came: `ask` for its window, unless there are too many. It says whether there will be
     /// an answer. `threshold_ns`: what makes a spike.
-    pub(super) fn came(
+    pub(crate) fn came(
         &mut self,
         thread: u32,
         spike: Spike,
@@ -101,7 +111,7 @@ impl Sums {
     }
 
     /// An answer came. Returns the explanation; `None`: nobody had asked.
-    pub(super) fn answered(&mut self, wake: &WakeUp, mut window: Window) -> Option<Explanation> {
+    pub(crate) fn answered(&mut self, wake: &WakeUp, mut window: Window) -> Option<Explanation> {
         let (thread, spike) = self.waiting.remove(&(wake.tid, wake.due_ns))?;
         if window.events.len() > EVENTS_MAX {
             // What a record cannot hold is left out before it is explained: explained anew it says
@@ -144,7 +154,7 @@ impl Sums {
     }
 
     /// No more answers will come.
-    pub(super) fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         self.lost.unanswered += self.waiting.len() as u64;
         for (thread, spike) in std::mem::take(&mut self.waiting).into_values() {
             self.list(thread, spike, None);
@@ -163,7 +173,7 @@ impl Sums {
     }
 
     /// What came since the last call, with the numbers as they are now.
-    pub(super) fn take(&mut self, mut summary: Summary) -> SpikeTick {
+    pub(crate) fn take(&mut self, mut summary: Summary) -> SpikeTick {
         summary.seen = self.came + self.lost.dropped;
         summary.dropped = self.lost.dropped;
         self.table.fill(&mut summary);

@@ -1,0 +1,62 @@
+//! What the reader of a program's record must know.
+
+use rtproof_model::run::APPLICATION;
+use rtproof_record::run::{Note, ThreadInfo};
+
+fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
+    Note { at_ns, id: id.into(), text, weakens }
+}
+
+/// Whose wake-ups these are.
+pub(super) fn whose() -> Note {
+    let text = "The wake-ups are those of the program's own threads, as the kernel's events show \
+                them. The load was what ran beside it; rtproof started none. Cycles that the \
+                program leaves out by itself are not seen, nor what it does after it woke.";
+    note(0, "application", false, text.into())
+}
+
+/// A host counter that is not read.
+pub(super) fn not_sampled(what: &str) -> Note {
+    note(0, "not-sampled", false, format!("{what}."))
+}
+
+/// A thread without a period.
+pub(super) fn no_period(name: &str, tid: i32) -> Note {
+    let text = format!(
+        "Thread {name} ({tid}) is not woken by a timer at one period: whether it missed cycles is \
+         not known, and the time that it covers is taken from its mean interval."
+    );
+    note(0, "no-period", false, text)
+}
+
+/// A thread that ran on several CPUs.
+pub(super) fn moved(at_ns: u64, of: &ThreadInfo) -> Note {
+    let name = of.workload.trim_start_matches(APPLICATION);
+    let text = format!(
+        "Thread {name} ({}) ran on other CPUs, too; it is listed under CPU {}, that of its first \
+         wake-up.",
+        of.tid, of.cpu
+    );
+    note(at_ns, "thread-moved", false, text)
+}
+
+/// Wake-ups that may be missing.
+pub(super) fn lost(at_ns: u64, events: u64, wake_ups: u64) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if events > 0 {
+        let text = format!("{events} kernel events were lost, and wake-ups may be lost with them.");
+        notes.push(note(at_ns, "events-lost", true, text));
+    }
+    if wake_ups > 0 {
+        let text = format!(
+            "At least {wake_ups} wake-ups or threads are not in the record: there were too many."
+        );
+        notes.push(note(at_ns, "wake-ups-left-out", true, text));
+    }
+    notes
+}
+
+/// How the program ended, if not by itself with 0.
+pub(super) fn ended(at_ns: u64, how: &str) -> Note {
+    note(at_ns, "program-ended", false, format!("The program {how}."))
+}
