@@ -125,6 +125,9 @@ pub struct Cpu {
     pub idle_by: Option<IdleBy>,
     /// Frequency, Hz.
     pub freq_hz: Option<u64>,
+    /// Temperature of its core, thousandths of a degree Celsius: with `--msr`, of CPUs that nobody
+    /// measures.
+    pub temp_mc: Option<i64>,
     /// Times that the CPU was throttled because of heat, in this span.
     pub throttled: Option<u64>,
     /// Interrupts.

@@ -479,7 +479,8 @@ fn with_a_budget_its_wake_ups_are_a_record_and_judged() {
     let measured = &threads[0]["measured"];
     let count = |name: &str| measured[name].as_u64().unwrap();
     assert_eq!(count("scheduled"), count("sampled") + count("missed"));
-    let all = 500..=620;
+    // Those of its start are among them.
+    let all = 500..=900;
     assert!(all.contains(&count("scheduled")), "{measured}");
     // There already: nothing is started.
     expect_code(&run(folder.path(), &[&args[..], &program].concat()), NOT_STARTED);

@@ -13,6 +13,11 @@ const TSC: u64 = 0x10;
 /// MSR_CORE_C3_RESIDENCY, MSR_CORE_C6_RESIDENCY, MSR_CORE_C7_RESIDENCY.
 const STATES: [(u64, &str); 3] = [(0x3fc, "CC3"), (0x3fd, "CC6"), (0x3fe, "CC7")];
 
+/// IA32_THERM_STATUS: bit 31 valid, bits 16 to 22 degrees below the one at which the CPU throttles.
+const THERM_STATUS: u64 = 0x19c;
+/// MSR_TEMPERATURE_TARGET: bits 16 to 23 have that temperature (Intel SDM volume 4, table 2-2).
+const TEMPERATURE_TARGET: u64 = 0x1a2;
+
 /// Counters of one CPU: time stamp, then each state that it has.
 type Counters = (u64, BTreeMap<u64, u64>);
 
@@ -67,6 +72,28 @@ impl ResidencySampler {
     }
 }
 
+impl ResidencySampler {
+    /// Temperatures of the cores of some CPUs, thousandths of a degree Celsius; those without a
+    /// valid reading are left out.
+    #[must_use]
+    pub fn temperatures(&self, cpus: &CpuList) -> BTreeMap<u32, i64> {
+        let of = |cpu| {
+            let read = |register| msr::read(&self.root, cpu, register);
+            Some((cpu, temperature(read)?))
+        };
+        cpus.iter().filter_map(of).collect()
+    }
+}
+
+fn temperature(read: impl Fn(u64) -> Reading<u64>) -> Option<i64> {
+    let status = read(THERM_STATUS).into_value().filter(|status| status >> 31 & 1 == 1)?;
+    let target = read(TEMPERATURE_TARGET).into_value()? >> 16 & 0xff;
+    let below = status >> 16 & 0x7f;
+    // A target of 0 is a processor that does not say it.
+    let degrees = (target > 0).then(|| target.cast_signed() - below.cast_signed())?;
+    Some(degrees * 1000)
+}
+
 fn counters(read: impl Fn(u64) -> Reading<u64>) -> Option<Counters> {
     let states = STATES.iter().filter_map(|&(register, _)| {
         let value = read(register).into_value()?;
@@ -101,6 +128,22 @@ mod tests {
         );
         assert_eq!(shares(&at(1000, 1, 1), &at(3000, 0, 0)), None);
         assert_eq!(shares(&(9, BTreeMap::new()), &(1, BTreeMap::new())), None);
+    }
+
+    #[test]
+    fn a_temperature_is_so_many_degrees_below_the_one_of_throttling() {
+        let of = |status: u64, target: u64| {
+            temperature(|register| match register {
+                THERM_STATUS => Reading::known("msr", status),
+                TEMPERATURE_TARGET => Reading::known("msr", target),
+                _ => Reading::absent("msr"),
+            })
+        };
+        // 39 below 100 degrees; the other bits say other things.
+        assert_eq!(of(1 << 31 | 39 << 16 | 0x88, 100 << 16 | 0x0a00), Some(61_000));
+        assert_eq!(of(39 << 16, 100 << 16), None, "not valid");
+        assert_eq!(of(1 << 31 | 39 << 16, 0), None, "no target");
+        assert_eq!(temperature(|_| Reading::denied("msr", "Input/output error")), None);
     }
 
     #[test]

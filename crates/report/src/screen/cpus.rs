@@ -143,6 +143,9 @@ fn about(cpu: &Cpu, look: Look) -> Line {
     if cpu.isolated {
         line.text(" isolated");
     }
+    if let Some(mc) = cpu.temp_mc {
+        line.text(&format!("  {:.0} °C", mc as f64 / 1000.0));
+    }
     line.dim("  irq/s ").text(&names(cpu.interrupts.as_ref()));
     line.dim("  soft/s ").text(&names(cpu.softirqs.as_ref()));
     let states: Vec<String> = cpu

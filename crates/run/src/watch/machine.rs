@@ -106,6 +106,8 @@ impl Machine {
             idle.entry(time.cpu).or_default().insert(time.state, time.residency_us);
         }
         let hardware = self.residency.as_mut().map(|sampler| sampler.sample(&self.free));
+        let warm = self.residency.as_ref().map(|sampler| sampler.temperatures(&self.free));
+        let warm = warm.unwrap_or_default();
         frame.host.clone_from(&self.hostname);
         frame.kernel.clone_from(&self.kernel);
         frame.temp_max_mc = host.temp_max_mc;
@@ -132,6 +134,7 @@ impl Machine {
                 idle,
                 idle_by,
                 freq_hz: of_host.and_then(|row| row.freq_hz),
+                temp_mc: warm.get(&event.cpu).copied(),
                 throttled: event.throttled,
                 interrupts: event.interrupts.map(|counted| rate(counted, span_ns)),
                 softirqs: event.softirqs.map(|counted| rate(counted, span_ns)),

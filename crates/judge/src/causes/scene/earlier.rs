@@ -30,9 +30,7 @@ pub(super) fn of(
     armed_ns: Option<u64>,
 ) -> Option<Earlier> {
     let armed_ns = armed_ns.filter(|&at_ns| at_ns > wake.due_ns)?;
-    let is_waking = |what: &What| {
-        matches!(what, What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid)
-    };
+    let is_waking = |what: &What| matches!(what, What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid);
     let waking = window
         .events
         .iter()
