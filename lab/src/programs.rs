@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use rtproof_guest::programs::{find, libraries, libraries_in};
+use rtproof_guest::programs::{find, libraries};
 
 use crate::{
     cache::Cache,
@@ -70,11 +70,24 @@ pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> 
     let folder = tempfile::tempdir().context("a folder for a program")?;
     let path = make(rtproof, folder.path()).with_context(|| format!("making {name}"))?;
     put(&path, &bin.join(name))?;
-    for library in libraries_in(&path, &folder.path().join(LIBRARIES))? {
+    let own = folder.path().join(LIBRARIES);
+    let found = if own.is_dir() { libraries_beside(&path, &own)? } else { libraries(&path)? };
+    for library in found {
         let place = library.strip_prefix(folder.path()).or_else(|_| library.strip_prefix("/"))?;
         put(&library, &root.join(place))?;
     }
     Ok(())
+}
+
+/// The libraries that a program loads, some of them from a folder of its own.
+fn libraries_beside(program: &Path, own: &Path) -> Result<Vec<PathBuf>> {
+    let mut ldd = Command::new("ldd");
+    let output = ldd.env("LD_LIBRARY_PATH", own).arg(program).output().context("ldd")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let missing = text.lines().find(|line| line.ends_with("=> not found"));
+    ensure!(missing.is_none(), "{}: a library is missing: {missing:?}", program.display());
+    let paths = text.split_whitespace().filter(|word| word.starts_with('/'));
+    Ok(paths.map(|path| PathBuf::from(path.trim_end_matches(':'))).collect())
 }
 
 /// Copies a program into `bin` and its libraries below `root`, at the paths they have here.

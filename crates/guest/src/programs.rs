@@ -25,19 +25,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
 /// # Errors
 /// ldd is missing, or one of the libraries is.
 pub fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
-    listed(program, &mut Command::new("ldd"))
-}
-
-/// The same, where some of them are in a folder of their own.
-///
-/// # Errors
-/// Those of [`libraries`].
-pub fn libraries_in(program: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
-    listed(program, Command::new("ldd").env("LD_LIBRARY_PATH", folder))
-}
-
-fn listed(program: &Path, ldd: &mut Command) -> Result<Vec<PathBuf>> {
-    let output = ldd.arg(program).output().context("ldd cannot be run")?;
+    let output = Command::new("ldd").arg(program).output().context("ldd cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if let Some(line) = text.lines().find(|line| line.ends_with("=> not found")) {
         bail!("{}: a library is missing: {}", program.display(), line.trim());

@@ -61,10 +61,11 @@ const KILLED: &str = "left() {
     for try in $(seq 60); do [ $(wc -l </tmp/rows) -ge 4 ] && break; sleep 1; done
     left >/host/during
     kill -KILL $pid
-    wait $pid
-    echo $? >/host/killed.rc
     sleep 4
     left >/host/after
+    kill -TERM $pid
+    wait $pid
+    echo $? >/host/killed.rc
     cp /tmp/o/killed.rtproof* /host/";
 
 fn idle(kernel: &'static str) -> Case {
@@ -174,7 +175,7 @@ fn frequencies_agree(seen: &Evidence, expect: &mut Expect) -> Result<()> {
         let s: i64 = seen.text(&format!("{name}.s"))?.trim().parse()?;
         let near = frames.iter().filter(|frame| {
             let before_s = s - frame.at("/at_realtime_ns").as_i64().unwrap_or(0) / 1_000_000_000;
-            (0..2).contains(&before_s)
+            (1..=2).contains(&before_s)
         });
         let all =
             near.flat_map(|frame| frame.list("/cpus").iter().map(|cpu| cpu["freq_hz"].as_i64()));
