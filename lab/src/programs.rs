@@ -45,8 +45,8 @@ pub fn compiled(folder: &Path, file: &str, source: &str, words: &[&str]) -> Resu
     Ok(folder.join(Path::new(file).with_extension("")))
 }
 
-/// Unpacks a section of the pinned packages, or the newest of them, into a folder: the program in it
-/// at a path. Its libraries lie beside it, and nothing is installed.
+/// Unpacks a section of the pinned packages, or the newest of them, into a folder: the program in
+/// it at a path. Its libraries lie beside it, and nothing is installed.
 ///
 /// # Errors
 /// The packages cannot be fetched, or have no such program.
