@@ -10,6 +10,16 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use rtproof_guest::programs::{find, libraries};
 
+use crate::{
+    cache::Cache,
+    deb,
+    fetch::{self, Newest, Package},
+    pins,
+};
+
+/// Where Debian's packages for x86-64 have their libraries.
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
 /// Makes a program in an empty folder, by our rtproof where it needs one: its file.
 pub type Make = fn(rtproof: &Path, folder: &Path) -> Result<PathBuf>;
 
@@ -35,6 +45,23 @@ pub fn compiled(folder: &Path, file: &str, source: &str, words: &[&str]) -> Resu
     Ok(folder.join(Path::new(file).with_extension("")))
 }
 
+/// Unpacks a section of the pinned packages, or the newest of them, into a folder: the program in
+/// it at a path. Its libraries lie beside it, and nothing is installed.
+///
+/// # Errors
+/// The packages cannot be fetched, or have no such program.
+pub fn packaged(folder: &Path, section: &str, newest: &Newest, path: &str) -> Result<PathBuf> {
+    let sets = pins::sets(section)?;
+    let sets: Vec<&[Package]> = sets.iter().map(Vec::as_slice).collect();
+    let fetched = fetch::fetch_set(&Cache::open()?, &sets, Some(newest))?;
+    for package in &fetched.debs {
+        deb::unpack(package, folder, &[&format!("./{path}"), &format!("./{LIBRARIES}/*")])?;
+    }
+    let program = folder.join(path);
+    ensure!(program.is_file(), "[{section}] of lab/src/kernels/pins.txt has no {path}");
+    Ok(program)
+}
+
 /// Makes a program, and puts it into `bin` as `name` and its libraries below `root`.
 ///
 /// # Errors
@@ -42,7 +69,25 @@ pub fn compiled(folder: &Path, file: &str, source: &str, words: &[&str]) -> Resu
 pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> Result<()> {
     let folder = tempfile::tempdir().context("a folder for a program")?;
     let path = make(rtproof, folder.path()).with_context(|| format!("making {name}"))?;
-    with_libraries(&path, &bin.join(name), root)
+    put(&path, &bin.join(name))?;
+    let own = folder.path().join(LIBRARIES);
+    let found = if own.is_dir() { libraries_beside(&path, &own)? } else { libraries(&path)? };
+    for library in found {
+        let place = library.strip_prefix(folder.path()).or_else(|_| library.strip_prefix("/"))?;
+        put(&library, &root.join(place))?;
+    }
+    Ok(())
+}
+
+/// The libraries that a program loads, some of them from a folder of its own.
+fn libraries_beside(program: &Path, own: &Path) -> Result<Vec<PathBuf>> {
+    let mut ldd = Command::new("ldd");
+    let output = ldd.env("LD_LIBRARY_PATH", own).arg(program).output().context("ldd")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let missing = text.lines().find(|line| line.ends_with("=> not found"));
+    ensure!(missing.is_none(), "{}: a library is missing: {missing:?}", program.display());
+    let paths = text.split_whitespace().filter(|word| word.starts_with('/'));
+    Ok(paths.map(|path| PathBuf::from(path.trim_end_matches(':'))).collect())
 }
 
 /// Copies a program into `bin` and its libraries below `root`, at the paths they have here.
@@ -51,12 +96,8 @@ pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> 
 /// The program is not installed.
 pub fn bring(program: &str, bin: &Path, root: &Path) -> Result<()> {
     let path = find(program).with_context(|| format!("{program} is missing: run `make deps`"))?;
-    with_libraries(&path, &bin.join(program), root)
-}
-
-fn with_libraries(path: &Path, to: &Path, root: &Path) -> Result<()> {
-    put(path, to)?;
-    for library in libraries(path)? {
+    put(&path, &bin.join(program))?;
+    for library in libraries(&path)? {
         put(&library, &root.join(library.strip_prefix("/")?))?;
     }
     Ok(())

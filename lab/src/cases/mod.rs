@@ -28,6 +28,7 @@ mod stalls;
 mod topology;
 mod trace;
 pub(crate) mod tune;
+mod watch;
 
 pub use capture::captures;
 
@@ -57,6 +58,7 @@ pub fn all() -> Vec<Case> {
         disk::cases(),
         noise::cases(),
         trace::cases(),
+        watch::cases(),
     ]
     .into_iter()
     .flatten()
