@@ -170,7 +170,8 @@ fn check(window: &rtproof_trace::Window, around: &Around) {
 }
 
 fn by_one(store: &mut Store, decoder: &Decoder) -> (Seen, Vec<WakeUp>) {
-    let subjects = Subjects { tids: vec![1], comms: vec!["a".into()], all_real_time: true };
+    let (tids, comms) = (vec![1], vec!["a".into()]);
+    let subjects = Subjects { tids, comms, all_real_time: true, keeps: false };
     let mut scanner = Scanner::new(&subjects, 0, true);
     let (mut seen, mut wakes) = (Vec::new(), Vec::new());
     let mut merge = Merge::new(store, decoder.layout());
