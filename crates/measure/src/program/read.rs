@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rtproof_model::program::{Happening, Mapping, Stack, What};
+use rtproof_model::program::{Happening, Mapping, Monitor, Stack, What};
 use rtproof_trace::format::Field;
 
 use super::source::Source;
@@ -183,6 +183,13 @@ impl Reader {
             Source::MachineMoves => What::Moved {
                 tid: small("pid")?.cast_unsigned(),
                 cpu: small("dest_cpu")?.cast_unsigned(),
+            },
+            Source::MonitorFaults | Source::MonitorSleeps => What::Reported {
+                by: match source {
+                    Source::MonitorFaults => Monitor::PageFault,
+                    _ => Monitor::Sleep,
+                },
+                number: small("pid")?.cast_unsigned(),
             },
             Source::Faults => What::Fault { address },
             Source::Migrations => What::Migrated,
