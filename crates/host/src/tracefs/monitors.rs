@@ -98,8 +98,8 @@ impl Monitors {
     }
 
     fn is(&self, file: &str, value: &str) -> bool {
-        let text = self.root.read_text(&format!("{}/rv/{file}", self.top));
-        text.value().is_some_and(|text| text.trim() == value)
+        let text = self.root.trimmed(&format!("{}/rv/{file}", self.top));
+        text.value().is_some_and(|text| text == value)
     }
 
     /// Whether the kernel would print or panic; one without reactors does neither.
@@ -145,14 +145,15 @@ mod tests {
             for name in ["pagefault", "sleep"] {
                 let folder = format!("{}/rv/monitors/rtapp/{name}", rig.top);
                 fs::create_dir_all(&folder).unwrap();
-                rig.set(name, "enable", "0\n");
+                // As the kernel says it.
+                rig.set(name, "enable", "0\n\0");
                 rig.set(name, "reactors", "[nop]\nprintk\npanic\n");
             }
             let rv = |name: &str, text: &str| {
                 fs::write(format!("{}/rv/{name}", rig.top), text).unwrap();
             };
             rv("available_monitors", "wwnr\nrtapp\nrtapp:sleep\nrtapp:pagefault\n");
-            rv("monitoring_on", "1\n");
+            rv("monitoring_on", "1\n\0");
             rig
         }
 
@@ -172,7 +173,7 @@ mod tests {
         fn now(&self) -> (String, usize) {
             let value = |name| fs::read_to_string(self.path(name, "enable")).unwrap();
             let files = fs::read_dir(&self.state).unwrap().count() - 1;
-            (["pagefault", "sleep"].map(value).concat().replace('\n', ""), files)
+            (["pagefault", "sleep"].map(value).concat().replace(['\n', '\0'], ""), files)
         }
     }
 
@@ -194,7 +195,7 @@ mod tests {
         rig.set("sleep", "enable", "1\n");
         drop(rig.on().unwrap());
         assert_eq!(rig.now(), ("01".into(), 0));
-        rig.set("pagefault", "enable", "1\n");
+        rig.set("pagefault", "enable", "1\n\0");
         // Whatever they do then was chosen by somebody else.
         rig.set("sleep", "reactors", "nop\n[panic]\n");
         let monitors = rig.on().unwrap();
@@ -234,7 +235,7 @@ mod tests {
         fs::create_dir(rig.path("sleep", "enable")).unwrap();
         refused("sleep/enable");
         let first = fs::read_to_string(rig.path("pagefault", "enable")).unwrap();
-        assert_eq!(first.trim(), "0");
+        assert!(first.starts_with('0'), "{first:?}");
         fs::write(format!("{}/rv/available_monitors", rig.top), "wwnr\n").unwrap();
         refused("CONFIG_RV_MON_RTAPP");
         fs::remove_dir_all(format!("{}/rv", rig.top)).unwrap();
