@@ -20,11 +20,8 @@ use crate::{
 const PLANTED: &str = include_str!("../../crates/rtproof/tests/rules/planted.c");
 const MONITORED: &str = include_str!("../../crates/rtproof/tests/rules/monitored.c");
 
-const NEWEST: Newest = Newest {
-    suite: Suite::TrixieBackports,
-    architecture: "amd64",
-    names: &["linux-source-7.2"],
-};
+const NEWEST: Newest =
+    Newest { suite: Suite::TrixieBackports, architecture: "amd64", names: &["linux-source-7.2"] };
 
 /// What it needs beside a guest of rtproof.
 const CONFIG: &str = "RV=y RV_PER_TASK_MONITORS=2 RV_MON_RTAPP=y RV_MON_PAGEFAULT=y RV_MON_SLEEP=y \
@@ -76,9 +73,9 @@ fn lines<'a>(text: &'a str, kind: &str, name: &str) -> Vec<&'a str> {
 }
 
 fn rules(text: &str, name: &str) -> Value {
-    let all = lines(text, "JSON", name);
-    let got: Value = serde_json::from_str(all[0]).unwrap_or_else(|error| panic!("{name}: {error}"));
-    got["rules"].clone()
+    let (_, from) = text.split_once(&format!("JSON {name} ")).expect(name);
+    let mut all = serde_json::Deserializer::from_str(from).into_iter::<Value>();
+    all.next().unwrap().unwrap_or_else(|error| panic!("{name}: {error}"))["rules"].clone()
 }
 
 /// The breaches that the kernel's monitors report: rule, monitor, and whether a comment in their

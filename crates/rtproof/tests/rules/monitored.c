@@ -11,7 +11,7 @@
 
 static pthread_mutex_t inherits, plain = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
-static volatile int items, held, done;
+static volatile int items, stage, done;
 
 static void *loop(void *of)
 {
@@ -23,10 +23,11 @@ static void *loop(void *of)
 		if (i == 20) kill(getppid(), SIGURG);
 		if (read(timer, &count, sizeof count) < 0) _exit(90); /* kernel-monitor */
 	}
-	while (!held) if (read(timer, &count, sizeof count) < 0) _exit(91); /* kernel-monitor */
+	stage = 1;
 	pthread_mutex_lock(&inherits);
 	pthread_mutex_unlock(&inherits);
 	pthread_mutex_lock(&plain);
+	stage = 2;
 	while (!items) pthread_cond_wait(&filled, &plain); /* kernel-monitor */
 	pthread_mutex_unlock(&plain);
 	done = 1;
@@ -49,11 +50,11 @@ int main(void)
 	pthread_attr_setschedparam(&real_time, &high);
 	pthread_mutex_lock(&inherits);
 	if (pthread_create(&thread, &real_time, loop, 0)) _exit(92);
-	usleep(1200000);
-	held = 1;
+	while (stage < 1) usleep(10000);
 	usleep(100000);
 	usleep(100000); /* kernel-monitor */
 	pthread_mutex_unlock(&inherits);
+	while (stage < 2) usleep(10000);
 	usleep(100000);
 	pthread_mutex_lock(&plain);
 	items = 1;

@@ -236,9 +236,8 @@ impl Run<'_> {
         let pid = becoming.child.id();
         self.watch(recording, Some(pid));
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let watch = |(of, monitored)| {
-            Watching::begin(of, monitored, pid, &online, placed.cpus.as_ref())
-        };
+        let watch =
+            |(of, monitored)| Watching::begin(of, monitored, pid, &online, placed.cpus.as_ref());
         let rules = monitored.map(watch).transpose();
         if let Some(changes) = changes {
             changes.name_program(&Root::live(), pid, setup.group.as_deref());

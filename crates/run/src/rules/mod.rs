@@ -30,8 +30,8 @@ use rtproof_results::rules::Rules;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
 pub use self::attached::{Attached, observe};
-pub(crate) use self::threads::{Thread, list, name, program};
 pub(crate) use self::monitors::Monitored;
+pub(crate) use self::threads::{Thread, list, name, program};
 use self::{collect::Collected, ordered::Ordered, outside::Live, symbols::Symbols};
 use crate::clock::now_ns;
 
