@@ -101,7 +101,7 @@ fn told(text: &str) {
     let monitored = rules(text, "monitored");
     let found = reported(&monitored, MONITORED);
     let told = found.iter().filter(|it| **it == ("kernel-monitor", sleep, true)).count();
-    assert!(told >= 3, "{found:?}\n{monitored:#}");
+    assert!(told >= 2, "{found:?}\n{monitored:#}");
     for name in ["clean", "kept", "reacts"] {
         let clean = rules(text, name);
         assert_eq!(clean["answer"], "kept", "{name}: {clean:#}");

@@ -52,7 +52,7 @@ int main(void)
 	if (pthread_create(&thread, &real_time, loop, 0)) _exit(92);
 	while (stage < 1) usleep(10000);
 	usleep(100000);
-	usleep(100000); /* kernel-monitor */
+	usleep(100000); /* it has the priority of the other one */
 	pthread_mutex_unlock(&inherits);
 	while (stage < 2) usleep(10000);
 	usleep(100000);
