@@ -27,7 +27,7 @@ const NEWEST: Newest =
 const CONFIG: &str = "RV=y RV_PER_TASK_MONITORS=2 RV_MON_RTAPP=y RV_MON_PAGEFAULT=y RV_MON_SLEEP=y \
     RV_REACTORS=y RV_REACT_PRINTK=y";
 
-/// Runs in the guest. What is on afterwards is told with a name before it.
+/// Runs in the guest. What is on afterwards is in lines with a name.
 const SCRIPT: &str = r#"
 rv=/sys/kernel/tracing/rv
 cd /tmp

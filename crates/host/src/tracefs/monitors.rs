@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_switched_on_stays_on() {
+    fn what_another_program_switched_on_stays_on() {
         let rig = Rig::new();
         rig.set("sleep", "enable", "1\n");
         drop(rig.on().unwrap());
         assert_eq!(rig.now(), ("01".into(), 0));
         rig.set("pagefault", "enable", "1\n\0");
-        // Whatever they do then was chosen by somebody else.
+        // Whatever they do then was chosen before.
         rig.set("sleep", "reactors", "nop\n[panic]\n");
         let monitors = rig.on().unwrap();
         assert!(monitors.globals.is_none());

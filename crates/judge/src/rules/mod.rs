@@ -143,8 +143,8 @@ impl Rule {
                 "SCHED_RESET_ON_FORK, or start processes from an ordinary thread before it is ready"
             }
             Self::KernelMonitor => {
-                "sleep with clock_nanosleep to an absolute time, on a futex or in epoll_wait, and be \
-                 woken by a thread of equal or higher priority; where that is not needed, ignore it"
+                "sleep with clock_nanosleep to an absolute time, on a futex or in epoll_wait, and \
+                 be woken by a thread of equal or higher priority"
             }
         }
     }
