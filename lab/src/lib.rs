@@ -26,6 +26,8 @@ pub mod machine;
 pub mod module;
 pub mod modules;
 #[cfg(test)]
+mod monitored;
+#[cfg(test)]
 mod outside;
 pub mod pins;
 pub mod plants;

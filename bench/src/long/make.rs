@@ -108,7 +108,8 @@ pub(super) fn record(path: &Path, seconds: u64, cpus: u32, number: u64) -> anyho
         }
     }
     let ends = (0..).zip(&sums).map(|(number, &scheduled)| (number, end(scheduled)));
-    let tail = Tail { ended: RunEnd::Complete, facts: Some(snapshot()), threads: ends.collect() };
+    let (facts, threads) = (Some(snapshot()), ends.collect());
+    let tail = Tail { ended: RunEnd::Complete, facts, threads, options: None };
     writer.finish(&tail)?.seal()?;
     Ok(Made { rows, spikes: spikes.len() as u64 })
 }

@@ -95,6 +95,13 @@ pub enum What {
         /// Whether the program has a handler for it.
         is_handled: bool,
     },
+    /// A monitor of the kernel reports a thread of the machine.
+    Reported {
+        /// The monitor.
+        by: Monitor,
+        /// The thread, as in [`Self::SwitchedOut`].
+        number: u32,
+    },
     /// A thread or process is made.
     Forked {
         /// Process of the new thread.
@@ -120,6 +127,26 @@ pub enum What {
     Mapped(Mapping),
     /// Records were lost: so many, or an unknown number.
     Lost(Option<u64>),
+}
+
+/// A monitor of the kernel (Documentation/trace/rv/monitor_rtapp.rst).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Monitor {
+    /// `rtapp:pagefault`, in the thread itself and before the fault is handled.
+    PageFault,
+    /// `rtapp:sleep`, in the thread when it goes to sleep, or in who wakes it.
+    Sleep,
+}
+
+impl Monitor {
+    /// As the kernel names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PageFault => "rtapp:pagefault",
+            Self::Sleep => "rtapp:sleep",
+        }
+    }
 }
 
 /// A part of a file in the memory of a process.

@@ -29,6 +29,18 @@ pub struct Rules {
     pub ordinary: Vec<String>,
     /// Why not everything is known.
     pub unknown: Vec<String>,
+    /// The kernel's own monitors of real-time applications.
+    pub monitors: Monitors,
+}
+
+/// The kernel's own monitors of real-time applications (Linux 6.16, CONFIG_RV_MON_RTAPP).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Monitors {
+    /// Those whose reports were taken to the end.
+    pub taken: Vec<&'static str>,
+    /// What was seen of them, or why nothing was.
+    pub text: String,
 }
 
 /// One rule.
@@ -75,6 +87,10 @@ pub struct Breach {
     pub why: &'static str,
     /// What to do instead.
     pub instead: &'static str,
+    /// The kernel's monitor that reports it, too; `None`: none does.
+    pub monitor: Option<&'static str>,
+    /// How often it does.
+    pub monitor_count: u64,
 }
 
 /// A frame of a stack.

@@ -40,7 +40,9 @@ impl Globals {
         let mut old = Vec::new();
         for (path, wanted) in wanted {
             let value = fs::read_to_string(path).map_err(|error| at(path, &error))?;
-            old.push((path.clone(), back(path, wanted, value.trim_end())));
+            // Files of monitors end with a zero byte (kernel/trace/rv/rv.c).
+            let value = value.trim_end_matches(|c: char| c == '\0' || c.is_whitespace());
+            old.push((path.clone(), back(path, wanted, value)));
         }
         let globals = Self { state, old };
         globals.write_down()?;

@@ -40,10 +40,13 @@ pub enum Rule {
     Scheduling,
     /// No process inherits the real-time class.
     Inheritance,
+    /// Nothing else that the kernel's own monitors report.
+    KernelMonitor,
 }
 
 impl Rule {
-    /// All of them, in the order of the report.
+    /// Those of every kernel, in the order of the report; [`Self::KernelMonitor`] comes after them,
+    /// where the kernel has monitors.
     pub const ALL: [Self; 13] = [
         Self::PageFault,
         Self::StackFault,
@@ -77,6 +80,7 @@ impl Rule {
             Self::Signal => "signal",
             Self::Scheduling => "scheduling",
             Self::Inheritance => "inheritance",
+            Self::KernelMonitor => "kernel-monitor",
         }
     }
 
@@ -97,6 +101,7 @@ impl Rule {
             Self::Signal => "no signal handler in a real-time thread",
             Self::Scheduling => "class, priority and CPUs stay as intended",
             Self::Inheritance => "no process inherits the real-time class",
+            Self::KernelMonitor => "nothing else that the kernel's own monitors report",
         }
     }
 
@@ -136,6 +141,10 @@ impl Rule {
             Self::Scheduling => "set class, priority and CPUs once, before it is ready",
             Self::Inheritance => {
                 "SCHED_RESET_ON_FORK, or start processes from an ordinary thread before it is ready"
+            }
+            Self::KernelMonitor => {
+                "sleep with clock_nanosleep to an absolute time, on a futex or in epoll_wait, and \
+                 be woken by a thread of equal or higher priority"
             }
         }
     }

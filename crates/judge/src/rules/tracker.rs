@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rtproof_model::program::{Happening, Stack, What};
+use rtproof_model::program::{Happening, Monitor, Stack, What};
 
 use super::{
     Rule,
@@ -45,6 +45,8 @@ pub struct Found {
     pub why: &'static str,
     /// The user's stack.
     pub stack: Option<Box<Stack>>,
+    /// The kernel's monitor that reports it, too.
+    pub monitor: Option<Monitor>,
 }
 
 /// A system call that has not returned.
@@ -52,6 +54,8 @@ pub struct Found {
 struct Open {
     number: i64,
     name: String,
+    /// With what it was made on.
+    what: String,
     args: [u64; 6],
     found: Option<Found>,
     kind: Call,
@@ -64,12 +68,15 @@ struct Open {
     waited: bool,
     /// Whether it began before it was observed: how long it takes is not known.
     began_before: bool,
+    /// Why the kernel's monitor reports the sleep in it.
+    reported: Option<&'static str>,
 }
 
 impl Open {
-    const fn new(number: i64, name: String, args: [u64; 6], kind: Call, time_ns: u64) -> Self {
+    fn new(number: i64, name: String, args: [u64; 6], kind: Call, time_ns: u64) -> Self {
         Self {
             number,
+            what: name.clone(),
             name,
             args,
             found: None,
@@ -80,6 +87,7 @@ impl Open {
             woken_by: None,
             waited: false,
             began_before: false,
+            reported: None,
         }
     }
 }
@@ -108,6 +116,8 @@ pub struct Thread {
     /// Whether a call of it began or ended since it is judged.
     has_called: bool,
     strays: BTreeSet<u32>,
+    /// Whether the kernel's monitor reports a page fault that is to come.
+    fault_reported: bool,
 }
 
 /// Follows the threads of a program.
@@ -122,6 +132,7 @@ pub struct Tracker {
     last_ns: u64,
     found: Vec<Found>,
     unobserved: BTreeSet<String>,
+    faults_unhandled: u64,
 }
 
 /// Most breaches kept of one thread whose class is not known yet.
@@ -130,6 +141,13 @@ const PENDING_MAX: usize = 256;
 const ENDING_NS: u64 = 2_000_000_000;
 /// How far below the stack pointer a fault is one of the stack where mappings are not known.
 const STACK_NEAR: u64 = 128 << 10;
+
+/// Why a report of the kernel's monitor of sleeps is one: in the thread, and in who wakes it.
+const WHY_SLEEP: &str = "the kernel's monitor takes this for no safe sleep of a real-time thread";
+const WHY_WAKE: &str = "who woke it has a lower priority, or is a softirq";
+/// Why one that we do not judge is one.
+const WHY_RAISED: &str = "it had a real-time priority then, by inheritance or from outside: what \
+                          it does takes the time of who waits for it";
 
 /// Why a lock without priority inheritance is a breach.
 const WHY_LOCK: &str = "who holds it can be preempted by anything of middle priority";
@@ -148,6 +166,7 @@ impl Tracker {
             last_ns: 0,
             found: Vec::new(),
             unobserved: BTreeSet::new(),
+            faults_unhandled: 0,
         }
     }
 
@@ -220,6 +239,12 @@ impl Tracker {
             What::Lost(_) | What::Mapped(_) => return,
             _ => {}
         }
+        if let What::Reported { by, number } = what {
+            if judged {
+                self.reported(by, number, tid, time_ns);
+            }
+            return;
+        }
         if !judged || !self.threads.contains_key(&tid) {
             return;
         }
@@ -254,15 +279,18 @@ impl Tracker {
         stack: Option<Box<Stack>>,
     ) {
         let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
-        let lasted_ns = None;
-        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack });
+        let (lasted_ns, monitor) = (None, None);
+        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
-    /// A breach counts if its thread is real-time.
+    /// A breach counts if its thread is real-time, or was so to the kernel's monitor.
     fn file(&mut self, found: Found) {
         let Some(thread) = self.threads.get_mut(&found.tid) else { return };
         match thread.is_real_time {
             Some(true) => self.found.push(found),
+            Some(false) if found.monitor.is_some() => {
+                self.found.push(Found { rule: Rule::KernelMonitor, why: WHY_RAISED, ..found });
+            }
             Some(false) => {}
             None if thread.pending.len() < PENDING_MAX => thread.pending.push(found),
             None => {
@@ -270,6 +298,47 @@ impl Tracker {
                 self.unobserved.insert(text);
             }
         }
+    }
+
+    /// A monitor of the kernel reports a thread; `tid`: the one that ran.
+    fn reported(&mut self, by: Monitor, number: u32, tid: u32, time_ns: u64) {
+        if by == Monitor::PageFault {
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.fault_reported = true;
+                self.faults_unhandled += 1;
+            }
+            return;
+        }
+        // Outside of a PID namespace a number is known before its first switch.
+        let is_ours = || self.numbers.iter().all(|(number, tid)| number == tid);
+        let slept = self.numbers.get(&number).copied();
+        let Some(slept) = slept.or_else(|| is_ours().then_some(number)) else { return };
+        let Some(thread) = self.threads.get_mut(&slept) else { return };
+        let why = if slept == tid { WHY_SLEEP } else { WHY_WAKE };
+        if let Some(call) = &mut thread.call {
+            call.reported = Some(why);
+            return;
+        }
+        let what = match thread.has_called {
+            true => "sleep in no system call that is recorded",
+            false => "sleep in a system call that it made before it was observed",
+        };
+        self.told(slept, time_ns, None, what.into(), why, None);
+    }
+
+    /// A report of the kernel's monitor of sleeps that is no breach of ours.
+    fn told(
+        &mut self,
+        tid: u32,
+        time_ns: u64,
+        lasted_ns: Option<u64>,
+        what: String,
+        why: &'static str,
+        stack: Option<Box<Stack>>,
+    ) {
+        let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
+        let (rule, monitor) = (Rule::KernelMonitor, Some(Monitor::Sleep));
+        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
     fn forked(&mut self, pid: u32, tid: u32, parent: u32) {
@@ -314,7 +383,10 @@ impl Tracker {
             let what = "waits on a lock until the end; who holds it is not known".into();
             self.add(tid, Rule::Lock, call.time_ns, what, WHY_LOCK, call.stack);
         } else if let Some(found) = call.found {
-            self.file(found);
+            let monitor = call.reported.map(|_| Monitor::Sleep);
+            self.file(Found { monitor, ..found });
+        } else if let Some(why) = call.reported {
+            self.told(tid, call.time_ns, None, call.what, why, call.stack);
         }
     }
 
@@ -360,8 +432,10 @@ impl Tracker {
             let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
             let why = "its class or priority was changed from outside of it";
             let rule = Rule::Scheduling;
-            let (lasted_ns, stack) = (None, None);
-            self.found.push(Found { rule, pid, tid, time_ns: at, lasted_ns, what, why, stack });
+            let (lasted_ns, stack, monitor) = (None, None, None);
+            let time_ns = at;
+            let found = Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor };
+            self.found.push(found);
         }
         if strays {
             let what = format!("ran on CPU {cpu}");
@@ -385,6 +459,7 @@ impl Tracker {
             return;
         }
         let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.fault_reported = false;
         let name = self.names.get(&number);
         let name = name.map_or_else(|| format!("system call {number}"), |it| (*it).to_owned());
         let mut kind = call(&name, &args);
@@ -403,28 +478,30 @@ impl Tracker {
                 tid,
                 time_ns,
                 lasted_ns: None,
-                what,
+                what: what.clone(),
                 why,
                 stack: stack.clone(),
+                monitor: None,
             }),
             _ => None,
         };
         thread.has_called = true;
         let open = Open::new(number, name, args, kind, time_ns);
-        thread.call = Some(Open { found, stack, ..open });
+        thread.call = Some(Open { found, stack, what, ..open });
     }
 
     fn exit(&mut self, tid: u32, at: u64, number: i64, result: i64, out: &mut dyn Outside) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.has_executed = false;
         thread.has_called = true;
+        thread.fault_reported = false;
         let Some(mut call) = thread.call.take().filter(|call| call.number == number) else {
             return;
         };
         let lasted_ns = (!call.began_before).then(|| at.saturating_sub(call.time_ns));
-        if let Some(mut found) = call.found.take() {
-            found.lasted_ns = lasted_ns;
-            return self.file(found);
+        let monitor = call.reported.map(|_| Monitor::Sleep);
+        if let Some(found) = call.found.take() {
+            return self.file(Found { lasted_ns, monitor, ..found });
         }
         let pid = thread.pid;
         let made = |rule, what, why| Found {
@@ -436,6 +513,7 @@ impl Tracker {
             what,
             why,
             stack: call.stack.clone(),
+            monitor,
         };
         match call.kind {
             Call::Lock if call.waited => {
@@ -473,7 +551,11 @@ impl Tracker {
                 );
                 self.schedules(tid, &call.name, call.args, result, found, out);
             }
-            _ => {}
+            _ => {
+                if let Some(why) = call.reported {
+                    self.told(tid, call.time_ns, lasted_ns, call.what, why, call.stack);
+                }
+            }
         }
     }
 
@@ -519,7 +601,14 @@ impl Tracker {
         });
         let rule = if is_stack { Rule::StackFault } else { Rule::PageFault };
         let why = "the kernel finds or makes the page, or reads it from a disk";
-        self.add(tid, rule, at, "page fault".into(), why, stack);
+        let is_reported = self.threads.get_mut(&tid).is_some_and(|thread| {
+            // One report is of one fault.
+            std::mem::take(&mut thread.fault_reported)
+        });
+        self.faults_unhandled -= u64::from(is_reported);
+        let monitor = is_reported.then_some(Monitor::PageFault);
+        let (time_ns, lasted_ns, what) = (at, None, "page fault".into());
+        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
     fn who(&self, tid: Option<u32>) -> String {
@@ -556,6 +645,13 @@ impl Tracker {
     #[must_use]
     pub const fn last_ns(&self) -> u64 {
         self.last_ns
+    }
+
+    /// Page faults that the kernel's monitor reports, and of which nothing had to be handled:
+    /// rtproof's own look at a stack, which ends where no memory is, is one.
+    #[must_use]
+    pub const fn faults_unhandled(&self) -> u64 {
+        self.faults_unhandled
     }
 
     /// Why not all that the program did was observed.

@@ -78,6 +78,11 @@ const MACHINE: &[Opened] = &[
     trace(Source::MachineWakes, "sched/sched_waking", false),
     trace(Source::MachineMoves, "sched/sched_migrate_task", false),
 ];
+/// Who wakes a thread reports its sleep, so that these are of all threads of the machine, too.
+const MONITORS: &[(&str, Opened)] = &[
+    ("rtapp:pagefault", trace(Source::MonitorFaults, "rv/error_pagefault", false)),
+    ("rtapp:sleep", trace(Source::MonitorSleeps, "rv/error_sleep", false)),
+];
 const THREADS: Opened = software(Source::Threads, PERF_COUNT_SW_DUMMY, false);
 
 const fn software(source: Source, number: u64, has_stack: bool) -> Opened {
@@ -198,6 +203,20 @@ impl Watch {
         }
     }
 
+    /// Opens the reports of monitors of the kernel, which are on.
+    ///
+    /// # Errors
+    /// None is opened: why.
+    pub fn add_monitors(&mut self, root: &Root, names: &[&str]) -> Result<(), String> {
+        for (_, opened) in MONITORS.iter().filter(|(name, _)| names.contains(name)) {
+            if let Err(why) = self.open_one(root, opened, None) {
+                self.events.retain(|source, _| !source.is_of_monitor());
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
     fn miss(&mut self, source: Source, why: String) {
         self.events.remove(&source);
         self.missing.insert(source, why);
@@ -244,6 +263,7 @@ impl Watch {
         attr.flags |= match opened.source {
             Source::Threads => read::THREADS | read::INHERIT,
             Source::MachineSwitches | Source::MachineWakes | Source::MachineMoves => read::DISABLED,
+            source if source.is_of_monitor() => read::DISABLED,
             _ => read::DISABLED | read::INHERIT,
         };
         if opened.has_stack {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rtproof_model::program::{Happening, Mapping, Stack, What};
+use rtproof_model::program::{Happening, Mapping, Monitor, Stack, What};
 use rtproof_trace::format::Field;
 
 use super::source::Source;
@@ -184,6 +184,13 @@ impl Reader {
                 tid: small("pid")?.cast_unsigned(),
                 cpu: small("dest_cpu")?.cast_unsigned(),
             },
+            Source::MonitorFaults | Source::MonitorSleeps => What::Reported {
+                by: match source {
+                    Source::MonitorFaults => Monitor::PageFault,
+                    _ => Monitor::Sleep,
+                },
+                number: small("pid")?.cast_unsigned(),
+            },
             Source::Faults => What::Fault { address },
             Source::Migrations => What::Migrated,
             Source::Signals => What::Signal {
@@ -290,5 +297,48 @@ impl<'a> Bytes<'a> {
             _ => return None,
         };
         Some((abi != 0).then(|| Box::new(stack)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux 7.2 has it.
+    const FORMAT: &str = "name: error_sleep
+ID: 377
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;
+
+print fmt: \"%s[%d]: violation detected\", __get_str(comm), REC->pid
+";
+
+    #[test]
+    fn a_report_of_the_kernels_monitor_is_read() {
+        let layout = Arc::new(Layout::parse(FORMAT).unwrap());
+        assert_eq!(layout.id, 377);
+        let mut reader = Reader::default();
+        reader.add(5, Source::MonitorSleeps, false, layout);
+        let mut body = Vec::new();
+        // Identifier; process and thread that ran; time; CPU.
+        for number in [5, 4_u64 << 32 | 3, 1_000, 1] {
+            body.extend_from_slice(&u64::to_ne_bytes(number));
+        }
+        for number in [20_u32, 377, 4, 0x4_0010, 77, 0] {
+            body.extend_from_slice(&number.to_ne_bytes());
+        }
+        let mut bytes = SAMPLE.to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&0_u16.to_ne_bytes());
+        bytes.extend_from_slice(&(body.len() as u16 + 8).to_ne_bytes());
+        bytes.extend_from_slice(&body);
+        let mut found = Vec::new();
+        reader.read(&bytes, &mut |it| found.push(it));
+        let what = What::Reported { by: Monitor::Sleep, number: 77 };
+        let expected = Happening { time_ns: 1_000, cpu: 1, pid: 3, tid: 4, what, stack: None };
+        assert_eq!(found, [expected]);
     }
 }

@@ -27,4 +27,15 @@ pub enum Source {
     MachineWakes,
     /// Moves of all threads of the machine to another CPU.
     MachineMoves,
+    /// Reports of the kernel's monitor of page faults, of all threads of the machine.
+    MonitorFaults,
+    /// Reports of the kernel's monitor of sleeps, of all threads of the machine.
+    MonitorSleeps,
+}
+
+impl Source {
+    /// Whether a monitor of the kernel reports.
+    pub(super) const fn is_of_monitor(self) -> bool {
+        matches!(self, Self::MonitorFaults | Self::MonitorSleeps)
+    }
 }

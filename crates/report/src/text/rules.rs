@@ -3,7 +3,10 @@
 
 use std::io::{self, Write};
 
-use rtproof_judge::{rules::Kept, units};
+use rtproof_judge::{
+    rules::{Kept, Rule},
+    units,
+};
 use rtproof_results::rules::{Breach, Frame, Rules};
 
 use super::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
@@ -87,6 +90,9 @@ pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
         let names = of.ordinary.join(", ");
         wrapped(to, &format!("  {DIM}ordinary threads, not judged{DIM:#}  "), "    ", &names)?;
     }
+    if verbose {
+        wrapped(to, &format!("  {DIM}"), "    ", &format!("{}{DIM:#}", of.monitors.text))?;
+    }
     Ok(())
 }
 
@@ -96,6 +102,7 @@ fn breach(to: &mut Sheet, it: &Breach) -> io::Result<()> {
     let first = format!("    {}:{} ", it.thread, it.tid);
     let place = it.at.as_ref().map_or_else(String::new, |at| format!(" at {}", frame(at)));
     let text = format!("{}{place}; {times}{worst}; {}", it.what, it.why);
+    let text = text + &monitor(it);
     wrapped(to, &first, "      ", &text)?;
     let shown: Vec<String> = it.stack.iter().take(FRAMES_MAX).map(frame).collect();
     let cut = if it.is_cut || it.stack.len() > FRAMES_MAX { ", ..." } else { "" };
@@ -104,6 +111,20 @@ fn breach(to: &mut Sheet, it: &Breach) -> io::Result<()> {
         wrapped(to, &format!("      {DIM}stack{DIM:#} "), "        ", &text)?;
     }
     Ok(())
+}
+
+/// What the kernel's monitor says to a breach.
+fn monitor(it: &Breach) -> String {
+    match it.monitor {
+        None => String::new(),
+        Some(name) if it.rule == Rule::KernelMonitor => format!("; {name} reports it"),
+        Some(name) if it.monitor_count == it.count => {
+            format!("; the kernel's monitor {name} says so, too")
+        }
+        Some(name) => {
+            format!("; the kernel's monitor {name} says so, too, {} times", it.monitor_count)
+        }
+    }
 }
 
 pub(super) fn frame(it: &Frame) -> String {

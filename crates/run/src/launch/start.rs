@@ -24,7 +24,7 @@ use super::{
     setup::Setup,
     wait::{self, Happened, Main, Running},
 };
-use crate::rules::{self, Watching};
+use crate::rules::{self, Monitored, Watching};
 
 /// What a program got.
 #[derive(Debug)]
@@ -243,6 +243,7 @@ impl Run<'_> {
     ) -> Result<Begun, LaunchError> {
         let failed = |error: anyhow::Error| LaunchError::Failed(error);
         let Planned { placed, facts, command, .. } = self.planned;
+        let monitored = self.options.rules.map(|of| (of, Monitored::begin(&Root::live())));
         let becoming = Becoming::begin(file, command, setup).map_err(failed)?;
         let vital = becoming.cannot.iter().any(Setup::is_vital);
         if vital || !becoming.cannot.is_empty() && !self.options.best_effort {
@@ -255,8 +256,9 @@ impl Run<'_> {
         let pid = becoming.child.id();
         self.watch(recording, Some(pid));
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let watch = |of| Watching::begin(of, pid, &online, placed.cpus.as_ref());
-        let rules = self.options.rules.map(watch).transpose();
+        let watch =
+            |(of, monitored)| Watching::begin(of, monitored, pid, &online, placed.cpus.as_ref());
+        let rules = monitored.map(watch).transpose();
         if let Some(changes) = changes {
             changes.name_program(&Root::live(), pid, setup.group.as_deref());
         }

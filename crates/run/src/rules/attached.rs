@@ -9,7 +9,7 @@ use rtproof_measure::program::{Purpose, attach};
 use rtproof_results::rules::Rules;
 
 use super::{
-    Ready, Requested, Watching, heard, not_observed,
+    Monitored, Ready, Requested, Watching, heard, not_observed,
     threads::{Thread, list, program, runs},
 };
 use crate::{clock::now_ns, prove::signals::Signals};
@@ -61,11 +61,12 @@ pub(crate) fn join(
     let list = || list(&root, pid);
     let tid = |of: &Thread| of.tid;
     let purpose = (Purpose::Rules, heard());
+    let monitors = Monitored::begin(&root);
     let (watch, found) = attach(&root, &purpose, online.as_slice(), tid, list)?;
     if found.is_empty() {
         return Err(format!("process {pid} has ended"));
     }
-    Watching::spawn(requested, pid, watch, found, online, own)
+    Watching::spawn(requested, pid, (watch, monitors), found, online, own)
 }
 
 fn follow(root: &Root, app: &App, signals: &Signals, mut watching: Watching) -> Rules {

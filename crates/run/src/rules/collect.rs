@@ -7,7 +7,8 @@ use rtproof_judge::{
     units,
 };
 use rtproof_measure::program::{Source, Watch};
-use rtproof_results::rules::{Breach, Judged, RuleKept, Rules};
+use rtproof_model::program::Monitor;
+use rtproof_results::rules::{Breach, Judged, Monitors, RuleKept, Rules};
 
 use super::symbols::{Symbols, own};
 
@@ -40,6 +41,7 @@ pub(super) struct Collected {
     /// Real-time threads that were not seen to do anything.
     idle: usize,
     ordinary: BTreeSet<String>,
+    pub(super) monitors: Monitors,
 }
 
 impl Collected {
@@ -64,6 +66,8 @@ impl Collected {
         }
         if let Some(breach) = self.breaches.get_mut(&place) {
             breach.count += 1;
+            breach.monitor = breach.monitor.or(found.monitor.map(Monitor::name));
+            breach.monitor_count += u64::from(found.monitor.is_some());
             breach.worst_ns = breach.worst_ns.max(found.lasted_ns);
             return;
         }
@@ -88,6 +92,8 @@ impl Collected {
             is_cut,
             why: found.why,
             instead: found.rule.instead(),
+            monitor: found.monitor.map(Monitor::name),
+            monitor_count: u64::from(found.monitor.is_some()),
         };
         self.breaches.insert(place, breach);
     }
@@ -129,10 +135,15 @@ impl Collected {
             Some(_) => None,
         };
         unknown.extend(nothing.map(ToOwned::to_owned));
+        let is_broken = |rule| self.breaches.keys().any(|place| place.0 == rule);
+        // A kernel without monitors has no such rule.
+        let of_monitors = Some(Rule::KernelMonitor)
+            .filter(|rule| !self.monitors.taken.is_empty() || is_broken(*rule));
         let rules: Vec<RuleKept> = Rule::ALL
             .into_iter()
+            .chain(of_monitors)
             .map(|rule| {
-                let is_broken = self.breaches.keys().any(|place| place.0 == rule);
+                let is_broken = is_broken(rule);
                 let why = self.missing.get(&rule).or(unknown.first()).cloned();
                 let answer = match (&why, is_broken) {
                     (_, true) => Kept::Broken,
@@ -190,14 +201,16 @@ impl Collected {
             threads: self.threads,
             ordinary: self.ordinary.into_iter().collect(),
             unknown: unknown.into_iter().collect(),
+            monitors: self.monitors,
         }
     }
 }
 
 /// Nothing was observed.
 pub(super) fn unknown(ready: String, why: String) -> Rules {
+    let monitors = Monitors { taken: Vec::new(), text: "nothing was observed".into() };
     let (unknown, is_blind) = (BTreeSet::from([why]), true);
-    Collected { unknown, is_blind, ..Collected::default() }.rules(ready, 0)
+    Collected { unknown, is_blind, monitors, ..Collected::default() }.rules(ready, 0)
 }
 
 /// The events that a rule rests on; who is real-time rests on the first three.

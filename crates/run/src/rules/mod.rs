@@ -3,6 +3,7 @@
 
 mod attached;
 mod collect;
+mod monitors;
 pub(crate) mod ordered;
 mod outside;
 pub(crate) mod symbols;
@@ -30,6 +31,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
 pub(crate) use self::attached::join;
 pub use self::attached::{Attached, observe};
+pub(crate) use self::monitors::Monitored;
 pub(crate) use self::threads::{Thread, list, name, program};
 use self::{collect::Collected, ordered::Ordered, outside::Live, symbols::Symbols};
 use crate::clock::now_ns;
@@ -99,12 +101,14 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Begins to observe a process that is to become the program.
+    /// Begins to observe a process that is to become the program; `monitors`: from before it was
+    /// made.
     ///
     /// # Errors
     /// Nothing can be observed: why.
     pub(crate) fn begin(
         requested: Requested,
+        monitors: Monitored,
         pid: u32,
         online: &CpuList,
         own: Option<&CpuList>,
@@ -114,18 +118,19 @@ impl Watching {
         if !watch.add(&root, pid)? {
             return Err(format!("process {pid} has ended"));
         }
-        Self::spawn(requested, pid, watch, Vec::new(), online, own)
+        Self::spawn(requested, pid, (watch, monitors), Vec::new(), online, own)
     }
 
     /// `found`: its threads that ran before.
     fn spawn(
         requested: Requested,
         pid: u32,
-        watch: Watch,
+        (mut watch, mut monitors): (Watch, Monitored),
         found: Vec<Thread>,
         online: &CpuList,
         own: Option<&CpuList>,
     ) -> Result<Self, String> {
+        monitors.open(&mut watch);
         let (to, commands) = channel();
         let rest = own.map_or_else(|| online.clone(), |own| online.difference(own));
         let cpus = own.map(|own| own.as_slice().to_vec());
@@ -136,7 +141,7 @@ impl Watching {
             // Where there is no other CPU, it shares one.
             let _ = pin_all(rest.as_slice());
             let tracker = Tracker::new(pid, CALLS, cpus.as_deref());
-            let mut observing = Observing::new(pid, watch, tracker, online, until);
+            let mut observing = Observing::new(pid, (watch, monitors), tracker, online, until);
             observing.find(found);
             observing.run(&commands)
         };
@@ -218,19 +223,20 @@ struct Observing {
     until_ns: Arc<AtomicU64>,
     /// Threads that ran when rtproof came.
     found: Vec<Thread>,
+    monitors: Monitored,
 }
 
 impl Observing {
     fn new(
         pid: u32,
-        watch: Watch,
+        (watch, monitors): (Watch, Monitored),
         tracker: Tracker,
         online: CpuList,
         until_ns: Arc<AtomicU64>,
     ) -> Self {
         let (symbols, collected) = (Symbols::default(), Collected::default());
         let (events, found) = (Ordered::new(watch), Vec::new());
-        Self { pid, events, tracker, symbols, collected, online, until_ns, found }
+        Self { pid, events, tracker, symbols, collected, online, until_ns, found, monitors }
     }
 
     /// Threads that were there before: what their events would have reported.
@@ -271,7 +277,8 @@ impl Observing {
         if rtproof_host::Facts::read(&root).cpus.online.value() != Some(&self.online) {
             self.collected.unknown.insert("CPUs went on or off while it ran".into());
         }
-        let Self { mut collected, tracker, events, until_ns, .. } = self;
+        let Self { mut collected, tracker, events, until_ns, found, monitors, .. } = self;
+        collected.monitors = monitors.end(&events.watch, &tracker, found.is_empty());
         collected.unknown.extend(events.unknown());
         collected.finish(&tracker, &events.watch, end_ns.min(until_ns.load(Ordering::SeqCst)));
         collected

@@ -134,3 +134,59 @@ fn what_is_not_observed_is_known() {
     let all = vec![event(20, 7, executed), event(21, 7, What::Ended)];
     assert_eq!(rules(true, all).1.unobserved().len(), 1);
 }
+
+fn reported(by: Monitor, number: u32) -> What {
+    What::Reported { by, number }
+}
+
+/// Rule, monitor and reason of each breach, and the page faults that were not handled.
+fn told(is_real_time: bool, all: &[Happening]) -> (Vec<(Rule, bool, &'static str)>, u64) {
+    let mut outside = Known(is_real_time);
+    let mut tracker = Tracker::new(7, NAMES, None);
+    tracker.begin(10, &mut outside);
+    all.iter().cloned().for_each(|it| tracker.take(it, &mut outside));
+    tracker.finish();
+    let found = tracker.found();
+    let found = found.iter().map(|it| (it.rule, it.monitor.is_some(), it.why)).collect();
+    (found, tracker.faults_unhandled())
+}
+
+#[test]
+fn a_sleep_that_the_kernels_monitor_reports_is_one_breach() {
+    let sleep = reported(Monitor::Sleep, 1007);
+    let call = |flags, by: u32| {
+        vec![
+            event(15, 7, switched(19)),
+            event(20, 7, enter(230, [1, flags, 0, 0, 0, 0])),
+            event(21, by, sleep.clone()),
+            // Of a thread of another program.
+            event(22, by, reported(Monitor::Sleep, 4711)),
+            event(23, 7, exit(230)),
+        ]
+    };
+    let (found, _) = told(true, &call(0, 7));
+    assert_eq!(found, [(Rule::RelativeSleep, true, "it waits for a time from now on")]);
+    assert_eq!(told(true, &call(1, 7)).0, [(Rule::KernelMonitor, true, WHY_SLEEP)]);
+    assert_eq!(told(true, &call(1, 9)).0, [(Rule::KernelMonitor, true, WHY_WAKE)]);
+    // An ordinary thread that the kernel raised.
+    assert_eq!(told(false, &call(1, 9)).0, [(Rule::KernelMonitor, true, WHY_RAISED)]);
+    // It never returns; no call was seen at all; and before it was ready.
+    assert_eq!(told(true, &call(1, 7)[..3]).0, [(Rule::KernelMonitor, true, WHY_SLEEP)]);
+    let alone = [event(15, 7, switched(19)), event(21, 9, sleep.clone())];
+    assert_eq!(told(true, &alone).0, [(Rule::KernelMonitor, true, WHY_WAKE)]);
+    assert_eq!(told(true, &[event(15, 7, switched(19)), event(5, 9, sleep)]).0, []);
+}
+
+#[test]
+fn a_page_fault_that_the_kernels_monitor_reports_is_one_breach() {
+    let report = |at| event(at, 7, reported(Monitor::PageFault, 7));
+    let fault = |at| event(at, 7, What::Fault { address: 0x5000 });
+    let why = "the kernel finds or makes the page, or reads it from a disk";
+    let twice = [report(20), fault(21), fault(22)];
+    let found = vec![(Rule::PageFault, true, why), (Rule::PageFault, false, why)];
+    assert_eq!(told(true, &twice), (found, 0));
+    assert_eq!(told(false, &twice), (vec![(Rule::KernelMonitor, true, WHY_RAISED)], 0));
+    // Nothing had to be handled, and the fault after that is another one.
+    let other = [report(20), event(21, 7, exit(9)), fault(22)];
+    assert_eq!(told(true, &other), (vec![(Rule::PageFault, false, why)], 1));
+}
