@@ -55,7 +55,7 @@ impl Monitors {
             return Err(format!("{top}/rv/monitoring_on is off, and was left so"));
         }
         let off = |name: &&str| !monitors.is(&file(name, "enable"), "1");
-        let off: Vec<&str> = monitors.names.iter().copied().filter(|name| off(&name)).collect();
+        let off: Vec<&str> = monitors.names.iter().copied().filter(|name| off(name)).collect();
         if let Some(name) = off.iter().find(|name| monitors.reacts(name)) {
             return Err(format!(
                 "a report of {name} would not only be told: {top}/rv/{} chooses another reactor \

@@ -416,7 +416,9 @@ impl Tracker {
         let is_ordinary_as_before = before.0 == Some(false) && !seen.0;
         let mut changed = None;
         if differs && !is_ordinary_as_before {
-            let class = if seen.0 { out.class(tid).or(Some(seen)) } else { Some(seen) };
+            // One that has ended: what raised it may have been inheritance.
+            let kept = before.0.zip(before.1).unwrap_or(seen);
+            let class = if seen.0 { out.class(tid).or(Some(kept)) } else { Some(seen) };
             thread.set_class(class);
             if let (Some(true), Some(old), Some((_, new))) = (before.0, before.1, class)
                 && old != new

@@ -9,7 +9,6 @@ mod changes;
 pub mod child;
 mod core;
 mod error;
-mod evidence;
 mod file;
 mod got;
 mod numa;
@@ -17,6 +16,7 @@ mod options;
 mod place;
 mod plan;
 mod record;
+mod run_record;
 mod service;
 mod setup;
 mod start;
@@ -24,9 +24,9 @@ mod user;
 mod wait;
 
 pub use error::LaunchError;
-pub use evidence::{Proved, Wanted};
 pub use options::{Class, Latency, Memory, Options, Place};
 pub use plan::{Planned, plan};
+pub use run_record::{Proved, Wanted};
 pub use start::{Got, Observer, recover, start};
 
 use crate::clock::now_ns;

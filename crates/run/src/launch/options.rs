@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use rtproof_host::tune::Scheduling;
 
-use super::evidence::Wanted;
+use super::run_record::Wanted;
 use crate::{
     intent::PRIORITY,
     usage::{Invalid, usage},

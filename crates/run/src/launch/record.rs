@@ -13,8 +13,8 @@ use rtproof_measure::{
 use rtproof_trace::scan::Subjects;
 
 use super::{
-    evidence::{Evidence, Prepared},
     got::Threads,
+    run_record::{Prepared, RunRecord},
 };
 use crate::explain::live::{Closed, Watch, settings};
 
@@ -25,7 +25,7 @@ const WATCHING_MAX: Duration = Duration::from_secs(15);
 pub(super) struct Recording {
     watch: Watch,
     begin_ns: u64,
-    evidence: Option<Evidence>,
+    run_record: Option<RunRecord>,
 }
 
 impl Recording {
@@ -44,7 +44,7 @@ impl Recording {
         let recorder = recorder.map_err(|error| cannot(&error.to_string()))?;
         // The threads of this process stay away from the program.
         let _ = pin_all(rest.as_slice());
-        Ok(Self { watch: Watch::new(recorder), begin_ns: 0, evidence: None })
+        Ok(Self { watch: Watch::new(recorder), begin_ns: 0, run_record: None })
     }
 
     /// Follows a process that is to become the program; `None`: what [`Self::follow`] names later.
@@ -70,7 +70,7 @@ impl Recording {
             thread::sleep(Duration::from_millis(5));
         }
         self.begin_ns = super::now_ns();
-        self.evidence = prepared.map(|of| Evidence::begin(of, over_ns));
+        self.run_record = prepared.map(|of| RunRecord::begin(of, over_ns));
         Ok(())
     }
 
@@ -86,11 +86,11 @@ impl Recording {
     pub(super) fn take(&mut self) {
         // Each of these is among the wake-ups that are kept by then.
         let late = self.watch.recorder.take();
-        if let Some(evidence) = &mut self.evidence {
-            evidence.woke(self.watch.recorder.take_kept());
+        if let Some(run_record) = &mut self.run_record {
+            run_record.woke(self.watch.recorder.take_kept());
         }
         for (wake, window) in late {
-            let found = self.evidence.as_mut().and_then(|of| of.explained(&wake, &window));
+            let found = self.run_record.as_mut().and_then(|of| of.explained(&wake, &window));
             self.watch.explained(&wake, window, found, self.begin_ns);
         }
     }
@@ -98,17 +98,17 @@ impl Recording {
     /// What there is to do once a second.
     pub(super) fn second(&mut self, threads: &Threads) {
         let info = self.watch.info();
-        if let Some(evidence) = &mut self.evidence {
-            evidence.tick(threads, info);
+        if let Some(run_record) = &mut self.run_record {
+            run_record.tick(threads, info);
         }
     }
 
     /// Ends; with what goes into a record, where one is made.
-    pub(super) fn close(mut self) -> (Closed, Option<Evidence>, u64) {
+    pub(super) fn close(mut self) -> (Closed, Option<RunRecord>, u64) {
         self.watch.recorder.stop();
         self.take();
         let lost = self.watch.recorder.stats().kept_lost;
-        let evidence = self.evidence.take();
-        (self.watch.close(self.begin_ns), evidence, lost)
+        let run_record = self.run_record.take();
+        (self.watch.close(self.begin_ns), run_record, lost)
     }
 }

@@ -15,11 +15,11 @@ use super::{
     changes::{self, Changes, Guarding},
     child::Becoming,
     error::LaunchError,
-    evidence::{Evidence, Prepared, Proved},
     got::{self, Threads},
     options::Options,
     plan::{Planned, What},
     record::Recording,
+    run_record::{Prepared, Proved, RunRecord},
     service::Service,
     setup::Setup,
     wait::{self, Happened, Main, Running},
@@ -364,10 +364,10 @@ impl Run<'_> {
     ) -> Got {
         let ran_ns = ran.end.saturating_sub(ran.start);
         let (mut closed, mut proved) = (None, None);
-        if let Some((recorded, evidence, lost)) = ended.recording.map(Recording::close) {
+        if let Some((recorded, run_record, lost)) = ended.recording.map(Recording::close) {
             let how = (ended.ending != Ending::Exited(0)).then(|| self::ended(ended.ending));
-            let finish = |of: Evidence| of.finish(&ended.threads, &recorded.info, lost, how);
-            proved = evidence.map(|of| finish(of).map_err(|error| format!("{error:#}")));
+            let finish = |of: RunRecord| of.finish(&ended.threads, &recorded.info, lost, how);
+            proved = run_record.map(|of| finish(of).map_err(|error| format!("{error:#}")));
             closed = Some(recorded);
         }
         if proved.is_none() && self.options.record.is_some() {

@@ -30,7 +30,10 @@ pub(super) fn of(
     armed_ns: Option<u64>,
 ) -> Option<Earlier> {
     let armed_ns = armed_ns.filter(|&at_ns| at_ns > wake.due_ns)?;
-    let is_waking = |what: &What| matches!(what, What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid);
+    let is_waking = |what: &What| match what {
+        What::Waking { pid, .. } | What::Wakeup { pid, .. } => *pid == wake.tid,
+        _ => false,
+    };
     let waking = window
         .events
         .iter()

@@ -85,7 +85,7 @@ impl Prepared {
         let output = Output::choose_for("run", &wanted.output, &facts)?;
         let online = facts.cpus.online.value();
         let cpu = cpus.or(online).and_then(|cpus| cpus.as_slice().first()).copied().unwrap_or(0);
-        // What it costs to measure is told beside the numbers; without it they stand, too.
+        // What it costs to measure stands beside the numbers; they hold without it, too.
         let cost = calibrate::calibrate(cpu, Policy::Other, 0, Clock::Monotonic);
         let cost = cost.unwrap_or_default();
         let requirement = wanted.requirement.clone();

@@ -10,8 +10,8 @@ fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
 /// Whose wake-ups these are.
 pub(super) fn whose() -> Note {
     let text = "The wake-ups are those of the program's own threads, as the kernel's events show \
-                them. The load was what ran beside it; rtproof started none. Cycles that the \
-                program leaves out by itself are not seen, nor what it does after it woke.";
+                them. The load was what ran beside it; rtproof started none. What it does \
+                after it woke is not seen. Nor are cycles that it leaves out by itself.";
     note(0, "application", false, text.into())
 }
 
@@ -23,8 +23,8 @@ pub(super) fn not_sampled(what: &str) -> Note {
 /// A thread without a period.
 pub(super) fn no_period(name: &str, tid: i32) -> Note {
     let text = format!(
-        "Thread {name} ({tid}) is not woken by a timer at one period: whether it missed cycles is \
-         not known, and the time that it covers is taken from its mean interval."
+        "Thread {name} ({tid}) is not woken by a timer at one period. Whether it missed cycles is \
+         not known; the time that it covers follows from its mean interval."
     );
     note(0, "no-period", false, text)
 }
