@@ -103,7 +103,7 @@ enum State {
 }
 
 /// The record while the program runs.
-pub(super) struct Evidence {
+pub(super) struct RunRecord {
     of: Prepared,
     over_ns: u64,
     origin: Origin,
@@ -120,7 +120,7 @@ pub(super) struct Evidence {
     next_ns: u64,
 }
 
-impl Evidence {
+impl RunRecord {
     /// Begins, when the program does.
     pub(super) fn begin(of: Prepared, over_ns: u64) -> Self {
         let monotonic_ns = clock_ns(ClockId::Monotonic);
