@@ -2,6 +2,7 @@
 
 pub use rtproof_host::sample::{HostCpuSecond, HostSecond};
 use rtproof_host::{Facts, facts::tasks::Policy};
+use rtproof_model::run::APPLICATION;
 pub use rtproof_model::run::{Cost, EndReason};
 use rtproof_model::{Finding, Verdict};
 use rtproof_stats::{Histogram, Moments};
@@ -118,8 +119,10 @@ impl Thread {
         let from_ns = self.info.first_due_ns;
         let periods = self.totals.accounted().saturating_sub(1);
         let to_ns = from_ns.saturating_add(periods.saturating_mul(self.info.period_ns));
-        // Of a thread without a strict period no more than was written.
-        (from_ns, to_ns.min(self.written_to_ns().max(from_ns)))
+        // A program's thread may have no period: no more than was written.
+        let is_program = self.info.workload.starts_with(APPLICATION);
+        let last_ns = if is_program { self.written_to_ns().max(from_ns) } else { u64::MAX };
+        (from_ns, to_ns.min(last_ns))
     }
 
     /// Until when its seconds are in the record.

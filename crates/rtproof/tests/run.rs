@@ -436,7 +436,7 @@ for t in all: t.join()
 const PERIODIC: &str = "import os, sys, threading, time
 def ordinary():
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    for _ in range(100): time.sleep(0.01)
+    for _ in range(2000): time.sleep(0.01)
 threading.Thread(target=ordinary, daemon=True).start()
 due = time.monotonic()
 for _ in range(int(sys.argv[1])):

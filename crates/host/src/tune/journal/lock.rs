@@ -3,12 +3,18 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, Write},
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::{fs::FlockOperation, io::Errno};
 
 use super::error::JournalError;
 use crate::tune::machine::{FOLDER, Machine};
+
+/// Longest wait for what this process itself holds, and time between two tries.
+const OWN_MAX: Duration = Duration::from_millis(500);
+const OWN_POLL: Duration = Duration::from_millis(2);
 
 /// Held until it is dropped, or its process ends in any way.
 #[derive(Debug)]
@@ -31,18 +37,28 @@ impl Lock {
                 .map_err(|_| io(error))?,
             opened => opened.map_err(io)?,
         };
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                let mut pid = String::new();
-                let _ = (&file).take(32).read_to_string(&mut pid);
-                let pid = match pid.trim() {
-                    "" => "unknown".to_owned(),
-                    pid => pid.to_owned(),
-                };
-                return Err(JournalError::Locked { path, pid });
+        let own = std::process::id().to_string();
+        let end = Instant::now() + OWN_MAX;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) => {
+                    let mut pid = String::new();
+                    let _ = file.rewind();
+                    let _ = (&file).take(32).read_to_string(&mut pid);
+                    // A child of ours that has not executed its program yet has our files, too.
+                    if pid.trim() == own && Instant::now() < end {
+                        thread::sleep(OWN_POLL);
+                        continue;
+                    }
+                    let pid = match pid.trim() {
+                        "" => "unknown".to_owned(),
+                        pid => pid.to_owned(),
+                    };
+                    return Err(JournalError::Locked { path, pid });
+                }
+                Err(errno) => return Err(io(errno.into())),
             }
-            Err(errno) => return Err(io(errno.into())),
         }
         // For whoever meets it; it holds without a name, too.
         let _ = file
