@@ -471,17 +471,15 @@ fn with_a_budget_its_wake_ups_are_a_record_and_judged() {
     let report = run(folder.path(), &["report", "it.rtproof", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&stdout(&report)).unwrap();
     let threads = report["cpus"].as_array().unwrap();
-    assert_eq!(threads.len(), 1, "the real-time one: {threads:?}");
-    let thread = &threads[0]["thread"];
-    assert_eq!((&thread["workload"], &thread["priority"]), (&"app:python3".into(), &10.into()));
-    let period_ns = thread["period_ns"].as_u64().unwrap();
-    assert!(period_ns.abs_diff(5_000_000) < 500_000, "{period_ns} ns");
-    let measured = &threads[0]["measured"];
-    let count = |name: &str| measured[name].as_u64().unwrap();
-    assert_eq!(count("scheduled"), count("sampled") + count("missed"));
-    // Those of its start are among them.
-    let all = 500..=900;
-    assert!(all.contains(&count("scheduled")), "{measured}");
+    // Its own, and those of what stands before it in PATH; the ordinary one is left out.
+    let all_fifo = threads.iter().all(|it| it["thread"]["policy"] == "fifo");
+    assert!(all_fifo && !threads.is_empty(), "{threads:?}");
+    for it in threads {
+        let count = |name: &str| it["measured"][name].as_u64().unwrap();
+        assert!(count("sampled") > 0);
+        assert_eq!(count("scheduled"), count("sampled") + count("missed"));
+        assert!(it["thread"]["workload"].as_str().unwrap().starts_with("app:"));
+    }
     // There already: nothing is started.
     expect_code(&run(folder.path(), &[&args[..], &program].concat()), NOT_STARTED);
     let without = [&args[..], &["--no-record"], &program].concat();
