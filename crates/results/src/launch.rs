@@ -223,6 +223,8 @@ pub struct WakeUps {
     pub over_ns: u64,
     /// Kernel events that were lost: wake-ups may be missing.
     pub lost_events: u64,
+    /// Wake-ups whose end the kernel did not record: how late they were is not known.
+    pub unseen: u64,
     /// Late ones, explained.
     pub spikes: Spikes,
 }

@@ -98,6 +98,14 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
             let text = format!("{lost} kernel events: wake-ups are missing from these counts");
             wrapped(to, &format!("{WARN}Lost{WARN:#}  "), "  ", &text)?;
         }
+        if wake_ups.unseen > 0 {
+            let text = format!(
+                "{} wake-ups have no end: the kernel left out when the thread ran, and they are \
+                 not counted",
+                wake_ups.unseen
+            );
+            wrapped(to, &format!("{WARN}Unseen{WARN:#}  "), "  ", &text)?;
+        }
         if wake_ups.spikes.seen > 0 {
             spikes(to, &wake_ups.spikes, None)?;
         }

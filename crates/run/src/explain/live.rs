@@ -230,6 +230,13 @@ impl Watch {
                 name(whom)
             ));
         }
+        let unseen: u64 = closed.totals.iter().map(|of| of.unseen).sum();
+        if unseen > 0 {
+            notes.push(format!(
+                "{unseen} more wake-ups have no end: the kernel did not record when the thread \
+                 ran. Whether they were late is not known, and they are not counted."
+            ));
+        }
         let about = about(whom, &closed.totals, passed_ns);
         let told = closed.gather.finish(over_ns, closed.info, about);
         Explained { notes, saw_none: wake_ups == 0, ..told }

@@ -144,6 +144,14 @@ pub(super) fn verdict(
     if wake_ups == 0 {
         return answer(Answer::CannotTell, format!("cannot tell: no wake-up {whose} was recorded"));
     }
+    if recorded.unseen > 0 {
+        let text = format!(
+            "cannot tell: none of {wake_ups} recorded wake-ups {whose} was later than {budget}, \
+             but the kernel left out when {} others ended",
+            recorded.unseen
+        );
+        return answer(Answer::CannotTell, text);
+    }
     if recorded.lost_events > 0 {
         let text = format!(
             "cannot tell: none of {wake_ups} recorded wake-ups {whose} was later than {budget}, \
@@ -186,8 +194,10 @@ mod tests {
 
     #[test]
     fn a_verdict_says_no_more_than_was_recorded() {
-        let recorded =
-            |lost_events| Some(WakeUps { over_ns: 10_000, lost_events, spikes: Spikes::default() });
+        let recorded = |lost_events| {
+            let spikes = Spikes::default();
+            Some(WakeUps { over_ns: 10_000, lost_events, unseen: 0, spikes })
+        };
         let said = |threads: &[Thread], recorded: Option<WakeUps>| {
             verdict(10_000, threads, recorded.as_ref()).answer
         };
@@ -195,6 +205,8 @@ mod tests {
         assert_eq!(said(std::slice::from_ref(&good), recorded(0)), Answer::Within);
         assert_eq!(said(std::slice::from_ref(&good), recorded(1)), Answer::CannotTell);
         assert_eq!(said(std::slice::from_ref(&good), None), Answer::CannotTell);
+        let unseen = recorded(0).map(|of| WakeUps { unseen: 1, ..of });
+        assert_eq!(said(std::slice::from_ref(&good), unseen), Answer::CannotTell);
         assert_eq!(said(&[of(Policy::Fifo, 0, 0)], recorded(0)), Answer::CannotTell);
         assert_eq!(said(&[], recorded(0)), Answer::CannotTell);
         assert_eq!(said(&[of(Policy::Fifo, 9, 1)], recorded(3)), Answer::Exceeded);

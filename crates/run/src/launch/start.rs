@@ -366,7 +366,7 @@ impl Run<'_> {
         let (mut closed, mut proved) = (None, None);
         if let Some((recorded, run_record, lost)) = ended.recording.map(Recording::close) {
             let how = (ended.ending != Ending::Exited(0)).then(|| self::ended(ended.ending));
-            let finish = |of: RunRecord| of.finish(&ended.threads, &recorded.info, lost, how);
+            let finish = |of: RunRecord| of.finish(&ended.threads, &recorded, lost, how);
             proved = run_record.map(|of| finish(of).map_err(|error| format!("{error:#}")));
             closed = Some(recorded);
         }
@@ -378,8 +378,9 @@ impl Run<'_> {
             notes.extend(closed.notes);
             let about = format!("process {pid}, {}", units::duration(ran_ns));
             let lost_events = closed.info.lost_events;
+            let unseen = closed.totals.iter().map(|of| of.unseen).sum();
             let explained = closed.gather.finish(self.over_ns(), closed.info, about);
-            WakeUps { over_ns: self.over_ns(), lost_events, spikes: explained.spikes }
+            WakeUps { over_ns: self.over_ns(), lost_events, unseen, spikes: explained.spikes }
         });
         let budget_ns = self.options.budget_ns;
         let verdict = budget_ns.map(|ns| got::verdict(ns, &threads, wake_ups.as_ref()));

@@ -18,6 +18,9 @@ pub struct Totals {
     pub over: u64,
     /// Times that it was woken before it had left the CPU: no wake-ups.
     pub never_left: u64,
+    /// Times that it was woken and left a CPU later, without a switch to it in between: some
+    /// kernels leave out switches from the idle task. How late these wake-ups were is not known.
+    pub unseen: u64,
     /// Sum of the latencies of all wake-ups, nanoseconds.
     pub sum_ns: u64,
     /// The latest of all.
@@ -166,6 +169,9 @@ impl Thread {
 
     /// It was switched away from.
     pub(super) fn leave(&mut self, is_runnable: bool) {
+        if self.place == Place::Asleep && self.woken.take().is_some() {
+            self.totals.unseen += 1;
+        }
         if !is_runnable {
             self.place = Place::Asleep;
             return;

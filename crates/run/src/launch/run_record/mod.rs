@@ -21,6 +21,7 @@ use rustix::thread::ClockId;
 
 use self::thread::{Judged, Rhythm};
 use super::got::Threads;
+use crate::explain::live::Closed;
 use crate::prove::{
     engine::run_id,
     finish::{self, Finishing},
@@ -347,10 +348,12 @@ impl RunRecord {
     pub(super) fn finish(
         mut self,
         threads: &Threads,
-        recorder: &causes::Recorder,
+        recorded: &Closed,
         lost: u64,
         ending: Option<String>,
     ) -> anyhow::Result<Proved> {
+        let recorder = &recorded.info;
+        let unseen: u64 = recorded.totals.iter().map(|of| of.unseen).sum();
         let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(self.origin.monotonic_ns);
         self.admit(threads, now_ns, true);
         if self.writer.is_none() && self.failure.is_none() {
@@ -375,6 +378,7 @@ impl RunRecord {
             }
         }
         self.sums.give_up();
+        self.notes.extend(notes::unseen(now_ns, unseen));
         self.notes.extend(notes::lost(now_ns, recorder.lost_events, lost + self.left_out));
         self.notes.extend(ending.map(|how| notes::ended(now_ns, &how)));
         self.write(now_ns, recorder);

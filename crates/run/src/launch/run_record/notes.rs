@@ -56,6 +56,15 @@ pub(super) fn lost(at_ns: u64, events: u64, wake_ups: u64) -> Vec<Note> {
     notes
 }
 
+/// Wake-ups without an end.
+pub(super) fn unseen(at_ns: u64, wake_ups: u64) -> Option<Note> {
+    let text = format!(
+        "The kernel did not record when {wake_ups} wake-ups of the program's threads ended: they \
+         are not in the record. Some kernels leave out switches from the idle task."
+    );
+    (wake_ups > 0).then(|| note(at_ns, "wake-ups-unseen", true, text))
+}
+
 /// How the program ended, if not by itself with 0.
 pub(super) fn ended(at_ns: u64, how: &str) -> Note {
     note(at_ns, "program-ended", false, format!("The program {how}."))
