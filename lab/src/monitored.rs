@@ -139,7 +139,7 @@ fn built(rtproof: &Path, folder: &Path, cache: &Cache) {
 
 #[test]
 #[ignore = "builds a kernel, 10 minutes and more: `make lab-all`"]
-fn what_the_kernels_monitors_report_is_told_and_they_are_off_afterwards() {
+fn linux_source_with_monitors_reports_what_they_say_and_leaves_them_off() {
     let cache = Cache::open().unwrap();
     let rtproof = Binaries::build(Arch::X86_64, &cache).unwrap().rtproof;
     let folder = tempfile::tempdir().unwrap();
