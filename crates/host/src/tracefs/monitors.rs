@@ -58,8 +58,8 @@ impl Monitors {
         let off: Vec<&str> = monitors.names.iter().copied().filter(|name| off(name)).collect();
         if let Some(name) = off.iter().find(|name| monitors.reacts(name)) {
             return Err(format!(
-                "a report of {name} would not only be told: {top}/rv/{} chooses another reactor \
-                 than nop",
+                "a report of {name} would print or stop the machine: {top}/rv/{} chooses another \
+                 reactor than nop",
                 file(name, "reactors")
             ));
         }
