@@ -151,8 +151,8 @@ impl Application {
         let unseen: u64 = self.recorder.watched().iter().map(|of| of.unseen).sum();
         if unseen > 0 {
             frame.unknown.push(format!(
-                "{unseen} wake-ups have no end: the kernel did not record when the thread ran. They \
-                 are in no number here."
+                "{unseen} wake-ups have no end: the kernel did not record when the thread ran. \
+                 They are in no number here."
             ));
         }
         frame.unknown.push("Missed: an application does not say when it should have run.".into());
