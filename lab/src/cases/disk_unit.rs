@@ -63,7 +63,7 @@ pub(super) fn case() -> Case {
          run plan rtproof run --plan --cpus 1 --priority 70 --unit control.service
          run whole rtproof run --cpus 1 --priority 70 --budget 2s --json /host/got.out --unit control
          cp /run/inside /host/inside
-         run rules rtproof run --cpus 1 --rules --rules-for 4s --no-trace --json /host/rules.out --unit control
+         run rules rtproof run --cpus 1 --rules --rules-for 4s --no-trace --json /host/broken.out --unit control
          rm -f /host/*.rtproof /host/*.html *.rtproof *.html
          same >/host/after-whole
          rtproof run --cpus 1 --unit control.service >/dev/null 2>/host/killed &
@@ -124,7 +124,7 @@ fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.that("whole: all its threads are real-time", "70", fifo, threads.len());
     // A shell that sleeps by processes of its own: each is born real-time, and ends.
     expect.equal("rules: exit code", seen.rc("rules")?, 3);
-    let rules = seen.json("rules")?;
+    let rules = seen.json("broken")?;
     expect.equal("rules: answer", rules.text("/rules/answer"), "broken");
     let broken: Vec<&str> =
         rules.list("/rules/breaches").iter().filter_map(|it| it["rule"].as_str()).collect();

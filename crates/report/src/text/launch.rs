@@ -106,6 +106,14 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
             );
             wrapped(to, &format!("{WARN}Unseen{WARN:#}  "), "  ", &text)?;
         }
+        if wake_ups.inferred > 0 {
+            let text = format!(
+                "{} wake-ups are counted up to the thread's next event, as the kernel left out the \
+                 switch to it: they were at most that late",
+                wake_ups.inferred
+            );
+            wrapped(to, "Bounds  ", "  ", &text)?;
+        }
         if wake_ups.spikes.seen > 0 {
             spikes(to, &wake_ups.spikes, None)?;
         }

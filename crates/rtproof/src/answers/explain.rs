@@ -31,6 +31,11 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
         let result = "not known: no wake-up of these threads was seen".to_owned();
         return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
     }
+    if *seen == 0 && !told.gaps.is_empty() {
+        let gaps = told.gaps.join("; ");
+        let result = format!("not known: no wake-up was seen to be more than {over} late; {gaps}");
+        return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
+    }
     if *seen == 0 {
         let result = format!("no wake-up was more than {over} late");
         return Answer { result, tone: Tone::Good, ..Answer::default() };
@@ -65,6 +70,7 @@ mod tests {
             windows: Vec::new(),
             notes: Vec::new(),
             saw_none: false,
+            gaps: Vec::new(),
             locks: None,
             report: None,
         }
@@ -78,6 +84,10 @@ mod tests {
         assert_eq!((none.tone, none.next), (Tone::Good, None));
         let unseen = of(&Explained { saw_none: true, ..told(0, 0) });
         assert_eq!((unseen.tone, unseen.next), (Tone::Doubtful, None));
+        let gaps = vec!["lost: 3 kernel events".into()];
+        let gaps = of(&Explained { gaps, ..told(0, 0) });
+        assert_eq!((gaps.tone, gaps.next), (Tone::Doubtful, None));
+        assert!(gaps.result.ends_with("100 µs late; lost: 3 kernel events"), "{}", gaps.result);
         let some = of(&told(1_431, 226));
         assert_eq!(some.result, "1\u{202f}431 wake-ups more than 100 µs late; 226 explained");
         assert_eq!((some.tone, some.next.as_deref()), (Tone::Doubtful, Some("x")));

@@ -60,6 +60,7 @@ mod tests {
             windows: Vec::new(),
             notes: Vec::new(),
             saw_none: longest_ns.is_none(),
+            gaps: Vec::new(),
             locks: None,
             report: None,
         };

@@ -123,13 +123,14 @@ struct Document<'a> {
     schema: &'static str,
     about: &'a str,
     notes: &'a [String],
+    gaps: &'a [String],
     spikes: &'a Spikes,
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<&'a LocksFound>,
 }
 
-/// Runs the command. 0: explained, or nothing was late; 3: late wake-ups could not be explained, or
-/// there was no wake-up to look at.
+/// Runs the command. 0: explained, or nothing was late; 3: late wake-ups could not be explained,
+/// there was no wake-up to look at, or none was late but some may be missing.
 ///
 /// # Errors
 /// Files that cannot be read, threads that are not there, kernel events that cannot be had.
@@ -163,7 +164,7 @@ pub(super) fn show(
     json: bool,
 ) -> anyhow::Result<u8> {
     let text = Text::new(json);
-    let Explained { about, notes, spikes, locks, .. } = told;
+    let Explained { about, notes, spikes, locks, gaps, .. } = told;
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::told(to, about, notes)?;
@@ -187,8 +188,9 @@ pub(super) fn show(
     })?;
     text.print(|to| rtproof_report::text::next(to, answer.next.as_deref()))?;
     let locks = locks.as_ref();
-    text.print_json(&Document { answer, schema: SCHEMA, about, notes, spikes, locks })?;
-    let is_open = told.saw_none || told.spikes.seen > 0 && told.spikes.explained == 0;
+    text.print_json(&Document { answer, schema: SCHEMA, about, notes, gaps, spikes, locks })?;
+    let none = told.saw_none || told.spikes.seen == 0 && !gaps.is_empty();
+    let is_open = none || told.spikes.seen > 0 && told.spikes.explained == 0;
     Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }
 

@@ -74,6 +74,7 @@ impl Gather {
             windows,
             notes: Vec::new(),
             saw_none: false,
+            gaps: Vec::new(),
             locks: None,
             report: None,
         }

@@ -20,7 +20,7 @@ use rtproof_trace::{
     scan::{Preemption, Subjects, Totals},
 };
 
-use super::{Explained, Gather, locks::Locking};
+use super::{Explained, Gather, gaps, locks::Locking};
 use crate::{clock::now_ns, prove::signals::Signals, rules::program, usage::usage};
 
 /// How often answers are taken and the end is looked for.
@@ -230,16 +230,12 @@ impl Watch {
                 name(whom)
             ));
         }
-        let unseen: u64 = closed.totals.iter().map(|of| of.unseen).sum();
-        if unseen > 0 {
-            notes.push(format!(
-                "{unseen} more wake-ups have no end: the kernel did not record when the thread \
-                 ran. Whether they were late is not known, and they are not counted."
-            ));
-        }
+        notes.extend(gaps::inferred(closed.totals.iter()));
+        let lost = gaps::lost(closed.info.lost_events);
+        let gaps = gaps::unseen(closed.totals.iter()).into_iter().chain(lost).collect();
         let about = about(whom, &closed.totals, passed_ns);
         let told = closed.gather.finish(over_ns, closed.info, about);
-        Explained { notes, saw_none: wake_ups == 0, ..told }
+        Explained { notes, saw_none: wake_ups == 0, gaps, ..told }
     }
 }
 

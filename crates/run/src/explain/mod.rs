@@ -2,6 +2,7 @@
 
 mod export;
 mod file;
+mod gaps;
 mod gather;
 pub(crate) mod live;
 mod locks;
@@ -38,6 +39,8 @@ pub struct Explained {
     pub notes: Vec<String>,
     /// Whether there was no wake-up at all to look at: nothing is known then.
     pub saw_none: bool,
+    /// What leaves open whether more wake-ups were late than were found: clauses.
+    pub gaps: Vec<String>,
     /// The locks that a running application waits for; `None`: they were not observed.
     pub locks: Option<LocksFound>,
     /// The run that it is of, judged; `None`: a trace, or a running application.

@@ -3,9 +3,13 @@
 use std::path::Path;
 
 use rtproof_judge::Report;
+use rtproof_record::run::Note;
 
 use super::Explained;
 use crate::opened::{open_whole, standing};
+
+/// Notes of records that were made from kernel events alone.
+const LEAVE_OPEN: &[&str] = &["events-lost", "wake-ups-left-out", "wake-ups-unseen"];
 
 /// Reads them.
 ///
@@ -22,6 +26,8 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
             path.display()
         );
     };
+    let leaves_open = |note: &&Note| LEAVE_OPEN.contains(&&*note.id);
+    let gaps = run.notes.iter().filter(leaves_open).map(|note| note.text.clone()).collect();
     let kept = run.spikes.map(|spikes| spikes.kept).unwrap_or_default();
     let windows = kept.into_iter().map(|kept| (kept.number, kept.window)).collect();
     let about = format!("{}: {}", path.display(), run.meta.command.join(" "));
@@ -31,6 +37,7 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
         windows,
         notes: Vec::new(),
         saw_none: false,
+        gaps,
         locks: None,
         report: Some(Box::new(report)),
     })

@@ -14,7 +14,7 @@ use rtproof_trace::{
     scan::Subjects,
 };
 
-use super::{Explained, Gather, TextFile};
+use super::{Explained, Gather, TextFile, gaps};
 
 /// A latency that the header gives may differ from the events by this: the tracer reads the clock
 /// before and after it writes them.
@@ -77,10 +77,12 @@ fn explained(
     for (wake, window, explanation) in analysis.into_iter().flatten() {
         gather.explained(&wake, window, explanation, 0);
     }
-    let (mut late, mut all) = (Vec::new(), 0);
+    let (mut late, mut all, mut open) = (Vec::new(), 0, Vec::new());
     for (trace, finder) in traces.iter().zip(finders) {
         let wake_ups = finder.wake_ups();
         all += wake_ups;
+        open.extend(hidden(trace, &finder));
+        notes.extend(gaps::inferred(finder.totals()));
         let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
         gather.unexamined(count.saturating_sub(found.len() as u64));
         say(trace, &found, (wake_ups, over_ns), &mut notes);
@@ -92,7 +94,17 @@ fn explained(
     let about = format!("{}: {}", path.display(), about(&traces));
     let told = gather.finish(over_ns, causes::Recorder::default(), about);
     let saw_none = all == 0 && told.spikes.seen == 0;
-    Ok(Explained { notes, saw_none, ..told })
+    Ok(Explained { notes, saw_none, gaps: open, ..told })
+}
+
+/// Where it may hide wake-ups.
+fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
+    let cut = trace.entries.filter(|(said, read)| read < said);
+    let cut = cut.map(|(said, read)| format!("its header says {said} entries, {read} are here"));
+    let skipped = trace.skipped.count;
+    let skipped =
+        (skipped > 0).then(|| format!("not understood: {}", units::count(skipped, "line")));
+    gaps::unseen(finder.totals()).into_iter().chain(cut).chain(skipped).collect()
 }
 
 /// First pass: what is late.

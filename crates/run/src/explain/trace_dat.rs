@@ -1,19 +1,22 @@
 //! The late wake-ups in a trace.dat of another tool: found in a first pass, their windows taken
 //! in a second, so that memory does not grow with the file.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::Context;
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
-    Around, Brief, Coverage, Decoder, Pages, Task, WakeUp, Window, around,
+    Around, Coverage, Decoder, Pages, Task, WakeUp, Window, around,
     coverage::KindsSeen,
     dat::{self, Symbols, TraceDat},
     merge::Merge,
     scan::{Scanner, Subjects, Totals},
 };
 
-use super::{Explained, Gather, file::OnDisk};
+use super::{Explained, Gather, file::OnDisk, gaps};
 
 /// Late wake-ups that are explained; more are counted. The latest ones stay.
 const EXPLAINED_MAX: usize = 5_000;
@@ -92,10 +95,16 @@ pub fn of_trace_dat(
     if lost > 0 {
         notes.push(format!("{lost} windows have lost events: their shares may be wrong."));
     }
+    notes.extend(gaps::inferred(found.totals.iter()));
+    let missing = found.missing;
+    let open = gaps::unseen(found.totals.iter()).into_iter().chain(
+        (missing > 0).then(|| format!("events are missing in {}", units::count(missing, "place"))),
+    );
+    let gaps = open.collect();
     let about = about(path, &buffer_name, &found);
     let told = gather.finish(over_ns, recorder, about);
-    let saw_none = found.totals.is_empty() && told.spikes.seen == 0;
-    Ok(Explained { notes, saw_none, ..told })
+    let saw_none = found.totals.iter().all(|of| of.wake_ups == 0) && told.spikes.seen == 0;
+    Ok(Explained { notes, saw_none, gaps, ..told })
 }
 
 /// What the first pass found.
@@ -105,6 +114,8 @@ struct Found {
     totals: Vec<Totals>,
     events: u64,
     wakings: u64,
+    /// Places, after the first event of a CPU, where events were lost.
+    missing: u64,
     begin_ns: u64,
     end_ns: u64,
     /// Events by their number.
@@ -144,12 +155,14 @@ fn find(
         totals: Vec::new(),
         events: 0,
         wakings: 0,
+        missing: 0,
         begin_ns: 0,
         end_ns: 0,
         ids: BTreeMap::new(),
         coverage: Coverage::default(),
     };
     let mut seen = KindsSeen::default();
+    let mut cpus = BTreeSet::new();
     let mut counts: Vec<u64> = Vec::new();
     let mut merge = Merge::new(pages, dat.formats().layout());
     while let Some(merged) = merge.next()? {
@@ -158,6 +171,8 @@ fn find(
         }
         found.end_ns = merged.raw.at_ns;
         found.events += 1;
+        let is_first = cpus.insert(merged.cpu);
+        found.missing += u64::from(!is_first && merged.missed.is_some());
         let id = usize::from(merged.raw.id);
         if counts.len() <= id {
             counts.resize(id + 1, 0);
@@ -166,13 +181,7 @@ fn find(
         if counts[id] <= LOOKED_AT && decoder.knows(merged.raw.id) {
             seen.take(&decoder.event(merged.cpu, &merged.raw).what);
         }
-        let brief = decoder.brief(&merged.raw);
-        found.wakings += u64::from(matches!(brief, Brief::Waking { .. } | Brief::Wakeup { .. }));
-        if merged.missed.is_some() {
-            scanner.lost(merged.cpu);
-        }
-        let wake = scanner.feed_brief(merged.raw.at_ns, merged.cpu, &brief);
-        let Some(wake) = wake else { continue };
+        let Some(wake) = scanner.feed_merged(decoder, &merged) else { continue };
         found.over += 1;
         found.late.push(wake);
         if found.late.len() >= 2 * EXPLAINED_MAX {
@@ -182,10 +191,11 @@ fn find(
     }
     found.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
     found.late.truncate(EXPLAINED_MAX);
+    found.wakings = scanner.wakings();
     found.coverage = seen.coverage();
     let ids = (0..=u16::MAX).zip(counts).filter(|(_, count)| *count > 0);
     found.ids = ids.collect();
-    found.totals = scanner.totals().filter(|of| of.wake_ups > 0).copied().collect();
+    found.totals = scanner.totals().filter(|of| of.wake_ups + of.unseen > 0).copied().collect();
     Ok(found)
 }
 

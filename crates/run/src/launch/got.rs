@@ -196,7 +196,7 @@ mod tests {
     fn a_verdict_says_no_more_than_was_recorded() {
         let recorded = |lost_events| {
             let spikes = Spikes::default();
-            Some(WakeUps { over_ns: 10_000, lost_events, unseen: 0, spikes })
+            Some(WakeUps { over_ns: 10_000, lost_events, unseen: 0, inferred: 0, spikes })
         };
         let said = |threads: &[Thread], recorded: Option<WakeUps>| {
             verdict(10_000, threads, recorded.as_ref()).answer

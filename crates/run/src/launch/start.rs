@@ -379,8 +379,10 @@ impl Run<'_> {
             let about = format!("process {pid}, {}", units::duration(ran_ns));
             let lost_events = closed.info.lost_events;
             let unseen = closed.totals.iter().map(|of| of.unseen).sum();
-            let explained = closed.gather.finish(self.over_ns(), closed.info, about);
-            WakeUps { over_ns: self.over_ns(), lost_events, unseen, spikes: explained.spikes }
+            let inferred = closed.totals.iter().map(|of| of.inferred).sum();
+            let over_ns = self.over_ns();
+            let spikes = closed.gather.finish(over_ns, closed.info, about).spikes;
+            WakeUps { over_ns, lost_events, unseen, inferred, spikes }
         });
         let budget_ns = self.options.budget_ns;
         let verdict = budget_ns.map(|ns| got::verdict(ns, &threads, wake_ups.as_ref()));

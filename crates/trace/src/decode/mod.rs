@@ -272,6 +272,16 @@ impl Decoder {
         }
     }
 
+    /// The task that was current when a record was written, and its flags ([`Event::flags`]).
+    #[inline]
+    #[must_use]
+    pub(crate) fn current(&self, raw: &Raw<'_>) -> (i32, u8) {
+        let common = self.plans.first().and_then(|plan| plan.common.as_ref());
+        let record = self.record(raw);
+        let of = |common: &Common| Some((record.int(common.pid)?, record.byte(common.flags)?));
+        common.and_then(of).unwrap_or_default()
+    }
+
     /// What most questions need of a record.
     #[inline]
     #[must_use]

@@ -6,7 +6,7 @@ use super::{
     Header,
     span::{self, span},
 };
-use crate::{Brief, Event, How, Scanner, Subjects, WakeUp, What, event::Comm};
+use crate::{Brief, Event, How, Scanner, Subjects, WakeUp, What, event::Comm, scan::Totals};
 
 /// Wake-ups that are kept: the longest.
 const LATE_MAX: usize = 5_000;
@@ -78,6 +78,7 @@ impl Finder {
             what if head.latency_ns.is_some() => self.of_header(event, what, head),
             _ => {
                 let brief = Brief::of(event);
+                self.scanner.current(event.at_ns, event.cpu, event.pid, event.flags);
                 if let Some(wake) = self.scanner.feed_brief(event.at_ns, event.cpu, &brief) {
                     self.add(wake);
                 }
@@ -193,9 +194,14 @@ impl Finder {
         Some(WakeUp { due_ns, ran_ns: due_ns.saturating_add(latency_ns), ..header })
     }
 
-    /// Threads whose wake-ups were counted.
+    /// What was counted of each thread.
+    pub fn totals(&self) -> impl Iterator<Item = &Totals> {
+        self.scanner.totals()
+    }
+
+    /// How many wake-ups were counted.
     pub fn wake_ups(&self) -> u64 {
-        self.scanner.totals().map(|of| of.wake_ups).sum()
+        self.totals().map(|of| of.wake_ups).sum()
     }
 
     /// The last name of a thread that is looked for.

@@ -61,6 +61,9 @@ pub struct Scanner {
     cpus: Vec<Cpu>,
     /// Wake-ups that nobody has taken yet, where they are kept.
     kept: Option<Vec<WakeUp>>,
+    /// Threads that were woken and may not have run since.
+    awaited: Vec<usize>,
+    wakings: u64,
 }
 
 /// What an interrupt of a CPU is doing.
@@ -95,6 +98,8 @@ impl Scanner {
             threads: Vec::new(),
             cpus: Vec::new(),
             kept: subjects.keeps.then(Vec::new),
+            awaited: Vec::new(),
+            wakings: 0,
         };
         for &tid in subjects.tids.iter().filter(|&&tid| tid > 0 && tid <= TID_MAX) {
             if !scanner.index.contains_key(&tid) {
@@ -116,7 +121,32 @@ impl Scanner {
     /// The next record, in order of time. The wake-up that ends with it, if that was too late.
     #[inline]
     pub fn feed(&mut self, decoder: &Decoder, cpu: u32, raw: &Raw<'_>) -> Option<WakeUp> {
+        if !self.awaited.is_empty() {
+            let (pid, flags) = decoder.current(raw);
+            self.current(raw.at_ns, cpu, pid, flags);
+        }
         self.feed_brief(raw.at_ns, cpu, &decoder.brief(raw))
+    }
+
+    /// An event was written while a thread was current, before [`Scanner::feed_brief`] of it. Some
+    /// kernels leave out the switch from the idle task to a thread: then its wake-up ends here at
+    /// the latest. It is counted so where that is on time, and remains unseen where it is not.
+    #[inline]
+    pub fn current(&mut self, at_ns: u64, cpu: u32, pid: i32, flags: u8) {
+        // An NMI may come between the switch and what it is for.
+        if self.awaited.is_empty() || flags & flags::NMI != 0 {
+            return;
+        }
+        let threads = &self.threads;
+        self.awaited.retain(|&at| threads[at].is_awaited());
+        let is_its = |at: &&usize| self.threads[**at].totals.tid == pid;
+        let Some(&at) = self.awaited.iter().find(is_its) else { return };
+        let thread = &mut self.threads[at];
+        let Some(due) = thread.seen(at_ns, self.threshold_ns) else { return };
+        thread.runs(at_ns, cpu);
+        let wake = WakeUp { tid: pid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
+        thread.count(&wake, false);
+        self.keep(wake);
     }
 
     /// As [`Scanner::feed`], of a merged record; a loss before it is taken into account.
@@ -143,13 +173,17 @@ impl Scanner {
                 return self.come(at, at_ns, cpu, next_comm);
             }
             Brief::Waking { pid, prio, comm, .. } => {
+                self.wakings += 1;
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
                 self.threads[at].waking(due);
+                self.awaits(at);
             }
             Brief::Wakeup { pid, prio, comm, .. } => {
+                self.wakings += 1;
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
+                self.awaits(at);
                 return self.overrun(at, at_ns, cpu, due);
             }
             Brief::TimerStart { pid, flags, timer, function, expires_ns, soft_ns } => {
@@ -180,6 +214,7 @@ impl Scanner {
             *cpu = Cpu::default();
         }
         self.threads.iter_mut().for_each(Thread::forget);
+        self.awaited.clear();
     }
 
     /// What was counted of each thread, in the order they were first seen; those asked for by id
@@ -191,6 +226,12 @@ impl Scanner {
     /// Who ran in the place of each thread while it was runnable.
     pub fn preemptions(&self) -> impl Iterator<Item = &Preemption> {
         self.threads.iter().flat_map(|thread| &thread.preempted)
+    }
+
+    /// Wakings of any threads: without one, the trace cannot show a wake-up.
+    #[must_use]
+    pub const fn wakings(&self) -> u64 {
+        self.wakings
     }
 
     /// The wake-ups since the last call, in the order they ended; none where they are not kept.
@@ -231,6 +272,12 @@ impl Scanner {
         thread.count(&wake, is_over);
         self.keep(wake);
         is_over.then_some(wake)
+    }
+
+    fn awaits(&mut self, at: usize) {
+        if !self.awaited.contains(&at) {
+            self.awaited.push(at);
+        }
     }
 
     fn keep(&mut self, wake: WakeUp) {

@@ -21,6 +21,9 @@ pub struct Totals {
     /// Times that it was woken and left a CPU later, without a switch to it in between: some
     /// kernels leave out switches from the idle task. How late these wake-ups were is not known.
     pub unseen: u64,
+    /// Those of the wake-ups whose end is the thread's first event after them, as the switch to it
+    /// was not recorded: they were at most that late.
+    pub inferred: u64,
     /// Sum of the latencies of all wake-ups, nanoseconds.
     pub sum_ns: u64,
     /// The latest of all.
@@ -167,9 +170,24 @@ impl Thread {
         None
     }
 
+    /// It was woken out of its sleep, and the switch to it is still to come.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.place == Place::Asleep && self.woken.is_some()
+    }
+
+    /// It runs, though no switch to it was recorded: since an unknown time, at the latest since
+    /// `at_ns`. What it was woken for, if even that is within the threshold.
+    pub(super) fn seen(&mut self, at_ns: u64, threshold_ns: u64) -> Option<Due> {
+        let due = self.woken.filter(|due| at_ns.saturating_sub(due.at_ns) <= threshold_ns)?;
+        (self.place, self.woken) = (Place::Running, None);
+        self.totals.inferred += 1;
+        Some(due)
+    }
+
     /// It was switched away from.
     pub(super) fn leave(&mut self, is_runnable: bool) {
-        if self.place == Place::Asleep && self.woken.take().is_some() {
+        if self.is_awaited() {
+            self.woken = None;
             self.totals.unseen += 1;
         }
         if !is_runnable {

@@ -354,6 +354,7 @@ impl RunRecord {
     ) -> anyhow::Result<Proved> {
         let recorder = &recorded.info;
         let unseen: u64 = recorded.totals.iter().map(|of| of.unseen).sum();
+        let inferred: u64 = recorded.totals.iter().map(|of| of.inferred).sum();
         let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(self.origin.monotonic_ns);
         self.admit(threads, now_ns, true);
         if self.writer.is_none() && self.failure.is_none() {
@@ -379,6 +380,7 @@ impl RunRecord {
         }
         self.sums.give_up();
         self.notes.extend(notes::unseen(now_ns, unseen));
+        self.notes.extend(notes::inferred(now_ns, inferred));
         self.notes.extend(notes::lost(now_ns, recorder.lost_events, lost + self.left_out));
         self.notes.extend(ending.map(|how| notes::ended(now_ns, &how)));
         self.write(now_ns, recorder);
