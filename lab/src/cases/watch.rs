@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 
 use crate::{
-    case::Case,
+    case::{Case, Tier},
     expect::Expect,
     fetch::{Newest, Suite},
     machine::Machine,
@@ -24,8 +24,38 @@ const POINTS: f64 = 2.0;
 type Shares = BTreeMap<(u32, String), f64>;
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![idle("rt-6.1"), idle("stock-6.12"), killed()]
+    vec![idle("rt-6.1"), idle("stock-6.12"), killed(), cost()]
 }
+
+/// Seconds of each view, and how often each is looked at, in turn.
+const VIEW_S: u32 = 15;
+const ROUNDS: usize = 3;
+/// Views, and what begins each. rtla's own threads are the kernel's and not in its time, nor are
+/// those of the kernel that rtproof has read.
+const VIEWS: &[(&str, &str)] = &[
+    ("passive", "rtproof watch --rows --for"),
+    (
+        "measuring",
+        "rtproof watch --measure --workload timerlat --cpus 0-1 --rows -o /tmp/o/w --for",
+    ),
+    ("rtla", "rtla timerlat top -c 0-1 -d"),
+];
+
+/// `cost NAME COMMAND`: hundredths of a second that it and what it started have run.
+const COST: &str = r#"cost() {
+        name=$1
+        shift
+        (
+            "$@" >/tmp/o/$name.rows 2>&1
+            read -r line </proc/self/stat
+            set -- ${line##*) }
+            shift 13
+            echo $(($1 + $2)) >>/host/cost.$name
+        )
+        rm -f /tmp/o/w*
+        cp /tmp/o/$name.rows /host/
+    }
+"#;
 
 /// `at NAME`: the frequencies as the peer reads them, when that was, and how the kernel shows them.
 const BOTH: &str = "cpu=/sys/devices/system/cpu
@@ -85,6 +115,46 @@ fn idle(kernel: &'static str) -> Case {
     })
     .other_word("pause=0", "pause=30", "shares that differ")
     .other_word("put powersave", "put performance", "slow: frequencies")
+}
+
+/// What the views cost, one after the other in the same guest.
+fn cost() -> Case {
+    let mut script = COST.to_owned();
+    for round in 0..ROUNDS {
+        for place in 0..VIEWS.len() {
+            let (name, command) = VIEWS[(place + round) % VIEWS.len()];
+            script.push_str(&format!("cost {name} {command} {VIEW_S}\n"));
+        }
+    }
+    Case::new(
+        "watch/cost/rt-6.1",
+        "what watch costs beside rtla's live view of the same seconds",
+        Machine::new("rt-6.1").cpus(2),
+    )
+    .tier(Tier::Three)
+    .limit_s(600)
+    .program("rtla")
+    .script(script)
+    .expect(costs)
+    .other_word("rtla timerlat top", "true", "rtla: rows")
+}
+
+fn costs(seen: &Evidence, expect: &mut Expect) -> Result<()> {
+    let mut text = "| view | CPU time, ms a second, median | range |\n|---|---|---|\n".to_owned();
+    for (name, _) in VIEWS {
+        let all = seen.text(&format!("cost.{name}"))?;
+        let all: Vec<f64> = all.lines().map(str::parse).collect::<Result<_, _>>()?;
+        let mut all: Vec<f64> = all.iter().map(|of| of * 10.0 / f64::from(VIEW_S)).collect();
+        all.sort_by(f64::total_cmp);
+        expect.equal(&format!("{name}: rounds"), all.len(), ROUNDS);
+        let rows = seen.text(&format!("{name}.rows"))?.lines().count();
+        expect.that(&format!("{name}: rows"), "one a second", rows >= VIEW_S as usize - 2, rows);
+        let (Some(least), Some(most)) = (all.first(), all.last()) else { continue };
+        let middle = all[all.len() / 2];
+        text.push_str(&format!("| {name} | {middle:.1} | {least:.1} to {most:.1} |\n"));
+    }
+    println!("{text}");
+    seen.keep("cost.md", &text)
 }
 
 fn killed() -> Case {

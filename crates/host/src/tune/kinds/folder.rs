@@ -1,19 +1,12 @@
 //! Folders: a control group, or one of ours under /etc.
 
-use std::{
-    io, thread,
-    time::{Duration, Instant},
-};
+use std::io;
 
 use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three};
-use crate::tune::kinds::file::of_files;
+use crate::tune::kinds::{busy::when_free, file::of_files};
 
 /// Permissions of a new folder.
 const NEW_FOLDER: u32 = 0o755;
-
-/// Longest wait for a folder that is busy, and time between two tries.
-const BUSY_MAX: Duration = Duration::from_secs(1);
-const BUSY_POLL: Duration = Duration::from_millis(20);
 
 /// One folder, undone by removing it when it is empty.
 pub(super) struct Folder<'a> {
@@ -79,19 +72,9 @@ impl Machine<'_> {
         self.gate.make_folder(path, NEW_FOLDER).map_err(|error| self.refusal(path, error))
     }
 
-    /// Removes a folder if it is empty. A control group stays busy for some milliseconds after its
-    /// last process was killed.
+    /// Removes a folder if it is empty.
     pub(super) fn remove_folder(&self, path: &str) -> Result<(), ChangeError> {
-        let end = Instant::now() + BUSY_MAX;
-        let is_busy = |removed: &io::Result<()>| {
-            removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
-        };
-        let mut removed = self.gate.remove_folder(path);
-        while is_busy(&removed) && Instant::now() < end {
-            thread::sleep(BUSY_POLL);
-            removed = self.gate.remove_folder(path);
-        }
-        match removed {
+        match when_free(|| self.gate.remove_folder(path)) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                 Err(ChangeError::NotEmpty { path: path.into() })
             }

@@ -2,6 +2,7 @@
 //! [`Change`], a file here and a line to the list.
 
 mod account;
+mod busy;
 mod efi;
 mod file;
 mod folder;

@@ -5,7 +5,10 @@ use crate::tune::kind::{
 };
 use crate::{
     change::{Bytes, Compare},
-    tune::compare::{self, meaning},
+    tune::{
+        compare::{self, meaning},
+        kinds::busy::when_free,
+    },
 };
 
 /// A value with what it takes to put it back.
@@ -138,7 +141,7 @@ impl Machine<'_> {
     /// Writes a value as `echo` does, with a line's end.
     pub(super) fn write_value(&self, path: &str, value: &str) -> Result<(), ChangeError> {
         let line = format!("{}\n", value.strip_suffix('\n').unwrap_or(value));
-        let written = self.gate.value(path, line.as_bytes());
+        let written = when_free(|| self.gate.value(path, line.as_bytes()));
         written.map_err(|error| self.refusal(path, error))
     }
 
