@@ -334,3 +334,51 @@ fn a_name_that_nobody_has_is_no_success() {
     assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
     assert!(!stdout(&output).contains("--unit"), "it has no such option: {}", stdout(&output));
 }
+
+/// A trace of a kernel that leaves out switches from the idle task: `busy_us` after each wake-up
+/// the thread sleeps again, and only that is seen.
+fn without_switches_from_idle(busy_us: u32) -> String {
+    let cycle = |n: u32| {
+        let at = |us: u32| format!("{}.{:06}", 10 + n / 1_000, n % 1_000 * 1_000 + us);
+        format!(
+            "          <idle>-0       [001] d.h3. {}: sched_waking: comm=loop pid=50 prio=19 \
+             target_cpu=001\n            loop-50      [001] d..2. {}: sched_switch: \
+             prev_comm=loop prev_pid=50 prev_prio=19 prev_state=S ==> next_comm=swapper/1 \
+             next_pid=0 next_prio=120\n",
+            at(0),
+            at(busy_us)
+        )
+    };
+    let cycles: String = (0..100).map(cycle).collect();
+    format!("# tracer: nop\n#\n{cycles}")
+}
+
+#[test]
+fn none_was_late_is_not_known_where_ends_are_missing() {
+    let folder = folder();
+    let path = folder.path().join("trace.txt");
+    let answer = |text: &str| {
+        std::fs::write(&path, text).expect("a file");
+        let path = path.to_string_lossy();
+        let output = run(&["explain", &path, "--over", "100us", "--json"]);
+        let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (code(&output), all)
+    };
+    // Each is over before it could be late.
+    let short = without_switches_from_idle(14);
+    let (exit, all) = answer(&short);
+    assert_eq!((exit, &all["gaps"]), (0, &serde_json::json!([])), "{all}");
+    assert!(notes(&all).contains("99 wake-ups are counted up to"), "{all}");
+    // Whether these were late cannot be seen.
+    let (exit, all) = answer(&without_switches_from_idle(300));
+    assert_eq!((exit, all["spikes"]["seen"].as_u64()), (3, Some(0)), "{all}");
+    let gap = all["gaps"][0].as_str().unwrap_or_default();
+    assert!(gap.ends_with("not recorded in 99 wake-ups"), "{all}");
+    // Events that were lost in the middle may hold one; before the first event they do not.
+    let (head, rest) = short.split_at(short.find("loop-50").expect("a line"));
+    let head = head.trim_end();
+    let (exit, all) = answer(&format!("{head}\nCPU:1 [LOST 12 EVENTS]\n {rest}"));
+    assert_eq!((exit, all["gaps"].as_array().map(Vec::len)), (3, Some(1)), "{all}");
+    let (exit, _) = answer(&format!("CPU:1 [LOST 12 EVENTS]\n{short}"));
+    assert_eq!(exit, 0);
+}

@@ -102,9 +102,13 @@ fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     let cut = trace.entries.filter(|(said, read)| read < said);
     let cut = cut.map(|(said, read)| format!("its header says {said} entries, {read} are here"));
     let skipped = trace.skipped.count;
-    let skipped =
-        (skipped > 0).then(|| format!("not understood: {}", units::count(skipped, "line")));
-    gaps::unseen(finder.totals()).into_iter().chain(cut).chain(skipped).collect()
+    // A few are what people write round a trace.
+    let skipped = (skipped > trace.count / 10)
+        .then(|| format!("not understood: {}", units::count(skipped, "line")));
+    // What was overwritten before the first event of a CPU is before the trace.
+    let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
+    let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
+    gaps::unseen(finder.totals()).into_iter().chain(lost).chain(cut).chain(skipped).collect()
 }
 
 /// First pass: what is late.
