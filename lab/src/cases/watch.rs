@@ -123,7 +123,7 @@ fn cost() -> Case {
     for round in 0..ROUNDS {
         for place in 0..VIEWS.len() {
             let (name, command) = VIEWS[(place + round) % VIEWS.len()];
-            script.push_str(&format!("cost {name} {command} {VIEW_S}\n"));
+            script.push_str(&format!("cost {name} {command} {VIEW_S}s\n"));
         }
     }
     Case::new(
