@@ -34,10 +34,7 @@ const ROUNDS: usize = 3;
 /// those of the kernel that rtproof has read.
 const VIEWS: &[(&str, &str)] = &[
     ("passive", "rtproof watch --rows --for"),
-    (
-        "measuring",
-        "rtproof watch --measure --workload timerlat --cpus 0-1 --rows -o /tmp/o/w --for",
-    ),
+    ("measuring", "rtproof watch --measure --cpus 0-1 --rows -o /tmp/o/w --for"),
     ("rtla", "rtla timerlat top -c 0-1 -d"),
 ];
 
