@@ -65,11 +65,9 @@ pub struct Want {
 enum Accept {
     Any,
     OneOf(Vec<String>),
-    NoneOf(Vec<String>),
     AtMost(i64),
     AtLeast(i64),
     MaskWithin(CpuList),
-    ListWithin(CpuList),
 }
 
 impl Want {
@@ -89,11 +87,6 @@ impl Want {
         Self { set: values.first().cloned(), ..Self::new(Accept::OneOf(values)) }
     }
 
-    /// None of these.
-    pub fn none_of(values: &[&str]) -> Self {
-        Self::new(Accept::NoneOf(values.iter().map(|&value| value.to_owned()).collect()))
-    }
-
     /// A number that is at most this.
     pub fn at_most(most: i64) -> Self {
         Self { set: Some(most.to_string()), ..Self::new(Accept::AtMost(most)) }
@@ -107,11 +100,6 @@ impl Want {
     /// A mask in hexadecimal that holds none but these CPUs.
     pub fn mask_within(cpus: &CpuList) -> Self {
         Self { set: Some(mask(cpus)), ..Self::new(Accept::MaskWithin(cpus.clone())) }
-    }
-
-    /// A list of CPUs that holds none but these.
-    pub fn list_within(cpus: &CpuList) -> Self {
-        Self { set: Some(cpus.to_string()), ..Self::new(Accept::ListWithin(cpus.clone())) }
     }
 
     /// Any value: the finding tells which it is.
@@ -150,12 +138,9 @@ impl Want {
         match &self.accept {
             Accept::Any => "known".into(),
             Accept::OneOf(values) => values.join(" or "),
-            Accept::NoneOf(values) => format!("not {}", values.join(", not ")),
             Accept::AtMost(most) => format!("at most {most}"),
             Accept::AtLeast(least) => format!("at least {least}"),
-            Accept::MaskWithin(cpus) | Accept::ListWithin(cpus) => {
-                format!("none but {}", text::cpus(cpus))
-            }
+            Accept::MaskWithin(cpus) => format!("none but {}", text::cpus(cpus)),
         }
     }
 
@@ -168,16 +153,11 @@ impl Want {
         match &self.accept {
             Accept::Any => Ok(true),
             Accept::OneOf(values) => Ok(values.iter().any(|wanted| wanted == value)),
-            Accept::NoneOf(values) => Ok(values.iter().all(|wanted| wanted != value)),
             Accept::AtMost(most) => Ok(number()? <= *most),
             Accept::AtLeast(least) => Ok(number()? >= *least),
             Accept::MaskWithin(cpus) => {
                 let mask = CpuList::parse_mask(value).map_err(|_| "a mask of CPUs")?;
                 Ok(mask.difference(cpus).is_empty())
-            }
-            Accept::ListWithin(cpus) => {
-                let list = CpuList::parse(value, None).map_err(|_| "a list of CPUs")?;
-                Ok(list.difference(cpus).is_empty())
             }
         }
     }

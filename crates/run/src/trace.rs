@@ -110,6 +110,8 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
     if let Some(out) = &options.out {
         ended.keep(out).with_context(|| format!("{}: cannot be written", out.display()))?;
     }
+    // All is put back, and many late wake-ups take long to explain.
+    signals.end_at_once();
     ended.explain(options, &cpus)
 }
 

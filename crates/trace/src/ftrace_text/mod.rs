@@ -27,8 +27,6 @@ use crate::{
 };
 use line::{Body, Columns, Line};
 
-/// A time in a text is cut to this.
-pub const RESOLUTION_NS: u64 = 1_000;
 /// Lines that were not understood, quoted.
 const SKIPPED_QUOTED: usize = 5;
 /// How much of each.
