@@ -13,7 +13,7 @@ pub(super) fn unseen<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<Str
 }
 
 /// Wake-ups that are counted with a bound as their end: a note.
-pub(super) fn inferred<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<String> {
+pub(crate) fn inferred<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<String> {
     let inferred: u64 = totals.map(|of| of.inferred).sum();
     (inferred > 0).then(|| {
         format!(

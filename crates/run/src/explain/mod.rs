@@ -2,7 +2,7 @@
 
 mod export;
 mod file;
-mod gaps;
+pub(crate) mod gaps;
 mod gather;
 pub(crate) mod live;
 mod locks;

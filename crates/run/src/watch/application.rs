@@ -10,7 +10,7 @@ use rtproof_results::watch::{Frame, Latency, Note, Spike};
 use rtproof_trace::{Policy, Subjects, Window, scan::Totals};
 use rustix::thread::ClockId;
 
-use crate::explain::{self, Whom};
+use crate::explain::{self, Whom, gaps};
 
 /// Spikes that are kept for the list, and those that keep their windows.
 const SPIKES: usize = 200;
@@ -148,7 +148,9 @@ impl Application {
              so far; its typical latency is the mean."
                 .into(),
         );
-        let unseen: u64 = self.recorder.watched().iter().map(|of| of.unseen).sum();
+        let watched = self.recorder.watched();
+        frame.unknown.extend(gaps::inferred(watched.iter()));
+        let unseen: u64 = watched.iter().map(|of| of.unseen).sum();
         if unseen > 0 {
             frame.unknown.push(format!(
                 "{unseen} wake-ups have no end: the kernel did not record when the thread ran. \
