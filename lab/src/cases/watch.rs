@@ -30,8 +30,8 @@ pub(super) fn cases() -> Vec<Case> {
 /// Seconds of each view, and how often each is looked at, in turn.
 const VIEW_S: u32 = 15;
 const ROUNDS: usize = 3;
-/// Views, and what begins each. rtla's own threads are the kernel's and not in its time, nor are
-/// those of the kernel that rtproof has read.
+/// Views, and what begins each. rtla measures with threads of the kernel, which are not in its time;
+/// those of rtproof are in its own.
 const VIEWS: &[(&str, &str)] = &[
     ("passive", "rtproof watch --rows --for"),
     ("measuring", "rtproof watch --measure --cpus 0-1 --rows -o /tmp/o/w --for"),
@@ -125,7 +125,7 @@ fn cost() -> Case {
     }
     Case::new(
         "watch/cost/rt-6.1",
-        "what watch costs beside rtla's live view of the same seconds",
+        "what watch costs, and rtla's live view, one after the other in the same guest",
         Machine::new("rt-6.1").cpus(2),
     )
     .tier(Tier::Three)
