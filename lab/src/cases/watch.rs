@@ -30,8 +30,8 @@ pub(super) fn cases() -> Vec<Case> {
 /// Seconds of each view, and how often each is looked at, in turn.
 const VIEW_S: u32 = 15;
 const ROUNDS: usize = 3;
-/// Views, and what begins each. rtla measures with threads of the kernel, which are not in its time;
-/// those of rtproof are in its own.
+/// Views, and what begins each. rtla measures with threads of the kernel, which are not in its
+/// time; those of rtproof are in its own.
 const VIEWS: &[(&str, &str)] = &[
     ("passive", "rtproof watch --rows --for"),
     ("measuring", "rtproof watch --measure --cpus 0-1 --rows -o /tmp/o/w --for"),
