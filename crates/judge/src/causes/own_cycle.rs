@@ -42,9 +42,40 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::What;
+    use rtproof_trace::{
+        What,
+        event::{Vector, flags},
+    };
 
     use crate::causes::testing::{DUE, LATE, Story, US};
+
+    fn interrupt(story: Story, us: i64, pid: i32) -> Story {
+        let vector = Vector::CallFunction;
+        let over = flags::IRQS_OFF | flags::HARDIRQ;
+        let story = story.event(us, pid, flags::IRQS_OFF, What::VectorEntry { vector });
+        story.event(us + 3, pid, over, What::VectorExit { vector })
+    }
+
+    /// Its cycle of before takes until 4 ms after it was due again.
+    fn overrun() -> Story {
+        let story = Story::new().timer(-300, 7).switch(-290, 7, 120, 0, LATE, 19);
+        let mut story = interrupt(story, -100, LATE);
+        for us in [300, 900, 1_500, 3_900] {
+            story = interrupt(story, us, LATE);
+        }
+        story.timer(4_000, LATE)
+    }
+
+    #[test]
+    fn the_switch_to_the_cycle_that_goes_on_may_be_missing() {
+        let mut story = overrun();
+        let to_it =
+            |what: &What| matches!(what, What::Switch { next_pid, .. } if *next_pid == LATE);
+        story.window.events.retain(|event| !to_it(&event.what));
+        let told = story.ran(4_010);
+        let own = told.shares.iter().find(|share| share.cause == "own-cycle");
+        assert!(own.is_some_and(|share| share.ns > 3_900 * US), "{told:?}");
+    }
 
     #[test]
     fn a_timer_that_is_set_for_later_is_the_threads_own_doing() {
@@ -59,5 +90,25 @@ mod tests {
         };
         assert_eq!((share("own-cycle"), share("timer-slack")), (40, 50), "{told:?}");
         assert_eq!(told.shares.iter().map(|share| share.ns).sum::<u64>(), told.wake.latency_ns());
+    }
+
+    /// Whichever two events are missing: no thread waits for itself.
+    #[test]
+    fn nothing_is_blamed_on_the_late_thread_but_its_own_work() {
+        let story = || {
+            let story = overrun().switch(4_006, LATE, 19, 1, 7, 120).timer(4_500, 7);
+            interrupt(story, 4_520, LATE).switch(4_600, LATE, 19, 0, 9, 120)
+        };
+        let count = story().window.events.len();
+        for gone in (0..count.pow(2)).map(|n| [n % count, n / count]) {
+            let mut story = story();
+            let mut at = 0..count;
+            story.window.events.retain(|_| !at.next().is_some_and(|at| gone.contains(&at)));
+            for share in &story.ran(4_650).shares {
+                let others = ["queued", "preempted", "priority-inheritance", "throttled"];
+                let is_others = others.contains(&share.cause.as_str());
+                assert!(!is_others || !share.culprit.contains("control"), "{gone:?}: {share:?}");
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use rtproof_judge::{
 };
 use rtproof_trace::{
     Class, WakeUp, Window,
-    ftrace_text::{self, Finder, TextError, TextTrace, Windows},
+    ftrace_text::{self, Entry, Finder, TextError, TextTrace, Windows},
     scan::Subjects,
 };
 
@@ -108,7 +108,9 @@ fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     // What was overwritten before the first event of a CPU is before the trace.
     let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
-    gaps::unseen(finder.totals()).into_iter().chain(lost).chain(cut).chain(skipped).collect()
+    let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
+    let unseen = gaps::unseen(finder.totals()).into_iter();
+    unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
 }
 
 /// First pass: what is late.
@@ -118,11 +120,11 @@ fn scan(
     over_ns: u64,
 ) -> Result<(Vec<TextTrace>, Vec<Finder>), TextError> {
     let mut finders: Vec<Finder> = Vec::new();
-    let traces = ftrace_text::read(text, &mut |trace, event, header| {
+    let traces = ftrace_text::read(text, &mut |trace, entry| {
         while finders.len() <= trace {
             finders.push(Finder::new(subjects, over_ns));
         }
-        finders[trace].take(event, header);
+        finders[trace].take(entry);
     })?;
     while finders.len() < traces.len() {
         finders.push(Finder::new(subjects, over_ns));
@@ -143,8 +145,8 @@ fn windows(
     let mut found = |wake: &WakeUp, window| {
         gather.add(wake, window, begin_ns);
     };
-    ftrace_text::read(text, &mut |trace, event, _| {
-        if let Some(windows) = all.get_mut(trace) {
+    ftrace_text::read(text, &mut |trace, entry| {
+        if let (Some(windows), Entry::Event(event, _)) = (all.get_mut(trace), entry) {
             windows.take(event, &mut found);
         }
     })?;

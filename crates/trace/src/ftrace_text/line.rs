@@ -324,6 +324,13 @@ impl<'a> Line<'a> {
         Event { at_ns, cpu, pid, flags, preempt, what }
     }
 
+    /// `PERF_RECORD_LOST lost 17`, of perf script's `--show-lost-events`: how many events of the
+    /// CPU were lost since its last one.
+    pub(super) fn lost(&self) -> Option<u64> {
+        let rest = self.rest.trim().strip_prefix("PERF_RECORD_LOST")?;
+        rest.trim_start_matches("_SAMPLES").strip_prefix(" lost ")?.trim().parse().ok()
+    }
+
     pub(super) fn body(&self) -> Body<'a> {
         let text = self.rest.trim();
         let text = text.strip_prefix("kernel_stack:").map_or(text, str::trim);

@@ -72,6 +72,8 @@ pub struct TextTrace {
     pub end_ns: u64,
     /// Events that were lost, by CPU.
     pub lost: Vec<(u32, Lost)>,
+    /// perf says that it lost some, and neither where nor when.
+    pub is_lossy: bool,
     /// Events that have no meaning here, by name.
     pub others: BTreeMap<String, u64>,
     /// Lines that were not understood.
@@ -113,22 +115,33 @@ pub fn parse(text: &str) -> Result<TextTrace, TextError> {
     let everyone = Subjects { all_real_time: true, ..Subjects::default() };
     let mut events: Vec<Event> = Vec::new();
     let (mut last, mut finder) = (0, Finder::new(&everyone, u64::MAX));
-    let traces = read(&mut text.as_bytes(), &mut |trace, event, header| {
+    let traces = read(&mut text.as_bytes(), &mut |trace, entry| {
         if trace != last {
             events.clear();
             (last, finder) = (trace, Finder::new(&everyone, u64::MAX));
         }
-        finder.take(event, header);
-        events.push(event.clone());
+        finder.take(entry);
+        if let Entry::Event(event, _) = entry {
+            events.push(event.clone());
+        }
     })?;
     let trace = traces.into_iter().next_back().unwrap_or_default();
     Ok(TextTrace { subject: finder.kept(trace.subject), events, ..trace })
 }
 
-/// Receives an event: number of the trace in the text, event, what its header said.
-pub type Sink<'a> = dyn FnMut(usize, &Event, &Header) + 'a;
+/// What a text holds, in its order.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// An event, and what the header of its trace said.
+    Event(&'a Event, &'a Header),
+    /// Events of this CPU are missing here.
+    Lost(u32),
+}
 
-/// Reads a text and hands each event on, so that memory does not grow with the text. Gives the
+/// Receives an entry: number of the trace in the text, entry.
+pub type Sink<'a> = dyn FnMut(usize, Entry<'_>) + 'a;
+
+/// Reads a text and hands each entry on, so that memory does not grow with the text. Gives the
 /// traces that are in it, each without its events.
 ///
 /// # Errors
@@ -223,6 +236,10 @@ impl<'s, 'e> Reader<'s, 'e> {
             *self.losing.entry(cpu).or_default() += count;
             return;
         }
+        if trimmed.starts_with("Processed ") && trimmed.contains(" events and lost ") {
+            self.trace.is_lossy = true;
+            return;
+        }
         if trimmed.starts_with("#####") || trimmed.starts_with("cpus=") {
             return;
         }
@@ -246,12 +263,17 @@ impl<'s, 'e> Reader<'s, 'e> {
     fn take(&mut self, line: &Line<'_>, whole: &str) {
         self.entries += 1;
         if let Some(count) = self.losing.remove(&line.cpu) {
-            self.lose(line.cpu, line.at_ns, (count > 0).then_some(count));
+            let from_ns = self.last_ns.get(&line.cpu).copied().unwrap_or(0);
+            let count = (count > 0).then_some(count);
+            self.lose(line.cpu, Lost { from_ns, to_ns: line.at_ns, count });
+        }
+        if let Some(count) = line.lost() {
+            let from_ns = self.last_ns.get(&line.cpu).copied().unwrap_or(0);
+            return self.lose(line.cpu, Lost { from_ns, to_ns: line.at_ns, count: Some(count) });
         }
         if let Some(before) = self.left_out.take() {
             for (cpu, from_ns) in before {
-                let lost = Lost { from_ns, to_ns: line.at_ns, count: None };
-                self.trace.lost.push((cpu, lost));
+                self.lose(cpu, Lost { from_ns, to_ns: line.at_ns, count: None });
             }
         }
         self.last_ns.insert(line.cpu, line.at_ns);
@@ -294,11 +316,11 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
     }
 
-    fn lose(&mut self, cpu: u32, to_ns: u64, count: Option<u64>) {
-        let from_ns = self.last_ns.get(&cpu).copied().unwrap_or(0);
+    fn lose(&mut self, cpu: u32, lost: Lost) {
         if self.trace.lost.len() < LOST_MAX {
-            self.trace.lost.push((cpu, Lost { from_ns, to_ns, count }));
+            self.trace.lost.push((cpu, lost));
         }
+        (self.sink)(self.done.len(), Entry::Lost(cpu));
     }
 
     fn push(&mut self, event: Event, is_cut: bool) {
@@ -319,7 +341,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
         self.seen.take(&event.what);
         self.trace.count += 1;
-        (self.sink)(self.done.len(), &event, &self.header);
+        (self.sink)(self.done.len(), Entry::Event(&event, &self.header));
     }
 
     fn name(&mut self, pid: i32, comm: &str) {
@@ -358,7 +380,7 @@ impl<'s, 'e> Reader<'s, 'e> {
     fn next_trace(&mut self) {
         let mut trace = std::mem::take(&mut self.trace);
         let header = std::mem::take(&mut self.header);
-        trace.coverage = self.coverage(&header);
+        trace.coverage = self.coverage(&header, trace.is_lossy);
         trace.entries = header.entries.map(|said| (said, self.entries));
         trace.subject = header.subject(trace.end_ns);
         let is_section = header.is_section();
@@ -386,12 +408,13 @@ impl<'s, 'e> Reader<'s, 'e> {
         self.named.clear();
     }
 
-    fn coverage(&self, header: &Header) -> Coverage {
+    fn coverage(&self, header: &Header, is_lossy: bool) -> Coverage {
         let mut coverage = self.seen.coverage();
         if header.tracer.starts_with("wakeup") || self.is_wakeup {
             coverage.limit(crate::Class::Switches, crate::Extent::Partial);
         }
-        if header.entries.is_some_and(|said| said > self.entries) || self.is_abbreviated {
+        let is_cut = header.entries.is_some_and(|said| said > self.entries);
+        if is_cut || self.is_abbreviated || is_lossy {
             coverage.thin();
         }
         coverage

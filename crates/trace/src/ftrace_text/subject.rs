@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Header,
+    Entry, Header,
     span::{self, span},
 };
 use crate::{Brief, Event, How, Scanner, Subjects, WakeUp, What, event::Comm, scan::Totals};
@@ -54,8 +54,15 @@ impl Finder {
         }
     }
 
-    /// The next event.
-    pub fn take(&mut self, event: &Event, head: &Header) {
+    /// The next entry.
+    pub fn take(&mut self, entry: Entry<'_>) {
+        match entry {
+            Entry::Event(event, head) => self.event(event, head),
+            Entry::Lost(cpu) => self.scanner.lost(cpu),
+        }
+    }
+
+    fn event(&mut self, event: &Event, head: &Header) {
         self.first_ns.get_or_insert(event.at_ns);
         match &event.what {
             What::Timerlat { sequence, context, latency_ns } => {

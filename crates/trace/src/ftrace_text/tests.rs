@@ -362,7 +362,11 @@ fn of_several_traces_each_is_read() {
     };
     let text = one("nop", 7) + &one("timerlat", 8);
     let mut pids = Vec::new();
-    let traces = read(&mut text.as_bytes(), &mut |trace, event, _| pids.push((trace, event.pid)));
+    let traces = read(&mut text.as_bytes(), &mut |trace, entry| {
+        if let Entry::Event(event, _) = entry {
+            pids.push((trace, event.pid));
+        }
+    });
     let names: Vec<String> = traces.expect("two").into_iter().map(|trace| trace.tracer).collect();
     assert_eq!((names, pids), (vec!["nop".into(), "timerlat".into()], vec![(0, 7), (1, 8)]));
 }
@@ -376,6 +380,37 @@ proptest! {
             let _ = trace.window();
         }
     }
+}
+
+#[test]
+fn no_wake_up_spans_lost_events_or_lines_that_were_left_out() {
+    let line = |at_us: u64, body: &str| format!("  <idle>-0  [001] d..2. 1.{at_us:06}: {body}\n");
+    let woken = line(100, "sched_waking: comm=a pid=7 prio=19 target_cpu=001");
+    let runs = line(
+        900,
+        "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a \
+         next_pid=7 next_prio=19",
+    );
+    let subjects = Subjects { all_real_time: true, ..Subjects::default() };
+    let late = |between: &str| {
+        let mut finder = Finder::new(&subjects, 100_000);
+        let text = format!("# tracer: nop\n{woken}{between}{runs}");
+        let traces = read(&mut text.as_bytes(), &mut |_, entry| finder.take(entry));
+        let trace = &traces.expect("a trace")[0];
+        finder.finish(trace.subject, trace.count, trace.end_ns).1
+    };
+    assert_eq!(late(""), 1);
+    // On another CPU it may have run, and slept, meanwhile.
+    let of_perf = " perf 9 [001]     1.000300: PERF_RECORD_LOST lost 3\n";
+    for lost in ["CPU:1 [LOST 3 EVENTS]\n", "CPU:1 [3 EVENTS DROPPED]\n", "[...]\n", of_perf] {
+        assert_eq!(late(lost), 0, "{lost}");
+    }
+    let of_report = "Processed 9 events and lost 1 chunks!\n";
+    let trace = parse(&format!("{of_report}{woken}{runs}")).expect("a trace");
+    assert!(trace.is_lossy && trace.lost.is_empty());
+    let elsewhere = line(500, "cpu_idle: state=1 cpu_id=0").replace("[001]", "[000]");
+    assert_eq!(late(&elsewhere), 1);
+    assert_eq!(late(&format!("CPU:0 [LOST 3 EVENTS]\n{elsewhere}")), 0);
 }
 
 /// Each waits for as long as all the others take: windows of everything, and nothing quadratic.
@@ -407,7 +442,7 @@ fn windows_that_overlap_are_looked_at_longest_first_as_far_as_it_goes() {
     text.extend(lines.into_iter().map(|(_, line)| line));
     let subjects = Subjects { all_real_time: true, ..Subjects::default() };
     let mut finder = Finder::new(&subjects, 100_000);
-    let traces = read(&mut text.as_bytes(), &mut |_, event, head| finder.take(event, head));
+    let traces = read(&mut text.as_bytes(), &mut |_, entry| finder.take(entry));
     let trace = &traces.expect("a trace")[0];
     let (late, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
     assert_eq!(count, 4000);

@@ -270,6 +270,13 @@ impl<'a> Scene<'a> {
         let stretch = &self.stretches[at.min(self.stretches.len() - 1)];
         let at = self.thread.partition_point(|(_, end_ns, _)| *end_ns <= from_ns);
         let (begin_ns, _, thread) = self.thread[at.min(self.thread.len() - 1)];
+        // The switch to it was not recorded, and later events show that it had the CPU.
+        let thread = match thread {
+            Thread::Runnable { .. } if stretch.state.task == self.wake.tid => {
+                Thread::Running { cpu: self.wake.cpu }
+            }
+            thread => thread,
+        };
         let phase = self.phase(from_ns, thread);
         let fault = match thread {
             Thread::Running { .. } | Thread::Blocked | Thread::Sleeping => {

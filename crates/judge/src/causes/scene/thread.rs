@@ -139,6 +139,9 @@ pub(super) fn change(
             let before = (event.pid != tid).then_some(Thread::Sleeping);
             Some((at_ns, before, then))
         }
+        // Some kernels leave out switches from the idle task. osnoise writes inside of a switch.
+        What::Noise { .. } => None,
+        _ if event.pid == tid => Some((at_ns, None, Thread::Running { cpu: event.cpu })),
         _ => None,
     }
 }
