@@ -37,7 +37,7 @@ pub struct Judged {
     pub cause: String,
     /// The culprit it names.
     pub culprit: String,
-    /// Whether rtproof says that events are missing.
+    /// Whether rtproof says that events are missing, and names no cause of most of it.
     pub incomplete: bool,
     /// Whether the cause is the planted one.
     pub cause_right: bool,
@@ -71,7 +71,7 @@ impl Expected {
             cause,
             culprit: spike.culprit.clone(),
             // One that was not examined is no excuse.
-            incomplete: !spike.complete && spike.cause.is_some(),
+            incomplete: !spike.complete && spike.cause.as_deref() == Some("unexplained"),
             cause_right,
             right: cause_right && culprit_right,
         }

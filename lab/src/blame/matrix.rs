@@ -28,7 +28,8 @@ impl Matrix {
         }
     }
 
-    /// Counts a spike. One that rtproof says is incomplete is neither right nor wrong.
+    /// Counts a spike. Where rtproof says that it does not know, as events are missing, it is
+    /// neither right nor wrong; a cause that it names then is judged as any other.
     pub fn add(&mut self, judged: &Judged) {
         self.plant(&judged.plant);
         let count =

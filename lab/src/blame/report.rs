@@ -40,7 +40,7 @@ impl Kept {
     /// What the names of the files begin with.
     pub const PREFIX: &str = "causes-";
 
-    /// Spikes that rtproof says are complete, right ones and all.
+    /// Spikes of which rtproof names a cause, or should: right ones and all.
     #[must_use]
     pub fn right(&self) -> (usize, usize) {
         let complete = self.judged.iter().filter(|judged| !judged.incomplete);
