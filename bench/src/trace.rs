@@ -270,7 +270,7 @@ pub(crate) fn read(out: &mut impl Write, file: &Path, how: How) -> anyhow::Resul
             How::Scan => {
                 for raw in run {
                     events += 1;
-                    found += u64::from(scanner.feed(&decoder, cpu, &raw).is_some());
+                    found += scanner.feed(&decoder, cpu, &raw).count() as u64;
                 }
             }
             How::Events => {

@@ -225,8 +225,8 @@ pub struct WakeUps {
     pub lost_events: u64,
     /// Wake-ups whose end the kernel did not record: how late they were is not known.
     pub unseen: u64,
-    /// Wake-ups that are counted with the thread's first event as their end, as the kernel did not
-    /// record the switch to it: they were at most that late.
+    /// Wake-ups that are counted with a bound as their end, as the kernel did not record the switch
+    /// to the thread: those on time were at most, the late ones at least that late.
     pub inferred: u64,
     /// Late ones, explained.
     pub spikes: Spikes,

@@ -89,9 +89,7 @@ impl Watch {
                 // The last sub-buffer of each CPU comes again: its end was not yet seen.
                 Ok(Some(merged)) if merged.raw.at_ns <= self.seen_ns => {}
                 Ok(Some(merged)) => {
-                    if let Some(wake) = self.scanner.feed_merged(decoder, &merged) {
-                        late(wake);
-                    }
+                    self.scanner.feed_merged(decoder, &merged).for_each(&mut late);
                 }
                 Ok(None) => break,
                 Err(error) => self.scanner.lost(error.cpu),

@@ -12,15 +12,22 @@ pub(super) fn unseen<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<Str
     })
 }
 
-/// Wake-ups that are counted with a bound as their end: a note.
-pub(crate) fn inferred<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<String> {
-    let inferred: u64 = totals.map(|of| of.inferred).sum();
-    (inferred > 0).then(|| {
-        format!(
-            "{inferred} wake-ups are counted up to the thread's next event, as the switch to it \
-             was not recorded: they were at most that late."
-        )
-    })
+/// Wake-ups that are counted with a bound as their end: notes.
+pub(crate) fn inferred<'a>(totals: impl Iterator<Item = &'a Totals>) -> Vec<String> {
+    let (at_most, at_least) = totals
+        .fold((0, 0), |(at_most, at_least), of| (at_most + of.inferred, at_least + of.at_least));
+    let note = |count: u64, end: &str, bound: &str| {
+        (count > 0).then(|| {
+            format!(
+                "{} counted up to {end}, as the switch to the thread was not recorded: {bound} \
+                 that late.",
+                if count == 1 { "1 wake-up is".into() } else { format!("{count} wake-ups are") }
+            )
+        })
+    };
+    let on_time = note(at_most, "the thread's next event", "at most");
+    let late = note(at_least, "the last event of the task before it", "at least");
+    on_time.into_iter().chain(late).collect()
 }
 
 /// Events that the kernel could not keep.

@@ -181,9 +181,10 @@ fn find(
         if counts[id] <= LOOKED_AT && decoder.knows(merged.raw.id) {
             seen.take(&decoder.event(merged.cpu, &merged.raw).what);
         }
-        let Some(wake) = scanner.feed_merged(decoder, &merged) else { continue };
-        found.over += 1;
-        found.late.push(wake);
+        for wake in scanner.feed_merged(decoder, &merged) {
+            found.over += 1;
+            found.late.push(wake);
+        }
         if found.late.len() >= 2 * EXPLAINED_MAX {
             found.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
             found.late.truncate(EXPLAINED_MAX);

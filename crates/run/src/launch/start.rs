@@ -379,7 +379,7 @@ impl Run<'_> {
             let about = format!("process {pid}, {}", units::duration(ran_ns));
             let lost_events = closed.info.lost_events;
             let unseen = closed.totals.iter().map(|of| of.unseen).sum();
-            let inferred = closed.totals.iter().map(|of| of.inferred).sum();
+            let inferred = closed.totals.iter().map(|of| of.inferred + of.at_least).sum();
             let over_ns = self.over_ns();
             let spikes = closed.gather.finish(over_ns, closed.info, about).spikes;
             WakeUps { over_ns, lost_events, unseen, inferred, spikes }

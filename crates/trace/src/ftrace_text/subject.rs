@@ -85,10 +85,10 @@ impl Finder {
             what if head.latency_ns.is_some() => self.of_header(event, what, head),
             _ => {
                 let brief = Brief::of(event);
-                self.scanner.current(event.at_ns, event.cpu, event.pid, event.flags);
-                if let Some(wake) = self.scanner.feed_brief(event.at_ns, event.cpu, &brief) {
-                    self.add(wake);
-                }
+                let Event { at_ns, cpu, pid, flags, .. } = *event;
+                let before = self.scanner.current(at_ns, cpu, pid, flags);
+                let at_it = self.scanner.feed_brief(at_ns, cpu, &brief);
+                [before, at_it].into_iter().flatten().for_each(|wake| self.add(wake));
             }
         }
     }

@@ -66,9 +66,14 @@ pub struct Scanner {
     wakings: u64,
 }
 
+/// Wake-ups that end with one record: seldom one, hardly ever two.
+pub type Late = std::iter::Flatten<std::array::IntoIter<Option<WakeUp>, 2>>;
+
 /// What an interrupt of a CPU is doing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
+    /// Thread that was current at the last event while a wake-up was awaited, and when that was.
+    last: Option<(i32, u64)>,
     expiring: Option<Expiring>,
     /// Thread and timer that expired last: it may be started again in the same interrupt.
     again: Option<(usize, u64)>,
@@ -118,40 +123,49 @@ impl Scanner {
         self
     }
 
-    /// The next record, in order of time. The wake-up that ends with it, if that was too late.
+    /// The next record, in order of time. The wake-ups that end with it, if they were too late.
     #[inline]
-    pub fn feed(&mut self, decoder: &Decoder, cpu: u32, raw: &Raw<'_>) -> Option<WakeUp> {
-        if !self.awaited.is_empty() {
+    pub fn feed(&mut self, decoder: &Decoder, cpu: u32, raw: &Raw<'_>) -> Late {
+        let before = if self.awaited.is_empty() {
+            None
+        } else {
             let (pid, flags) = decoder.current(raw);
-            self.current(raw.at_ns, cpu, pid, flags);
-        }
-        self.feed_brief(raw.at_ns, cpu, &decoder.brief(raw))
+            self.current(raw.at_ns, cpu, pid, flags)
+        };
+        let at_it = self.feed_brief(raw.at_ns, cpu, &decoder.brief(raw));
+        [before, at_it].into_iter().flatten()
     }
 
     /// An event was written while a thread was current, before [`Scanner::feed_brief`] of it. Some
     /// kernels leave out the switch from the idle task to a thread: then its wake-up ends here at
-    /// the latest. It is counted so where that is on time, and remains unseen where it is not.
+    /// the latest, and not before the last event of another task on this CPU. It is counted to the
+    /// one where that is on time, to the other where that is late, and else remains unseen. Gives
+    /// it where it was too late.
     #[inline]
-    pub fn current(&mut self, at_ns: u64, cpu: u32, pid: i32, flags: u8) {
+    pub fn current(&mut self, at_ns: u64, cpu: u32, pid: i32, flags: u8) -> Option<WakeUp> {
         // An NMI may come between the switch and what it is for.
         if self.awaited.is_empty() || flags & flags::NMI != 0 {
-            return;
+            return None;
         }
         let threads = &self.threads;
         self.awaited.retain(|&at| threads[at].is_awaited());
+        let last = self.cpu(cpu).and_then(|cpu| cpu.last.replace((pid, at_ns)));
         let is_its = |at: &&usize| self.threads[**at].totals.tid == pid;
-        let Some(&at) = self.awaited.iter().find(is_its) else { return };
+        let at = *self.awaited.iter().find(is_its)?;
         let thread = &mut self.threads[at];
-        let Some(due) = thread.seen(at_ns, self.threshold_ns) else { return };
+        let not_before_ns = last.filter(|(other, _)| *other != pid).map_or(0, |(_, at_ns)| at_ns);
+        let (due, ran_ns) = thread.seen(not_before_ns, at_ns, self.threshold_ns)?;
         thread.runs(at_ns, cpu);
-        let wake = WakeUp { tid: pid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
-        thread.count(&wake, false);
+        let wake = WakeUp { tid: pid, cpu, due_ns: due.at_ns, ran_ns, how: due.how };
+        let is_over = wake.latency_ns() > self.threshold_ns;
+        thread.count(&wake, is_over);
         self.keep(wake);
+        is_over.then_some(wake)
     }
 
     /// As [`Scanner::feed`], of a merged record; a loss before it is taken into account.
     #[inline]
-    pub fn feed_merged(&mut self, decoder: &Decoder, merged: &Merged<'_>) -> Option<WakeUp> {
+    pub fn feed_merged(&mut self, decoder: &Decoder, merged: &Merged<'_>) -> Late {
         if merged.missed.is_some() {
             self.lost(merged.cpu);
         }

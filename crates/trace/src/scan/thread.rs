@@ -24,6 +24,9 @@ pub struct Totals {
     /// Those of the wake-ups whose end is the thread's first event after them, as the switch to it
     /// was not recorded: they were at most that late.
     pub inferred: u64,
+    /// Those of the late wake-ups whose end is the last event of another task on the CPU before
+    /// the thread's own, as the switch to it was not recorded: they were at least that late.
+    pub at_least: u64,
     /// Sum of the latencies of all wake-ups, nanoseconds.
     pub sum_ns: u64,
     /// The latest of all.
@@ -175,13 +178,27 @@ impl Thread {
         self.place == Place::Asleep && self.woken.is_some()
     }
 
-    /// It runs, though no switch to it was recorded: since an unknown time, at the latest since
-    /// `at_ns`. What it was woken for, if even that is within the threshold.
-    pub(super) fn seen(&mut self, at_ns: u64, threshold_ns: u64) -> Option<Due> {
-        let due = self.woken.filter(|due| at_ns.saturating_sub(due.at_ns) <= threshold_ns)?;
+    /// It runs, though no switch to it was recorded: since an unknown time between two. What it was
+    /// woken for and when that ended, as far as it is certain whether that was late.
+    pub(super) fn seen(
+        &mut self,
+        not_before_ns: u64,
+        at_ns: u64,
+        threshold_ns: u64,
+    ) -> Option<(Due, u64)> {
+        let due = self.woken?;
+        let late_ns = |ran_ns: u64| ran_ns.saturating_sub(due.at_ns);
+        let ran_ns = if late_ns(at_ns) <= threshold_ns {
+            self.totals.inferred += 1;
+            at_ns
+        } else if late_ns(not_before_ns) > threshold_ns {
+            self.totals.at_least += 1;
+            not_before_ns
+        } else {
+            return None;
+        };
         (self.place, self.woken) = (Place::Running, None);
-        self.totals.inferred += 1;
-        Some(due)
+        Some((due, ran_ns))
     }
 
     /// It was switched away from.

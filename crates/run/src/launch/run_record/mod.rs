@@ -354,7 +354,7 @@ impl RunRecord {
     ) -> anyhow::Result<Proved> {
         let recorder = &recorded.info;
         let unseen: u64 = recorded.totals.iter().map(|of| of.unseen).sum();
-        let inferred: u64 = recorded.totals.iter().map(|of| of.inferred).sum();
+        let inferred: u64 = recorded.totals.iter().map(|of| of.inferred + of.at_least).sum();
         let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(self.origin.monotonic_ns);
         self.admit(threads, now_ns, true);
         if self.writer.is_none() && self.failure.is_none() {

@@ -69,7 +69,8 @@ pub(super) fn unseen(at_ns: u64, wake_ups: u64) -> Option<Note> {
 pub(super) fn inferred(at_ns: u64, wake_ups: u64) -> Option<Note> {
     let text = format!(
         "The kernel did not record the switch to the thread in {wake_ups} wake-ups: each is \
-         counted up to the thread's next event, so that it was at most that late."
+         counted with a bound as its end. Those on time were at most that late, the late ones at \
+         least."
     );
     (wake_ups > 0).then(|| note(at_ns, "wake-ups-inferred", false, text))
 }
