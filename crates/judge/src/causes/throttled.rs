@@ -130,3 +130,32 @@ impl By {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtproof_trace::What;
+
+    use crate::causes::testing::{LATE, Story, US};
+
+    #[test]
+    fn a_cpu_that_went_idle_before_the_thread_was_moved_to_it_passed_nobody_over() {
+        // Woken for CPU 1, where it waits; CPU 0 goes idle meanwhile, and gets it at 3 ms.
+        let (comm, pid, prio) = ("control".into(), LATE, 19);
+        let moved = What::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 0 };
+        let mut story = Story::new().timer(1, 7).switch(50, 7, 120, 1, 0, 120);
+        for event in &mut story.window.events {
+            if let What::Waking { target_cpu, .. } = &mut event.what {
+                *target_cpu = 1;
+            }
+        }
+        let told = story.event(3_000, 0, 0, moved).runs(3_080, 0, 120);
+        let of = |cause: &str| {
+            let shares = told.shares.iter().filter(|share| share.cause == cause);
+            shares.map(|share| share.ns / US).sum::<u64>()
+        };
+        assert_eq!((of("throttled"), of("migration")), (0, 2_997), "{told:?}");
+        // On the queue of this CPU all the time it is.
+        let told = Story::new().timer(1, 7).switch(50, 7, 120, 1, 0, 120).runs(3_080, 0, 120);
+        assert_eq!(told.shares[0].cause, "throttled", "{told:?}");
+    }
+}

@@ -193,6 +193,9 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     if scene.blind.is_empty() && scene.is_inferred() {
         reasons.push("a task switch was not recorded: inferred from a later event".into());
     }
+    if scene.blind.is_empty() && scene.ends_before_it_ran() {
+        reasons.push("the switch to the thread was not recorded: it was at least this late".into());
+    }
     if window.cut {
         reasons.push("there were too many events to keep".into());
     }

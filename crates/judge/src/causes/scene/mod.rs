@@ -304,6 +304,13 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Whether it ends with an event of the task before the thread, as the switch between them was
+    /// not recorded.
+    #[must_use]
+    pub fn ends_before_it_ran(&self) -> bool {
+        blind::ends_before_it_ran(&self.wake, self.window)
+    }
+
     /// Whether a switch between due and run was not recorded.
     #[must_use]
     pub fn is_inferred(&self) -> bool {

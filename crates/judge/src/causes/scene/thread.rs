@@ -14,7 +14,7 @@ pub enum Thread {
     Runnable {
         /// On the queue of this CPU.
         cpu: u32,
-        /// Since then.
+        /// There since then.
         since_ns: u64,
     },
     /// Asleep, waiting for its timer or its event.
@@ -85,8 +85,10 @@ pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Th
 pub(super) fn follow(now: Thread, then: Thread, at_ns: u64) -> Thread {
     match (now, then) {
         (Thread::Running { .. }, Thread::Runnable { since_ns: u64::MAX, .. }) => now,
-        (Thread::Runnable { cpu: _, since_ns }, Thread::Runnable { cpu, since_ns: u64::MAX }) => {
-            Thread::Runnable { cpu, since_ns }
+        (Thread::Runnable { cpu: before, .. }, Thread::Runnable { cpu, since_ns: u64::MAX })
+            if cpu == before =>
+        {
+            now
         }
         (_, Thread::Runnable { cpu, .. }) => Thread::Runnable { cpu, since_ns: at_ns },
         _ => then,

@@ -6,7 +6,7 @@
 //! another task is current than the one that was switched to last, `context::reconstruct` infers
 //! the switch. A text may end early, and people leave lines out.
 
-use rtproof_trace::{Event, WakeUp, What, Window};
+use rtproof_trace::{Event, How, WakeUp, What, Window};
 
 use super::thread::{Thread, change};
 
@@ -82,7 +82,8 @@ pub(super) fn stretches(
     }
     // Nothing where switches are not recorded at all.
     let has_switches = own().any(|event| matches!(event.what, What::Switch { .. }));
-    if has_switches && blind.is_empty() && !runs_in_the_end(wake, window, thread) {
+    let is_whole = || runs_in_the_end(wake, window, thread) || ends_before_it_ran(wake, window);
+    if has_switches && blind.is_empty() && !is_whole() {
         let last = own().rfind(|event| event.at_ns < wake.ran_ns);
         add(&mut blind, last.map_or(0, |event| event.at_ns), wake.ran_ns, UNRECORDED);
     }
@@ -117,6 +118,17 @@ fn runs_in_the_end(wake: &WakeUp, window: &Window, thread: &[(u64, u64, Thread)]
         })
     };
     thread.last().is_some_and(|&(.., state)| is_running(state)) || at_the_end()
+}
+
+/// Whether the wake-up ends with an event of another task, as the switch from that to the thread
+/// was not recorded: see [`rtproof_trace::scan::Totals::at_least`].
+pub(super) fn ends_before_it_ran(wake: &WakeUp, window: &Window) -> bool {
+    let at_its_end = |event: &&Event| event.cpu == wake.cpu && event.at_ns == wake.ran_ns;
+    let is_other = |event: &Event| {
+        after(event) != wake.tid && event.flags & rtproof_trace::event::flags::NMI == 0
+    };
+    let mut last = window.events.iter().filter(at_its_end);
+    wake.how != How::Measured && last.next_back().is_some_and(is_other)
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn without_switches_nothing_is_said_to_be_missing() {
         cpu: 0,
         due_ns: crate::causes::testing::DUE,
         ran_ns: crate::causes::testing::DUE + 50 * US,
-        how: rtproof_trace::How::Measured,
+        how: How::Measured,
     };
     let (blind, doubts) = stretches(&wake, &story.window, &[]);
     assert!(blind.is_empty() && doubts.is_empty(), "{blind:?}");
