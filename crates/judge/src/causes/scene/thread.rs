@@ -143,7 +143,7 @@ pub(super) fn change(
         }
         // Some kernels leave out switches from the idle task. osnoise writes inside of a switch.
         What::Noise { .. } => None,
-        _ if event.pid == tid => Some((at_ns, None, Thread::Running { cpu: event.cpu })),
+        _ if event.pid == tid && tid > 0 => Some((at_ns, None, Thread::Running { cpu: event.cpu })),
         _ => None,
     }
 }

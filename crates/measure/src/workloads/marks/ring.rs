@@ -6,14 +6,19 @@
 use crate::failure::Failure;
 use std::{
     fs::File,
+    io,
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
     sync::atomic::{Ordering, fence},
+    time::Duration,
 };
 
 /// Of the header and of each cycle, bytes.
 const HEADER: usize = 64;
 const CYCLE: usize = 32;
+/// How often one that is being made is looked at, and how long between.
+const MAKING_LOOKS: u32 = 100;
+const MAKING_WAIT: Duration = Duration::from_millis(10);
 const MAGIC: &[u8; 8] = b"RTPMARK1";
 /// Cycles that a ring may hold.
 const CAPACITY: std::ops::RangeInclusive<u64> = 2..=1 << 20;
@@ -53,6 +58,20 @@ pub(super) struct Found {
     pub(super) lost: u64,
 }
 
+/// The first bytes of a ring. Its name is there before they are, and they are waited for.
+fn header(file: &File) -> Option<[u8; HEADER]> {
+    let mut header = [0; HEADER];
+    for _ in 0..MAKING_LOOKS {
+        match file.read_exact_at(&mut header, 0) {
+            Ok(()) if header[..8] == *MAGIC => return Some(header),
+            Ok(()) if header[..8] != [0; 8] => return None,
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return None,
+            _ => std::thread::sleep(MAKING_WAIT),
+        }
+    }
+    None
+}
+
 impl Ring {
     /// Opens a ring; what was marked before is not read.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
@@ -64,12 +83,10 @@ impl Ring {
             let opened = File::options().read(true).custom_flags(flags).open(path);
             opened.map_err(|error| at(&error.to_string()))?
         };
-        let mut header = [0; HEADER];
-        let whole = file.read_exact_at(&mut header, 0);
-        if whole.is_err() || header[..8] != *MAGIC {
-            return Err(at("holds no ring of marks; expected one made by rtproof_mark.h or the \
-                           crate rtproof-mark"));
-        }
+        let header = header(&file).ok_or_else(|| {
+            at("holds no ring of marks; expected one made by rtproof_mark.h or the crate \
+                rtproof-mark")
+        })?;
         let word = |index: usize| word(&header, index);
         let capacity = word(1);
         let length = file.metadata().map_or(0, |metadata| metadata.len());
@@ -286,6 +303,14 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
         assert!(Ring::open(&pipe).expect_err("no ring").0.contains("holds no ring of marks"));
         assert!(Ring::open(Path::new("/no/such/ring")).expect_err("none").0.contains("/no/such"));
+        // One that is being made is waited for.
+        let writer = Writer::new();
+        writer.put(0, &[0]);
+        let path = writer.path.clone();
+        let open = std::thread::spawn(move || Ring::open(&path));
+        std::thread::sleep(3 * MAKING_WAIT);
+        writer.put(0, &[u64::from_le_bytes(*MAGIC)]);
+        open.join().expect("no panic").expect("a ring");
         // Shortened while it is read.
         let mut writer = Writer::new();
         let mut ring = Ring::open(&writer.path).expect("a ring");
