@@ -108,8 +108,8 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
         }
         if wake_ups.inferred > 0 {
             let text = format!(
-                "{} wake-ups are counted with a bound as their end, as the kernel left out the \
-                 switch to the thread: those on time were at most, the late ones at least that late",
+                "{} wake-ups have a bound as their end, as the kernel left out the switch to the \
+                 thread. Those on time were at most that late, the late ones at least",
                 wake_ups.inferred
             );
             wrapped(to, "Bounds  ", "  ", &text)?;

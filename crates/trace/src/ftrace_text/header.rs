@@ -1,7 +1,7 @@
 //! The lines of a trace that begin with `#`: tracer, latency, task, and what the columns mean.
 
 use super::line::{Column, Columns};
-use crate::{How, Policy, Task, WakeUp};
+use crate::{Event, How, Policy, Task, WakeUp};
 
 /// What the header of a trace says.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,15 @@ pub struct Header {
     pub(super) ended: Option<String>,
     /// Entries that the text should have.
     pub(super) entries: Option<u64>,
+}
+
+/// What a text holds, in its order.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// An event, and what the header of its trace said.
+    Event(&'a Event, &'a Header),
+    /// Events of this CPU are missing here.
+    Lost(u32),
 }
 
 impl Header {

@@ -14,7 +14,7 @@ use std::{
     io::{self, BufRead},
 };
 
-pub use header::Header;
+pub use header::{Entry, Header};
 pub use rtla::{RtlaCpu, RtlaPart, RtlaText, parse_rtla};
 pub use subject::Finder;
 pub use windows::Windows;
@@ -127,15 +127,6 @@ pub fn parse(text: &str) -> Result<TextTrace, TextError> {
     })?;
     let trace = traces.into_iter().next_back().unwrap_or_default();
     Ok(TextTrace { subject: finder.kept(trace.subject), events, ..trace })
-}
-
-/// What a text holds, in its order.
-#[derive(Clone, Copy, Debug)]
-pub enum Entry<'a> {
-    /// An event, and what the header of its trace said.
-    Event(&'a Event, &'a Header),
-    /// Events of this CPU are missing here.
-    Lost(u32),
 }
 
 /// Receives an entry: number of the trace in the text, entry.

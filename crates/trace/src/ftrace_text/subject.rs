@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Entry, Header,
+    header::{Entry, Header},
     span::{self, span},
 };
 use crate::{Brief, Event, How, Scanner, Subjects, WakeUp, What, event::Comm, scan::Totals};
