@@ -4,7 +4,8 @@
 //! [`CAUSES`] that attributes it; the last cause takes the rest. Shares are disjoint and sum to the
 //! latency by construction.
 //!
-//! To add one: copy `_template.rs`, fill it in, add one line to [`CAUSES`].
+//! To add one: copy `_template.rs`, fill it in, add `mod`, one line to [`CAUSES`], one to
+//! [`coverage::CONTRADICTIONS`].
 //!
 //! Pure: the same wake-up and window give the same explanation.
 

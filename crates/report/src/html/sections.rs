@@ -1,4 +1,5 @@
-//! The sections of the report, in order. To add one: a file with its function, and a row here.
+//! The sections of the report, in order. To add one: a file with its function, its `mod`, a row
+//! here.
 
 use maud::Markup;
 

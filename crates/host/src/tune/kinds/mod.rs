@@ -1,5 +1,5 @@
 //! The kinds of change: one list, one file for each kind. Whoever adds a kind adds a variant to
-//! [`Change`], a file here and a line to the list.
+//! [`Change`], where it may write (`Change::may_be_made`), a file here and a line to the list.
 
 mod account;
 mod busy;
