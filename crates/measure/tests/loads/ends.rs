@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rtproof_measure::loads::{LOADS, Load};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Case;
@@ -17,22 +18,20 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("a_command_that_ignores_sigterm_is_killed", a_command_that_ignores_sigterm_is_killed),
 ];
 
-/// Loads of the parent that is killed; `SLEEP` stands for a number by which it is found.
-const LOADS: &[&str] = &[
-    "cpu",
-    "memory",
-    "net",
-    "ping:2",
-    "disk",
-    "files",
-    "fork",
-    "messages",
-    "compile",
-    "cmd:sleep SLEEP & setsid sleep SLEEP & (trap '' TERM; sleep SLEEP) & while :; do :; done",
-];
+/// Beside the loads that are built in; `SLEEP` stands for a number by which it is found.
+const COMMAND: &str =
+    "cmd:sleep SLEEP & setsid sleep SLEEP & (trap '' TERM; sleep SLEEP) & while :; do :; done";
 
 /// And this one, where it is installed: its processes have groups of their own.
 const STRESS_NG: &str = "stress-ng:--cpu 1 --vm 1 --vm-bytes 8m --hdd 1 --hdd-bytes 8m";
+
+/// Those that do something, and need no parameter.
+fn built_in() -> impl Iterator<Item = &'static str> {
+    let is_alone = |load: &&&Load| {
+        load.name != "idle" && !load.parameter.is_some_and(|parameter| parameter.is_needed)
+    };
+    LOADS.iter().filter(is_alone).map(|load| load.name)
+}
 
 /// A program that starts loads, says so and waits to be killed.
 pub(crate) fn parent(args: &[String]) -> Result<(), String> {
@@ -41,10 +40,10 @@ pub(crate) fn parent(args: &[String]) -> Result<(), String> {
     };
     let settings = settings(dir.as_ref());
     let has_stress_ng = Command::new("stress-ng").arg("--version").output().is_ok();
-    let start = |load: &&str| start(&load.replace("SLEEP", sleep), &settings);
-    let mut running = LOADS
-        .iter()
-        .chain(has_stress_ng.then_some(&STRESS_NG))
+    let start = |load: &str| start(&load.replace("SLEEP", sleep), &settings);
+    let mut running = built_in()
+        .chain([COMMAND])
+        .chain(has_stress_ng.then_some(STRESS_NG))
         .map(start)
         .collect::<Result<Vec<_>, _>>()?;
     std::thread::sleep(Duration::from_millis(1200));
@@ -72,7 +71,7 @@ fn loads_die_with_a_killed_parent() -> Result<String, String> {
     child.kill().and_then(|()| child.wait().map(drop)).map_err(|error| error.to_string())?;
     check(line == "ready\n", || format!("the parent said {line:?}"))?;
     // The parent, its workers, the command, its sub-shell and its sleeps; no-ops come and go.
-    let least = 1 + LOADS.len() + 2 + 3;
+    let least = 1 + built_in().count() + 1 + 2 + 3;
     check(family.len() >= least && sleeps == 3, || format!("{sleeps} sleeps, {family:?}"))?;
     // Those that were there, and those that were started since: they name the directory.
     let named = || with_text(&dir.path().display().to_string());

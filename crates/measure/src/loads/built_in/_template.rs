@@ -2,8 +2,7 @@
 //! TLB shootdowns, disk interrupts ...). Say what bounds it.
 //!
 //! How to add a load: copy this file, fill it, add `mod` and one line to `LOADS` in `mod.rs`, and
-//! run `cargo test -p rtproof-measure`: the cases of `tests/loads.rs` take every load of the list,
-//! those of `tests/loads/ends.rs` what is named there.
+//! run `cargo test -p rtproof-measure`: the cases of `tests/loads.rs` take every load of the list.
 
 use super::super::load::{Context, Load};
 use crate::failure::Failure;
