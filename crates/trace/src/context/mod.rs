@@ -163,7 +163,9 @@ const fn current(event: &Event) -> i32 {
     }
 }
 
-/// The priority of the task that is current at an event, from the next event that names it.
+/// The priority of the task that is current at an event: as the last event before named it, which
+/// is what it was switched to with, else the next. It may have changed it meanwhile, and leave with
+/// another.
 fn prio_of(events: &[Event], at: &Event) -> Option<i32> {
     let tid = current(at);
     let first = events.partition_point(|event| event.at_ns < at.at_ns);
@@ -173,8 +175,8 @@ fn prio_of(events: &[Event], at: &Event) -> Option<i32> {
         What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if pid == tid => Some(prio),
         _ => None,
     };
-    let after = events[first..].iter().find_map(named);
-    after.or_else(|| events[..first].iter().rev().find_map(named))
+    let before = events[..first].iter().rev().find_map(named);
+    before.or_else(|| events[first..].iter().find_map(named))
 }
 
 /// Which kinds of interrupts have ends in the events. Without ends their begins say nothing of how

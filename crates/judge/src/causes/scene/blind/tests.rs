@@ -55,6 +55,16 @@ fn who_runs_was_switched_to_or_events_are_missing() {
 }
 
 #[test]
+fn a_task_without_a_switch_ran_with_the_priority_that_it_was_woken_with() {
+    // It is a real-time task, and gives that up before it leaves the CPU.
+    let waking = What::Waking { comm: "x".into(), pid: 9, prio: 0, target_cpu: 0 };
+    let story = Story::new().event(-20, 7, 0, waking).timer(1, 7);
+    let told = story.runs(4500, 9, 120);
+    let ahead = told.shares.iter().find(|share| share.cause == "preempted");
+    assert!(ahead.is_some_and(|share| share.ns > 4_400 * US), "{told:?}");
+}
+
+#[test]
 fn what_was_left_out_before_the_window_is_not_missing() {
     // The last idle event of long ago belongs to the idle task; the last switch came later.
     let mut story = Story::new().event(-900, 0, flags::IRQS_OFF, What::IdleExit);
