@@ -190,7 +190,7 @@ impl<T> Reading<T> {
 }
 
 /// As JSON has it, flat. What serde derives of a flattened enum keeps every value twice on its way,
-/// and there is one for each of fifty types: it took a fifth of the time to build this.
+/// and is compiled for each of fifty types.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
 struct Flat<T> {

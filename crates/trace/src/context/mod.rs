@@ -173,6 +173,9 @@ fn prio_of(events: &[Event], at: &Event) -> Option<i32> {
         What::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
         What::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
         What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if pid == tid => Some(prio),
+        What::PiSetprio { pid, old_prio, new_prio, .. } if pid == tid => {
+            Some(if event.at_ns < at.at_ns { new_prio } else { old_prio })
+        }
         _ => None,
     };
     let before = events[..first].iter().rev().find_map(named);

@@ -253,14 +253,13 @@ impl<'s, 'e> Reader<'s, 'e> {
 
     fn take(&mut self, line: &Line<'_>, whole: &str) {
         self.entries += 1;
+        let (from_ns, to_ns) = (self.last_ns.get(&line.cpu).copied().unwrap_or(0), line.at_ns);
         if let Some(count) = self.losing.remove(&line.cpu) {
-            let from_ns = self.last_ns.get(&line.cpu).copied().unwrap_or(0);
             let count = (count > 0).then_some(count);
-            self.lose(line.cpu, Lost { from_ns, to_ns: line.at_ns, count });
+            self.lose(line.cpu, Lost { from_ns, to_ns, count });
         }
         if let Some(count) = line.lost() {
-            let from_ns = self.last_ns.get(&line.cpu).copied().unwrap_or(0);
-            return self.lose(line.cpu, Lost { from_ns, to_ns: line.at_ns, count: Some(count) });
+            return self.lose(line.cpu, Lost { from_ns, to_ns, count: Some(count) });
         }
         if let Some(before) = self.left_out.take() {
             for (cpu, from_ns) in before {

@@ -91,7 +91,7 @@ impl Marks {
             Ok(pid) => of_process(pid, &folders())?,
             Err(_) => PathBuf::from(&self.which),
         };
-        Ring::open(&path)
+        Ring::await_made(&path)
     }
 }
 

@@ -58,15 +58,18 @@ pub(super) struct Found {
     pub(super) lost: u64,
 }
 
-/// The first bytes of a ring. Its name is there before they are, and they are waited for.
-fn header(file: &File) -> Option<[u8; HEADER]> {
+/// The first bytes of a ring. Its name is there before they are: they are looked for so often.
+fn header(file: &File, looks: u32) -> Option<[u8; HEADER]> {
     let mut header = [0; HEADER];
-    for _ in 0..MAKING_LOOKS {
+    for look in 0..looks {
+        if look > 0 {
+            std::thread::sleep(MAKING_WAIT);
+        }
         match file.read_exact_at(&mut header, 0) {
             Ok(()) if header[..8] == *MAGIC => return Some(header),
             Ok(()) if header[..8] != [0; 8] => return None,
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return None,
-            _ => std::thread::sleep(MAKING_WAIT),
+            _ => {}
         }
     }
     None
@@ -75,6 +78,15 @@ fn header(file: &File) -> Option<[u8; HEADER]> {
 impl Ring {
     /// Opens a ring; what was marked before is not read.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        Self::looked_for(path, 1)
+    }
+
+    /// The same of one that may be in the making.
+    pub(super) fn await_made(path: &Path) -> Result<Self, Failure> {
+        Self::looked_for(path, MAKING_LOOKS)
+    }
+
+    fn looked_for(path: &Path, looks: u32) -> Result<Self, Failure> {
         let at = |why: &str| Failure(format!("{}: {why}", path.display()));
         #[expect(clippy::disallowed_methods, reason = "the application's own file")]
         let file = {
@@ -83,7 +95,7 @@ impl Ring {
             let opened = File::options().read(true).custom_flags(flags).open(path);
             opened.map_err(|error| at(&error.to_string()))?
         };
-        let header = header(&file).ok_or_else(|| {
+        let header = header(&file, looks).ok_or_else(|| {
             at("holds no ring of marks; expected one made by rtproof_mark.h or the crate \
                 rtproof-mark")
         })?;
@@ -307,7 +319,7 @@ mod tests {
         let writer = Writer::new();
         writer.put(0, &[0]);
         let path = writer.path.clone();
-        let open = std::thread::spawn(move || Ring::open(&path));
+        let open = std::thread::spawn(move || Ring::await_made(&path));
         std::thread::sleep(3 * MAKING_WAIT);
         writer.put(0, &[u64::from_le_bytes(*MAGIC)]);
         open.join().expect("no panic").expect("a ring");

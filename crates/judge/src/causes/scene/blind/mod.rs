@@ -124,11 +124,14 @@ fn runs_in_the_end(wake: &WakeUp, window: &Window, thread: &[(u64, u64, Thread)]
 /// was not recorded: see [`rtproof_trace::scan::Totals::at_least`].
 pub(super) fn ends_before_it_ran(wake: &WakeUp, window: &Window) -> bool {
     let at_its_end = |event: &&Event| event.cpu == wake.cpu && event.at_ns == wake.ran_ns;
+    // In a text several may have the same time; and a wake-up that is itself the end is another.
     let is_other = |event: &Event| {
-        after(event) != wake.tid && event.flags & rtproof_trace::event::flags::NMI == 0
+        current(event) != wake.tid
+            && after(event) != wake.tid
+            && !matches!(event.what, What::Wakeup { pid, .. } if pid == wake.tid)
     };
-    let mut last = window.events.iter().filter(at_its_end);
-    wake.how != How::Measured && last.next_back().is_some_and(is_other)
+    let mut last = window.events.iter().filter(at_its_end).peekable();
+    matches!(wake.how, How::Timer | How::Woken) && last.peek().is_some() && last.all(is_other)
 }
 
 #[cfg(test)]

@@ -65,6 +65,24 @@ fn a_task_without_a_switch_ran_with_the_priority_that_it_was_woken_with() {
 }
 
 #[test]
+fn a_wake_up_ends_before_the_thread_ran_where_all_events_then_are_of_another_task() {
+    let ends = |story: Story, how| {
+        let (due_ns, ran_ns) = (crate::causes::testing::DUE, crate::causes::testing::DUE + 50 * US);
+        let wake = WakeUp { tid: LATE, cpu: 0, due_ns, ran_ns, how };
+        ends_before_it_ran(&wake, &story.window)
+    };
+    let idle = || Story::new().timer(1, 7).event(50, 0, 0, What::IdleExit);
+    assert!(ends(idle(), How::Timer) && ends(idle(), How::Woken));
+    assert!(!ends(idle(), How::Measured) && !ends(Story::new().timer(1, 7), How::Timer));
+    // It came and went in the same microsecond of a text.
+    let went = idle().switch(50, 0, 120, 0, LATE, 19).switch(50, LATE, 19, 1, 7, 120);
+    assert!(!ends(went, How::Woken));
+    let (comm, pid, prio, target_cpu) = ("control".into(), LATE, 19, 0);
+    let woken = Story::new().event(50, 7, 0, What::Wakeup { comm, pid, prio, target_cpu });
+    assert!(!ends(woken, How::Timer));
+}
+
+#[test]
 fn what_was_left_out_before_the_window_is_not_missing() {
     // The last idle event of long ago belongs to the idle task; the last switch came later.
     let mut story = Story::new().event(-900, 0, flags::IRQS_OFF, What::IdleExit);
