@@ -166,10 +166,11 @@ fn recording(folder: &Path, mounted: bool) -> Child {
     child
 }
 
-/// rtproof where tracefs is not mounted. The same process ends up as rtproof.
+/// rtproof where tracefs is not mounted, nor debugfs, in which it is mounted a second time. The
+/// same process ends up as rtproof.
 fn unmounted(folder: &Path, args: &[&str]) -> Command {
-    let script =
-        "umount /sys/kernel/tracing && [ -z \"$(ls /sys/kernel/tracing)\" ] && exec \"$@\"";
+    let script = "umount -R /sys/kernel/debug 2>&-; umount /sys/kernel/tracing &&
+        [ -z \"$(ls /sys/kernel/tracing)\" ] && [ ! -d /sys/kernel/debug/tracing ] && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script, "sh", support::binary()]);
     command.args(args).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
