@@ -11,12 +11,9 @@ use rtproof_host::facts::{
 };
 use rtproof_host::facts::{devices, net, platform};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
-use rtproof_host::knobs::{
-    device, isolation, memory as memory_knobs, platform as platform_knobs, power,
-    sched as sched_knobs, time,
-};
 use rtproof_host::{CpuList, Knob, Reading};
 
+use crate::check::Example;
 use crate::{Intent, Profile};
 
 /// Command line of the good machine.
@@ -27,63 +24,21 @@ pub(super) const CMDLINE: &str = "quiet isolcpus=managed_irq,domain,2-3 nohz_ful
 type Fill = fn(&mut Facts);
 
 /// What each section's checks read, in the order of the report.
-const FILLS: &[(&str, Fill)] = &[
-    ("kernel", super::kernel::good::fill),
-    ("power", super::power::good::fill),
-    ("sched", super::sched::good::fill),
-    ("isolation", super::isolation::good::fill),
-    ("time", super::time::good::fill),
-    ("memory", super::memory::good::fill),
-    ("device", super::device::good::fill),
-    ("platform", super::platform::good::fill),
+const SECTIONS: &[(Fill, &[Example])] = &[
+    (super::kernel::good::fill, &[]),
+    (super::power::good::fill, super::power::rules::EXAMPLES),
+    (super::sched::good::fill, super::sched::rules::EXAMPLES),
+    (super::isolation::good::fill, super::isolation::rules::EXAMPLES),
+    (super::time::good::fill, super::time::rules::EXAMPLES),
+    (super::memory::good::fill, super::memory::rules::EXAMPLES),
+    (super::device::good::fill, super::device::rules::EXAMPLES),
+    (super::platform::good::fill, super::platform::rules::EXAMPLES),
 ];
 
-/// For each check of one knob's value: its section, the knob, a good value for [`intent`] and one
-/// that is bad or doubtful.
-pub const EXAMPLES: &[(&str, &Knob, &str, &str)] = &[
-    ("power", &power::EPB, "0", "6"),
-    ("power", &power::HWP_DYNAMIC_BOOST, "0", "1"),
-    ("power", &power::PLATFORM_PROFILE, "performance", "balanced"),
-    ("power", &power::SATA_PM, "max_performance", "med_power_with_dipm"),
-    ("power", &power::NVME_PM, "0", "100000"),
-    ("sched", &sched_knobs::SCHED_EXT, "disabled", "enabled"),
-    ("isolation", &isolation::RCU_NORMAL, "1", "0"),
-    ("isolation", &isolation::RCU_PATIENCE, "1000", "0"),
-    ("isolation", &isolation::POWER_EFFICIENT, "Y", "N"),
-    ("isolation", &isolation::TIMER_MIGRATION, "0", "1"),
-    ("isolation", &isolation::KPROBES, "", "ffffffff81234560  k  vfs_read+0x0    [FTRACE]"),
-    ("time", &time::SOFTLOCKUP_BACKTRACE, "0", "1"),
-    ("time", &time::HARDLOCKUP_BACKTRACE, "0", "1"),
-    ("time", &time::HUNG_TASK_BACKTRACE, "0", "1"),
-    ("time", &time::RCU_STALL, "0", "2"),
-    ("time", &time::MEM_SCRUB, "203280", "0"),
-    ("time", &time::CLOCKEVENT, "lapic-deadline", "hpet2"),
-    ("time", &time::SPLIT_LOCK, "1", "0"),
-    ("memory", &memory_knobs::SWAPPINESS, "10", "60"),
-    ("memory", &memory_knobs::THP_SHMEM, "never", "always"),
-    ("memory", &memory_knobs::THP_SIZES, "inherit", "always"),
-    ("memory", &memory_knobs::KSM, "0", "1"),
-    ("memory", &memory_knobs::NUMA_BALANCING, "0", "1"),
-    ("memory", &memory_knobs::COMPACTION_PROACTIVE, "0", "20"),
-    ("memory", &memory_knobs::COMPACTION_UNEVICTABLE, "0", "1"),
-    ("memory", &memory_knobs::MIN_FREE, "67584", "512"),
-    ("memory", &memory_knobs::ZONE_RECLAIM, "0", "1"),
-    ("memory", &memory_knobs::LRU_GEN, "0x0005", "0x0007"),
-    ("memory", &memory_knobs::SLUB_PARTIALS, "0", "120"),
-    ("memory", &memory_knobs::HUGEPAGES_OVERCOMMIT, "0", "512"),
-    ("device", &device::GRO_FLUSH, "0", "200000"),
-    ("device", &device::DEFER_IRQS, "0", "2"),
-    ("device", &device::RPS, "3", "f"),
-    ("device", &device::RPS_DEFAULT, "3", "c"),
-    ("device", &device::RFS, "0", "32768"),
-    ("device", &device::BUSY_POLL, "0", "50"),
-    ("device", &device::BUSY_READ, "0", "50"),
-    ("device", &device::NETDEV_BUDGET, "300", "600"),
-    ("device", &device::NETDEV_BUDGET_USECS, "8000", "50000"),
-    ("device", &device::PRINTK, "4\t4\t1\t7", "7\t4\t1\t7"),
-    ("platform", &platform_knobs::SELINUX_AVC, "8192", "512"),
-    ("platform", &platform_knobs::IOMMU, "identity", "DMA"),
-];
+/// One for each check of one knob's value: good is what is so for [`intent`].
+pub fn examples() -> impl Iterator<Item = &'static Example> {
+    SECTIONS.iter().flat_map(|(_, examples)| *examples)
+}
 
 /// What the machine is meant for: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
 #[must_use]
@@ -104,8 +59,8 @@ pub fn intent() -> Intent {
 #[must_use]
 pub fn good() -> Facts {
     let mut facts = bare();
-    for (section, fill) in FILLS {
-        for (_, knob, value, _) in EXAMPLES.iter().filter(|example| example.0 == *section) {
+    for (fill, examples) in SECTIONS {
+        for (knob, value, _) in *examples {
             fill_setting(&mut facts, knob, value);
         }
         fill(&mut facts);

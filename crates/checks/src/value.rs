@@ -370,12 +370,12 @@ pub(super) fn grouped(values: &[&Instance]) -> Vec<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{EXAMPLES, cpus, good, good_stock, intent, set_setting};
+    use crate::testing::{cpus, examples, good, good_stock, intent, set_setting};
     use crate::{Check, Judge, all, by_id};
 
     fn rules() -> impl Iterator<Item = (&'static Check, &'static Value, &'static str, &'static str)>
     {
-        EXAMPLES.iter().map(|(_, knob, good, bad)| {
+        examples().map(|(knob, good, bad)| {
             let check = by_id(knob.id).unwrap();
             let Judge::Value(value) = &check.judge else { panic!("{} is no value", knob.id) };
             assert_eq!(check.knobs, [*knob]);
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn every_check_of_a_value_has_examples() {
         let is_value = |check: &&Check| matches!(check.judge, Judge::Value(_));
-        assert_eq!(all().filter(is_value).count(), EXAMPLES.len());
+        assert_eq!(all().filter(is_value).count(), examples().count());
     }
 
     /// A machine that the rule concerns: the good one, else the stock one.

@@ -77,6 +77,35 @@ pub enum Vector {
     PlatformIpi,
 }
 
+impl Vector {
+    /// Its name, as /proc/interrupts explains it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::LocalTimer => "local timer",
+            Self::Reschedule => "rescheduling interrupt",
+            Self::CallFunction | Self::CallFunctionSingle => "function call interrupt",
+            Self::IrqWork => "IRQ work",
+            Self::Thermal => "thermal event",
+            Self::Threshold => "machine check threshold",
+            Self::DeferredError => "deferred machine check",
+            Self::Error => "APIC error",
+            Self::Spurious => "spurious interrupt",
+            Self::PlatformIpi => "platform interrupt",
+        }
+    }
+}
+
+/// Softirqs by number (include/linux/interrupt.h).
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// Name of a softirq.
+#[must_use]
+pub fn softirq_name(vec: u32) -> String {
+    SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}"), ToString::to_string)
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -10,7 +10,7 @@ mod interfaces;
 mod kernel_work;
 mod nic;
 mod nic_coalescing;
-mod rules;
+pub(super) mod rules;
 mod services;
 mod told;
 

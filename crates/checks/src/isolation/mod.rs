@@ -31,7 +31,7 @@ mod rcuo_affinity;
 #[cfg(test)]
 mod regressions;
 mod rt_tasks_off_their_cpus;
-mod rules;
+pub(super) mod rules;
 mod skew_tick;
 mod static_key_ipis;
 mod systemd_cpuaffinity;

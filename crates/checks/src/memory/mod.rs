@@ -9,7 +9,7 @@ mod fs_mounts;
 pub(super) mod good;
 mod hugepages;
 mod resctrl_cat;
-mod rules;
+pub(super) mod rules;
 mod stat_interval;
 mod swap;
 mod thp;

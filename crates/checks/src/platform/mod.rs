@@ -19,7 +19,7 @@ mod mitigations;
 mod op_tee;
 pub(super) mod options;
 mod persistence_drift;
-mod rules;
+pub(super) mod rules;
 mod smi_count;
 mod steal_time;
 mod tsc_unstable;

@@ -23,7 +23,7 @@ mod pcie_aspm;
 mod pm_qos_resume;
 mod power_daemons;
 mod rapl_limit;
-mod rules;
+pub(super) mod rules;
 mod smt;
 mod smt_sibling_isolation;
 mod thermal_throttle;

@@ -21,7 +21,7 @@ mod prio_99;
 mod rogue_rt_tasks;
 mod rr_timeslice;
 mod rt_throttling;
-mod rules;
+pub(super) mod rules;
 mod servers;
 mod tasks;
 mod watchdog_daemon;

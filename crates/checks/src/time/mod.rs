@@ -10,7 +10,7 @@ mod hung_task;
 mod lockup;
 mod mce_ce;
 mod ntp_steps;
-mod rules;
+pub(super) mod rules;
 mod tsc_watchdog;
 
 /// The section.

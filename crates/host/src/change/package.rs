@@ -53,7 +53,7 @@ impl AddedPackage {
 ///
 /// # Errors
 /// Why not.
-pub(super) fn may_be_added(name: &str, adds: &[AddedPackage]) -> Result<(), String> {
+pub(crate) fn may_be_added(name: &str, adds: &[AddedPackage]) -> Result<(), String> {
     if !name.starts_with(KERNEL) || !is_name(name) {
         return Err(format!("package {name}: rtproof installs only kernels ({KERNEL}...)"));
     }

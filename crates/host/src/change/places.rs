@@ -1,8 +1,6 @@
 //! Where a change may write, whoever asks for it: a plan, a journal and `/etc/rtproof.toml` are
 //! files like others.
 
-use super::{Change, RIGHTS_GROUPS, package};
-
 /// Values of the running kernel. Control groups are below /sys.
 const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
 /// Files and folders: what systems are set up and started with.
@@ -30,69 +28,8 @@ const PROGRAMS: &[&str] = &[
 /// Permissions that a file may get: without set-user-id, set-group-id and the sticky bit.
 pub(crate) const MODE_MAX: u32 = 0o777;
 
-impl Change {
-    /// Looks whether rtproof writes to such a place at all.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn may_be_made(&self) -> Result<(), String> {
-        match self {
-            Self::Value { path, couples, .. } => {
-                couples.iter().chain([path]).try_for_each(|path| value(path))
-            }
-            Self::Hotplug { path, .. } => value(path),
-            Self::Folder { path } if path.starts_with("/sys/fs/cgroup/") => plain(path),
-            Self::Folder { path } | Self::GrubEnv { path, .. } => file(path),
-            Self::File { path, mode, .. } => {
-                file(path)?;
-                match mode.filter(|mode| mode & !MODE_MAX != 0) {
-                    Some(mode) => Err(format!(
-                        "{path}: mode {mode:04o}; rtproof gives no file the rights of its owner"
-                    )),
-                    None => Ok(()),
-                }
-            }
-            Self::Placed { path, from, .. } => {
-                placed(path)?;
-                match from.strip_prefix(STAGING).and_then(|rest| rest.strip_prefix('/')) {
-                    Some(name) if is_release(name) => Ok(()),
-                    _ => Err(format!("{from}: expected a name in {STAGING}")),
-                }
-            }
-            Self::Initrd { path, release, program } => {
-                placed(path)?;
-                match is_release(release) && INITRD_PROGRAMS.contains(&program.as_str()) {
-                    true => Ok(()),
-                    false => Err(format!("{program} {release}: no program and release")),
-                }
-            }
-            Self::EfiVariable { name, .. } if !is_name(name) => {
-                Err(format!("{name}: no name of a variable of the firmware"))
-            }
-            Self::Unit { unit, .. } if !is_name(unit) => Err(format!("{unit}: no name of a unit")),
-            Self::Property { unit, property, .. } if !is_name(unit) || !is_name(property) => {
-                Err(format!("{property} of {unit}: no names of a property and a unit"))
-            }
-            Self::Group { name } => rights_group(name),
-            Self::Member { group, user } => {
-                rights_group(group)?;
-                match is_name(user) && !user.contains(['\\', ':']) {
-                    true => Ok(()),
-                    false => Err(format!("{user}: no name of a user")),
-                }
-            }
-            Self::Package { name, adds, .. } => package::may_be_added(name, adds),
-            Self::Irq { .. }
-            | Self::Task { .. }
-            | Self::EfiVariable { .. }
-            | Self::Unit { .. }
-            | Self::Property { .. } => Ok(()),
-        }
-    }
-}
-
 /// Files of a kernel on trial: below [`OWN_KERNELS`] or, of its modules, [`MODULES`].
-fn placed(path: &str) -> Result<(), String> {
+pub(crate) fn placed(path: &str) -> Result<(), String> {
     let name = path.strip_prefix(OWN_KERNELS).and_then(|rest| rest.strip_prefix('/'));
     let name = [CONFIG, MODULES].iter().find_map(|top| path.strip_prefix(top)).or(name);
     match name.is_some_and(is_release) {
@@ -116,17 +53,8 @@ pub(crate) fn file(path: &str) -> Result<(), String> {
     below(path, FILES)
 }
 
-fn rights_group(name: &str) -> Result<(), String> {
-    match RIGHTS_GROUPS.contains(&name) {
-        true => Ok(()),
-        false => Err(format!(
-            "group {name}: rtproof makes and fills only {}: another group may have more rights",
-            RIGHTS_GROUPS.join(", ")
-        )),
-    }
-}
-
-fn value(path: &str) -> Result<(), String> {
+/// Looks whether rtproof writes such a value of the kernel.
+pub(crate) fn value(path: &str) -> Result<(), String> {
     below(path, VALUES)?;
     match PROGRAMS.iter().any(|name| path.ends_with(name)) {
         true => Err(format!("{path}: names a program that the kernel runs as root: never written")),
@@ -146,7 +74,7 @@ fn below(path: &str, tops: &[&str]) -> Result<(), String> {
 }
 
 /// An absolute path that leads where it says.
-fn plain(path: &str) -> Result<(), String> {
+pub(crate) fn plain(path: &str) -> Result<(), String> {
     let is_part = |part: &str| !matches!(part, "" | "." | "..");
     let parts = path.strip_prefix('/');
     match parts.is_some_and(|parts| parts.split('/').all(is_part)) && !path.contains('\0') {
@@ -155,17 +83,20 @@ fn plain(path: &str) -> Result<(), String> {
     }
 }
 
-/// A name that is neither a path nor an option of a program.
-fn is_name(name: &str) -> bool {
+/// Looks whether it is a name: neither a path nor an option of a program.
+pub(crate) fn name(name: &str, of: &str) -> Result<(), String> {
     let is_taken = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
-    !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(is_taken)
+    match !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(is_taken) {
+        true => Ok(()),
+        false => Err(format!("{name}: no name of {of}")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        change::{Bytes, UnitState},
+        change::{Bytes, Change, UnitState},
         knob::Compare,
     };
 

@@ -8,6 +8,7 @@ pub(super) use super::{
     three::{Side, Three},
 };
 use crate::change::Change;
+pub(super) use crate::change::places;
 pub(super) use crate::knob::Rank;
 
 /// The part of a machine that a change is about.
@@ -101,6 +102,10 @@ pub(super) trait Kind {
     fn texts(&self) -> Vec<&str> {
         Vec::new()
     }
+
+    /// Looks whether rtproof writes to such a place at all, whoever asks for it: a plan and a
+    /// journal are files that others may have made. Else says why not.
+    fn may_be_made(&self) -> Result<(), String>;
 
     /// Where it belongs, and how long it lasts.
     fn nature(&self) -> Nature;

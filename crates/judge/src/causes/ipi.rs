@@ -19,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let (hard, _) = moment.cpu.hard.filter(|(hard, _)| hard.is_ipi())?;
-    let attribution = Attribution::by(names::hard(&hard));
+    let attribution = Attribution::by(hard.to_string());
     let sender = names::sender(moment);
     let unknown = sender.is_none();
     let attribution = attribution.detail(sender.map(|sender| format!("sent by {sender}")));

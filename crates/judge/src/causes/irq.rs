@@ -21,7 +21,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let (hard, _) = moment.cpu.hard.filter(|(hard, _)| !hard.is_timer() && !hard.is_ipi())?;
-    Some(against(Attribution::by(names::hard(&hard)), moment, &hard))
+    Some(against(Attribution::by(hard.to_string()), moment, &hard))
 }
 
 /// What to do about a hard interrupt on a real-time CPU.

@@ -27,7 +27,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     if matches!(hard, Hard::Vector(Vector::LocalTimer)) {
         return None;
     }
-    let attribution = Attribution::by(names::hard(&hard));
+    let attribution = Attribution::by(hard.to_string());
     let attribution = match names::sender(moment).filter(|_| hard.is_ipi()) {
         Some(sender) => attribution.detail([format!("sent by {sender}")]),
         None => attribution,

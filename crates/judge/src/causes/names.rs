@@ -8,28 +8,9 @@ use rtproof_trace::{
 
 use super::{
     cause::Attribution,
-    scene::{Moment, Scene, vector_name},
+    scene::{Moment, Scene},
 };
 use crate::Remedy;
-
-/// Softirqs by number (include/linux/interrupt.h).
-const SOFTIRQS: [&str; 10] =
-    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-
-/// Name of a softirq.
-pub(super) fn softirq(vec: u32) -> String {
-    SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}"), ToString::to_string)
-}
-
-/// Name of a hard interrupt.
-pub(super) fn hard(hard: &Hard) -> String {
-    match hard {
-        Hard::Vector(vector) => vector_name(*vector).into(),
-        Hard::Irq { irq, name } => format!("IRQ {irq} {name}"),
-        Hard::Ipi { reason } => reason.to_string(),
-        Hard::Unknown => "an interrupt that began before the trace".into(),
-    }
-}
 
 /// Name of a task: the one it has now, or the last one that an event gave it.
 pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
@@ -145,7 +126,7 @@ pub(super) fn waker_of(scene: &Scene<'_>, event: &Event) -> String {
         let at = reconstruct(&scene.window.events, event.cpu, before, event.at_ns);
         let interrupt = at.last().and_then(|stretch| stretch.state.hard);
         if let Some((inner, _)) = interrupt.filter(|(inner, _)| *inner != Hard::Unknown) {
-            return format!("{} on CPU {}", hard(&inner), event.cpu);
+            return format!("{} on CPU {}", inner, event.cpu);
         }
         return format!("an interrupt on CPU {}", event.cpu);
     }

@@ -67,7 +67,10 @@ fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::{Policy, What, event::flags};
+    use rtproof_trace::{
+        Policy, What,
+        event::{Vector, flags},
+    };
 
     use crate::causes::testing::{LATE, Story, top};
 
@@ -124,5 +127,32 @@ mod tests {
         let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 120).runs(5_000, 60, 0);
         assert_eq!((top(&told).0, top(&told).1), ("preempted", "multipathd [RR 99]"), "{told:?}");
         assert_eq!(told.shares[0].or, ["preempt-off"]);
+    }
+
+    /// A text of the tracer timerlat, and one without switches: that the thread ran once does not
+    /// say that it goes on when it is due again.
+    #[test]
+    fn without_switches_the_thread_is_not_taken_to_run_on() {
+        let sample = |context| What::Timerlat { sequence: 2, context, latency_ns: 1 };
+        let vector = Vector::CallFunction;
+        for is_timerlat in [true, false] {
+            let mut story = Story::new().with(60, "multipathd", Policy::Rr, 99);
+            story.window.events.clear();
+            if is_timerlat {
+                story.task(LATE, "timerlat/0", Policy::Fifo, 95);
+                story = story.event(-990, LATE, 0, sample(1)).event(1, 60, 0, sample(0));
+            } else {
+                story = story.event(-990, LATE, 0, What::VectorEntry { vector });
+                story = story.event(-980, LATE, 0, What::VectorExit { vector }).timer(1, 60);
+            }
+            story = story.event(3_000, 60, 0, What::VectorEntry { vector });
+            let told = story.event(3_001, 60, 0, What::VectorExit { vector }).ran(5_000);
+            assert_eq!(
+                (top(&told).0, top(&told).1),
+                ("preempted", "multipathd [RR 99]"),
+                "{told:?}"
+            );
+            assert!(told.shares.iter().all(|share| share.cause != "own-cycle"), "{told:?}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! A softirq ran, on top of a task or in ksoftirqd.
 
+use rtproof_trace::event::softirq_name;
+
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
@@ -33,7 +35,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         _ if is_thread && moment.phase == Phase::Runnable && !gives_way => moment.cpu.softirq,
         _ => return None,
     };
-    let culprit = vec.map_or_else(|| name.clone(), names::softirq);
+    let culprit = vec.map_or_else(|| name.clone(), softirq_name);
     let wheel = moment
         .cpu
         .wheel

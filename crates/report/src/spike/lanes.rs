@@ -1,12 +1,11 @@
-//! What each CPU did round a spike, out of the events of its window: who ran, which interrupts and
+//! What each CPU did round a spike, as its causes see it: who ran, which interrupts and
 //! softirqs were under way, and who on other CPUs had to do with it.
-
-use std::collections::BTreeMap;
 
 use rtproof_judge::causes::Explanation;
 use rtproof_trace::{
     Event, What, Window,
-    event::{Vector, flags},
+    context::{State, Stretch, reconstruct},
+    event::{flags, softirq_name},
 };
 
 /// Most moments of other CPUs that are shown.
@@ -67,195 +66,99 @@ pub(crate) struct Moment {
 impl Lanes {
     /// The lanes of a window between two times.
     pub(crate) fn of(explanation: &Explanation, window: &Window, ends_ns: (u64, u64)) -> Self {
-        let mut state = State::new(explanation.wake.tid, window, ends_ns);
-        for event in window.events.iter().filter(|event| event.at_ns <= ends_ns.1) {
-            if event.cpu == window.cpu {
-                state.own(event);
-            } else if event.at_ns >= ends_ns.0 {
-                state.other(event);
-            }
+        let tid = explanation.wake.tid;
+        let mut lanes = Self::default();
+        for stretch in reconstruct(&window.events, window.cpu, ends_ns.0, ends_ns.1) {
+            lanes.add(&stretch, tid, window);
         }
-        state.finish()
-    }
-}
-
-/// Something under way.
-#[derive(Clone, Debug)]
-struct Open {
-    from_ns: u64,
-    name: String,
-    kind: Kind,
-}
-
-/// The state of the late CPU while its events are read.
-struct State<'a> {
-    tid: i32,
-    window: &'a Window,
-    ends_ns: (u64, u64),
-    lanes: Lanes,
-    task: Option<Open>,
-    running: Option<i32>,
-    interrupts: Vec<Open>,
-    /// Softirqs by task: on PREEMPT_RT they leave the CPU with the task that they run in.
-    softirqs: BTreeMap<i32, Vec<Open>>,
-}
-
-impl<'a> State<'a> {
-    fn new(tid: i32, window: &'a Window, ends_ns: (u64, u64)) -> Self {
-        Self {
-            tid,
-            window,
-            ends_ns,
-            lanes: Lanes::default(),
-            task: None,
-            running: None,
-            interrupts: Vec::new(),
-            softirqs: BTreeMap::new(),
-        }
+        let others = window.events.iter().filter(|event| {
+            event.cpu != window.cpu && (ends_ns.0..=ends_ns.1).contains(&event.at_ns)
+        });
+        lanes.moments = others.filter_map(|event| other(event, tid, window)).collect();
+        lanes.moments.truncate(MOMENTS_MAX);
+        lanes
     }
 
-    fn own(&mut self, event: &Event) {
-        if self.running.is_none() {
-            // The first event tells who ran until now.
-            let pid = match &event.what {
-                What::Switch { prev_pid, .. } => *prev_pid,
-                _ => event.pid,
-            };
-            self.runs(self.ends_ns.0.min(event.at_ns), pid, "");
+    fn add(&mut self, stretch: &Stretch, tid: i32, window: &Window) {
+        let state = &stretch.state;
+        if let Some((kind, name)) = runs(state, tid, window) {
+            close(&mut self.tasks, stretch, kind, name);
         }
-        let at_ns = event.at_ns;
-        match &event.what {
-            What::Switch { next_pid, next_comm, .. } => self.switch(at_ns, *next_pid, next_comm),
-            What::Idle { state } => self.runs_as(at_ns, Kind::Idle, self.idle_name(*state)),
-            What::IdleExit => self.runs_as(at_ns, Kind::Idle, "idle task".into()),
-            What::VectorEntry { vector } => self.enter(at_ns, vector_name(*vector).into()),
-            What::IrqEntry { irq, name } => self.enter(at_ns, format!("IRQ {irq} {name}")),
-            What::IpiEntry { reason } => self.enter(at_ns, reason.to_string()),
-            What::VectorExit { .. } | What::IrqExit { .. } | What::IpiExit { .. } => {
-                self.leave(at_ns);
-            }
-            What::Nmi { delta_ns, .. } => {
-                let from_ns = at_ns.saturating_sub(*delta_ns);
-                let open = Open { from_ns, name: "NMI".into(), kind: Kind::Interrupt };
-                close(&mut self.lanes.interrupts, open, at_ns, self.ends_ns);
-            }
-            What::SoftirqEntry { vec } => {
-                let open = Open { from_ns: at_ns, name: softirq_name(*vec), kind: Kind::Softirq };
-                self.softirqs.entry(self.running.unwrap_or(0)).or_default().push(open);
-            }
-            What::SoftirqExit { .. } => {
-                let of_task = self.softirqs.entry(self.running.unwrap_or(0)).or_default();
-                if let Some(open) = of_task.pop() {
-                    close(&mut self.lanes.softirqs, open, at_ns, self.ends_ns);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A task leaves and another comes; softirqs go with theirs.
-    fn switch(&mut self, at_ns: u64, pid: i32, comm: &rtproof_trace::event::Comm) {
-        let leaves = self.running.unwrap_or(0);
-        for open in self.softirqs.get(&leaves).into_iter().flatten() {
-            close(&mut self.lanes.softirqs, open.clone(), at_ns, self.ends_ns);
-        }
-        self.runs(at_ns, pid, &comm.to_string());
-        for open in self.softirqs.get_mut(&pid).into_iter().flatten() {
-            open.from_ns = at_ns;
-        }
-    }
-
-    fn runs(&mut self, at_ns: u64, pid: i32, comm: &str) {
-        self.running = Some(pid);
-        let (kind, name) = match pid {
-            0 => (Kind::Idle, "idle task".into()),
-            pid if pid == self.tid => (Kind::Late, task_name(self.window, pid, comm)),
-            pid => (Kind::Task, task_name(self.window, pid, comm)),
+        let over = match (state.nmi, state.hard) {
+            (Some(_), _) => Some("NMI".to_owned()),
+            (None, hard) => hard.map(|(hard, _)| hard.to_string()),
         };
-        self.runs_as(at_ns, kind, name);
-    }
-
-    fn runs_as(&mut self, at_ns: u64, kind: Kind, name: String) {
-        if let Some(before) = self.task.replace(Open { from_ns: at_ns, name, kind }) {
-            close(&mut self.lanes.tasks, before, at_ns, self.ends_ns);
+        if let Some(name) = over {
+            close(&mut self.interrupts, stretch, Kind::Interrupt, name);
         }
-    }
-
-    fn idle_name(&self, state: u32) -> String {
-        let known = self.window.beside.idle_states.get(&state).filter(|of| !of.name.is_empty());
-        known.map_or_else(|| format!("idle state {state}"), |of| format!("idle {}", of.name))
-    }
-
-    /// An interrupt begins; one that it interrupts shows on both sides of it.
-    fn enter(&mut self, at_ns: u64, name: String) {
-        if let Some(below) = self.interrupts.last() {
-            close(&mut self.lanes.interrupts, below.clone(), at_ns, self.ends_ns);
+        if let Some(vec) = state.softirq {
+            close(&mut self.softirqs, stretch, Kind::Softirq, softirq_name(vec));
         }
-        self.interrupts.push(Open { from_ns: at_ns, name, kind: Kind::Interrupt });
-    }
-
-    fn leave(&mut self, at_ns: u64) {
-        if let Some(open) = self.interrupts.pop() {
-            close(&mut self.lanes.interrupts, open, at_ns, self.ends_ns);
-        }
-        if let Some(below) = self.interrupts.last_mut() {
-            below.from_ns = at_ns;
-        }
-    }
-
-    /// An event of another CPU, if it concerns the late task or its CPU.
-    fn other(&mut self, event: &Event) {
-        let late_cpu = self.window.cpu;
-        let what = match &event.what {
-            What::Waking { pid, .. } if *pid == self.tid => "wakes the late task".to_owned(),
-            What::Migrate { pid, to_cpu, .. } if *pid == self.tid => {
-                format!("moves the late task to CPU {to_cpu}")
-            }
-            What::IpiSend { to_cpu, callback, .. } if *to_cpu == late_cpu => {
-                let function = self.window.function(*callback);
-                format!("interrupts CPU {late_cpu}{}", for_function(function))
-            }
-            What::IpiRaise { cpus, .. } if late_cpu < 64 && cpus >> late_cpu & 1 == 1 => {
-                format!("interrupts CPU {late_cpu}")
-            }
-            _ => return,
-        };
-        if self.lanes.moments.len() < MOMENTS_MAX {
-            let who = match event.pid {
-                0 => "idle task".into(),
-                pid => task_name(self.window, pid, ""),
-            };
-            let is_interrupt = event.flags & (flags::HARDIRQ | flags::NMI) != 0;
-            let over = if is_interrupt { "an interrupt over " } else { "" };
-            let text = format!("{over}{who} {what}");
-            self.lanes.moments.push(Moment { at_ns: event.at_ns, cpu: event.cpu, text });
-        }
-    }
-
-    /// What is still under way ends with the picture.
-    fn finish(mut self) -> Lanes {
-        let (end_ns, ends_ns) = (self.ends_ns.1, self.ends_ns);
-        if let Some(task) = self.task.take() {
-            close(&mut self.lanes.tasks, task, end_ns, ends_ns);
-        }
-        if let Some(open) = self.interrupts.pop() {
-            close(&mut self.lanes.interrupts, open, end_ns, ends_ns);
-        }
-        let running = self.running.unwrap_or(0);
-        for open in self.softirqs.remove(&running).into_iter().flatten() {
-            close(&mut self.lanes.softirqs, open, end_ns, ends_ns);
-        }
-        self.lanes.interrupts.sort_by_key(|piece| (piece.from_ns, piece.to_ns));
-        self.lanes.softirqs.sort_by_key(|piece| (piece.from_ns, piece.to_ns));
-        self.lanes
     }
 }
 
-/// Adds a piece, as far as it lies within the picture.
-fn close(lane: &mut Vec<Piece>, open: Open, to_ns: u64, ends_ns: (u64, u64)) {
-    let (from_ns, to_ns) = (open.from_ns.max(ends_ns.0), to_ns.min(ends_ns.1));
-    if from_ns < to_ns {
-        lane.push(Piece { from_ns, to_ns, name: open.name, kind: open.kind });
+/// Who has the CPU.
+fn runs(state: &State, tid: i32, window: &Window) -> Option<(Kind, String)> {
+    match (state.task, state.idle) {
+        (..=-1, _) => None,
+        (0, None) => Some((Kind::Idle, "idle task".into())),
+        (_, Some(idle)) => {
+            let of = window.beside.idle_states.get(&idle).filter(|of| !of.name.is_empty());
+            let name = of.map_or_else(|| format!("state {idle}"), |of| of.name.clone());
+            Some((Kind::Idle, format!("idle {name}")))
+        }
+        (pid, None) => {
+            let kind = if pid == tid { Kind::Late } else { Kind::Task };
+            Some((kind, task_name(window, pid, &named(window, pid))))
+        }
+    }
+}
+
+/// The name that a switch gave a task.
+fn named(window: &Window, pid: i32) -> String {
+    let told = window.events.iter().find_map(|event| match &event.what {
+        What::Switch { next_comm, next_pid, .. } if *next_pid == pid => Some(*next_comm),
+        What::Switch { prev_comm, prev_pid, .. } if *prev_pid == pid => Some(*prev_comm),
+        _ => None,
+    });
+    told.map(|comm| comm.to_string()).unwrap_or_default()
+}
+
+/// An event of another CPU, if it concerns the late task or its CPU.
+fn other(event: &Event, tid: i32, window: &Window) -> Option<Moment> {
+    let late_cpu = window.cpu;
+    let what = match &event.what {
+        What::Waking { pid, .. } if *pid == tid => "wakes the late task".to_owned(),
+        What::Migrate { pid, to_cpu, .. } if *pid == tid => {
+            format!("moves the late task to CPU {to_cpu}")
+        }
+        What::IpiSend { to_cpu, callback, .. } if *to_cpu == late_cpu => {
+            let function = window.function(*callback);
+            format!("interrupts CPU {late_cpu}{}", for_function(function))
+        }
+        What::IpiRaise { cpus, .. } if late_cpu < 64 && cpus >> late_cpu & 1 == 1 => {
+            format!("interrupts CPU {late_cpu}")
+        }
+        _ => return None,
+    };
+    let who = match event.pid {
+        0 => "idle task".into(),
+        pid => task_name(window, pid, ""),
+    };
+    let is_interrupt = event.flags & (flags::HARDIRQ | flags::NMI) != 0;
+    let over = if is_interrupt { "an interrupt over " } else { "" };
+    Some(Moment { at_ns: event.at_ns, cpu: event.cpu, text: format!("{over}{who} {what}") })
+}
+
+/// Adds a piece, or makes the last one longer.
+fn close(lane: &mut Vec<Piece>, stretch: &Stretch, kind: Kind, name: String) {
+    let (from_ns, to_ns) = (stretch.from_ns, stretch.to_ns);
+    match lane.last_mut() {
+        Some(last) if last.to_ns == from_ns && last.kind == kind && last.name == name => {
+            last.to_ns = to_ns;
+        }
+        _ if from_ns < to_ns => lane.push(Piece { from_ns, to_ns, name, kind }),
+        _ => {}
     }
 }
 
@@ -277,30 +180,6 @@ pub(crate) fn task_name(window: &Window, pid: i32, comm: &str) -> String {
         Some((rtproof_trace::Policy::Deadline, _)) => format!("{name} [DEADLINE]"),
         _ => name,
     }
-}
-
-const fn vector_name(vector: Vector) -> &'static str {
-    match vector {
-        Vector::LocalTimer => "local timer",
-        Vector::Reschedule => "reschedule",
-        Vector::CallFunction | Vector::CallFunctionSingle => "function call",
-        Vector::IrqWork => "irq work",
-        Vector::Thermal => "thermal",
-        Vector::Threshold => "machine-check threshold",
-        Vector::DeferredError => "deferred machine check",
-        Vector::Error => "APIC error",
-        Vector::Spurious => "spurious",
-        Vector::PlatformIpi => "platform",
-    }
-}
-
-fn softirq_name(vec: u32) -> String {
-    const NAMES: [&str; 10] = [
-        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
-        "RCU",
-    ];
-    let name = usize::try_from(vec).ok().and_then(|vec| NAMES.get(vec));
-    name.map_or_else(|| format!("softirq {vec}"), |name| (*name).into())
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) type Call = (String, u64);
 
 /// The calls that a run makes, all of them: it is run to its end for that.
 pub(crate) fn calls(binary: &str, folder: &Path, args: &[&str]) -> Vec<Call> {
-    let end = traced(binary, folder, args, &[]);
+    let end = traced(binary, folder, args, &[FILTERED]);
     assert!(end.output.status.success(), "{:?}", end.output);
     let mut counts = BTreeMap::new();
     let mut calls = Vec::new();
@@ -79,8 +79,10 @@ pub(crate) fn failing_at(
 /// strace counts the calls of each name for themselves.
 fn injected(binary: &str, folder: &Path, args: &[&str], what: &str, (name, at): &Call) -> End {
     let inject = format!("inject={name}:{what}:when={at}");
-    let mut end = traced(binary, folder, args, &["-e", &inject]);
-    if what == "signal=KILL" {
+    let kills = what == "signal=KILL";
+    let options: &[&str] = if kills { &["-e", &inject] } else { &[FILTERED, "-e", &inject] };
+    let mut end = traced(binary, folder, args, options);
+    if kills {
         // strace ends as what it traced.
         end.was_reached = end.output.status.signal() == Some(9);
     }
@@ -94,10 +96,17 @@ impl End {
     }
 }
 
+/// Only the calls that strace looks for stop the process. A signal cannot be sent to it there.
+const FILTERED: &str = "--seccomp-bpf";
+
 /// Runs the binary in a folder for a minute at most, with these expressions of strace for what is
 /// done to its calls.
 pub(crate) fn hit(binary: &str, folder: &Path, args: &[&str], injections: &[String]) -> End {
-    let mut options = vec!["-e", "trace=all"];
+    let name = |injection: &str| Some(injection.strip_prefix("inject=")?.split_once(':')?.0.into());
+    let names: Vec<String> = injections.iter().filter_map(|it| name(it)).collect();
+    let trace = if names.is_empty() { "all".into() } else { names.join(",") };
+    let trace = format!("trace={trace}");
+    let mut options = vec![FILTERED, "-e", &trace];
     for injection in injections {
         options.extend(["-e", injection]);
     }

@@ -4,7 +4,10 @@
 //! NMI over hard interrupt over (softirq over) task. Softirqs belong to the task under them: on
 //! PREEMPT_RT they may be preempted, and go on when the task comes back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use crate::{
     Event, What,
@@ -58,6 +61,17 @@ impl Hard {
             ),
             Self::Ipi { .. } => !self.is_timer(),
             Self::Irq { .. } | Self::Unknown => false,
+        }
+    }
+}
+
+impl fmt::Display for Hard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vector(vector) => f.write_str(vector.title()),
+            Self::Irq { irq, name } => write!(f, "IRQ {irq} {name}"),
+            Self::Ipi { reason } => write!(f, "{reason}"),
+            Self::Unknown => f.write_str("an interrupt that began before the trace"),
         }
     }
 }

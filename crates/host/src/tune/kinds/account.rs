@@ -1,8 +1,11 @@
 //! Groups of users and their members. Read from /etc/group and /etc/passwd, changed by the
 //! machine's own tools ([`crate::tune::accounts`]).
 
+use crate::change::RIGHTS_GROUPS;
 use crate::tune::account_task::Task;
-use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places,
+};
 
 const GROUP_FILE: &str = "/etc/group";
 const PASSWD_FILE: &str = "/etc/passwd";
@@ -37,6 +40,10 @@ impl Kind for Group<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.name]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        rights_group(self.name)
     }
 
     fn nature(&self) -> Nature {
@@ -97,6 +104,14 @@ impl Kind for Member<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.group, self.user]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        rights_group(self.group)?;
+        match self.user.contains(['\\', ':']) {
+            true => Err(format!("{}: no name of a user", self.user)),
+            false => places::name(self.user, "a user"),
+        }
     }
 
     fn nature(&self) -> Nature {
@@ -183,6 +198,17 @@ impl Machine<'_> {
             (fields[0] == user).then(|| fields.get(3)?.parse().ok()).flatten()
         };
         Ok(text.as_deref().and_then(|text| text.lines().find_map(of)))
+    }
+}
+
+/// Groups that rtproof makes and fills.
+fn rights_group(name: &str) -> Result<(), String> {
+    match RIGHTS_GROUPS.contains(&name) {
+        true => Ok(()),
+        false => Err(format!(
+            "group {name}: rtproof makes and fills only {}: another group may have more rights",
+            RIGHTS_GROUPS.join(", ")
+        )),
     }
 }
 

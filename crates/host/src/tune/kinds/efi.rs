@@ -2,7 +2,7 @@
 
 use crate::change::Bytes;
 use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
 };
 
 /// Attributes of a variable of the firmware: kept without power, seen by the boot loader and by
@@ -51,6 +51,10 @@ impl Kind for EfiVariable<'_> {
             State::Value { bytes, .. } => text::shown(&utf16(&bytes.0)),
             _ => text::state(state),
         }
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::name(self.name, "a variable of the firmware")
     }
 
     fn nature(&self) -> Nature {

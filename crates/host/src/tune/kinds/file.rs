@@ -1,7 +1,7 @@
 //! Files and links under /etc, /boot and /run.
 
 use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
 };
 use crate::{
     change::{Bytes, places::MODE_MAX},
@@ -43,6 +43,17 @@ impl Kind for File<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.path]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::file(self.path)?;
+        match self.mode.filter(|mode| mode & !MODE_MAX != 0) {
+            Some(mode) => Err(format!(
+                "{}: mode {mode:04o}; rtproof gives no file the rights of its owner",
+                self.path
+            )),
+            None => Ok(()),
+        }
     }
 
     fn nature(&self) -> Nature {

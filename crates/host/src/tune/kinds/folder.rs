@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three};
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three, places};
 use crate::tune::kinds::{busy::when_free, file::of_files};
 
 /// Permissions of a new folder.
@@ -28,6 +28,13 @@ impl Kind for Folder<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.path]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        match self.path.starts_with("/sys/fs/cgroup/") {
+            true => places::plain(self.path),
+            false => places::file(self.path),
+        }
     }
 
     fn nature(&self) -> Nature {

@@ -2,7 +2,7 @@
 
 use crate::grubenv;
 use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
 };
 
 /// One variable.
@@ -35,6 +35,10 @@ impl Kind for GrubEnv<'_> {
         let text = bytes.text();
         let line = text.lines().find(is_it);
         line.map_or_else(|| format!("{} not set", self.key), text::cut)
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::file(self.path)
     }
 
     fn nature(&self) -> Nature {

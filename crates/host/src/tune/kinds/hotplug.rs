@@ -1,7 +1,9 @@
 //! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
 //! once they are there again. It forgets where things were.
 
-use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places,
+};
 use crate::{
     CpuList, Root,
     change::{Bytes, Compare, IrqName, Scheduling, TaskName},
@@ -31,6 +33,10 @@ impl Kind for Hotplug<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.path, self.value]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::value(self.path)
     }
 
     fn nature(&self) -> Nature {

@@ -5,7 +5,7 @@ use crate::{
     change::places::{INITRD_PROGRAMS, STAGING},
     program,
     tune::{
-        kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three},
+        kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three, places},
         kinds::{file::of_files, placed},
     },
 };
@@ -42,6 +42,14 @@ impl Kind for Initrd<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.path]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::placed(self.path)?;
+        match places::is_release(self.release) && INITRD_PROGRAMS.contains(&self.program) {
+            true => Ok(()),
+            false => Err(format!("{} {}: no program and release", self.program, self.release)),
+        }
     }
 
     fn nature(&self) -> Nature {

@@ -50,6 +50,10 @@ impl Kind for Irq<'_> {
         vec![&self.irq.actions, &self.irq.hwirq]
     }
 
+    fn may_be_made(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     fn nature(&self) -> Nature {
         Nature::lost_at_reboot(Part::Irqs, Rank::Irqs, Pace::Toggled)
     }

@@ -1,5 +1,5 @@
 //! The kinds of change: one list, one file for each kind. Whoever adds a kind adds a variant to
-//! [`Change`], where it may write (`Change::may_be_made`), a file here and a line to the list.
+//! [`Change`], a file here and a line to the list.
 
 mod account;
 mod busy;
@@ -49,6 +49,16 @@ of_kind! {
     lines(before: Option<&State>) -> (Vec<String>, Vec<String>);
     /// Where it belongs, and how long it lasts.
     nature() -> Nature;
+}
+
+impl Change {
+    /// Looks whether rtproof writes to such a place at all.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_be_made(&self) -> Result<(), String> {
+        self.kind().may_be_made()
+    }
 }
 
 impl Change {

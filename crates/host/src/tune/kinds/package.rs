@@ -1,7 +1,7 @@
 //! A kernel of the distribution: installed by the package manager, removed again with exactly what
 //! came with it. What the manager would do is asked first; what could not be undone is refused.
 
-use crate::change::{AddedPackage, Change, PackageManager};
+use crate::change::{AddedPackage, Change, PackageManager, package};
 use crate::tune::apt::{ABSENT, INSTALLED, SETTINGS};
 use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 use crate::tune::state::PackageState;
@@ -72,6 +72,10 @@ impl Kind for Package<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.name]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        package::may_be_added(self.name, self.adds)
     }
 
     fn nature(&self) -> Nature {

@@ -3,9 +3,9 @@
 
 use crate::{
     Root,
-    change::places::MODULES,
+    change::places::{MODULES, STAGING},
     tune::{
-        kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three, text},
+        kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three, places, text},
         kinds::file::of_files,
         tree::{self, TreeFile},
     },
@@ -40,6 +40,14 @@ impl Kind for Placed<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.path]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::placed(self.path)?;
+        match self.from.strip_prefix(STAGING).and_then(|rest| rest.strip_prefix('/')) {
+            Some(name) if places::is_release(name) => Ok(()),
+            _ => Err(format!("{}: expected a name in {STAGING}", self.from)),
+        }
     }
 
     fn nature(&self) -> Nature {

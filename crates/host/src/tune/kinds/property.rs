@@ -1,7 +1,9 @@
 //! Properties of units of systemd, set at run time.
 
 use crate::CpuList;
-use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places,
+};
 
 /// Where `set-property --runtime` keeps what it sets.
 const CONTROL: &str = "/run/systemd/system.control";
@@ -28,6 +30,11 @@ impl Kind for Property<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.unit, self.property, self.value]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        places::name(self.unit, "a unit")?;
+        places::name(self.property, "a property")
     }
 
     fn nature(&self) -> Nature {

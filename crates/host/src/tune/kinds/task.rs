@@ -58,6 +58,10 @@ impl Kind for Task<'_> {
         vec![&self.task.comm]
     }
 
+    fn may_be_made(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     fn nature(&self) -> Nature {
         Nature::lost_at_reboot(Part::Tasks, Rank::Tasks, Pace::Toggled)
     }

@@ -1,7 +1,7 @@
 //! Values of the running kernel: one file, and the files whose values move with it.
 
 use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
 };
 use crate::{
     change::{Bytes, Compare},
@@ -65,6 +65,10 @@ impl Kind for Value<'_> {
 
     fn texts(&self) -> Vec<&str> {
         vec![self.path, self.value]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        self.couples.iter().map(String::as_str).chain([self.path]).try_for_each(places::value)
     }
 
     fn nature(&self) -> Nature {

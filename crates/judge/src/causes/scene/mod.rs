@@ -5,8 +5,8 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use rtproof_trace::{
     Class, Coverage, Event, Extent, Task, WakeUp, What, Window,
-    context::{Hard, State, Stretch, reconstruct},
-    event::{Vector, flags},
+    context::{State, Stretch, reconstruct},
+    event::flags,
 };
 
 use super::stack::Interrupted;
@@ -484,6 +484,8 @@ fn wake_and_switch(
                 asleep = false;
             }
             What::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
+                // No switch may have shown that it left.
+                asleep |= event.pid != wake.tid;
                 if asleep && event.at_ns >= wake.due_ns {
                     (woken_ns, switched_ns) = (Some(event.at_ns), None);
                 }
@@ -612,27 +614,4 @@ fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
             120 + task.nice
         })
     })
-}
-
-/// Whether a hard interrupt is the timer's own.
-#[must_use]
-pub fn is_timer(hard: &Hard) -> bool {
-    hard.is_timer()
-}
-
-/// Name of a vector, as /proc/interrupts explains it.
-#[must_use]
-pub const fn vector_name(vector: Vector) -> &'static str {
-    match vector {
-        Vector::LocalTimer => "local timer",
-        Vector::Reschedule => "rescheduling interrupt",
-        Vector::CallFunction | Vector::CallFunctionSingle => "function call interrupt",
-        Vector::IrqWork => "IRQ work",
-        Vector::Thermal => "thermal event",
-        Vector::Threshold => "machine check threshold",
-        Vector::DeferredError => "deferred machine check",
-        Vector::Error => "APIC error",
-        Vector::Spurious => "spurious interrupt",
-        Vector::PlatformIpi => "platform interrupt",
-    }
 }

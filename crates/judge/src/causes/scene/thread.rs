@@ -51,26 +51,34 @@ pub(super) mod state {
 
 /// What the thread was doing from due to run, from its own events on any CPU.
 pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Thread)> {
-    let changes: Vec<(u64, Option<Thread>, Thread)> =
-        window.events.iter().filter_map(|event| change(event, wake, window)).collect();
+    // Where no switch is recorded nobody sees it leave, and that it ran then says nothing of later.
+    let has_switches = window.events.iter().any(|event| matches!(event.what, What::Switch { .. }));
+    let changes = window.events.iter().filter_map(|event| {
+        let (at_ns, earlier, then) = change(event, wake, window)?;
+        let ran = (earlier, then) == (None, Thread::Running { cpu: event.cpu });
+        (has_switches || !ran).then_some((at_ns, event.cpu, earlier, then))
+    });
+    let changes: Vec<(u64, u32, Option<Thread>, Thread)> = changes.collect();
     let (before, after) =
         changes.split_at(changes.partition_point(|(at_ns, ..)| *at_ns <= wake.due_ns));
     // What an event means depends on what was before it: a thread on its way to sleep is woken
     // while it runs.
-    let before = before.iter().fold(None, |now: Option<Thread>, &(at_ns, earlier, then)| {
-        Some(follow(now.or(earlier).unwrap_or(Thread::Sleeping), then, at_ns))
+    let before = before.iter().fold(None, |now: Option<Thread>, &(at_ns, cpu, earlier, then)| {
+        let now = now.or(earlier).unwrap_or(Thread::Sleeping);
+        Some(follow(left(now, earlier, cpu), then, at_ns))
     });
     let start = match (before, after.first()) {
         (Some(now), _) => now,
-        (None, Some((_, Some(earlier), _))) => *earlier,
-        (None, Some((_, None, _)) | None) => Thread::Running { cpu: wake.cpu },
+        (None, Some((.., Some(earlier), _))) => *earlier,
+        (None, Some((.., None, _)) | None) => Thread::Running { cpu: wake.cpu },
     };
     let mut states = Vec::new();
     let (mut at_ns, mut now) = (wake.due_ns, start);
-    for &(change_ns, _, then) in &changes {
+    for &(change_ns, cpu, earlier, then) in &changes {
         if change_ns <= wake.due_ns || change_ns >= wake.ran_ns {
             continue;
         }
+        now = left(now, earlier, cpu);
         let then = follow(now, then, change_ns);
         if then != now {
             states.push((at_ns, change_ns, now));
@@ -79,6 +87,15 @@ pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Th
     }
     states.push((at_ns, wake.ran_ns, now));
     states
+}
+
+/// The state before an event, given the one after the last: what wakes it out of another task of
+/// its CPU shows that it had left that, though no switch did.
+fn left(now: Thread, earlier: Option<Thread>, on_cpu: u32) -> Thread {
+    match (now, earlier) {
+        (Thread::Running { cpu }, Some(earlier @ Thread::Sleeping)) if cpu == on_cpu => earlier,
+        _ => now,
+    }
 }
 
 /// The state after an event, given the one before: a thread that is woken while it runs goes on.

@@ -143,7 +143,7 @@ fn ids_that_nobody_has_are_told() {
 
 #[test]
 fn every_row_that_is_bad_has_something_to_do() {
-    for (_, knob, _, bad) in checks::testing::EXAMPLES {
+    for (knob, _, bad) in checks::testing::examples() {
         let check = checks::by_id(knob.id).unwrap();
         let mut facts = good();
         checks::testing::fill_setting(&mut facts, knob, bad);
@@ -165,7 +165,7 @@ fn every_row_that_is_bad_has_something_to_do() {
 #[test]
 fn the_paths_of_a_remedy_are_those_of_its_knob() {
     let mut findings = checks::judge_all(&good_stock(), &intent());
-    for (_, knob, _, bad) in checks::testing::EXAMPLES {
+    for (knob, _, bad) in checks::testing::examples() {
         let mut facts = good();
         checks::testing::fill_setting(&mut facts, knob, bad);
         findings.push(checks::judge_one(checks::by_id(knob.id).unwrap(), &facts, &intent()));

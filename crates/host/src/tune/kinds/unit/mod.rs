@@ -50,6 +50,10 @@ impl Kind for Unit<'_> {
         vec![self.unit]
     }
 
+    fn may_be_made(&self) -> Result<(), String> {
+        places::name(self.unit, "a unit")
+    }
+
     fn nature(&self) -> Nature {
         let rank = if self.want.stops() { Rank::UnitsStop } else { Rank::UnitsStart };
         // Also of a masked unit it is the stop that latency shows.
