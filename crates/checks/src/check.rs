@@ -77,7 +77,7 @@ pub enum Wanted {
 /// For the tests of a check of one knob's value: the knob, a good value, and one that is bad or
 /// doubtful.
 #[cfg(any(test, feature = "testing"))]
-pub type Example = (&'static rtproof_host::Knob, &'static str, &'static str);
+pub type Example = (&'static Knob, &'static str, &'static str);
 
 impl Judge {
     /// By the value of a knob.

@@ -1,6 +1,6 @@
 //! Which classes of kernel events a source holds: what was not recorded cannot contradict a cause.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -141,9 +141,83 @@ impl Coverage {
 }
 
 /// Which kinds of events came so far: a kind that came was recorded, one that did not perhaps not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct KindsSeen {
     kinds: u32,
+    fit: Fit,
+}
+
+/// Whether the events of a source fit together: where many do not, entries are missing that
+/// nobody marks, as of one that was recorded for some tasks alone, or from which lines were taken.
+#[derive(Clone, Debug, Default)]
+struct Fit {
+    on: BTreeMap<u32, OnCpu>,
+    /// Interrupts of which begins, and of which ends are recorded.
+    begins: BTreeSet<Interrupt>,
+    ends: BTreeSet<Interrupt>,
+    gaps: u64,
+    is_over: bool,
+}
+
+/// What is under way on a CPU.
+#[derive(Clone, Debug, Default)]
+struct OnCpu {
+    /// The task that was switched to.
+    task: Option<i32>,
+    /// The innermost last.
+    open: Vec<Interrupt>,
+    has_begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Interrupt {
+    Vector(Vector),
+    Irq(i32),
+}
+
+/// Most events that do not fit: where a recording begins or ends, kind by kind, some may be alone.
+const GAPS_MAX: u64 = 2;
+
+impl Fit {
+    fn take(&mut self, event: &Event) {
+        let (is_begin, of) = match event.what {
+            What::Switch { prev_pid, next_pid, .. } => {
+                return self.switch(event.cpu, prev_pid, next_pid);
+            }
+            What::VectorEntry { vector } => (true, Interrupt::Vector(vector)),
+            What::VectorExit { vector } => (false, Interrupt::Vector(vector)),
+            What::IrqEntry { irq, .. } => (true, Interrupt::Irq(irq)),
+            What::IrqExit { irq } => (false, Interrupt::Irq(irq)),
+            _ => return,
+        };
+        let on = self.on.entry(event.cpu).or_default();
+        let at = on.open.iter().rposition(|open| *open == of);
+        let inner = if is_begin { at } else { at.map(|at| at + 1) };
+        let without_end = on.open.drain(inner.unwrap_or(on.open.len())..);
+        let mut is_gap = without_end.fold(false, |is_gap, of| is_gap | self.ends.contains(&of));
+        if is_begin {
+            on.open.push(of);
+            on.has_begun = true;
+            self.begins.insert(of);
+        } else {
+            match at {
+                Some(_) => drop(on.open.pop()),
+                None => is_gap |= on.has_begun && self.begins.contains(&of),
+            }
+            self.ends.insert(of);
+        }
+        self.gaps += u64::from(is_gap);
+    }
+
+    /// Some kernels leave out switches from the idle task.
+    fn switch(&mut self, cpu: u32, from: i32, to: i32) {
+        let on = self.on.entry(cpu).or_default();
+        let before = on.task.replace(to);
+        let is_gap = before.is_some_and(|tid| tid != 0 && tid != from);
+        // No interrupt is left so.
+        let without_end = on.open.drain(..).fold(false, |is, of| is | self.ends.contains(&of));
+        self.gaps += u64::from(is_gap) + u64::from(without_end);
+    }
 }
 
 mod kind {
@@ -172,8 +246,31 @@ mod kind {
 }
 
 impl KindsSeen {
-    /// An event came.
-    pub fn take(&mut self, what: &What) {
+    /// An event came; in order of time on each CPU.
+    pub fn take(&mut self, event: &Event) {
+        self.kind(&event.what);
+        if !self.fit.is_over {
+            self.fit.take(event);
+        }
+    }
+
+    /// Events of a CPU were lost, and that is known.
+    pub fn lose(&mut self, cpu: u32) {
+        self.fit.on.remove(&cpu);
+    }
+
+    /// From now on not every event is given.
+    pub fn choose(&mut self) {
+        self.fit.is_over = true;
+    }
+
+    /// Events that contradict the one before them: entries are missing between.
+    #[must_use]
+    pub fn misfits(&self) -> u64 {
+        if self.fit.gaps > GAPS_MAX { self.fit.gaps } else { 0 }
+    }
+
+    fn kind(&mut self, what: &What) {
         use crate::context::Hard;
         self.kinds |= match what {
             What::Switch { .. } => kind::SWITCH,
@@ -206,7 +303,7 @@ impl KindsSeen {
 
     /// What a source holds in which these came.
     #[must_use]
-    pub fn coverage(self) -> Coverage {
+    pub fn coverage(&self) -> Coverage {
         let has = |kinds: u32| self.kinds & kinds == kinds;
         let any = |kinds: u32| self.kinds & kinds != 0;
         let extent = |complete: bool, some: bool| match (complete, some) {
@@ -247,13 +344,16 @@ impl KindsSeen {
         for (class, extent) in all {
             coverage.limit(class, extent);
         }
+        if self.misfits() > 0 {
+            coverage.thin();
+        }
         coverage
     }
 }
 
 impl<'a> Extend<&'a Event> for KindsSeen {
     fn extend<T: IntoIterator<Item = &'a Event>>(&mut self, events: T) {
-        events.into_iter().for_each(|event| self.take(&event.what));
+        events.into_iter().for_each(|event| self.take(event));
     }
 }
 
@@ -263,8 +363,53 @@ mod tests {
 
     fn of(whats: &[What]) -> Coverage {
         let mut seen = KindsSeen::default();
-        whats.iter().for_each(|what| seen.take(what));
+        whats.iter().for_each(|what| seen.kind(what));
         seen.coverage()
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_not_complete() {
+        let vector = Vector::LocalTimer;
+        let (entry, exit) = (What::VectorEntry { vector }, What::VectorExit { vector });
+        let switch = |prev_pid, next_pid| What::Switch {
+            prev_comm: "a".into(),
+            prev_pid,
+            prev_prio: 120,
+            prev_state: 0,
+            next_comm: "b".into(),
+            next_pid,
+            next_prio: 120,
+        };
+        let is_thin = |events: &[(u32, What)], lost: bool| {
+            let mut seen = KindsSeen::default();
+            for (cpu, what) in [events; 3].into_iter().flatten() {
+                let what = what.clone();
+                let event = Event { at_ns: 0, cpu: *cpu, pid: 1, flags: 0, preempt: 0, what };
+                seen.take(&event);
+                if lost {
+                    seen.lose(*cpu);
+                }
+            }
+            seen.coverage().of(Class::Switches) != Extent::Complete
+        };
+        let whole = [(0, switch(0, 7)), (0, entry.clone()), (0, exit.clone()), (0, switch(7, 0))];
+        assert!(!is_thin(&whole, false));
+        // Other CPUs are others, and some kernels leave out switches from the idle task.
+        assert!(!is_thin(&[(0, switch(0, 7)), (1, switch(8, 0)), (0, switch(7, 0))], false));
+        assert!(!is_thin(&[(0, switch(7, 0)), (0, switch(8, 0)), (0, switch(9, 7))], false));
+        // Filtered by task; an end, and a beginning, that are missing.
+        let gaps = [
+            vec![(0, switch(7, 8)), (0, switch(9, 7))],
+            vec![(0, switch(0, 7)), (0, entry.clone()), (0, exit.clone()), (0, exit.clone())],
+            vec![(0, entry.clone()), (0, exit.clone()), (0, entry.clone()), (0, switch(0, 0))],
+            vec![(0, entry.clone()), (0, exit.clone()), (0, entry.clone())],
+        ];
+        for events in gaps {
+            let events = [&[(0, switch(0, 0))], &events[..], &[(0, switch(7, 0))]].concat();
+            assert!(is_thin(&events, false) && !is_thin(&events, true), "{events:?}");
+        }
+        // Of some kinds no end is recorded.
+        assert!(!is_thin(&[(0, switch(0, 7)), (0, entry.clone()), (0, switch(7, 0))], false));
     }
 
     #[test]

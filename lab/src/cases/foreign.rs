@@ -49,6 +49,20 @@ struct Left {
     without: &'static str,
     /// Whether the kernel says of interrupts and softirqs when they begin and end.
     interrupts: bool,
+    /// Lines that are gone though the others of their kind are there, by their number.
+    gone: fn(usize, &str) -> bool,
+    /// Whether the cause shows nevertheless.
+    shows: bool,
+}
+
+/// As some kernels do: without the switches from the idle task.
+fn leaves_idle(_: usize, line: &str) -> bool {
+    line.contains("sched_switch") && line.contains("prev_pid=0 ")
+}
+
+/// As people do: lines here and there, and nothing marks them.
+fn is_thinned_out(at: usize, line: &str) -> bool {
+    at.is_multiple_of(29) || line.contains("entries-in-buffer")
 }
 
 const SCHEDULER: &[&str] = &["sched_switch", "sched_waking"];
@@ -74,14 +88,23 @@ const TIMERS: &[&str] = &[
     "hrtimer_",
     "timer_expire",
 ];
-const ALL: Left = Left { name: "all", begins: &[""], without: "\0", interrupts: true };
+const ALL: Left = Left {
+    name: "all",
+    begins: &[""],
+    without: "\0",
+    interrupts: true,
+    gone: |_, _| false,
+    shows: true,
+};
 const LEFT: &[Left] = &[
     ALL,
     Left { name: "timers", begins: TIMERS, ..ALL },
     Left { name: "interrupts", begins: INTERRUPTS, ..ALL },
-    Left { name: "no-ends", begins: TIMERS, without: "_exit", interrupts: false },
-    Left { name: "scheduler", begins: SCHEDULER, without: "\0", interrupts: false },
-    Left { name: "switches", begins: &["sched_switch"], without: "\0", interrupts: false },
+    Left { name: "no-ends", begins: TIMERS, without: "_exit", interrupts: false, ..ALL },
+    Left { name: "scheduler", begins: SCHEDULER, interrupts: false, ..ALL },
+    Left { name: "switches", begins: &["sched_switch"], interrupts: false, ..ALL },
+    Left { name: "idle-out", gone: leaves_idle, ..ALL },
+    Left { name: "thinned", gone: is_thinned_out, shows: false, ..ALL },
 ];
 /// Parts of a text, in hundredths of its lines: whole, and cut at either end.
 const PARTS: &[(usize, usize)] = &[(0, 100), (0, 37), (0, 74), (19, 100), (53, 100), (31, 69)];
@@ -271,7 +294,7 @@ fn text(
             };
             // Whether preemption was off the flags alone tell: timerlat's text has no priorities.
             let is_held = planted.causes == ["preempt-off"] && form == "timerlat.bare";
-            let shows = is_whole && of != "wakeup_rt" && has && !is_held;
+            let shows = is_whole && of != "wakeup_rt" && has && !is_held && left.shows;
             let trace = Trace { file: &path, name, acted, before_ns, shows };
             trace.judge(seen, planted, counted)?;
         }
@@ -286,7 +309,7 @@ impl Left {
         let (from, to) = (count * from / 100, count * to / 100);
         let lines = text.lines().enumerate().filter(|(at, line)| {
             let is_header = from == 0 && line.starts_with('#');
-            is_header || (from..to).contains(at) && self.has(line)
+            (is_header || (from..to).contains(at) && self.has(line)) && !(self.gone)(*at, line)
         });
         lines.fold(String::new(), |text, (_, line)| text + line + "\n")
     }
@@ -294,7 +317,8 @@ impl Left {
     fn has(&self, line: &str) -> bool {
         let words = || line.split(": ").skip(1).filter(|word| !word.contains([' ', '=']));
         let begins = |word: &str| self.begins.iter().any(|name| word.starts_with(name));
-        self.name == "all" || words().any(|word| begins(word) && !word.ends_with(self.without))
+        self.begins == ALL.begins
+            || words().any(|word| begins(word) && !word.ends_with(self.without))
     }
 }
 

@@ -34,3 +34,20 @@ pub(crate) fn inferred<'a>(totals: impl Iterator<Item = &'a Totals>) -> Vec<Stri
 pub(super) fn lost(events: u64) -> Option<String> {
     (events > 0).then(|| format!("lost: {}", units::count(events, "kernel event")))
 }
+
+/// Events that contradict each other.
+pub(super) fn misfits(count: u64) -> Option<String> {
+    (count > 0).then(|| {
+        format!(
+            "its events contradict each other in {}: others are missing, and nothing marks them",
+            units::count(count, "place")
+        )
+    })
+}
+
+/// The same for what was found nevertheless: a note.
+pub(super) fn contradicted(count: u64) -> Option<String> {
+    let mut text = misfits(count)?;
+    text.replace_range(..1, "I");
+    Some(format!("{text}. How late a wake-up was may be wrong, too."))
+}

@@ -110,7 +110,13 @@ fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
     let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
     let unseen = gaps::unseen(finder.totals()).into_iter();
-    unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
+    unseen
+        .chain(gaps::misfits(trace.misfits))
+        .chain(lost)
+        .chain(lossy)
+        .chain(cut)
+        .chain(skipped)
+        .collect()
 }
 
 /// First pass: what is late.
@@ -200,6 +206,7 @@ fn say(
             Some(_) => {}
         }
     }
+    notes.extend(gaps::contradicted(trace.misfits));
     let without = trace.coverage.without();
     if !without.is_empty() && trace.count > 0 {
         notes.push(format!("Not recorded in it, or not completely: {without}."));
@@ -223,10 +230,11 @@ fn say(
             )
         } else {
             format!(
-                "No wake-up of these threads is more than {} late in it; it holds {} events and \
-                 {wake_ups} wake-ups of them.",
-                units::ns(over_ns),
-                trace.count
+                "It holds {} events. Of the {} of these threads that it shows none was more than {} \
+                 late.",
+                trace.count,
+                units::count(wake_ups, "wake-up"),
+                units::ns(over_ns)
             )
         });
     }

@@ -88,6 +88,7 @@ pub fn of_trace_dat(
              interrupt. Record with -C mono for exact times."
         ));
     }
+    notes.extend(gaps::contradicted(found.misfits));
     let without = found.coverage.without();
     if !without.is_empty() {
         notes.push(format!("Not recorded in it, or not completely: {without}."));
@@ -97,7 +98,8 @@ pub fn of_trace_dat(
     }
     notes.extend(gaps::inferred(found.totals.iter()));
     let missing = found.missing;
-    let open = gaps::unseen(found.totals.iter()).into_iter().chain(
+    let unseen = gaps::unseen(found.totals.iter()).into_iter();
+    let open = unseen.chain(gaps::misfits(found.misfits)).chain(
         (missing > 0).then(|| format!("events are missing in {}", units::count(missing, "place"))),
     );
     let gaps = open.collect();
@@ -121,6 +123,8 @@ struct Found {
     /// Events by their number.
     ids: BTreeMap<u16, u64>,
     coverage: Coverage,
+    /// Events that contradict the one before them.
+    misfits: u64,
 }
 
 /// Events of one number that are looked at for what they show of their class: the first one of
@@ -160,6 +164,7 @@ fn find(
         end_ns: 0,
         ids: BTreeMap::new(),
         coverage: Coverage::default(),
+        misfits: 0,
     };
     let mut seen = KindsSeen::default();
     let mut cpus = BTreeSet::new();
@@ -178,8 +183,13 @@ fn find(
             counts.resize(id + 1, 0);
         }
         counts[id] += 1;
-        if counts[id] <= LOOKED_AT && decoder.knows(merged.raw.id) {
-            seen.take(&decoder.event(merged.cpu, &merged.raw).what);
+        if merged.missed.is_some() {
+            seen.lose(merged.cpu);
+        }
+        if counts[id] > LOOKED_AT {
+            seen.choose();
+        } else if decoder.knows(merged.raw.id) {
+            seen.take(&decoder.event(merged.cpu, &merged.raw));
         }
         for wake in scanner.feed_merged(decoder, &merged) {
             found.over += 1;
@@ -194,6 +204,7 @@ fn find(
     found.late.truncate(EXPLAINED_MAX);
     found.wakings = scanner.wakings();
     found.coverage = seen.coverage();
+    found.misfits = seen.misfits();
     let ids = (0..=u16::MAX).zip(counts).filter(|(_, count)| *count > 0);
     found.ids = ids.collect();
     found.totals = scanner.totals().filter(|of| of.wake_ups + of.unseen > 0).copied().collect();

@@ -72,6 +72,8 @@ pub struct TextTrace {
     pub end_ns: u64,
     /// Events that were lost, by CPU.
     pub lost: Vec<(u32, Lost)>,
+    /// Events that contradict the one before them: entries are missing that nothing marks.
+    pub misfits: u64,
     /// perf says that it lost some, and neither where nor when.
     pub is_lossy: bool,
     /// Events that have no meaning here, by name.
@@ -306,10 +308,16 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
     }
 
+    /// Whether the tracer writes no other switch than the one that ends a wake-up.
+    fn writes_last_switch(&self) -> bool {
+        self.is_wakeup || self.header.tracer.starts_with("wakeup")
+    }
+
     fn lose(&mut self, cpu: u32, lost: Lost) {
         if self.trace.lost.len() < LOST_MAX {
             self.trace.lost.push((cpu, lost));
         }
+        self.seen.lose(cpu);
         (self.sink)(self.done.len(), Entry::Lost(cpu));
     }
 
@@ -329,7 +337,10 @@ impl<'s, 'e> Reader<'s, 'e> {
             self.named.insert(pid);
             self.name(pid, &comm.to_string());
         }
-        self.seen.take(&event.what);
+        if self.writes_last_switch() {
+            self.seen.choose();
+        }
+        self.seen.take(&event);
         self.trace.count += 1;
         (self.sink)(self.done.len(), Entry::Event(&event, &self.header));
     }
@@ -371,6 +382,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         let mut trace = std::mem::take(&mut self.trace);
         let header = std::mem::take(&mut self.header);
         trace.coverage = self.coverage(&header, trace.is_lossy);
+        trace.misfits = self.seen.misfits();
         trace.entries = header.entries.map(|said| (said, self.entries));
         trace.subject = header.subject(trace.end_ns);
         let is_section = header.is_section();

@@ -200,7 +200,7 @@ pub(super) fn examples() -> Vec<crate::change::Change> {
 
     let place = |path: &str, from: &str, files: &[TreeFile]| Change::Placed {
         path: path.into(),
-        from: format!("{}/{from}", crate::change::places::STAGING),
+        from: format!("{STAGING}/{from}"),
         digest: tree::digest(files),
         files: tree::count(files),
         bytes: tree::bytes(files),
