@@ -230,8 +230,8 @@ fn say(
             )
         } else {
             format!(
-                "It holds {} events. Of the {} of these threads that it shows none was more than {} \
-                 late.",
+                "It holds {} events. Of the {} of these threads that it shows none was more than \
+                 {} late.",
                 trace.count,
                 units::count(wake_ups, "wake-up"),
                 units::ns(over_ns)
