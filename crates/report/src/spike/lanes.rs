@@ -74,8 +74,8 @@ impl Lanes {
         let others = window.events.iter().filter(|event| {
             event.cpu != window.cpu && (ends_ns.0..=ends_ns.1).contains(&event.at_ns)
         });
-        lanes.moments = others.filter_map(|event| other(event, tid, window)).collect();
-        lanes.moments.truncate(MOMENTS_MAX);
+        let moments = others.filter_map(|event| other(event, tid, window));
+        lanes.moments = moments.take(MOMENTS_MAX).collect();
         lanes
     }
 
@@ -109,7 +109,9 @@ fn runs(state: &State, tid: i32, window: &Window) -> Option<(Kind, String)> {
         }
         (pid, None) => {
             let kind = if pid == tid { Kind::Late } else { Kind::Task };
-            Some((kind, task_name(window, pid, &named(window, pid))))
+            let is_named = window.tasks.get(&pid).is_some_and(|task| !task.comm.is_empty());
+            let comm = if is_named { String::new() } else { named(window, pid) };
+            Some((kind, task_name(window, pid, &comm)))
         }
     }
 }
