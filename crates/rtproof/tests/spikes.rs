@@ -169,7 +169,7 @@ fn recording(folder: &Path, mounted: bool) -> Child {
 /// rtproof where tracefs is not mounted, nor debugfs, in which it is mounted a second time. The
 /// same process ends up as rtproof.
 fn unmounted(folder: &Path, args: &[&str]) -> Command {
-    let script = "umount -R /sys/kernel/debug 2>&-; umount /sys/kernel/tracing &&
+    let script = "while umount -R /sys/kernel/debug 2>&-; do :; done; umount /sys/kernel/tracing &&
         [ -z \"$(ls /sys/kernel/tracing)\" ] && [ ! -d /sys/kernel/debug/tracing ] && exec \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script, "sh", support::binary()]);

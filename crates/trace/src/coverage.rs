@@ -145,6 +145,10 @@ impl Coverage {
 pub struct KindsSeen {
     kinds: u32,
     fit: Fit,
+    cpus: BTreeSet<u32>,
+    /// CPUs without an event to which a task was sent, and since when.
+    silent: BTreeMap<u32, u64>,
+    end_ns: u64,
 }
 
 /// Whether the events of a source fit together: where many do not, entries are missing that
@@ -174,6 +178,9 @@ enum Interrupt {
     Vector(Vector),
     Irq(i32),
 }
+
+/// A CPU to which a task is sent switches to it sooner than that, or another takes the task away.
+const SILENT_NS: u64 = 10_000_000;
 
 /// Most events that do not fit: where a recording begins or ends, kind by kind, some may be alone.
 const GAPS_MAX: u64 = 2;
@@ -248,10 +255,31 @@ mod kind {
 impl KindsSeen {
     /// An event came; in order of time on each CPU.
     pub fn take(&mut self, event: &Event) {
+        self.was_on(event.cpu, event.at_ns);
+        if let What::Wakeup { target_cpu: to_cpu, .. } | What::Migrate { to_cpu, .. } = event.what
+            && !self.cpus.contains(&to_cpu)
+        {
+            self.silent.entry(to_cpu).or_insert(event.at_ns);
+        }
         self.kind(&event.what);
         if !self.fit.is_over {
             self.fit.take(event);
         }
+    }
+
+    /// An event of a CPU came, whatever it was.
+    pub fn was_on(&mut self, cpu: u32, at_ns: u64) {
+        self.end_ns = at_ns;
+        if self.cpus.insert(cpu) {
+            self.silent.remove(&cpu);
+        }
+    }
+
+    /// CPUs that are used, and of which the source has no event: nobody knows what ran there.
+    #[must_use]
+    pub fn silent_cpus(&self) -> Vec<u32> {
+        let is_silent = |since_ns: u64| self.end_ns.saturating_sub(since_ns) > SILENT_NS;
+        self.silent.iter().filter(|&(_, &at_ns)| is_silent(at_ns)).map(|(&cpu, _)| cpu).collect()
     }
 
     /// Events of a CPU were lost, and that is known.
@@ -344,7 +372,7 @@ impl KindsSeen {
         for (class, extent) in all {
             coverage.limit(class, extent);
         }
-        if self.misfits() > 0 {
+        if self.misfits() > 0 || !self.silent_cpus().is_empty() {
             coverage.thin();
         }
         coverage
@@ -410,6 +438,24 @@ mod tests {
         }
         // Of some kinds no end is recorded.
         assert!(!is_thin(&[(0, switch(0, 7)), (0, entry.clone()), (0, switch(7, 0))], false));
+    }
+
+    #[test]
+    fn a_cpu_that_gets_work_and_shows_nothing_was_not_recorded() {
+        let woken = |at_ns, target_cpu| {
+            let what = What::Wakeup { comm: "a".into(), pid: 7, prio: 120, target_cpu };
+            Event { at_ns, cpu: 0, pid: 1, flags: 0, preempt: 0, what }
+        };
+        let mut seen = KindsSeen::default();
+        seen.extend(&[woken(0, 0), woken(5, 1), woken(6, 2)]);
+        seen.was_on(2, SILENT_NS);
+        // It may be about to switch.
+        assert!(seen.silent_cpus().is_empty());
+        seen.was_on(0, 2 * SILENT_NS);
+        assert_eq!(seen.silent_cpus(), [1]);
+        assert_ne!(seen.coverage().of(Class::WakeUps), Extent::Complete);
+        seen.was_on(1, 2 * SILENT_NS);
+        assert_eq!(seen.coverage().of(Class::WakeUps), Extent::Complete);
     }
 
     #[test]

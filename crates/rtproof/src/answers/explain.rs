@@ -31,8 +31,9 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
         let result = "not known: no wake-up of these threads was seen".to_owned();
         return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
     }
-    if *seen == 0 && !told.gaps.is_empty() {
-        let gaps = told.gaps.join("; ");
+    let doubts = told.doubts.join("; ");
+    if *seen == 0 && told.is_open() {
+        let gaps = [&told.doubts[..], &told.gaps[..]].concat().join("; ");
         let result = format!("not known: no wake-up was seen to be more than {over} late; {gaps}");
         return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
     }
@@ -42,12 +43,16 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
     }
     let worst = told.spikes.worst.iter().map(|spike| spike.explanation.wake.latency_ns()).max();
     let worst = worst.map_or_else(String::new, |ns| format!(", the worst {}", units::ns(ns)));
+    let is_doubtful = !doubts.is_empty();
     let result = format!(
-        "{} more than {over} late{worst}; {} explained",
+        "{}{} more than {over} late{worst}; {} explained{}{doubts}",
+        if is_doubtful { "seemingly " } else { "" },
         units::count(*seen, "wake-up"),
         units::grouped(*explained),
+        if is_doubtful { "; " } else { "" },
     );
-    let tone = if explained == seen { Tone::Plain } else { Tone::Doubtful };
+    let is_plain = explained == seen && !is_doubtful;
+    let tone = if is_plain { Tone::Plain } else { Tone::Doubtful };
     Answer { result, tone, why: answer::why(&told.spikes), next }
 }
 
@@ -71,6 +76,7 @@ mod tests {
             notes: Vec::new(),
             saw_none: false,
             gaps: Vec::new(),
+            doubts: Vec::new(),
             locks: None,
             report: None,
         }
@@ -92,5 +98,11 @@ mod tests {
         assert_eq!(some.result, "1\u{202f}431 wake-ups more than 100 µs late; 226 explained");
         assert_eq!((some.tone, some.next.as_deref()), (Tone::Doubtful, Some("x")));
         assert_eq!(of(&told(2, 2)).tone, Tone::Plain);
+        let doubts = vec!["it has no event of CPU 1".into()];
+        let doubted = of(&Explained { doubts: doubts.clone(), ..told(2, 2) });
+        assert_eq!(doubted.tone, Tone::Doubtful);
+        assert!(doubted.result.starts_with("seemingly 2 wake-ups"), "{}", doubted.result);
+        assert!(doubted.result.ends_with("explained; it has no event of CPU 1"));
+        assert_eq!(of(&Explained { doubts, ..told(0, 0) }).tone, Tone::Doubtful);
     }
 }

@@ -61,6 +61,7 @@ mod tests {
             notes: Vec::new(),
             saw_none: longest_ns.is_none(),
             gaps: Vec::new(),
+            doubts: Vec::new(),
             locks: None,
             report: None,
         };

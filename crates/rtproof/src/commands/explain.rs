@@ -124,6 +124,7 @@ struct Document<'a> {
     about: &'a str,
     notes: &'a [String],
     gaps: &'a [String],
+    doubts: &'a [String],
     spikes: &'a Spikes,
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<&'a LocksFound>,
@@ -164,7 +165,7 @@ pub(super) fn show(
     json: bool,
 ) -> anyhow::Result<u8> {
     let text = Text::new(json);
-    let Explained { about, notes, spikes, locks, gaps, .. } = told;
+    let Explained { about, notes, spikes, locks, gaps, doubts, .. } = told;
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::told(to, about, notes)?;
@@ -188,8 +189,17 @@ pub(super) fn show(
     })?;
     text.print(|to| rtproof_report::text::next(to, answer.next.as_deref()))?;
     let locks = locks.as_ref();
-    text.print_json(&Document { answer, schema: SCHEMA, about, notes, gaps, spikes, locks })?;
-    let none = told.saw_none || told.spikes.seen == 0 && !gaps.is_empty();
+    text.print_json(&Document {
+        answer,
+        schema: SCHEMA,
+        about,
+        notes,
+        gaps,
+        doubts,
+        spikes,
+        locks,
+    })?;
+    let none = told.saw_none || told.spikes.seen == 0 && told.is_open();
     let is_open = none || told.spikes.seen > 0 && told.spikes.explained == 0;
     Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }

@@ -35,19 +35,21 @@ pub(super) fn lost(events: u64) -> Option<String> {
     (events > 0).then(|| format!("lost: {}", units::count(events, "kernel event")))
 }
 
-/// Events that contradict each other.
-pub(super) fn misfits(count: u64) -> Option<String> {
-    (count > 0).then(|| {
+/// Why how late a wake-up was may be wrong: events that contradict each other, time that goes back,
+/// CPUs of which there is no event.
+pub(super) fn doubts(misfits: u64, reversals: u64, silent: &[u32]) -> Vec<String> {
+    let places = |count: u64| (count > 0).then(|| units::count(count, "place"));
+    let misfits = places(misfits).map(|places| {
         format!(
-            "its events contradict each other in {}: others are missing, and nothing marks them",
-            units::count(count, "place")
+            "its events contradict each other in {places}: others are missing, and nothing marks \
+             them"
         )
-    })
-}
-
-/// The same for what was found nevertheless: a note.
-pub(super) fn contradicted(count: u64) -> Option<String> {
-    let mut text = misfits(count)?;
-    text.replace_range(..1, "I");
-    Some(format!("{text}. How late a wake-up was may be wrong, too."))
+    });
+    let reversals = places(reversals)
+        .map(|places| format!("its lines are not in the order of time in {places}: sort them"));
+    let cpus: Vec<String> = silent.iter().map(ToString::to_string).collect();
+    let silent = (!cpus.is_empty()).then(|| {
+        format!("it has no event of CPU {}: what ran there is not known", cpus.join(", "))
+    });
+    [misfits, reversals, silent].into_iter().flatten().collect()
 }

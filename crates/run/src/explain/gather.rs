@@ -75,6 +75,7 @@ impl Gather {
             notes: Vec::new(),
             saw_none: false,
             gaps: Vec::new(),
+            doubts: Vec::new(),
             locks: None,
             report: None,
         }

@@ -41,6 +41,8 @@ pub struct Explained {
     pub saw_none: bool,
     /// What leaves open whether more wake-ups were late than were found: clauses.
     pub gaps: Vec<String>,
+    /// Why how late a wake-up was may be wrong: clauses.
+    pub doubts: Vec<String>,
     /// The locks that a running application waits for; `None`: they were not observed.
     pub locks: Option<LocksFound>,
     /// The run that it is of, judged; `None`: a trace, or a running application.
@@ -48,6 +50,11 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// Whether more wake-ups may have been late than were found.
+    pub const fn is_open(&self) -> bool {
+        !self.gaps.is_empty() || !self.doubts.is_empty()
+    }
+
     /// The window of a spike.
     pub fn window(&self, number: u32) -> Option<&Window> {
         self.windows.iter().find(|(of, _)| *of == number).map(|(_, window)| window)

@@ -38,6 +38,7 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
         notes: Vec::new(),
         saw_none: false,
         gaps,
+        doubts: Vec::new(),
         locks: None,
         report: Some(Box::new(report)),
     })

@@ -77,11 +77,12 @@ fn explained(
     for (wake, window, explanation) in analysis.into_iter().flatten() {
         gather.explained(&wake, window, explanation, 0);
     }
-    let (mut late, mut all, mut open) = (Vec::new(), 0, Vec::new());
+    let (mut late, mut all, mut open, mut doubts) = (Vec::new(), 0, Vec::new(), Vec::new());
     for (trace, finder) in traces.iter().zip(finders) {
         let wake_ups = finder.wake_ups();
         all += wake_ups;
         open.extend(hidden(trace, &finder));
+        doubts.extend(gaps::doubts(trace.misfits, trace.reversals, &trace.silent_cpus));
         notes.extend(gaps::inferred(finder.totals()));
         let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
         gather.unexamined(count.saturating_sub(found.len() as u64));
@@ -94,7 +95,7 @@ fn explained(
     let about = format!("{}: {}", path.display(), about(&traces));
     let told = gather.finish(over_ns, causes::Recorder::default(), about);
     let saw_none = all == 0 && told.spikes.seen == 0;
-    Ok(Explained { notes, saw_none, gaps: open, ..told })
+    Ok(Explained { notes, saw_none, gaps: open, doubts, ..told })
 }
 
 /// Where it may hide wake-ups.
@@ -110,13 +111,7 @@ fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
     let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
     let unseen = gaps::unseen(finder.totals()).into_iter();
-    unseen
-        .chain(gaps::misfits(trace.misfits))
-        .chain(lost)
-        .chain(lossy)
-        .chain(cut)
-        .chain(skipped)
-        .collect()
+    unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
 }
 
 /// First pass: what is late.
@@ -206,7 +201,6 @@ fn say(
             Some(_) => {}
         }
     }
-    notes.extend(gaps::contradicted(trace.misfits));
     let without = trace.coverage.without();
     if !without.is_empty() && trace.count > 0 {
         notes.push(format!("Not recorded in it, or not completely: {without}."));

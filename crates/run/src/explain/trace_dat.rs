@@ -88,7 +88,6 @@ pub fn of_trace_dat(
              interrupt. Record with -C mono for exact times."
         ));
     }
-    notes.extend(gaps::contradicted(found.misfits));
     let without = found.coverage.without();
     if !without.is_empty() {
         notes.push(format!("Not recorded in it, or not completely: {without}."));
@@ -98,15 +97,15 @@ pub fn of_trace_dat(
     }
     notes.extend(gaps::inferred(found.totals.iter()));
     let missing = found.missing;
-    let unseen = gaps::unseen(found.totals.iter()).into_iter();
-    let open = unseen.chain(gaps::misfits(found.misfits)).chain(
+    let doubts = gaps::doubts(found.misfits, 0, &found.silent_cpus);
+    let open = gaps::unseen(found.totals.iter()).into_iter().chain(
         (missing > 0).then(|| format!("events are missing in {}", units::count(missing, "place"))),
     );
     let gaps = open.collect();
     let about = about(path, &buffer_name, &found);
     let told = gather.finish(over_ns, recorder, about);
     let saw_none = found.totals.iter().all(|of| of.wake_ups == 0) && told.spikes.seen == 0;
-    Ok(Explained { notes, saw_none, gaps, ..told })
+    Ok(Explained { notes, saw_none, gaps, doubts, ..told })
 }
 
 /// What the first pass found.
@@ -125,6 +124,8 @@ struct Found {
     coverage: Coverage,
     /// Events that contradict the one before them.
     misfits: u64,
+    /// CPUs of which there is none.
+    silent_cpus: Vec<u32>,
 }
 
 /// Events of one number that are looked at for what they show of their class: the first one of
@@ -165,6 +166,7 @@ fn find(
         ids: BTreeMap::new(),
         coverage: Coverage::default(),
         misfits: 0,
+        silent_cpus: Vec::new(),
     };
     let mut seen = KindsSeen::default();
     let mut cpus = BTreeSet::new();
@@ -186,6 +188,7 @@ fn find(
         if merged.missed.is_some() {
             seen.lose(merged.cpu);
         }
+        seen.was_on(merged.cpu, merged.raw.at_ns);
         if counts[id] > LOOKED_AT {
             seen.choose();
         } else if decoder.knows(merged.raw.id) {
@@ -205,6 +208,7 @@ fn find(
     found.wakings = scanner.wakings();
     found.coverage = seen.coverage();
     found.misfits = seen.misfits();
+    found.silent_cpus = seen.silent_cpus();
     let ids = (0..=u16::MAX).zip(counts).filter(|(_, count)| *count > 0);
     found.ids = ids.collect();
     found.totals = scanner.totals().filter(|of| of.wake_ups + of.unseen > 0).copied().collect();

@@ -74,6 +74,10 @@ pub struct TextTrace {
     pub lost: Vec<(u32, Lost)>,
     /// Events that contradict the one before them: entries are missing that nothing marks.
     pub misfits: u64,
+    /// CPUs that are used, and of which it has no event.
+    pub silent_cpus: Vec<u32>,
+    /// Places where time goes back: its lines were put into another order.
+    pub reversals: u64,
     /// perf says that it lost some, and neither where nor when.
     pub is_lossy: bool,
     /// Events that have no meaning here, by name.
@@ -169,6 +173,8 @@ struct Reader<'s, 'e> {
     stack: Option<(Event, Vec<u64>, bool)>,
     /// Last event of each CPU.
     last_ns: BTreeMap<u32, u64>,
+    /// Last event of all.
+    latest_ns: u64,
     /// Losses that no event came after yet, by CPU.
     losing: BTreeMap<u32, u64>,
     /// Entries were left out here by whoever copied the text: until when each CPU's last event
@@ -195,6 +201,7 @@ impl<'s, 'e> Reader<'s, 'e> {
             entries: 0,
             stack: None,
             last_ns: BTreeMap::new(),
+            latest_ns: 0,
             losing: BTreeMap::new(),
             left_out: None,
             is_abbreviated: false,
@@ -255,6 +262,10 @@ impl<'s, 'e> Reader<'s, 'e> {
 
     fn take(&mut self, line: &Line<'_>, whole: &str) {
         self.entries += 1;
+        if line.at_ns < self.latest_ns {
+            self.reverse();
+        }
+        self.latest_ns = line.at_ns;
         let (from_ns, to_ns) = (self.last_ns.get(&line.cpu).copied().unwrap_or(0), line.at_ns);
         if let Some(count) = self.losing.remove(&line.cpu) {
             let count = (count > 0).then_some(count);
@@ -305,6 +316,15 @@ impl<'s, 'e> Reader<'s, 'e> {
                 self.push(line.event(other), false);
                 self.skip(whole);
             }
+        }
+    }
+
+    /// What was before belongs to another time.
+    fn reverse(&mut self) {
+        self.trace.reversals += 1;
+        for cpu in std::mem::take(&mut self.last_ns).into_keys() {
+            self.seen.lose(cpu);
+            (self.sink)(self.done.len(), Entry::Lost(cpu));
         }
     }
 
@@ -381,8 +401,9 @@ impl<'s, 'e> Reader<'s, 'e> {
     fn next_trace(&mut self) {
         let mut trace = std::mem::take(&mut self.trace);
         let header = std::mem::take(&mut self.header);
-        trace.coverage = self.coverage(&header, trace.is_lossy);
+        trace.coverage = self.coverage(&header, trace.is_lossy || trace.reversals > 0);
         trace.misfits = self.seen.misfits();
+        trace.silent_cpus = self.seen.silent_cpus();
         trace.entries = header.entries.map(|said| (said, self.entries));
         trace.subject = header.subject(trace.end_ns);
         let is_section = header.is_section();
@@ -403,6 +424,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         self.seen = KindsSeen::default();
         self.entries = 0;
         self.last_ns.clear();
+        self.latest_ns = 0;
         self.losing.clear();
         self.left_out = None;
         self.is_abbreviated = false;

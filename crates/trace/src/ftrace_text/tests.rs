@@ -410,6 +410,11 @@ fn no_wake_up_spans_lost_events_or_lines_that_were_left_out() {
     assert!(trace.is_lossy && trace.lost.is_empty());
     let elsewhere = line(500, "cpu_idle: state=1 cpu_id=0").replace("[001]", "[000]");
     assert_eq!(late(&elsewhere), 1);
+    // Lines that were sorted by CPU, or turned round: no wake-up spans the two times.
+    let before = elsewhere.replace("1.000500", "1.000050");
+    let trace = parse(&format!("{woken}{before}{runs}")).expect("a trace");
+    assert_eq!((trace.reversals, trace.coverage.has(Class::Switches)), (1, false));
+    assert_eq!(late(&before), 0);
     assert_eq!(late(&format!("CPU:0 [LOST 3 EVENTS]\n{elsewhere}")), 0);
 }
 
