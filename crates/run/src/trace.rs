@@ -405,6 +405,11 @@ impl Ended {
         if options.tracer.keeps != Keeps::Longest && name != "hwlat" {
             self.longest_ns = explain::longest(&text, &subjects)?;
         }
+        if options.tracer.keeps == Keeps::Longest || name == "hwlat" {
+            // The kernel measures that itself.
+            explained.gaps.clear();
+            explained.doubts.clear();
+        }
         explained.saw_none = self.longest_ns.is_none() && name != "hwlat";
         if self.lost_events > 0 {
             self.notes.push(lost(options.tracer, self.lost_events));

@@ -11,23 +11,25 @@ pub(crate) fn answer(tracer: &str, traced: &Traced, over_ns: u64, next: Option<S
     if is_late(traced, over_ns) {
         return super::explain::answer(&traced.explained, next);
     }
-    let lost = match traced.lost_events {
-        0 => String::new(),
-        events => format!("; {} events were lost and may hold one", units::grouped(events)),
-    };
+    let events = units::grouped(traced.lost_events);
+    let lost =
+        (traced.lost_events > 0).then(|| format!("{events} events were lost and may hold one"));
+    let told = &traced.explained;
+    let open = lost.iter().chain(&told.doubts).chain(&told.gaps);
+    let open: String = open.map(|clause| format!("; {clause}")).collect();
     let result = match traced.longest_ns {
         Some(ns) => {
             format!(
-                "{tracer} saw nothing over {over} in {time}; the longest was {}{lost}",
+                "{tracer} saw nothing over {over} in {time}; the longest was {}{open}",
                 units::ns(ns)
             )
         }
         None if traced.explained.saw_none => {
             format!(
-                "not known: nothing that {tracer} kept in {time} says how late a task was{lost}"
+                "not known: nothing that {tracer} kept in {time} says how late a task was{open}"
             )
         }
-        None => format!("{tracer} saw nothing over 1 µs in {time}{lost}"),
+        None => format!("{tracer} saw nothing over 1 µs in {time}{open}"),
     };
     let tone = if is_open(traced, over_ns) { Tone::Doubtful } else { Tone::Good };
     Answer { result, tone, ..Answer::default() }
@@ -41,7 +43,8 @@ fn is_late(traced: &Traced, over_ns: u64) -> bool {
 /// Whether nothing late was seen, and yet may have been.
 #[must_use]
 pub(crate) fn is_open(traced: &Traced, over_ns: u64) -> bool {
-    let is_blind = traced.explained.saw_none || traced.lost_events > 0;
+    let told = &traced.explained;
+    let is_blind = told.saw_none || told.is_open() || traced.lost_events > 0;
     !is_late(traced, over_ns) && is_blind
 }
 
@@ -94,5 +97,10 @@ mod tests {
         let nothing = of(&traced(None, 0, 0)).0;
         assert!(nothing.starts_with("not known"), "{nothing}");
         assert!(!is_open(&traced(Some(157_000), 1, 7), 100_000));
+        let mut unseen = traced(Some(57_000), 0, 0);
+        unseen.explained.gaps.push("2 wake-ups have no end".into());
+        let (result, tone) = of(&unseen);
+        assert!(result.ends_with("; 2 wake-ups have no end"), "{result}");
+        assert!(tone == Tone::Doubtful && is_open(&unseen, 100_000));
     }
 }
