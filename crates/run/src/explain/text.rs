@@ -176,7 +176,9 @@ fn say(
     (wake_ups, over_ns): (u64, u64),
     notes: &mut Vec<String>,
 ) {
-    notes.push("Times of a text are whole microseconds.".to_owned());
+    if !trace.is_fine {
+        notes.push("Its times are whole microseconds.".to_owned());
+    }
     if let Some((said, read)) = trace.entries.filter(|(said, read)| read < said) {
         notes.push(format!(
             "Its header says {said} entries, {read} are here: it was cut or abbreviated, and what \

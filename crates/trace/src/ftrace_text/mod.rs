@@ -74,6 +74,8 @@ pub struct TextTrace {
     pub lost: Vec<(u32, Lost)>,
     /// Events that contradict the one before them: entries are missing that nothing marks.
     pub misfits: u64,
+    /// Its times are finer than microseconds, as with `--ns` of perf script and `-t` of trace-cmd.
+    pub is_fine: bool,
     /// CPUs that are used, and of which it has no event.
     pub silent_cpus: Vec<u32>,
     /// Places where time goes back: its lines were put into another order.
@@ -281,6 +283,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
         self.last_ns.insert(line.cpu, line.at_ns);
         self.trace.end_ns = self.trace.end_ns.max(line.at_ns);
+        self.trace.is_fine |= line.at_ns % 1_000 != 0;
         if !self.named.contains(&line.pid) && !line.comm.starts_with('<') {
             self.name(line.pid, line.comm);
         }
