@@ -146,7 +146,7 @@ pub struct KindsSeen {
     kinds: u32,
     fit: Fit,
     cpus: BTreeSet<u32>,
-    /// CPUs without an event to which a task was sent, and since when.
+    /// CPUs to which a task was sent before they had an event, and since when.
     silent: BTreeMap<u32, u64>,
     end_ns: u64,
 }
@@ -182,6 +182,11 @@ enum Interrupt {
 /// A CPU to which a task is sent switches to it sooner than that, or another takes the task away.
 const SILENT_NS: u64 = 10_000_000;
 
+/// CPUs, interrupts of one machine, and those inside each other, that are kept apart at most.
+const CPUS_MAX: u32 = 8_192;
+const INTERRUPTS_MAX: usize = 4_096;
+const OPEN_MAX: usize = 16;
+
 /// Most events that do not fit: where a recording begins or ends, kind by kind, some may be alone.
 const GAPS_MAX: u64 = 2;
 
@@ -202,16 +207,24 @@ impl Fit {
         let inner = if is_begin { at } else { at.map(|at| at + 1) };
         let without_end = on.open.drain(inner.unwrap_or(on.open.len())..);
         let mut is_gap = without_end.fold(false, |is_gap, of| is_gap | self.ends.contains(&of));
+        let is_new = |set: &BTreeSet<Interrupt>| set.len() < INTERRUPTS_MAX;
         if is_begin {
+            if on.open.len() >= OPEN_MAX {
+                on.open.clear();
+            }
             on.open.push(of);
             on.has_begun = true;
-            self.begins.insert(of);
+            if is_new(&self.begins) {
+                self.begins.insert(of);
+            }
         } else {
             match at {
                 Some(_) => drop(on.open.pop()),
                 None => is_gap |= on.has_begun && self.begins.contains(&of),
             }
-            self.ends.insert(of);
+            if is_new(&self.ends) {
+                self.ends.insert(of);
+            }
         }
         self.gaps += u64::from(is_gap);
     }
@@ -257,12 +270,13 @@ impl KindsSeen {
     pub fn take(&mut self, event: &Event) {
         self.was_on(event.cpu, event.at_ns);
         if let What::Wakeup { target_cpu: to_cpu, .. } | What::Migrate { to_cpu, .. } = event.what
+            && to_cpu < CPUS_MAX
             && !self.cpus.contains(&to_cpu)
         {
             self.silent.entry(to_cpu).or_insert(event.at_ns);
         }
         self.kind(&event.what);
-        if !self.fit.is_over {
+        if !self.fit.is_over && event.cpu < CPUS_MAX {
             self.fit.take(event);
         }
     }
@@ -270,12 +284,19 @@ impl KindsSeen {
     /// An event of a CPU came, whatever it was.
     pub fn was_on(&mut self, cpu: u32, at_ns: u64) {
         self.end_ns = at_ns;
-        if self.cpus.insert(cpu) {
+        let is_first = cpu < CPUS_MAX && self.cpus.insert(cpu);
+        if is_first
+            && self
+                .silent
+                .get(&cpu)
+                .is_some_and(|&since_ns| at_ns <= since_ns.saturating_add(SILENT_NS))
+        {
             self.silent.remove(&cpu);
         }
     }
 
-    /// CPUs that are used, and of which the source has no event: nobody knows what ran there.
+    /// CPUs that are used, and of which the source has no event, or none of its beginning, which
+    /// may have been overwritten: nobody knows what ran there.
     #[must_use]
     pub fn silent_cpus(&self) -> Vec<u32> {
         let is_silent = |since_ns: u64| self.end_ns.saturating_sub(since_ns) > SILENT_NS;
@@ -454,7 +475,14 @@ mod tests {
         seen.was_on(0, 2 * SILENT_NS);
         assert_eq!(seen.silent_cpus(), [1]);
         assert_ne!(seen.coverage().of(Class::WakeUps), Extent::Complete);
+        // Its beginning was overwritten.
         seen.was_on(1, 2 * SILENT_NS);
+        assert_eq!(seen.silent_cpus(), [1]);
+        let mut seen = KindsSeen::default();
+        seen.extend(&[woken(5, 1), woken(6, u32::MAX)]);
+        seen.was_on(1, 100);
+        seen.was_on(0, 2 * SILENT_NS);
+        assert!(seen.silent_cpus().is_empty());
         assert_eq!(seen.coverage().of(Class::WakeUps), Extent::Complete);
     }
 

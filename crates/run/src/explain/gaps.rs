@@ -1,6 +1,7 @@
 //! What leaves open whether more wake-ups were late than were found: clauses, for an answer that
 //! none was.
 
+use rtproof_host::CpuList;
 use rtproof_judge::units;
 use rtproof_trace::scan::Totals;
 
@@ -36,7 +37,7 @@ pub(super) fn lost(events: u64) -> Option<String> {
 }
 
 /// Why how late a wake-up was may be wrong: events that contradict each other, time that goes back,
-/// CPUs of which there is no event.
+/// CPUs of which events are missing.
 pub(super) fn doubts(misfits: u64, reversals: u64, silent: &[u32]) -> Vec<String> {
     let places = |count: u64| (count > 0).then(|| units::count(count, "place"));
     let misfits = places(misfits).map(|places| {
@@ -47,9 +48,8 @@ pub(super) fn doubts(misfits: u64, reversals: u64, silent: &[u32]) -> Vec<String
     });
     let reversals = places(reversals)
         .map(|places| format!("its lines are not in the order of time in {places}: sort them"));
-    let cpus: Vec<String> = silent.iter().map(ToString::to_string).collect();
-    let silent = (!cpus.is_empty()).then(|| {
-        format!("it has no event of CPU {}: what ran there is not known", cpus.join(", "))
-    });
+    let cpus = CpuList::new(silent.iter().copied());
+    let silent = (!cpus.is_empty())
+        .then(|| format!("it lacks events of CPU {cpus}: what ran there is not known"));
     [misfits, reversals, silent].into_iter().flatten().collect()
 }
