@@ -133,9 +133,12 @@ fn late_wake_ups_are_explained_at_once_and_the_text_is_kept() {
     let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
     assert_eq!(again["spikes"], json["spikes"]);
     // Nothing is over ten seconds: the longest is named.
-    let none = trace(folder.path(), &["nop", "--for", "500ms", "--over", "10s"]);
-    let text = support::stdout(&none);
-    assert_eq!(code(&none), 0, "{text}");
+    let none = trace(folder.path(), &["nop", "--for", "500ms", "--over", "10s", "--json"]);
+    let json: Value = serde_json::from_slice(&none.stdout).expect("JSON");
+    let text = json["answer"]["result"].as_str().expect("a result");
+    // Some kernels leave out switches from the idle task: what they hide is not known.
+    let is_open = ["gaps", "doubts"].iter().any(|list| json[list] != Value::Array(Vec::new()));
+    assert_eq!(code(&none), if is_open { NOT_PROVEN } else { 0 }, "{text}");
     assert!(text.contains("nothing over 10 s") && text.contains("the longest was "), "{text}");
     // A name that nobody has.
     let nobody = trace(folder.path(), &["nop", "--for", "300ms", "--task", "no such thread"]);

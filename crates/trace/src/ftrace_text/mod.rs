@@ -283,7 +283,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
         self.last_ns.insert(line.cpu, line.at_ns);
         self.trace.end_ns = self.trace.end_ns.max(line.at_ns);
-        self.trace.is_fine |= line.at_ns % 1_000 != 0;
+        self.trace.is_fine |= !line.at_ns.is_multiple_of(1_000);
         if !self.named.contains(&line.pid) && !line.comm.starts_with('<') {
             self.name(line.pid, line.comm);
         }
