@@ -64,7 +64,6 @@ const EVENTS: &[(&str, &str, Fields)] = &[
 ];
 
 /// A `header_page`.
-#[must_use]
 pub fn header_page(long_bytes: usize) -> String {
     let at = 8 + long_bytes;
     format!(
@@ -79,7 +78,6 @@ pub fn header_page(long_bytes: usize) -> String {
 ///
 /// # Panics
 /// When they are refused.
-#[must_use]
 pub fn formats(kernel: u8) -> Formats {
     let order = if kernel & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big };
     let long_bytes = if kernel & 2 == 0 { 8 } else { 4 };

@@ -70,13 +70,11 @@ impl Cache {
     }
 
     /// The folder itself.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The entry `KIND/KEY` if it is there; it is marked as used now.
-    #[must_use]
     pub fn existing(&self, kind: &str, key: &str) -> Option<PathBuf> {
         let path = self.dir.join(kind).join(key);
         let file = File::open(&path).ok()?;

@@ -95,7 +95,6 @@ pub struct Mutation {
 
 impl Case {
     /// A case of tier 2 with nothing planted.
-    #[must_use]
     pub fn new(name: impl Into<String>, shows: &'static str, machine: Machine) -> Self {
         Self {
             name: name.into(),
@@ -260,7 +259,6 @@ impl Case {
     }
 
     /// Host threads that its hungriest guest keeps busy.
-    #[must_use]
     pub fn host_threads(&self) -> u32 {
         self.boots.iter().map(|boot| boot.machine.host_threads()).max().unwrap_or(1)
     }

@@ -58,13 +58,11 @@ impl Expect {
     }
 
     /// Expectations checked.
-    #[must_use]
     pub const fn asked(&self) -> usize {
         self.asked
     }
 
     /// Those that did not hold.
-    #[must_use]
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }

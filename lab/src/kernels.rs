@@ -169,7 +169,6 @@ pub fn named(id: &str) -> Result<&'static Kernel> {
 }
 
 /// Packages that stay in the cache however long they are not used.
-#[must_use]
 pub fn known_packages() -> HashSet<String> {
     pins::file_names()
 }

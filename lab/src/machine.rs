@@ -37,7 +37,6 @@ pub enum Boot {
 
 impl Boot {
     /// Whether the disk image is needed.
-    #[must_use]
     pub const fn has_disk(self) -> bool {
         matches!(self, Self::Grub | Self::Disk)
     }
@@ -78,7 +77,6 @@ pub struct Machine {
 
 impl Machine {
     /// One CPU under icount.
-    #[must_use]
     pub fn new(kernel: &'static str) -> Self {
         Self {
             kernel,
@@ -185,21 +183,18 @@ impl Machine {
     }
 
     /// The Debian disk image through its GRUB, on two CPUs in the host's time: for what reboots.
-    #[must_use]
     pub fn grub() -> Self {
         let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
         Self { boot: Boot::Grub, cpus: 2, mode: Mode::Threads, ..machine }
     }
 
     /// The Debian disk image on one CPU under icount: for latencies.
-    #[must_use]
     pub fn disk() -> Self {
         let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
         Self { boot: Boot::Disk, ..machine }
     }
 
     /// One line: kernel, CPUs, mode, parameters.
-    #[must_use]
     pub fn describe(&self) -> String {
         let what = match self.boot {
             Boot::Kernel => self.kernel,
@@ -236,7 +231,6 @@ impl Machine {
     }
 
     /// Host threads that the guest keeps busy.
-    #[must_use]
     pub const fn host_threads(&self) -> u32 {
         match self.mode {
             Mode::Icount => 1,
@@ -307,7 +301,6 @@ impl Machine {
     }
 
     /// Arguments that share a folder by 9p.
-    #[must_use]
     pub fn share_arguments(folder: &Path) -> Vec<String> {
         // A comma in a value is written twice.
         let folder = folder.display().to_string().replace(',', ",,");
@@ -360,7 +353,6 @@ impl Machine {
 }
 
 /// The folder of one guest's files under the target folder.
-#[must_use]
 pub fn share_of(dir: &Path) -> PathBuf {
     dir.join("host")
 }

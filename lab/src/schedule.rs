@@ -42,13 +42,11 @@ pub struct Books {
 
 impl Job {
     /// The case itself.
-    #[must_use]
     pub const fn case(case: Case) -> Self {
         Self { case, mutation: None }
     }
 
     /// Its mutations.
-    #[must_use]
     pub fn mutations(case: &Case) -> Vec<Self> {
         let job = |mutation: &Mutation| {
             let mut changed = case.clone();
@@ -83,13 +81,11 @@ impl Job {
 
 impl Books {
     /// Whether everything went as it must.
-    #[must_use]
     pub const fn all_well(&self) -> bool {
         self.failed == 0 && self.retries <= RETRIES_MAX
     }
 
     /// The books as JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         json!({
             "schema": "rtproof/lab/1",
@@ -124,7 +120,6 @@ impl Drop for Started<'_> {
 }
 
 /// Runs the jobs, at most `slots` host threads at once. After `until` none is begun any more.
-#[must_use]
 pub fn run_all(
     bench: &Bench,
     mut jobs: Vec<Job>,

@@ -75,13 +75,11 @@ impl Evidence {
     }
 
     /// Release of the kernel that was booted, as the table has it.
-    #[must_use]
     pub fn release(&self) -> &str {
         &self.release
     }
 
     /// Boots, in order.
-    #[must_use]
     pub fn boots(&self) -> &[Boot] {
         &self.boots
     }
@@ -187,7 +185,6 @@ impl Json {
     }
 
     /// The value at a JSON pointer; null where there is none.
-    #[must_use]
     pub fn at(&self, pointer: &str) -> &Value {
         self.value.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -201,13 +198,11 @@ impl Json {
     }
 
     /// A text; empty where there is none.
-    #[must_use]
     pub fn text(&self, pointer: &str) -> &str {
         self.at(pointer).as_str().unwrap_or_default()
     }
 
     /// A list; empty where there is none.
-    #[must_use]
     pub fn list(&self, pointer: &str) -> &[Value] {
         self.at(pointer).as_array().map_or(&[], Vec::as_slice)
     }
@@ -224,7 +219,6 @@ impl Json {
     }
 
     /// The whole document as text, to look for words in.
-    #[must_use]
     pub fn whole(&self) -> String {
         self.value.to_string()
     }

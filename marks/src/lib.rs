@@ -76,7 +76,6 @@ impl Marks {
     }
 
     /// The file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

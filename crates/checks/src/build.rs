@@ -50,7 +50,6 @@ impl Build {
     };
 
     /// Whether neither way is wanted.
-    #[must_use]
     pub fn is_open(&self, intent: &Intent) -> bool {
         (self.want)(intent) == Built::Either
     }

@@ -139,7 +139,6 @@ impl Check {
     }
 
     /// Judges the machine.
-    #[must_use]
     pub fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = match self.wanted {
             Wanted::Of(text) => self.draft().wants(text(intent)),
@@ -161,7 +160,6 @@ impl Check {
     }
 
     /// Judges an application.
-    #[must_use]
     pub fn judge_app(&self, facts: &Facts, app: &App, intent: &Intent) -> Finding {
         match self.judge {
             Judge::App(judge) => {

@@ -36,7 +36,6 @@ impl Intent {
     ///
     /// OpenShift isolates with `isolcpus=managed_irq,LIST` and no `domain`: nothing counts as
     /// isolated then, and `nohz_full` tells which CPUs are meant.
-    #[must_use]
     pub fn default_rt_cpus(facts: &Facts) -> CpuList {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let some = |cpus: Option<&CpuList>| cpus.filter(|cpus| !cpus.is_empty()).cloned();
@@ -55,7 +54,6 @@ impl Intent {
     }
 
     /// The intent behind a run.
-    #[must_use]
     pub fn of(options: &Options, facts: &Facts) -> Self {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         Self {

@@ -62,7 +62,6 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Every section, in the order of the report.
-#[must_use]
 pub const fn sections() -> &'static [Section] {
     SECTIONS
 }
@@ -73,19 +72,16 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
 }
 
 /// The check with an id.
-#[must_use]
 pub fn by_id(id: &str) -> Option<&'static Check> {
     all().find(|check| check.id == id)
 }
 
 /// Runs every check. Real-time CPUs that are offline are reported as such and judged no further.
-#[must_use]
 pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
     all().map(|check| judge_one(check, facts, intent)).collect()
 }
 
 /// Runs one check; see [`judge_all`].
-#[must_use]
 pub fn judge_one(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     let mut finding = judge_online(check, facts, intent);
     finding.skipped = intent.skip.get(&finding.check).cloned();

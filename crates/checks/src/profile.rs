@@ -49,7 +49,6 @@ impl Kind {
     ];
 
     /// Name on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Periodic => "periodic",
@@ -62,7 +61,6 @@ impl Kind {
     }
 
     /// What it is for, in one line.
-    #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
             Self::Periodic => "a loop that sleeps until its next period: PLC, robot, motion",
@@ -138,7 +136,6 @@ impl Default for Profile {
 
 impl Profile {
     /// The built-in profile of a kind of work.
-    #[must_use]
     pub fn of(kind: Kind) -> Self {
         use Choice::{Either, Off, On};
         let periodic = Choices {
@@ -195,20 +192,17 @@ impl Profile {
     }
 
     /// As it is kept in the options of a run.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // A struct of names: serialising it cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The profile of a run; the default where the run has none, or one of a later rtproof.
-    #[must_use]
     pub fn from_json(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
     /// The built-in profile with a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name).map(Self::of)
     }

@@ -4,7 +4,6 @@ use rtproof_host::CpuList;
 pub use rtproof_stats::quantity::*;
 
 /// `CPU 2` or `CPUs 2-3`.
-#[must_use]
 pub fn cpus(cpus: &CpuList) -> String {
     cpus.phrase()
 }

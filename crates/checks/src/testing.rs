@@ -41,7 +41,6 @@ pub fn examples() -> impl Iterator<Item = &'static Example> {
 }
 
 /// What the machine is meant for: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
-#[must_use]
 pub fn intent() -> Intent {
     Intent {
         rt_cpus: cpus(&[2, 3]),
@@ -56,7 +55,6 @@ pub fn intent() -> Intent {
 }
 
 /// Bare metal, four CPUs, PREEMPT_RT 6.12, CPUs 2-3 isolated, everything as wanted.
-#[must_use]
 pub fn good() -> Facts {
     let mut facts = bare();
     for (fill, examples) in SECTIONS {
@@ -139,7 +137,6 @@ fn bare() -> Facts {
 }
 
 /// The same machine with a stock 6.1: no fair server yet, transparent huge pages there and off.
-#[must_use]
 pub fn good_stock() -> Facts {
     let mut facts = good();
     let release = "6.1.0-40-amd64".to_owned();
@@ -208,7 +205,6 @@ pub fn set_without_sys(facts: &mut Facts) {
 }
 
 /// A CPU list.
-#[must_use]
 pub fn cpus(cpus: &[u32]) -> CpuList {
     CpuList::new(cpus.iter().copied())
 }
@@ -326,7 +322,6 @@ fn unlimited() -> sched::Sched {
 }
 
 /// A task under SCHED_FIFO with a priority, on some CPUs.
-#[must_use]
 pub fn task(tid: u32, comm: &str, priority: u32, on: &[u32], kernel_thread: bool) -> RtTask {
     RtTask {
         tid,
@@ -354,7 +349,6 @@ fn kernel_threads() -> Vec<RtTask> {
 }
 
 /// An interrupt that has fired.
-#[must_use]
 pub fn irq(number: u32, actions: &str, requested: &[u32], effective: &[u32]) -> irq::Irq {
     let at = |file: &str| format!("/proc/irq/{number}/{file}");
     irq::Irq {

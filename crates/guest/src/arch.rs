@@ -18,7 +18,6 @@ impl Arch {
     pub const ALL: &[Self] = &[Self::X86_64, Self::Aarch64, Self::Armv7];
 
     /// That of this program; `None`: no guest of it can be made.
-    #[must_use]
     pub const fn native() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
             Some(Self::X86_64)
@@ -32,7 +31,6 @@ impl Arch {
     }
 
     /// As people write it, and as folders of the cache are named.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86-64",
@@ -42,7 +40,6 @@ impl Arch {
     }
 
     /// As Rust names its target.
-    #[must_use]
     pub const fn target(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64-unknown-linux-gnu",
@@ -52,7 +49,6 @@ impl Arch {
     }
 
     /// As Debian's compilers and libraries name it.
-    #[must_use]
     pub const fn gnu(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64-linux-gnu",
@@ -62,7 +58,6 @@ impl Arch {
     }
 
     /// The kernel's name of its serial console under QEMU.
-    #[must_use]
     pub const fn console(self) -> &'static str {
         match self {
             Self::X86_64 => "ttyS0",

@@ -25,7 +25,6 @@ const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Archive {
     /// An empty one.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -74,7 +73,6 @@ impl Archive {
     }
 
     /// The whole archive. Another one may follow it.
-    #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         self.member("TRAILER!!!", 0, (0, 0), &[]);
         self.pad(512);

@@ -25,7 +25,6 @@ pub struct Emulator {
 }
 
 /// The program that emulates an architecture, and the Debian package that has it.
-#[must_use]
 pub const fn names(arch: Arch) -> (&'static str, &'static str) {
     match arch {
         Arch::X86_64 => ("qemu-system-x86_64", "qemu-system-x86"),

@@ -61,7 +61,6 @@ pub fn unpack(lines: &[String]) -> Result<Vec<Named>> {
 }
 
 /// Whether a name stays in its folder and hides nothing.
-#[must_use]
 pub fn is_plain(name: &str) -> bool {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
     !name.is_empty()

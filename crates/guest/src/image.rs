@@ -55,7 +55,6 @@ impl Image {
     }
 
     /// The configuration that CONFIG_IKCONFIG puts into the kernel (kernel/configs.c).
-    #[must_use]
     pub fn config(&self) -> Option<Vec<u8>> {
         const BEGIN: &[u8] = b"IKCFG_ST";
         const END: &[u8] = b"IKCFG_ED";
@@ -89,7 +88,6 @@ pub fn elf(bytes: &[u8]) -> Result<Option<Arch>> {
 }
 
 /// Whether an ELF program of 64 bits loads no libraries: it names no interpreter (PT_INTERP).
-#[must_use]
 pub fn is_static(elf: &[u8]) -> bool {
     const PT_INTERP: u32 = 3;
     let word = |at: usize, size: usize| -> Option<usize> {

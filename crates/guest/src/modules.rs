@@ -70,7 +70,6 @@ pub fn choose(tree: &Path, at_boot: &[&str], on_demand: &[&str], vital: &[&str])
 
 impl Chosen {
     /// `modules.dep` for files named `NAME.ko` in one folder.
-    #[must_use]
     pub fn dependencies(&self) -> String {
         let mut text = String::new();
         for module in &self.modules {
@@ -98,7 +97,6 @@ impl Chosen {
     }
 
     /// `modules.alias`.
-    #[must_use]
     pub fn aliases(&self) -> String {
         let each = self.modules.iter();
         let line = |name: &str, alias: &String| format!("alias {alias} {name}\n");

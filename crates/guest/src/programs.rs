@@ -8,7 +8,6 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 /// Where a program is: its path, or its name in a folder of PATH.
-#[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());

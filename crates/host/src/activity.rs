@@ -36,7 +36,6 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// What went by since an earlier reading of the same CPU. Counters of a CPU may step back a
     /// tick (Documentation/filesystems/proc.rst).
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             cpu: self.cpu,
@@ -85,7 +84,6 @@ pub struct Task {
 }
 
 /// Times of the CPUs.
-#[must_use]
 pub fn times(root: &Root, cpus: &CpuList) -> Reading<Vec<CpuTimes>> {
     root.read_text("/proc/stat").and_then(|path, text| {
         let rows: Vec<CpuTimes> =
@@ -116,13 +114,11 @@ fn cpu_times(line: &str) -> Option<CpuTimes> {
 }
 
 /// Interrupts of the CPUs by line.
-#[must_use]
 pub fn interrupts(root: &Root, cpus: &CpuList) -> Reading<Vec<Events>> {
     events(root, "/proc/interrupts", cpus)
 }
 
 /// Softirqs of the CPUs by kind.
-#[must_use]
 pub fn softirqs(root: &Root, cpus: &CpuList) -> Reading<Vec<Events>> {
     events(root, "/proc/softirqs", cpus)
 }
@@ -148,7 +144,6 @@ fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<Events>> {
 
 /// Time slices that tasks had on the CPUs together (Documentation/scheduler/sched-stats.rst, field
 /// 9 of `cpuN`). Absent without CONFIG_SCHEDSTATS.
-#[must_use]
 pub fn time_slices(root: &Root, cpus: &CpuList) -> Reading<u64> {
     root.read_text("/proc/schedstat").and_then(|path, text| {
         let of_line = |line: &str| {
@@ -167,7 +162,6 @@ pub fn time_slices(root: &Root, cpus: &CpuList) -> Reading<u64> {
 
 /// Every task that may run on one of the CPUs, this process left out. Tasks that end meanwhile are
 /// left out; refused where not all processes are visible.
-#[must_use]
 pub fn tasks(root: &Root, cpus: &CpuList) -> Reading<Vec<Task>> {
     const PATH: &str = "/proc/*/task/*/stat";
     let pids = root.list_numbered("/proc", "");

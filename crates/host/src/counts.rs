@@ -41,7 +41,6 @@ pub struct Counts {
 }
 
 /// The counts of a thread; `None` once it has ended and was waited for.
-#[must_use]
 pub fn of_thread(root: &Root, pid: u32, tid: u32) -> Option<Counts> {
     let folder = format!("/proc/{pid}/task/{tid}");
     let stat = Stat::parse(root.read_text(&format!("{folder}/stat")).value()?)?;
@@ -65,26 +64,22 @@ pub fn of_thread(root: &Root, pid: u32, tid: u32) -> Option<Counts> {
 }
 
 /// Page faults of a process, all its threads, also those that have ended: without and with a disk.
-#[must_use]
 pub fn faults_of_process(root: &Root, pid: u32) -> Option<(u64, u64)> {
     let stat = Stat::parse(root.read_text(&format!("/proc/{pid}/stat")).value()?)?;
     Some((stat.minor_faults, stat.major_faults))
 }
 
 /// The threads of a process, as of now.
-#[must_use]
 pub fn threads(root: &Root, pid: u32) -> Vec<u32> {
     root.list_numbered(&format!("/proc/{pid}/task"), "").value().cloned().unwrap_or_default()
 }
 
 /// When a process began, in clock ticks since boot; `None`: there is none.
-#[must_use]
 pub fn start_ticks(root: &Root, pid: u32) -> Option<u64> {
     Some(Stat::parse(root.read_text(&format!("/proc/{pid}/stat")).value()?)?.start_ticks)
 }
 
 /// Whether the process that began then still runs: not ended, and not waiting to be waited for.
-#[must_use]
 pub fn is_running(root: &Root, pid: u32, start_ticks: u64) -> bool {
     let stat = root.read_text(&format!("/proc/{pid}/stat"));
     let Some(text) = stat.value() else { return false };
@@ -94,7 +89,6 @@ pub fn is_running(root: &Root, pid: u32, start_ticks: u64) -> bool {
 
 /// Processes that `top` or one of its descendants started and that have not ended, `top` left out.
 /// One whose parent has ended belongs to the nearest subreaper above it (prctl(2)).
-#[must_use]
 pub fn descendants(root: &Root, top: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = root
         .list_numbered("/proc", "")
@@ -120,7 +114,6 @@ pub fn descendants(root: &Root, top: u32) -> Vec<u32> {
 }
 
 /// Processes in a control group and in the groups below it.
-#[must_use]
 pub fn in_group(root: &Root, group: &str) -> Vec<u32> {
     let mut groups = vec![group.to_owned()];
     let mut found = Vec::new();
@@ -148,7 +141,6 @@ pub fn join_group(group: &str) -> std::io::Result<()> {
 }
 
 /// Five words of the memory of a thread of the live machine; `None`: they cannot be read.
-#[must_use]
 #[cfg_attr(
     not(test),
     expect(clippy::disallowed_methods, reason = "memory is read at an address, not as a file")
@@ -165,7 +157,6 @@ pub fn words_of(tid: u32, address: u64) -> Option<[u32; 5]> {
 }
 
 /// Children of a process that have ended and were not waited for.
-#[must_use]
 pub fn ended_children(root: &Root, of: u32) -> Vec<u32> {
     let is_one = |pid: &u32| {
         let stat = root.read_text(&format!("/proc/{pid}/stat"));

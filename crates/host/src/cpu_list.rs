@@ -31,7 +31,6 @@ pub enum CpuListError {
 
 impl CpuList {
     /// `CPU 2` or `CPUs 2-3`.
-    #[must_use]
     pub fn phrase(&self) -> String {
         match self.len() {
             0 => "no CPUs".into(),
@@ -122,7 +121,6 @@ impl CpuList {
     }
 
     /// The CPUs, ascending.
-    #[must_use]
     pub fn as_slice(&self) -> &[u32] {
         &self.0
     }
@@ -133,37 +131,31 @@ impl CpuList {
     }
 
     /// Whether the list is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Number of CPUs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether a CPU is in the list.
-    #[must_use]
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.binary_search(&cpu).is_ok()
     }
 
     /// CPUs in both.
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
     }
 
     /// CPUs here and not in `other`.
-    #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| !other.contains(cpu)).collect())
     }
 
     /// CPUs in either.
-    #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::new(self.iter().chain(other.iter()))
     }

@@ -10,7 +10,6 @@ use serde_json::ser::Formatter;
 /// Whether a character does something other than to be seen: control characters, and those that
 /// turn the direction of text, join or hide it (Unicode categories Cc, Zl, Zp, Cf and what is
 /// rendered as nothing).
-#[must_use]
 pub const fn is_hidden(c: char) -> bool {
     matches!(
         c,
@@ -46,7 +45,6 @@ pub const fn is_hidden(c: char) -> bool {
 
 /// A text with its hidden characters written out (`\x1b`, `\u{202e}`). Line ends and tabs stay:
 /// they are the layout.
-#[must_use]
 pub fn text(words: &str) -> String {
     escaped(
         words,
@@ -59,14 +57,12 @@ pub fn text(words: &str) -> String {
 }
 
 /// A text that has one line: line ends and tabs are written out as well.
-#[must_use]
 pub fn line(words: &str) -> String {
     text(words).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// A JSON document with the hidden characters of its strings escaped: the same data, which can be
 /// printed. White space between its parts stays.
-#[must_use]
 pub fn json(document: &str) -> String {
     // JSON has escaped C0 already; what is left of it is white space between the parts.
     escaped(

@@ -52,7 +52,6 @@ pub struct IdleSampler {
 
 impl IdleSampler {
     /// Finds the states of `cpus` and takes the first counts.
-    #[must_use]
     pub fn new(root: &Root, cpus: &CpuList) -> Self {
         let states = cpus.iter().flat_map(|cpu| states(root, cpu)).collect();
         let mut sampler = Self { root: root.clone(), states, last: BTreeMap::new() };
@@ -61,7 +60,6 @@ impl IdleSampler {
     }
 
     /// The states there are, by CPU and number; none without cpuidle.
-    #[must_use]
     pub fn states(&self) -> &[IdleState] {
         &self.states
     }

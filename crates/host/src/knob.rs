@@ -242,7 +242,6 @@ pub enum Undo {
 
 impl Undo {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::WriteBack => "write the saved value back",
@@ -270,7 +269,6 @@ pub enum Arch {
 
 impl Arch {
     /// Whether a machine with this name (`uname -m`) can have it.
-    #[must_use]
     pub fn has(self, machine: &str) -> bool {
         match self {
             Self::Any => true,
@@ -284,52 +282,44 @@ impl Arch {
 
 impl Knob {
     /// A file of the machine, changed at once, undone by writing back.
-    #[must_use]
     pub const fn file(id: &'static str, pattern: &'static str) -> Self {
         Self::new(id, Place::File(pattern))
     }
 
     /// A file with a choice in brackets.
-    #[must_use]
     pub const fn choice(id: &'static str, pattern: &'static str) -> Self {
         Self::new(id, Place::Choice(pattern))
     }
 
     /// A boot parameter.
-    #[must_use]
     pub const fn parameter(id: &'static str, name: &'static str) -> Self {
         let knob = Self::new(id, Place::Parameter(name));
         Self { effect: Effect::Boot, undo: Undo::BootEntry, ..knob }
     }
 
     /// An option of the kernel's build.
-    #[must_use]
     pub const fn build(id: &'static str, option: &'static str) -> Self {
         let knob = Self::new(id, Place::BuildOption(option));
         Self { effect: Effect::Build, undo: Undo::FormerKernel, ..knob }
     }
 
     /// systemd units.
-    #[must_use]
     pub const fn units(id: &'static str, units: &'static [&'static str]) -> Self {
         let knob = Self::new(id, Place::Units(units));
         Self { scope: Scope::Unit, undo: Undo::UnitState, ..knob }
     }
 
     /// Something else, in words.
-    #[must_use]
     pub const fn other(id: &'static str, what: &'static str) -> Self {
         Self { undo: Undo::ByHand, ..Self::new(id, Place::Other(what)) }
     }
 
     /// A file of a control group: groups nest, so that no pattern names it.
-    #[must_use]
     pub const fn group(id: &'static str, what: &'static str) -> Self {
         Self::new(id, Place::Other(what)).fact()
     }
 
     /// A key of a configuration file or a property of a unit.
-    #[must_use]
     pub const fn key(name: &'static str) -> Self {
         Self { undo: Undo::RemoveFile, ..Self::new(name, Place::Key(name)) }
     }
@@ -373,7 +363,6 @@ impl Knob {
     }
 
     /// What `mark` (`{cpu}`, `*`) stands for in one of its paths.
-    #[must_use]
     pub fn part_of<'a>(&self, mark: &str, path: &'a str) -> Option<&'a str> {
         self.patterns().find_map(|pattern| {
             let is_alike = path.split('/').count() == pattern.split('/').count();
@@ -386,7 +375,6 @@ impl Knob {
     }
 
     /// The CPU that one of its paths concerns.
-    #[must_use]
     pub fn cpu_of(&self, path: &str) -> Option<u32> {
         self.part_of("{cpu}", path)?.parse().ok()
     }

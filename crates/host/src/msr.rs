@@ -12,7 +12,6 @@ pub const SMI_COUNT: u64 = 0x34;
 
 /// A register of a CPU of the live machine. Absent without the driver (`modprobe msr`); denied
 /// without the right, where the CPU does not have the register, and for a captured machine.
-#[must_use]
 pub fn read(root: &Root, cpu: u32, register: u64) -> Reading<u64> {
     let path = format!("/dev/cpu/{cpu}/msr");
     if !root.is_live() {

@@ -17,7 +17,6 @@ const NO_LIMIT_US: i32 = 2_000_000_000;
 
 /// The lowest limit that is held now, in microseconds; `None`: no process holds one. Opened for
 /// reading alone: that enters a request without a limit, which moves nothing (kernel/power/qos.c).
-#[must_use]
 #[expect(clippy::disallowed_methods, reason = "a device, which is no file of a Root")]
 pub fn limit_us(root: &Root) -> Reading<Option<u32>> {
     let ask = || {

@@ -71,7 +71,6 @@ impl<T> Reading<T> {
     }
 
     /// What a record of an earlier rtproof does not hold.
-    #[must_use]
     pub fn not_recorded() -> Self {
         Self::denied("record", "the rtproof that wrote the record did not ask")
     }
@@ -136,7 +135,6 @@ impl<T> Reading<T> {
     }
 
     /// The same state under another path: for a value that took several files.
-    #[must_use]
     /// The values of all; as the first one that is unknown, if there is one.
     pub fn all(path: String, readings: impl Iterator<Item = Self>) -> Reading<Vec<T>> {
         let mut values = Vec::new();

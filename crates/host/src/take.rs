@@ -10,7 +10,6 @@ use crate::{
 
 impl Capture {
     /// Reads a machine as the checks do, and keeps what was read and answered.
-    #[must_use]
     pub fn take(root: &Root) -> Self {
         let recorder = Arc::new(Recorder::default());
         Self::taken(root, &recorder)

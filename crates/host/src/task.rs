@@ -10,7 +10,6 @@ use crate::{
 };
 
 /// The task with this thread id; `None` once it has ended, or where it is hidden.
-#[must_use]
 pub fn task(root: &Root, tid: i32) -> Option<Task> {
     // The idle tasks have no folder.
     let tid = u32::try_from(tid).ok().filter(|tid| *tid > 0)?;
@@ -55,7 +54,6 @@ fn group(cgroup: &str) -> Option<String> {
 }
 
 /// cpu.stat of a group as [`task`] names it: where the kernel counts how often its quota ran out.
-#[must_use]
 pub fn throttle_file(root: &Root, group: &str) -> Option<String> {
     let group = group.trim_end_matches('/');
     ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"]
@@ -65,7 +63,6 @@ pub fn throttle_file(root: &Root, group: &str) -> Option<String> {
 }
 
 /// Periods in which a group's tasks were stopped, since it was made.
-#[must_use]
 pub fn throttled(root: &Root, file: &str) -> Option<u64> {
     let text = root.read_text(file);
     let line = text.value()?.lines().find_map(|line| line.strip_prefix("nr_throttled "))?;

@@ -130,7 +130,6 @@ pub fn folder(path: &Path) -> io::Result<()> {
 }
 
 /// Whether an error is that of another user's file.
-#[must_use]
 pub fn is_distrust(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Distrust>())
 }

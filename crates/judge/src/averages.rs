@@ -38,7 +38,6 @@ pub struct AverageRow {
 
 impl Averages {
     /// Of a run.
-    #[must_use]
     pub fn of(run: &Run) -> Self {
         let seconds = || run.threads.iter().flat_map(|thread| &thread.seconds);
         let Some(end_ns) = seconds().map(|second| second.to_ns).max() else {

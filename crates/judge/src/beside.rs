@@ -85,7 +85,6 @@ pub struct Frequency {
 
 impl Beside {
     /// Of a run.
-    #[must_use]
     pub fn of(run: &Run) -> Self {
         let marks = run.beside.marks.clone();
         let segments = run.threads.iter().flat_map(|thread| segments(thread, &marks)).collect();
@@ -93,7 +92,6 @@ impl Beside {
     }
 
     /// Whether there is anything to tell.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty() && self.idle.is_empty() && self.frequencies.is_empty()
     }

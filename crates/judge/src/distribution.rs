@@ -94,7 +94,6 @@ pub struct Estimated {
 }
 
 /// All together, and each CPU where there are several.
-#[must_use]
 pub fn of_run(run: &Run) -> Vec<Distribution> {
     let period_ns = run.options.period_ns;
     let each: Vec<Distribution> = run

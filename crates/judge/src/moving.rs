@@ -104,7 +104,6 @@ impl Moving {
     }
 
     /// Whether there are no steps.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -154,7 +154,6 @@ pub struct Measured {
 
 impl Measured {
     /// A quantile of the wake-up view; `None`: the samples do not carry it.
-    #[must_use]
     pub fn wake_ns(&self, q: Q) -> Option<u64> {
         self.wake.iter().find(|quantile| quantile.q == q).and_then(|quantile| quantile.value_ns)
     }
@@ -214,7 +213,6 @@ pub struct Change {
 
 impl Change {
     /// Whether it is a real-time task that came or went, and no setting.
-    #[must_use]
     pub fn is_task(&self) -> bool {
         self.key.starts_with(weakness::TASKS)
     }
@@ -223,7 +221,6 @@ impl Change {
 impl Report {
     /// Judges a run: checks, quantiles, verdict. The spikes, which take as long as all the rest, on
     /// a thread of their own.
-    #[must_use]
     pub fn new(run: &Run, standing: &Standing) -> Self {
         std::thread::scope(|scope| {
             let spikes = scope.spawn(|| crate::spikes::of_run(run));
@@ -270,7 +267,6 @@ impl Report {
 
 impl Machine {
     /// The machine in short, from its facts.
-    #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let known = |reading: &rtproof_host::Reading<String>| reading.value().cloned();
         Self {
@@ -467,7 +463,6 @@ fn top(run: &Run) -> Vec<Top> {
 
 impl Report {
     /// How long was measured, and of what where that was to be longer: `20 s`, `7.58 s of 20 s`.
-    #[must_use]
     pub fn duration_text(&self) -> String {
         let asked = units::duration(self.options.duration_ns);
         if self.run.ended == Some(RunEnd::Complete) {
@@ -482,7 +477,6 @@ impl Report {
 
 impl CpuReport {
     /// Whether the thread measured all it was to.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.reason == EndReason::Complete)
     }

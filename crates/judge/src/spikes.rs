@@ -12,7 +12,6 @@ use rtproof_trace::{How, WakeUp};
 use crate::causes::{Table, explain, title};
 
 /// The spikes of a run; `None`: its record has nothing of them.
-#[must_use]
 pub fn of_run(run: &Run) -> Option<Spikes> {
     let spikes = run.spikes.as_ref()?;
     let mut found = of_summary(&spikes.summary, spikes.summary.recorder.clone());
@@ -24,7 +23,6 @@ pub fn of_run(run: &Run) -> Option<Spikes> {
 
 /// Late wake-ups that no run measured: of another tool's trace, or of a running application.
 /// `worst` is sorted here.
-#[must_use]
 pub fn gathered(
     table: &mut Table,
     mut summary: spikes::Summary,

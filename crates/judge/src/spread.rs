@@ -25,7 +25,6 @@ pub struct Spread {
 
 impl Spread {
     /// Of samples, about a nominal value.
-    #[must_use]
     pub fn of(moments: &Moments, nominal_ns: Option<u64>) -> Self {
         Self {
             n: moments.count(),
@@ -39,13 +38,11 @@ impl Spread {
     }
 
     /// Coefficient of variation: sd / mean.
-    #[must_use]
     pub fn cv(&self) -> Option<f64> {
         Some(self.sd_ns? / self.mean_ns.filter(|&mean| mean > 0.0)?)
     }
 
     /// (max - min) / `median_ns`.
-    #[must_use]
     pub fn range_over(&self, median_ns: Option<u64>) -> Option<f64> {
         let median_ns = median_ns.filter(|&median| median > 0)?;
         Some((self.max_ns? - self.min_ns?) as f64 / median_ns as f64)

@@ -25,7 +25,6 @@ const SECONDS: u64 = 20;
 const HIGHEST: Q = Q { above: 1, of: 100 };
 
 /// Of a run with so much time under its load; `None` where there is none.
-#[must_use]
 pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
     let rate = run.options.requirement.rate_per_1000h;
     if exposure_ns == 0 || rate == 0 {
@@ -65,7 +64,6 @@ const HELD_SHARE: f64 = 0.05;
 
 /// The tail of the first half of the time under load put to the test by the second; `None`: too few
 /// groups.
-#[must_use]
 pub fn holdout(run: &Run) -> Option<Holdout> {
     let loaded = || run.options.phases.iter().filter(|phase| !phase.loads.is_empty());
     let end_ns = run.threads.iter().map(|thread| thread.covered().1).max()?;

@@ -12,7 +12,6 @@ use crate::{Standing, units};
 pub(crate) const TASKS: &str = "rt_tasks.";
 
 /// Whether every load of a phase ran without an error.
-#[must_use]
 pub fn loads_ran(run: &Run, phase: &Phase) -> bool {
     let ran = |name: &String| {
         run.loads.iter().any(|load| &load.name == name && load.error.is_none() && load.work > 0)
@@ -92,7 +91,6 @@ pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> 
 }
 
 /// What ended a thread before its time, as `thread of CPU 3 lost its CPU`.
-#[must_use]
 pub fn early_end(thread: &Thread) -> Option<String> {
     let how = match thread.end.as_ref()?.reason {
         EndReason::Complete | EndReason::Stopped => return None,

@@ -59,7 +59,6 @@ pub fn exec(bytes: &[u8], piece: usize) -> Result<(), Failure> {
 ///
 /// # Panics
 /// When the account does not hold together.
-#[must_use]
 pub fn tracer(which: u8, bytes: &[u8], piece: usize) -> u64 {
     let mut lost = 0;
     account(|cycle| lost = workloads::fuzz_tracer(which, bytes, piece.max(1), cycle));

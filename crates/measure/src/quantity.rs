@@ -35,7 +35,6 @@ impl Quantity {
     ];
 
     /// For axes and heads of columns.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -49,7 +48,6 @@ impl Quantity {
     }
 
     /// Name in records and JSON.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -63,7 +61,6 @@ impl Quantity {
     }
 
     /// The quantity of that name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|quantity| quantity.name() == name)
     }
@@ -71,7 +68,6 @@ impl Quantity {
     /// Whether a sample of a period or more means that wake-ups were missed: the sample is counted
     /// from the moment at which the cycle was due. For the others the deadline view shows nothing
     /// beyond the number of missed cycles.
-    #[must_use]
     pub const fn is_lateness(self) -> bool {
         matches!(self, Self::Latency | Self::Interval | Self::Lateness)
     }

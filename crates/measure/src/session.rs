@@ -251,7 +251,6 @@ impl Session {
     }
 
     /// What each thread got, by number.
-    #[must_use]
     pub fn started(&self) -> &[Started] {
         &self.started
     }
@@ -262,7 +261,6 @@ impl Session {
     }
 
     /// First wake-up of thread 0, CLOCK_MONOTONIC nanoseconds.
-    #[must_use]
     pub const fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
@@ -298,7 +296,6 @@ impl Session {
     }
 
     /// Whether every thread has ended.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handles.iter().all(|handle| handle.join.is_finished())
     }
@@ -348,7 +345,6 @@ impl Plan {
     ///
     /// # Panics
     /// There is no workload at all; [`Session::start`] refuses such a plan.
-    #[must_use]
     pub fn workload_of(&self, number: u32) -> &Arc<dyn Workload> {
         &self.workloads[number as usize % self.workloads.len()]
     }

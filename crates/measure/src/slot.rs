@@ -48,13 +48,11 @@ pub struct Kept {
 
 impl Kept {
     /// Room for so many.
-    #[must_use]
     pub fn new(room: usize) -> Self {
         Self { room: vec![Sample::default(); room].into(), ..Self::default() }
     }
 
     /// What is in it.
-    #[must_use]
     pub fn as_slice(&self) -> &[Sample] {
         self.room.get(..self.len).unwrap_or_default()
     }

@@ -51,7 +51,6 @@ pub struct Inlet {
 }
 
 /// Both ends of a ring. Later than `threshold_ns` is a spike; `u64::MAX`: nothing is.
-#[must_use]
 pub fn ring(threshold_ns: u64) -> (Outlet, Inlet) {
     let (give, take) = RingBuffer::new(SPIKES);
     let threshold = Arc::new(AtomicU64::new(threshold_ns));

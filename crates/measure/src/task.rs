@@ -15,7 +15,6 @@ thread_local! {
 
 /// Whether the calling thread is measuring: it may not allocate, lock or call the system beyond
 /// clock and sleep. Tests hang their counting allocators on this.
-#[must_use]
 pub fn is_armed() -> bool {
     ARMED.get()
 }

@@ -84,7 +84,6 @@ pub enum Certainty {
 
 impl Share {
     /// How certain its cause is.
-    #[must_use]
     pub fn certainty(&self) -> Certainty {
         if self.cause == "unexplained" {
             Certainty::Unknown
@@ -96,7 +95,6 @@ impl Share {
     }
 
     /// Whether it can be nothing else.
-    #[must_use]
     pub fn is_certain(&self) -> bool {
         self.certainty() == Certainty::Certain
     }
@@ -104,20 +102,17 @@ impl Share {
 
 impl Explanation {
     /// The cause with the largest share.
-    #[must_use]
     pub fn top(&self) -> Option<&Share> {
         self.shares.first()
     }
 
     /// Nanoseconds that can be nothing else.
-    #[must_use]
     pub fn certain_ns(&self) -> u64 {
         self.shares.iter().filter(|share| share.is_certain()).map(|share| share.ns).sum()
     }
 
     /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
     /// apart.
-    #[must_use]
     pub fn wants_stacks(&self) -> bool {
         let several = self.shares.iter().filter(|share| !share.or.is_empty());
         several.map(|share| share.ns).sum::<u64>() > self.wake.latency_ns() / 2

@@ -46,7 +46,6 @@ pub struct Finding {
 
 impl Finding {
     /// Whether it stands in the way: bad or doubtful, and not left out by the user.
-    #[must_use]
     pub fn stands(&self) -> bool {
         self.skipped.is_none() && matches!(self.status, Status::Bad | Status::Doubtful)
     }
@@ -74,7 +73,6 @@ pub enum When {
 
 impl When {
     /// As the head of a group of findings.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Now => "Now",
@@ -88,7 +86,6 @@ impl When {
 
 impl When {
     /// When a change of a knob with this effect takes effect.
-    #[must_use]
     pub const fn of(effect: Effect) -> Self {
         match effect {
             Effect::Runtime => Self::Now,
@@ -123,7 +120,6 @@ pub enum Impact {
 
 impl Impact {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Milliseconds => "milliseconds",

@@ -140,7 +140,6 @@ pub enum Monitor {
 
 impl Monitor {
     /// As the kernel names it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::PageFault => "rtapp:pagefault",

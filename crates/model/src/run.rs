@@ -30,7 +30,6 @@ impl Clock {
         [Self::Monotonic, Self::Raw, Self::Realtime, Self::Boottime, Self::Tai];
 
     /// Its name on the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Monotonic => "monotonic",
@@ -42,7 +41,6 @@ impl Clock {
     }
 
     /// Its name in clock_gettime(2).
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Monotonic => "CLOCK_MONOTONIC",
@@ -54,14 +52,12 @@ impl Clock {
     }
 
     /// Whether it is the one that a run has unless another is requested.
-    #[must_use]
     pub fn is_monotonic(&self) -> bool {
         *self == Self::Monotonic
     }
 
     /// Whether it is at a fixed distance from CLOCK_MONOTONIC as long as nobody sets it: the kernel
     /// makes both of one count and one rate (kernel/time/timekeeping.c).
-    #[must_use]
     pub const fn keeps_its_distance(self) -> bool {
         !matches!(self, Self::Raw)
     }

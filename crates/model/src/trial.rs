@@ -161,7 +161,6 @@ pub struct PriorityObservation {
 
 impl PriorityObservation {
     /// Nothing was requested yet.
-    #[must_use]
     pub fn unasked(priority: u32) -> Self {
         Self {
             priority,
@@ -246,7 +245,6 @@ pub enum SmiCounter {
 
 impl SmiCounter {
     /// What counted, in words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Register => "MSR_SMI_COUNT (0x34)",
@@ -284,13 +282,11 @@ pub struct Refusal {
 
 impl Refusal {
     /// Of a call that failed.
-    #[must_use]
     pub fn new(call: &str, error: &std::io::Error) -> Self {
         Self { errno: error.raw_os_error(), text: format!("{call}: {error}") }
     }
 
     /// Whether it is EPERM: a right is missing.
-    #[must_use]
     pub fn is_permission(&self) -> bool {
         self.errno == Some(EPERM)
     }

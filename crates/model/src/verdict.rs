@@ -24,7 +24,6 @@ pub enum Answer {
 
 impl Answer {
     /// As printed.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Accepted => "ACCEPTED",
@@ -113,7 +112,6 @@ impl LateGroups {
     pub const TESTED_MIN: u64 = 5;
 
     /// How they differ from a steady rate, if they do.
-    #[must_use]
     pub fn episodes(&self) -> Option<Dispersion> {
         self.dispersion.filter(|dispersion| dispersion.p <= Self::EPISODES)
     }
@@ -190,7 +188,6 @@ impl Extrapolation {
 
     /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
     /// says what holds without a level.
-    #[must_use]
     pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {
         match &self.asked.tail {
             Tail::Refused { rules } => {
@@ -225,7 +222,6 @@ impl Extrapolation {
     }
 
     /// The levels in a line, where there is any: `Once in an hour of operation 42 µs, ...`.
-    #[must_use]
     pub fn levels_text(&self) -> Option<String> {
         let rows = self.rows();
         rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
@@ -236,7 +232,6 @@ impl Extrapolation {
     }
 
     /// What is shown: time of operation in words, and level or rules.
-    #[must_use]
     pub fn rows(&self) -> [(&'static str, &Ahead); 3] {
         [("hour", &self.hour), ("day", &self.day), ("year", &self.year)]
     }
@@ -244,7 +239,6 @@ impl Extrapolation {
 
 impl Ahead {
     /// The level, where there is one.
-    #[must_use]
     pub const fn level(&self) -> Option<&Level> {
         match &self.tail {
             Tail::Level(level) => Some(level),
@@ -253,7 +247,6 @@ impl Ahead {
     }
 
     /// The level with its upper end, or the rules by number: `48.4 µs, at most 61.2 µs`.
-    #[must_use]
     pub fn text(&self) -> String {
         match &self.tail {
             Tail::Level(level) => {

@@ -96,7 +96,6 @@ impl Beside {
     }
 
     /// Per idle state of each CPU: how often entered, and time in it, over all readings.
-    #[must_use]
     pub fn idle_sums(&self) -> Vec<(&IdleState, u64, u64)> {
         let mut sums: Vec<_> = self.states.iter().map(|state| (state, 0_u64, 0_u64)).collect();
         for time in self.idle.iter().flat_map(|reading| &reading.times) {

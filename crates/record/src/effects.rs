@@ -229,7 +229,6 @@ impl Effects {
     }
 
     /// The statistic's effect of a knob.
-    #[must_use]
     pub fn of(knob: &KnobResult, statistic: Statistic) -> Option<&Effect> {
         knob.effects.iter().find(|effect| effect.statistic == statistic)
     }
@@ -240,7 +239,6 @@ impl Statistic {
     pub const ALL: [Self; 2] = [Self::P999, Self::Max];
 
     /// As the field names it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::P999 => "p99.9",
@@ -251,7 +249,6 @@ impl Statistic {
 
 impl Decision {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Helps => "helps",

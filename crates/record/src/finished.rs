@@ -51,7 +51,6 @@ impl Finished {
     }
 
     /// Where the record is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -91,7 +91,6 @@ pub struct ImportedThread {
 impl ImportedThread {
     /// Mean: of the cells where each sample has a value of its own, because tools cut theirs to
     /// their step; else as the tool said it, because it saw what no cell has.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let n = self.bins.total();
         if n == 0 || (self.overflow > 0 && self.mean_ns.is_some()) {
@@ -136,7 +135,6 @@ impl Kind {
     ];
 
     /// In words, for axes and tables.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -163,7 +161,6 @@ pub struct ToolValue {
 
 impl ImportedThread {
     /// The largest sample: what the tool says, else the upper edge of the last cell.
-    #[must_use]
     pub fn largest(&self) -> Option<ToolValue> {
         let from_cells = || self.bins.iter().last().map(|bin| bin.high_ns);
         let ns = self.max_ns.or_else(from_cells)?;
@@ -172,7 +169,6 @@ impl ImportedThread {
 
     /// The p-quantile in steps of the tool (`step_ns`): cyclictest's 193 µs are 193 000 ns here and
     /// not the end of that microsecond. Among samples without value only the least is known.
-    #[must_use]
     pub fn quantile(&self, p: f64, step_ns: u64) -> Option<ToolValue> {
         if self.bins.is_empty() {
             let told = self.told.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
@@ -217,7 +213,6 @@ pub struct Omitted {
 
 impl Omitted {
     /// Of all threads.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.by_thread.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }
@@ -226,7 +221,6 @@ impl Omitted {
 impl Imported {
     /// Wake-ups that the tool skipped in one series; `None`: unknown, also where only the period of
     /// other threads is known.
-    #[must_use]
     pub fn omitted_of(&self, number: usize) -> Option<u64> {
         self.threads.get(number)?.period_ns?;
         self.omitted.as_ref()?.by_thread.get(number).copied()

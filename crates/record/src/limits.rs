@@ -40,7 +40,6 @@ const ROWS_MAX: &[(&str, u64)] = &[
 ];
 
 /// Most rows of a table; `None`: as many as the file holds.
-#[must_use]
 pub fn rows_max(table: &str) -> Option<u64> {
     ROWS_MAX.iter().find(|(name, _)| *name == table).map(|&(_, most)| most)
 }

@@ -51,7 +51,6 @@ pub struct Options {
 
 impl Options {
     /// Name of the load phase at a time, nanoseconds after the first wake-up; empty: there is none.
-    #[must_use]
     pub fn phase_at(&self, at_ns: u64) -> &str {
         let found = self.phases.iter().find(|p| (p.from_ns..p.to_ns).contains(&at_ns));
         found.map_or("", |phase| &phase.name)

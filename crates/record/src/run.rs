@@ -114,7 +114,6 @@ pub struct Thread {
 impl Thread {
     /// What its wake-ups cover: from the first one that was due to the last one, sampled or missed,
     /// nanoseconds after the origin. A single wake-up is a moment and covers nothing.
-    #[must_use]
     pub fn covered(&self) -> (u64, u64) {
         let from_ns = self.info.first_due_ns;
         let periods = self.totals.accounted().saturating_sub(1);
@@ -126,7 +125,6 @@ impl Thread {
     }
 
     /// Until when its seconds are in the record.
-    #[must_use]
     pub fn written_to_ns(&self) -> u64 {
         self.seconds.last().map_or(0, |second| second.to_ns)
     }

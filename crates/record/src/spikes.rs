@@ -156,7 +156,6 @@ pub struct Kept {
 
 impl Spikes {
     /// The window kept under a number.
-    #[must_use]
     pub fn window(&self, number: u32) -> Option<&Window> {
         self.kept.iter().find(|kept| kept.number == number).map(|kept| &kept.window)
     }

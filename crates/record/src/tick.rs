@@ -105,7 +105,6 @@ pub struct Tail {
 impl ThreadTick {
     /// Builds the tick of a thread from its fine histograms of one second; fills the coarse ones of
     /// `second`.
-    #[must_use]
     pub fn new(
         number: u32,
         mut second: Second,

@@ -9,7 +9,6 @@ use rtproof_results::kernel::bisect::{
 pub(crate) const DIGITS: usize = 12;
 
 /// What lengths are counted in.
-#[must_use]
 pub(crate) const fn unit(of: &KernelBisected) -> &'static str {
     match of.booted_in {
         BisectedIn::Guest => "instructions",
@@ -18,7 +17,6 @@ pub(crate) const fn unit(of: &KernelBisected) -> &'static str {
 }
 
 /// The answer in one sentence.
-#[must_use]
 pub(crate) fn sentence(of: &KernelBisected) -> String {
     match of.is_reproduced {
         Some(false) => format!(
@@ -68,13 +66,11 @@ fn names(of: &KernelBisected) -> String {
 }
 
 /// The first digits of an id.
-#[must_use]
 pub(crate) fn short(id: &str) -> &str {
     id.get(..DIGITS).unwrap_or(id)
 }
 
 /// How many steps ended in which way.
-#[must_use]
 pub(crate) fn tally(of: &KernelBisected) -> String {
     let number =
         |outcome| of.steps.iter().filter(|step| step.outcome == outcome).count().to_string();
@@ -88,7 +84,6 @@ pub(crate) fn tally(of: &KernelBisected) -> String {
 }
 
 /// The test and its limit in words.
-#[must_use]
 pub(crate) fn test(of: &KernelBisected) -> String {
     match of.threshold {
         Some(limit) => format!("{} (limit {})", of.test, grouped(limit)),

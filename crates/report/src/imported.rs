@@ -104,7 +104,6 @@ pub struct QuantileOf {
 
 impl Document {
     /// What is known of a file.
-    #[must_use]
     pub fn of(imported: &Imported, record: Option<PathBuf>) -> Self {
         Self {
             schema: SCHEMA,
@@ -130,7 +129,6 @@ impl Document {
 }
 
 /// All series of a file.
-#[must_use]
 pub fn series(imported: &Imported) -> Vec<Series> {
     let of = |(i, thread): (usize, &ImportedThread)| Series {
         label: thread.label.clone(),

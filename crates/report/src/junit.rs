@@ -8,7 +8,6 @@ use rtproof_judge::{Finding, Status, checks, report::Machine};
 use rtproof_results::rules::{Breach, Rules};
 
 /// The document.
-#[must_use]
 pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) -> String {
     let host = machine.hostname.as_deref().unwrap_or("unknown");
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
@@ -30,7 +29,6 @@ pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) 
 
 /// The rules of a real-time program: a case per rule. One that is broken fails; one of which it is
 /// not known is an error, as unknown is not a pass.
-#[must_use]
 pub fn rules(command: &str, program: &str, of: &Rules) -> String {
     let count = |answer| of.rules.iter().filter(|it| it.answer == answer).count();
     let (failures, errors) = (count(Kept::Broken), count(Kept::NotKnown));
@@ -72,7 +70,6 @@ fn breach(it: &Breach) -> String {
 }
 
 /// Whether a finding fails an audit that fails from a status on; `None`: none does.
-#[must_use]
 pub fn fails(finding: &Finding, from: Option<Status>) -> bool {
     // Worse is less.
     finding.skipped.is_none() && from.is_some_and(|from| finding.status <= from)

@@ -57,7 +57,6 @@ pub enum Tone {
 
 impl Answer {
     /// The answer of a run.
-    #[must_use]
     pub fn of_report(report: &Report, next: Option<String>) -> Self {
         let verdict = &report.verdict;
         Self {
@@ -69,14 +68,12 @@ impl Answer {
     }
 
     /// As JSON, with what it rests on.
-    #[must_use]
     pub fn with<T>(self, rest: &T) -> Answered<'_, T> {
         Answered { answer: self, rest }
     }
 }
 
 /// The largest classes of causes, with their share of all lateness that was explained.
-#[must_use]
 pub fn why(spikes: &Spikes) -> Option<String> {
     if let Some(why) = spikes.recorder.off.as_ref().filter(|_| spikes.seen > 0) {
         return Some(format!("not known: nothing was recorded ({why})"));

@@ -6,7 +6,6 @@ use rtproof_record::{
 };
 
 /// Knobs in the order of interest: what helps most first, what was not tried last.
-#[must_use]
 pub fn ranked(effects: &Effects) -> Vec<&KnobResult> {
     let mut knobs: Vec<&KnobResult> = effects.knobs.iter().collect();
     knobs.sort_by_key(|knob| {
@@ -24,7 +23,6 @@ pub fn ranked(effects: &Effects) -> Vec<&KnobResult> {
 }
 
 /// A ratio as a change: 800 000 is `−20 %`.
-#[must_use]
 pub fn signed(ratio_ppm: u64) -> String {
     let change = ratio_ppm as f64 / 1e4 - 100.0;
     let text = match change.abs() {
@@ -39,7 +37,6 @@ pub fn signed(ratio_ppm: u64) -> String {
 }
 
 /// A share: 0.05 is `5 %`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 9.95 && (percent - percent.round()).abs() > 0.05 {
@@ -50,7 +47,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A p value.
-#[must_use]
 pub fn p_value(ppb: Option<u64>) -> String {
     match ppb.map(|ppb| ppb as f64 / 1e9) {
         None => "not tested".into(),

@@ -26,7 +26,6 @@ pub struct IntentShown {
 
 impl IntentShown {
     /// As it is shown.
-    #[must_use]
     pub fn of(intent: &Intent) -> Self {
         Self {
             profile: intent.profile.name.clone(),
@@ -40,7 +39,6 @@ impl IntentShown {
     }
 
     /// In one line.
-    #[must_use]
     pub fn line(&self) -> String {
         let cpus = match self.rt_cpus.is_empty() {
             true => "no real-time CPUs".into(),

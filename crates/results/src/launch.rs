@@ -130,7 +130,6 @@ pub enum Ending {
 
 impl Ending {
     /// The exit status as a shell has it.
-    #[must_use]
     pub fn status(self) -> u8 {
         match self {
             Self::Exited(code) => code,

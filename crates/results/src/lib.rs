@@ -15,7 +15,6 @@ pub mod watch;
 pub use ended::Ended;
 
 /// A policy as the kernel names it.
-#[must_use]
 pub const fn policy_name(policy: rtproof_host::facts::tasks::Policy) -> &'static str {
     use rtproof_host::facts::tasks::Policy;
     match policy {

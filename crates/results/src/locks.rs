@@ -53,7 +53,6 @@ pub struct LockWaits {
 
 impl LockWaits {
     /// Whether a tenth of the longest wait and more was priority inversion.
-    #[must_use]
     pub const fn is_inversion(&self) -> bool {
         self.inversion_ns > 0 && self.inversion_ns >= self.worst_ns / 10
     }

@@ -51,7 +51,6 @@ pub struct Frame {
 
 impl Frame {
     /// A frame of nothing.
-    #[must_use]
     pub fn empty(source: Source) -> Self {
         Self {
             schema: SCHEMA,

@@ -13,7 +13,6 @@ use crate::exit;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Whether a question can be answered here.
-#[must_use]
 pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
@@ -35,7 +34,6 @@ pub(crate) fn consent(question: &str) -> anyhow::Result<bool> {
 }
 
 /// Waits for ENTER; `false`: time is up, there is no more input, or `stop` says so.
-#[must_use]
 pub(crate) fn enter_within(time: Duration, stop: impl Fn() -> bool) -> bool {
     let (told, came) = mpsc::channel();
     // Ends with the process: a read from a terminal cannot be called off.

@@ -5,7 +5,6 @@ use clap::CommandFactory;
 pub use crate::commands::Cli;
 
 /// The definition, for reference pages, man pages and completions.
-#[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }

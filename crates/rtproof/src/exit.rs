@@ -66,14 +66,12 @@ pub const CODES: &[(u8, &str, &str)] = &[
 ];
 
 /// Exit code of a judged run. One that was cut short is not done, even where nothing is judged.
-#[must_use]
 pub fn of_report(report: &Report) -> u8 {
     let whole = report.run.ended == Some(RunEnd::Complete) && report.record == Standing::Sealed;
     of_answer(report.verdict.answer, whole)
 }
 
 /// The same; `whole`: the run is complete, and its record sealed.
-#[must_use]
 pub fn of_answer(answer: Answer, whole: bool) -> u8 {
     match answer {
         Answer::Accepted => ACCEPTED,
@@ -84,7 +82,6 @@ pub fn of_answer(answer: Answer, whole: bool) -> u8 {
 }
 
 /// Exit code of an audit.
-#[must_use]
 pub fn of_findings(findings: &[Finding]) -> u8 {
     let counts = |finding: &&Finding| finding.skipped.is_none();
     let any = |status| findings.iter().filter(counts).any(|finding| finding.status == status);
@@ -110,7 +107,6 @@ pub enum FailOn {
 
 impl FailOn {
     /// The status; `None`: never.
-    #[must_use]
     pub const fn status(self) -> Option<Status> {
         match self {
             Self::Bad => Some(Status::Bad),
@@ -121,7 +117,6 @@ impl FailOn {
     }
 
     /// Exit code of an audit.
-    #[must_use]
     pub fn exit(self, findings: &[Finding]) -> u8 {
         if findings.iter().any(|finding| fails(finding, self.status())) {
             REFUSED
@@ -132,7 +127,6 @@ impl FailOn {
 }
 
 /// Exit code of work that ended.
-#[must_use]
 pub const fn of(ended: Ended) -> u8 {
     match ended {
         Ended::Done => ACCEPTED,

@@ -18,7 +18,6 @@ pub struct IntentArgs {
 
 impl IntentArgs {
     /// As requested.
-    #[must_use]
     pub fn requested(&self) -> Requested {
         Requested { profile: self.profile.clone(), skip: self.skip.clone() }
     }

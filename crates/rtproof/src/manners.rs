@@ -79,13 +79,11 @@ fn kept() -> Manners {
 }
 
 /// Whether the answer alone is wanted.
-#[must_use]
 pub(crate) fn is_quiet() -> bool {
     kept().quiet
 }
 
 /// Whether details are wanted.
-#[must_use]
 pub(crate) fn is_verbose() -> bool {
     kept().verbose
 }

@@ -31,7 +31,6 @@ pub(crate) struct Text {
 
 impl Text {
     /// Text, or nothing when JSON is to be printed.
-    #[must_use]
     pub(crate) const fn new(json: bool) -> Self {
         Self { json }
     }

@@ -34,7 +34,6 @@ pub fn banner(
 }
 
 /// What the seal of a record says.
-#[must_use]
 pub fn standing(state: &SealState) -> Standing {
     match state {
         SealState::Sealed { .. } => Standing::Sealed,

@@ -26,7 +26,6 @@ pub struct Look {
 }
 
 /// Who looks, where nobody is named: the user that asks, else root.
-#[must_use]
 pub fn who(user: Option<&Account>) -> String {
     user.map_or_else(|| "root".into(), |user| user.name.clone())
 }

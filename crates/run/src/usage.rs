@@ -6,7 +6,6 @@
 pub struct Usage(pub String);
 
 /// A usage error as the error of a command.
-#[must_use]
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }

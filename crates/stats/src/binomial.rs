@@ -6,13 +6,11 @@
 use crate::beta::{poisson_cdf, regularised};
 
 /// P(X <= k) for X ~ Binomial(n, p).
-#[must_use]
 pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
     if k >= n { 1.0 } else { regularised((n - k) as f64, k as f64 + 1.0, 1.0 - p) }
 }
 
 /// P(X >= k) for X ~ Binomial(n, p), to full precision where it is small.
-#[must_use]
 pub fn tail(k: u64, n: u64, p: f64) -> f64 {
     match k {
         0 => 1.0,
@@ -23,7 +21,6 @@ pub fn tail(k: u64, n: u64, p: f64) -> f64 {
 
 /// One-sided upper bound on the probability of an event seen `k` times in `n` trials.
 /// 1 when there were no trials.
-#[must_use]
 pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
     if k >= n {
         return 1.0;
@@ -36,7 +33,6 @@ pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
 }
 
 /// One-sided lower bound, likewise. 0 when nothing was seen.
-#[must_use]
 pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
     if k == 0 || n == 0 {
         return 0.0;
@@ -49,7 +45,6 @@ pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
 
 /// Upper and lower bound, each one-sided, on a share seen in what is worth `n_eff` independent
 /// trials, which need be no whole number (Korn and Graubard, Survey Methodology 24, 1998).
-#[must_use]
 pub fn bounds_of_share(share: f64, n_eff: f64, confidence: f64) -> (f64, f64) {
     let events = share * n_eff;
     let upper = match n_eff - events {
@@ -67,7 +62,6 @@ pub fn bounds_of_share(share: f64, n_eff: f64, confidence: f64) -> (f64, f64) {
 
 /// One-sided upper bound on the mean of a Poisson count of which `k` events were seen:
 /// 2.996 for none at 95 %. Divide by the exposure for a rate.
-#[must_use]
 pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
     if k == 0 {
         return -(1.0 - confidence).ln();
@@ -83,7 +77,6 @@ pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
 
 /// One-sided lower bound on the mean of a Poisson count of which `k` events were seen: 0.051 for
 /// one at 95 %.
-#[must_use]
 pub fn poisson_lower(k: u64, confidence: f64) -> f64 {
     // The mean at which P(X >= k) rises to 1 - confidence: below k.
     let (mut low, mut high) = (0.0, k as f64);
@@ -95,7 +88,6 @@ pub fn poisson_lower(k: u64, confidence: f64) -> f64 {
 }
 
 /// P(X <= k) for X ~ Poisson(mean).
-#[must_use]
 pub fn poisson_at_most(k: u64, mean: f64) -> f64 {
     if mean <= 0.0 { 1.0 } else { poisson_cdf(k, mean) }
 }

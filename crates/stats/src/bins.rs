@@ -57,7 +57,6 @@ impl std::error::Error for BinsError {}
 
 impl Bins {
     /// The non-empty buckets of a histogram.
-    #[must_use]
     pub fn of(histogram: &Histogram) -> Self {
         let layout = histogram.layout();
         let bin = |(at, n)| Bin { low_ns: layout.lower(at), high_ns: layout.upper(at), n };
@@ -86,7 +85,6 @@ impl Bins {
     }
 
     /// Single values, in any order.
-    #[must_use]
     pub fn from_values(values_ns: impl IntoIterator<Item = u64>) -> Self {
         let mut values: Vec<u64> = values_ns.into_iter().collect();
         values.sort_unstable();
@@ -118,13 +116,11 @@ impl Bins {
     }
 
     /// Number of values.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.total
     }
 
     /// Whether there are none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bins.is_empty()
     }
@@ -135,7 +131,6 @@ impl Bins {
     }
 
     /// The cell that holds the value of rank `rank`, 1 = smallest.
-    #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<&Bin> {
         let mut seen = 0_u64;
         self.bins.iter().find(|bin| {
@@ -146,7 +141,6 @@ impl Bins {
 
     /// The p-quantile, nanoseconds: the upper edge of the cell of rank ceil(p n). `None` of
     /// nothing.
-    #[must_use]
     pub fn quantile(&self, p: f64) -> Option<u64> {
         self.at_rank(rank(p, self.total)).map(|bin| bin.high_ns)
     }
@@ -154,13 +148,11 @@ impl Bins {
     /// The order-statistics interval of the p-quantile, nanoseconds, from the lower edge of one
     /// cell to the upper edge of another. `None` on the right: no finite upper bound at this
     /// number. Values are taken for independent; see [`Bins::interval_of`].
-    #[must_use]
     pub fn interval(&self, p: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
         self.interval_of(p, confidence, self.total)
     }
 
     /// The same, where the values are worth `n_eff` independent ones.
-    #[must_use]
     pub fn interval_of(&self, p: f64, confidence: f64, n_eff: u64) -> (Option<u64>, Option<u64>) {
         let n_eff = n_eff.min(self.total);
         let (r, s) = interval_ranks(n_eff, p, confidence);
@@ -177,7 +169,6 @@ impl Bins {
 
     /// How many values are certainly above `value_ns`, and how many may be: a cell that holds it
     /// cannot be distinguished.
-    #[must_use]
     pub fn count_above(&self, value_ns: u64) -> (u64, u64) {
         self.bins.iter().rev().take_while(|bin| bin.high_ns > value_ns).fold((0, 0), |sum, bin| {
             let sure = if bin.low_ns > value_ns { bin.n } else { 0 };

@@ -9,7 +9,6 @@ use crate::Sample;
 pub const GAP_PERIODS: u64 = 10;
 
 /// Clusters among exceedances: groups separated by more than [`GAP_PERIODS`] periods.
-#[must_use]
 pub fn clusters(times_ns: impl IntoIterator<Item = u64>, period_ns: u64) -> u64 {
     let mut times: Vec<u64> = times_ns.into_iter().collect();
     times.sort_unstable();
@@ -19,7 +18,6 @@ pub fn clusters(times_ns: impl IntoIterator<Item = u64>, period_ns: u64) -> u64 
 }
 
 /// Starts of the groups among ascending times: groups are separated by more than the gap.
-#[must_use]
 pub fn starts(times_ns: impl IntoIterator<Item = u64>, gap_ns: u64) -> Vec<u64> {
     let (mut starts, mut last) = (Vec::new(), None);
     for time in times_ns {
@@ -32,7 +30,6 @@ pub fn starts(times_ns: impl IntoIterator<Item = u64>, gap_ns: u64) -> Vec<u64> 
 }
 
 /// Extremal index at the level of the largest samples, in (0, 1]. 1 when there are none.
-#[must_use]
 pub fn extremal_index(top: &[Sample], period_ns: u64) -> f64 {
     if top.is_empty() {
         return 1.0;

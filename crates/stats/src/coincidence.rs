@@ -46,7 +46,6 @@ pub struct Coincidence {
 }
 
 /// P(X >= k) for a Poisson count of this mean.
-#[must_use]
 pub fn poisson_tail(k: u64, mean: f64) -> f64 {
     if k == 0 { 1.0 } else { (1.0 - poisson_cdf(k - 1, mean)).max(small_tail(k, mean)).min(1.0) }
 }
@@ -68,13 +67,11 @@ fn small_tail(k: u64, mean: f64) -> f64 {
 
 /// How often events of the first list come with one of the second within the window. Both
 /// ascending. `None`: a list is empty, or the duration leaves no room for shifts.
-#[must_use]
 pub fn pair(a: &[u64], b: &[u64], ask: &Ask) -> Option<Coincidence> {
     all(&[a, b], ask)
 }
 
 /// How often an event of the first list comes with one of each other list.
-#[must_use]
 pub fn all(lists: &[&[u64]], ask: &Ask) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     let step = ask.step_ns.max(1);

@@ -25,7 +25,6 @@ pub struct Dispersion {
 }
 
 /// Of times between 0 and `length`, in any order; `None` of fewer than two.
-#[must_use]
 pub fn of(times_ns: &[u64], length_ns: u64, seed: u64) -> Option<Dispersion> {
     if times_ns.len() < 2 || length_ns == 0 {
         return None;

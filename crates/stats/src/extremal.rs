@@ -5,7 +5,6 @@
 //! and Weissman 1994; `cluster` has it for wake-ups).
 
 /// From the times of exceedances, ascending, in steps of the series; in (0, 1]. `None` below two.
-#[must_use]
 pub fn intervals(times: &[u64]) -> Option<f64> {
     let gaps: Vec<f64> =
         times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect();
@@ -23,7 +22,6 @@ pub fn intervals(times: &[u64]) -> Option<f64> {
 
 /// From runs: an exceedance more than `run` steps after the one before it begins a cluster.
 /// `None` of none.
-#[must_use]
 pub fn runs(times: &[u64], run: u64) -> Option<f64> {
     let begun = times.windows(2).filter(|pair| pair[1].saturating_sub(pair[0]) > run).count();
     (!times.is_empty()).then(|| (begun + 1) as f64 / times.len() as f64)

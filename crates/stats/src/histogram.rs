@@ -28,19 +28,16 @@ impl Layout {
     pub const COARSE: Self = Self { sub_bits: 5 };
 
     /// Sub-bucket bits.
-    #[must_use]
     pub const fn sub_bits(self) -> u8 {
         self.sub_bits
     }
 
     /// Number of buckets.
-    #[must_use]
     pub const fn len(self) -> usize {
         self.index(VALUE_MAX) + 1
     }
 
     /// Bucket of a value in nanoseconds.
-    #[must_use]
     #[inline(always)]
     pub const fn index(self, value_ns: u64) -> usize {
         let value = if value_ns > VALUE_MAX { VALUE_MAX } else { value_ns };
@@ -50,14 +47,12 @@ impl Layout {
     }
 
     /// Smallest value of a bucket, in nanoseconds.
-    #[must_use]
     pub const fn lower(self, index: usize) -> u64 {
         let (e, mantissa) = self.split(index);
         mantissa << e
     }
 
     /// Largest value of a bucket, in nanoseconds. This is what quantiles report: it errs late.
-    #[must_use]
     pub const fn upper(self, index: usize) -> u64 {
         let (e, mantissa) = self.split(index);
         ((mantissa + 1) << e) - 1
@@ -73,7 +68,6 @@ impl Layout {
     ///
     /// # Panics
     /// If `to` is the finer grid.
-    #[must_use]
     pub const fn coarsen(self, index: usize, to: Self) -> usize {
         assert!(to.sub_bits <= self.sub_bits, "coarsening only goes to fewer sub-bucket bits");
         to.index(self.lower(index))
@@ -89,25 +83,21 @@ pub struct Histogram {
 
 impl Histogram {
     /// An empty histogram. Allocates all it will ever need.
-    #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self { layout, counts: vec![0; layout.len()].into_boxed_slice() }
     }
 
     /// The grid.
-    #[must_use]
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
     /// Number of values counted. Summed up when asked: recording stays as short as it can be.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }
 
     /// Whether nothing was counted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|&n| n == 0)
     }
@@ -157,7 +147,6 @@ impl Histogram {
     }
 
     /// The same counts on a coarser grid. Exact.
-    #[must_use]
     pub fn coarsened(&self, to: Layout) -> Self {
         let mut coarse = Self::new(to);
         coarse.merge(self);
@@ -176,13 +165,11 @@ impl Histogram {
 
     /// Upper edge of the bucket that holds the value of rank `rank` (1 = smallest).
     /// `None` when there is no such rank.
-    #[must_use]
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
         self.bucket_at_rank(rank).map(|index| self.layout.upper(index))
     }
 
     /// Lower edge of the same bucket: for what is to lie below a value.
-    #[must_use]
     pub fn lower_at_rank(&self, rank: u64) -> Option<u64> {
         self.bucket_at_rank(rank).map(|index| self.layout.lower(index))
     }
@@ -202,7 +189,6 @@ impl Histogram {
 
     /// How many values are certainly above `value_ns` and how many may be: the bucket that holds
     /// `value_ns` is counted as a whole.
-    #[must_use]
     pub fn count_above(&self, value_ns: u64) -> (u64, u64) {
         let at = self.layout.index(value_ns);
         let sure: u64 = self.counts[at + 1..].iter().sum();

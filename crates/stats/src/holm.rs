@@ -4,7 +4,6 @@
 //! The chance of even one false answer stays below the level, whatever depends on what.
 
 /// The adjusted p values, in the order given.
-#[must_use]
 pub fn adjust(p: &[f64]) -> Vec<f64> {
     weighted(&p.iter().map(|&p| (p, 1.0)).collect::<Vec<_>>(), 0.0)
 }
@@ -12,7 +11,6 @@ pub fn adjust(p: &[f64]) -> Vec<f64> {
 /// The same of p values with weights above 0. A question may first use its weight's share of the
 /// level; what is answered leaves its share to the others. `spare`: weight of questions that were
 /// asked and could not be tested.
-#[must_use]
 pub fn weighted(p: &[(f64, f64)], spare: f64) -> Vec<f64> {
     let by_weight = |at: usize| p[at].0 / p[at].1;
     let mut order: Vec<usize> = (0..p.len()).collect();

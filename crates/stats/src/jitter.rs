@@ -32,7 +32,6 @@ pub struct Ask<'a> {
 
 /// How often an event of the first list comes with one of each other list; lists are ascending.
 /// `None`: there is no other list, or one is empty.
-#[must_use]
 pub fn together(lists: &[&[u64]], ask: &Ask<'_>) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     if others.is_empty() || lists.iter().any(|list| list.is_empty()) {

@@ -45,7 +45,6 @@ pub use totals::Totals;
 
 /// Addresses of the code that recording a sample may run besides what is inlined, for locking it
 /// into memory.
-#[must_use]
 pub fn code() -> [usize; 4] {
     [
         Moments::push_large as fn(&mut Moments, u64) as usize,

@@ -29,7 +29,6 @@ pub struct LongRun {
 }
 
 /// Of deviations from the mean, one per block. `confidence` is one-sided. `None`: fewer than two.
-#[must_use]
 pub fn of(mut batches: Vec<f64>, confidence: f64) -> Option<LongRun> {
     if batches.len() < 2 {
         return None;
@@ -73,7 +72,6 @@ pub struct Worth {
 impl Worth {
     /// Of blocks of (events, trials) in order of time; `confidence` one-sided, for few batches.
     /// `None`: fewer than two blocks, no event, or nothing but events in all of them.
-    #[must_use]
     pub fn of(blocks: impl Iterator<Item = (u64, u64)> + Clone, confidence: f64) -> Option<Self> {
         let blocks = blocks.filter(|&(_, trials)| trials > 0);
         let (events, n) = blocks.clone().fold((0, 0), |(k, n), (events, m)| (k + events, n + m));
@@ -92,7 +90,6 @@ impl Worth {
 
     /// Whether dependence shorter than a part of the run was seen often enough to be estimated, if
     /// the run were so many times as long.
-    #[must_use]
     pub fn is_seen(&self, times: f64) -> bool {
         self.times * times >= TIMES_MIN && self.blocks as f64 * times >= BLOCKS_MIN as f64
     }

@@ -90,37 +90,31 @@ impl Moments {
     }
 
     /// Number of values.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.n
     }
 
     /// Smallest value, exact.
-    #[must_use]
     pub const fn min(&self) -> Option<u64> {
         if self.n == 0 { None } else { Some(self.min) }
     }
 
     /// Largest value, exact.
-    #[must_use]
     pub const fn max(&self) -> Option<u64> {
         if self.n == 0 { None } else { Some(self.max) }
     }
 
     /// Sum, exact.
-    #[must_use]
     pub const fn sum(&self) -> u128 {
         self.s1
     }
 
     /// Mean.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.s1 as f64 / self.n as f64)
     }
 
     /// Standard deviation about the mean, with n - 1.
-    #[must_use]
     pub fn sd(&self) -> Option<f64> {
         if self.n < 2 {
             return None;
@@ -139,7 +133,6 @@ impl Moments {
     }
 
     /// The power sums x, x^2, x^3, x^4; the last two are `None` when they did not fit.
-    #[must_use]
     pub const fn power_sums(&self) -> (u128, u128, Option<(u128, u128)>) {
         let higher = if self.higher_lost { None } else { Some((self.s3, self.s4)) };
         (self.s1, self.s2, higher)
@@ -151,7 +144,6 @@ impl Moments {
     }
 
     /// From stored parts; see [`Moments::power_sums`].
-    #[must_use]
     pub fn from_parts(
         n: u64,
         (min, max): (u64, u64),

@@ -31,7 +31,6 @@ pub struct Estimate {
 
 impl P2 {
     /// For the p-quantile, 0 < p < 1.
-    #[must_use]
     pub fn new(p: f64) -> Self {
         let p = p.clamp(0.0, 1.0);
         Self { p, n: 0, heights: [0.0; 5], positions: [1.0, 2.0, 3.0, 4.0, 5.0] }
@@ -85,7 +84,6 @@ impl P2 {
     }
 
     /// The estimate; `None` below five values.
-    #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         (self.n >= 5).then_some(Estimate { p: self.p, n: self.n, value: self.heights[2] })
     }

@@ -47,13 +47,11 @@ impl Q {
     ];
 
     /// q as a number.
-    #[must_use]
     pub fn value(self) -> f64 {
         1.0 - self.above as f64 / self.of as f64
     }
 
     /// Rank ceil(q n), 1 = smallest; exact.
-    #[must_use]
     pub fn rank(self, n: u64) -> u64 {
         // ceil(n - n above / of) = n - floor(n above / of)
         let above = u128::from(n) * u128::from(self.above) / u128::from(self.of);
@@ -61,14 +59,12 @@ impl Q {
     }
 
     /// Whether `n` samples carry it: one at least lies beyond it, on the side where fewer lie.
-    #[must_use]
     pub fn is_carried_by(self, n: u64) -> bool {
         let beyond = self.above.min(self.of.saturating_sub(self.above));
         u128::from(n) * u128::from(beyond) >= u128::from(self.of)
     }
 
     /// Name as the field writes it: `p50`, `p99.9`.
-    #[must_use]
     pub fn name(self) -> String {
         let percent = 100.0 * self.value();
         let decimals = (self.of as f64).log10().ceil() as usize;
@@ -97,7 +93,6 @@ pub struct Quantile {
 /// Ranks r and s (1-based) of a two-sided interval for the q-quantile: the largest r with
 /// P(B <= r-1) <= alpha/2 and the smallest s with P(B <= s-1) >= 1 - alpha/2, B ~ Binomial(n, q).
 /// `None` where no rank will do.
-#[must_use]
 pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
     if n == 0 {
         return (None, None);
@@ -120,7 +115,6 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
 /// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
 /// the histogram is worth; the interval widens accordingly. `None`: that is not known, and there is
 /// no interval.
-#[must_use]
 pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: Option<u64>) -> Quantile {
     let n = histogram.total();
     let rank = q.rank(n);

@@ -1,7 +1,6 @@
 //! Quantities as text for people: times with units, groups of thousands.
 
 /// A time with three significant figures and its unit: `88.1 µs`, `3.2 ms`, `12 ns`.
-#[must_use]
 pub fn ns(value_ns: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
@@ -31,14 +30,12 @@ fn trimmed(value: f64) -> String {
 }
 
 /// Microseconds with one decimal below 1000, none above: the columns of a table.
-#[must_use]
 pub fn us_column(value_ns: u64) -> String {
     let us = value_ns as f64 / 1000.0;
     if us < 999.95 { format!("{us:.1}") } else { grouped(us.round() as u64) }
 }
 
 /// A duration: `20 s`, `1 min 30 s`, `24 h`, `3 d 2 h`.
-#[must_use]
 pub fn duration(value_ns: u64) -> String {
     // To the nearest, because what is measured ends with the last wake-up: 19.999 s are 20 s.
     let seconds = value_ns.saturating_add(500_000_000) / 1_000_000_000;
@@ -63,7 +60,6 @@ pub fn duration(value_ns: u64) -> String {
 }
 
 /// Digits in groups of three, separated by narrow no-break spaces: `240 000`.
-#[must_use]
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 * 3);
@@ -77,7 +73,6 @@ pub fn grouped(n: u64) -> String {
 }
 
 /// A probability: percent down to a hundred-thousandth, else powers of ten.
-#[must_use]
 pub fn probability(p: f64) -> String {
     match p {
         p if p >= 0.001 => format!("{} %", trimmed(100.0 * p)),
@@ -88,7 +83,6 @@ pub fn probability(p: f64) -> String {
 }
 
 /// A rate per hour.
-#[must_use]
 pub fn per_hour(rate: f64) -> String {
     match rate {
         r if r >= 1.0 => format!("{}/h", grouped(r.ceil() as u64)),
@@ -101,7 +95,6 @@ fn trimmed_small(value: f64) -> String {
 }
 
 /// `1 CPU`, `2 CPUs`.
-#[must_use]
 pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     // No number of things is larger.
     let number = number.try_into().unwrap_or(u64::MAX);
@@ -109,13 +102,11 @@ pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
 }
 
 /// How often: `once`, `17 times`.
-#[must_use]
 pub fn times(number: u64) -> String {
     if number == 1 { "once".into() } else { format!("{} times", grouped(number)) }
 }
 
 /// Confidence as percent: 950 000 ppm is `95 %`.
-#[must_use]
 pub fn confidence(ppm: u32) -> String {
     let percent = f64::from(ppm) / 10_000.0;
     let text = format!("{percent:.4}");

@@ -7,7 +7,6 @@ pub struct Random(u64);
 
 impl Random {
     /// From a seed: the same one gives the same numbers.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

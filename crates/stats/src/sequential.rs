@@ -24,7 +24,6 @@ fn share(n: u64) -> f64 {
 
 /// Exposure from which at most `count` events show that the rate is below the one asked for. Over
 /// all counts and looks, at that rate or above, this is wrong with probability 1 - confidence.
-#[must_use]
 pub fn accepted_from(count: u64, confidence: f64) -> f64 {
     if count > EXACT {
         return binomial::poisson_upper(count, 1.0 - (1.0 - confidence) * share(count));
@@ -48,7 +47,6 @@ pub fn accepted_from(count: u64, confidence: f64) -> f64 {
 /// Exposure within which `count` events, one at least, show that the rate is above the one asked
 /// for. Over all counts and looks, at that rate or below, this is wrong with probability
 /// 1 - confidence at most (Bonferroni over the counts).
-#[must_use]
 pub fn refused_within(count: u64, confidence: f64) -> f64 {
     // What one event shows holds with more of them.
     let one = -(-(1.0 - confidence) * FIRST).ln_1p();

@@ -38,7 +38,6 @@ pub(crate) fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
 /// while these are positive and made to fall (the initial monotone sequence of Geyer, Statistical
 /// Science 7, 1992). 1 for noise, never below. `None` for a
 /// constant or too short a series.
-#[must_use]
 pub fn correlation_time(values: &[f64]) -> Option<f64> {
     let centred = Centred::of(values)?;
     if values.len() > 2 * VALUES_MAX {
@@ -67,7 +66,6 @@ pub fn correlation_time(values: &[f64]) -> Option<f64> {
 }
 
 /// What the mean of a series is worth in independent values: n over [`correlation_time`].
-#[must_use]
 pub fn n_eff(values: &[f64]) -> Option<f64> {
     Some(values.len() as f64 / correlation_time(values)?)
 }

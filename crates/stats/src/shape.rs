@@ -34,14 +34,12 @@ pub struct Shape {
 impl Shape {
     /// Of exact sums. `None` where all values are equal, or the sums of higher powers did not fit:
     /// then [`Shape::of_bins`] has an estimate.
-    #[must_use]
     pub fn of(moments: &Moments) -> Option<Self> {
         let [m2, m3, m4] = central(moments)?;
         Self::from_central(moments.count() as f64, [m2, m3, m4], false)
     }
 
     /// Of the middles of cells, marked as an estimate.
-    #[must_use]
     pub fn of_bins(bins: &Bins) -> Option<Self> {
         let middle = |low: u64, high: u64| low as f64 + (high - low) as f64 / 2.0;
         let values = || bins.iter().map(|bin| (middle(bin.low_ns, bin.high_ns), bin.n as f64));
@@ -68,7 +66,6 @@ impl Shape {
 }
 
 /// The largest |g1| and g2 + 3 that `n` values can have, whatever they are. `None` below two.
-#[must_use]
 pub fn hard_bounds(n: u64) -> Option<(f64, f64)> {
     let n = n as f64;
     (n >= 2.0).then(|| ((n - 2.0) / (n - 1.0).sqrt(), (n * n - 3.0 * n + 3.0) / (n - 1.0)))
@@ -107,13 +104,11 @@ pub(crate) fn central(moments: &Moments) -> Option<[f64; 3]> {
 
 impl Moments {
     /// Coefficient of variation: sd / mean.
-    #[must_use]
     pub fn cv(&self) -> Option<f64> {
         self.sd().zip(self.mean()).filter(|&(_, mean)| mean > 0.0).map(|(sd, mean)| sd / mean)
     }
 
     /// (max - min) / median.
-    #[must_use]
     pub fn spread(&self, median_ns: u64) -> Option<f64> {
         let range = self.max()? - self.min()?;
         (median_ns > 0).then(|| range as f64 / median_ns as f64)
@@ -131,7 +126,6 @@ pub struct Averages {
 
 impl Averages {
     /// With a moving average of `window` values, at least 1.
-    #[must_use]
     pub fn new(window: usize) -> Self {
         let window = window.max(1);
         Self { n: 0, sum: 0.0, window, last: VecDeque::with_capacity(window) }

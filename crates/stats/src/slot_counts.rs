@@ -79,7 +79,6 @@ impl SlotCounts {
     }
 
     /// The same as a histogram.
-    #[must_use]
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::new(Layout::FINE);
         self.add_to(&mut histogram);
@@ -96,7 +95,6 @@ impl SlotCounts {
     }
 
     /// Number of values counted.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.parts().fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
@@ -115,7 +113,6 @@ impl SlotCounts {
     }
 
     /// Address and size in bytes of the memory that holds the counts, for locking it into RAM.
-    #[must_use]
     pub fn memory(&self) -> (usize, usize) {
         (self.counts.as_ptr() as usize, Self::HEAP_BYTES)
     }

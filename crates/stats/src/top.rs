@@ -23,7 +23,6 @@ pub struct TopSamples {
 
 impl TopSamples {
     /// Keeps the `k` largest.
-    #[must_use]
     pub fn new(k: usize) -> Self {
         Self { heap: vec![Sample::default(); k].into_boxed_slice(), len: 0 }
     }
@@ -77,13 +76,11 @@ impl TopSamples {
     }
 
     /// The samples kept, in no order.
-    #[must_use]
     pub fn as_slice(&self) -> &[Sample] {
         &self.heap[..self.len]
     }
 
     /// The samples kept, largest first; ties by time.
-    #[must_use]
     pub fn sorted(&self) -> Vec<Sample> {
         let mut sorted = self.as_slice().to_vec();
         sorted.sort_unstable_by_key(|sample| (std::cmp::Reverse(sample.latency_ns), sample.due_ns));
@@ -91,7 +88,6 @@ impl TopSamples {
     }
 
     /// Address and size in bytes of the memory that holds the samples, for locking it into RAM.
-    #[must_use]
     pub fn memory(&self) -> (usize, usize) {
         (self.heap.as_ptr() as usize, size_of_val(&*self.heap))
     }

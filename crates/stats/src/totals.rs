@@ -37,13 +37,11 @@ impl Totals {
     }
 
     /// Wake-ups accounted for: sampled and missed.
-    #[must_use]
     pub fn accounted(&self) -> u64 {
         self.wake.count() + self.missed
     }
 
     /// Late wake-ups, sampled or missed.
-    #[must_use]
     pub fn late(&self) -> u64 {
         self.late_sampled + self.late_missed
     }

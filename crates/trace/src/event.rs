@@ -79,7 +79,6 @@ pub enum Vector {
 
 impl Vector {
     /// Its name, as /proc/interrupts explains it.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::LocalTimer => "local timer",
@@ -101,7 +100,6 @@ const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// Name of a softirq.
-#[must_use]
 pub fn softirq_name(vec: u32) -> String {
     SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}"), ToString::to_string)
 }

@@ -40,7 +40,6 @@ struct Cpu {
 
 impl Store {
     /// For pages whose records the decoder knows; keeps at most `bytes_max` of them.
-    #[must_use]
     pub fn new(decoder: Decoder, bytes_max: usize) -> Self {
         let layout = decoder.layout();
         let page_bytes = layout.data_at + layout.data_bytes;
@@ -98,25 +97,21 @@ impl Store {
 
     /// From when to when the events of a CPU are complete, but for marked losses. `None`: nothing
     /// is known of it.
-    #[must_use]
     pub fn covered(&self, cpu: u32) -> Option<(u64, u64)> {
         self.cpus.get(&cpu)?.covered
     }
 
     /// Bytes that are kept.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Pages that had to make room.
-    #[must_use]
     pub const fn dropped_pages(&self) -> u64 {
         self.dropped_pages
     }
 
     /// The decoder of its records.
-    #[must_use]
     pub const fn decoder(&self) -> &Decoder {
         &self.decoder
     }

@@ -12,7 +12,6 @@ pub struct Text<const N: usize> {
 
 impl<const N: usize> Text<N> {
     /// The text up to the first NUL.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut text = Self { bytes: [0; N] };
         // Most are a few bytes: a loop is faster than to look for the end and copy up to there.
@@ -26,14 +25,12 @@ impl<const N: usize> Text<N> {
     }
 
     /// Its bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         let end = self.bytes.iter().position(|&byte| byte == 0).unwrap_or(N);
         &self.bytes[..end]
     }
 
     /// Whether there is nothing.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.first().is_none_or(|&byte| byte == 0)
     }

@@ -20,7 +20,6 @@ pub struct WakeUp {
 
 impl WakeUp {
     /// How late it was.
-    #[must_use]
     pub const fn latency_ns(&self) -> u64 {
         self.ran_ns.saturating_sub(self.due_ns)
     }

@@ -143,7 +143,6 @@ pub enum Policy {
 
 impl Policy {
     /// As the kernel's manuals write it, without `SCHED_`.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Other => "OTHER",
@@ -182,7 +181,6 @@ pub struct Task {
 
 impl Window {
     /// Whether events of this CPU are missing between two times.
-    #[must_use]
     pub fn lost_between(&self, from_ns: u64, to_ns: u64) -> bool {
         self.lost.iter().any(|lost| lost.from_ns < to_ns && from_ns < lost.to_ns)
             || from_ns < self.from_ns
@@ -190,7 +188,6 @@ impl Window {
     }
 
     /// Every thread id in its events.
-    #[must_use]
     pub fn tids(&self) -> BTreeSet<i32> {
         let mut tids = BTreeSet::new();
         for event in &self.events {
@@ -205,7 +202,6 @@ impl Window {
     }
 
     /// Every address of kernel code in its events.
-    #[must_use]
     pub fn addresses(&self) -> BTreeSet<u64> {
         let mut addresses = BTreeSet::new();
         for event in &self.events {
@@ -228,7 +224,6 @@ impl Window {
     }
 
     /// The name of an address: `function+0x1f/0x80`, or `None`.
-    #[must_use]
     pub fn symbol(&self, address: u64) -> Option<&str> {
         self.symbols.get(&address).map(String::as_str)
     }
@@ -239,7 +234,6 @@ impl Window {
     }
 
     /// The function an address lies in, without the offset.
-    #[must_use]
     pub fn function(&self, address: u64) -> Option<&str> {
         self.symbol(address).map(|symbol| symbol.split('+').next().unwrap_or(symbol))
     }

@@ -47,7 +47,6 @@ pub struct Judged {
 
 impl Expected {
     /// The planted ones among the spikes.
-    #[must_use]
     pub fn judge(&self, spikes: &[Spike]) -> Vec<Judged> {
         let planted = spikes.iter().filter(|spike| self.is_planted(spike));
         planted.map(|spike| self.judged(spike)).collect()

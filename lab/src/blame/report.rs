@@ -41,7 +41,6 @@ impl Kept {
     pub const PREFIX: &str = "causes-";
 
     /// Spikes of which rtproof names a cause, or should: right ones and all.
-    #[must_use]
     pub fn right(&self) -> (usize, usize) {
         let complete = self.judged.iter().filter(|judged| !judged.incomplete);
         (complete.clone().filter(|judged| judged.right).count(), complete.count())
@@ -60,7 +59,6 @@ impl std::ops::AddAssign for Sums {
 }
 
 /// Sums over `rtproof prove --json` or `rtproof report --json`, and what of them is planted.
-#[must_use]
 pub fn sums(report: &Value, expected: &Expected) -> Sums {
     let spikes = &report["spikes"];
     let mut sums = Sums {
@@ -93,7 +91,6 @@ fn certain_ns(explanation: &Value) -> u64 {
 
 /// The spikes of which a report has all shares, on the clock of the trace: also those of an
 /// application, of which there is no record.
-#[must_use]
 pub fn shown(report: &Value) -> Vec<Spike> {
     explanations(report).filter_map(one_shown).collect()
 }

@@ -40,7 +40,6 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// Name in the reports' folder, path of the fixture.
-#[must_use]
 pub fn captures() -> Vec<(String, PathBuf)> {
     rows().into_iter().map(|(name, ..)| (format!("{name}.txt"), fixture(name))).collect()
 }

@@ -29,7 +29,6 @@ pub enum Boot<'a> {
 }
 
 /// QEMU arguments for a disk (raw, or a layer that ends in `.qcow2`) and what starts from it.
-#[must_use]
 pub fn args(disk: &Path, boot: Boot<'_>) -> Vec<String> {
     let format = if disk.extension().is_some_and(|end| end == "qcow2") { "qcow2" } else { "raw" };
     // A comma in a value is written twice.

@@ -21,7 +21,6 @@ pub use image::{Boot, Image, args};
 pub const DISKS: &str = "disks";
 
 /// Key of the image in the cache, for whoever prunes it.
-#[must_use]
 pub fn key() -> String {
     recipe::key()
 }

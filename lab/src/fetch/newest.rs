@@ -22,7 +22,6 @@ pub enum Suite {
 
 impl Suite {
     /// Its name in Debian.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Bullseye => "bullseye",
@@ -35,7 +34,6 @@ impl Suite {
     }
 
     /// The archive that has it.
-    #[must_use]
     pub fn archive(self) -> Archive {
         if self == Self::BookwormSecurity { Archive::Security } else { Archive::Debian }
     }

@@ -13,7 +13,6 @@ pub enum Archive {
 
 impl Archive {
     /// Address without a slash at its end. `RTPROOF_LAB_MIRROR` takes the place of Debian's server.
-    #[must_use]
     pub fn url(self) -> String {
         let server = std::env::var("RTPROOF_LAB_MIRROR").ok().filter(|server| !server.is_empty());
         let server = server.unwrap_or_else(|| "http://deb.debian.org".to_owned());
@@ -43,7 +42,6 @@ pub struct Package {
 
 impl Package {
     /// Name of its file in the cache.
-    #[must_use]
     pub fn file_name(&self) -> String {
         file_name(self.path)
     }

@@ -169,13 +169,11 @@ impl Plant {
     }
 
     /// What is planted.
-    #[must_use]
     pub fn cause(&self) -> &Cause {
         &self.cause
     }
 
     /// Requests to the guest, for the books of the run.
-    #[must_use]
     pub fn asked(&self) -> Value {
         json!({
             "cause": format!("{:?}", self.cause),
@@ -191,7 +189,6 @@ impl Plant {
     }
 
     /// Whether the kernel module must be there.
-    #[must_use]
     pub fn needs_module(&self) -> bool {
         matches!(self.cause, Cause::Module(_))
     }

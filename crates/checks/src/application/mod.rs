@@ -80,13 +80,11 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
 }
 
 /// The check with an id.
-#[must_use]
 pub fn by_id(id: &str) -> Option<&'static Check> {
     all().find(|check| check.id == id)
 }
 
 /// Runs every check of an application.
-#[must_use]
 pub fn judge_all(facts: &Facts, app: &App, intent: &Intent) -> Vec<Finding> {
     let judge = |check: &Check| {
         let mut finding = check.judge_app(facts, app, intent);
@@ -98,7 +96,6 @@ pub fn judge_all(facts: &Facts, app: &App, intent: &Intent) -> Vec<Finding> {
 
 /// The machine without the application's own real-time threads, which are no strangers on it: what
 /// the checks of the machine are to judge.
-#[must_use]
 pub fn without_own(facts: &Facts, app: &App) -> Facts {
     let mut facts = facts.clone();
     facts.rt_tasks = facts.rt_tasks.map(|mut tasks| {

@@ -31,13 +31,11 @@ pub struct Scene {
 
 impl Scene {
     /// Everything as wanted: `arm` with a thread at FIFO 80 on CPU 2 and an ordinary one on 0-1.
-    #[must_use]
     pub fn good() -> Self {
         Self { facts: good(), app: app() }
     }
 
     /// Judged for the intent of the tests.
-    #[must_use]
     pub fn judge(&self, check: &Check) -> Finding {
         check.judge_app(&self.facts, &self.app, &intent())
     }

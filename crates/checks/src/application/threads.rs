@@ -5,7 +5,6 @@ use rtproof_host::{CpuList, facts::app::App};
 use crate::case::rank;
 
 /// Highest priority of the application's SCHED_FIFO and SCHED_RR threads.
-#[must_use]
 pub fn priority(app: &App) -> Option<u32> {
     let scheds = app.threads().filter_map(|thread| thread.sched.value());
     scheds
@@ -16,7 +15,6 @@ pub fn priority(app: &App) -> Option<u32> {
 }
 
 /// CPUs of the application's real-time threads, where all of them are known.
-#[must_use]
 pub fn cpus(app: &App) -> Option<CpuList> {
     let mut all = CpuList::default();
     for thread in app.threads().filter(|thread| thread.is_real_time()) {

@@ -112,7 +112,6 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 }
 
 /// Version and date of the firmware, as a tick names it.
-#[must_use]
 pub fn version(facts: &Facts) -> Option<String> {
     let word = |id: &str| facts.settings.get(id)?.values.first()?.reading.value().cloned();
     let words = [word("bios-version")?, word("bios-date")?];

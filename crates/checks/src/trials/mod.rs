@@ -18,7 +18,6 @@ use crate::Check;
 use crate::{Finding, Intent};
 
 /// The finding of one trial.
-#[must_use]
 pub fn judge(seen: &Observation, facts: &Facts, intent: &Intent) -> Finding {
     match seen {
         Observation::Throttling(seen) => throttling::judge(seen, facts, intent),
@@ -30,7 +29,6 @@ pub fn judge(seen: &Observation, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// The finding of a trial that could not be run at all.
-#[must_use]
 pub fn not_run(trial: &str, why: &str) -> Finding {
     let check = CHECKS.iter().find(|check| check.id.ends_with(trial));
     let check = *check.unwrap_or(&&throttling::CHECK);

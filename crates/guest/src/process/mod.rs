@@ -109,7 +109,6 @@ pub struct Outcome {
 impl Outcome {
     /// Whether the guest did not come up and that is not what the case is about: with a disk of its
     /// own (`may_die`) a panic may be, silence up to the time limit never is.
-    #[must_use]
     pub fn is_mute(&self, may_die: bool) -> bool {
         match self.ending {
             Ending::NeverSpoke => true,
@@ -365,7 +364,6 @@ pub fn interactive(emulator: &Emulator, arguments: &[String]) -> Result<()> {
 }
 
 /// The last lines of a log.
-#[must_use]
 pub fn tail_of(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -24,13 +24,11 @@ impl OwnKernel {
     }
 
     /// Path of its image.
-    #[must_use]
     pub fn image(&self) -> String {
         format!("{FOLDER}/vmlinuz-{}", self.release)
     }
 
     /// Path of its initial RAM disk.
-    #[must_use]
     pub fn initrd(&self) -> Option<String> {
         self.has_initrd.then(|| format!("{FOLDER}/initrd.img-{}", self.release))
     }
@@ -57,7 +55,6 @@ impl Files {
 
 /// The release that the path of a kernel has: `vmlinuz-6.1.0-50-amd64`, `TOKEN/6.12.5/linux`;
 /// `None`: it has none (`vmlinuz-linux`).
-#[must_use]
 pub fn release_of(kernel: &str) -> Option<String> {
     let is_release = |text: &&str| text.starts_with(|c: char| c.is_ascii_digit());
     let mut parts = kernel.rsplit('/');
@@ -95,7 +92,6 @@ pub(super) fn folder(root: &Root, kernel: &str) -> Result<String, BootError> {
 
 /// Bytes of an image's certificate table (Microsoft's PE format, "The Attribute Certificate
 /// Table"): 0 where nobody has signed it, as with Secure Boot every kernel has to be.
-#[must_use]
 pub fn signature_bytes(image: &[u8]) -> u32 {
     let word = |at: usize| {
         let bytes = image.get(at..at.checked_add(4)?)?;

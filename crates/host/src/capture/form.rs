@@ -88,7 +88,6 @@ impl Capture {
     }
 
     /// A machine of these files and no others: for tests, and for questions of what would be.
-    #[must_use]
     pub fn of_files<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut capture =
             Self { origin: Origin::Folder, about: Vec::new(), entries: BTreeMap::new() };
@@ -120,13 +119,11 @@ impl Capture {
     }
 
     /// Where it was taken.
-    #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
     /// Number of paths and calls.
-    #[must_use]
     pub fn entry_count(&self) -> usize {
         self.entries.len()
     }

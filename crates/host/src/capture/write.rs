@@ -7,7 +7,6 @@ use super::{
 
 impl Capture {
     /// The file.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST_LINE}\n{}\n", self.origin.line());
         for line in &self.about {

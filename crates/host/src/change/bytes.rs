@@ -51,7 +51,6 @@ impl From<&str> for Bytes {
 
 impl Bytes {
     /// As text, bytes that are not UTF-8 replaced.
-    #[must_use]
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
     }

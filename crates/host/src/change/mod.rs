@@ -156,7 +156,6 @@ pub enum Change {
 
 impl Change {
     /// The release of the kernel that it installs.
-    #[must_use]
     pub fn kernel(&self) -> Option<&str> {
         let Self::Package { adds, .. } = self else { return None };
         adds.iter().find_map(AddedPackage::release)
@@ -186,13 +185,11 @@ pub enum UnitState {
 
 impl UnitState {
     /// Whether the unit is not to run.
-    #[must_use]
     pub const fn stops(self) -> bool {
         matches!(self, Self::Stopped | Self::Disabled | Self::Masked)
     }
 
     /// In a word.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",

@@ -29,7 +29,6 @@ pub struct AddedPackage {
 
 impl AddedPackage {
     /// The name as apt and dpkg take it: of several architectures this one.
-    #[must_use]
     pub fn qualified(&self) -> String {
         match self.architecture.as_str() {
             "all" => self.name.clone(),
@@ -39,7 +38,6 @@ impl AddedPackage {
 
     /// The kernel's release that it holds: `6.1.0-56-rt-amd64` of
     /// `linux-image-6.1.0-56-rt-amd64`; `None` for another package.
-    #[must_use]
     pub fn release(&self) -> Option<&str> {
         let release = self.name.strip_prefix(KERNEL)?;
         let release = release.strip_prefix("unsigned-").unwrap_or(release);

@@ -43,7 +43,6 @@ pub struct Grant {
 
 impl Grant {
     /// A limit as a number; no limit is the most.
-    #[must_use]
     pub fn amount(limit: Option<&str>) -> Option<u64> {
         match limit? {
             "unlimited" | "infinity" | "-1" => Some(u64::MAX),
@@ -54,20 +53,17 @@ impl Grant {
 
 impl Account {
     /// Reads what the machine's own files say of a user.
-    #[must_use]
     pub fn read(root: &Root, name: &str, meant: Meant) -> Self {
         Self { name: name.to_owned(), meant, grants: grants(root, name) }
     }
 
     /// What is granted of an item.
-    #[must_use]
     pub fn grant(&self, item: &str) -> Option<&Grant> {
         self.grants.value()?.iter().find(|grant| grant.item == item)
     }
 }
 
 /// The name of a user by number, from /etc/passwd.
-#[must_use]
 pub fn name_of(root: &Root, uid: u32) -> Option<String> {
     let passwd = root.read_text("/etc/passwd");
     let mut lines = passwd.value()?.lines().map(|line| line.split(':'));

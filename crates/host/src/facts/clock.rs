@@ -18,7 +18,6 @@ const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
 impl Clock {
     /// Reads the clock sources.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let words = |text: String| text.split_whitespace().map(str::to_owned).collect();
         Self {

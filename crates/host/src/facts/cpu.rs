@@ -100,7 +100,6 @@ const NODES: &str = "/sys/devices/system/node";
 
 impl Cpus {
     /// Reads all CPUs. About 35 files per CPU.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let list = |name: &str| root.cpu_list(&format!("{FOLDER}/{name}"));
         let online =

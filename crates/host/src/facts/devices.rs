@@ -70,7 +70,6 @@ pub struct Card {
 
 impl Devices {
     /// Reads them; the kernel's taint is handed in.
-    #[must_use]
     pub fn read(root: &Root, tainted: &Reading<u64>) -> Self {
         Self {
             consoles: root

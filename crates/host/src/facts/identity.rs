@@ -32,7 +32,6 @@ const SALT: &str = "rtproof machine id 1";
 impl Identity {
     /// Reads who the machine is. /proc/cpuinfo and /proc/meminfo are handed in, because others
     /// need them too.
-    #[must_use]
     pub fn read(root: &Root, cpuinfo: &Reading<String>, meminfo: &Reading<String>) -> Self {
         Self {
             hostname: root.trimmed("/proc/sys/kernel/hostname"),

@@ -37,7 +37,6 @@ pub(super) const CAP_SYS_NICE: u32 = 23;
 impl Limits {
     /// Reads the limits of this process from /proc/self: not by getrlimit(2), so that a captured
     /// machine does not show ours.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let limits = root.read_text("/proc/self/limits");
         let effective = root.read_text("/proc/self/status").and_then(|path, text| {

@@ -33,7 +33,6 @@ pub struct Swap {
 
 impl Memory {
     /// Reads the memory settings; what was read already is given.
-    #[must_use]
     pub fn read(root: &Root, meminfo: &Reading<String>, settings: &Settings) -> Self {
         Self {
             swaps: root.read_text("/proc/swaps").and_then(swaps),

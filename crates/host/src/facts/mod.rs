@@ -99,7 +99,6 @@ impl Facts {
     ///
     /// On x86 before 5.19 the kernel answers a read of /proc/cpuinfo by interrupting every busy CPU
     /// (`arch_freq_prepare_all`): call this before and after a measurement, not within.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let cpuinfo = root.read_text("/proc/cpuinfo");
         let meminfo = root.read_text("/proc/meminfo");

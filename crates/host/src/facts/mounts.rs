@@ -73,7 +73,6 @@ pub struct Mount {
 }
 
 /// Reads /proc/self/mounts.
-#[must_use]
 pub fn read(root: &Root) -> Reading<Vec<Mount>> {
     root.read_text("/proc/self/mounts").and_then(|path, text| {
         let mut mounts: Vec<Mount> = Vec::new();

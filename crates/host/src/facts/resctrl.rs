@@ -52,7 +52,6 @@ pub struct Group {
 }
 
 /// Reads the groups; /proc/cpuinfo is handed in.
-#[must_use]
 pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
     let none = |path: &str| {
         let resctrl = Resctrl { supported: false, groups: Vec::new(), caches: Vec::new() };

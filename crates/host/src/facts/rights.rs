@@ -86,7 +86,6 @@ const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
 
 impl Rights {
     /// Reads them.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let limit_lines = limit_lines(root);
         let namespace = root.read_link("/proc/self/ns/user");

@@ -50,7 +50,6 @@ const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
 
 impl Sched {
     /// Reads throttling and the fair server; `version` decides whether the kernel can have one.
-    #[must_use]
     pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
         let number = |name| root.number(&format!("/proc/sys/kernel/{name}"), "microseconds or -1");
         Self {
@@ -64,7 +63,6 @@ impl Sched {
 }
 
 /// Whether a file of debugfs could not be read because debugfs is not mounted.
-#[must_use]
 pub fn wants_debugfs<T>(reading: &Reading<T>) -> bool {
     matches!(&reading.state, State::Denied { why } if why.starts_with(NOT_MOUNTED))
 }

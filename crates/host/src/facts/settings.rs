@@ -25,7 +25,6 @@ const CUT: &str = "...";
 pub type Settings = BTreeMap<String, Setting>;
 
 /// What a knob without wildcards was read as: for a fact that is a setting, too.
-#[must_use]
 pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
     let values = settings.get(knob.id).map(|setting| setting.values.as_slice());
     let none = || Reading::absent(knob.patterns().next().unwrap_or(knob.id));
@@ -33,7 +32,6 @@ pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
 }
 
 /// What the file at a path was read as, if it is a setting.
-#[must_use]
 pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<String>> {
     let readings =
         settings.values().flat_map(|setting| &setting.values).map(|value| &value.reading);
@@ -63,7 +61,6 @@ pub struct Value {
 }
 
 /// Reads every knob that is a file.
-#[must_use]
 pub fn read(root: &Root) -> Settings {
     let is_file =
         |knob: &&Knob| !knob.is_fact && matches!(knob.place, Place::File(_) | Place::Choice(_));
@@ -107,7 +104,6 @@ impl<'a> Folders<'a> {
 }
 
 /// Reads one knob.
-#[must_use]
 pub fn setting(root: &Root, knob: &Knob) -> Setting {
     Folders::of(root).setting(knob)
 }

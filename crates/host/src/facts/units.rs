@@ -42,7 +42,6 @@ pub struct Unit {
 }
 
 /// Reads the units that knobs name. Absent where the machine has no systemd.
-#[must_use]
 pub fn read(root: &Root) -> Reading<Units> {
     let mut names: Vec<&str> = Vec::new();
     for knob in knobs::all() {

@@ -30,7 +30,6 @@ const NOT_THERE: &str = "not there";
 /// What changed between two snapshots of one machine, sorted by key. Interrupts are distinguished
 /// by number here, which holds within one boot. A real-time task of a user counts by its identity
 /// (process, thread, start time, name, policy, priority), one of the kernel by name and priority.
-#[must_use]
 pub fn changes(start: &Facts, end: &Facts) -> Vec<FactChange> {
     let (start_rows, end_rows) = (start.rows(), end.rows());
     let (from, to) = (conditions(&start_rows), conditions(&end_rows));

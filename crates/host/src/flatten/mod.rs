@@ -27,7 +27,6 @@ use crate::{Facts, text::hex};
 impl Facts {
     /// All facts as rows, sorted by key. Of the build configuration only the options that can
     /// matter to latency have their own rows; the rest is in `kernel.config`, a digest.
-    #[must_use]
     pub fn rows(&self) -> Vec<FactRow> {
         let mut rows = Vec::new();
         special::config(&self.kernel.config, &mut rows);
@@ -164,7 +163,6 @@ fn join(key: &str, name: &str) -> String {
 /// of the same kind that are set up alike share it. Interrupts count by what they serve, because
 /// their numbers change from boot to boot; devices that come and go (USB, virtual network
 /// interfaces) by the values that they have: one more that is set like another changes nothing.
-#[must_use]
 pub fn condition_id(rows: &[FactRow]) -> String {
     let actions: BTreeMap<&str, &str> = rows
         .iter()

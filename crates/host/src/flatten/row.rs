@@ -60,7 +60,6 @@ pub enum Class {
 
 impl Class {
     /// Name as it is serialised.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -76,7 +75,6 @@ impl Class {
     }
 
     /// Whether facts of this class may change latency.
-    #[must_use]
     pub const fn is_condition(self) -> bool {
         !matches!(self, Self::Identity | Self::Process | Self::Volatile)
     }

@@ -57,13 +57,11 @@ const fn parameter(name: &'static str) -> Knob {
 }
 
 /// What is known of a boot parameter, by its name.
-#[must_use]
 pub fn parameter_of(name: &str) -> Option<&'static Knob> {
     NAMES.iter().find(|knob| knob.place == Place::Parameter(knob.id) && knob.id == name)
 }
 
 /// What is known of a key of a configuration file or a property of a unit, by its name.
-#[must_use]
 pub fn key_of(name: &str) -> Option<&'static Knob> {
     NAMES.iter().find(|knob| knob.place == Place::Key(knob.id) && knob.id == name)
 }
@@ -107,7 +105,6 @@ const NEEDED: &[(&[&str], &str)] = &[
 ];
 
 /// What can go wrong when a unit is stopped.
-#[must_use]
 pub fn risk_of_stopping(unit: &str) -> Option<&'static str> {
     let is_needed = |names: &[&str]| names.iter().any(|name| unit.starts_with(name));
     NEEDED.iter().find(|(names, _)| is_needed(names)).map(|(_, risk)| *risk)
@@ -119,13 +116,11 @@ pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
 pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
 
 /// Whether a file is one that rtproof makes whole: no other program's file has this name.
-#[must_use]
 pub fn is_ours(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains("rtproof"))
 }
 
 /// The file of a setting of the kernel, e.g. `vm.swappiness`.
-#[must_use]
 pub fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }

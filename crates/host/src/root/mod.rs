@@ -49,7 +49,6 @@ enum Source {
 
 impl Root {
     /// The live machine.
-    #[must_use]
     pub const fn live() -> Self {
         Self::of(Source::Disk(Disk::live()))
     }
@@ -90,7 +89,6 @@ impl Root {
     }
 
     /// A captured machine.
-    #[must_use]
     pub fn captured(capture: Capture) -> Self {
         Self::of(Source::Capture(Arc::new(capture)))
     }
@@ -101,7 +99,6 @@ impl Root {
     }
 
     /// Whether this is the machine we run on.
-    #[must_use]
     pub const fn is_live(&self) -> bool {
         matches!(&self.source, Source::Disk(disk) if disk.is_live())
     }
@@ -124,7 +121,6 @@ impl Root {
     }
 
     /// The bytes of a file, at most 32 MiB.
-    #[must_use]
     pub fn read_bytes(&self, path: &str) -> Reading<Vec<u8>> {
         match self.bytes(path) {
             Ok(bytes) if bytes.len() as u64 > READ_BYTES_MAX => {
@@ -137,7 +133,6 @@ impl Root {
     }
 
     /// The text of a file, at most 32 MiB; bytes that are not UTF-8 become U+FFFD.
-    #[must_use]
     pub fn read_text(&self, path: &str) -> Reading<String> {
         self.read_bytes(path).map(|bytes| match String::from_utf8(bytes) {
             Ok(text) => text,
@@ -147,20 +142,17 @@ impl Root {
 
     /// The text of a file without surrounding white space (and NULs, which end the strings of a
     /// device tree).
-    #[must_use]
     pub fn trimmed(&self, path: &str) -> Reading<String> {
         self.read_text(path)
             .map(|text| text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
     }
 
     /// The one number that a file holds; `expected` names it for the malformed state.
-    #[must_use]
     pub fn number<T: FromStr>(&self, path: &str, expected: &str) -> Reading<T> {
         self.read_text(path).parsed(expected, |text| text.trim().parse().ok())
     }
 
     /// A CPU list in the kernel's format; an empty file and `(null)` are the empty list.
-    #[must_use]
     pub fn cpu_list(&self, path: &str) -> Reading<CpuList> {
         self.read_text(path).parsed("a list of CPUs like 0-3,8", |text| match text.trim() {
             // A mask that was never allocated.
@@ -170,7 +162,6 @@ impl Root {
     }
 
     /// The choice in brackets of a file like `always [madvise] never`.
-    #[must_use]
     pub fn bracketed(&self, path: &str, open: char, close: char) -> Reading<String> {
         let expected = format!("one choice in {open}{close}");
         self.read_text(path).parsed(&expected, |text| between(text, open, close).map(str::to_owned))
@@ -178,7 +169,6 @@ impl Root {
 
     /// The lines `KEY: ...` of a file, one for each key, in the order of the file: for files of
     /// which a few lines matter and that are read by the thousand. A capture keeps only these.
-    #[must_use]
     pub fn excerpt(&self, path: &str, keys: &[&str]) -> Reading<String> {
         let answer = match &self.source {
             Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
@@ -198,7 +188,6 @@ impl Root {
     }
 
     /// Names in a folder, sorted by byte; `.` and `..` left out.
-    #[must_use]
     pub fn list_dir(&self, path: &str) -> Reading<Vec<String>> {
         match self.names(path) {
             Ok(names) => Reading::known(path, names),
@@ -208,7 +197,6 @@ impl Root {
 
     /// Numbers N of the entries `PREFIXN` of a folder, ascending: `cpu` gives 0 for `cpu0` and
     /// leaves `cpufreq` out.
-    #[must_use]
     pub fn list_numbered(&self, path: &str, prefix: &str) -> Reading<Vec<u32>> {
         self.list_dir(path).map(|names| {
             let number = |name: &String| name.strip_prefix(prefix)?.parse().ok();
@@ -219,7 +207,6 @@ impl Root {
     }
 
     /// Target of a symbolic link as it is written.
-    #[must_use]
     pub fn read_link(&self, path: &str) -> Reading<String> {
         match self.link(path) {
             Ok(target) => Reading::known(path, target),
@@ -232,7 +219,6 @@ impl Root {
 
     /// Whether there is something under this path, be it a link that leads nowhere. False also
     /// where looking is refused: use a read where the difference matters.
-    #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         let answer = match &self.source {
             Source::Disk(disk) => disk.look(path).map_err(Refusal::from),
@@ -317,7 +303,6 @@ impl Root {
     }
 
     /// Whether this is a capture: answers, no files.
-    #[must_use]
     pub const fn is_capture(&self) -> bool {
         matches!(self.source, Source::Capture(_))
     }

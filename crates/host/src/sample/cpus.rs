@@ -66,7 +66,6 @@ struct Last {
 
 impl CpuSampler {
     /// Opens the files and takes the first counts.
-    #[must_use]
     pub fn new(root: &Root, cpus: &CpuList) -> Self {
         let mut unknown = Vec::new();
         let mut open = |path: &str, what: &str| {
@@ -108,7 +107,6 @@ impl CpuSampler {
     }
 
     /// What cannot be read and why, a phrase each.
-    #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
     }

@@ -107,7 +107,6 @@ struct Counters {
 impl HostSampler {
     /// Opens the files and takes the first counts. `facts` say which kernel and CPUs there are,
     /// `measured` which CPUs must not be disturbed.
-    #[must_use]
     pub fn new(root: &Root, facts: &Facts, measured: &CpuList) -> Self {
         let mut skipped = Vec::new();
         let zones = open_zones(root, facts, measured, &mut skipped);
@@ -128,13 +127,11 @@ impl HostSampler {
     }
 
     /// What is not sampled because asking would disturb the measured CPUs, one phrase each.
-    #[must_use]
     pub fn skipped(&self) -> &[String] {
         &self.skipped
     }
 
     /// Counts since the sample before, or since [`HostSampler::new`]. `at_ns` is the caller's time.
-    #[must_use]
     pub fn sample(&mut self, at_ns: u64) -> HostSecond {
         let now = self.counters();
         let last = std::mem::replace(&mut self.last, now);
@@ -164,7 +161,6 @@ impl HostSampler {
     }
 
     /// CPUs that are online now: a measured CPU may go away in mid-run.
-    #[must_use]
     pub fn online(&mut self) -> Reading<CpuList> {
         let path = "/sys/devices/system/cpu/online";
         let Some(file) = &self.online else {
@@ -180,7 +176,6 @@ impl HostSampler {
     }
 
     /// Where a thread of this process is. Absent once it has ended.
-    #[must_use]
     pub fn thread_placement(&self, tid: u32) -> Reading<Placement> {
         let folder = format!("/proc/self/task/{tid}");
         let sched = self.root.read_text(&format!("{folder}/sched"));

@@ -75,7 +75,6 @@ impl ResidencySampler {
 impl ResidencySampler {
     /// Temperatures of the cores of some CPUs, thousandths of a degree Celsius; those without a
     /// valid reading are left out.
-    #[must_use]
     pub fn temperatures(&self, cpus: &CpuList) -> BTreeMap<u32, i64> {
         let of = |cpu| {
             let read = |register| msr::read(&self.root, cpu, register);

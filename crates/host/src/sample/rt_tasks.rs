@@ -60,7 +60,6 @@ struct Known {
 
 impl RtSampler {
     /// Of a machine; looks for tasks with the first reading.
-    #[must_use]
     pub fn new(root: &Root) -> Self {
         Self { root: root.clone(), known: BTreeMap::new(), scanned: None, hidden: None }
     }

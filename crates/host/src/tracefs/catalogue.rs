@@ -58,7 +58,6 @@ pub const KNOWN: &[Known] = &[
 ];
 
 /// The tracer of a name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name == name)
 }

@@ -150,31 +150,26 @@ impl Instance {
     }
 
     /// Name, `rtproof-PID-START`.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.folder.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// Its folder.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.folder.path
     }
 
     /// Instances of dead processes that were removed before this one was made.
-    #[must_use]
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
 
     /// Events that are recorded, `system:event`.
-    #[must_use]
     pub fn enabled(&self) -> &[&'static str] {
         &self.enabled
     }
 
     /// Events that this machine lacks or refuses and that nothing else replaces.
-    #[must_use]
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
@@ -199,7 +194,6 @@ impl Instance {
 
     /// Texts that events only point at, by address (`printk_formats`): the reasons of Arm's
     /// inter-processor interrupts. Empty where nothing points there.
-    #[must_use]
     pub fn strings(&self) -> Vec<(u64, String)> {
         if !self.enabled.iter().any(|event| POINTING.contains(event)) {
             return Vec::new();
@@ -255,7 +249,6 @@ impl Instance {
     }
 
     /// CPUs that have a ring: those that were possible at boot.
-    #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
         let numbers = self.folder.root.list_numbered(&self.folder.file("per_cpu"), "cpu");
         numbers.value().cloned().unwrap_or_default()
@@ -271,7 +264,6 @@ impl Instance {
     }
 
     /// What the kernel counts of a CPU's ring.
-    #[must_use]
     pub fn stats(&self, cpu: u32) -> Reading<Stats> {
         self.folder.stats(cpu)
     }

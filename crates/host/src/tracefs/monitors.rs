@@ -79,13 +79,11 @@ impl Monitors {
     }
 
     /// Their names.
-    #[must_use]
     pub fn names(&self) -> &[&'static str] {
         &self.names
     }
 
     /// Whether they are all on, and were not switched off meanwhile.
-    #[must_use]
     pub fn are_on(&self) -> bool {
         self.is("monitoring_on", "1")
             && self.names.iter().all(|name| self.is(&file(name, "enable"), "1"))

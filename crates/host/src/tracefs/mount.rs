@@ -56,7 +56,6 @@ impl Mount {
 }
 
 /// A path of an instance for people: where the file would be, were tracefs mounted for all.
-#[must_use]
 pub fn shown(path: &str) -> String {
     let rest = path.strip_prefix("/proc/self/fd/").and_then(|rest| rest.split_once('/'));
     match rest {

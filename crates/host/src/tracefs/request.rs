@@ -27,7 +27,6 @@ pub struct TracerRequest {
 
 impl TracerRequest {
     /// A tracer on one CPU.
-    #[must_use]
     pub fn on_one_cpu(tracer: &'static str, cpu: u32, shared: Vec<(&'static str, String)>) -> Self {
         Self {
             tracer,

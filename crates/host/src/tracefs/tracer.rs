@@ -152,13 +152,11 @@ impl Tracer {
     }
 
     /// Whether the kernel runs it for the whole machine, in no instance.
-    #[must_use]
     pub fn is_global(&self) -> bool {
         self.top.is_some()
     }
 
     /// Its folder: of the instance, or the top.
-    #[must_use]
     pub fn path(&self) -> &str {
         self.top.as_ref().map_or(&self.folder.path, |top| top.0)
     }
@@ -238,7 +236,6 @@ impl Tracer {
     }
 
     /// What the kernel counts of its first CPU's ring.
-    #[must_use]
     pub fn stats(&self) -> Reading<Stats> {
         self.folder.stats(self.cpus.iter().next().unwrap_or(0))
     }
@@ -289,7 +286,6 @@ fn setting_of_some_kernels(
 }
 
 /// Whether the kernel has an event, `system:event`, where tracefs is mounted.
-#[must_use]
 pub fn has_event(root: &Root, event: &str) -> bool {
     let file = event_file(event, "enable");
     find_or_mount(root).is_ok_and(|top| root.exists(&format!("{top}/{file}")))

@@ -45,20 +45,17 @@ impl Confirmation {
 }
 
 /// What the mark of a journal says; `None`: there is none, or it cannot be read.
-#[must_use]
 pub fn of(root: &Root, number: u32) -> Option<Confirmation> {
     let is_there = |of: &Confirmation| root.read_bytes(&of.path(number)).value().is_some();
     Confirmation::ALL.into_iter().find(is_there)
 }
 
 /// Whether a journal waits: its changes are undone, or should be.
-#[must_use]
 pub fn is_unconfirmed(root: &Root, number: u32) -> bool {
     matches!(of(root, number), Some(Confirmation::Pending | Confirmation::Expired))
 }
 
 /// Whether a journal is undone when a program ends.
-#[must_use]
 pub fn is_of_program(root: &Root, number: u32) -> bool {
     of(root, number) == Some(Confirmation::Running)
 }
@@ -90,13 +87,11 @@ fn mark(machine: &Machine<'_>, path: String, text: &str) -> io::Result<()> {
 
 /// The lock of whoever takes a journal back, for as long as the file is open; `None`: there is no
 /// mark, or another has it.
-#[must_use]
 pub fn guard(root: &Root, number: u32) -> Option<File> {
     lock(root, number, FlockOperation::NonBlockingLockExclusive).ok().flatten()
 }
 
 /// Whether another process holds that lock. What cannot be asked is not guarded.
-#[must_use]
 pub fn is_guarded(root: &Root, number: u32) -> bool {
     let asked = lock(root, number, FlockOperation::NonBlockingLockShared);
     asked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)

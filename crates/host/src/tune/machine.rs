@@ -136,7 +136,6 @@ impl<'a> Machine<'a> {
 
     /// A machine of which only the state is read, also a capture and without root: for a plan, and
     /// for the status of what was changed. Every attempt to change it is refused.
-    #[must_use]
     pub fn for_reading(root: &'a Root, tasks: &'a dyn Tasks) -> Self {
         Self {
             root,
@@ -188,7 +187,6 @@ impl<'a> Machine<'a> {
     }
 
     /// The machine.
-    #[must_use]
     pub const fn root(&self) -> &'a Root {
         self.root
     }

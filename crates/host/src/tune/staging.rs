@@ -42,7 +42,6 @@ impl Staging {
     }
 
     /// The folder, of the system that rtproof runs on.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.real
     }
@@ -107,7 +106,6 @@ impl Machine<'_> {
     }
 
     /// Whether two paths are on one file system, as far as it is known.
-    #[must_use]
     pub fn is_same_disk(&self, one: &str, other: &str) -> bool {
         let device = |path: &str| {
             use std::os::unix::fs::MetadataExt;
@@ -117,7 +115,6 @@ impl Machine<'_> {
     }
 
     /// Bytes of a file; `None`: it is not there or cannot be read.
-    #[must_use]
     pub fn file_bytes(&self, path: &str) -> Option<u64> {
         Some(fs::metadata(self.root.place(path).ok()?).ok()?.len())
     }

@@ -56,7 +56,6 @@ pub const UNNOTED: &str = "as planned, and the journal does not say what was the
 
 /// The status of each change of a journal, in the order in which they were made. Those that were
 /// found done already are among them.
-#[must_use]
 pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {
     let is_earlier_boot = journal.is_of_earlier_boot(machine);
     let standing = |entry: &Entry| Standing {

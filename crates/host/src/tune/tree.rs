@@ -90,7 +90,6 @@ pub(super) fn count(files: &[TreeFile]) -> usize {
 
 impl TreeFile {
     /// Whether it is a folder.
-    #[must_use]
     pub const fn is_folder(&self) -> bool {
         self.mode & 0o170_000 == 0o040_000
     }

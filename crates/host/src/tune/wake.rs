@@ -54,7 +54,6 @@ pub struct Wake {
 impl Wake {
     /// Begins to listen. What the machine does not offer is left to the timer: a folder has no
     /// devices, a container hears of none.
-    #[must_use]
     pub fn new(root: &Root) -> Self {
         let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
         Self {

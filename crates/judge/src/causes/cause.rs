@@ -67,7 +67,6 @@ pub struct Attribution {
 
 impl Attribution {
     /// An attribution to a culprit.
-    #[must_use]
     pub fn by(culprit: impl Into<String>) -> Self {
         Self { culprit: culprit.into(), ..Self::default() }
     }

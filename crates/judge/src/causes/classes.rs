@@ -21,14 +21,12 @@ pub struct Class<'a> {
 
 impl Class<'_> {
     /// What has no other possible cause.
-    #[must_use]
     pub const fn certain_ns(&self) -> u64 {
         self.sum_ns.saturating_sub(self.ambiguous_ns)
     }
 }
 
 /// The classes of a run's causes, the largest sum first.
-#[must_use]
 pub fn classes(spikes: &Spikes) -> Vec<Class<'_>> {
     let mut classes: Vec<Class<'_>> = Vec::new();
     for row in &spikes.causes {

@@ -56,7 +56,6 @@ pub const CONTRADICTIONS: &[(&str, &[Class])] = &[
 ];
 
 /// The classes of events that would contradict a cause.
-#[must_use]
 pub fn contradictions(cause: &str) -> &'static [Class] {
     CONTRADICTIONS.iter().find(|(id, _)| *id == cause).map_or(&[], |(_, classes)| classes)
 }

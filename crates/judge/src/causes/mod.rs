@@ -93,13 +93,11 @@ pub const CAUSES: &[Cause] = &[
 ];
 
 /// The cause with an id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Cause> {
     CAUSES.iter().find(|cause| cause.id == id)
 }
 
 /// A cause in words; the id itself for one that a newer rtproof wrote.
-#[must_use]
 pub fn title(id: &str) -> &str {
     match find(id) {
         Some(cause) => cause.title,
@@ -108,7 +106,6 @@ pub fn title(id: &str) -> &str {
 }
 
 /// The kind of the cause with an id; [`Kind::Unknown`] for one that a newer rtproof wrote.
-#[must_use]
 pub fn kind(id: &str) -> Kind {
     find(id).map_or(Kind::Unknown, |cause| cause.kind)
 }

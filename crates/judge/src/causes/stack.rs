@@ -72,7 +72,6 @@ fn is_entry(name: &str) -> bool {
 }
 
 /// Whether a function is one in which interrupts come back on: what was held up comes right there.
-#[must_use]
 pub fn turns_interrupts_on(name: &str) -> bool {
     let name = name.split('+').next().unwrap_or(name);
     const ENDS: &[&str] = &[

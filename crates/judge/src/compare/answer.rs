@@ -44,7 +44,6 @@ pub enum Answer {
 
 impl Answer {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Better => "better",

@@ -16,13 +16,11 @@ pub struct Group {
 
 impl Group {
     /// One run.
-    #[must_use]
     pub fn single(side: Side) -> Self {
         Self { label: side.label.clone(), sides: vec![side] }
     }
 
     /// Wake-ups of all its runs, measured and missed as far as known.
-    #[must_use]
     pub fn exposure(&self) -> u64 {
         self.sides.iter().fold(0, |sum, side| sum.saturating_add(side.exposure()))
     }

@@ -10,7 +10,6 @@ use crate::quantity;
 impl Side {
     /// A file of another tool. Only like may be compared with like: where it has several kinds of
     /// values, latency is taken, else what comes first; the others are named as a doubt.
-    #[must_use]
     pub fn of_import(file: &Imported, label: &str, source: &str) -> Self {
         let kinds: Vec<Kind> = file.threads.iter().map(|thread| thread.kind).collect();
         let latency = kinds.iter().find(|&&kind| kind == Kind::Latency);

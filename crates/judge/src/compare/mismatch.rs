@@ -22,7 +22,6 @@ pub struct Mismatch {
 
 impl Mismatch {
     /// As a sentence.
-    #[must_use]
     pub fn text(&self) -> String {
         let values = self.values.join("; ");
         match self.what.as_str() {

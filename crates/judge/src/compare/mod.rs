@@ -105,14 +105,12 @@ pub struct Comparison {
 }
 
 /// Compares single runs with the first of them.
-#[must_use]
 pub fn compare(sides: &[Side], wish: &Request) -> Comparison {
     let groups: Vec<Group> = sides.iter().cloned().map(Group::single).collect();
     compare_groups(&groups, wish)
 }
 
 /// Compares groups of runs with the first group: single runs where no group has several.
-#[must_use]
 pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
     let view = if groups.iter().flat_map(|group| &group.sides).all(Side::knows_missed) {
         View::Deadline

@@ -58,7 +58,6 @@ pub struct CpuOverTime {
 
 impl OverTime {
     /// Of a run that rtproof measured; `None`: no second is in its record.
-    #[must_use]
     pub fn of(run: &Run, found: Option<&[Structure]>) -> Option<Self> {
         let end_ns = run.threads.iter().map(Thread::written_to_ns).max().filter(|&ns| ns > 0)?;
         // Of a long run many seconds are one: a column holds whole ones, or there would be gaps.
@@ -91,7 +90,6 @@ impl OverTime {
     }
 
     /// Start of a column, nanoseconds after the first wake-up.
-    #[must_use]
     pub fn start_ns(&self, column: usize) -> u64 {
         column as u64 * self.width_ns
     }

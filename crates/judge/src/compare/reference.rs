@@ -19,7 +19,6 @@ const RANKED: [Q; 3] = [Q::P50, Q::P99_9, Q { above: 1, of: 10_000 }];
 
 impl Reference {
     /// Places a run among others. `unread` are files that could not be read.
-    #[must_use]
     pub fn of(run: &Side, others: &[Side], unread: &[LeftOut]) -> Self {
         let mut left_out = unread.to_vec();
         let mut machines: BTreeMap<String, &Side> = BTreeMap::new();

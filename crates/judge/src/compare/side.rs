@@ -134,7 +134,6 @@ pub enum View {
 
 impl Side {
     /// A run of a record. `source` is its file.
-    #[must_use]
     pub fn of_run(run: &Run, label: &str, source: &str) -> Self {
         if let Some(file) = &run.imported {
             return Self::of_import(file, label, source);
@@ -190,7 +189,6 @@ impl Side {
 
     /// What kind of thing was measured: workloads of different tools that measure the same share
     /// one.
-    #[must_use]
     pub fn kind(&self) -> &str {
         match self.workload.as_str() {
             "cyclictest" | "jitterdebugger" | "timer-wakeup" | "timerlat" => "timer wake-up",
@@ -199,13 +197,11 @@ impl Side {
     }
 
     /// Whether the missed wake-ups are known with their lateness.
-    #[must_use]
     pub fn knows_missed(&self) -> bool {
         !self.threads.is_empty() && self.threads.iter().all(|thread| thread.missed.is_some())
     }
 
     /// All threads together.
-    #[must_use]
     pub fn all(&self, view: View) -> Bins {
         let mut all = Bins::default();
         for thread in &self.threads {
@@ -218,13 +214,11 @@ impl Side {
     }
 
     /// Wake-ups measured.
-    #[must_use]
     pub fn sampled(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.wake.total()))
     }
 
     /// Wake-ups missed; `None` where one thread's are not known.
-    #[must_use]
     pub fn missed(&self) -> Option<u64> {
         self.threads
             .iter()
@@ -233,13 +227,11 @@ impl Side {
     }
 
     /// What was put to the test: wake-ups measured, and missed as far as known.
-    #[must_use]
     pub fn exposure(&self) -> u64 {
         self.sampled().saturating_add(self.missed().unwrap_or(0))
     }
 
     /// The largest value, and whether it may have been larger.
-    #[must_use]
     pub fn max(&self) -> Option<(u64, bool)> {
         let max_ns = self.threads.iter().filter_map(|thread| thread.max_ns).max()?;
         Some((max_ns, self.threads.iter().any(|thread| thread.max_is_at_least)))
@@ -247,7 +239,6 @@ impl Side {
 
     /// A quantile as the tool would write it: the upper edge of its cell, or the lower one where
     /// that is the cell's name; and the cell. `None`: too few values.
-    #[must_use]
     pub fn quantile(&self, bins: &Bins, q: Q) -> Option<Value> {
         let n = bins.total();
         let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
@@ -262,7 +253,6 @@ impl Side {
 
     /// What the values are worth in independent ones where `value_ns` is the quantile; `None`: the
     /// rows do not tell.
-    #[must_use]
     pub fn n_eff(&self, value_ns: u64, view: View) -> Option<u64> {
         let bucket = rtproof_stats::Layout::COARSE.index(value_ns);
         let count = |cells: &[(u16, u64)]| {

@@ -49,7 +49,6 @@ pub struct Meanwhile {
 
 impl Meanwhile {
     /// How long threads of lower priority than the waiter's ran in the holder's place, nanoseconds.
-    #[must_use]
     pub fn inversion_ns(&self) -> u64 {
         self.instead.iter().filter(|it| it.order == Order::Middle).map(|it| it.ns).sum()
     }

@@ -139,7 +139,6 @@ pub struct Locks {
 
 impl Locks {
     /// `futex`: the numbers of the system call, two on a 32-bit processor.
-    #[must_use]
     pub fn new(futex: Vec<i64>) -> Self {
         Self {
             futex,
@@ -354,7 +353,6 @@ impl Locks {
 
     /// No event follows: the waits for what is or may be a lock, the longest first, and what else
     /// was waited for.
-    #[must_use]
     pub fn finish(mut self) -> (Vec<Waits>, Others) {
         let is_real_time = |of: &&Inside| of.left.is_some_and(|(_, priority)| priority < 100);
         let open = self.inside.values().filter(is_real_time);

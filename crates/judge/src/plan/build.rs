@@ -104,7 +104,6 @@ const EXTRAS: &[Extra] = &[
 
 /// The options, in the order of the checks; `None`: the configuration of the running kernel cannot
 /// be read, so that what it lacks is not known.
-#[must_use]
 pub fn build_options(
     facts: &Facts,
     intent: &Intent,

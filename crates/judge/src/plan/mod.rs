@@ -50,7 +50,6 @@ pub struct Plan {
 }
 
 /// The plan for what stands of `findings`. Pure, and the same for the same arguments.
-#[must_use]
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
     let mut making = Making::new(facts, intent, wanted);
     let taken: Vec<&Finding> =

@@ -88,13 +88,11 @@ impl Default for Selection {
 
 impl Selection {
     /// Whether a check is named: its section is not enough.
-    #[must_use]
     pub fn names(&self, check: &str) -> bool {
         self.ids.iter().any(|id| id == check)
     }
 
     /// Whether a check belongs to it.
-    #[must_use]
     pub fn takes(&self, check: &str) -> bool {
         let section = section_of(check);
         self.ids.is_empty() || self.names(check) || self.ids.iter().any(|id| section == Some(id))

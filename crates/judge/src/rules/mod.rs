@@ -64,7 +64,6 @@ impl Rule {
     ];
 
     /// As it is written for the user and in JSON.
-    #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
             Self::PageFault => "page-fault",
@@ -85,7 +84,6 @@ impl Rule {
     }
 
     /// What it says.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::PageFault => "no page fault",
@@ -106,7 +104,6 @@ impl Rule {
     }
 
     /// What to do instead.
-    #[must_use]
     pub const fn instead(self) -> &'static str {
         match self {
             Self::PageFault => {

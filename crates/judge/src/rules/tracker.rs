@@ -154,7 +154,6 @@ const WHY_LOCK: &str = "who holds it can be preempted by anything of middle prio
 
 impl Tracker {
     /// For a program whose first thread is `tid`; `cpus`: those it may run on, where that was set.
-    #[must_use]
     pub fn new(tid: u32, names: &[(i64, &'static str)], cpus: Option<&[u32]>) -> Self {
         let first = Thread { pid: tid, ..Thread::default() };
         Self {
@@ -638,26 +637,22 @@ impl Tracker {
     }
 
     /// The threads, by their number.
-    #[must_use]
     pub const fn threads(&self) -> &BTreeMap<u32, Thread> {
         &self.threads
     }
 
     /// The last event's time.
-    #[must_use]
     pub const fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
     /// Page faults that the kernel's monitor reports, and of which nothing had to be handled:
     /// rtproof's own look at a stack, which ends where no memory is, is one.
-    #[must_use]
     pub const fn faults_unhandled(&self) -> u64 {
         self.faults_unhandled
     }
 
     /// Why not all that the program did was observed.
-    #[must_use]
     pub const fn unobserved(&self) -> &BTreeSet<String> {
         &self.unobserved
     }
@@ -665,13 +660,11 @@ impl Tracker {
 
 impl Thread {
     /// Whether it has not ended.
-    #[must_use]
     pub const fn is_live(&self) -> bool {
         self.ended_ns.is_none()
     }
 
     /// Whether anything was seen of it since it is judged.
-    #[must_use]
     pub const fn has_acted(&self) -> bool {
         self.switches > 0 || self.has_called
     }

@@ -29,7 +29,6 @@ const HITS_MIN: u64 = 2;
 
 impl Levels {
     /// Of a thread.
-    #[must_use]
     pub fn of(thread: &Thread) -> Self {
         let row = |second: &Second| Some((second.from_ns, median(second)?.max(1.0).ln()));
         Self { cpu: thread.info.cpu, rows: thread.seconds.iter().filter_map(row).collect() }
@@ -43,7 +42,6 @@ impl Levels {
 }
 
 /// Whether a thread has seconds enough to look for changes of its level.
-#[must_use]
 pub fn has_level(thread: &Thread) -> bool {
     thread.seconds.iter().filter(|second| median(second).is_some()).take(SECONDS_MIN).count()
         == SECONDS_MIN

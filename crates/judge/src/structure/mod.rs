@@ -25,7 +25,6 @@ use spikes::{LEVEL, Spikes};
 use crate::causes::Structure;
 
 /// What the spikes of a run have in common.
-#[must_use]
 pub fn of_run(run: &Run) -> Vec<Structure> {
     // A record from before spikes were kept has levels all the same.
     let list = run.spikes.as_ref().map_or(&[][..], |recorded| &recorded.list);
@@ -60,7 +59,6 @@ pub fn of_run(run: &Run) -> Vec<Structure> {
 }
 
 /// What spikes have in common: the least likely by chance first.
-#[must_use]
 pub fn structure(input: &Input<'_>) -> Vec<Structure> {
     if input.period_ns == 0 || input.duration_ns == 0 {
         return Vec::new();

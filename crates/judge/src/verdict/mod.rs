@@ -29,7 +29,6 @@ pub use rtproof_model::verdict::{
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
-#[must_use]
 pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     let basis = basis::of(run);
     let requirement = &run.options.requirement;

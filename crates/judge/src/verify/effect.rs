@@ -38,7 +38,6 @@ pub enum Effect {
 
 impl Effect {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Effective => "effective",
@@ -51,7 +50,6 @@ impl Effect {
     }
 
     /// Whether something is not as it was asked for.
-    #[must_use]
     pub const fn is_bad(self) -> bool {
         matches!(self, Self::Ignored | Self::NotEffective | Self::Missing)
     }

@@ -36,7 +36,6 @@ pub struct Verified {
 }
 
 /// What became of each word; `shown` has what [`paths`] asks for.
-#[must_use]
 pub fn words(facts: &Facts, asked: &[WantedWord], shown: &Shown) -> Vec<Verified> {
     asked.iter().map(|asked| word(facts, asked, shown)).collect()
 }

@@ -98,7 +98,6 @@ const FACTS: &[(&str, Fact)] =
     &[("rcu_nocbs", rcu_nocbs), ("preempt", preempt), ("systemd.cpu_affinity", init_cpus)];
 
 /// The files that show the effects of these words: to be read for [`super::words`].
-#[must_use]
 pub fn paths(asked: &[WantedWord]) -> Vec<String> {
     let of = |asked: &WantedWord| {
         let (key, value) = match asked.parameter.split_once('=') {

@@ -32,7 +32,6 @@ impl Steps {
     }
 
     /// Whether there is nothing to tell.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -67,7 +66,6 @@ impl Ledger {
     }
 
     /// All of it so far.
-    #[must_use]
     pub fn read(&self) -> Steps {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Steps {

@@ -52,7 +52,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// Wake-ups due before `until_ns`, from the schedule alone.
-    #[must_use]
     pub const fn due_before(&self, until_ns: u64) -> u64 {
         let until_ns = if until_ns < self.end_ns { until_ns } else { self.end_ns };
         until_ns.saturating_sub(self.first_ns).div_ceil(self.period_ns)
@@ -84,7 +83,6 @@ pub struct Cycle {
 
 impl Cycle {
     /// A thread that will record into `slot` first and exchange full slots for empty ones.
-    #[must_use]
     pub fn new(
         schedule: Schedule,
         mut slot: Box<Slot>,
@@ -233,14 +231,12 @@ impl Cycle {
     }
 
     /// The schedule.
-    #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
     /// Wake-ups that were due and are accounted for, from the schedule alone; of a law that makes
     /// its schedule as it goes, from what the law counted.
-    #[must_use]
     pub const fn scheduled(&self) -> u64 {
         match self.counted {
             Some(counted) => counted,
@@ -250,7 +246,6 @@ impl Cycle {
     }
 
     /// The slot that was not handed over.
-    #[must_use]
     pub fn into_last_slot(self) -> Box<Slot> {
         let mut slot = self.slot;
         slot.to_ns = self.next_due_ns.min(self.schedule.end_ns);
@@ -259,7 +254,6 @@ impl Cycle {
 }
 
 /// Slots that a thread gets: for a second or more of a late collector as far as they go.
-#[must_use]
 pub fn slots(slot_ns: u64) -> usize {
     let seconds = SLOT_NS.div_ceil(slot_ns.max(1));
     usize::try_from(seconds).unwrap_or(SLOTS_MAX).saturating_mul(SLOTS).min(SLOTS_MAX)
@@ -271,7 +265,6 @@ pub fn slots(slot_ns: u64) -> usize {
 ///
 /// 128 KiB at most with slots of a second. With the shortest it is five times as much: there are
 /// [`SLOTS_MAX`] of them.
-#[must_use]
 pub const fn bytes(slots: usize) -> usize {
     let rings = 2 * spike::ring_bytes::<Box<Slot>>(slots);
     slots * Slot::BYTES + rings + spike::BYTES + size_of::<Cycle>()

@@ -77,7 +77,6 @@ impl Counter {
     }
 
     /// Work so far.
-    #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -105,7 +104,6 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Whether the load shall end.
-    #[must_use]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

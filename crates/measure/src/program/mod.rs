@@ -285,7 +285,6 @@ impl Watch {
     }
 
     /// Why events of a source are missing; `None`: they are not.
-    #[must_use]
     pub fn missing(&self, source: Source) -> Option<&str> {
         self.missing.get(&source).map(String::as_str)
     }
@@ -372,14 +371,12 @@ fn refused(error: &io::Error) -> String {
 }
 
 /// Whether a process has marked a cycle (`rtproof_mark.h`).
-#[must_use]
 pub fn has_marked(pid: u32) -> bool {
     crate::workloads::marks::has_marked(pid)
 }
 
 /// The policy in force for a thread: whether it is real-time, and its priority in the kernel's
 /// numbers; `None`: it has ended.
-#[must_use]
 pub fn class_of(tid: u32) -> Option<(bool, i32)> {
     use crate::Policy;
     let (policy, priority) = crate::sys::policy_of(tid).ok()?;

@@ -135,7 +135,6 @@ impl Recorder {
     }
 
     /// Windows that are ready, in the order in which they became so. Takes no longer than a lock.
-    #[must_use]
     pub fn take(&self) -> Vec<(WakeUp, Window)> {
         std::mem::take(&mut *self.shared.ready())
     }
@@ -187,26 +186,22 @@ impl Recorder {
     }
 
     /// Whether it watches: before, the addresses of the kernel's timers are looked up.
-    #[must_use]
     pub fn is_watching(&self) -> bool {
         self.shared.is_watching.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Who ran in the place of the watched threads while they were runnable, as of the last look.
-    #[must_use]
     pub fn preemptions(&self) -> Vec<Preemption> {
         self.shared.preemptions().clone()
     }
 
     /// What [`Recorder::watch`] counted of each thread, as of the last look.
-    #[must_use]
     pub fn watched(&self) -> Vec<Totals> {
         self.shared.totals().clone()
     }
 
     /// The wake-ups of the watched threads since the last call, where they are to be kept
     /// ([`Subjects::keeps`]), in the order they ended.
-    #[must_use]
     pub fn take_kept(&self) -> Vec<WakeUp> {
         std::mem::take(&mut *self.shared.kept())
     }
@@ -219,38 +214,32 @@ impl Recorder {
     }
 
     /// How the rings are read.
-    #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
     /// Name of the instance.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// Formats of what is recorded.
-    #[must_use]
     pub fn formats(&self) -> &Formats {
         &self.formats
     }
 
     /// Events that this machine lacks or refuses, and what cannot be distinguished without each:
     /// sentences.
-    #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
     /// Instances that killed runs had left behind and that are gone now.
-    #[must_use]
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
 
     /// What it did so far, as of its last look.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats().clone()
     }

@@ -45,7 +45,6 @@ pub struct Settings {
 
 impl Settings {
     /// The usual ones.
-    #[must_use]
     pub fn new(measured: CpuList, others: CpuList, housekeeping: CpuList) -> Self {
         Self {
             measured,

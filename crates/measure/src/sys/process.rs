@@ -39,7 +39,6 @@ impl Queue {
     }
 
     /// The next of them, or nothing within a time.
-    #[must_use]
     pub fn take(&self, within: Duration) -> Option<Taken> {
         let within = timespec(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();

@@ -34,7 +34,6 @@ pub const TRIALS: &[&dyn Trial] = &[
 ];
 
 /// The trial of that name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Trial> {
     TRIALS.iter().copied().find(|trial| trial.name() == name)
 }

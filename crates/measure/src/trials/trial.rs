@@ -41,7 +41,6 @@ pub enum Length {
 
 impl Length {
     /// Nanoseconds, where `wanted_ns` or nothing is requested.
-    #[must_use]
     pub fn of(self, wanted_ns: Option<u64>) -> u64 {
         match self {
             Self::AtOnce => 0,
@@ -78,7 +77,6 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Whether the trial shall end.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         (self.stop)()
     }

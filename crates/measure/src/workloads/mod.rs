@@ -81,7 +81,6 @@ pub const WORKLOADS: &[&dyn Workload] = &[
 ];
 
 /// The workload that `prove` judges a machine by.
-#[must_use]
 pub fn timer_wakeup() -> Arc<dyn Workload> {
     Arc::new(timer_wakeup::WORKLOAD)
 }

@@ -84,7 +84,6 @@ pub enum Clocks {
 
 impl Clocks {
     /// Whether a clock is among them.
-    #[must_use]
     pub const fn have(self, clock: Clock) -> bool {
         match (self, clock) {
             (_, Clock::Monotonic) | (Self::Read, _) => true,

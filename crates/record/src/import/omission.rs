@@ -38,7 +38,6 @@ impl ImportedThread {
     /// The distribution with the skipped wake-ups in it, each with its own lateness: what a tool
     /// without omission would have measured. `None`: there is no distribution or period, or the
     /// lateness of so many cannot be held.
-    #[must_use]
     pub fn deadline(&self) -> Option<Bins> {
         let period_ns = self.period_ns.filter(|&ns| ns > 0)?;
         if self.bins.is_empty() || !matches!(self.kind, Kind::Latency | Kind::UserLatency) {

@@ -101,7 +101,6 @@ pub(super) const fn of_seconds<const N: usize>(key: [Column; 2], more: &[Column]
 
 impl Table {
     /// The statement that makes the table of a version, as SQLite keeps it in `sqlite_schema`.
-    #[must_use]
     pub fn create_sql(&self, version: i32) -> String {
         let columns = self.columns.iter().filter(|column| column.since <= version);
         let columns: Vec<String> = columns.map(|c| format!("{} {}", c.name, c.sql)).collect();

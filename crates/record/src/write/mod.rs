@@ -98,7 +98,6 @@ impl Writer {
     }
 
     /// Where the record is, absolute.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

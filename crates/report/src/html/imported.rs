@@ -9,7 +9,6 @@ use super::parts;
 use crate::imported::{QUANTILES, Series, series};
 
 /// The page.
-#[must_use]
 pub fn imported(imported: &Imported, banner: Option<&str>) -> String {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
     let title = format!("{} – imported", imported.source);

@@ -12,7 +12,6 @@ use super::parts;
 use crate::bisected::{sentence, short, tally, test, unit};
 
 /// The page.
-#[must_use]
 pub fn page(of: &KernelBisected) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let body = html! {

@@ -17,7 +17,6 @@ const DRAWN_MAX: usize = 150;
 const SPIKES_FIRST: usize = 10;
 
 /// The page.
-#[must_use]
 pub fn page(index: &Index, answer: &Answer) -> String {
     let host = index.machine.as_ref().and_then(|machine| machine.hostname.as_deref());
     let host = host.unwrap_or("unknown machine");

@@ -57,7 +57,6 @@ pub struct Extra {
 }
 
 /// The report of a run as an HTML document.
-#[must_use]
 pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     let time = TimeBins::of(run);
     let (rows, columns) = Rows::of(run, time);

@@ -181,7 +181,6 @@ pub(super) fn percent(permille: Option<u32>) -> String {
 }
 
 /// Time of day in UTC, `12:03:04`; `-`: unknown.
-#[must_use]
 pub fn time(realtime_ns: u64) -> String {
     let at = Timestamp::from_nanosecond(i128::from(realtime_ns)).ok().filter(|_| realtime_ns > 0);
     at.map_or_else(|| "-".into(), |at| at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string())

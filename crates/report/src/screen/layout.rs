@@ -52,7 +52,6 @@ pub(super) fn height(frame: &Frame) -> u16 {
 }
 
 /// Shares the lines of a screen out.
-#[must_use]
 pub fn regions(frame: &Frame, view: &View, area: Rect) -> Regions {
     let lines = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
     let mut left = area.height.saturating_sub(TITLE + FOOTER);
@@ -99,7 +98,6 @@ pub fn regions(frame: &Frame, view: &View, area: Rect) -> Regions {
 }
 
 /// What stands at a place of the screen.
-#[must_use]
 pub fn place(frame: &Frame, view: &View, area: Rect, x: u16, y: u16) -> Option<Place> {
     let regions = regions(frame, view, area);
     let lists = [

@@ -59,7 +59,6 @@ pub fn draw(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
 }
 
 /// A frame as text, all rows of it: what `--once` prints.
-#[must_use]
 pub fn once(frame: &Frame, columns: u16, look: Look) -> String {
     let area = Rect::new(0, 0, columns.max(COLUMNS_MIN), layout::height(frame));
     let mut buffer = Buffer::empty(area);
@@ -75,7 +74,6 @@ pub fn once(frame: &Frame, columns: u16, look: Look) -> String {
 }
 
 /// What stands in a buffer, without colours and trailing spaces.
-#[must_use]
 pub fn text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in buffer.area.rows().map(|row| row.y) {

@@ -14,7 +14,6 @@ use crate::text::{Glyphs, Sheet, WIDTH_MIN, explanation};
 const WIDTH_MAX: usize = 160;
 
 /// Draws a spike as lines for a screen of so many columns.
-#[must_use]
 pub fn picture(of: &Explanation, window: Option<&Window>, columns: u16, look: Look) -> Vec<Drawn> {
     let glyphs = if look.unicode { Glyphs::BLOCKS } else { Glyphs::ASCII };
     let columns = usize::from(columns).clamp(WIDTH_MIN, WIDTH_MAX);

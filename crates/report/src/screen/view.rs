@@ -82,7 +82,6 @@ impl View {
     }
 
     /// The order of a panel in words.
-    #[must_use]
     pub fn order(&self, panel: Panel) -> &'static str {
         ORDERS[panel as usize][self.orders[panel as usize]]
     }
@@ -132,7 +131,6 @@ impl View {
     }
 
     /// The row that is chosen in a panel.
-    #[must_use]
     pub fn row(&self, frame: &Frame, panel: Panel) -> usize {
         let row = match (panel, self.spike) {
             (Panel::Spikes, None) => 0,
@@ -146,7 +144,6 @@ impl View {
     }
 
     /// CPU of the row that is chosen, among latencies and CPUs.
-    #[must_use]
     pub fn chosen_cpu(&self, frame: &Frame) -> Option<u32> {
         let row = self.row(frame, self.panel);
         match self.panel {

@@ -136,7 +136,6 @@ fn did(it: &LockWaits) -> String {
 }
 
 /// A thread as `name:tid [priority]`.
-#[must_use]
 pub fn party(of: &Party) -> String {
     let rank = match of.priority {
         Some(..0) => "DEADLINE".into(),

@@ -88,7 +88,6 @@ pub struct Sheet {
 
 impl Sheet {
     /// An empty one.
-    #[must_use]
     pub const fn new(columns: usize, glyphs: Glyphs) -> Self {
         Self { page: Page { columns, glyphs }, bytes: Vec::new(), answer: None }
     }
@@ -105,20 +104,17 @@ impl Sheet {
     }
 
     /// The answer block as [`Sheet::shown`] has it; `None`: none was written.
-    #[must_use]
     pub fn answer(&self) -> Option<String> {
         let bytes = self.bytes.get(self.answer.clone()?)?;
         Some(ink::shown(&String::from_utf8_lossy(bytes)))
     }
 
     /// Lines that are written.
-    #[must_use]
     pub fn lines(&self) -> usize {
         self.bytes.iter().filter(|&&byte| byte == b'\n').count()
     }
 
     /// What is written, with colours; colours and hidden characters of others are written out.
-    #[must_use]
     pub fn shown(&self) -> String {
         ink::shown(&String::from_utf8_lossy(&self.bytes))
     }

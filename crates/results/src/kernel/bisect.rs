@@ -135,7 +135,6 @@ pub enum StepOutcome {
 
 impl StepOutcome {
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Good => "good",

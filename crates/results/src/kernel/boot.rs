@@ -68,7 +68,6 @@ pub enum GuestClock {
 
 impl GuestClock {
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kvm => "KVM",
@@ -78,7 +77,6 @@ impl GuestClock {
     }
 
     /// What a latency that was measured in such a guest says.
-    #[must_use]
     pub const fn says(self) -> &'static str {
         match self {
             Self::Kvm => {

@@ -183,7 +183,6 @@ pub struct SpikeCount {
 
 impl SpikeCount {
     /// The class of its cause: the words before a colon.
-    #[must_use]
     pub fn class(&self) -> &str {
         self.title.split(':').next().unwrap_or_default()
     }
@@ -191,7 +190,6 @@ impl SpikeCount {
 
 impl Index {
     /// An index of nothing.
-    #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let condition = |c: &Condition| ConditionJson {
             name: c.name.clone(),
@@ -218,13 +216,11 @@ impl Index {
     }
 
     /// Cells in a state.
-    #[must_use]
     pub fn count(&self, state: State) -> usize {
         self.cells.iter().filter(|cell| cell.state == state).count()
     }
 
     /// Cells that were measured without all of their load.
-    #[must_use]
     pub fn unloaded(&self) -> usize {
         self.cells.iter().filter(|cell| !cell.load_ran).count()
     }
@@ -243,7 +239,6 @@ impl Index {
 
 impl CellResult {
     /// One that is not measured yet.
-    #[must_use]
     pub fn missing(cell: &Cell) -> Self {
         Self {
             cell: cell.clone(),
@@ -260,7 +255,6 @@ impl CellResult {
     }
 
     /// One that could not be measured.
-    #[must_use]
     pub fn failed(cell: &Cell, why: String) -> Self {
         Self { state: State::Failed, why: Some(why), ..Self::missing(cell) }
     }

@@ -93,7 +93,6 @@ pub struct Condition {
 
 impl Plan {
     /// What it runs beside rtproof's own: commands of conditions, workloads and loads, each once.
-    #[must_use]
     pub fn commands(&self) -> Vec<&str> {
         let of_conditions = self.conditions.iter().flat_map(|it| [&it.before, &it.after]);
         let of_cells = self.cells.iter().flat_map(|it| it.workloads.iter().chain([&it.load]));
@@ -105,19 +104,16 @@ impl Plan {
     }
 
     /// Whether this rtproof reads it.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.schema == SCHEMA
     }
 
     /// Time that all cells will take, about.
-    #[must_use]
     pub fn estimate_ns(&self) -> u64 {
         Self::takes_ns(self.cells.iter(), OVERHEAD_NS)
     }
 
     /// Time that cells take, about.
-    #[must_use]
     pub fn takes_ns<'a>(cells: impl Iterator<Item = &'a Cell>, overhead_ns: u64) -> u64 {
         cells.fold(0, |sum, cell| sum.saturating_add(cell.duration_ns).saturating_add(overhead_ns))
     }
@@ -125,13 +121,11 @@ impl Plan {
 
 impl Cell {
     /// What is measured on a CPU, by its place in the list.
-    #[must_use]
     pub fn workload(&self, at: usize) -> &str {
         self.workloads.get(at % self.workloads.len().max(1)).map_or("", String::as_str)
     }
 
     /// Policy and priority in a word.
-    #[must_use]
     pub fn scheduling(&self) -> String {
         let name = policy_word(self.policy);
         match self.priority {
@@ -141,7 +135,6 @@ impl Cell {
     }
 
     /// Its workloads, where there are several with their CPUs.
-    #[must_use]
     pub fn doing(&self) -> String {
         match self.workloads.as_slice() {
             [one] => one.clone(),
@@ -153,7 +146,6 @@ impl Cell {
     }
 
     /// All of it in a line.
-    #[must_use]
     pub fn title(&self) -> String {
         let cpus = units::cpus(&CpuList::new(self.cpus.iter().copied()));
         let mut parts = vec![self.doing(), cpus, self.scheduling(), units::ns(self.period_ns)];

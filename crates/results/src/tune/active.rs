@@ -123,13 +123,11 @@ pub struct EntryKernel {
 
 impl EntryKernel {
     /// Whether it is the kernel that runs; `None`: unknown.
-    #[must_use]
     pub fn is_running(&self) -> Option<bool> {
         Some(self.release.as_ref()? == self.running.as_ref()?)
     }
 
     /// In words.
-    #[must_use]
     pub fn text(&self) -> String {
         let name = self.release.as_ref().unwrap_or(&self.file);
         let running = self.running.as_deref().unwrap_or("unknown");
@@ -170,7 +168,6 @@ impl From<rtproof_host::boot::Standing> for EntryStands {
 
 impl StandsNow {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::AsApplied => "as applied",
@@ -186,13 +183,11 @@ impl StandsNow {
 
 impl Stands {
     /// Whether it is not as it was applied.
-    #[must_use]
     pub fn is_bad(&self) -> bool {
         matches!(self.standing, StandsNow::Changed | StandsNow::Gone)
     }
 
     /// Whether it is unknown.
-    #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.standing == StandsNow::Unreadable
     }
@@ -200,7 +195,6 @@ impl Stands {
 
 impl Stands {
     /// Whether it was changed.
-    #[must_use]
     pub fn is_changed(&self) -> bool {
         self.standing == StandsNow::Changed
     }

@@ -89,7 +89,6 @@ pub enum MadeOutcome {
 
 impl MadeOutcome {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -104,7 +103,6 @@ impl MadeOutcome {
 
 impl Made {
     /// A change that was not reached yet.
-    #[must_use]
     pub fn of(change: Change, checks: Vec<String>, found: Option<&State>) -> Self {
         let old = found.map_or_else(|| "?".into(), |state| change.before(state));
         let new = change.after();
@@ -192,7 +190,6 @@ pub enum TakenBackOutcome {
 
 impl TakenBackOutcome {
     /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Restored => "restored",

@@ -12,7 +12,6 @@ const NAMED_MAX: usize = 3;
 
 /// The answer. `only`: checks and sections that were asked for; `root`: the machine, where it is
 /// not the running one.
-#[must_use]
 pub(crate) fn answer(
     findings: &[Finding],
     given: &Given<'_>,

@@ -15,7 +15,6 @@ use crate::next;
 const NAMED_MAX: usize = 3;
 
 /// The answer.
-#[must_use]
 pub(crate) fn answer(comparison: &Comparison, groups: &[Group]) -> Answer {
     let tone = match comparison.answer {
         compare::Answer::Better => Tone::Good,

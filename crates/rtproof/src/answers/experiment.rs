@@ -13,7 +13,6 @@ use rtproof_results::{
 const NAMED_MAX: usize = 4;
 
 /// The answer; `next`: what to do with the knobs that help, by name.
-#[must_use]
 pub(crate) fn answer(
     effects: &Effects,
     cut_short: Option<&str>,

@@ -5,7 +5,6 @@ use rtproof_results::answer::{self, Answer, Tone};
 use rtproof_run::explain::Explained;
 
 /// The answer; `next`: a command that can be pasted.
-#[must_use]
 pub(crate) fn answer(told: &Explained, next: Option<String>) -> Answer {
     let mut answer = of_wakes(told, next);
     let locks = told.locks.iter().flat_map(|of| &of.waits);
@@ -57,7 +56,6 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
 }
 
 /// What is known of a cause that no knob removes here: the check that tells of the largest one.
-#[must_use]
 pub(crate) fn known(spikes: &Spikes) -> Option<String> {
     let id = spikes.causes.iter().flat_map(|cause| &cause.checks).next()?;
     Some(format!("rtproof check explain {id}"))

@@ -19,7 +19,6 @@ use rtproof_results::{
 use crate::next;
 
 /// The answer. `folder`: where the records are.
-#[must_use]
 pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
     let (measured, tone) = match index.compared.as_slice() {
         [] => largest(index),

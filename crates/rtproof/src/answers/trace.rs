@@ -5,7 +5,6 @@ use rtproof_results::answer::{Answer, Tone};
 use rtproof_run::trace::Traced;
 
 /// The answer; `next`: a command that can be pasted.
-#[must_use]
 pub(crate) fn answer(tracer: &str, traced: &Traced, over_ns: u64, next: Option<String>) -> Answer {
     let (over, time) = (units::ns(over_ns), units::duration(traced.traced_ns));
     if is_late(traced, over_ns) {
@@ -41,7 +40,6 @@ fn is_late(traced: &Traced, over_ns: u64) -> bool {
 }
 
 /// Whether nothing late was seen, and yet may have been.
-#[must_use]
 pub(crate) fn is_open(traced: &Traced, over_ns: u64) -> bool {
     let told = &traced.explained;
     let is_blind = told.saw_none || told.is_open() || traced.lost_events > 0;

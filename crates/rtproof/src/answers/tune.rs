@@ -35,7 +35,6 @@ fn parts(parts: &[(usize, &str)]) -> String {
 }
 
 /// The answer of `plan`; `next`: what makes or tries the changes, or shows that none is needed.
-#[must_use]
 pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
     let (steps, words) = (document.steps.len(), document.boot.words.len());
     if !document.conflicts.is_empty() {
@@ -85,7 +84,6 @@ pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
 
 /// The answer of `apply`; `prove`: the measurement that shows the effect; `trial`: what tries the
 /// boot parameters that are left; `root`: the machine, where it is not the running one.
-#[must_use]
 pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<&Path>) -> Answer {
     let of = |outcome| applied.changes.iter().filter(move |it| it.outcome == outcome);
     let (made, failed) = (of(MadeOutcome::Applied).count(), of(MadeOutcome::Failed).count());
@@ -137,7 +135,6 @@ pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<
 
 /// The answer of what writes files for a later boot: `trial`, `persist`. What comes next is the
 /// boot, which no command of ours is.
-#[must_use]
 pub(crate) fn written(applied: &Applied, what: &str) -> Answer {
     let made = applied.changes.iter().filter(|it| it.outcome == MadeOutcome::Applied).count();
     let result = match made {
@@ -148,7 +145,6 @@ pub(crate) fn written(applied: &Applied, what: &str) -> Answer {
 }
 
 /// The answer of `undo`.
-#[must_use]
 pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
     let changes = || undone.journals.iter().flat_map(|journal| &journal.changes);
     let of = |outcome| changes().filter(|it| it.outcome == outcome).count();
@@ -213,7 +209,6 @@ fn standing<'a>(changes: impl Iterator<Item = &'a Stands>) -> (usize, Vec<String
 }
 
 /// The answer of `status`.
-#[must_use]
 pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
     let at = next::root(root);
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
@@ -254,7 +249,6 @@ fn on_trial(boot: &rtproof_results::tune::active::BootStands) -> bool {
 }
 
 /// The answer of `verify`; `boot`: our entry, where its parameters were looked for.
-#[must_use]
 pub(crate) fn verified(
     found: &verified::Document,
     boot: Option<&rtproof_results::tune::active::BootStands>,

@@ -27,7 +27,6 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// The script of a shell.
-#[must_use]
 pub fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut super::Cli::command(), "rtproof", &mut script);

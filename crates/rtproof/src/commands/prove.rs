@@ -146,7 +146,6 @@ pub struct JudgedArgs {
 
 impl JudgedArgs {
     /// With a budget.
-    #[must_use]
     pub fn requirement(&self, budget_ns: Option<u64>) -> Requirement {
         Requirement {
             budget_ns,
@@ -203,7 +202,6 @@ pub enum StartArg {
 
 impl Args {
     /// As requested.
-    #[must_use]
     pub fn request(&self) -> Request {
         Request {
             duration_ns: self.duration_ns,

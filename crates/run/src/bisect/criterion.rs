@@ -47,7 +47,6 @@ pub(super) struct Limits {
 
 impl Criterion {
     /// In words, for arguments and answers.
-    #[must_use]
     pub fn text(&self) -> String {
         let above = |of: &Option<u64>| of.map_or_else(|| "the middle of both ends".into(), grouped);
         match self {

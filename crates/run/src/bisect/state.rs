@@ -48,7 +48,6 @@ pub(super) struct Pending {
 }
 
 /// The file in a folder that tells that a bisection was begun there.
-#[must_use]
 pub fn state(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }

@@ -41,7 +41,6 @@ pub struct Loader {
 
 impl Named {
     /// `FILE`, or `NAME=FILE` where no file has the whole of it as its name.
-    #[must_use]
     pub fn of(text: &Path) -> Self {
         let split = text.to_str().filter(|_| !text.exists()).and_then(|text| text.split_once('='));
         match split {

@@ -67,13 +67,11 @@ impl Results {
     }
 
     /// Whether it ran to its end.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         cut_short(&self.sealed.run).is_none()
     }
 
     /// Why it was cut short, if it was.
-    #[must_use]
     pub fn cut_short(&self) -> Option<String> {
         cut_short(&self.sealed.run)
     }
@@ -89,14 +87,12 @@ impl Results {
 }
 
 /// Whether a knob is not decided.
-#[must_use]
 pub fn is_open(effects: &Effects) -> bool {
     let open = [Decision::CannotDecide, Decision::NotTried];
     effects.knobs.iter().any(|knob| open.contains(&knob.decision))
 }
 
 /// Why a run ended before its time.
-#[must_use]
 pub fn cut_short(run: &Run) -> Option<String> {
     match &run.meta.ended {
         // Where all threads ended by themselves nobody ended the run.

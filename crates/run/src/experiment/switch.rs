@@ -57,7 +57,6 @@ pub struct Journaled<'a> {
 
 impl<'a> Journaled<'a> {
     /// `what`: what the user asked for, the title of the journals.
-    #[must_use]
     pub fn new(machine: &'a Machine<'a>, what: &str) -> Self {
         let held = Held::new(machine.root(), None);
         Self { machine, what: what.into(), journal: None, held }

@@ -43,7 +43,6 @@ pub fn lines(asked: Vec<(String, String)>) -> (Vec<FragmentLine>, Vec<(String, S
 }
 
 /// The lines as text, a comment before each group of one reason.
-#[must_use]
 pub fn text(lines: &[FragmentLine]) -> String {
     let mut text = String::new();
     let mut last: &[String] = &[];

@@ -28,7 +28,6 @@ pub enum Class {
 
 impl Class {
     /// As the kernel's structures name it here.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",

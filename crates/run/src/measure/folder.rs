@@ -98,7 +98,6 @@ impl Folder {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -122,14 +121,12 @@ impl Folder {
     }
 
     /// The files of a cell.
-    #[must_use]
     pub fn output(&self, cell: &Cell) -> Output {
         let with = |extension: &str| self.path.join(format!("{}.{extension}", cell.name));
         Output { record: with("rtproof"), html: with("html"), samples: None }
     }
 
     /// What there is of a cell.
-    #[must_use]
     pub fn find(&self, cell: &Cell) -> Found {
         let record = self.output(cell).record;
         if record.symlink_metadata().is_err() {

@@ -16,7 +16,6 @@ use rtproof_stats::{Moments, quantile::Q};
 use super::statistics::{Scale, quantity};
 
 /// What the run of a cell found.
-#[must_use]
 pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
     let (state, why) = match &run.meta.ended {
         Some(RunEnd::Complete) => (State::Done, None),

@@ -77,7 +77,6 @@ impl Matrix {
 }
 
 /// What a block is where nothing is said.
-#[must_use]
 pub fn default_block() -> Block {
     Block {
         workloads: vec![Choice::Everywhere("timer-wakeup".into())],

@@ -199,7 +199,6 @@ fn write(folder: &Folder, index: &Index, events: &dyn Events) -> anyhow::Result<
 }
 
 /// CPUs of all cells.
-#[must_use]
 pub fn cpus(plan: &Plan) -> CpuList {
     CpuList::new(plan.cells.iter().flat_map(|cell| cell.cpus.iter().copied()))
 }

@@ -5,7 +5,6 @@ use rtproof_measure::Quantity;
 use rtproof_stats::Moments;
 
 /// What a CPU measures, in samples.
-#[must_use]
 pub fn quantity(workload: &str) -> Quantity {
     rtproof_measure::workloads::parse(workload)
         .map_or(Quantity::Latency, |workload| workload.quantity())
@@ -23,7 +22,6 @@ pub struct Scale {
 impl Scale {
     /// Of the samples of a quantity. Lateness should be nothing and is a share of the
     /// period; a duration has no such value.
-    #[must_use]
     pub fn of(quantity: Quantity, period_ns: u64) -> Self {
         match quantity.is_lateness() {
             true => Self { nominal_ns: Some(0), whole_ns: Some(period_ns) },
@@ -32,19 +30,16 @@ impl Scale {
     }
 
     /// Of intervals.
-    #[must_use]
     pub const fn of_intervals(period_ns: u64) -> Self {
         Self { nominal_ns: Some(period_ns), whole_ns: Some(period_ns) }
     }
 
     /// The samples by it.
-    #[must_use]
     pub fn spread(self, moments: &Moments) -> Spread {
         Spread::of(moments, self.nominal_ns)
     }
 
     /// A deviation as a percentage.
-    #[must_use]
     pub fn percent(self, deviation_ns: f64, spread: &Spread) -> Option<f64> {
         let whole = self.whole_ns.map(|ns| ns as f64).or(spread.mean_ns)?;
         (whole > 0.0).then(|| deviation_ns / whole * 100.0)
@@ -52,7 +47,6 @@ impl Scale {
 
     /// How far a value is from what it should be (from the mean where there is no such value), as a
     /// percentage.
-    #[must_use]
     pub fn off(self, value_ns: u64, spread: &Spread) -> Option<f64> {
         let from = self.nominal_ns.map(|ns| ns as f64).or(spread.mean_ns)?;
         self.percent(value_ns as f64 - from, spread)

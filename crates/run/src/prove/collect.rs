@@ -62,7 +62,6 @@ pub(crate) struct Collector {
 }
 
 /// Where loads run.
-#[must_use]
 pub fn load_settings(
     options: &Options,
     load_dir: Option<&Path>,

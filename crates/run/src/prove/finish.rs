@@ -66,7 +66,6 @@ pub(crate) fn end(
 
 impl Finishing {
     /// What the record will be when the run is over.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         if self.finished.is_some() { Standing::Sealed } else { Standing::Torn }
     }
@@ -92,7 +91,6 @@ impl Finishing {
 }
 
 /// What is stored of a judgement.
-#[must_use]
 pub fn judgement(report: &Report) -> Judgement {
     Judgement {
         findings: report.findings.clone(),

@@ -87,7 +87,6 @@ impl Output {
     }
 
     /// The folder of the record.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         match self.record.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,

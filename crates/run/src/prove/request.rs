@@ -54,7 +54,6 @@ pub struct Request {
 
 impl Request {
     /// A run of some length into a folder or to a name; the rest by default.
-    #[must_use]
     pub fn new(duration_ns: u64, output: impl Into<PathBuf>) -> Self {
         Self {
             duration_ns: Some(duration_ns),

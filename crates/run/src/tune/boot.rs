@@ -25,7 +25,6 @@ const IS_DEFAULT: &str = "the entry of rtproof is the default: take it back firs
                           tune undo --all, to try another";
 
 /// A word as the boot loader's entry takes it.
-#[must_use]
 pub fn of_plan(word: &BootWord) -> Word {
     match (word.removes, word.parameter.contains('=')) {
         (true, true) => Word::set(&word.parameter),
@@ -35,7 +34,6 @@ pub fn of_plan(word: &BootWord) -> Word {
 }
 
 /// Where the words of a plan would go. Nothing is asked of the boot loader without words.
-#[must_use]
 pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview {
     if words.is_empty() {
         return BootPreview::default();
@@ -105,7 +103,6 @@ pub fn asked(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
 }
 
 /// What became of words, with what the kernel shows of them.
-#[must_use]
 pub fn verified(root: &Root, facts: &Facts, asked: &[WantedWord]) -> Vec<Verified> {
     let shown = verify::paths(asked).into_iter().map(|path| {
         let reading = root.trimmed(&path);
@@ -167,7 +164,6 @@ pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
 }
 
 /// Words that are not on the command line of the running kernel.
-#[must_use]
 pub fn missing(verified: &[Verified]) -> Vec<&str> {
     let missing = verified.iter().filter(|it| it.effect == Effect::Missing);
     missing.map(|it| it.parameter.as_str()).collect()

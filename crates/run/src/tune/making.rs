@@ -61,14 +61,12 @@ pub fn apply(
 }
 
 /// `3 changes`.
-#[must_use]
 pub fn count(changes: usize) -> String {
     units::count(changes, "change")
 }
 
 /// Number of a journal of this machine: that of its file. A copy somewhere else has none, whatever
 /// it is called: what waits for the confirmation of another journal is not its to end.
-#[must_use]
 pub fn number(journal: &Journal) -> u32 {
     let name = journal.path().strip_prefix(tune::FOLDER).and_then(|rest| rest.strip_prefix('/'));
     name.and_then(|name| name.split('.').next()?.parse().ok()).unwrap_or(0)
@@ -76,7 +74,6 @@ pub fn number(journal: &Journal) -> u32 {
 
 /// What the journal says of each change that was planned, and of those that failed which the engine
 /// tolerated.
-#[must_use]
 pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>) -> Vec<Made> {
     let left_out = applied.map_or(&[][..], |applied| &applied.left_out);
     let mut all = planned;
@@ -105,7 +102,6 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>
 }
 
 /// How an apply ended that was not rolled back. What was left out is reported, and is no failure.
-#[must_use]
 pub fn ended(applied: &Applied) -> Ended {
     if applied.failed.is_empty() { Ended::Done } else { Ended::MachineFailed }
 }
@@ -119,7 +115,6 @@ fn why(outcome: &Outcome, change: &Change) -> Option<String> {
 }
 
 /// The outcome of undoing one change.
-#[must_use]
 pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
     let change = undone.change.clone();
     let entry = entries.iter().find(|entry| entry.item.change == change);
@@ -226,7 +221,6 @@ fn unnoted(change: Change) -> TakenBack {
 
 /// How an undo ended: 1: something could not be put back; 2: something else has changed
 /// something since, and it was left alone.
-#[must_use]
 pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
     let any = |outcome| {
         let all = undone.iter().flat_map(|journal| &journal.changes);
@@ -242,7 +236,6 @@ pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
 }
 
 /// What an undo left, as a phrase: how it ended.
-#[must_use]
 pub fn undo_phrase(undone: &[TakenBack]) -> String {
     let is_left = |it: &&TakenBack| {
         use TakenBackOutcome::{Failed, LeftAlone, Unnoted};

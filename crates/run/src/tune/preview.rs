@@ -18,7 +18,6 @@ use rtproof_results::{
 use super::boot;
 
 /// Looks up what each step finds. What is as wanted already is counted and left out.
-#[must_use]
 pub fn document(machine: &Machine<'_>, facts: &Facts, intent: &Intent, plan: Plan) -> Document {
     let all = plan.steps.len();
     let mut steps: Vec<Previewed> =
@@ -59,7 +58,6 @@ fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
 }
 
 /// Whether a change is of a file that is not there, and that an earlier change of its plan makes.
-#[must_use]
 pub fn comes_with(machine: &Machine<'_>, earlier: &[Previewed], change: &Change) -> bool {
     let Change::Value { path, .. } = change else { return false };
     let brings = |it: &Previewed| it.step.change.brings(path);
@@ -79,7 +77,6 @@ fn of_capture(machine: &Machine<'_>, change: &Change) -> Option<(State, Change)>
 }
 
 /// Whether what is there is what was there: times, and how a list of CPUs is written, aside.
-#[must_use]
 pub fn is_same(change: &Change, one: &State, other: &State) -> bool {
     match (one, other) {
         (State::Value { bytes: one, .. }, State::Value { bytes: other, .. }) => {

@@ -42,13 +42,11 @@ pub struct Repeated {
 }
 
 /// Title of the journals of a file.
-#[must_use]
 pub fn title(path: &Path) -> String {
     format!("tune apply --from {}", path.display())
 }
 
 /// Looks up what the file names. Changes nothing.
-#[must_use]
 pub fn prepare(machine: &Machine<'_>, config: &Config) -> Prepared {
     let resolved = config.resolve(machine.root());
     let (mut items, mut notes) = (Vec::new(), Vec::new());
@@ -144,7 +142,6 @@ impl Prepared {
 impl Repeated {
     /// Done: all is set; the machine failed: something could not be set; cannot tell: something was
     /// not there, or cannot be set by anyone.
-    #[must_use]
     pub fn ended(&self) -> Ended {
         match () {
             () if !self.applied.failed.is_empty() => Ended::MachineFailed,

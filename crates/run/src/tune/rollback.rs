@@ -31,7 +31,6 @@ pub enum RollbackTimer {
 
 impl RollbackTimer {
     /// Who it is.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Timer(unit) => format!("{unit}.timer"),
@@ -110,7 +109,6 @@ fn armed(mut child: Child) -> anyhow::Result<Child> {
 }
 
 /// Whether the rollback of a journal waits, or works now.
-#[must_use]
 pub fn is_armed(root: &Root, journal: u32) -> bool {
     let unit = timer(journal);
     confirmation::is_guarded(root, journal)

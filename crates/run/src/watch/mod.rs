@@ -280,7 +280,6 @@ impl Watch {
     }
 
     /// Where the record is.
-    #[must_use]
     pub fn record(&self) -> String {
         match &self.from {
             Live::Run(run) => {
@@ -294,7 +293,6 @@ impl Watch {
     }
 
     /// Whether nothing more will come of its source.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.from {
             Live::Run(run) => run.is_over(),

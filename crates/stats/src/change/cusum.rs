@@ -25,7 +25,6 @@ impl Cusum {
     const LIMIT: f64 = 5.0;
 
     /// About a level, with the standard deviation of the values about it, above 0.
-    #[must_use]
     pub fn new(level: f64, sd: f64) -> Self {
         Self { level, sd: sd.max(f64::MIN_POSITIVE), up: 0.0, down: 0.0 }
     }

@@ -9,7 +9,6 @@
 
 /// Noise of a series about its level, from the median size of its steps: changes of level do not
 /// count for it. 0 of fewer than two values, or where more than half of the steps are 0.
-#[must_use]
 pub fn noise_sd(values: &[f64]) -> f64 {
     let mut steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     if steps.is_empty() {
@@ -22,7 +21,6 @@ pub fn noise_sd(values: &[f64]) -> f64 {
 }
 
 /// The usual penalty: 3 ln n times the variance of the noise.
-#[must_use]
 pub fn penalty(values: &[f64]) -> f64 {
     3.0 * (values.len().max(2) as f64).ln() * noise_sd(values).powi(2)
 }
@@ -68,7 +66,6 @@ impl Piece {
 
 /// First values of the segments after the first one, ascending. Values must be finite; a penalty of
 /// 0 or less finds nothing, for it would find everything.
-#[must_use]
 pub fn levels(values: &[f64], penalty: f64) -> Vec<usize> {
     let (low, high) =
         values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));

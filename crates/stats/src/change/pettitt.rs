@@ -13,7 +13,6 @@ pub struct Pettitt {
 }
 
 /// The test; `None` of fewer than two values, or where one is no number.
-#[must_use]
 pub fn pettitt(values: &[f64]) -> Option<Pettitt> {
     if values.len() < 2 || values.iter().any(|x| x.is_nan()) {
         return None;

@@ -19,7 +19,6 @@ pub struct Step {
 
 /// The changes of level. `least_sd`: the noise is never taken for less, because values were rounded
 /// before.
-#[must_use]
 pub fn steps(values: &[f64], least_sd: f64) -> Vec<Step> {
     let (sd, memory) = noise(values, least_sd);
     if sd <= 0.0 || !sd.is_finite() {

@@ -18,7 +18,6 @@ pub struct Distance {
 }
 
 /// Distances of ascending excesses from a distribution.
-#[must_use]
 pub fn distance(ascending: &[f64], gpd: &Gpd) -> Distance {
     let n = ascending.len() as f64;
     let above: Vec<f64> = ascending.iter().map(|&y| gpd.exceeds(y).clamp(1e-300, 1.0)).collect();
@@ -34,7 +33,6 @@ pub fn distance(ascending: &[f64], gpd: &Gpd) -> Distance {
 
 /// Probability of as large an A² if the fitted distribution were the true one, from `samples` of it
 /// that are fitted themselves. The same seed gives the same answer.
-#[must_use]
 pub fn p_value(ascending: &[f64], gpd: &Gpd, samples: u32, seed: u64) -> f64 {
     let observed = distance(ascending, gpd).a2;
     let mut random = Random::new(seed);

@@ -14,7 +14,6 @@ pub enum Weight {
 }
 
 /// sd / mean of excesses (n - 1). `None` below two.
-#[must_use]
 pub fn coefficient(excesses: &[f64]) -> Option<f64> {
     let n = excesses.len() as f64;
     let mean = excesses.iter().sum::<f64>() / n;
@@ -24,7 +23,6 @@ pub fn coefficient(excesses: &[f64]) -> Option<f64> {
 
 /// Where 95 % of the coefficients of `n` exponential excesses lie, n from 50: between simulated
 /// values, and the normal limit beyond 500.
-#[must_use]
 pub fn band(n: usize) -> (f64, f64) {
     // (1 / sqrt(n), (1 - low) sqrt(n), (high - 1) sqrt(n))
     const TABLE: [(f64, f64, f64); 5] = [
@@ -43,7 +41,6 @@ pub fn band(n: usize) -> (f64, f64) {
 }
 
 /// The verdict of the coefficient; `None` below 50 excesses.
-#[must_use]
 pub fn weight(excesses: &[f64]) -> Option<Weight> {
     let (low, high) = band(excesses.len());
     let cv = coefficient(excesses).filter(|_| excesses.len() >= 50)?;

@@ -30,7 +30,6 @@ pub struct Holdout {
 /// Fits the clusters of the first half of the exposure and counts in the second. `share`: of the
 /// clusters over the threshold, how many are to exceed the level, e.g. 0.05. `None` with fewer than
 /// 50 over the threshold in the first half, or none in the second.
-#[must_use]
 pub fn check(peaks: &[Peak], exposure_ns: u64, share: f64) -> Option<Holdout> {
     let half = exposure_ns / 2;
     let (first, second): (Vec<&Peak>, Vec<&Peak>) = peaks.iter().partition(|p| p.at_ns < half);

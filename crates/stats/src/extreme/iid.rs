@@ -6,7 +6,6 @@ use crate::beta::normal_both_tails;
 
 /// Probability that two samples of one distribution differ as much in shape (asymptotic, with the
 /// correction of Stephens 1970; ties make it larger, never smaller). 1 where one is empty.
-#[must_use]
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
     let sorted = |values: &[f64]| {
         let mut sorted = values.to_vec();
@@ -39,7 +38,6 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The same for the two halves of a series.
-#[must_use]
 pub fn halves(values: &[f64]) -> f64 {
     let (first, second) = values.split_at(values.len() / 2);
     kolmogorov_smirnov(first, second)
@@ -47,7 +45,6 @@ pub fn halves(values: &[f64]) -> f64 {
 
 /// Probability of as few or as many runs above and below the median, if order meant nothing
 /// (normal approximation). Values at the median are left out. 1 where nothing can be said.
-#[must_use]
 pub fn runs(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

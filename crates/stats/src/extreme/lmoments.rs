@@ -15,7 +15,6 @@ pub struct LMoments {
 }
 
 /// Of ascending values, four or more that are not all equal.
-#[must_use]
 pub fn of_sorted(values: &[f64]) -> Option<LMoments> {
     let n = values.len() as f64;
     let mut b = [0.0; 4];

@@ -97,7 +97,6 @@ pub enum Rule {
 
 impl Rule {
     /// Its number, 1 to 9.
-    #[must_use]
     pub const fn number(&self) -> u8 {
         match self {
             Self::TooFew { .. } => 1,
@@ -113,7 +112,6 @@ impl Rule {
     }
 
     /// What it says, to follow "because".
-    #[must_use]
     pub fn text(&self) -> String {
         match *self {
             Self::TooFew { clusters } => format!("only {clusters} groups of late wake-ups (50)"),

@@ -8,14 +8,12 @@ use crate::{
 
 /// For each pair, whether its first slice is the one with the change. Coins, not an alternation:
 /// what the exact test takes for granted.
-#[must_use]
 pub fn order(seed: u64, pairs: usize) -> Vec<bool> {
     let mut random = Random::new(seed);
     (0..pairs).map(|_| random.below(2) == 1).collect()
 }
 
 /// Pairs of slices that [`mirrored`] takes for so many changes; `None`: too many.
-#[must_use]
 pub fn mirrored_pairs(changes: usize) -> Option<usize> {
     match changes {
         1..=11 => Some(PAIRS),
@@ -28,7 +26,6 @@ pub fn mirrored_pairs(changes: usize) -> Option<usize> {
 /// second the others are. Every two changes are on together as often as apart, so that what one
 /// does is not taken for the other's, and mirroring keeps what two do together out of what each
 /// does. `None`: too many changes, or none.
-#[must_use]
 pub fn mirrored(seed: u64, changes: usize) -> Option<Vec<Vec<bool>>> {
     let mut rows = plackett_burman(mirrored_pairs(changes)?)?;
     rows.iter_mut().for_each(|row| row.truncate(changes));

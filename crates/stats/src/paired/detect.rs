@@ -11,7 +11,6 @@ use crate::{beta::regularised, random::Random};
 /// Spread of the difference of two neighbouring slices of one condition: the root of the mean
 /// square of successive differences (von Neumann 1941), which drift does not inflate. `None` with
 /// fewer than two.
-#[must_use]
 pub fn successive_sd(values: &[f64]) -> Option<f64> {
     let squares: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).collect();
     let mean = squares.iter().sum::<f64>() / squares.len() as f64;
@@ -29,7 +28,6 @@ pub struct Spread {
 
 impl Spread {
     /// Of differences of pairs: `n - 1` degrees of freedom. `None` with fewer than two.
-    #[must_use]
     pub fn of_pairs(differences: &[f64]) -> Option<Self> {
         let n = differences.len() as f64;
         let mean = differences.iter().sum::<f64>() / n;
@@ -39,14 +37,12 @@ impl Spread {
 
     /// From [`successive_sd`] of `slices` slices: its mean square has a relative variance of
     /// (3n - 4)/(n - 1)^2 (von Neumann and others 1941).
-    #[must_use]
     pub fn of_successive(sd: f64, slices: usize) -> Self {
         let n = slices.max(2) as f64;
         Self { sd, freedom: 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0) }
     }
 
     /// Taken for granted.
-    #[must_use]
     pub const fn assumed(sd: f64) -> Self {
         Self { sd, freedom: f64::INFINITY }
     }
@@ -67,7 +63,6 @@ pub const POWER: f64 = 0.8;
 /// with probability [`POWER`], by the tests that decide ([`super::answers`]). Computed from
 /// simulated experiments with normal differences and a spread that is as uncertain as it is.
 /// `None`: none, because so few pairs have no p value that small.
-#[must_use]
 pub fn detectable(
     spread: Spread,
     pairs: usize,
@@ -160,7 +155,6 @@ impl Law {
 /// About how many times the exposure it takes until [`PAIRS_MAX`] pairs at most find a difference
 /// that is `gap` off the margin, after Student's t: the variance of a slice falls with its length.
 /// 1 or more.
-#[must_use]
 pub fn pairs_for(sd: f64, pairs: usize, gap: f64, level: f64) -> Option<f64> {
     // More pairs first, longer slices then.
     (pairs.max(2)..=PAIRS_MAX)

@@ -9,7 +9,6 @@ use crate::holm;
 pub const MAIN: f64 = 0.92;
 
 /// Weight of each of `others` statistics beside p99.9.
-#[must_use]
 pub fn rest(others: usize) -> f64 {
     (1.0 - MAIN) / others.max(1) as f64
 }
@@ -40,7 +39,6 @@ pub struct Adjusted {
 /// effect is said to have one has a probability of `level` at most; that more than the margin is
 /// said of one that has no more, and "no difference" of one that has as much, one of `level` for
 /// each knob.
-#[must_use]
 pub fn answers(questions: &[Question], knobs: usize, level: f64) -> Vec<(Adjusted, Answer)> {
     let all: Vec<usize> = (0..questions.len()).collect();
     let adjusted = |those: &[usize], knobs: usize, of: fn(&Paired) -> f64| {

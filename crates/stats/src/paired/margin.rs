@@ -12,7 +12,6 @@ pub struct Margin {
 
 impl Margin {
     /// Of a share, e.g. 0.05.
-    #[must_use]
     pub fn of_share(share: f64) -> Self {
         let share = share.clamp(0.0, 0.99);
         Self { low: (-share).ln_1p(), high: share.ln_1p() }
@@ -25,7 +24,6 @@ impl Margin {
     }
 
     /// Whether a difference does not matter.
-    #[must_use]
     pub fn holds(self, difference: f64) -> bool {
         (self.low..=self.high).contains(&difference)
     }

@@ -68,7 +68,6 @@ pub enum Answer {
 
 /// Looks at differences of pairs; `None` without any, with more than [`PAIRS_MAX`], or where one is
 /// no number.
-#[must_use]
 pub fn compare(differences: &[f64], confidence: f64, margin: Margin) -> Option<Paired> {
     let n = differences.len();
     if !(1..=PAIRS_MAX).contains(&n) || differences.iter().any(|d| !d.is_finite()) {
@@ -110,14 +109,12 @@ fn p_equivalent(differences: &[f64], margin: Margin) -> f64 {
 }
 
 /// Smallest p value that `pairs` pairs can give, whatever they show.
-#[must_use]
 pub fn smallest_p(pairs: usize) -> f64 {
     if pairs == 0 { 1.0 } else { f64::exp2(1.0 - pairs as f64).min(1.0) }
 }
 
 /// Fewest pairs that decide on p99.9 of each of `knobs` knobs: 6 of one, 7 of two, 8 of three to
 /// five.
-#[must_use]
 pub fn pairs_least(knobs: usize, level: f64) -> usize {
     let level = MAIN * level / knobs.max(1) as f64;
     (PAIRS_MIN..=PAIRS_MAX).find(|&pairs| smallest_p(pairs) < level).unwrap_or(PAIRS_MAX + 1)

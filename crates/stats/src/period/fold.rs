@@ -23,7 +23,6 @@ const DENSER: f64 = 3.0;
 ///
 /// The excess over a uniform density is largest between two order statistics (Kuiper 1960), so one
 /// pass over the sorted phases finds it.
-#[must_use]
 pub fn fold(times_ns: &[u64], period_ns: f64) -> Option<Fold> {
     let mut phases: Vec<f64> = times_ns.iter().map(|&time| turn(time as f64 / period_ns)).collect();
     phases.sort_unstable_by(f64::total_cmp);

@@ -30,7 +30,6 @@ pub struct Intervals {
 }
 
 /// The most intervals between ascending times that are alike.
-#[must_use]
 pub fn intervals(times_ns: &[u64]) -> Option<Intervals> {
     let mut all: Vec<u64> = times_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
     all.sort_unstable();

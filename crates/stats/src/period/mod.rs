@@ -30,7 +30,6 @@ pub struct H {
 
 impl H {
     /// Probability of as much by chance, at one frequency that was fixed beforehand.
-    #[must_use]
     pub fn p(&self) -> f64 {
         (-0.4 * self.h).exp().min(1.0)
     }

@@ -83,14 +83,12 @@ impl Period {
     }
 
     /// Share of the cycles that have an event.
-    #[must_use]
     pub fn occupancy(&self) -> f64 {
         self.occupied as f64 / self.cycles.max(1) as f64
     }
 
     /// What is left to follow other periods. `None`: the arc is so broad that what is left of this
     /// one cannot be kept apart from another.
-    #[must_use]
     pub fn rest(&self, times_ns: &[u64], sampling_ns: u64) -> Option<Vec<u64>> {
         let within_ns = 1.5 * self.fold.width_ns.max(sampling_ns as f64);
         let apart = |time: &u64| self.fold.offset_ns(*time, self.period_ns).abs() > within_ns;
@@ -99,7 +97,6 @@ impl Period {
     }
 
     /// Whether an event at this time is one of those that follow the period.
-    #[must_use]
     pub fn is_followed_by(&self, time_ns: u64) -> bool {
         (self.from_ns..=self.to_ns).contains(&time_ns) && self.fold.holds(time_ns, self.period_ns)
     }
@@ -107,7 +104,6 @@ impl Period {
 
 /// The period that ascending times follow best; `None`: too few of them, or no period at all. Look
 /// at its `p`: noise has a best period, too.
-#[must_use]
 pub fn search(times_ns: &[u64], ask: &Ask<'_>) -> Option<Period> {
     let (&first, &last) = (times_ns.first()?, times_ns.last()?);
     if times_ns.len() < EVENTS_MIN || first == last {

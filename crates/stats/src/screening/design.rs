@@ -36,7 +36,6 @@ pub struct Design {
 
 impl Design {
     /// Changes that are on in the two slices of a pair.
-    #[must_use]
     pub fn slices(&self, pair: usize) -> Option<[Vec<usize>; 2]> {
         let row = self.rows.get(pair)?;
         let of = |on: bool| (0..self.factors).filter(|&factor| row[factor] == on).collect();
@@ -64,7 +63,6 @@ fn factorial(factors: usize) -> Vec<Vec<bool>> {
 
 /// A design for so many changes, pairs and slices in the order of `seed`. `None`: none, or more
 /// than [`FACTORS_MAX`].
-#[must_use]
 pub fn design(seed: u64, factors: usize) -> Option<Design> {
     let (kind, mut rows) = match factors {
         0 => return None,

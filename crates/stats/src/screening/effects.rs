@@ -24,7 +24,6 @@ pub struct Effect {
 
 impl Effect {
     /// Whether it is worth pairs of its own.
-    #[must_use]
     pub fn stands_out(&self) -> bool {
         self.is_active || self.paired.p < STANDS_OUT
     }
@@ -42,7 +41,6 @@ pub struct Interaction {
 /// Main effects of the changes on one response: its logarithm in the two slices of each pair, the
 /// first that was measured first. `None` for a pair that was lost. The error margins are Lenth's
 /// over all columns. Nothing with fewer than two pairs.
-#[must_use]
 pub fn effects(
     design: &Design,
     pairs: &[Option<[f64; 2]>],
@@ -73,7 +71,6 @@ pub fn effects(
 
 /// What every two changes of a design with every combination do together; none elsewhere, where
 /// pairs of them stand for each other. Compares pair with pair: drift is not excluded.
-#[must_use]
 pub fn interactions(design: &Design, pairs: &[Option<[f64; 2]>]) -> Vec<Interaction> {
     if design.kind != super::Kind::Factorial {
         return Vec::new();

@@ -18,7 +18,6 @@ pub struct Lenth {
 }
 
 /// The margins of so many contrasts. `None`: fewer than [`CONTRASTS_MIN`], or no noise at all.
-#[must_use]
 pub fn lenth(contrasts: &[f64], confidence: f64) -> Option<Lenth> {
     let m = contrasts.len();
     if m < CONTRASTS_MIN || contrasts.iter().any(|contrast| !contrast.is_finite()) {

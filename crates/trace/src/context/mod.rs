@@ -37,7 +37,6 @@ pub enum Hard {
 
 impl Hard {
     /// Whether it is the timer's.
-    #[must_use]
     pub fn is_timer(&self) -> bool {
         match self {
             Self::Vector(vector) => *vector == Vector::LocalTimer,
@@ -52,7 +51,6 @@ impl Hard {
     }
 
     /// Whether another CPU sent it.
-    #[must_use]
     pub fn is_ipi(&self) -> bool {
         match self {
             Self::Vector(vector) => matches!(
@@ -140,7 +138,6 @@ impl Default for State {
 
 /// What one CPU did between two times, from its events (by time, other CPUs' are skipped). Events
 /// before `from_ns` set the scene.
-#[must_use]
 pub fn reconstruct(events: &[Event], cpu: u32, from_ns: u64, to_ns: u64) -> Vec<Stretch> {
     let own = || events.iter().filter(|event| event.cpu == cpu);
     let mut machine = Machine::new(from_ns, to_ns);

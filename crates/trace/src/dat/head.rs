@@ -83,7 +83,6 @@ impl TscScale {
     }
 
     /// The nanoseconds of a count.
-    #[must_use]
     pub fn ns(&self, count: u64) -> u64 {
         let scaled = u128::from(count) * u128::from(self.multiplier);
         u64::try_from(scaled.checked_shr(self.shift).unwrap_or(0)).unwrap_or(u64::MAX)

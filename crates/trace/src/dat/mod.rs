@@ -78,73 +78,61 @@ impl<R: ReadAt> TraceDat<R> {
     }
 
     /// 6 or 7.
-    #[must_use]
     pub const fn version(&self) -> u32 {
         self.head.version
     }
 
     /// Whether the machine of the trace is big endian.
-    #[must_use]
     pub const fn is_big_endian(&self) -> bool {
         self.head.is_big_endian
     }
 
     /// Bytes of `long` in programs of that machine; the kernel's is in the header of a page.
-    #[must_use]
     pub const fn long_bytes(&self) -> u8 {
         self.head.long_bytes
     }
 
     /// The formats of all events that its kernel knew.
-    #[must_use]
     pub const fn formats(&self) -> &Formats {
         &self.formats
     }
 
     /// Names of tasks by thread id, as they were when the recording ended.
-    #[must_use]
     pub const fn comms(&self) -> &BTreeMap<i32, Comm> {
         &self.head.comms
     }
 
     /// Texts that events point at, by address: for [`crate::Decoder::with_strings`].
-    #[must_use]
     pub const fn strings(&self) -> &BTreeMap<u64, Name> {
         &self.head.strings
     }
 
     /// Kernel and machine, where the file says.
-    #[must_use]
     pub fn uname(&self) -> Option<&str> {
         self.head.uname.as_deref()
     }
 
     /// How counts of the x86-tsc clock become nanoseconds; `None`: times are nanoseconds.
-    #[must_use]
     pub const fn tsc(&self) -> Option<TscScale> {
         self.head.tsc
     }
 
     /// What the file holds that is not used.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.head.notes
     }
 
     /// What was lost, by CPU.
-    #[must_use]
     pub fn stats(&self) -> &[CpuStat] {
         &self.head.stats
     }
 
     /// The buffers: the top one and the instances.
-    #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.head.buffers
     }
 
     /// The buffer with the most bytes: what a user means who names none.
-    #[must_use]
     pub fn main_buffer(&self) -> Option<&Buffer> {
         let bytes = |buffer: &Buffer| buffer.data.iter().map(|data| data.size).sum::<u64>();
         // Of equals the first.
@@ -180,7 +168,6 @@ impl<R: ReadAt> TraceDat<R> {
 
 impl Buffer {
     /// CPUs with events.
-    #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
         self.data.iter().map(|data| data.cpu).collect()
     }

@@ -60,19 +60,16 @@ impl Symbols {
     }
 
     /// How many functions there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
     /// Whether there is none: `kptr_restrict` hides them all.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 
     /// The name of an address: `function+0x1f/0x80`.
-    #[must_use]
     pub fn name(&self, address: u64) -> Option<String> {
         let place = self.addresses.partition_point(|&start| start <= address).checked_sub(1)?;
         let (start, name) = (self.addresses[place], self.name_at(place));
@@ -88,7 +85,6 @@ impl Symbols {
     }
 
     /// The address of a function, the first of that name.
-    #[must_use]
     pub fn address(&self, function: &str) -> Option<u64> {
         let place = (0..self.len())
             .find(|&place| self.name_at(place).split('\t').next() == Some(function))?;
@@ -102,7 +98,6 @@ impl Symbols {
     }
 
     /// Where the kernel's code begins (`_stext`): what the decoder takes as its start of text.
-    #[must_use]
     pub const fn text_start(&self) -> Option<u64> {
         self.text_start
     }

@@ -33,7 +33,6 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Those of a file that was read.
-    #[must_use]
     pub fn of<R: ReadAt>(dat: &'a TraceDat<R>, page_bytes: u32, clock: &'a str) -> Self {
         let comms = dat.comms().iter().map(|(&pid, comm)| (pid, comm.to_string())).collect();
         Self { formats: dat.formats(), page_bytes, symbols: None, comms, clock, uname: dat.uname() }

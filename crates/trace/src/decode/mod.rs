@@ -145,7 +145,6 @@ pub enum Brief<'a> {
 
 impl<'a> Brief<'a> {
     /// Of an event that is decoded already, such as one out of a text.
-    #[must_use]
     pub fn of(event: &'a Event) -> Self {
         match &event.what {
             What::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm, .. } => {
@@ -188,7 +187,6 @@ impl<'a> Brief<'a> {
 
 impl Decoder {
     /// For the events of these formats.
-    #[must_use]
     pub fn new(formats: &Formats) -> Self {
         let common = formats.events().find_map(Common::of);
         let layout = *formats.layout();
@@ -236,13 +234,11 @@ impl Decoder {
     }
 
     /// Layout of the pages whose records this decodes.
-    #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Whether a record of this number has a meaning here, i.e. is not [`What::Other`].
-    #[must_use]
     pub fn knows(&self, id: u16) -> bool {
         self.index.get(usize::from(id)).is_some_and(|&index| index != 0)
     }
@@ -253,7 +249,6 @@ impl Decoder {
     }
 
     /// The event of a record.
-    #[must_use]
     pub fn event(&self, cpu: u32, raw: &Raw<'_>) -> Event {
         let plan = self.plan(raw.id);
         let record = self.record(raw);
@@ -274,7 +269,6 @@ impl Decoder {
 
     /// The task that was current when a record was written, and its flags ([`Event::flags`]).
     #[inline]
-    #[must_use]
     pub(crate) fn current(&self, raw: &Raw<'_>) -> (i32, u8) {
         let common = self.plans.first().and_then(|plan| plan.common.as_ref());
         let record = self.record(raw);
@@ -284,7 +278,6 @@ impl Decoder {
 
     /// What most questions need of a record.
     #[inline]
-    #[must_use]
     pub fn brief<'a>(&self, raw: &Raw<'a>) -> Brief<'a> {
         match self.briefs.get(usize::from(raw.id)) {
             None | Some(0) => Brief::Other,

@@ -34,7 +34,6 @@ const BYTES_MAX: usize = 1 << 26;
 
 impl Field {
     /// A line such as `field:pid_t prev_pid; offset:24; size:4; signed:1;`. `None`: not one.
-    #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut parts = line.trim().split(';').map(str::trim);
         let (word, declared) = parts.next()?.split_once(':')?;

@@ -20,7 +20,6 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// That of the machine this runs on.
-    #[must_use]
     pub const fn native() -> Self {
         if cfg!(target_endian = "big") { Self::Big } else { Self::Little }
     }
@@ -99,13 +98,11 @@ pub struct Format {
 
 impl Format {
     /// The field of a name.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
     /// `system:name`.
-    #[must_use]
     pub fn full_name(&self) -> &str {
         &self.full_name
     }
@@ -227,19 +224,16 @@ impl Formats {
     }
 
     /// Whether there is an event of this full name, e.g. `sched:sched_switch`.
-    #[must_use]
     pub fn has(&self, full_name: &str) -> bool {
         self.ids.contains_key(full_name)
     }
 
     /// The event of a full name.
-    #[must_use]
     pub fn event(&self, full_name: &str) -> Option<&Format> {
         self.events.get(self.ids.get(full_name)?)
     }
 
     /// The full name of a number, e.g. `sched:sched_switch`.
-    #[must_use]
     pub fn event_name(&self, id: u16) -> Option<&str> {
         self.events.get(&id).map(Format::full_name)
     }
@@ -250,25 +244,21 @@ impl Formats {
     }
 
     /// Layout of a sub-buffer.
-    #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Size of a sub-buffer with its header, bytes.
-    #[must_use]
     pub const fn sub_buffer_bytes(&self) -> usize {
         self.layout.data_at + self.layout.data_bytes
     }
 
     /// The text of `events/header_page`.
-    #[must_use]
     pub fn header_page(&self) -> &str {
         &self.header_page
     }
 
     /// The text of `events/header_event`; empty: it was not given.
-    #[must_use]
     pub fn header_event(&self) -> &str {
         &self.header_event
     }

@@ -508,7 +508,6 @@ fn perf_frame(line: &str) -> Option<&str> {
 
 impl TextTrace {
     /// The events round the wake-up that the trace is about, of those that were kept.
-    #[must_use]
     pub fn window(&self) -> Option<Window> {
         let subject = self.subject?;
         let (from_ns, _) = span::span(&subject);
@@ -523,7 +522,6 @@ impl TextTrace {
     }
 
     /// The events round a wake-up. `carried`: the last switch of its CPU before them.
-    #[must_use]
     pub fn window_of(&self, subject: &WakeUp, carried: Option<&Event>, events: &[Event]) -> Window {
         let (from_ns, to_ns) = span::span(subject);
         let inside = events.iter().filter(|event| (from_ns..=to_ns).contains(&event.at_ns));

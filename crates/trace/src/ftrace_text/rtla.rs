@@ -35,14 +35,12 @@ pub struct RtlaPart {
 
 impl RtlaCpu {
     /// The part of a name.
-    #[must_use]
     pub fn part(&self, name: &str) -> Option<&RtlaPart> {
         self.parts.iter().find(|part| part.name == name)
     }
 }
 
 /// Reads what rtla printed. `None`: it did not analyse anything there.
-#[must_use]
 pub fn parse_rtla(text: &str) -> Option<RtlaText> {
     let mut found = RtlaText::default();
     for line in text.lines() {

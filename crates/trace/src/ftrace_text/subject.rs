@@ -40,7 +40,6 @@ struct Timerlat {
 
 impl Finder {
     /// Looks for what is more than `over_ns` late.
-    #[must_use]
     pub fn new(subjects: &Subjects, over_ns: u64) -> Self {
         Self {
             over_ns,
@@ -155,7 +154,6 @@ impl Finder {
     /// What was found, the longest first, as far as its windows can be looked at, and how many
     /// there were in all. `header`: what the header says of a trace that keeps one latency;
     /// `events`, `end_ns`: how many the trace has, and when it ends.
-    #[must_use]
     pub fn finish(
         mut self,
         header: Option<WakeUp>,
@@ -185,7 +183,6 @@ impl Finder {
 
     /// What the trace is about: the one wake-up or section that its tracer kept, or at which it
     /// stopped.
-    #[must_use]
     pub fn kept(&self, header: Option<WakeUp>) -> Option<WakeUp> {
         self.kept.or_else(|| self.of_latency(header?))
     }

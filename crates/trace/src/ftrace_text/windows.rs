@@ -32,7 +32,6 @@ pub struct Windows<'a> {
 
 impl<'a> Windows<'a> {
     /// Of these wake-ups of a trace.
-    #[must_use]
     pub fn new(trace: &'a TextTrace, mut late: Vec<WakeUp>) -> Self {
         late.sort_by_key(|wake| std::cmp::Reverse(span(wake).1));
         let mut windows = Self {

@@ -94,7 +94,6 @@ pub struct Page<'a> {
 
 impl Layout {
     /// Time stamp of a page, which is that of its first event; `None`: too short to have one.
-    #[must_use]
     pub fn stamp_ns(&self, page: &[u8]) -> Option<u64> {
         let bytes = page.get(self.stamp_at..)?.first_chunk()?;
         Some(match self.order {
@@ -144,25 +143,21 @@ impl<'a> Page<'a> {
     }
 
     /// Its time stamp: that of its first event, nanoseconds.
-    #[must_use]
     pub const fn at_ns(&self) -> u64 {
         self.walk.at_ns
     }
 
     /// Whether events were lost before it.
-    #[must_use]
     pub const fn missed(&self) -> Option<Missed> {
         self.missed
     }
 
     /// Whether it has neither records nor a lost mark.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.walk.at == self.walk.end && self.missed.is_none()
     }
 
     /// Bytes from its beginning that mean something: header, data, number of lost events.
-    #[must_use]
     pub const fn used_bytes(&self, layout: &Layout) -> usize {
         match self.missed {
             Some(Missed { count: Some(_) }) => self.bytes.len() + layout.long_bytes,
@@ -171,7 +166,6 @@ impl<'a> Page<'a> {
     }
 
     /// Its records.
-    #[must_use]
     pub const fn records(&self) -> Records<'a> {
         Records { bytes: self.bytes, walk: self.walk }
     }

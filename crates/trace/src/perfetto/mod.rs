@@ -32,7 +32,6 @@ const INSTANT: u64 = 3;
 
 /// A window as the bytes of a Perfetto trace. `spans` are the causes: from, to (both nanoseconds on
 /// the window's clock) and a name; they should not overlap.
-#[must_use]
 pub fn encode(window: &Window, wake: &WakeUp, spans: &[(u64, u64, &str)]) -> Vec<u8> {
     let mut trace = Trace::default();
     trace.clocks(wake.due_ns);

@@ -90,7 +90,6 @@ struct Expiring {
 impl Scanner {
     /// Looks for wake-ups that are more than `threshold_ns` late. `is_mono`: the trace's clock is
     /// CLOCK_MONOTONIC (`mono` in trace_clock), so that a timer's expiry is a time of the trace.
-    #[must_use]
     pub fn new(subjects: &Subjects, threshold_ns: u64, is_mono: bool) -> Self {
         let cut = |comm: &String| Comm::of(&comm.as_bytes()[..comm.len().min(COMM_BYTES)]);
         let mut scanner = Self {
@@ -243,7 +242,6 @@ impl Scanner {
     }
 
     /// Wakings of any threads: without one, the trace cannot show a wake-up.
-    #[must_use]
     pub const fn wakings(&self) -> u64 {
         self.wakings
     }

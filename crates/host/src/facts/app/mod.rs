@@ -132,7 +132,6 @@ impl App {
     }
 
     /// Number of known threads.
-    #[must_use]
     pub fn thread_count(&self) -> usize {
         self.threads().count()
     }

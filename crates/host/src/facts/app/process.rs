@@ -155,7 +155,6 @@ impl Process {
 
 impl Thread {
     /// Whether it is known to be real-time.
-    #[must_use]
     pub fn is_real_time(&self) -> bool {
         self.sched.value().is_some_and(|sched| sched.policy.is_real_time())
     }

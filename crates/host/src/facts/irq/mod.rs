@@ -31,7 +31,6 @@ pub struct Irqs {
 impl Irqs {
     /// Reads the interrupts: two files for each. `scan` says whether irqbalance runs,
     /// `interrupts` is /proc/interrupts.
-    #[must_use]
     pub fn read(root: &Root, scan: &Scan, interrupts: &Reading<String>) -> Self {
         let default = root.trimmed("/proc/irq/default_smp_affinity");
         let irqs = interrupts::read(root, interrupts);

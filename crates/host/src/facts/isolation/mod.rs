@@ -37,7 +37,6 @@ pub struct Isolation {
 
 impl Isolation {
     /// Reads it; `interrupts` is /proc/interrupts.
-    #[must_use]
     pub fn read(root: &Root, interrupts: &Reading<String>) -> Self {
         let init_cpus = root.excerpt("/proc/1/status", &["Cpus_allowed_list"]);
         Self {

@@ -27,7 +27,6 @@ pub struct Parameter {
 impl CommandLine {
     /// The last value given for a key: the one most kernel parameters use. `Some(None)` is a bare
     /// word. `-` and `_` are the same in parameter names (kernel/params.c, `parameqn`).
-    #[must_use]
     pub fn last(&self, key: &str) -> Option<Option<&str>> {
         self.all(key).last()
     }
@@ -43,7 +42,6 @@ impl CommandLine {
 
     /// Takes a command line apart. Quotes keep spaces together, whether they stand round the value
     /// or the whole parameter; what follows a bare `--` is for init and no kernel parameter.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let words = quoted_words(text).take_while(|word| *word != "--");

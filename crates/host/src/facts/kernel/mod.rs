@@ -42,7 +42,6 @@ pub struct Kernel {
 impl Kernel {
     /// Reads the kernel's facts. The release and build come from files, so that a captured machine
     /// has its own; only for the live machine, where /proc is missing, uname(2) is used.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let proc_version = root.trimmed("/proc/version");
         let release = root

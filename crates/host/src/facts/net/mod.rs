@@ -118,7 +118,6 @@ pub struct Eee {
 
 impl Net {
     /// Reads the interfaces. Devices that sleep are not read: the kernel would wake them up.
-    #[must_use]
     pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
         let asker = Asker::default();
         let is_old = version.value().is_some_and(|&version| version < SINCE);

@@ -81,7 +81,6 @@ pub struct NextBoot {
 }
 
 /// Those of a command line that can change latency, as written, each once.
-#[must_use]
 pub fn relevant(line: &CommandLine) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for parameter in &line.parameters {

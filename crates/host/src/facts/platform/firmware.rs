@@ -36,7 +36,6 @@ impl Found {
         [(Self::Set, "set"), (Self::Kept, "kept"), (Self::Absent, "absent")];
 
     /// The word in the file.
-    #[must_use]
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(found, _)| *found == self).map_or("", |(_, word)| word)
     }
@@ -105,7 +104,6 @@ fn parse(text: &str) -> Result<Vec<Tick>, String> {
 }
 
 /// The text of the file.
-#[must_use]
 pub fn text(ticks: &[Tick]) -> String {
     let plain = |text: &str| {
         text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect::<String>()

@@ -39,7 +39,6 @@ pub struct KernelLog {
 
 impl KernelLog {
     /// Reads the log, for root or where `kernel.dmesg_restrict` is 0.
-    #[must_use]
     pub fn read(root: &Root) -> Reading<Self> {
         root.kernel_log(keep).map(|messages| {
             let mut log =

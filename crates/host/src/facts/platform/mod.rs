@@ -50,7 +50,6 @@ pub struct Platform {
 
 impl Platform {
     /// Reads it. What others have read is handed in.
-    #[must_use]
     pub fn read(
         root: &Root,
         cpuinfo: &Reading<String>,

@@ -87,7 +87,6 @@ pub enum Policy {
 
 impl Policy {
     /// The policy with this number of the kernel's ABI, if there is one.
-    #[must_use]
     pub const fn from_number(number: u32) -> Option<Self> {
         match number {
             0 => Some(Self::Other),
@@ -102,26 +101,22 @@ impl Policy {
     }
 
     /// The policy of that name, of those that a measuring thread can have.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let all = [Self::Fifo, Self::Rr, Self::Deadline, Self::Other];
         all.into_iter().find(|policy| policy.name() == name)
     }
 
     /// Whether it has priorities, 1 to 99.
-    #[must_use]
     pub const fn has_priority(self) -> bool {
         matches!(self, Self::Fifo | Self::Rr)
     }
 
     /// Whether tasks of this policy run ahead of all ordinary ones.
-    #[must_use]
     pub const fn is_real_time(self) -> bool {
         matches!(self, Self::Fifo | Self::Rr | Self::Deadline)
     }
 
     /// Name as it is serialised: `fifo`, `rr`, ...
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Other => "other",

@@ -16,7 +16,6 @@ pub struct Scan {
 
 impl Scan {
     /// Walks over all tasks. Tasks that end meanwhile are left out.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let pids = root.list_numbered("/proc", "").and_then(|path, pids| {
             // Whoever cannot see process 1 does not see all (mount option hidepid, another PID

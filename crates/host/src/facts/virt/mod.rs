@@ -21,7 +21,6 @@ pub struct Virt {
 
 impl Virt {
     /// Reads what is known of virtualisation; /proc/cpuinfo is handed in.
-    #[must_use]
     pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Self {
         Self {
             hypervisor: hypervisor::read(root, cpuinfo),

@@ -20,7 +20,6 @@ use crate::change::Change;
 
 /// Who may have changed what a change set; files that name the thing come first. Empty: no one
 /// known is there. Reads a hundred small files at most.
-#[must_use]
 pub fn suspects(root: &Root, change: &Change) -> Vec<Suspect> {
     let words = Words::of(root, change);
     let mut found = files::sysctl(root, &words);

@@ -189,38 +189,32 @@ impl Journal {
     }
 
     /// The file.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.name
     }
 
     /// Its first line.
-    #[must_use]
     pub const fn header(&self) -> &Header {
         &self.script.header
     }
 
     /// Its changes, in the order in which they were made.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.script.entries
     }
 
     /// Whether everything was undone.
-    #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.script.closed
     }
 
     /// Whether only a part of it could be verified.
-    #[must_use]
     pub const fn is_damaged(&self) -> bool {
         self.damaged
     }
 
     /// Whether it was written before the machine was started anew. A boot that cannot be asked for
     /// is no other.
-    #[must_use]
     pub fn is_of_earlier_boot(&self, machine: &Machine<'_>) -> bool {
         let (then, now) = (&self.header().boot, machine.boot_id());
         !then.is_empty() && !now.is_empty() && *then != now
@@ -228,7 +222,6 @@ impl Journal {
 
     /// Changes that were planned, of which the journal says nothing, and that are there all the
     /// same: the journal was cut, or another program made them.
-    #[must_use]
     pub fn unnoted(&self, machine: &Machine<'_>) -> Vec<Change> {
         let is_earlier_boot = self.is_of_earlier_boot(machine);
         let is_there = |change: &Change| {

@@ -173,7 +173,6 @@ pub enum Stage {
 
 impl Entry {
     /// Whether there is nothing left to be undone.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         let is_undone = |outcome: &Outcome| !matches!(outcome, Outcome::Failed { .. });
         self.before.is_none()
@@ -246,7 +245,6 @@ impl Script {
 
     /// The lines that hold, and what is wrong with the next one; a last line that is not whole is
     /// nothing wrong.
-    #[must_use]
     pub fn verified(bytes: &[u8]) -> (Option<Self>, Option<ScriptError>) {
         let mut script = None;
         let read = Self::read(bytes, &mut script);
@@ -371,7 +369,6 @@ impl Script {
 
 /// What the lines of a damaged journal name, whatever their checksums say: to be looked at, not to
 /// be obeyed.
-#[must_use]
 pub fn named(bytes: &[u8]) -> Vec<String> {
     let change = |line: &[u8]| match serde_json::from_slice(line.get(DIGITS + 1..)?).ok()? {
         Line::Begin { item, .. } => Some(item.change.target()),
@@ -393,7 +390,6 @@ fn verified<'l>(last: &str, line: &'l [u8]) -> Option<(&'l str, &'l str)> {
 }
 
 /// The checksum of a line: `last` is that of the line before, empty for the first.
-#[must_use]
 pub fn checksum(last: &str, json: &str) -> String {
     let digest = Sha256::new().chain_update(last).chain_update(json).finalize();
     hex(&digest[..DIGITS / 2])

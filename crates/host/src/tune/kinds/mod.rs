@@ -23,7 +23,7 @@ use crate::change::{Change, Compare};
 macro_rules! of_kind {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
         impl Change {
-            $($(#[$doc])* #[must_use]
+            $($(#[$doc])*
             pub fn $name(&self, $($argument: $type)?) -> $result {
                 self.kind().$name($($argument)?)
             })*
@@ -96,14 +96,12 @@ impl Change {
     }
 
     /// The names and values in it, which a file of another tool has to be able to hold.
-    #[must_use]
     pub fn texts(&self) -> Vec<String> {
         self.kind().texts().into_iter().map(str::to_owned).collect()
     }
 
     /// Whether a file of a control group that is not there yet comes with it: the group is made, or
     /// its parent hands the controller down.
-    #[must_use]
     pub fn brings(&self, file: &str) -> bool {
         let Some((group, file)) = file.rsplit_once('/') else { return false };
         let is_group = |path: &str| path.starts_with("/sys/fs/cgroup/");
@@ -142,7 +140,6 @@ impl Machine<'_> {
     }
 
     /// Whether a state is as wanted already.
-    #[must_use]
     pub fn is_done(&self, change: &Change, state: &State) -> bool {
         change.kind().is_done(self, state)
     }

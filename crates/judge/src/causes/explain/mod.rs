@@ -16,7 +16,6 @@ const WAKERS_MAX: usize = 4;
 const DETAIL_MAX: usize = 6;
 
 /// Why a wake-up was late.
-#[must_use]
 pub fn explain(wake: &WakeUp, window: &Window) -> Explanation {
     if let Some(explanation) = section::explain(wake, window) {
         return explanation;

@@ -77,19 +77,16 @@ pub struct Moment<'a> {
 
 impl<'a> Moment<'a> {
     /// How long it is.
-    #[must_use]
     pub const fn ns(&self) -> u64 {
         self.to_ns - self.from_ns
     }
 
     /// How long it was before anything was taken off.
-    #[must_use]
     pub const fn whole_ns(&self) -> u64 {
         self.ns() + self.taken_ns
     }
 
     /// What the interrupt that wakes the thread interrupted, where that was this moment's task.
-    #[must_use]
     pub fn interrupted(&self) -> &'a Interrupted {
         let scene = self.scene;
         let (irq_ns, interrupted) = match scene.earlier_at(self.from_ns) {
@@ -102,7 +99,6 @@ impl<'a> Moment<'a> {
     }
 
     /// Whether an interrupt, softirq or non-maskable interrupt is over the task.
-    #[must_use]
     pub const fn is_task(&self) -> bool {
         self.cpu.hard.is_none() && self.cpu.nmi.is_none()
     }
@@ -162,7 +158,6 @@ pub struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// Sets the scene.
-    #[must_use]
     pub fn new(wake: &WakeUp, window: &'a Window) -> Self {
         let thread = thread_states(wake, window);
         let armed = armed(wake, window);
@@ -227,20 +222,17 @@ impl<'a> Scene<'a> {
     }
 
     /// The lowest priority that a task has in the window, in the kernel's scale.
-    #[must_use]
     pub fn lowest(&self, tid: i32) -> Option<i32> {
         let prios = || self.window.events.iter().filter_map(|event| prio_of(event, tid));
         *self.lowest.borrow_mut().entry(tid).or_insert_with(|| prios().max())
     }
 
     /// Changes of frequency, priority, CPU or CPUs, and signals, of all CPUs, in order of time.
-    #[must_use]
     pub fn rare(&self) -> &[&'a Event] {
         &self.rare
     }
 
     /// The moments from due to run: in order, without gaps.
-    #[must_use]
     pub fn moments(&'a self) -> Vec<Moment<'a>> {
         let faults = self.faults();
         let mut edges: Vec<u64> = vec![self.wake.due_ns, self.wake.ran_ns];
@@ -306,13 +298,11 @@ impl<'a> Scene<'a> {
 
     /// Whether it ends with an event of the task before the thread, as the switch between them was
     /// not recorded.
-    #[must_use]
     pub fn ends_before_it_ran(&self) -> bool {
         blind::ends_before_it_ran(&self.wake, self.window)
     }
 
     /// Whether a switch between due and run was not recorded.
-    #[must_use]
     pub fn is_inferred(&self) -> bool {
         let inside = |stretch: &&Stretch| {
             stretch.from_ns < self.wake.ran_ns && stretch.to_ns > self.wake.due_ns
@@ -384,33 +374,28 @@ impl<'a> Scene<'a> {
     }
 
     /// What is known of a task.
-    #[must_use]
     pub fn task(&self, tid: i32) -> Option<&'a Task> {
         self.window.tasks.get(&tid)
     }
 
     /// The earlier cycle whose timer it waits for at a time.
-    #[must_use]
     pub fn earlier_at(&self, at_ns: u64) -> Option<&Earlier> {
         self.earlier.as_ref().filter(|earlier| at_ns < earlier.woken_ns)
     }
 
     /// What the timer is set for that it waits for at a time, where that is later than it was due.
-    #[must_use]
     pub fn set_for_at(&self, at_ns: u64) -> Option<u64> {
         let earlier = self.earlier_at(at_ns);
         earlier.map_or(self.set_for_ns, |of| of.set_for_ns).filter(|&set_ns| set_ns > at_ns)
     }
 
     /// Who has to run at a time for the thread to be woken.
-    #[must_use]
     pub fn handed_at(&self, at_ns: u64) -> Option<Handed> {
         self.handed.filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
     }
 
     /// Priority of the late thread, or of the one that is to wake it, at a time: as the last event
     /// before recorded it, else the next.
-    #[must_use]
     pub fn prio_at(&self, at_ns: u64) -> Option<i32> {
         if let Some(handed) = self.handed_at(at_ns) {
             return handed.prio;

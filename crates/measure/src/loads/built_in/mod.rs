@@ -36,7 +36,6 @@ pub const LOADS: &[&Load] = &[
 ];
 
 /// The load of that name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Load> {
     LOADS.iter().copied().find(|load| load.name == name)
 }

@@ -71,7 +71,6 @@ impl Runner {
     }
 
     /// Stops several loads in the time of one: all get the request before the first is waited for.
-    #[must_use]
     pub fn stop_all(mut running: Vec<Running>) -> Vec<Outcome> {
         running.iter_mut().for_each(Running::ask_to_end);
         running.into_iter().map(Running::stop).collect()
@@ -95,27 +94,23 @@ pub struct Running {
 
 impl Running {
     /// The load.
-    #[must_use]
     pub fn spec(&self) -> &LoadSpec {
         &self.spec
     }
 
     /// What it does in its own words, empty until [`poll`](Self::poll) has read them.
-    #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
     /// Process of the worker, which is also its process group: to tell its wake-ups in a trace from
     /// those of others. `None` when idle or ended.
-    #[must_use]
     pub fn pid(&self) -> Option<i32> {
         self.process.as_ref().map(Process::pid)
     }
 
     /// Work done and its unit, as of the worker's last line that [`poll`](Self::poll) has read: at
     /// most a second old.
-    #[must_use]
     pub fn work(&self) -> (u64, &str) {
         (self.work, &self.unit)
     }

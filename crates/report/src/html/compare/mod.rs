@@ -17,7 +17,6 @@ pub use self::page::{Figure, Page};
 
 impl Page<'_> {
     /// The page as a document.
-    #[must_use]
     pub fn render(&self) -> String {
         let names: Vec<&str> = self.groups.iter().map(|group| group.label.as_str()).collect();
         let title = match names.as_slice() {

@@ -146,7 +146,6 @@ fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Resul
 }
 
 /// How many entries the list by hand has.
-#[must_use]
 pub fn entries_by_hand(all: &[Instruction]) -> usize {
     (0..all.len()).filter(|&at| !is_other_way(all, at)).count()
 }

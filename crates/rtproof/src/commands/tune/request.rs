@@ -35,7 +35,6 @@ pub enum LevelArg {
 
 impl LevelArg {
     /// The level.
-    #[must_use]
     pub const fn level(self) -> Level {
         match self {
             Self::Safe => Level::Safe,
@@ -93,7 +92,6 @@ pub struct RequestArgs {
 
 impl RequestArgs {
     /// The request as it is written on the command line: the title of a journal.
-    #[must_use]
     pub fn title(&self, command: &str, ids: &[String]) -> String {
         let mut title = format!("{command}{}", self.given().options());
         match self.level {
@@ -112,7 +110,6 @@ impl RequestArgs {
     }
 
     /// What the machine is for, as it was given.
-    #[must_use]
     pub(crate) fn given(&self) -> Given<'_> {
         Given {
             intent: &self.intent,

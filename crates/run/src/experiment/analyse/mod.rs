@@ -210,7 +210,6 @@ impl Judged<'_> {
 }
 
 /// The statistic of a slice.
-#[must_use]
 pub fn value(statistic: Statistic, slice: &Slice) -> Option<u64> {
     match statistic {
         Statistic::P999 => slice.p999_ns,

@@ -69,7 +69,6 @@ pub struct Boot {
 
 impl State {
     /// An experiment that begins.
-    #[must_use]
     pub fn new(
         seed: u64,
         words: Vec<String>,

@@ -30,7 +30,6 @@ pub struct ConfigText {
 
 impl ConfigText {
     /// Value of an option, without `CONFIG_`; `n`: not set.
-    #[must_use]
     pub fn value(&self, option: &str) -> &str {
         let value = |line: &'_ str| -> Option<usize> {
             let rest = line.strip_prefix("CONFIG_")?.strip_prefix(option)?;
@@ -40,7 +39,6 @@ impl ConfigText {
     }
 
     /// Options that a guest needs and that are not built in.
-    #[must_use]
     pub fn missing(&self, arch: Arch) -> Vec<&'static str> {
         let console = match arch {
             Arch::X86_64 => "SERIAL_8250_CONSOLE",

@@ -36,13 +36,11 @@ pub struct Options {
 
 impl Options {
     /// Whether a user can set it.
-    #[must_use]
     pub fn has_prompt(&self, name: &str) -> bool {
         self.defined.get(name).is_some_and(|all| all.iter().any(|it| it.prompt.is_some()))
     }
 
     /// Its prompt and the first lines of its help, as far as they could be read.
-    #[must_use]
     pub fn about(&self, name: &str) -> (Option<String>, Vec<String>) {
         let all = self.defined.get(name).map_or(&[][..], Vec::as_slice);
         let help = all.iter().map(|it| &it.help).find(|help| !help.is_empty());
@@ -50,7 +48,6 @@ impl Options {
     }
 
     /// Why an option does not have the value that was asked for, under a configuration.
-    #[must_use]
     pub fn because(
         &self,
         name: &str,

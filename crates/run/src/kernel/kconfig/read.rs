@@ -31,7 +31,6 @@ struct Reader<'a> {
 }
 
 /// The options of the source for an architecture, named as its folder below `arch`.
-#[must_use]
 pub fn read(source: &Path, srcarch: &str) -> Options {
     let mut reader = Reader { source, srcarch, options: Options::default(), frames: Vec::new() };
     reader.file("Kconfig", 0);

@@ -93,7 +93,6 @@ pub enum What {
 
 impl Config {
     /// Units whose tasks are set: `rtproof.service` has to start after them.
-    #[must_use]
     pub fn units(&self) -> Vec<String> {
         let unit = |repeated: &Repeated| match &repeated.what {
             What::Task { unit, .. } => unit.clone(),
@@ -108,7 +107,6 @@ impl Config {
 
 impl What {
     /// What it is about, in a few words.
-    #[must_use]
     pub fn target(&self) -> String {
         match self {
             Self::Plain(change) => change.target(),

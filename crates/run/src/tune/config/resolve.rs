@@ -52,7 +52,6 @@ pub struct Absent {
 
 impl Config {
     /// Looks up what the file names. Changes nothing.
-    #[must_use]
     pub fn resolve(&self, root: &Root) -> Resolved {
         let machine = Now { root, irqs: OnceCell::new(), tasks: OnceCell::new() };
         let mut resolved = Resolved::default();

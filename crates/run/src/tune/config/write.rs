@@ -34,7 +34,6 @@ impl From<&Intent> for Meant {
 }
 
 /// The comment of a change with this reason.
-#[must_use]
 pub fn comment(reason: &Reason) -> Vec<String> {
     let more =
         |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("{name}: {text}"));
@@ -48,7 +47,6 @@ impl Config {
     /// What of the changes is to be repeated; each with its checks and the lines of its comment,
     /// in the order in which they are made. What lasts by itself is left out silently. `root` tells
     /// which unit a task belongs to.
-    #[must_use]
     pub fn of<'a>(
         root: &Root,
         intent: Meant,
@@ -90,14 +88,12 @@ impl Config {
     }
 
     /// The change that puts the file there.
-    #[must_use]
     pub fn change(&self) -> Change {
         let content = Some(Bytes(self.text().into_bytes()));
         Change::File { path: PATH.into(), content, mode: Some(0o644) }
     }
 
     /// The text of the file.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
             "# The runtime part of the tuning, which rtproof.service repeats at each boot.\n\

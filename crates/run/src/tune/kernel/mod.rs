@@ -78,7 +78,6 @@ pub enum InitrdChoice {
 
 impl InitrdChoice {
     /// What an argument names.
-    #[must_use]
     pub fn of(argument: Option<&Path>) -> Self {
         match argument {
             None => Self::Made,

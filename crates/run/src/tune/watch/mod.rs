@@ -125,7 +125,6 @@ impl Watcher {
     }
 
     /// Changes that are watched, and those of them that are not as applied.
-    #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let is_off = |stands: &&Stands| matches!(stands, Stands::Changed { .. });
         (self.last.len(), self.last.values().filter(is_off).count())
@@ -151,7 +150,6 @@ fn drift(machine: &Machine<'_>, journal: u32, standing: &tune::Standing, time: &
 
 impl Drift {
     /// As one line for people.
-    #[must_use]
     pub fn line(&self) -> String {
         let stands = match (self.now, &self.found, &self.why) {
             (Now::AsApplied, ..) => "as applied again".to_owned(),

@@ -36,7 +36,6 @@ pub struct Fit {
 
 impl Gpd {
     /// P(Y > y).
-    #[must_use]
     pub fn exceeds(&self, y: f64) -> f64 {
         let z = y / self.sigma;
         if self.xi.abs() < SMALL {
@@ -47,13 +46,11 @@ impl Gpd {
     }
 
     /// The excess that one in `m` exceeds, m >= 1.
-    #[must_use]
     pub fn exceeded_once_in(&self, m: f64) -> f64 {
         self.sigma * growth(self.xi, m)
     }
 
     /// Negative log-likelihood of excesses; infinite where one is impossible.
-    #[must_use]
     pub fn nll(&self, excesses: &[f64]) -> f64 {
         let (n, Self { sigma, xi }) = (excesses.len() as f64, *self);
         if sigma <= 0.0 || !sigma.is_finite() {
@@ -76,7 +73,6 @@ fn growth(xi: f64, m: f64) -> f64 {
 }
 
 /// Fits excesses, all above 0. `None` of fewer than ten, or where there is no scale.
-#[must_use]
 pub fn fit(excesses: &[f64]) -> Option<Fit> {
     fit_with(excesses, SCAN)
 }
@@ -153,7 +149,6 @@ fn derivative(scaled: &[f64], t: f64) -> f64 {
 
 impl Fit {
     /// Variances and covariance of sigma and xi from the curvature of the likelihood.
-    #[must_use]
     pub fn covariance(&self, excesses: &[f64]) -> Option<[[f64; 2]; 2]> {
         let nll = |[sigma, xi]: [f64; 2]| Gpd { sigma, xi }.nll(excesses);
         let scale = [self.gpd.sigma * 0.5, 0.5];
@@ -163,7 +158,6 @@ impl Fit {
     }
 
     /// Profile-likelihood interval of the shape.
-    #[must_use]
     pub fn xi_interval(&self, excesses: &[f64], confidence: f64) -> (Option<f64>, Option<f64>) {
         let mean = excesses.iter().sum::<f64>() / excesses.len() as f64;
         let profile = |xi: f64| {
@@ -176,7 +170,6 @@ impl Fit {
     /// Profile-likelihood interval of the excess that one in `m` exceeds. `spread`: how much more
     /// the excesses vary than independent ones, by which the likelihood is worth less (Chandler and
     /// Bate, Biometrika 94, 2007).
-    #[must_use]
     pub fn level_interval(
         &self,
         excesses: &[f64],
@@ -219,7 +212,6 @@ fn wall(confidence: f64) -> f64 {
 }
 
 /// Upper end of the profile-likelihood interval of the scale of an exponential tail.
-#[must_use]
 pub fn exponential_upper(excesses: &[f64], confidence: f64, spread: f64) -> f64 {
     let n = excesses.len() as f64;
     let mean = excesses.iter().sum::<f64>() / n;
@@ -230,7 +222,6 @@ pub fn exponential_upper(excesses: &[f64], confidence: f64, spread: f64) -> f64 
 }
 
 /// Scale and shape from L-moments of ascending excesses (Hosking and Wallis 1987).
-#[must_use]
 pub fn by_l_moments(ascending: &[f64]) -> Option<Gpd> {
     let l = lmoments::of_sorted(ascending)?;
     let k = l.l1 / l.l2 - 2.0;

@@ -74,7 +74,6 @@ struct Higher {
 
 impl Model {
     /// Fits, and asks what must be asked whatever the time of operation.
-    #[must_use]
     pub fn of(measured: &Measured<'_>) -> Self {
         let mut found: Vec<Rule> = rules::too_short(measured).into_iter().collect();
         let peaks: Vec<Peak> = measured
@@ -99,14 +98,12 @@ impl Model {
 
     /// Without a fit: `None` where the time measured is long enough for one. What a short run
     /// would need is refused whatever its clusters say.
-    #[must_use]
     pub fn too_short(measured: &Measured<'_>) -> Option<Self> {
         let rules = vec![rules::too_short(measured)?];
         Some(Self { exposure_ns: measured.exposure_ns, fitted: None, rules })
     }
 
     /// The level exceeded once in a time of operation.
-    #[must_use]
     pub fn level(&self, target_ns: u64) -> Tail {
         let mut found = self.rules.clone();
         found.extend(rules::too_far(self.exposure_ns, target_ns));
@@ -123,7 +120,6 @@ impl Model {
     }
 
     /// What the coefficient of variation says of the tail.
-    #[must_use]
     pub fn weight(&self) -> Option<cv::Weight> {
         cv::weight(&self.fitted.as_ref()?.excesses)
     }
@@ -240,7 +236,6 @@ impl Fitted {
 
 /// Largest values of groups of samples, ascending in time: a gap of more than `gap_ns` without one
 /// ends a group.
-#[must_use]
 pub fn peaks(samples: impl IntoIterator<Item = Peak>, gap_ns: u64) -> Vec<Peak> {
     let mut samples: Vec<Peak> = samples.into_iter().collect();
     samples.sort_unstable_by_key(|peak| (peak.at_ns, peak.latency_ns));

@@ -103,13 +103,11 @@ pub enum SpecError {
 
 impl LoadSpec {
     /// Whether it is the absence of a load.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.0, Kind::BuiltIn(idle::NAME, _))
     }
 
     /// Name of its kind: `cpu`, `stress-ng`, `cmd`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self.0 {
             Kind::BuiltIn(name, _) => name,
@@ -212,7 +210,6 @@ impl Display for LoadSpec {
 
 impl LoadSet {
     /// The loads, in the order named.
-    #[must_use]
     pub fn as_slice(&self) -> &[LoadSpec] {
         &self.0
     }
@@ -227,7 +224,6 @@ impl LoadSet {
     }
 
     /// Whether nothing runs.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.0.iter().all(LoadSpec::is_idle)
     }
