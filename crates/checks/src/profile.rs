@@ -4,6 +4,7 @@
 //! `timer_migration` to 0, OpenShift's profile to 1, both with a reason. A profile decides each of
 //! these questions by name, and the finding says what the choice costs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Kind of work, with the choices that follow from it or that a file of the user's makes.
@@ -74,9 +75,8 @@ impl Kind {
 }
 
 /// A question on which the sources disagree, answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Choice {
     /// Wanted.
     On,
@@ -87,9 +87,8 @@ pub enum Choice {
 }
 
 /// How CPUs are kept free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Isolation {
     /// `isolcpus=` at boot.
     Boot,
@@ -100,9 +99,8 @@ pub enum Isolation {
 }
 
 /// Choices where the sources disagree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choices {
     /// `kernel.timer_migration`: off keeps timers where they were set (tuned), on lets idle and
     /// tickless CPUs hand them over (OpenShift).

@@ -1,12 +1,12 @@
 //! CPU lists as the kernel writes them: `0-3,8-11`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A set of CPUs, ascending. Serialises as the kernel's list format.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(with = "String"))]
+#[schemars(with = "String")]
 pub struct CpuList(Vec<u32>);
 
 /// Largest CPU number taken: the kernel's limit is 8192 (NR_CPUS of x86 MAXSMP).

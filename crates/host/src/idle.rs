@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Root};
@@ -14,8 +15,7 @@ use crate::{CpuList, Root};
 const STATES_MAX: usize = 64;
 
 /// An idle state of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
     /// CPU.
     pub cpu: u32,
@@ -28,8 +28,7 @@ pub struct IdleState {
 }
 
 /// Time of a CPU in an idle state since the reading before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleTime {
     /// CPU.
     pub cpu: u32,

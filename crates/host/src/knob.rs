@@ -4,6 +4,7 @@
 //! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
 //! a knob should have, and for whom, is up to the checks: a knob knows no profile.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One knob.
@@ -60,9 +61,8 @@ pub enum Kind {
 
 /// How a value that was read is compared with one that was written: the kernel shows many values
 /// otherwise than they were written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Compare {
     /// The same text but for white space at the ends.
     #[default]

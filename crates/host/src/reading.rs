@@ -3,24 +3,23 @@
 //! Unknown is never a number and never a pass: an absent file, a refused read and a file with
 //! unexpected bytes are three different things, and none of them has a default.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error, ser::SerializeStruct};
 
 /// What was read, and from where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 pub struct Reading<T> {
     /// The path or call, e.g. `/proc/swaps` or `getrlimit(RLIMIT_RTPRIO)`. Several are
     /// joined by `, `.
     pub path: String,
     /// What came back.
-    #[cfg_attr(feature = "schema", schemars(flatten))]
+    #[schemars(flatten)]
     pub state: State<T>,
 }
 
 /// The four states of a [`Reading`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename_all = "snake_case", tag = "state"))]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "snake_case", tag = "state")]
 pub enum State<T> {
     /// The value.
     Known {

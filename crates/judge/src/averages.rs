@@ -2,6 +2,7 @@
 //! so far (cumulative), and of the last few stretches (moving).
 
 use rtproof_record::Run;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -9,8 +10,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const ROWS_MAX: u64 = 300;
 
 /// Averages of all CPUs together over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Averages {
     /// Length of a stretch: whole seconds, so many that there are 300 stretches at most.
     pub width_ns: u64,
@@ -21,8 +21,7 @@ pub struct Averages {
 }
 
 /// One stretch.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AverageRow {
     /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,

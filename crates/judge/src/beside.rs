@@ -7,13 +7,13 @@ use rtproof_record::{
     run::Thread,
 };
 use rtproof_stats::Moments;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Spread;
 
 /// All of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Changes of measured threads from outside, in order of time.
     pub marks: Vec<Mark>,
@@ -26,8 +26,7 @@ pub struct Beside {
 }
 
 /// A thread between two changes. Seconds in which it was changed are in none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Segment {
     /// CPU of the thread.
     pub cpu: u32,
@@ -48,8 +47,7 @@ pub struct Segment {
 }
 
 /// An idle state of a CPU over the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleUse {
     /// CPU.
     pub cpu: u32,
@@ -68,8 +66,7 @@ pub struct IdleUse {
 }
 
 /// Frequencies of a CPU over the run, one reading a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frequency {
     /// CPU.
     pub cpu: u32,

@@ -17,6 +17,7 @@ use rtproof_stats::{
     quantile::Q,
     shape::{Shape, hard_bounds},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -28,8 +29,7 @@ const P2_MAX: u64 = 1 << 17;
 const ONE_SIDED: f64 = 0.975;
 
 /// The distribution of the samples of a CPU, or of all together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// CPU; null: all together.
     pub cpu: Option<u32>,
@@ -62,8 +62,7 @@ pub struct Distribution {
 
 /// The extremal index at the level of the largest samples kept: how many of them are news, the rest
 /// being company. 1: they come one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extremal {
     /// CPU that it is of: the one whose largest samples are most bunched.
     pub cpu: u32,
@@ -80,8 +79,7 @@ pub struct Extremal {
 }
 
 /// What P² makes of a quantile, and what the histogram has.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimated {
     /// Which.
     pub q: Q,

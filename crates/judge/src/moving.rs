@@ -3,6 +3,7 @@
 
 use rtproof_record::{Run, moving};
 use rtproof_stats::moving::{Lengths, STATISTICS, Spans, SpansError, Statistic, Step, Values};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Steps listed at most: as many as a picture has columns for.
@@ -11,8 +12,7 @@ const ROWS_MAX: u64 = 100;
 const GAPS_MAX: usize = 100;
 
 /// Statistics of all CPUs together over time, of the wake-up view.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Moving {
     /// Lengths of a step, of the window and of the half-life.
     #[serde(flatten)]
@@ -34,8 +34,7 @@ pub struct Moving {
 }
 
 /// A statistic in short.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// `mean_ns`, `sd_ns`, `p5_ns` ... `p99.9_ns`, `skewness`, `kurtosis`.
     pub id: String,
@@ -48,8 +47,7 @@ pub struct Line {
 }
 
 /// Between which values a statistic moved.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
     /// Lowest value.
     pub low: f64,
@@ -64,8 +62,7 @@ pub struct Range {
 }
 
 /// A stretch of time without samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,

@@ -1,10 +1,10 @@
 //! Where a run stands among machines of reference, as data: of a report and of a comparison.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where a run stands.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
     /// Name of the run.
     pub run: String,
@@ -22,8 +22,7 @@ pub struct Reference {
 }
 
 /// Place of one quantile among machines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
     /// `p50`, `p99.9`, `p99.99`.
     pub statistic: String,
@@ -46,8 +45,7 @@ pub struct Rank {
 }
 
 /// A file that was not used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// The file.
     pub file: String,

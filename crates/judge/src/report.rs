@@ -11,6 +11,7 @@ use rtproof_stats::{
     moving::Lengths,
     quantile::{self, Q, Quantile},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -33,8 +34,7 @@ pub const SCHEMA: &str = "rtproof/report/1";
 const TOP_SHOWN: usize = 20;
 
 /// A run, judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
@@ -95,8 +95,7 @@ pub struct Report {
 }
 
 /// The machine in short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Host name.
     pub hostname: Option<String>,
@@ -123,8 +122,7 @@ pub struct Machine {
 }
 
 /// What was measured of one CPU or of all.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Wake-ups that were due.
     pub scheduled: u64,
@@ -160,8 +158,7 @@ impl Measured {
 }
 
 /// One CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
     /// The thread.
     pub thread: ThreadInfo,
@@ -172,8 +169,7 @@ pub struct CpuReport {
 }
 
 /// One load phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
     /// Name.
     pub name: String,
@@ -186,8 +182,7 @@ pub struct PhaseReport {
 }
 
 /// One of the largest samples.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Top {
     /// CPU.
     pub cpu: u32,
@@ -200,8 +195,7 @@ pub struct Top {
 }
 
 /// A fact that changed during the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Fact, e.g. `cpus.3.freq.governor`.
     pub key: String,

@@ -1,11 +1,11 @@
 //! How samples lie about their mean and about a nominal value, exact from their power sums.
 
 use rtproof_stats::Moments;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Count, mean, two kinds of deviation, extremes; nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Samples.
     pub n: u64,

@@ -1,13 +1,13 @@
 //! Why one wake-up was late: shares that sum to its latency.
 
 use rtproof_trace::WakeUp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Remedy;
 
 /// Why a wake-up was late.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The wake-up. Times are those of its trace.
     pub wake: WakeUp,
@@ -30,8 +30,7 @@ pub struct Explanation {
 }
 
 /// A stretch of time with one cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     /// From.
     pub from_ns: u64,
@@ -42,8 +41,7 @@ pub struct Span {
 }
 
 /// What one cause and culprit took of the latency.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// Cause, e.g. `preempted`: an id of the list of causes.
     pub cause: String,
@@ -70,9 +68,8 @@ pub struct Share {
 }
 
 /// How certain the cause of a share is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Certainty {
     /// All events that could contradict it were recorded, and none does.
     Certain,

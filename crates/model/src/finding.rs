@@ -6,11 +6,11 @@ use rtproof_host::{
     pm_qos::PATH,
     tune::{Change, Scheduling, TaskName},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The answer of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Check, e.g. `cpufreq-governor`.
     pub check: String,
@@ -53,10 +53,20 @@ impl Finding {
 
 /// What has to be done for a change to take effect, in the order in which a user would.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum When {
     /// Nothing more: at once, on the running machine.
     #[default]
@@ -100,10 +110,20 @@ impl When {
 /// How much latency a bad answer costs, as a rule: what the sources tell, by order of magnitude.
 /// The first is the worst.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Impact {
     /// Milliseconds, or real-time operation fails as a whole.
     Milliseconds,
@@ -132,9 +152,10 @@ impl Impact {
 }
 
 /// Status of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Status {
     /// Adds latency.
     Bad,
@@ -149,8 +170,7 @@ pub enum Status {
 }
 
 /// One thing read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Path or call.
     pub path: String,
@@ -170,9 +190,8 @@ impl Evidence {
 }
 
 /// What would change a finding, as data: shown as text here, applied by `tune`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Remedy {
     /// Write a value to files of /proc or /sys. Lost at reboot.
     #[serde(rename = "write")]
@@ -231,7 +250,7 @@ pub enum Remedy {
         /// What they do, in words.
         text: String,
         /// They.
-        #[cfg_attr(feature = "schema", schemars(with = "Vec<Change>"))]
+        #[schemars(with = "Vec<Change>")]
         changes: Vec<Part>,
         /// What is left for the user to do with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]

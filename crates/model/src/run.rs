@@ -1,5 +1,6 @@
 //! What a measuring thread reports of itself.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the name of a workload begins that is a thread of a program of `rtproof run`: the rest is
@@ -7,9 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const APPLICATION: &str = "app:";
 
 /// The clock that a measurement is made by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Clock {
     /// CLOCK_MONOTONIC: never set, its rate adjusted by NTP.
     #[default]
@@ -64,8 +64,7 @@ impl Clock {
 }
 
 /// What measuring costs on this machine, measured before the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Median cost of reading the clock, picoseconds.
     pub clock_read_ps: u64,
@@ -81,9 +80,8 @@ pub struct Cost {
 }
 
 /// Why a thread stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum EndReason {
     /// Its last wake-up was measured.
     Complete,

@@ -1,13 +1,13 @@
 //! The spikes of a run: table of causes, worst ones, what the recorder saw and cost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Explanation;
 use crate::Remedy;
 
 /// The spikes of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spikes {
     /// Wake-ups later than this are spikes.
     pub threshold_ns: u64,
@@ -36,8 +36,7 @@ pub struct Spikes {
 }
 
 /// How kernel events were recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recorder {
     /// Why nothing was recorded; `None`: it was.
     pub off: Option<String>,
@@ -56,8 +55,7 @@ pub struct Recorder {
 }
 
 /// One cause and culprit over the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseRow {
     /// Cause.
     pub cause: String,
@@ -86,8 +84,7 @@ pub struct CauseRow {
 }
 
 /// One cause on one CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseCpu {
     /// CPU.
     pub cpu: u32,
@@ -100,8 +97,7 @@ pub struct CauseCpu {
 }
 
 /// One spike of which the window is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spike {
     /// Number among the kept ones: `rtproof explain RUN --spike N`.
     pub number: u32,
@@ -114,8 +110,7 @@ pub struct Spike {
 }
 
 /// Something that the spikes have in common.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Structure {
     /// `period`, `cpus`, `frequency`, `steal`, `phase`, `level`, `temperature`, `interrupts`.
     pub kind: String,
@@ -139,8 +134,7 @@ pub struct Structure {
 }
 
 /// A moment of what spikes or levels have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     /// When, nanoseconds after the first wake-up of the run.
     pub at_ns: u64,

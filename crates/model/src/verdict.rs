@@ -5,12 +5,12 @@ use rtproof_stats::{
     extreme::tail::{Level, Tail},
     quantity,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// The requirement is met, at its confidence, under the load that was run.
     Accepted,
@@ -35,8 +35,7 @@ impl Answer {
 }
 
 /// A verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The answer.
     pub answer: Answer,
@@ -53,8 +52,7 @@ pub struct Verdict {
 }
 
 /// The numbers under a verdict.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Basis {
     /// Wake-ups that were due, all CPUs.
     pub scheduled: u64,
@@ -90,8 +88,7 @@ pub struct Basis {
 }
 
 /// Groups of late wake-ups, less than ten on-time periods apart, on whatever CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LateGroups {
     /// How many; CPU by CPU where not every late wake-up's moment was kept.
     pub count: u64,
@@ -118,8 +115,7 @@ impl LateGroups {
 }
 
 /// The largest latency of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worst {
     /// How late.
     pub latency_ns: u64,
@@ -132,9 +128,8 @@ pub struct Worst {
 }
 
 /// Whether a record is what its run left.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Standing {
     /// Sealed, or about to be by the run itself.
     #[default]
@@ -149,8 +144,7 @@ pub enum Standing {
 }
 
 /// The tail of a run, followed as far as it may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extrapolation {
     /// Time measured, as the verdict counts it.
     pub exposure_ns: u64,
@@ -172,8 +166,7 @@ pub struct Extrapolation {
 }
 
 /// A time of operation, and the level exceeded once in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ahead {
     /// The time of operation.
     pub target_ns: u64,

@@ -3,6 +3,7 @@
 
 use crate::error::Contradiction;
 pub use rtproof_host::idle::{IdleState, IdleTime};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Marks kept, at most.
@@ -13,8 +14,7 @@ pub const IDLE_READINGS_MAX: u64 = 600;
 pub const STATES_MAX: u32 = 64;
 
 /// A measured thread that was changed from outside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
     /// Thread, by number.
     pub thread: u32,
@@ -31,9 +31,8 @@ pub struct Mark {
 }
 
 /// What of a thread was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MarkKind {
     /// Policy, priority, nice value or deadline (chrt, renice).
     Policy,
@@ -42,8 +41,7 @@ pub enum MarkKind {
 }
 
 /// Idle times of one reading.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleReading {
     /// Time of the reading, nanoseconds after the origin.
     pub at_ns: u64,
@@ -52,8 +50,7 @@ pub struct IdleReading {
 }
 
 /// All of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Changes from outside, in order of time.
     pub marks: Vec<Mark>,

@@ -5,6 +5,7 @@
 //! Ratios are with the change to without it, in parts per million: 800 000 is a fifth less.
 
 use crate::error::Contradiction;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Knobs, at most.
@@ -13,8 +14,7 @@ pub const KNOBS_MAX: usize = 1000;
 pub const SLICES_MAX: usize = 100_000;
 
 /// All of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effects {
     /// How it was tried.
     pub trial: Trial,
@@ -36,8 +36,7 @@ pub struct EffectTick {
 }
 
 /// How changes were tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Trial {
     /// Seed of the order of slices.
     pub seed: u64,
@@ -57,9 +56,8 @@ pub struct Trial {
 }
 
 /// How knobs share the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Design {
     /// One knob after the other, each alone.
     Single,
@@ -73,9 +71,8 @@ pub enum Design {
 }
 
 /// One knob: changes that belong together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Knob"))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Knob")]
 pub struct KnobResult {
     /// 0, 1, ...
     pub number: u32,
@@ -96,9 +93,8 @@ pub struct KnobResult {
 }
 
 /// How a knob was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum How {
     /// Switched on and off in pairs of slices.
     Toggled,
@@ -109,9 +105,8 @@ pub enum How {
 }
 
 /// What was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Decision {
     /// Latency is lower with it, by more than the margin.
     Helps,
@@ -126,8 +121,7 @@ pub enum Decision {
 }
 
 /// What a knob does to one statistic of a slice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effect {
     /// Which.
     pub statistic: Statistic,
@@ -151,9 +145,10 @@ pub struct Effect {
 }
 
 /// Statistic of a slice, over all measured CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Statistic {
     /// 99.9 % of the wake-ups that were due, missed ones among them, were no later.
     P999,
@@ -162,8 +157,7 @@ pub enum Statistic {
 }
 
 /// One slice of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Slice {
     /// 0, 1, ...
     pub number: u32,
@@ -188,9 +182,8 @@ pub struct Slice {
 }
 
 /// What a slice is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Part {
     /// Before anything was changed.
     Before,

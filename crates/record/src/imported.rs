@@ -4,6 +4,7 @@
 //! a [`Doubt`] with its text.
 
 use rtproof_stats::Bins;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Contradiction;
@@ -14,8 +15,7 @@ pub const THREADS_MAX: usize = 16_384;
 pub const BINS_MAX: usize = 1 << 20;
 
 /// One result file of another tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {
     /// The tool, e.g. `cyclictest`.
     pub tool: String,
@@ -54,8 +54,7 @@ pub struct Imported {
 }
 
 /// One series of samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportedThread {
     /// CPU, where the file says it. A thread's number is no CPU.
     pub cpu: Option<u32>,
@@ -65,7 +64,7 @@ pub struct ImportedThread {
     pub kind: Kind,
     /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
     /// without value (`overflow`) are in the last bin, from the first value that had no row on.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<rtproof_stats::Bin>"))]
+    #[schemars(with = "Vec<rtproof_stats::Bin>")]
     pub bins: Bins,
     /// Samples.
     pub n: u64,
@@ -102,9 +101,8 @@ impl ImportedThread {
 }
 
 /// What a sample is. Only like may be compared with like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// From when a thread should have run to when it ran.
     Latency,
@@ -149,9 +147,8 @@ impl Kind {
 }
 
 /// A value that a tool measured, or the least that it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Reading"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Reading")]
 pub struct ToolValue {
     /// The value, nanoseconds.
     pub ns: u64,
@@ -189,8 +186,7 @@ impl ImportedThread {
 }
 
 /// Something that may mislead.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doubt {
     /// Stable identifier: listed in docs/import.md.
     pub id: String,
@@ -199,8 +195,7 @@ pub struct Doubt {
 }
 
 /// Wake-ups that were never measured because the thread was late when they were due.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Omitted {
     /// How many, in the order of the threads; of each at least so many.
     pub by_thread: Vec<u64>,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_model::run::Clock;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Options of a run, resolved: no defaults are left to guess.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Options {
     /// CPUs that are measured: the real-time CPUs.
     pub cpus: CpuList,
@@ -58,8 +58,7 @@ impl Options {
 }
 
 /// One phase of the run: the loads that run from `from_ns` to `to_ns` after the start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
     /// Name, e.g. `idle` or `cpu+memory+net+disk`.
     pub name: String,
@@ -72,9 +71,8 @@ pub struct Phase {
 }
 
 /// How first wake-ups lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Start {
     /// All CPUs at the same instants.
     Aligned,
@@ -83,8 +81,7 @@ pub enum Start {
 }
 
 /// What the machine has to meet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Requirement {
     /// A wake-up later than this is late. `None`: nothing is judged.
     pub budget_ns: Option<u64>,
@@ -98,8 +95,7 @@ pub struct Requirement {
 }
 
 /// Class of a requirement, as the field names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Class {
     /// Soft real-time: quantiles are reported, nothing is judged.
     #[serde(rename = "soft")]

@@ -7,6 +7,7 @@ pub use rtproof_model::run::{Cost, EndReason};
 use rtproof_model::{Finding, Verdict};
 use rtproof_stats::{Histogram, Moments};
 pub use rtproof_stats::{Sample, Totals};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Beside, Effects, Options, Spikes, imported::Imported, pairs};
@@ -55,8 +56,7 @@ pub struct Judgement {
 }
 
 /// Identity of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Meta {
     /// Random identity, 32 hex digits.
     pub run_id: String,
@@ -73,9 +73,8 @@ pub struct Meta {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RunEnd {
     /// The requested duration was measured.
     Complete,
@@ -131,8 +130,7 @@ impl Thread {
 }
 
 /// Fixed properties of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadInfo {
     /// 0, 1, ...
     pub number: u32,
@@ -155,8 +153,7 @@ pub struct ThreadInfo {
 }
 
 /// How a thread ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadEnd {
     /// Why.
     pub reason: EndReason,
@@ -206,8 +203,7 @@ impl Second {
 }
 
 /// One load that ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Name, e.g. `memory`.
     pub name: String,
@@ -226,8 +222,7 @@ pub struct Load {
 }
 
 /// Something that the user must know of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// Nanoseconds after the origin; 0 before the start.
     pub at_ns: u64,

@@ -11,6 +11,7 @@ use std::{
 };
 
 use memchr::memmem;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -158,10 +159,9 @@ fn hash_some(from: &mut impl Read, hash: &mut Sha256) -> io::Result<()> {
 }
 
 /// State of the seal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Seal"))]
+#[schemars(rename = "Seal")]
 pub enum SealState {
     /// Every byte is as it was sealed.
     Sealed {

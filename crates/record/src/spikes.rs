@@ -3,6 +3,7 @@
 use crate::error::{Contradiction, bound};
 use rtproof_model::{CauseRow, Recorder, Remedy};
 use rtproof_trace::Window;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
 /// Spikes listed, at most; all of them are counted.
@@ -45,8 +46,7 @@ pub struct SpikeTick {
 }
 
 /// Spikes in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Wake-ups later than this are spikes; of an adaptive threshold the last one.
     pub threshold_ns: u64,
@@ -68,7 +68,7 @@ pub struct Summary {
     pub certain_ns: u64,
     /// How kernel events were recorded.
     #[serde(rename = "recorder_json", serialize_with = "as_text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     pub recorder: Recorder,
 }
 
@@ -81,8 +81,7 @@ pub(crate) fn as_text<T: Serialize, S: Serializer>(
 }
 
 /// One spike.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
     /// Thread.
     pub thread: u32,
@@ -95,8 +94,7 @@ pub struct Spike {
 }
 
 /// What a spike was mostly caused by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Why {
     /// Cause.
     pub cause: String,
@@ -138,8 +136,7 @@ impl CauseDocument {
 }
 
 /// A spike of which the window is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Kept {
     /// Number: 1, 2, ...
     pub number: u32,
@@ -150,7 +147,7 @@ pub struct Kept {
     /// How late it was.
     pub latency_ns: u64,
     /// Kernel events round it; times are CLOCK_MONOTONIC nanoseconds.
-    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    #[schemars(with = "serde_json::Value")]
     pub window: Window,
 }
 

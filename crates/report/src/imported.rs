@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rtproof_record::import::{Doubt, Imported, ImportedThread, Kind, Omitted, ToolValue};
 use rtproof_stats::quantile::Q;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -21,8 +22,7 @@ pub const QUANTILES: [(&str, u32); 7] = [
 ];
 
 /// One file.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// [`SCHEMA`].
     schema: &'static str,
@@ -63,8 +63,7 @@ pub struct Document {
 }
 
 /// One series of samples.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Series {
     /// Name.
     pub label: String,
@@ -91,8 +90,7 @@ pub struct Series {
 }
 
 /// One quantile.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct QuantileOf {
     /// Name, e.g. p99.9.
     pub name: &'static str,

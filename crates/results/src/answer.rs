@@ -6,6 +6,7 @@ use rtproof_judge::{
     causes::{Spikes, classes},
     units::grouped,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Classes of causes that are named.
@@ -14,8 +15,7 @@ const CLASSES_MAX: usize = 3;
 const SHARE_MIN: u64 = 3;
 
 /// A result as JSON: the answer, then all that it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Answered<'a, T> {
     /// The answer.
     pub answer: Answer,
@@ -25,8 +25,7 @@ pub struct Answered<'a, T> {
 }
 
 /// The answer in sentences: the same shape for all commands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Answer {
     /// The result in a sentence.
     pub result: String,

@@ -2,11 +2,11 @@
 
 use rtproof_host::CpuList;
 use rtproof_judge::{Intent, profile::Choices, units};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What an audit was made for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IntentShown {
     /// Profile.
     pub profile: String,

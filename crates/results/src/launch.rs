@@ -1,6 +1,7 @@
 //! What `rtproof run` would set, and what a program got that it started.
 
 use rtproof_judge::causes::Spikes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tune::{outcome::JournalUndone, plan::Document as Changes};
@@ -11,8 +12,7 @@ pub const PLAN: &str = "rtproof/run-plan/1";
 pub const SCHEMA: &str = "rtproof/run/1";
 
 /// What would be set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Plan {
     /// Version of this form: `rtproof/run-plan/1`.
     pub schema: &'static str,
@@ -31,8 +31,7 @@ pub struct Plan {
 }
 
 /// One thing that a program is started with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Setting {
     /// What.
     pub what: String,
@@ -43,8 +42,7 @@ pub struct Setting {
 }
 
 /// What cannot be set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cannot {
     /// What.
     pub what: String,
@@ -53,8 +51,7 @@ pub struct Cannot {
 }
 
 /// A program from its start to its end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Launched {
     /// Version of this form: `rtproof/run/1`.
     pub schema: &'static str,
@@ -95,9 +92,8 @@ pub struct Launched {
 }
 
 /// A record of a program's wake-ups, judged as `prove` judges.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "record")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Proof {
     /// It is there.
     Made {
@@ -118,9 +114,8 @@ pub enum Proof {
 }
 
 /// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Ending {
     /// With an exit status.
     Exited(u8),
@@ -139,8 +134,7 @@ impl Ending {
 }
 
 /// Page faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Faults {
     /// That needed no disk.
     pub minor: u64,
@@ -149,8 +143,7 @@ pub struct Faults {
 }
 
 /// What one thread got. Counts are those of the last look before it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Thread {
     /// Thread id.
     pub tid: u32,
@@ -177,8 +170,7 @@ pub struct Thread {
 }
 
 /// How a thread is scheduled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Scheduling {
     /// Policy, e.g. `SCHED_FIFO`.
     pub policy: &'static str,
@@ -189,8 +181,7 @@ pub struct Scheduling {
 }
 
 /// Wake-up latency of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Latency {
     /// Wake-ups.
     pub wake_ups: u64,
@@ -203,8 +194,7 @@ pub struct Latency {
 }
 
 /// Who ran in the place of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Preempted {
     /// Name of the task; empty: tasks beyond those kept apart.
     pub by: String,
@@ -215,8 +205,7 @@ pub struct Preempted {
 }
 
 /// Wake-ups that were recorded.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WakeUps {
     /// Later than this is late, nanoseconds.
     pub over_ns: u64,
@@ -232,8 +221,7 @@ pub struct WakeUps {
 }
 
 /// Whether a budget was kept, as far as it was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BudgetKept {
     /// The budget, nanoseconds.
     pub budget_ns: u64,
@@ -244,9 +232,8 @@ pub struct BudgetKept {
 }
 
 /// Whether a budget was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// No recorded wake-up was later. That is an observation, not a proof.
     Within,

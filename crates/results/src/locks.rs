@@ -1,13 +1,13 @@
 //! What `rtproof explain --pid` found of the locks that a program waits for.
 
 use rtproof_judge::locks::{LockKind, Meanwhile, Others, Party};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rules::Frame;
 
 /// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LocksFound {
     /// Locks without priority inheritance that real-time threads waited for, the longest wait
     /// first.
@@ -19,8 +19,7 @@ pub struct LocksFound {
 }
 
 /// The waits of a thread for a lock that another one held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LockWaits {
     /// Process.
     pub pid: u32,

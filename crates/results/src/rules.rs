@@ -1,11 +1,11 @@
 //! What `rtproof run --rules` and `explain --rules` found of the rules of a real-time program.
 
 use rtproof_judge::rules::{Kept, Rule};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rules {
     /// How the program said that it is ready.
     pub ready: String,
@@ -34,8 +34,7 @@ pub struct Rules {
 }
 
 /// The kernel's own monitors of real-time applications (Linux 6.16, CONFIG_RV_MON_RTAPP).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Monitors {
     /// Those whose reports were taken to the end.
     pub taken: Vec<&'static str>,
@@ -44,8 +43,7 @@ pub struct Monitors {
 }
 
 /// One rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleKept {
     /// The rule.
     pub rule: Rule,
@@ -58,8 +56,7 @@ pub struct RuleKept {
 }
 
 /// A breach, by one thread at one place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Breach {
     /// The rule.
     pub rule: Rule,
@@ -94,8 +91,7 @@ pub struct Breach {
 }
 
 /// A frame of a stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Frame {
     /// Program or library.
     pub module: Option<String>,
@@ -110,8 +106,7 @@ pub struct Frame {
 }
 
 /// A real-time thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Judged {
     /// Process.
     pub pid: u32,

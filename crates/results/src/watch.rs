@@ -2,14 +2,14 @@
 //! data. What is not known is `None`, never 0; why stands in [`Frame::unknown`].
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON.
 pub const SCHEMA: &str = "rtproof/watch/1";
 
 /// One second of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Frame {
     /// `rtproof/watch/1`.
     pub schema: &'static str,
@@ -76,8 +76,7 @@ impl Frame {
 }
 
 /// Where latencies come from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Source {
     /// Kind.
     pub kind: Kind,
@@ -92,9 +91,8 @@ pub struct Source {
 }
 
 /// Kind of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// Nothing is measured.
     Passive,
@@ -107,8 +105,7 @@ pub enum Kind {
 }
 
 /// One CPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cpu {
     /// Number.
     pub cpu: u32,
@@ -138,8 +135,7 @@ pub struct Cpu {
 }
 
 /// Events per second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rate {
     /// All of them.
     pub per_s: u64,
@@ -148,8 +144,7 @@ pub struct Rate {
 }
 
 /// Time in an idle state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Idle {
     /// Name, e.g. `C6`.
     pub name: String,
@@ -158,9 +153,8 @@ pub struct Idle {
 }
 
 /// Who counted idle time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum IdleBy {
     /// The kernel (cpuidle): what it asked for; counted when a state is left.
     Kernel,
@@ -169,8 +163,7 @@ pub enum IdleBy {
 }
 
 /// A real-time task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Task {
     /// CPU that it last ran on.
     pub cpu: u32,
@@ -195,8 +188,7 @@ pub struct Task {
 }
 
 /// Latency of one thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Latency {
     /// Number of the thread.
     pub thread: u32,
@@ -227,8 +219,7 @@ pub struct Latency {
 }
 
 /// A bucket of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bin {
     /// Smallest latency in it.
     pub low_ns: u64,
@@ -239,8 +230,7 @@ pub struct Bin {
 }
 
 /// A late wake-up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
     /// When it was due, nanoseconds since 1970.
     pub at_realtime_ns: u64,
@@ -267,8 +257,7 @@ pub struct Spike {
 }
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// When, nanoseconds since 1970.
     pub at_realtime_ns: u64,

@@ -15,7 +15,6 @@ mod next;
 mod pages;
 pub mod print;
 mod root;
-#[cfg(feature = "schema")]
 pub mod schemas;
 mod show;
 pub mod stderr;

@@ -3,13 +3,13 @@
 //! Tools divide time differently: equal cells, cells that grow, single values. Quantiles of all of
 //! them are read the same way here, so that runs of different tools can stand beside each other.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Histogram, quantile::interval_ranks};
 
 /// A cell: `n` values from `low_ns` to `high_ns`, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bin {
     /// Smallest value of the cell, nanoseconds.
     pub low_ns: u64,

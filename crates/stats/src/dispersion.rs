@@ -2,6 +2,7 @@
 //! given how many there are: pairs closer than a distance are counted over many distances, and
 //! ranked among those of uniform times (an exact Monte Carlo test, as Besag and Diggle 1977).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::random::Random;
@@ -14,8 +15,7 @@ const SCALES: u32 = 10;
 const WORK: usize = 100_000;
 
 /// Whether events come in episodes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dispersion {
     /// Probability of as many close pairs at a steady rate.
     pub p: f64,

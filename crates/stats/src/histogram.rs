@@ -6,6 +6,7 @@
 //! buckets of a finer one, so coarsening and merging are exact (DDSketch and HdrHistogram share
 //! the idea; the nesting is that of OpenTelemetry's exponential histograms).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Largest value with a bucket of its own: 2^42 - 1 ns, about 73 minutes. Anything later is counted
@@ -14,8 +15,7 @@ pub const VALUE_MAX: u64 = (1 << VALUE_BITS) - 1;
 const VALUE_BITS: u32 = 42;
 
 /// The grid of a histogram: how many sub-bucket bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Layout {
     sub_bits: u8,
 }

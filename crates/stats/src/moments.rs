@@ -4,11 +4,11 @@
 //! are then marked unusable and higher moments are not reported (statistics.md section 1.1 of the
 //! design notes; Terriberry 2007 and Pebay 2008 give the floating-point forms that this replaces).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Count, extremes and power sums.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moments {
     n: u64,
     min: u64,

@@ -6,6 +6,7 @@
 //! high, and two of them cannot be merged: nothing is judged by it. Quantiles proper are in
 //! `quantile`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The five markers.
@@ -18,8 +19,7 @@ pub struct P2 {
 }
 
 /// What P² makes of a quantile: an estimate without an error.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Which quantile, 0 to 1.
     pub p: f64,

@@ -5,13 +5,15 @@
 //! stated confidence for independent samples, whatever the distribution (David and Nagaraja, Order
 //! Statistics, section 7.1).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Histogram, binomial::cdf};
 
 /// A quantile as a fraction with an exact complement: q = 1 - `above`/`of`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Q {
     /// Parts above the quantile.
     pub above: u64,
@@ -74,8 +76,7 @@ impl Q {
 }
 
 /// A quantile and what is known of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     /// Which.
     pub q: Q,

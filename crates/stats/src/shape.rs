@@ -6,13 +6,13 @@
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bins, Moments};
 
 /// Skewness and kurtosis. Joanes and Gill, The Statistician 47 (1998), for the names.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
     /// Skewness of the values themselves: m3 / m2^1.5.
     pub g1: f64,

@@ -1,10 +1,10 @@
 //! The largest samples, exactly: a bounded min-heap that never allocates after construction.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One sample with its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// When the wake-up was due, nanoseconds after the origin of the run.
     pub due_ns: u64,

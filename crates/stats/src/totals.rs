@@ -1,12 +1,12 @@
 //! Exact totals of wake-ups: of a second, of a thread, of a run. They add up in any order.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Moments;
 
 /// Exact sums, of a run or of one second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Latencies of the wake-ups that were measured (wake-up view): n, min, max, power sums.
     pub wake: Moments,

@@ -78,7 +78,6 @@ impl<'de, const N: usize> Deserialize<'de> for Text<N> {
     }
 }
 
-#[cfg(feature = "schema")]
 impl<const N: usize> schemars::JsonSchema for Text<N> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Text".into()

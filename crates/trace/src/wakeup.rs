@@ -1,10 +1,10 @@
 //! One wake-up of a thread: when it should have run, and when it did.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A wake-up. `ran_ns - due_ns` is its latency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeUp {
     /// Thread.
     pub tid: i32,
@@ -26,9 +26,8 @@ impl WakeUp {
 }
 
 /// How the times of a wake-up are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum How {
     /// The thread itself: due is the deadline that it slept for, ran is its own clock reading.
     Measured,

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(super) use super::{
@@ -36,9 +37,8 @@ pub(super) const AFTER_A_TRIAL: &str = concat!(
 );
 
 /// Which boot loader, and how it learns of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// GRUB 2 with entries in grub.cfg (Debian, Ubuntu, openSUSE, Arch).
     Grub,
@@ -57,8 +57,7 @@ pub enum Kind {
 }
 
 /// One entry of a boot loader.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Title as the menu shows it.
     pub title: String,
@@ -107,8 +106,7 @@ pub struct Loader {
 }
 
 /// Our entry, as changes for the engine. Each list is complete by itself and made in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BootChanges {
     /// Make the entry. The default stays the default.
     pub entry: Vec<Change>,
@@ -128,9 +126,8 @@ pub struct BootChanges {
 }
 
 /// How far our entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Standing {
     /// There is none.
     Absent,

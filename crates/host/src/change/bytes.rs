@@ -1,19 +1,19 @@
 //! Bytes of values and files, as JSON keeps them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::hex;
 
 /// Bytes that are text as a rule: JSON shows text as a string, other bytes as `{"hex": "..."}`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "Written"))]
+#[schemars(with = "Written")]
 pub struct Bytes(pub Vec<u8>);
 
 /// How bytes are written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 enum Written {
     Text(String),
     Hex { hex: String },

@@ -6,6 +6,7 @@ mod name;
 pub(crate) mod package;
 pub(crate) mod places;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -17,9 +18,8 @@ use crate::CpuList;
 pub use crate::knob::Compare;
 
 /// One change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Change {
     /// A value of the running kernel: a file of /proc, /sys or a control group. Lost at reboot.
     Value {
@@ -167,9 +167,8 @@ impl Change {
 pub const RIGHTS_GROUPS: &[&str] = &["realtime", "jackuser", "pipewire"];
 
 /// What is wanted of a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum UnitState {
     /// Not running until the next boot.
     Stopped,

@@ -1,12 +1,14 @@
 //! What a change is about, by what it is and not by its number of the moment: interrupts and tasks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CpuList;
 
 /// An interrupt by what it is, not by its number.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct IrqName {
     /// Number when it was named: a hint.
     pub number: u32,
@@ -19,8 +21,9 @@ pub struct IrqName {
 }
 
 /// A task by what it is, not by its number alone.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct TaskName {
     /// Thread id when it was named.
     pub tid: u32,
@@ -33,8 +36,7 @@ pub struct TaskName {
 }
 
 /// How a task is scheduled.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduling {
     /// `other`, `fifo`, `rr`, `batch`, `idle`, `deadline`, `ext`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,23 +1,24 @@
 //! Packages of the distribution that a change adds: which manager adds them, and each by name,
 //! architecture and version, so that an undo removes these and no others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a kernel's package is called where rtproof installs one.
 const KERNEL: &str = "linux-image-";
 
 /// A package manager whose additions rtproof can undo exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PackageManager {
     /// apt-get and dpkg (Debian, Ubuntu).
     Apt,
 }
 
 /// One package that an installation adds.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct AddedPackage {
     /// Name.
     pub name: String,

@@ -1,12 +1,12 @@
 //! Clock sources.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root};
 
 /// The clock behind CLOCK_MONOTONIC.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// Clock source in use.
     pub source: Reading<String>,

@@ -1,12 +1,12 @@
 //! CPUs: sets, topology, frequency, idle states.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root, text::field};
 
 /// All CPUs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpus {
     /// CPUs that are online.
     pub online: Reading<CpuList>,
@@ -34,8 +34,7 @@ pub struct Cpus {
 }
 
 /// One CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// Number.
     pub id: u32,
@@ -56,8 +55,7 @@ pub struct Cpu {
 }
 
 /// Frequency scaling of one CPU (cpufreq). All absent where the kernel or the hypervisor has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Freq {
     /// scaling_governor.
     pub governor: Reading<String>,
@@ -70,8 +68,7 @@ pub struct Freq {
 }
 
 /// One idle state of one CPU (cpuidle).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
     /// stateN.
     pub index: u32,
@@ -86,8 +83,7 @@ pub struct IdleState {
 }
 
 /// One NUMA node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Number.
     pub id: u32,

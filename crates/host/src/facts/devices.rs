@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{net::netlink, settings::lacking};
@@ -30,8 +31,7 @@ const PI_KEYS: &[&str] = &[
 ];
 
 /// Devices and what drives them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Devices {
     /// Consoles that the kernel writes its messages to (/proc/consoles).
     pub consoles: Reading<Vec<Console>>,
@@ -49,8 +49,7 @@ pub struct Devices {
 }
 
 /// One console.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Console {
     /// Name, e.g. `ttyS0`.
     pub name: String,
@@ -59,8 +58,7 @@ pub struct Console {
 }
 
 /// One graphics card.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Card {
     /// Name, e.g. `card0`.
     pub name: String,

@@ -1,5 +1,6 @@
 //! Who the machine is. Nothing here identifies it to others: the id is a hash.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -9,8 +10,7 @@ use crate::{
 };
 
 /// Who the machine is. Nothing here identifies it to others: the id is a hash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Host name (/proc/sys/kernel/hostname).
     pub hostname: Reading<String>,

@@ -1,12 +1,12 @@
 //! Limits as they apply to this process: what mlock and SCHED_FIFO will be allowed to do.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root, text::field};
 
 /// Limits of this process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// RLIMIT_RTPRIO: highest real-time priority without CAP_SYS_NICE.
     pub rtprio: Reading<Limit>,
@@ -21,8 +21,7 @@ pub struct Limits {
 }
 
 /// Soft and hard limit; `None` is unlimited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// Soft limit.
     pub soft: Option<u64>,

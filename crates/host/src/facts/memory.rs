@@ -1,13 +1,13 @@
 //! Swap and transparent huge pages.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::settings::{Settings, value_of};
 use crate::{Reading, Root, knobs::memory as knobs, text::unescape};
 
 /// Memory settings that bring page faults and compaction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Active swap areas.
     pub swaps: Reading<Vec<Swap>>,
@@ -20,8 +20,7 @@ pub struct Memory {
 }
 
 /// One swap area (/proc/swaps).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Swap {
     /// File or device.
     pub name: String,

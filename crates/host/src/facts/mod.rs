@@ -26,6 +26,7 @@ pub mod tasks;
 pub mod units;
 pub mod virt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use identity::Identity;
@@ -33,8 +34,7 @@ pub use identity::Identity;
 use crate::Root;
 
 /// One snapshot of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
     /// Who the machine is.
     pub identity: Identity,

@@ -3,6 +3,7 @@
 //! Of a mount only where it is, what kind it is and the options that cost time are kept. What is
 //! mounted (a disk's or a server's name) says nothing about latency and is not.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root, text::unescape};
@@ -61,8 +62,7 @@ const NOT_OURS: &[&str] =
     &["/run/", "/var/lib/kubelet/", "/var/lib/docker/", "/var/lib/containers/", "/snap/"];
 
 /// One file system.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
     /// Where it is mounted.
     pub name: String,

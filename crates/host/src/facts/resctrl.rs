@@ -1,6 +1,7 @@
 //! Resource control: parts of the cache given to groups of CPUs
 //! (Documentation/filesystems/resctrl.rst).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::settings::lacking;
@@ -27,8 +28,7 @@ const NOT_GROUPS: &[&str] = &[
 ];
 
 /// What the machine has and how it is used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resctrl {
     /// Whether processor and kernel can split a cache.
     pub supported: bool,
@@ -40,8 +40,7 @@ pub struct Resctrl {
 }
 
 /// CPUs and what they may use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its folder's name; `/`: the default group.
     pub name: String,

@@ -6,13 +6,13 @@
 //! the groups that the lines name. Users are numbered in the order of the lines: who they are is
 //! private.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root};
 
 /// Rights.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rights {
     /// Lines about [`ITEMS`], in the order in which pam_limits reads them. Empty where the machine
     /// has no such file.
@@ -29,8 +29,7 @@ pub struct Rights {
 }
 
 /// One line of limits.conf or limits.d/*.conf.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitLine {
     /// For whom: `*`, `root`, `@group`, `user 1`, or a range of ids as it is written.
     pub who: String,
@@ -47,8 +46,7 @@ pub struct LimitLine {
 }
 
 /// A login service (a file of pam.d).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Service {
     /// Name, e.g. `sshd`.
     pub name: String,
@@ -57,8 +55,7 @@ pub struct Service {
 }
 
 /// A group that a line names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Name.
     pub name: String,

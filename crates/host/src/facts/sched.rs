@@ -1,12 +1,12 @@
 //! RT throttling and, from 6.12, the deadline server that runs fair tasks ahead of real-time ones.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root, reading::State};
 
 /// What the scheduler takes from real-time tasks by rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sched {
     /// sched_rt_runtime_us; -1 is no limit.
     pub rt_runtime_us: Reading<i64>,
@@ -25,8 +25,7 @@ pub struct Sched {
 }
 
 /// The fair server of one CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FairServer {
     /// CPU.
     pub cpu: u32,

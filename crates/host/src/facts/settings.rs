@@ -6,6 +6,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -39,8 +40,7 @@ pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<St
 }
 
 /// The values of one knob.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// One for each file, in the order of their names (numbers by their value). A knob without
     /// wildcards has exactly one, be it absent; one with wildcards has none where no file matches.
@@ -50,8 +50,7 @@ pub struct Setting {
 }
 
 /// One value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// What the wildcards stood for, joined by `/`: the CPU's number, a device, `eth0/rx-0`. Empty
     /// without wildcards.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root, knob::Place, knobs};
@@ -27,8 +28,7 @@ pub(crate) const SLICES: &[&str] =
 pub type Units = BTreeMap<String, Unit>;
 
 /// One unit that is installed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unit {
     /// Its file.
     pub file: String,

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::row::{FactRow, RowState};
@@ -14,8 +15,7 @@ use crate::{
 };
 
 /// One fact that changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactChange {
     /// Key of the row; `cpus.3` or `irqs.24` where the whole of it came or went; `rt_tasks.NAME`.
     pub key: String,

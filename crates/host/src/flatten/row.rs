@@ -1,10 +1,10 @@
 //! One fact as a row.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One fact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactRow {
     /// Dotted name, e.g. `cpus.3.freq.governor`.
     pub key: String,
@@ -19,9 +19,8 @@ pub struct FactRow {
 }
 
 /// State of a [`crate::Reading`], without what comes with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RowState {
     /// The value was read.
     Known,
@@ -34,9 +33,8 @@ pub enum RowState {
 }
 
 /// Who sets a fact, and so what has to be done to change it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Class {
     /// Which machine, which boot: no condition.
     Identity,

@@ -18,6 +18,7 @@ pub mod rt_tasks;
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -34,8 +35,7 @@ const TICK_MS: u64 = 10;
 const CUR_FREQ_QUIET_SINCE: (u32, u32) = (5, 19);
 
 /// Counters of the host over one second: since the reading before.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSecond {
     /// Time of the reading, nanoseconds after the origin.
     pub at_ns: u64,
@@ -59,8 +59,7 @@ pub const HOST_COUNTERS: [(&str, i32, &str); 3] = [
 ];
 
 /// Counters of one CPU over one second. Times in milliseconds, in steps of 10.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCpuSecond {
     /// CPU.
     pub cpu: u32,

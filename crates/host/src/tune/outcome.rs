@@ -1,13 +1,13 @@
 //! What became of a change that was to be undone.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::State;
 
 /// What became of a change that was to be undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "became")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Outcome {
     /// It is as before, and that was read back.
     Restored,
@@ -31,9 +31,8 @@ pub enum Outcome {
 }
 
 /// Why there is nothing left to be undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Gone {
     /// A value of the running kernel, and the machine has been started anew.
     Reboot,

@@ -1,5 +1,6 @@
 //! What is there: the state of what a change is about, exact enough to be put back.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tree::TreeFile;
@@ -9,9 +10,8 @@ use crate::{
 };
 
 /// The state of a target.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "is")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum State {
     /// Nothing is there.
     Absent,
@@ -112,8 +112,7 @@ pub enum State {
 }
 
 /// A package as its manager has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PackageState {
     /// Name.
     pub name: String,

@@ -5,6 +5,7 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -14,8 +15,7 @@ use crate::text::hex;
 const FILES_MAX: usize = 200_000;
 
 /// One file, folder or link of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct TreeFile {
     /// Path below the top; empty for the top itself.
     pub path: String,

@@ -1,12 +1,12 @@
 //! One group of runs compared with the first group.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{answer::Answer, changes::Change, pairs::PairSummary, shift::Shift};
 
 /// What is said of one group of runs against the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// Number of the group, from 0; the first one is what it is compared with.
     pub group: usize,

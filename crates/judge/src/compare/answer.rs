@@ -2,6 +2,7 @@
 //! comparisons share.
 
 use rtproof_stats::quantile::Q;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The quantile that decides.
@@ -10,8 +11,8 @@ pub(super) const PRIMARY: Q = Q { above: 1, of: 1000 };
 const EXPOSURE_SLACK: f64 = 0.02;
 
 /// What is asked of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Wish"))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Wish")]
 pub struct Request {
     /// Differences up to this share do not matter: 0.05.
     pub margin: f64,
@@ -28,9 +29,8 @@ impl Default for Request {
 }
 
 /// What is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// Latency is lower than with the first.
     Better,

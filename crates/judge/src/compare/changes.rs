@@ -1,13 +1,13 @@
 //! One statistic of one group against the first group.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{answer::Answer, table::Unit};
 
 /// How a statistic lies to that of the first group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
     /// Lower; of `direction` by more than the margin.
     Lower,
@@ -21,8 +21,7 @@ pub enum Direction {
 }
 
 /// One statistic of one group against the first group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Name, e.g. `p99.9`, `max`, `missed`.
     pub statistic: String,

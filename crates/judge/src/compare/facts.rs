@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{groups::Group, side::Side};
 
 /// One fact with its value in each group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactLine {
     /// Name, e.g. `cpus.3.freq.governor`; `run.` is what the run was asked.
     pub key: String,

@@ -1,6 +1,7 @@
 //! Groups of runs: one condition each, with a summary of every run and thread.
 
 use rtproof_stats::quantile::Q;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::side::{Place, Side, View};
@@ -27,8 +28,7 @@ impl Group {
 }
 
 /// A group in short.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
     /// Name.
     pub label: String,
@@ -37,8 +37,7 @@ pub struct GroupSummary {
 }
 
 /// A run in short.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Name.
     pub label: String,
@@ -73,8 +72,7 @@ pub struct RunSummary {
 }
 
 /// A thread in short.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSummary {
     /// Name.
     pub label: String,

@@ -1,6 +1,7 @@
 //! Where the level of each run of a comparison changes, and whether that was looked for.
 
 use rtproof_model::Structure;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{groups::Group, side::Side};
@@ -10,8 +11,7 @@ use crate::{quantity, structure};
 const NAMED: usize = 2;
 
 /// Where the level of a run changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLevels {
     /// Name of the run.
     pub run: String,

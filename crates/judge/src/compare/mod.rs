@@ -30,6 +30,7 @@ mod table;
 mod tests;
 mod words;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -53,9 +54,8 @@ pub use crate::reference::{LeftOut, Rank, Reference};
 pub const SCHEMA: &str = "rtproof/compare/2";
 
 /// How the runs lie to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Design {
     /// One run of each: drift is not excluded, and nothing is decided.
     Single,
@@ -64,8 +64,7 @@ pub enum Design {
 }
 
 /// Runs side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,

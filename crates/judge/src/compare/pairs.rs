@@ -1,12 +1,12 @@
 //! Which runs make a pair: neighbours in time, one of each group.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::side::Side;
 
 /// How the runs of two groups were paired.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PairSummary {
     /// Pairs: numbers of the runs within the first group and within this one.
     pub pairs: Vec<(usize, usize)>,

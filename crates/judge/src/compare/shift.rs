@@ -1,6 +1,7 @@
 //! The shift function: how far each quantile moved (Doksum 1974), from the deciles to the tail.
 
 use rtproof_stats::quantile::Q;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The quantiles of the shift.
@@ -22,8 +23,7 @@ pub(super) const GRID: [Q; 14] = [
 ];
 
 /// How far each quantile moved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shift {
     /// From the lowest quantile up.
     pub points: Vec<ShiftPoint>,
@@ -32,8 +32,7 @@ pub struct Shift {
 }
 
 /// One quantile.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShiftPoint {
     /// Name, e.g. `p99.9`.
     pub quantile: String,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rtproof_record::{Options, Run, run::Thread};
 use rtproof_stats::{Bins, Moments, Sample, long_run::Worth, quantile::Q};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::over_time::OverTime;
@@ -61,8 +62,7 @@ pub struct Side {
 }
 
 /// The machine of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// Host name.
     pub hostname: Option<String>,
@@ -122,9 +122,8 @@ pub struct Row {
 }
 
 /// What is compared: what was measured, or what was due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum View {
     /// Wake-ups that were measured: all that other tools know of.
     Wake,

@@ -1,6 +1,7 @@
 //! The statistics of every group: a line each, with what each number rests on.
 
 use rtproof_stats::{Bins, binomial, quantile::Q};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -23,9 +24,8 @@ pub(super) const QUANTILES: [Q; 8] = [
 ];
 
 /// What a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Nanoseconds.
     Ns,
@@ -36,8 +36,7 @@ pub enum Unit {
 }
 
 /// One statistic of all groups.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// Name.
     pub statistic: String,
@@ -48,8 +47,7 @@ pub struct Line {
 }
 
 /// One statistic of one group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The value; null: too few samples, or unknown.
     pub value: Option<f64>,

@@ -1,12 +1,12 @@
 //! Whether what a thread waits for is a lock: by the arguments of futex(2), by how the word is
 //! used, by what stands beside it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a lock is, and how that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LockKind {
     /// A mutex of glibc without priority inheritance: its owner was read, and released it; or the
     /// thread waited in glibc's `pthread_mutex_lock`.

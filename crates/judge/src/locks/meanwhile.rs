@@ -1,11 +1,11 @@
 //! What the holder of a lock did while another thread waited for it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How a thread's priority stands to those of the waiter and the holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Order {
     /// At least the holder's, and below the waiter's: priority inversion.
     Middle,
@@ -18,8 +18,7 @@ pub enum Order {
 }
 
 /// Who ran while the holder could have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Instead {
     /// Thread; 0: the idle task.
     pub tid: u32,
@@ -34,8 +33,7 @@ pub struct Instead {
 }
 
 /// What the holder did during a wait; sums to its length.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Meanwhile {
     /// It ran, nanoseconds.
     pub holder_ran_ns: u64,

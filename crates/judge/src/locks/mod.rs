@@ -18,6 +18,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rtproof_model::program::{Happening, Stack, What};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::{
@@ -30,8 +31,7 @@ use self::{
 };
 
 /// A thread by number, name and priority.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Party {
     /// Thread.
     pub tid: u32,
@@ -69,8 +69,7 @@ pub struct Waits {
 }
 
 /// Waits that are none for a lock without priority inheritance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Others {
     /// For a lock with priority inheritance (FUTEX_LOCK_PI).
     pub inheriting: u64,

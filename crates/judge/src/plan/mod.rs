@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::Facts;
 use rtproof_host::knobs::sched::{FAIR_SERVER, RT_RUNTIME};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Intent};
@@ -34,8 +35,7 @@ pub use step::{BootWord, Conflict, Instruction, LeftOut, Reason, Step};
 use request::Request;
 
 /// What would be done to a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Changes that can be made now, in the order in which they have to be made.
     pub steps: Vec<Step>,

@@ -1,13 +1,15 @@
 //! Which findings a plan is about.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::step::LeftOut;
 use crate::{Finding, Status, checks};
 
 /// How much of what was found a plan takes up. A check that is named is always included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// What is bad.
@@ -54,8 +56,7 @@ pub const STANDARD: &[&str] = &[
 ];
 
 /// What the user asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Selection {
     /// Checks, or sections of checks (`power`); empty: all.

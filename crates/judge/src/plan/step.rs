@@ -1,13 +1,13 @@
 //! What a plan is made of: steps and their reasons, words for the boot, what is left out.
 
 use rtproof_host::tune::Change;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Impact;
 
 /// One change, with its reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// The change.
     pub change: Change,
@@ -17,8 +17,7 @@ pub struct Step {
 }
 
 /// Why something is done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// Checks whose findings ask for it.
     pub checks: Vec<String>,
@@ -67,8 +66,7 @@ pub(super) fn join(text: &mut String, more: &str) {
 }
 
 /// A word of the kernel's command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BootWord {
     /// Parameter with its value, e.g. `isolcpus=managed_irq,domain,2-3`.
     pub parameter: String,
@@ -82,8 +80,7 @@ pub struct BootWord {
 }
 
 /// Something for a human.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Instruction {
     /// What to do.
     pub text: String,
@@ -96,8 +93,7 @@ pub struct Instruction {
 }
 
 /// A finding of which nothing is done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Its check.
     pub check: String,
@@ -109,8 +105,7 @@ pub struct LeftOut {
 }
 
 /// Two requests for one target.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
     /// The target.
     pub target: String,

@@ -4,15 +4,15 @@
 mod calls;
 mod tracker;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use calls::UNHEARD;
 pub use tracker::{Found, Outside, Thread, Tracker};
 
 /// A rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Rule {
     /// No page fault.
     PageFault,
@@ -148,9 +148,8 @@ impl Rule {
 }
 
 /// Whether a rule was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kept {
     /// No breach, and everything that could show one was recorded.
     Kept,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rtproof_host::Reading;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What the kernel shows, by path.
@@ -18,9 +19,8 @@ pub struct WantedWord {
 }
 
 /// What became of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Effect {
     /// The kernel shows what was asked for; of a word that was to be away: it is.
     Effective,

@@ -8,6 +8,7 @@ mod effect;
 mod places;
 
 use rtproof_host::{Facts, facts::kernel::CommandLine};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use self::effect::Observation;
@@ -15,8 +16,7 @@ pub use self::effect::{Effect, Shown, WantedWord};
 pub use self::places::paths;
 
 /// What became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verified {
     /// The word.
     pub parameter: String,

@@ -8,6 +8,7 @@ use std::io::Write;
 use rtproof_host::{Facts, harmless};
 use rtproof_model::CauseCpu;
 use rtproof_stats::{Layout, Moments, Sample};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -41,8 +42,7 @@ fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportErro
 }
 
 /// A record as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Document<'a> {
     /// `rtproof/record/1`.
     schema: &'static str,
@@ -83,8 +83,7 @@ pub struct Document<'a> {
 }
 
 /// A thread.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ThreadJson<'a> {
     /// Fixed properties.
     info: &'a ThreadInfo,
@@ -103,8 +102,7 @@ struct ThreadJson<'a> {
 }
 
 /// Spikes.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SpikesJson<'a> {
     /// In numbers.
     summary: &'a spikes::Summary,
@@ -124,9 +122,8 @@ impl<'a> SpikesJson<'a> {
 }
 
 /// One cause and culprit.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Cause"))]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Cause")]
 struct CauseJson<'a> {
     /// Order of appearance: 0, 1, ...
     number: u32,
@@ -148,7 +145,7 @@ struct CauseJson<'a> {
     cpus: &'a [CauseCpu],
     /// Title, owner, checks and remedies: the judge's JSON.
     #[serde(serialize_with = "spikes::as_text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     words_json: CauseDocument,
 }
 
@@ -172,8 +169,7 @@ impl<'a> CauseJson<'a> {
 
 /// A histogram. Bucket b of k sub-bucket bits: e = max((b >> k) - 1, 0), m = b - (e << k), holds
 /// m 2^e to (m + 1) 2^e - 1 ns.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct HistogramJson {
     /// Sub-bucket bits k.
     sub_bits: u8,
@@ -182,8 +178,7 @@ struct HistogramJson {
 }
 
 /// One second of one thread; its histograms have 5 sub-bucket bits.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SecondJson<'a> {
     /// Due time of the first wake-up covered, after the origin.
     from_ns: u64,
@@ -202,8 +197,7 @@ struct SecondJson<'a> {
 }
 
 /// Intervals of a second.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct IntervalsJson {
     /// How many.
     n: u64,
@@ -218,8 +212,7 @@ struct IntervalsJson {
 }
 
 /// Exact sums.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct TotalsJson {
     /// Sampled wake-ups.
     sampled: u64,

@@ -1,5 +1,6 @@
 //! Which commit or which options a kernel's behaviour begins with, and how that was found.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{KernelSide, OptionPair};
@@ -8,8 +9,7 @@ use super::compare::{KernelSide, OptionPair};
 pub const SCHEMA: &str = "rtproof/kernel-bisect/1";
 
 /// What a bisection found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KernelBisected {
     /// Version of this form: `rtproof/kernel-bisect/1`.
     pub schema: &'static str,
@@ -47,8 +47,7 @@ pub struct KernelBisected {
 pub const NEXT_SCHEMA: &str = "rtproof/kernel-bisect-next/1";
 
 /// A bisection over trial boots that goes on after the next boot of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KernelBisectNext {
     /// Version of this form: `rtproof/kernel-bisect-next/1`.
     pub schema: &'static str,
@@ -65,9 +64,8 @@ pub struct KernelBisectNext {
 }
 
 /// Where the kernels were booted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BisectedIn {
     /// In a guest whose time counts instructions.
     Guest,
@@ -76,9 +74,8 @@ pub enum BisectedIn {
 }
 
 /// What was bisected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum BisectedOver {
     /// Commits of a git tree.
     Commits,
@@ -87,9 +84,8 @@ pub enum BisectedOver {
 }
 
 /// A culprit, or one of those that may be it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Suspect {
     /// A commit.
     Commit {
@@ -120,9 +116,8 @@ pub enum Suspect {
 }
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum StepOutcome {
     /// It does not show what is looked for.
     Good,
@@ -145,8 +140,7 @@ impl StepOutcome {
 }
 
 /// One kernel: built, booted, tested.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BisectStep {
     /// From 1; 1 is the good end, 2 the bad one.
     pub number: usize,

@@ -1,13 +1,13 @@
 //! A kernel that was booted under QEMU, and what ran in its guest.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-boot/1";
 
 /// What came of a boot that ended as it should.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Booted {
     /// Version of this form: `rtproof/kernel-boot/1`.
     pub schema: &'static str,
@@ -38,8 +38,7 @@ pub struct Booted {
 }
 
 /// The made-up machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Guest {
     /// Version of QEMU.
     pub qemu: String,
@@ -54,9 +53,8 @@ pub struct Guest {
 }
 
 /// How time passes in a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum GuestClock {
     /// The processor's own virtualization; the host's time.
     Kvm,
@@ -98,8 +96,7 @@ impl GuestClock {
 }
 
 /// One command that ran in the guest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GuestStep {
     /// Its name: `check`, `prove`, `command`.
     pub name: String,

@@ -1,5 +1,6 @@
 //! A kernel that was built, and configurations that were build-tested.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form of a build.
@@ -8,8 +9,7 @@ pub const SCHEMA: &str = "rtproof/kernel-build/1";
 pub const TESTS_SCHEMA: &str = "rtproof/kernel-build-test/1";
 
 /// What was built.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuiltKernel {
     /// Version of this form: `rtproof/kernel-build/1`.
     pub schema: &'static str,
@@ -38,8 +38,7 @@ pub struct BuiltKernel {
 }
 
 /// A file of the build.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuiltFile {
     /// Path.
     pub path: String,
@@ -48,8 +47,7 @@ pub struct BuiltFile {
 }
 
 /// Configurations that were built to see whether they build.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildTests {
     /// Version of this form: `rtproof/kernel-build-test/1`.
     pub schema: &'static str,
@@ -60,8 +58,7 @@ pub struct BuildTests {
 }
 
 /// One of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildTest {
     /// Target of the source that makes the configuration, e.g. `allnoconfig`.
     pub config: String,

@@ -1,6 +1,7 @@
 //! Two kernels that were booted in the same made-up machine and measured by counted instructions.
 
 use rtproof_model::Status;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::boot::Guest;
@@ -9,8 +10,7 @@ use super::boot::Guest;
 pub const SCHEMA: &str = "rtproof/kernel-compare/1";
 
 /// What tells two kernels apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KernelsCompared {
     /// Version of this form: `rtproof/kernel-compare/1`.
     pub schema: &'static str,
@@ -31,8 +31,7 @@ pub struct KernelsCompared {
 }
 
 /// One of the two.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelSide {
     /// The kernel's image.
     pub image: String,
@@ -60,8 +59,7 @@ pub struct KernelSide {
 
 /// Length of the way from due to run, instructions. Quantiles are at most 0.8 % too large; null:
 /// too few wake-ups.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeUpPath {
     /// Shortest.
     pub min: Option<u64>,
@@ -76,8 +74,7 @@ pub struct WakeUpPath {
 }
 
 /// What a cause took of the explained wake-ups.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretches {
     /// Cause, e.g. `irqs-off`.
     pub cause: String,
@@ -94,8 +91,7 @@ pub struct Stretches {
 }
 
 /// A check that answers differently.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckPair {
     /// Its id.
     pub check: String,
@@ -106,8 +102,7 @@ pub struct CheckPair {
 }
 
 /// An option with two values; `n`: not set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OptionPair {
     /// Without `CONFIG_`.
     pub name: String,

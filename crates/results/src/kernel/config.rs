@@ -1,13 +1,13 @@
 //! A kernel's configuration: what was asked for, and what the source's own kconfig made of it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-config/1";
 
 /// The fragment and its resolution.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Configured {
     /// Version of this form: `rtproof/kernel-config/1`.
     pub schema: &'static str,
@@ -39,9 +39,8 @@ impl Configured {
 }
 
 /// What became of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Fate {
     /// The resolved configuration has it.
     Survived,
@@ -54,8 +53,7 @@ pub enum Fate {
 }
 
 /// One option.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OptionRow {
     /// Without `CONFIG_`.
     pub name: String,
@@ -80,8 +78,7 @@ pub struct OptionRow {
 }
 
 /// An option that changed with the others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangedOption {
     /// Without `CONFIG_`.
     pub name: String,

@@ -1,13 +1,13 @@
 //! Kernels for real-time work that a distribution offers.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-find/1";
 
 /// What the package manager of this machine answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Offers {
     /// Version of this form: `rtproof/kernel-find/1`.
     pub schema: &'static str,
@@ -21,8 +21,7 @@ pub struct Offers {
 }
 
 /// One package.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelPackage {
     /// Its name.
     pub name: String,

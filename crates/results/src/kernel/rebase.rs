@@ -1,13 +1,13 @@
 //! Commits that were carried over to another version.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-rebase/1";
 
 /// A git tree after a rebase.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rebased {
     /// Version of this form: `rtproof/kernel-rebase/1`.
     pub schema: &'static str,

@@ -6,6 +6,7 @@ use rtproof_judge::{
     distribution::Distribution,
     report::Machine,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::{Cell, Condition, Plan};
@@ -14,8 +15,7 @@ use super::plan::{Cell, Condition, Plan};
 pub const SCHEMA: &str = "rtproof/measure/1";
 
 /// All cells.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Index {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -37,8 +37,7 @@ pub struct Index {
 }
 
 /// A combination under two conditions, compared as `rtproof compare --a --b` does.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionPair {
     /// The combination.
     pub what: String,
@@ -60,8 +59,7 @@ pub struct ConditionPair {
 }
 
 /// A state of the machine.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionJson {
     /// Name.
     pub name: String,
@@ -72,8 +70,7 @@ pub struct ConditionJson {
 }
 
 /// One cell.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellResult {
     /// What was requested.
     pub cell: Cell,
@@ -99,9 +96,8 @@ pub struct CellResult {
 }
 
 /// What became of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum State {
     /// Measured to its end, record sealed.
     Done,
@@ -114,8 +110,7 @@ pub enum State {
 }
 
 /// One CPU of a cell.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ThreadResult {
     /// CPU.
     pub cpu: u32,
@@ -150,8 +145,7 @@ pub struct ThreadResult {
 }
 
 /// Quantiles, upper edges of buckets at most 0.8 % wide.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Quantiles {
     /// 5 %.
     pub p5_ns: Option<u64>,
@@ -166,8 +160,7 @@ pub struct Quantiles {
 }
 
 /// Spikes of a cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpikeCount {
     /// Cause, in words.
     pub title: String,

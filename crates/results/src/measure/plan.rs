@@ -3,6 +3,7 @@
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_judge::units;
 use rtproof_record::Clock;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the file that a folder keeps its plan in.
@@ -12,8 +13,7 @@ pub const SCHEMA: &str = "rtproof/measure-plan/1";
 pub const OVERHEAD_NS: u64 = 3_000_000_000;
 
 /// All cells, and what they share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// `rtproof/measure-plan/1`.
     pub schema: String,
@@ -26,8 +26,7 @@ pub struct Plan {
 }
 
 /// What all cells of a matrix share.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
     /// Latency above which a sample is late.
     pub budget_ns: Option<u64>,
@@ -52,8 +51,7 @@ pub struct Common {
 }
 
 /// One cell: what a run of its own measures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// 1, 2, ...
     pub number: u32,
@@ -80,8 +78,7 @@ pub struct Cell {
 }
 
 /// A state of the machine in which all cells are measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
     /// Name.
     pub name: String,

@@ -1,6 +1,7 @@
 //! What is applied now: of each open journal each change, as applied, changed since, or gone.
 
 use rtproof_host::tune::{Change, drift::Suspect};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::outcome::Unusable;
@@ -9,8 +10,7 @@ use super::outcome::Unusable;
 pub const SCHEMA: &str = "rtproof/tune-status/1";
 
 /// What is applied now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Status {
     /// Version of this form: `rtproof/tune-status/1`.
     pub schema: &'static str,
@@ -24,8 +24,7 @@ pub struct Status {
 }
 
 /// One open journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalStands {
     /// Its number.
     pub journal: u32,
@@ -48,8 +47,7 @@ pub struct JournalStands {
 }
 
 /// One change of a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Stands {
     /// Number of its journal.
     pub journal: u32,
@@ -72,9 +70,8 @@ pub struct Stands {
 }
 
 /// How a change stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum StandsNow {
     /// As it was applied.
     AsApplied,
@@ -93,8 +90,7 @@ pub enum StandsNow {
 }
 
 /// The boot entry of rtproof.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BootStands {
     /// The boot loader.
     pub loader: String,
@@ -110,8 +106,7 @@ pub struct BootStands {
 }
 
 /// The kernel of the boot entry beside the one that runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EntryKernel {
     /// Its release; `null`: its name has none.
     pub release: Option<String>,
@@ -140,9 +135,8 @@ impl EntryKernel {
 }
 
 /// How far the boot entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum EntryStands {
     /// There is none.
     Absent,

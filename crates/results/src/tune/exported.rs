@@ -1,13 +1,13 @@
 //! What an export of a plan wrote.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/tune-exported/1";
 
 /// What was written.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Written {
     /// Version of this form: `rtproof/tune-exported/1`.
     pub schema: &'static str,

@@ -1,6 +1,7 @@
 //! What became of the changes of an `apply` or an `undo`: what is shown, and its JSON form.
 
 use rtproof_host::tune::{Change, State};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON form of `tune apply` and `tune trial`.
@@ -9,8 +10,7 @@ pub const APPLIED: &str = "rtproof/tune-applied/1";
 pub const UNDONE: &str = "rtproof/tune-undone/1";
 
 /// What `tune apply` or `tune trial` did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Applied {
     /// Version of this form: `rtproof/tune-applied/1`.
     pub schema: &'static str,
@@ -33,8 +33,7 @@ pub struct Applied {
 }
 
 /// A kernel on trial.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TrialKernel {
     /// Its `uname -r`.
     pub release: String,
@@ -49,8 +48,7 @@ pub struct TrialKernel {
 }
 
 /// What became of one change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Made {
     /// The change.
     pub change: Change,
@@ -68,9 +66,8 @@ pub struct Made {
 }
 
 /// What became of a change that was to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MadeOutcome {
     /// Made, and read back.
     Applied,
@@ -111,8 +108,7 @@ impl Made {
 }
 
 /// What `tune undo` did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Undone {
     /// Version of this form: `rtproof/tune-undone/1`.
     pub schema: &'static str,
@@ -126,8 +122,7 @@ pub struct Undone {
 }
 
 /// A journal that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unusable {
     /// Its number.
     pub journal: u32,
@@ -136,8 +131,7 @@ pub struct Unusable {
 }
 
 /// What became of one journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalUndone {
     /// Its number.
     pub journal: u32,
@@ -153,8 +147,7 @@ pub struct JournalUndone {
 }
 
 /// What became of one change that was to be undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TakenBack {
     /// The change.
     pub change: Change,
@@ -170,9 +163,8 @@ pub struct TakenBack {
 }
 
 /// What became of a change that was to be undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TakenBackOutcome {
     /// The old state is back.
     Restored,

@@ -6,6 +6,7 @@ use rtproof_judge::{
     plan::{BootWord, Conflict, Instruction, LeftOut, Step},
     report,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::intent::IntentShown;
@@ -14,8 +15,7 @@ use crate::intent::IntentShown;
 pub const SCHEMA: &str = "rtproof/plan/1";
 
 /// The JSON form of a plan.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Document {
     /// Version of this form: `rtproof/plan/1`.
     pub schema: String,
@@ -38,8 +38,7 @@ pub struct Document {
 }
 
 /// A step, and what is there now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Previewed {
     /// The change and its reason.
     #[serde(flatten)]
@@ -52,8 +51,7 @@ pub struct Previewed {
 }
 
 /// The boot part of a plan, and where it would go.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BootPreview {
     /// Words.
     pub words: Vec<BootWord>,

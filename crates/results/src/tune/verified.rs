@@ -1,6 +1,7 @@
 //! What a boot made of its parameters, and how applied changes stand.
 
 use rtproof_judge::{report, verify::Verified};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::active::{EntryKernel, Stands};
@@ -9,8 +10,7 @@ use super::active::{EntryKernel, Stands};
 pub const SCHEMA: &str = "rtproof/verify/1";
 
 /// The JSON form.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// Version of this form: `rtproof/verify/1`.
     pub schema: &'static str,

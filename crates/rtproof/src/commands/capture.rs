@@ -13,6 +13,7 @@ use rtproof_host::{
 };
 use rtproof_run::file;
 use rustix::fs::Mode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{exit, print::Text, root::open_root};
@@ -61,8 +62,7 @@ pub struct Args {
 }
 
 /// The JSON form: what was captured.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Captured<'a> {
     /// `rtproof/capture/1`.
     schema: &'static str,

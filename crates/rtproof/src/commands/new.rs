@@ -6,6 +6,7 @@ use std::{
 };
 
 use rtproof_run::new::{self, Class, Language, Name, Project, Request};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{exit, next, print::Text};
@@ -59,8 +60,7 @@ pub enum LanguageArg {
 }
 
 /// The JSON form: what was made.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Made<'a> {
     /// `rtproof/new/1`.
     schema: &'static str,

@@ -7,6 +7,7 @@ use rtproof_host::{Facts, Root};
 use rtproof_judge::units;
 use rtproof_results::effects::percent;
 use rtproof_stats::paired::Spread;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -23,8 +24,7 @@ use super::{
 use crate::prove::{self, Request, output::Output, resolve};
 
 /// What an experiment can see, before it starts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Detectable {
     /// `pilot` or `assumption`.
     pub rests_on: &'static str,

@@ -1,6 +1,7 @@
 //! A prediction that is put to the test: the level predicted from the first half of the exposure,
 //! and how many clusters of the second half exceed it (after Arcaro and others, RTSS 2020).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{gpd, tail::Peak};
@@ -12,8 +13,7 @@ const CLUSTERS_MIN: usize = 50;
 const CLUSTERS: usize = 200;
 
 /// What became of the prediction.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Holdout {
     /// Level that was predicted to be exceeded by `expected` clusters of the second half.
     pub level_ns: f64,

@@ -1,10 +1,10 @@
 //! What is measured of a tail, and the level that follows from it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A cluster of late wake-ups: its largest one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// When it was due, nanoseconds after the origin of the run.
     pub at_ns: u64,
@@ -32,8 +32,7 @@ pub struct Measured<'a> {
 }
 
 /// A level exceeded once in a time of operation, on average.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// The time of operation.
     pub target_ns: u64,

@@ -1,5 +1,6 @@
 //! The nine reasons to refuse to follow a tail, each with its numbers and its words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -28,9 +29,8 @@ const LONGEST_NS: u64 = 900_000_000_000;
 const PERIODS: u64 = 3;
 
 /// A reason to refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "rule")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Rule {
     /// 1: fewer than fifty clusters.
     TooFew {

@@ -13,6 +13,7 @@ mod sums;
 mod values;
 mod weighted;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::spans::{Lengths, STATISTICS, Spans, SpansError, Statistic};
@@ -42,8 +43,7 @@ pub struct Row<'a> {
 }
 
 /// A step of time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,

@@ -1,13 +1,13 @@
 //! Lengths of steps, windows and half-lives, and the statistics by name.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::Values;
 use crate::{quantile::Q, quantity};
 
 /// Lengths, in steps of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spans {
     /// Length of a step, nanoseconds: a value each.
     pub step_ns: u64,

@@ -1,12 +1,12 @@
 //! The statistics at a moment.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Layout, quantile::Q};
 
 /// Statistics of the samples at a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Values {
     /// Samples; with weights what they are worth: (sum of weights)² / sum of their squares.
     pub n: f64,

@@ -4,6 +4,7 @@
 //! own: the controller is not enabled in it, or it is the root. That is known where the group's
 //! folder can be listed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root};
@@ -14,8 +15,7 @@ const DEPTH_MAX: usize = 32;
 const NO_LIMIT_BYTES: u64 = 1 << 62;
 
 /// Groups by controller, the process' own first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Groups {
     /// Lines of /proc/PID/cgroup.
     pub paths: Reading<String>,
@@ -28,8 +28,7 @@ pub struct Groups {
 }
 
 /// What a group says of CPU time. `None`: the group has no such file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuGroup {
     /// Folder.
     pub folder: String,
@@ -44,8 +43,7 @@ pub struct CpuGroup {
 }
 
 /// Bandwidth of ordinary tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
     /// CPU time in each period, microseconds; `None` is no limit.
     pub max_us: Option<u64>,
@@ -54,8 +52,7 @@ pub struct Quota {
 }
 
 /// What a group says of CPUs and memory nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpusetGroup {
     /// Folder.
     pub folder: String,
@@ -68,8 +65,7 @@ pub struct CpusetGroup {
 }
 
 /// What a group says of memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryGroup {
     /// Folder.
     pub folder: String,

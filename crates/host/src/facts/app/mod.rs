@@ -8,6 +8,7 @@ mod groups;
 mod process;
 mod unit_file;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use groups::{CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota};
@@ -31,8 +32,7 @@ pub enum Target {
 }
 
 /// One application.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct App {
     /// Name of the main process.
     pub name: String,

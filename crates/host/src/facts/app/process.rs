@@ -1,5 +1,6 @@
 //! One process and its threads, from /proc/PID.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,8 +14,7 @@ use crate::{
 const ORDINARY_ASKED_MAX: usize = 256;
 
 /// One process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Process id.
     pub pid: u32,
@@ -36,8 +36,7 @@ pub struct Process {
 }
 
 /// What /proc/PID/status says of a process. Sizes in bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// Address space (VmSize).
     pub size_bytes: u64,
@@ -62,8 +61,7 @@ pub struct Status {
 }
 
 /// Limits of a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessLimits {
     /// RLIMIT_RTPRIO.
     pub rtprio: Limit,
@@ -74,8 +72,7 @@ pub struct ProcessLimits {
 }
 
 /// One thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     /// Thread id.
     pub tid: u32,
@@ -90,8 +87,7 @@ pub struct Thread {
 }
 
 /// What /proc/PID/task/TID/stat says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSched {
     /// Name.
     pub comm: String,
@@ -112,8 +108,7 @@ pub struct ThreadSched {
 }
 
 /// What /proc/PID/task/TID/status says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadStatus {
     /// CPUs it may run on.
     pub cpus: CpuList,

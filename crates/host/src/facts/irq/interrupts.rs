@@ -1,13 +1,13 @@
 //! /proc/interrupts: number, counts, chip, hardware line, handlers; in columns that every chip
 //! driver fills a little differently (kernel/irq/proc.c, `show_interrupts`).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root};
 
 /// One interrupt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Irq {
     /// Number. Not an identity: it changes over boots and hotplug.
     pub number: u32,

@@ -1,12 +1,12 @@
 //! irqbalance: whether it runs, whether it will, and what it leaves alone.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root, cpu_list::CpuListError, facts::tasks::Scan};
 
 /// irqbalance, the daemon that rewrites affinities every ten seconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Irqbalance {
     /// Process id when it runs.
     pub running: Option<u32>,

@@ -5,6 +5,7 @@ mod irqbalance;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::interrupts::{Row, actions, table};
@@ -13,8 +14,7 @@ use super::tasks::Scan;
 use crate::{CpuList, Reading, Root};
 
 /// Interrupts of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Irqs {
     /// Affinity that new interrupts get (/proc/irq/default_smp_affinity).
     pub default_affinity: Reading<CpuList>,

@@ -1,5 +1,6 @@
 //! /proc/interrupts by CPU. Only sums are kept: a large machine has a hundred thousand numbers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -8,8 +9,7 @@ use crate::{
 };
 
 /// What /proc/interrupts counts, by CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
     /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
     pub rows: Vec<CounterRow>,
@@ -18,8 +18,7 @@ pub struct Counters {
 }
 
 /// A row with a name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterRow {
     /// Name, e.g. `TLB`.
     pub name: String,
@@ -30,8 +29,7 @@ pub struct CounterRow {
 }
 
 /// Interrupts of devices on one CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCount {
     /// CPU.
     pub cpu: u32,

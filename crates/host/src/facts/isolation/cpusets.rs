@@ -1,12 +1,12 @@
 //! The cpuset controller: Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files".
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root};
 
 /// The cpuset controller of the control groups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpusets {
     /// Which hierarchy has it.
     pub hierarchy: Hierarchy,
@@ -19,9 +19,8 @@ pub struct Cpusets {
 }
 
 /// Which hierarchy of control groups has the cpuset controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Hierarchy {
     /// Version 2: partitions can be made.
     V2,
@@ -32,8 +31,7 @@ pub enum Hierarchy {
 }
 
 /// One control group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpuset {
     /// Path below the root group, e.g. `/system.slice`.
     pub name: String,

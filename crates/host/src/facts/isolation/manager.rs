@@ -1,5 +1,6 @@
 //! `CPUAffinity=` of systemd's manager: systemd-system.conf(5), in its order of files.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
@@ -7,8 +8,7 @@ use std::collections::BTreeMap;
 use crate::{CpuList, Reading, Root};
 
 /// `CPUAffinity=` as systemd reads it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagerAffinity {
     /// The last file that sets it.
     pub file: String,

@@ -4,6 +4,7 @@ mod counters;
 mod cpusets;
 mod manager;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -16,8 +17,7 @@ use super::app::uptime_ticks;
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Isolation {
     /// The cpuset controller.
     pub cpusets: Reading<Cpusets>,

@@ -1,12 +1,12 @@
 //! The boot command line, taken apart as the kernel does it (lib/cmdline.c, `next_arg`).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::{quoted_words, unquoted};
 
 /// Boot command line. Keys are kept as written; a key may occur more than once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandLine {
     /// The whole line.
     pub text: String,
@@ -15,8 +15,7 @@ pub struct CommandLine {
 }
 
 /// One parameter of the command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameter {
     /// Name, e.g. `isolcpus`.
     pub key: String,

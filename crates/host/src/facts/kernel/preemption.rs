@@ -5,6 +5,7 @@
 //! default), which holds unless debugfs was written since: the path then names the files that
 //! were used. Nothing is guessed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
@@ -13,9 +14,8 @@ use super::cmdline::CommandLine;
 use crate::{Reading, Root, text::between};
 
 /// Preemption model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Preemption {
     /// CONFIG_PREEMPT_RT: fully preemptible.
     Rt,

@@ -8,6 +8,7 @@ pub(super) mod netlink;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::ethtool::{Asker, NOT_SUPPORTED, Question};
@@ -21,16 +22,14 @@ const FOLDER: &str = "/sys/class/net";
 const SINCE: (u32, u32) = (5, 7);
 
 /// The network.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Net {
     /// Interfaces with a device behind them, by name.
     pub interfaces: Reading<Vec<Interface>>,
 }
 
 /// One interface. Of what its driver does not support the value is `None`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interface {
     /// Name, e.g. `eth0`.
     pub name: String,
@@ -53,8 +52,7 @@ pub struct Interface {
 }
 
 /// Interrupt moderation; `None`: the driver has no such setting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coalesce {
     /// Microseconds for which an interrupt is put off after a packet has come.
     pub rx_usecs: Option<u32>,
@@ -69,8 +67,7 @@ pub struct Coalesce {
 }
 
 /// Queues; zero where the driver has none of a kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {
     /// Queues that receive only.
     pub rx: u32,
@@ -83,8 +80,7 @@ pub struct Channels {
 }
 
 /// Receive offloads that put packets together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Offloads {
     /// Generic receive offload, in software, within one poll.
     pub gro: bool,
@@ -95,8 +91,7 @@ pub struct Offloads {
 }
 
 /// Pause frames (IEEE 802.3x).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
     /// Whether the two ends negotiate it.
     pub autoneg: bool,
@@ -107,8 +102,7 @@ pub struct Pause {
 }
 
 /// Energy-Efficient Ethernet (IEEE 802.3az).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Eee {
     /// Whether it is allowed.
     pub enabled: bool,

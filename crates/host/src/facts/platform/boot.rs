@@ -1,6 +1,7 @@
 //! Parameters that the next boot gets: a change made at the prompt of the boot loader is gone with
 //! the next boot, one made in a file is not there yet.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root, boot, facts::kernel::CommandLine};
@@ -70,8 +71,7 @@ const EXTLINUX: &[&str] = &["/boot/extlinux/extlinux.conf"];
 const GRUB_DEFAULT: &str = "/etc/default/grub";
 
 /// Parameters of the boot entry of the running kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextBoot {
     /// Whether the file is what an entry is made of, so that it counts once that was done
     /// (`update-grub`).

@@ -4,6 +4,7 @@
 //! Most of what a set-up holds cannot be read from the system. A tick says who looked, when, and in
 //! which firmware: another version may have reset it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root};
@@ -18,9 +19,8 @@ const HEAD: &str = "\
 ";
 
 /// What someone found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Found {
     /// It is as advised.
     Set,
@@ -42,8 +42,7 @@ impl Found {
 }
 
 /// One item that someone looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tick {
     /// Item, e.g. `smt`.
     pub item: String,

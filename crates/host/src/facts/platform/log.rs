@@ -3,6 +3,7 @@
 //! Filtered before they are facts: a log names networks, disks and people, and a capture must
 //! not. Of parameters that the kernel did not take only the names are kept.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root, facts::kernel::CommandLine};
@@ -19,8 +20,7 @@ const UNKNOWN: &str = "Unknown kernel command line parameters ";
 const OFFLOADED: &str = "Offload RCU callbacks from CPUs: ";
 
 /// What the kernel said since boot, filtered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelLog {
     /// Whether every message since boot was looked at: none was overwritten, none left out. Only
     /// then does a missing line mean that it was not said.

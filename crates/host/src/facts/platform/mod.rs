@@ -5,6 +5,7 @@ pub mod firmware;
 pub mod log;
 pub mod sysctl;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::sysctl::is_setting as is_sysctl_setting;
@@ -21,8 +22,7 @@ const TSC_FLAGS: &[&str] =
     &["tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"];
 
 /// Firmware, kernel log, timer resolution, next boot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Platform {
     /// Maker of the CPU as /proc/cpuinfo names it: `GenuineIntel`. x86 only.
     pub vendor: Reading<String>,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::settings::{Settings, value_at};
@@ -41,8 +42,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// One setting that a file makes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Assigned {
     /// Name with dots: `vm.swappiness`.
     pub name: String,

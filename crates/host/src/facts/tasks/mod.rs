@@ -4,6 +4,7 @@ mod groups;
 mod scan;
 mod stat;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use groups::without_numbers;
@@ -14,8 +15,7 @@ pub(crate) use stat::Stat;
 use crate::{CpuList, change::TaskName};
 
 /// One task (thread) under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RtTask {
     /// Thread id.
     pub tid: u32,
@@ -38,8 +38,7 @@ pub struct RtTask {
 }
 
 /// Tasks of one name that are placed and scheduled alike: all tasks of the machine in a few lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskGroup {
     /// Name with numbers as `N`, e.g. `kworker/uN:N`; that of the process where its threads are
     /// all alike. `*`: several names.
@@ -65,9 +64,10 @@ pub struct TaskGroup {
 }
 
 /// Scheduling policy (include/uapi/linux/sched.h).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Policy {
     /// SCHED_OTHER.
     Other,

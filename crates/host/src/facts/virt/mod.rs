@@ -3,13 +3,13 @@
 mod container;
 mod hypervisor;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root};
 
 /// Virtualisation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Virt {
     /// Name of the hypervisor, `None` on bare metal.
     pub hypervisor: Reading<Option<String>>,

@@ -1,12 +1,12 @@
 //! A suspect, and the evidence for it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Root, facts::units::SLICES};
 
 /// Someone who sets the same thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspect {
     /// A program, a unit or a file.
     pub who: String,
@@ -17,8 +17,7 @@ pub struct Suspect {
 }
 
 /// Where to look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clue {
     /// File or folder.
     pub path: String,

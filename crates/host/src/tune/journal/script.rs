@@ -6,6 +6,7 @@
 
 use std::io;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -23,8 +24,7 @@ pub const FORMAT: &str = "rtproof tune journal";
 const DIGITS: usize = 16;
 
 /// What is to be applied: a change, and the checks that ask for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
     /// The change.
     pub change: Change,
@@ -34,8 +34,7 @@ pub struct Item {
 }
 
 /// The first line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     /// [`FORMAT`].
     pub format: String,
@@ -58,8 +57,7 @@ pub struct Header {
 }
 
 /// A change that is to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
     /// The change.
     pub change: Change,
@@ -68,9 +66,8 @@ pub struct Planned {
 }
 
 /// A line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "line")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Line {
     /// The first.
     Header(Header),

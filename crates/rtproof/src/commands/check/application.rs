@@ -8,13 +8,13 @@ use rtproof_host::{
 };
 use rtproof_judge::{Finding, Intent, application, units};
 use rtproof_report::text::{Detail, Sheet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::exit;
 
 /// What is said of an application; its JSON form, too.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Application {
     /// Id of the main process.
     pid: u32,

@@ -15,6 +15,7 @@ use rtproof_judge::{
     profile::Kind,
 };
 use rtproof_report::text::{BOLD, DIM, Sheet, wrapped};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{exit, print::Text, root::open_root};
@@ -46,8 +47,7 @@ pub struct Args {
 }
 
 /// What is known of a check.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Explained {
     /// Check.
     id: &'static str,
@@ -72,8 +72,7 @@ struct Explained {
 }
 
 /// What is printed as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// `rtproof/explain/1`.
     schema: &'static str,
@@ -82,8 +81,7 @@ pub(crate) struct Document {
 }
 
 /// A knob as it is shown.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct KnobShown {
     /// Where it is read.
     read: String,

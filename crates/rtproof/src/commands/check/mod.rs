@@ -12,6 +12,7 @@ use clap::{Subcommand, ValueEnum};
 use rtproof_host::Facts;
 use rtproof_judge::{Finding, checks, report::Machine};
 use rtproof_run::{intent::IntentOptions, parse};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::application::Application;
@@ -161,8 +162,7 @@ pub enum Format {
 }
 
 /// The JSON form of an audit.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Audit {
     /// `rtproof/check/2`.
     schema: &'static str,

@@ -14,14 +14,14 @@ use rtproof_measure::{
     trials::{self, Context, Observation, Trial},
 };
 use rtproof_run::{prove::signals::Signals, usage::Invalid};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Memory that the memlock trial takes.
 pub(super) const MEMORY_DEFAULT: &str = "64MiB";
 
 /// A trial and what came of it.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Proof {
     /// Name of the trial.
     pub(super) trial: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Proof {
     #[serde(flatten)]
     pub(super) finding: Finding,
     /// What was seen, number by number: an object with one key, the name of the trial.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    #[schemars(with = "Option<serde_json::Value>")]
     pub(super) observed: Option<Observation>,
 }
 

@@ -27,6 +27,7 @@ use rtproof_run::{
     prove::{self, Request, output::Output, resolve},
     tune::{boot::of_plan, once},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -148,8 +149,7 @@ pub struct Unit {
 }
 
 /// What is printed as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Outcome<'a> {
     /// `rtproof/experiment-boots/1`.
     schema: &'static str,

@@ -29,6 +29,7 @@ use rtproof_run::{
     tune::place,
 };
 use rtproof_stats::paired::PAIRS_MAX;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -49,8 +50,7 @@ const SCHEMA: &str = "rtproof/experiment/1";
 const TITLE: &str = "experiment";
 
 /// What is printed as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Outcome<'a> {
     /// `rtproof/experiment/1`.
     schema: &'static str,

@@ -9,6 +9,7 @@ use rtproof_results::{
     rules::Rules,
 };
 use rtproof_run::rules::{Attached, observe};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{exit, print::Text};
@@ -17,8 +18,7 @@ use crate::{exit, print::Text};
 pub const SCHEMA: &str = "rtproof/explain-rules/1";
 
 /// What `--json` prints.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
     answer: Answer,
     schema: &'static str,

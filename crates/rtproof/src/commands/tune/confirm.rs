@@ -15,6 +15,7 @@ use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
 use rtproof_results::tune::active::EntryKernel;
 use rtproof_run::tune::{boot as entry, rollback};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::trial::all_or_none;
@@ -44,8 +45,7 @@ pub struct Args {
 }
 
 /// The JSON form.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Confirmed {
     /// Version of this form: `rtproof/tune-confirmed/1`.
     pub schema: &'static str,

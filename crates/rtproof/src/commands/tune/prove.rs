@@ -6,6 +6,7 @@ use rtproof_run::{
     experiment::{Journaled, plan as prove},
     prove::Request,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{plan, request::RequestArgs};
@@ -19,8 +20,7 @@ use crate::{
 const SCHEMA: &str = "rtproof/effects/1";
 
 /// What is printed as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Outcome<'a> {
     /// `rtproof/effects/1`.
     schema: &'static str,

@@ -8,6 +8,7 @@ use rtproof_run::tune::{
     config::{Absent, Config},
     making, repeat,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{answers, ask, exit, print::Text, show::making::Making};
@@ -16,8 +17,7 @@ use crate::{answers, ask, exit, print::Text, show::making::Making};
 const SCHEMA: &str = "rtproof/tune-repeated/1";
 
 /// The JSON form of `tune apply --from`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Document {
     /// Version of this form: `rtproof/tune-repeated/1`.
     pub schema: &'static str,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{experiment::setup::settle_ns, usage::usage};
@@ -20,8 +21,7 @@ const FOLDER: &str = "var/lib/rtproof/experiment";
 const BYTES_MAX: u64 = 4 << 20;
 
 /// An experiment over boots.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
     /// `rtproof/experiment-state/1`.
     schema: String,
@@ -44,8 +44,7 @@ pub struct State {
 }
 
 /// A boot that was measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boot {
     /// Identity.
     pub boot_id: String,

@@ -8,6 +8,7 @@ use rtproof_host::{
     tune::{Change, IrqName, TaskName},
 };
 use rtproof_trace::Task;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Config, What, fits};
@@ -39,8 +40,7 @@ pub struct Found {
 }
 
 /// Something that is not there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Absent {
     /// Line in the file.
     pub line: usize,

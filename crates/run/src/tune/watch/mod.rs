@@ -24,6 +24,7 @@ use rtproof_host::{
 };
 use rtproof_measure::{scheduling::LiveTasks, thread::pin_all};
 use rtproof_results::Ended;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hold::ends;
@@ -36,8 +37,7 @@ pub const SCHEMA: &str = "rtproof/tune-drift/1";
 pub const EVERY_NS: u64 = 10_000_000_000;
 
 /// One change that stands otherwise than before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drift {
     /// Version of this form: `rtproof/tune-drift/1`.
     pub schema: &'static str,
@@ -63,9 +63,8 @@ pub struct Drift {
 }
 
 /// How a change stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Now {
     /// As it was applied.
     AsApplied,

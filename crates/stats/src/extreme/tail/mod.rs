@@ -7,6 +7,7 @@
 //! is in their number. The interval is that of 99 %, because those of 95 % miss on the optimistic
 //! side more often than they should where there are few clusters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{anderson, blocks, cv, gpd, rules};
@@ -29,9 +30,8 @@ const SAMPLES: u32 = 199;
 const FIT_LEVEL: f64 = 0.05;
 
 /// The level exceeded once in a time of operation, or why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Tail {
     /// The level.
     Level(Level),
