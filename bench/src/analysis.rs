@@ -43,7 +43,6 @@ impl Random {
     }
 }
 
-/// Prints the tables.
 pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
     writeln!(out, "Analysing, ms of CPU time: median (quartiles; range) of 5 rounds\n")?;
     writeln!(out, "| what | ms |\n|---|---|")?;

@@ -6,7 +6,6 @@ use rtproof_trace::{
     What, around,
 };
 
-/// Declarations and sizes.
 type Fields = &'static [(&'static str, usize)];
 
 /// Events and their own fields, each with its size. Numbers are places in this list, from 1 on.

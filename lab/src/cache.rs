@@ -36,9 +36,6 @@ pub struct Cache {
 
 impl Cache {
     /// Opens the cache, making its folder.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
     pub fn open() -> Result<Self> {
         let folder =
             |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -50,9 +47,6 @@ impl Cache {
     }
 
     /// A cache in this folder, which is made.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
     pub fn at(dir: &Path) -> Result<Self> {
         // kbuild splits at spaces, QEMU's options at commas, qemu-img at colons.
         let text = dir.to_string_lossy();
@@ -69,7 +63,6 @@ impl Cache {
         Ok(Self { dir })
     }
 
-    /// The folder itself.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

@@ -30,7 +30,6 @@ pub type Change = Arc<dyn Fn(&mut Case) + Send + Sync>;
 /// One boot of a case.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The machine.
     pub machine: Machine,
     /// Causes planted before the script.
     pub plants: Vec<Plant>,
@@ -51,18 +50,15 @@ impl Plan {
 pub enum KernelPackage {
     /// One of the lab's own kernels, by name.
     Pinned(&'static str),
-    /// A file.
     File(PathBuf),
 }
 
-/// One case.
 #[derive(Clone)]
 pub struct Case {
     /// `family/what/kernel`.
     pub name: String,
     /// What it shows, one sentence.
     pub shows: &'static str,
-    /// When it runs.
     pub tier: Tier,
     /// Boots, one after the other; those of the disk image share one disk.
     pub boots: Vec<Plan>,
@@ -76,7 +72,6 @@ pub struct Case {
     pub cues: Vec<(String, Cue)>,
     /// Time that one boot may take.
     pub limit: Duration,
-    /// Expectations.
     pub check: Check,
     /// What must make it fail, and at which expectation.
     pub mutations: Vec<Mutation>,
@@ -85,11 +80,9 @@ pub struct Case {
 /// A change after which an expectation must fail.
 #[derive(Clone)]
 pub struct Mutation {
-    /// What is changed.
     pub says: &'static str,
     /// Beginning of the name of an expectation that must fail.
     pub fails: &'static str,
-    /// The change.
     pub change: Change,
 }
 
@@ -111,7 +104,6 @@ impl Case {
         }
     }
 
-    /// When it runs.
     #[must_use]
     pub const fn tier(mut self, tier: Tier) -> Self {
         self.tier = tier;
@@ -200,7 +192,6 @@ impl Case {
         self
     }
 
-    /// What must come.
     #[must_use]
     pub fn expect(
         mut self,

@@ -16,9 +16,6 @@ use crate::{
 };
 
 /// A QEMU of version 10 or later: the installed one if it is, else unpacked into the cache.
-///
-/// # Errors
-/// It cannot be fetched.
 pub fn recent(arch: Arch, cache: &Cache) -> Result<Emulator> {
     if let Ok(installed) = Emulator::installed(arch)
         && installed.version >= RECENT

@@ -25,7 +25,6 @@ const RECIPE: u32 = 4;
 pub struct Kernel {
     /// Name in the lab: `rt-6.1`, `stock-6.1`, `rt-6.1-arm64`.
     pub id: &'static str,
-    /// Architecture.
     pub arch: Arch,
     /// Whether it is PREEMPT_RT.
     pub is_rt: bool,
@@ -48,7 +47,6 @@ pub struct Ready {
     pub digest: String,
 }
 
-/// All kernels.
 pub const KERNELS: &[Kernel] = &[
     x86("rt-5.10", Suite::Bullseye, RT_5_10),
     x86("stock-5.10", Suite::Bullseye, STOCK_5_10),
@@ -193,9 +191,6 @@ impl Kernel {
     }
 
     /// The Debian package with its image and modules.
-    ///
-    /// # Errors
-    /// It cannot be fetched.
     pub fn package(&self, cache: &Cache) -> Result<PathBuf> {
         let fetched = self.fetched(cache)?;
         let image = fetched.debs.into_iter().find(|deb| is_image(deb));

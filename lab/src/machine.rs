@@ -42,26 +42,20 @@ impl Boot {
     }
 }
 
-/// A machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Kernel of the table.
     pub kernel: &'static str,
     /// Added to the kernel's command line.
     pub command_line: String,
-    /// CPUs.
     pub cpus: u32,
     /// Hardware threads of a core.
     pub threads: u32,
-    /// NUMA nodes.
     pub nodes: u32,
-    /// Memory, MiB.
     pub memory_mib: u32,
-    /// How time passes.
     pub mode: Mode,
     /// How files get in and out.
     pub share: Share,
-    /// What is started.
     pub boot: Boot,
     /// Idle states and frequencies through ACPI or the device tree.
     pub power_states: bool,
@@ -96,7 +90,6 @@ impl Machine {
         }
     }
 
-    /// Several CPUs.
     #[must_use]
     pub const fn cpus(mut self, cpus: u32) -> Self {
         self.cpus = cpus;
@@ -110,21 +103,18 @@ impl Machine {
         self
     }
 
-    /// NUMA nodes.
     #[must_use]
     pub const fn nodes(mut self, nodes: u32) -> Self {
         self.nodes = nodes;
         self
     }
 
-    /// Memory in MiB.
     #[must_use]
     pub const fn memory_mib(mut self, memory_mib: u32) -> Self {
         self.memory_mib = memory_mib;
         self
     }
 
-    /// Kernel parameters.
     #[must_use]
     pub fn command_line(mut self, parameters: &str) -> Self {
         parameters.clone_into(&mut self.command_line);
@@ -222,10 +212,6 @@ impl Machine {
         text
     }
 
-    /// The kernel's row.
-    ///
-    /// # Errors
-    /// There is no such kernel.
     pub fn kernel_row(&self) -> Result<&'static Kernel> {
         kernels::named(self.kernel)
     }
@@ -313,9 +299,6 @@ impl Machine {
     }
 
     /// The whole command line of the kernel; `extra` is for init.
-    ///
-    /// # Errors
-    /// There is no such kernel.
     pub fn kernel_command_line(&self, extra: &str) -> Result<String> {
         let base = match self.kernel_row()?.arch {
             Arch::X86_64 => {
@@ -331,9 +314,6 @@ impl Machine {
     }
 
     /// Arguments that start the kernel directly.
-    ///
-    /// # Errors
-    /// There is no such kernel.
     pub fn kernel_arguments(
         &self,
         ready: &Ready,

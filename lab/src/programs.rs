@@ -63,9 +63,6 @@ pub fn packaged(folder: &Path, section: &str, newest: &Newest, path: &str) -> Re
 }
 
 /// Makes a program, and puts it into `bin` as `name` and its libraries below `root`.
-///
-/// # Errors
-/// It cannot be made.
 pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> Result<()> {
     let folder = tempfile::tempdir().context("a folder for a program")?;
     let path = make(rtproof, folder.path()).with_context(|| format!("making {name}"))?;

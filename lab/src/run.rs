@@ -40,7 +40,6 @@ pub(crate) const PRELUDE: &str = include_str!("../guest/prelude.sh");
 /// What all cases share.
 #[derive(Debug)]
 pub struct Bench {
-    /// The cache.
     pub cache: Cache,
     /// Folder of the runs: `target/lab`.
     pub dir: PathBuf,
@@ -66,7 +65,6 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Guests that had to be started a second time because init never spoke.
     pub retries: u32,
-    /// Requested plants.
     pub planted: Vec<serde_json::Value>,
     /// Lines that the plants wrote down.
     pub truth: Vec<String>,

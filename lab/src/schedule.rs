@@ -19,7 +19,6 @@ use crate::{
 /// Guests that never spoke, above which a run fails: then it is not chance.
 const RETRIES_MAX: u32 = 2;
 
-/// What to run.
 #[derive(Clone)]
 pub struct Job {
     case: Case,
@@ -41,12 +40,10 @@ pub struct Books {
 }
 
 impl Job {
-    /// The case itself.
     pub const fn case(case: Case) -> Self {
         Self { case, mutation: None }
     }
 
-    /// Its mutations.
     pub fn mutations(case: &Case) -> Vec<Self> {
         let job = |mutation: &Mutation| {
             let mut changed = case.clone();

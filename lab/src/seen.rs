@@ -14,11 +14,8 @@ use rtproof_guest::process::Outcome;
 /// What one boot left.
 #[derive(Clone, Debug)]
 pub struct Boot {
-    /// The shared folder.
     pub share: PathBuf,
-    /// The console.
     pub console: PathBuf,
-    /// How it ended.
     pub outcome: Outcome,
 }
 
@@ -65,9 +62,6 @@ impl Evidence {
     }
 
     /// Keeps a document that was made of the results: `target/lab/reports/NAME`.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<()> {
         fs::create_dir_all(&self.reports)?;
         let path = self.reports.join(name);
@@ -79,7 +73,6 @@ impl Evidence {
         &self.release
     }
 
-    /// Boots, in order.
     pub fn boots(&self) -> &[Boot] {
         &self.boots
     }
@@ -97,9 +90,6 @@ impl Evidence {
     }
 
     /// Text of a file.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn text(&self, name: &str) -> Result<String> {
         let path = self.path(name)?;
         let bytes = fs::read(&path).with_context(|| format!("{}: read", path.display()))?;
@@ -107,17 +97,11 @@ impl Evidence {
     }
 
     /// Standard output of `run NAME ...`.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn out(&self, name: &str) -> Result<String> {
         self.text(&format!("{name}.out"))
     }
 
     /// Standard error of `run NAME ...`.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn err(&self, name: &str) -> Result<String> {
         self.text(&format!("{name}.err"))
     }

@@ -28,7 +28,6 @@ const WAIT: &str = "labsnap";
 pub struct Saved {
     /// Arguments, the same as when it was saved, but for the shared folder.
     pub arguments: Vec<String>,
-    /// The state.
     pub state: PathBuf,
 }
 

@@ -17,10 +17,7 @@ pub(crate) enum Contents {
     /// Valid UTF-8 without NUL.
     Text(String),
     /// Anything else; only its size matters.
-    Binary {
-        /// Size in bytes.
-        size_bytes: usize,
-    },
+    Binary { size_bytes: usize },
 }
 
 /// One thing that is wrong, where, and what to do.
@@ -86,7 +83,6 @@ impl Tree {
         Self { files: BTreeMap::from([(path.to_owned(), Contents::Binary { size_bytes })]) }
     }
 
-    /// Every path.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
@@ -96,7 +92,6 @@ impl Tree {
         self.files.iter().map(|(path, contents)| (path.as_str(), contents))
     }
 
-    /// Every text.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, contents)| match contents {
             Contents::Text(text) => Some((path.as_str(), text.as_str())),

@@ -17,7 +17,6 @@ const POWER: &str = "class 95 accepts a good machine";
 const TENTH: Promise = Promise::AtLeast(0.9);
 const WRONG: Promise = Promise::AtMost(0.05);
 
-/// The cases.
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, machine, seconds, quick) in machines() {

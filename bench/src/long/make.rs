@@ -59,7 +59,6 @@ impl Random {
     }
 }
 
-/// What was written.
 #[derive(Debug)]
 pub(super) struct Made {
     /// Threads times seconds.

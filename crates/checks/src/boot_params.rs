@@ -26,7 +26,6 @@ pub(super) struct CpuParameter {
     pub written: String,
     /// Flags before the list; only `isolcpus` has them.
     pub flags: Vec<String>,
-    /// The list.
     pub list: List,
 }
 

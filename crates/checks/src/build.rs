@@ -54,7 +54,6 @@ impl Build {
         (self.want)(intent) == Built::Either
     }
 
-    /// The finding.
     pub(super) fn judge(&self, draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let want = (self.want)(intent);
         let names = |options: &[&str]| {

@@ -17,9 +17,7 @@ pub(super) const NAMED_MAX: usize = 4;
 
 /// An application, the machine and the intent.
 pub struct Case<'a> {
-    /// The machine.
     pub facts: &'a Facts,
-    /// The application.
     pub app: &'a App,
     /// What it is meant for.
     pub intent: &'a Intent,

@@ -138,7 +138,6 @@ impl Check {
         })
     }
 
-    /// Judges the machine.
     pub fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = match self.wanted {
             Wanted::Of(text) => self.draft().wants(text(intent)),
@@ -159,7 +158,6 @@ impl Check {
         }
     }
 
-    /// Judges an application.
     pub fn judge_app(&self, facts: &Facts, app: &App, intent: &Intent) -> Finding {
         match self.judge {
             Judge::App(judge) => {

@@ -52,17 +52,14 @@ impl Draft {
         self
     }
 
-    /// As wanted.
     pub(crate) fn good(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Good, summary)
     }
 
-    /// Adds latency.
     pub(crate) fn bad(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Bad, summary)
     }
 
-    /// May add latency.
     pub(crate) fn doubtful(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Doubtful, summary)
     }

@@ -13,13 +13,10 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// Name: of a built-in profile, or the file's.
     pub name: String,
-    /// Kind of work.
     pub kind: Kind,
-    /// Choices.
     pub choices: Choices,
 }
 
-/// Kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -39,7 +36,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Periodic,
         Self::BusyPoll,
@@ -80,7 +76,6 @@ impl Kind {
 pub enum Choice {
     /// Wanted.
     On,
-    /// Not wanted.
     Off,
     /// Either will do: the finding tells the value and what it means.
     Either,
@@ -94,7 +89,6 @@ pub enum Isolation {
     Boot,
     /// cgroup v2 partitions, at run time.
     Cpuset,
-    /// Either, or none.
     Either,
 }
 

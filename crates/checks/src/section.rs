@@ -6,7 +6,6 @@ use crate::Check;
 pub struct Section {
     /// Name of its folder.
     pub name: &'static str,
-    /// What it is about.
     pub title: &'static str,
     /// Its checks, in the order of the report.
     pub checks: &'static [&'static Check],

@@ -204,7 +204,6 @@ pub fn set_without_sys(facts: &mut Facts) {
     }
 }
 
-/// A CPU list.
 pub fn cpus(cpus: &[u32]) -> CpuList {
     CpuList::new(cpus.iter().copied())
 }

@@ -20,7 +20,6 @@ const FILES_MAX: usize = 8;
 /// What is wanted of the value of a knob.
 #[derive(Clone, Copy)]
 pub struct Value {
-    /// What is wanted.
     pub want: fn(&Intent) -> Want,
     /// What it means that no such file is there.
     pub absent: Absent,
@@ -43,7 +42,6 @@ pub enum Absent {
 /// Whether a rule concerns the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applies {
-    /// It does.
     Yes,
     /// It does not: what shows it, and the reason.
     No(Evidence, String),
@@ -119,7 +117,6 @@ impl Want {
         Self { set: Some(value.into()), ..self }
     }
 
-    /// Nothing to write.
     #[must_use]
     pub fn not_set(self) -> Self {
         Self { set: None, ..self }

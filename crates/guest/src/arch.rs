@@ -5,16 +5,13 @@ use std::{fmt, str::FromStr};
 /// Processor architecture of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arch {
-    /// x86-64.
     X86_64,
-    /// aarch64.
     Aarch64,
     /// 32-bit ARM from version 7 on, with floating point.
     Armv7,
 }
 
 impl Arch {
-    /// All of them.
     pub const ALL: &[Self] = &[Self::X86_64, Self::Aarch64, Self::Armv7];
 
     /// That of this program; `None`: no guest of it can be made.

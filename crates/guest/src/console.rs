@@ -41,9 +41,6 @@ pub enum Mark {
 }
 
 /// Reads until the guest closes; sends marks.
-///
-/// # Errors
-/// The log cannot be written.
 pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark>) -> Result<()> {
     let mut log = File::create(log).with_context(|| format!("{}: create", log.display()))?;
     let mut reader = BufReader::new(output);

@@ -24,7 +24,6 @@ const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Archive {
-    /// An empty one.
     pub fn new() -> Self {
         Self::default()
     }
@@ -34,7 +33,6 @@ impl Archive {
         self.member(path, FOLDER | mode, (0, 0), &[]);
     }
 
-    /// Adds a file.
     pub fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.member(path, FILE | mode, (0, 0), content);
     }
@@ -105,9 +103,6 @@ impl Archive {
 }
 
 /// What is in a folder, always in the same order.
-///
-/// # Errors
-/// It cannot be listed.
 pub fn sorted(dir: &Path) -> Result<Vec<PathBuf>> {
     let failed = || format!("{}: cannot be listed", dir.display());
     let mut inside = Vec::new();

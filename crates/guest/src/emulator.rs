@@ -16,7 +16,6 @@ pub const RECENT: (u32, u32, u32) = (10, 0, 0);
 /// A QEMU that can be started.
 #[derive(Clone, Debug)]
 pub struct Emulator {
-    /// The program.
     pub program: PathBuf,
     /// Arguments that come first (`-L` folders of an unpacked one).
     pub arguments: Vec<String>,

@@ -22,26 +22,18 @@ pub const INSTRUCTION_NS: u64 = 4;
 /// Processors, memory and clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Hardware {
-    /// Architecture.
     pub arch: Arch,
-    /// How time passes.
     pub mode: Mode,
-    /// CPUs.
     pub cpus: u32,
     /// Hardware threads of a core.
     pub threads: u32,
-    /// NUMA nodes.
     pub nodes: u32,
-    /// Memory, MiB.
     pub memory_mib: u32,
     /// Whether the guest's date is the same each time.
     pub fixed_date: bool,
 }
 
 /// Whether KVM can be used for guests of an architecture; else why not.
-///
-/// # Errors
-/// The reason.
 pub fn kvm(arch: Arch) -> Result<()> {
     if Arch::native() != Some(arch) {
         bail!("the kernel is of another architecture than this machine");

@@ -6,10 +6,8 @@ use memchr::memmem;
 
 use crate::{arch::Arch, modules, vmlinux};
 
-/// A kernel image.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// Architecture.
     pub arch: Arch,
     /// `uname -r`, as far as it is found.
     pub release: Option<String>,

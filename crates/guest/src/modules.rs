@@ -14,7 +14,6 @@ use crate::vmlinux::unpacked;
 /// One module to be loaded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Name with underscores.
     pub name: String,
     /// Its ELF file, uncompressed, without its signature.
     pub content: Vec<u8>,
@@ -33,7 +32,6 @@ pub struct Chosen {
     pub at_boot: usize,
     /// Built into the kernel.
     pub builtin: Vec<String>,
-    /// Not there.
     pub missing: Vec<String>,
 }
 
@@ -96,7 +94,6 @@ impl Chosen {
         }
     }
 
-    /// `modules.alias`.
     pub fn aliases(&self) -> String {
         let each = self.modules.iter();
         let line = |name: &str, alias: &String| format!("alias {alias} {name}\n");

@@ -15,7 +15,6 @@ pub const CONFIG: &str = "config.gz";
 /// The command of the binary that is init in a guest.
 pub const COMMAND: &str = "guest-init";
 
-/// What init does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Modules in /modules, in the order in which they are loaded.
@@ -24,19 +23,16 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
-/// One command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its output goes to `NAME.out` and `NAME.err`.
     pub name: String,
-    /// Program and arguments.
     pub command: Vec<String>,
 }
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ran {
-    /// Its name.
     pub name: String,
     /// Exit code; `None`: not started, or ended by a signal.
     pub exit: Option<i32>,

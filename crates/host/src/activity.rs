@@ -17,17 +17,13 @@ use crate::{
 /// USER_HZ, see [`crate::sample`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
-    /// CPU.
     pub cpu: u32,
-    /// Ordinary tasks.
     pub user_ms: u64,
     /// Tasks of low priority.
     pub nice_ms: u64,
     /// The kernel on behalf of tasks, and its threads.
     pub system_ms: u64,
-    /// Interrupts.
     pub irq_ms: u64,
-    /// Softirqs.
     pub softirq_ms: u64,
     /// Stolen by the hypervisor.
     pub steal_ms: u64,
@@ -63,13 +59,10 @@ pub struct Events {
 /// One task (thread).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Thread id.
     pub tid: u32,
     /// Start time in clock ticks since boot: with the id, the identity.
     pub start_ticks: u64,
-    /// Name.
     pub comm: String,
-    /// Whether it is a kernel thread.
     pub kernel_thread: bool,
     /// Policy, if it is known here.
     pub policy: Option<Policy>,
@@ -79,7 +72,6 @@ pub struct Task {
     pub time_ms: u64,
     /// Context switches away from it, of its own will or not.
     pub switches: u64,
-    /// CPUs that it may run on.
     pub allowed: CpuList,
 }
 

@@ -15,11 +15,9 @@ const TICK_NS: u64 = 10_000_000;
 /// What the kernel counted of one thread since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Name.
     pub comm: String,
     /// Start in clock ticks since boot: with the thread id, its identity.
     pub start_ticks: u64,
-    /// Policy.
     pub policy: Option<Policy>,
     /// Real-time priority; 0 for other policies.
     pub priority: u32,

@@ -24,7 +24,6 @@ pub enum CpuListError {
     /// Larger than any CPU the kernel can have.
     #[error("CPU {0} is larger than {CPU_MAX}, the most Linux can have")]
     TooLarge(u32),
-    /// Not a mask.
     #[error("\"{0}\" is not a mask of CPUs in hexadecimal like ff or 1,00000000")]
     Mask(String),
 }
@@ -50,9 +49,6 @@ impl CpuList {
     /// Parses the kernel's format (lib/bitmap-str.c): numbers, ranges, `N` for the last CPU,
     /// groups `0-31:used/of`, `all`. `last` is the CPU that `N` and `all` mean, where the caller
     /// knows one. Empty text is the empty list.
-    ///
-    /// # Errors
-    /// What is wrong, naming the part.
     pub fn parse(text: &str, last: Option<u32>) -> Result<Self, CpuListError> {
         let mut cpus = Vec::new();
         for part in text.trim().split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -135,7 +131,6 @@ impl CpuList {
         self.0.is_empty()
     }
 
-    /// Number of CPUs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -145,7 +140,6 @@ impl CpuList {
         self.0.binary_search(&cpu).is_ok()
     }
 
-    /// CPUs in both.
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
     }
@@ -155,7 +149,6 @@ impl CpuList {
         Self(self.iter().filter(|&cpu| !other.contains(cpu)).collect())
     }
 
-    /// CPUs in either.
     pub fn union(&self, other: &Self) -> Self {
         Self::new(self.iter().chain(other.iter()))
     }

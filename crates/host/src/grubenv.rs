@@ -3,7 +3,6 @@
 
 use crate::change::Bytes;
 
-/// First line.
 pub(crate) const HEAD: &[u8] = b"# GRUB Environment Block\n";
 /// Size of a new block; an existing one keeps its own.
 pub(crate) const SIZE: usize = 1024;
@@ -19,7 +18,6 @@ pub(crate) enum BlockError {
     Name,
 }
 
-/// An empty block.
 pub(crate) fn empty() -> Bytes {
     let mut block = HEAD.to_vec();
     block.resize(SIZE, b'#');

@@ -17,7 +17,6 @@ const STATES_MAX: usize = 64;
 /// An idle state of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
-    /// CPU.
     pub cpu: u32,
     /// Number: 0 is the lightest.
     pub state: u32,
@@ -30,9 +29,7 @@ pub struct IdleState {
 /// Time of a CPU in an idle state since the reading before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleTime {
-    /// CPU.
     pub cpu: u32,
-    /// State.
     pub state: u32,
     /// How often it was entered.
     pub entered: u64,

@@ -7,12 +7,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One knob.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
     /// Identifier: short, kebab-case, never changed. Settings are kept under it.
     pub id: &'static str,
-    /// Where it is.
     pub place: Place,
     /// What one value of it is about.
     pub scope: Scope,
@@ -190,24 +188,19 @@ pub enum Place {
 /// What one value is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The machine.
     Machine,
     /// One CPU: only real-time CPUs are judged.
     Cpu,
-    /// One interrupt.
     Irq,
-    /// One task.
     Task,
     /// One device, queue, file system or link.
     Device,
-    /// One unit.
     Unit,
 }
 
 /// When a change takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// At once.
     Runtime,
     /// At the next login or start of the application.
     Login,
@@ -230,7 +223,6 @@ pub enum Undo {
     Close,
     /// Give the unit the state it had: enabled, active, masked.
     UnitState,
-    /// Remove our file.
     RemoveFile,
     /// Boot the former kernel.
     FormerKernel,
@@ -241,7 +233,6 @@ pub enum Undo {
 }
 
 impl Undo {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::WriteBack => "write the saved value back",
@@ -259,7 +250,6 @@ impl Undo {
 /// Machines that can have a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arch {
-    /// All.
     Any,
     /// x86 only.
     X86,
@@ -291,7 +281,6 @@ impl Knob {
         Self::new(id, Place::Choice(pattern))
     }
 
-    /// A boot parameter.
     pub const fn parameter(id: &'static str, name: &'static str) -> Self {
         let knob = Self::new(id, Place::Parameter(name));
         Self { effect: Effect::Boot, undo: Undo::BootEntry, ..knob }
@@ -303,7 +292,6 @@ impl Knob {
         Self { effect: Effect::Build, undo: Undo::FormerKernel, ..knob }
     }
 
-    /// systemd units.
     pub const fn units(id: &'static str, units: &'static [&'static str]) -> Self {
         let knob = Self::new(id, Place::Units(units));
         Self { scope: Scope::Unit, undo: Undo::UnitState, ..knob }
@@ -415,7 +403,6 @@ builders! {
     compared(compare: Compare) compare: Some(compare);
     /// Set at this point of the order.
     ranked(rank: Rank) rank: Some(rank);
-    /// With a risk.
     risky(risk: &'static str) risk: Some(risk);
     /// Concerns the placement of work on CPUs.
     cpus(cpus: Cpus) cpus: Some(cpus);

@@ -12,7 +12,6 @@ pub struct Reading<T> {
     /// The path or call, e.g. `/proc/swaps` or `getrlimit(RLIMIT_RTPRIO)`. Several are
     /// joined by `, `.
     pub path: String,
-    /// What came back.
     #[schemars(flatten)]
     pub state: State<T>,
 }
@@ -21,9 +20,7 @@ pub struct Reading<T> {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "snake_case", tag = "state")]
 pub enum State<T> {
-    /// The value.
     Known {
-        /// The value read.
         value: T,
     },
     /// There is no such file: the kernel, the architecture or the capture does not have it.
@@ -37,7 +34,6 @@ pub enum State<T> {
     Malformed {
         /// What it holds, shortened.
         found: String,
-        /// What was expected.
         expected: String,
     },
 }
@@ -59,12 +55,10 @@ impl Reading<String> {
 }
 
 impl<T> Reading<T> {
-    /// A known value.
     pub fn known(path: impl Into<String>, value: T) -> Self {
         Self { path: path.into(), state: State::Known { value } }
     }
 
-    /// No such file.
     pub fn absent(path: impl Into<String>) -> Self {
         Self { path: path.into(), state: State::Absent }
     }
@@ -74,7 +68,6 @@ impl<T> Reading<T> {
         Self::denied("record", "the rtproof that wrote the record did not ask")
     }
 
-    /// Refused.
     pub fn denied(path: impl Into<String>, why: impl Into<String>) -> Self {
         Self { path: path.into(), state: State::Denied { why: why.into() } }
     }

@@ -61,7 +61,6 @@ impl Symbols {
         (!addresses.is_empty()).then_some(Self { names, addresses, offsets })
     }
 
-    /// Number of functions.
     pub fn len(&self) -> usize {
         self.addresses.len()
     }

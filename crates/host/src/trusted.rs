@@ -18,13 +18,11 @@ use crate::input;
 /// Who else could have written a file that is to be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    /// The file itself.
     #[error(
         "{} {why}, and what it says is done with your rights; look through it, then: \
          chown {owner} {0} && chmod go-w {0}", path.display()
     )]
     File {
-        /// The file.
         path: PathBuf,
         /// `belongs to user 1000`, `can be written by others`.
         why: String,
@@ -38,9 +36,7 @@ pub enum Distrust {
         path.display(), folder.display()
     )]
     Folder {
-        /// The file.
         path: PathBuf,
-        /// The folder.
         folder: PathBuf,
         /// `belongs to user 1000`, `can be written by others`.
         why: String,

@@ -20,14 +20,11 @@ pub struct Averages {
     pub rows: Vec<AverageRow>,
 }
 
-/// One stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AverageRow {
     /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
-    /// Samples.
     pub n: u64,
-    /// Their mean.
     pub mean_ns: f64,
     /// Mean of all samples up to the end of the stretch.
     pub cumulative_ns: f64,

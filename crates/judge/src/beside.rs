@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Spread;
 
-/// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Changes of measured threads from outside, in order of time.
@@ -38,18 +37,15 @@ pub struct Segment {
     pub policy: Option<String>,
     /// Where it could run; null: that was never changed.
     pub cpus: Option<String>,
-    /// Samples.
     pub samples: Spread,
     /// Intervals, where the workload keeps them.
     pub intervals: Option<Spread>,
-    /// Cycles missed.
     pub missed: u64,
 }
 
 /// An idle state of a CPU over the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleUse {
-    /// CPU.
     pub cpu: u32,
     /// Number: 0 is the lightest.
     pub state: u32,
@@ -68,15 +64,10 @@ pub struct IdleUse {
 /// Frequencies of a CPU over the run, one reading a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frequency {
-    /// CPU.
     pub cpu: u32,
-    /// Readings.
     pub readings: u64,
-    /// Lowest, Hz.
     pub min_hz: u64,
-    /// Mean, Hz.
     pub mean_hz: u64,
-    /// Highest, Hz.
     pub max_hz: u64,
 }
 

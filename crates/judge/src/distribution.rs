@@ -33,7 +33,6 @@ const ONE_SIDED: f64 = 0.975;
 pub struct Distribution {
     /// CPU; null: all together.
     pub cpu: Option<u32>,
-    /// Samples.
     pub n: u64,
     /// Mean; null: no sample.
     pub mean_ns: Option<f64>,
@@ -68,7 +67,6 @@ pub struct Extremal {
     pub cpu: u32,
     /// Samples at or above this level.
     pub level_ns: u64,
-    /// So many.
     pub of: u64,
     /// Groups among them, ten on-time periods apart.
     pub clusters: u64,
@@ -81,7 +79,6 @@ pub struct Extremal {
 /// What P² makes of a quantile, and what the histogram has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimated {
-    /// Which.
     pub q: Q,
     /// P²: an estimate without an error, from the cells of each second in order of time.
     pub p2_ns: f64,

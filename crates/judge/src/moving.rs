@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// Steps listed at most: as many as a picture has columns for.
 const ROWS_MAX: u64 = 100;
-/// Gaps listed.
 const GAPS_MAX: usize = 100;
 
 /// Statistics of all CPUs together over time, of the wake-up view.
@@ -49,11 +48,9 @@ pub struct Line {
 /// Between which values a statistic moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
-    /// Lowest value.
     pub low: f64,
     /// End of its step, nanoseconds after the first wake-up.
     pub low_at_ns: u64,
-    /// Highest value.
     pub high: f64,
     /// End of its step.
     pub high_at_ns: u64,
@@ -66,9 +63,7 @@ pub struct Range {
 pub struct Gap {
     /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
-    /// End.
     pub to_ns: u64,
-    /// CPUs without samples.
     pub cpus: u32,
 }
 

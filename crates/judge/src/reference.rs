@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Reference {
     /// Name of the run.
     pub run: String,
-    /// In sentences.
     pub lines: Vec<String>,
     /// Among all machines with a like run.
     pub all: Vec<Rank>,
@@ -40,15 +39,12 @@ pub struct Rank {
     pub least_ns: u64,
     /// The middle one, nanoseconds.
     pub middle_ns: u64,
-    /// Largest one, nanoseconds.
     pub most_ns: u64,
 }
 
 /// A file that was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// The file.
     pub file: String,
-    /// Why.
     pub why: String,
 }

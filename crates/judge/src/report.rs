@@ -30,45 +30,34 @@ use crate::{
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/report/1";
 
-/// Samples listed.
 const TOP_SHOWN: usize = 20;
 
-/// A run, judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Identity of the run and how it ended.
     pub run: Meta,
     /// Whether the record is what the run left.
     pub record: Standing,
-    /// The verdict.
     pub verdict: Verdict,
     /// The machine in short.
     pub machine: Machine,
-    /// What was asked.
     pub options: Options,
     /// Until when it was measured: due time of the last wake-up, nanoseconds after the first.
     /// In a run that was cut short less than the duration asked for.
     #[serde(default)]
     pub measured_ns: u64,
-    /// The checks.
     pub findings: Vec<Finding>,
-    /// What measuring cost.
     pub cost: Cost,
-    /// All CPUs together.
     pub all: Measured,
-    /// Each CPU.
     pub cpus: Vec<CpuReport>,
     /// Each load phase, all CPUs together.
     pub phases: Vec<PhaseReport>,
-    /// The loads.
     pub loads: Vec<Load>,
     /// The largest samples of all CPUs, largest first.
     pub top: Vec<Top>,
     /// What changed in the machine between start and end.
     pub changes: Vec<Change>,
-    /// Warnings.
     pub notes: Vec<Note>,
     /// Why wake-ups were late; `None`: the record has nothing of it.
     #[serde(default)]
@@ -97,27 +86,18 @@ pub struct Report {
 /// The machine in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// Host name.
     pub hostname: Option<String>,
-    /// Board or product.
     pub model: Option<String>,
-    /// CPU model.
     pub cpu_model: Option<String>,
-    /// Kernel release.
     pub kernel: Option<String>,
-    /// Architecture.
     pub arch: Option<String>,
     /// Preemption model in words.
     pub preemption: String,
     /// Number of CPUs online.
     pub cpus_online: Option<u32>,
-    /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Hypervisor.
     pub hypervisor: Option<String>,
-    /// Container runtime.
     pub container: Option<String>,
-    /// Clock source.
     pub clocksource: Option<String>,
 }
 
@@ -126,9 +106,7 @@ pub struct Machine {
 pub struct Measured {
     /// Wake-ups that were due.
     pub scheduled: u64,
-    /// Of those measured.
     pub sampled: u64,
-    /// Of those missed.
     pub missed: u64,
     /// Later than the budget.
     pub late: u64,
@@ -157,25 +135,18 @@ impl Measured {
     }
 }
 
-/// One CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
-    /// The thread.
     pub thread: ThreadInfo,
     /// How it ended; `None` in a torn record.
     pub end: Option<ThreadEnd>,
-    /// What it measured.
     pub measured: Measured,
 }
 
-/// One load phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
-    /// Name.
     pub name: String,
-    /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
-    /// End.
     pub to_ns: u64,
     /// What was measured in the seconds that begin in it; quantiles from buckets 3.1 % wide.
     pub measured: Measured,
@@ -184,13 +155,10 @@ pub struct PhaseReport {
 /// One of the largest samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Top {
-    /// CPU.
     pub cpu: u32,
     /// When it was due, nanoseconds after the first wake-up.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
-    /// Load phase.
     pub phase: String,
 }
 
@@ -199,7 +167,6 @@ pub struct Top {
 pub struct Change {
     /// Fact, e.g. `cpus.3.freq.governor`.
     pub key: String,
-    /// At the start.
     pub from: String,
     /// At the end.
     pub to: String,

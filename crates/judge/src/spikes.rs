@@ -71,7 +71,6 @@ fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {
     worst
 }
 
-/// Worst first.
 fn sort(worst: &mut [Spike]) {
     worst.sort_by_key(|spike| {
         (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns, spike.number)

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// Count, mean, two kinds of deviation, extremes; nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Samples.
     pub n: u64,
     /// What they should be: the period for intervals, 0 for lateness; null: there is no such value.
     pub nominal_ns: Option<u64>,

@@ -15,9 +15,6 @@ use crate::failure::Failure;
 use crate::sys;
 
 /// A network namespace without any interface but its own loopback, which is down.
-///
-/// # Errors
-/// The kernel refuses it.
 pub(crate) fn network() -> Result<(), Failure> {
     leave(UnshareFlags::NEWNET, "network")
 }

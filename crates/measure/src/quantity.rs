@@ -23,7 +23,6 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Every quantity.
     pub const ALL: [Self; 7] = [
         Self::Latency,
         Self::Interval,

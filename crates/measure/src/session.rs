@@ -30,21 +30,16 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 const NUDGED_PERIOD_NS: u64 = 100_000_000;
 /// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
 pub const PERIOD_MIN_NS: u64 = 5_000;
-/// Longest period.
 pub const PERIOD_MAX_NS: u64 = 10_000_000_000;
 
-/// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// CPUs, one thread each.
     pub cpus: Vec<u32>,
-    /// Policy.
     pub policy: Policy,
     /// Priority, 1 to 99; 0 for [`Policy::Other`].
     pub priority: u32,
-    /// Period in nanoseconds.
     pub period_ns: u64,
-    /// Duration in nanoseconds.
     pub duration_ns: u64,
     /// Thread i of n starts at i/n of the period; otherwise all at once.
     pub staggered: bool,
@@ -70,69 +65,43 @@ pub enum SessionError {
     NoCpus,
     /// Neither one workload nor one for each CPU.
     #[error("{workloads} workloads for {cpus} CPUs; name one for all of them or one for each")]
-    Workloads {
-        /// CPUs.
-        cpus: usize,
-        /// Workloads.
-        workloads: usize,
-    },
+    Workloads { cpus: usize, workloads: usize },
     /// More threads than a workload can serve.
     #[error(
         "{workload}: there is only one of what it needs, a timer of the process or a tracer of the \
          kernel; measure one CPU at a time"
     )]
-    TooMany {
-        /// Name.
-        workload: &'static str,
-    },
+    TooMany { workload: &'static str },
     /// A workload cannot run.
     #[error("CPU {cpu}: {error}")]
-    Workload {
-        /// CPU.
-        cpu: u32,
-        /// Why.
-        error: WorkloadError,
-    },
+    Workload { cpu: u32, error: WorkloadError },
     /// A thread could not be made.
     #[error("cannot start a measuring thread for CPU {cpu}: {error}; check `ulimit -u`")]
-    Spawn {
-        /// CPU.
-        cpu: u32,
-        /// Why.
-        error: std::io::Error,
-    },
+    Spawn { cpu: u32, error: std::io::Error },
     /// Sets of the clock cannot be watched: a thread might sleep for as long as it is set back by.
     #[error("cannot watch for steps of {name}: {error}; leave --clock out")]
     Clock {
         /// Name of the clock.
         name: &'static str,
-        /// Why.
         error: std::io::Error,
     },
     /// A thread could not be put on its CPU.
     #[error(
         "cannot run on CPU {cpu}: {error}; is it online, and does this process's cpuset allow it?"
     )]
-    Pin {
-        /// CPU.
-        cpu: u32,
-        /// Why.
-        error: String,
-    },
+    Pin { cpu: u32, error: String },
     /// A thread did not get ready: something outranks it on its CPU and never yields.
     #[error(
         "no word from the measuring thread of CPU {cpu} after {seconds} s: a task of higher \
          real-time priority keeps that CPU for itself; see `rtproof check`"
     )]
     NotReady {
-        /// CPU.
         cpu: u32,
         /// How long was waited.
         seconds: u64,
     },
 }
 
-/// Threads that measure.
 #[derive(Debug)]
 pub struct Session {
     handles: Vec<Handle>,

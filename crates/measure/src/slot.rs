@@ -15,18 +15,15 @@ pub struct Slot {
     pub from_ns: u64,
     /// Due time of the first wake-up it no longer covers.
     pub to_ns: u64,
-    /// Exact sums.
     pub totals: Totals,
     /// Due time of the largest sample.
     pub max_at_ns: u64,
     /// Intervals from one wake-up to the next, of workloads that keep them
     /// (`keeps_intervals` of the workload); else empty.
     pub intervals: Moments,
-    /// Wake-up view.
     pub wake: SlotCounts,
     /// Lateness of missed wake-ups.
     pub missed: SlotCounts,
-    /// Largest samples.
     pub top: TopSamples,
     /// Wake-ups later than the threshold of spikes.
     pub spikes: u64,

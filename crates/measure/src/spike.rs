@@ -32,7 +32,6 @@ pub(crate) const fn ring_bytes<T>(n: usize) -> usize {
 pub struct Spike {
     /// When it was due, CLOCK_MONOTONIC nanoseconds.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
 }
 
@@ -43,7 +42,6 @@ pub struct Outlet {
     threshold_ns: Arc<AtomicU64>,
 }
 
-/// The collector's end.
 #[derive(Debug)]
 pub struct Inlet {
     ring: Consumer<Spike>,

@@ -33,13 +33,9 @@ const WARM_UP: u64 = 20;
 pub struct Started {
     /// Index among the threads of the session.
     pub number: u32,
-    /// Thread id.
     pub tid: u32,
-    /// CPU.
     pub cpu: u32,
-    /// Policy in force.
     pub policy: Policy,
-    /// Priority in force.
     pub priority: u32,
     /// Why the policy or the priority is not the requested one.
     pub policy_error: Option<String>,
@@ -61,11 +57,9 @@ pub struct Started {
 pub struct Report {
     /// Index among the threads of the session.
     pub number: u32,
-    /// Why it ended.
     pub reason: EndReason,
     /// Wake-ups that were due, from the schedule alone.
     pub scheduled: u64,
-    /// The last slot.
     pub last: Box<Slot>,
     /// Minor page faults while armed.
     pub faults_minor: u64,
@@ -114,7 +108,6 @@ impl Order {
     }
 }
 
-/// The collector's ends.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) stop: Arc<AtomicBool>,

@@ -32,9 +32,7 @@ pub struct Explanation {
 /// A stretch of time with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
-    /// From.
     pub from_ns: u64,
-    /// To.
     pub to_ns: u64,
     /// Index in the explanation's shares.
     pub share: u32,
@@ -63,7 +61,6 @@ pub struct Share {
     pub owner: Option<String>,
     /// Checks whose knobs remove it: `rtproof check explain ID`.
     pub checks: Vec<String>,
-    /// What would remove it.
     pub remedies: Vec<Remedy>,
 }
 

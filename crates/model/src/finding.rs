@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 pub struct Finding {
     /// Check, e.g. `cpufreq-governor`.
     pub check: String,
-    /// The answer.
     pub status: Status,
     /// One line: what is so, with names and numbers.
     pub summary: String,
@@ -132,14 +131,12 @@ pub enum Impact {
     /// Tens of microseconds.
     #[default]
     Tens,
-    /// Single microseconds.
     Microseconds,
     /// None by itself: good to know.
     Information,
 }
 
 impl Impact {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Milliseconds => "milliseconds",
@@ -157,22 +154,18 @@ impl Impact {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Adds latency.
     Bad,
     /// May add latency; depends on what only the user knows.
     Doubtful,
     /// Unknown, and the finding says why.
     Unknown,
-    /// As wanted.
     Good,
     /// Does not concern this machine.
     NotApplicable,
 }
 
-/// One thing read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Path or call.
     pub path: String,
     /// Value found, or why there is none.
     pub value: String,
@@ -202,7 +195,6 @@ pub enum Remedy {
         /// Paths.
         #[serde(rename = "paths")]
         at: Vec<String>,
-        /// Value.
         value: String,
     },
     /// Put a parameter on the kernel command line and reboot.
@@ -223,17 +215,11 @@ pub enum Remedy {
         action: String,
     },
     /// A line in a configuration file.
-    File {
-        /// Path.
-        path: String,
-        /// Line to have.
-        line: String,
-    },
+    File { path: String, line: String },
     /// Set policy, priority or CPUs of a task.
     Task {
         /// Its thread id and name.
         task: TaskName,
-        /// What is set.
         set: Scheduling,
     },
     /// A property of a systemd unit, until the next boot.
@@ -242,14 +228,12 @@ pub enum Remedy {
         unit: String,
         /// Property, e.g. `AllowedCPUs`.
         property: String,
-        /// Value.
         value: String,
     },
     /// Several changes that only together have an effect, in this order.
     Changes {
         /// What they do, in words.
         text: String,
-        /// They.
         #[schemars(with = "Vec<Change>")]
         changes: Vec<Part>,
         /// What is left for the user to do with it.
@@ -263,24 +247,17 @@ pub enum Remedy {
     },
     /// A command that rtproof does not run for anybody: it names what only the user knows, or what
     /// it sets has no place that could be put back to the byte.
-    Command {
-        /// The command.
-        command: String,
-    },
+    Command { command: String },
     /// A kernel that is built otherwise.
     Build {
         /// Options as `NAME=value` without `CONFIG_`; `n`: not set.
         options: Vec<String>,
     },
     /// What only a human can do: firmware, kernel package, hypervisor.
-    Manual {
-        /// What to do.
-        text: String,
-    },
+    Manual { text: String },
 }
 
 impl Remedy {
-    /// Sets a knob.
     pub fn set(knob: &'static Knob, at: Vec<String>, value: impl Into<String>) -> Self {
         Self::Set { knob: Some(knob), at, value: value.into() }
     }
@@ -290,7 +267,6 @@ impl Remedy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part {
-    /// The change.
     pub change: Change,
     /// The knob that it sets, if there is one.
     #[serde(skip)]

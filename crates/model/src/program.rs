@@ -6,38 +6,29 @@
 pub struct Happening {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time_ns: u64,
-    /// The CPU.
     pub cpu: u32,
     /// Process of the thread that ran; 0: the idle task.
     pub pid: u32,
     /// The thread that ran.
     pub tid: u32,
-    /// What.
     pub what: What,
     /// The user's stack, where it was sampled.
     pub stack: Option<Box<Stack>>,
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A system call begins.
     Enter {
-        /// Its number.
         number: i64,
-        /// Its arguments.
         args: [u64; 6],
     },
     /// A system call returns.
     Exit {
-        /// Its number.
         number: i64,
-        /// What it returns.
         result: i64,
     },
-    /// A page fault.
     Fault {
-        /// The address.
         address: u64,
     },
     /// The thread runs on another CPU than before.
@@ -56,7 +47,6 @@ pub enum What {
     },
     /// A CPU goes from one thread of the machine to another one; 0 is its idle task.
     Switched {
-        /// Who leaves.
         from: u32,
         /// Its priority, as in [`Self::SwitchedOut`].
         from_priority: i32,
@@ -64,23 +54,18 @@ pub enum What {
         is_runnable: bool,
         /// Who comes.
         to: u32,
-        /// Its priority.
         to_priority: i32,
-        /// Its name.
         to_name: String,
     },
     /// The thread that ran, or an interrupt over it, wakes a thread of the machine.
     Woken {
-        /// That one.
         tid: u32,
         /// The CPU that it is to run on.
         cpu: u32,
     },
     /// A thread of the machine is moved to another CPU.
     Moved {
-        /// That one.
         tid: u32,
-        /// The CPU.
         cpu: u32,
     },
     /// The thread that ran has made another one ([`Self::Forked`]), which runs for the first time.
@@ -90,7 +75,6 @@ pub enum What {
     },
     /// A signal is delivered to the thread.
     Signal {
-        /// Its number.
         number: i32,
         /// Whether the program has a handler for it.
         is_handled: bool,
@@ -106,11 +90,9 @@ pub enum What {
     Forked {
         /// Process of the new thread.
         pid: u32,
-        /// The new thread.
         tid: u32,
         /// Process of the one that made it.
         parent_pid: u32,
-        /// Who made it.
         parent: u32,
     },
     /// The kernel observes the thread no longer: it has ended, or it has executed a program that
@@ -118,7 +100,6 @@ pub enum What {
     Ended,
     /// A thread has a name.
     Named {
-        /// The name.
         name: String,
         /// Whether it has executed a program.
         by_exec: bool,
@@ -151,15 +132,12 @@ impl Monitor {
 /// A part of a file in the memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// First address.
     pub address: u64,
-    /// Bytes.
     pub bytes: u64,
     /// Where in the file it begins.
     pub offset: u64,
     /// Inode of the file.
     pub inode: u64,
-    /// The file.
     pub path: String,
 }
 

@@ -91,7 +91,6 @@ pub enum EndReason {
     Starved,
     /// Its CPU went offline or it was moved away from it.
     CpuLost,
-    /// It panicked.
     Panicked,
     /// Its workload could not go on; a note says why.
     Failed,

@@ -13,9 +13,7 @@ pub struct Spikes {
     pub threshold_ns: u64,
     /// Whether the threshold followed the machine, because nobody gave one.
     pub adaptive: bool,
-    /// Spikes seen.
     pub seen: u64,
-    /// Of those explained.
     pub explained: u64,
     /// Of the explained: with lost events or missing ones, so that the shares may be wrong.
     pub incomplete: u64,
@@ -23,7 +21,6 @@ pub struct Spikes {
     pub unexamined: u64,
     /// Sum of the latencies of the explained spikes.
     pub sum_ns: u64,
-    /// Of that with one possible cause.
     pub certain_ns: u64,
     /// How kernel events were recorded.
     pub recorder: Recorder,
@@ -57,21 +54,16 @@ pub struct Recorder {
 /// One cause and culprit over the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseRow {
-    /// Cause.
     pub cause: String,
     /// In words, e.g. `preempted by a task of higher priority`.
     pub title: String,
-    /// Who.
     pub culprit: String,
     /// Unit, driver or module.
     pub owner: Option<String>,
     /// Spikes in which it has the largest share.
     pub top: u64,
-    /// Spikes in which it has a share.
     pub count: u64,
-    /// Its largest share.
     pub worst_ns: u64,
-    /// Sum of its shares.
     pub sum_ns: u64,
     /// Sum of those that may have been something else.
     pub ambiguous_ns: u64,
@@ -79,20 +71,15 @@ pub struct CauseRow {
     pub cpus: Vec<CauseCpu>,
     /// Checks whose knobs remove it.
     pub checks: Vec<String>,
-    /// What would remove it.
     pub remedies: Vec<Remedy>,
 }
 
 /// One cause on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseCpu {
-    /// CPU.
     pub cpu: u32,
-    /// Spikes in which it has a share.
     pub count: u64,
-    /// Its largest share.
     pub worst_ns: u64,
-    /// Sum of its shares.
     pub sum_ns: u64,
 }
 
@@ -103,7 +90,6 @@ pub struct Spike {
     pub number: u32,
     /// When it was due, nanoseconds after the first wake-up of the run.
     pub at_ns: u64,
-    /// Load phase.
     pub phase: String,
     /// Why it was late.
     pub explanation: Explanation,
@@ -114,13 +100,11 @@ pub struct Spike {
 pub struct Structure {
     /// `period`, `cpus`, `frequency`, `steal`, `phase`, `level`, `temperature`, `interrupts`.
     pub kind: String,
-    /// The sentence.
     pub text: String,
     /// Period, where it is one.
     pub period_ns: Option<u64>,
     /// Spikes that follow it, or changes of the level.
     pub count: u64,
-    /// Of so many.
     pub of: u64,
     /// Probability of as much by chance.
     pub p: f64,

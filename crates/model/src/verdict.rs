@@ -8,7 +8,6 @@ use rtproof_stats::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -23,7 +22,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// As printed.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Accepted => "ACCEPTED",
@@ -37,7 +35,6 @@ impl Answer {
 /// A verdict and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The answer.
     pub answer: Answer,
     /// The verdict in a sentence, to follow the answer.
     pub sentence: String,
@@ -56,9 +53,7 @@ pub struct Verdict {
 pub struct Basis {
     /// Wake-ups that were due, all CPUs.
     pub scheduled: u64,
-    /// Of those measured.
     pub sampled: u64,
-    /// Of those missed.
     pub missed: u64,
     /// Later than the budget, measured or missed.
     pub late: u64,
@@ -66,7 +61,6 @@ pub struct Basis {
     pub late_clusters: u64,
     /// What the measured wake-ups are worth in independent ones.
     pub n_eff: u64,
-    /// Largest latency.
     pub worst: Option<Worst>,
     /// Upper bound on the share of late wake-ups at the confidence, worst CPU; `None`: less than a
     /// minute under load, or latencies depend on each other for too long.
@@ -117,9 +111,7 @@ impl LateGroups {
 /// The largest latency of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worst {
-    /// How late.
     pub latency_ns: u64,
-    /// On which CPU.
     pub cpu: u32,
     /// When it was due, nanoseconds after the first wake-up.
     pub due_ns: u64,
@@ -156,7 +148,6 @@ pub struct Extrapolation {
     pub asked: Ahead,
     /// An hour of operation.
     pub hour: Ahead,
-    /// A day.
     pub day: Ahead,
     /// A year of 365.25 days.
     pub year: Ahead,

@@ -16,13 +16,11 @@ pub const STATES_MAX: u32 = 64;
 /// A measured thread that was changed from outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
-    /// Thread, by number.
     pub thread: u32,
     /// When it was last seen as before, nanoseconds after the origin.
     pub since_ns: u64,
     /// When it was seen as it is now, nanoseconds after the origin.
     pub at_ns: u64,
-    /// What was changed.
     pub kind: MarkKind,
     /// What it was, e.g. `SCHED_OTHER`.
     pub before: String,
@@ -49,7 +47,6 @@ pub struct IdleReading {
     pub times: Vec<IdleTime>,
 }
 
-/// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Changes from outside, in order of time.
@@ -63,7 +60,6 @@ pub struct Beside {
 /// What one second brought of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BesideTick {
-    /// New marks.
     pub marks: Vec<Mark>,
     /// Idle states; once.
     pub states: Vec<IdleState>,

@@ -33,7 +33,6 @@ pub(crate) fn transact(
     tx.commit()
 }
 
-/// Closes the file.
 pub(crate) fn close(conn: Connection, path: &Path, doing: &'static str) -> Result<(), WriteError> {
     conn.close().map_err(|(_, error)| WriteError::sqlite(path, doing, error))
 }

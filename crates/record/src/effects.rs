@@ -8,17 +8,13 @@ use crate::error::Contradiction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Knobs, at most.
 pub const KNOBS_MAX: usize = 1000;
-/// Slices, at most.
 pub const SLICES_MAX: usize = 100_000;
 
-/// All of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effects {
     /// How it was tried.
     pub trial: Trial,
-    /// Knobs, by number.
     pub knobs: Vec<KnobResult>,
     /// Slices, in order of time.
     pub slices: Vec<Slice>,
@@ -31,7 +27,6 @@ pub struct EffectTick {
     pub trial: Option<Trial>,
     /// Knobs that are new or have changed: as they are now.
     pub knobs: Vec<KnobResult>,
-    /// New slices.
     pub slices: Vec<Slice>,
 }
 
@@ -78,11 +73,9 @@ pub struct KnobResult {
     pub number: u32,
     /// Name: its checks.
     pub name: String,
-    /// What it changes.
     pub changes: Vec<String>,
     /// How it was tried.
     pub how: How,
-    /// What was found.
     pub decision: Decision,
     /// Whether it was left in force.
     pub kept: bool,
@@ -104,7 +97,6 @@ pub enum How {
     NotTried,
 }
 
-/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -123,7 +115,6 @@ pub enum Decision {
 /// What a knob does to one statistic of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// Which.
     pub statistic: Statistic,
     /// Pairs that were compared; 0 of before and after.
     pub pairs: u32,
@@ -136,7 +127,6 @@ pub struct Effect {
     pub ratio_ppm: u64,
     /// Lower end of its interval; null: none.
     pub low_ppm: Option<u64>,
-    /// Upper end.
     pub high_ppm: Option<u64>,
     /// P value of no effect, exact sign-flip test, parts per billion; null: nothing was tested.
     pub p_ppb: Option<u64>,
@@ -169,7 +159,6 @@ pub struct Slice {
     pub on: Vec<u32>,
     /// Start, after the origin.
     pub from_ns: u64,
-    /// End.
     pub to_ns: u64,
     /// Wake-ups that were due, all CPUs.
     pub scheduled: u64,
@@ -241,7 +230,6 @@ impl Statistic {
 }
 
 impl Decision {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Helps => "helps",

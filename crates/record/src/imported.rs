@@ -42,7 +42,6 @@ pub struct Imported {
     pub period_ns: Option<u64>,
     /// How long it measured, as far as known.
     pub duration_ns: Option<u64>,
-    /// What may mislead.
     pub doubts: Vec<Doubt>,
     /// What else the tool said, a sentence each, e.g. which thread blocked.
     pub remarks: Vec<String>,
@@ -66,7 +65,6 @@ pub struct ImportedThread {
     /// without value (`overflow`) are in the last bin, from the first value that had no row on.
     #[schemars(with = "Vec<rtproof_stats::Bin>")]
     pub bins: Bins,
-    /// Samples.
     pub n: u64,
     /// Smallest, exact as the tool said it.
     pub min_ns: Option<u64>,
@@ -121,7 +119,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Latency,
         Self::IrqLatency,
@@ -207,7 +204,6 @@ pub struct Omitted {
 }
 
 impl Omitted {
-    /// Of all threads.
     pub fn total(&self) -> u64 {
         self.by_thread.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }

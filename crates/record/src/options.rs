@@ -16,11 +16,9 @@ pub struct Options {
     pub housekeeping: CpuList,
     /// CPUs that the loads run on.
     pub load_cpus: CpuList,
-    /// Requested policy.
     pub policy: Policy,
     /// Requested real-time priority, 1 to 99; 0 for SCHED_OTHER.
     pub priority: u32,
-    /// Period of the wake-ups.
     pub period_ns: u64,
     /// Duration of the measurement.
     pub duration_ns: u64,
@@ -64,7 +62,6 @@ pub struct Phase {
     pub name: String,
     /// Loads, e.g. `cpu`, `cmd:make -j4`; empty when idle.
     pub loads: Vec<String>,
-    /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
     /// End, nanoseconds after the first wake-up.
     pub to_ns: u64,

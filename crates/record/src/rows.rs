@@ -28,7 +28,6 @@ pub(crate) trait Row: Sized {
     const TABLE: &'static str;
     /// Hands over the values of the columns.
     fn put(&self, write: &mut dyn FnMut(&[&dyn ToSql]) -> Written) -> Written;
-    /// Reads the columns.
     fn take(c: &mut Columns<'_, '_>) -> Result<Self>;
 }
 
@@ -113,7 +112,6 @@ rows! {
 pub(crate) mod put {
     use super::{Serialize, Written};
 
-    /// As it is.
     pub(crate) fn get<T>(value: &T) -> Written<&T> {
         Ok(value)
     }
@@ -149,7 +147,6 @@ pub(crate) mod put {
     }
 }
 
-/// Runs a statement.
 pub(crate) fn run(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> Written {
     conn.prepare_cached(sql)?.execute(values).map(drop)
 }

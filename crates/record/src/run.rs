@@ -17,7 +17,6 @@ use crate::{Beside, Effects, Options, Spikes, imported::Imported, pairs};
 pub struct Run {
     /// Identity, times, how it ended.
     pub meta: Meta,
-    /// What was requested.
     pub options: Options,
     /// The machine before the first wake-up.
     pub facts_start: Facts,
@@ -29,7 +28,6 @@ pub struct Run {
     pub threads: Vec<Thread>,
     /// Host counters, one row a second.
     pub host: Vec<HostSecond>,
-    /// Loads that ran.
     pub loads: Vec<Load>,
     /// What the user must know, in order of time.
     pub notes: Vec<Note>,
@@ -47,9 +45,7 @@ pub struct Run {
 /// What was judged of a run, the judge's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Findings.
     pub findings: Vec<Finding>,
-    /// Verdict.
     pub verdict: Verdict,
     /// The verdict in one line, for `sqlite3` and lists of runs.
     pub summary: String,
@@ -84,20 +80,14 @@ pub enum RunEnd {
         signal: String,
     },
     /// The tool ended it.
-    Aborted {
-        /// Why.
-        why: String,
-    },
+    Aborted { why: String },
 }
 
-/// One measured thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
-    /// Fixed properties.
     pub info: ThreadInfo,
     /// Totals of the run.
     pub totals: Totals,
-    /// How it ended.
     pub end: Option<ThreadEnd>,
     /// Wake-up view, whole run, fine grid.
     pub wake: Histogram,
@@ -136,17 +126,13 @@ pub struct ThreadInfo {
     pub number: u32,
     /// CPU it is pinned to.
     pub cpu: u32,
-    /// Thread id.
     pub tid: u32,
     /// What it measures, e.g. `timer-wakeup`.
     pub workload: String,
-    /// Policy in force.
     pub policy: Policy,
-    /// Priority in force.
     pub priority: u32,
     /// Whether its memory is locked.
     pub locked: bool,
-    /// Period.
     pub period_ns: u64,
     /// First wake-up, nanoseconds after the origin.
     pub first_due_ns: u64,
@@ -155,7 +141,6 @@ pub struct ThreadInfo {
 /// How a thread ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadEnd {
-    /// Why.
     pub reason: EndReason,
     /// Wake-ups that were due, from the schedule alone: must equal sampled + missed.
     pub scheduled: u64,
@@ -176,7 +161,6 @@ pub struct Second {
     pub from_ns: u64,
     /// Due time of the first wake-up that it no longer covers.
     pub to_ns: u64,
-    /// Exact sums.
     pub totals: Totals,
     /// Due time of the largest sample, nanoseconds after the origin.
     pub max_at_ns: u64,
@@ -211,7 +195,6 @@ pub struct Load {
     pub detail: String,
     /// Unit of its work, e.g. `bytes`, `operations`.
     pub unit: String,
-    /// Work done.
     pub work: u64,
     /// Start, nanoseconds after the origin.
     pub from_ns: u64,

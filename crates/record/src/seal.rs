@@ -168,7 +168,6 @@ pub enum SealState {
         /// SHA-256, 64 hex digits.
         digest: String,
     },
-    /// Never sealed.
     Torn,
     /// Changed after it was sealed.
     Altered {

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 pub const SPIKES_MAX: usize = 100_000;
 /// Windows kept, at most.
 pub const WINDOWS_MAX: usize = 128;
-/// Causes, at most.
 pub const CAUSES_MAX: usize = 256;
 /// CPUs of one cause, at most: what Linux can have.
 pub const CPUS_MAX: usize = 8192;
@@ -20,7 +19,6 @@ pub const EVENTS_MAX: usize = 20_000;
 /// The spikes of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spikes {
-    /// In numbers.
     pub summary: Summary,
     /// What caused them, in order of appearance.
     pub causes: Vec<CauseEntry>,
@@ -33,11 +31,9 @@ pub struct Spikes {
 /// What one second brought of spikes.
 #[derive(Clone, Debug, Default)]
 pub struct SpikeTick {
-    /// The numbers now.
     pub summary: Option<Summary>,
     /// Causes that are new or have changed: as they are now.
     pub causes: Vec<CauseEntry>,
-    /// New spikes.
     pub list: Vec<Spike>,
     /// Windows to keep from now on.
     pub kept: Vec<Kept>,
@@ -45,16 +41,13 @@ pub struct SpikeTick {
     pub dropped: Vec<u32>,
 }
 
-/// Spikes in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Wake-ups later than this are spikes; of an adaptive threshold the last one.
     pub threshold_ns: u64,
     /// Whether the threshold followed the machine.
     pub adaptive: bool,
-    /// Spikes.
     pub seen: u64,
-    /// Of those explained.
     pub explained: u64,
     /// Of the explained: events were lost or missing.
     pub incomplete: u64,
@@ -64,7 +57,6 @@ pub struct Summary {
     pub dropped: u64,
     /// Sum of the latencies of the explained ones.
     pub sum_ns: u64,
-    /// Of that with one possible cause.
     pub certain_ns: u64,
     /// How kernel events were recorded.
     #[serde(rename = "recorder_json", serialize_with = "as_text")]
@@ -80,14 +72,11 @@ pub(crate) fn as_text<T: Serialize, S: Serializer>(
     serializer.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
 }
 
-/// One spike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
-    /// Thread.
     pub thread: u32,
     /// When it was due, after the origin.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// Cause and culprit of the largest share; null: not explained.
     pub why: Option<Why>,
@@ -96,7 +85,6 @@ pub struct Spike {
 /// What a spike was mostly caused by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Why {
-    /// Cause.
     pub cause: String,
     /// Who; empty where there is nobody to name.
     pub culprit: String,
@@ -140,11 +128,9 @@ impl CauseDocument {
 pub struct Kept {
     /// Number: 1, 2, ...
     pub number: u32,
-    /// Thread.
     pub thread: u32,
     /// When it was due, after the origin.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// Kernel events round it; times are CLOCK_MONOTONIC nanoseconds.
     #[schemars(with = "serde_json::Value")]

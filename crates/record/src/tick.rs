@@ -18,11 +18,8 @@ pub const TOP_MAX: usize = 64;
 pub struct Head {
     /// Identity; `ended` is ignored. The times may be estimates until a tick brings the [`Origin`].
     pub meta: Meta,
-    /// What was requested.
     pub options: Options,
-    /// The machine now.
     pub facts: Snapshot,
-    /// What measuring costs.
     pub cost: Cost,
 }
 
@@ -48,14 +45,11 @@ pub struct Tick {
     pub threads: Vec<ThreadTick>,
     /// Threads (by number) that ended.
     pub ended: Vec<(u32, ThreadEnd)>,
-    /// Host counters.
     pub host: Option<HostSecond>,
-    /// New notes.
     pub notes: Vec<Note>,
     /// Loads that are new or have changed. Name and `from_ns` say which one it is: a later state
     /// of a load replaces the earlier one.
     pub loads: Vec<Load>,
-    /// Spikes.
     pub spikes: SpikeTick,
     /// Changes that are tried.
     pub effects: EffectTick,

@@ -99,7 +99,6 @@ fn first_capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A p value.
 pub(crate) fn p_value(p: f64) -> String {
     rtproof_results::effects::p_value(Some((p * 1e9).round() as u64))
 }

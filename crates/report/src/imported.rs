@@ -21,14 +21,11 @@ pub const QUANTILES: [(&str, u32); 7] = [
     ("p99.999", 999_990),
 ];
 
-/// One file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// [`SCHEMA`].
     schema: &'static str,
     /// Record that was written; null: none was asked for.
     record: Option<PathBuf>,
-    /// Tool.
     tool: String,
     /// Its version; null: the file does not say.
     tool_version: Option<String>,
@@ -54,7 +51,6 @@ pub struct Document {
     duration_ns: Option<u64>,
     /// Wake-ups that the tool skipped; null: none can be counted.
     omitted: Option<Omitted>,
-    /// What may mislead.
     doubts: Vec<Doubt>,
     /// What else the tool said.
     remarks: Vec<String>,
@@ -65,13 +61,11 @@ pub struct Document {
 /// One series of samples.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Series {
-    /// Name.
     pub label: String,
     /// CPU; null: the file does not say.
     pub cpu: Option<u32>,
     /// What a sample is.
     pub kind: Kind,
-    /// Samples.
     pub n: u64,
     /// Smallest; null: the tool does not say.
     pub min_ns: Option<u64>,
@@ -89,7 +83,6 @@ pub struct Series {
     pub omitted: Option<u64>,
 }
 
-/// One quantile.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct QuantileOf {
     /// Name, e.g. p99.9.

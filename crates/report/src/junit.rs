@@ -7,7 +7,6 @@ use rtproof_judge::rules::Kept;
 use rtproof_judge::{Finding, Status, checks, report::Machine};
 use rtproof_results::rules::{Breach, Rules};
 
-/// The document.
 pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) -> String {
     let host = machine.hostname.as_deref().unwrap_or("unknown");
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");

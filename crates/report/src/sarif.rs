@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The log.
 pub fn log(machine: &Machine, findings: &[Finding]) -> Value {
     let rules: Vec<Value> = findings.iter().map(rule).collect();
     let results: Vec<Value> = findings.iter().enumerate().map(|(at, f)| result(at, f)).collect();

@@ -3,12 +3,10 @@
 
 use rtproof_record::run::{HostCpuSecond, HostSecond};
 
-/// One column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     /// `steal`, `interrupts` ...; part of the chart's id.
     pub(crate) id: &'static str,
-    /// Title.
     pub(crate) title: &'static str,
     /// Unit, after the number.
     pub(crate) unit: &'static str,
@@ -21,7 +19,6 @@ pub(crate) struct Column {
 /// How a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// From zero.
     FromZero,
     /// From zero, and only if it was not zero all the time.
     IfAny,

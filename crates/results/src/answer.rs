@@ -17,7 +17,6 @@ const SHARE_MIN: u64 = 3;
 /// A result as JSON: the answer, then all that it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Answered<'a, T> {
-    /// The answer.
     pub answer: Answer,
     /// What it rests on.
     #[serde(flatten)]

@@ -46,7 +46,6 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A p value.
 pub fn p_value(ppb: Option<u64>) -> String {
     match ppb.map(|ppb| ppb as f64 / 1e9) {
         None => "not tested".into(),

@@ -8,19 +8,15 @@ use serde::Serialize;
 /// What an audit was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IntentShown {
-    /// Profile.
     pub profile: String,
     /// Choices of the profile.
     pub choices: Choices,
-    /// Real-time CPUs.
     pub rt_cpus: CpuList,
-    /// The others.
     pub housekeeping: CpuList,
     /// Priority of the application.
     pub priority: u32,
     /// Period of its loop.
     pub period_ns: u64,
-    /// Latency budget.
     pub budget_ns: Option<u64>,
 }
 
@@ -38,7 +34,6 @@ impl IntentShown {
         }
     }
 
-    /// In one line.
     pub fn line(&self) -> String {
         let cpus = match self.rt_cpus.is_empty() {
             true => "no real-time CPUs".into(),

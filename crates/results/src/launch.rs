@@ -33,9 +33,7 @@ pub struct Plan {
 /// One thing that a program is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Setting {
-    /// What.
     pub what: String,
-    /// Its value.
     pub value: String,
     /// How it is set, or why so.
     pub how: String,
@@ -44,7 +42,6 @@ pub struct Setting {
 /// What cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cannot {
-    /// What.
     pub what: String,
     /// Why, and what to do.
     pub why: String,
@@ -57,15 +54,12 @@ pub struct Launched {
     pub schema: &'static str,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Its process id.
     pub pid: u32,
     /// How long it ran, nanoseconds, with the processes that it left.
     pub ran_ns: u64,
-    /// How it ended.
     pub ending: Ending,
     /// What it was started with.
     pub program: Vec<Setting>,
-    /// What was held.
     pub held: Vec<Setting>,
     /// What could not be set: with `--best-effort` alone.
     pub not_set: Vec<Cannot>,
@@ -97,20 +91,15 @@ pub struct Launched {
 pub enum Proof {
     /// It is there.
     Made {
-        /// The record.
         file: String,
         /// Its page; `None`: it could not be written.
         page: Option<String>,
         /// Whether the record is sealed.
         sealed: bool,
-        /// The verdict.
         verdict: Box<rtproof_model::Verdict>,
     },
     /// There is none.
-    Missing {
-        /// Why.
-        why: String,
-    },
+    Missing { why: String },
 }
 
 /// How a program ended.
@@ -133,7 +122,6 @@ impl Ending {
     }
 }
 
-/// Page faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Faults {
     /// That needed no disk.
@@ -145,17 +133,13 @@ pub struct Faults {
 /// What one thread got. Counts are those of the last look before it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Thread {
-    /// Thread id.
     pub tid: u32,
-    /// Its process.
     pub pid: u32,
-    /// Its name.
     pub name: String,
     /// Policy and priority; `None`: it was too short to be seen.
     pub scheduling: Option<Scheduling>,
     /// CPUs it may run on; empty where it was not seen.
     pub cpus: String,
-    /// Page faults.
     pub faults: Option<Faults>,
     /// Times it gave the CPU up to wait.
     pub voluntary_switches: Option<u64>,
@@ -183,13 +167,10 @@ pub struct Scheduling {
 /// Wake-up latency of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Latency {
-    /// Wake-ups.
     pub wake_ups: u64,
     /// Those later than the threshold.
     pub over: u64,
-    /// Mean, nanoseconds.
     pub mean_ns: u64,
-    /// The latest, nanoseconds.
     pub worst_ns: u64,
 }
 
@@ -198,7 +179,6 @@ pub struct Latency {
 pub struct Preempted {
     /// Name of the task; empty: tasks beyond those kept apart.
     pub by: String,
-    /// How often.
     pub times: u64,
     /// How long the thread waited in all, nanoseconds.
     pub waited_ns: u64,
@@ -216,18 +196,14 @@ pub struct WakeUps {
     /// Wake-ups that are counted with a bound as their end, as the kernel did not record the switch
     /// to the thread: those on time were at most, the late ones at least that late.
     pub inferred: u64,
-    /// Late ones, explained.
     pub spikes: Spikes,
 }
 
 /// Whether a budget was kept, as far as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BudgetKept {
-    /// The budget, nanoseconds.
     pub budget_ns: u64,
-    /// The answer.
     pub answer: Answer,
-    /// In words.
     pub text: String,
 }
 

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::rules::Frame;
 
-/// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LocksFound {
     /// Locks without priority inheritance that real-time threads waited for, the longest wait
@@ -21,7 +20,6 @@ pub struct LocksFound {
 /// The waits of a thread for a lock that another one held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LockWaits {
-    /// Process.
     pub pid: u32,
     /// Address of the lock in it.
     pub address: u64,
@@ -29,11 +27,9 @@ pub struct LockWaits {
     pub kind: LockKind,
     /// Whether it is certainly a lock, and no event that could contradict was lost.
     pub is_certain: bool,
-    /// Who waited.
     pub waiter: Party,
     /// Who held it at the end of the longest wait.
     pub holder: Party,
-    /// How often.
     pub count: u64,
     /// All waits together, nanoseconds.
     pub sum_ns: u64,

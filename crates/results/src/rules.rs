@@ -4,7 +4,6 @@ use rtproof_judge::rules::{Kept, Rule};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rules {
     /// How the program said that it is ready.
@@ -13,11 +12,8 @@ pub struct Rules {
     pub ready_after_ns: Option<u64>,
     /// How long it was observed from then on, nanoseconds.
     pub watched_ns: u64,
-    /// The answer.
     pub answer: Kept,
-    /// In words.
     pub text: String,
-    /// Each rule.
     pub rules: Vec<RuleKept>,
     /// The breaches, by rule and then the most frequent first.
     pub breaches: Vec<Breach>,
@@ -42,12 +38,9 @@ pub struct Monitors {
     pub text: String,
 }
 
-/// One rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleKept {
-    /// The rule.
     pub rule: Rule,
-    /// What it says.
     pub title: &'static str,
     /// Whether it was kept.
     pub answer: Kept,
@@ -58,17 +51,13 @@ pub struct RuleKept {
 /// A breach, by one thread at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Breach {
-    /// The rule.
     pub rule: Rule,
-    /// Process.
     pub pid: u32,
-    /// Thread.
     pub tid: u32,
     /// Name of the thread.
     pub thread: String,
     /// What was done: that of the first time.
     pub what: String,
-    /// How often.
     pub count: u64,
     /// The longest, nanoseconds; `None`: it has no length, or did not return.
     pub worst_ns: Option<u64>,
@@ -93,26 +82,17 @@ pub struct Breach {
 /// A frame of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Frame {
-    /// Program or library.
     pub module: Option<String>,
-    /// Function.
     pub function: Option<String>,
-    /// Source file.
     pub file: Option<String>,
-    /// Line.
     pub line: Option<u32>,
-    /// Address.
     pub address: u64,
 }
 
-/// A real-time thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Judged {
-    /// Process.
     pub pid: u32,
-    /// Thread.
     pub tid: u32,
-    /// Name.
     pub name: String,
     /// Times it left the CPU while it was observed.
     pub switches: u64,

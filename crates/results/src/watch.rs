@@ -5,21 +5,17 @@ use rtproof_host::{CpuList, facts::tasks::Policy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the JSON.
 pub const SCHEMA: &str = "rtproof/watch/1";
 
 /// One second of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Frame {
-    /// `rtproof/watch/1`.
     pub schema: &'static str,
     /// When it was taken, nanoseconds since 1970.
     pub at_realtime_ns: u64,
     /// Time since the frame before: rates are counts over it, per second.
     pub span_ns: u64,
-    /// Host name.
     pub host: Option<String>,
-    /// Kernel release.
     pub kernel: Option<String>,
     /// Where latencies come from.
     pub source: Source,
@@ -31,7 +27,6 @@ pub struct Frame {
     pub cpus: Vec<Cpu>,
     /// Real-time tasks; null: they cannot be listed.
     pub tasks: Option<Vec<Task>>,
-    /// Latencies by thread.
     pub latencies: Vec<Latency>,
     /// All wake-ups since the last reset, in buckets; empty where nothing is measured.
     pub histogram: Vec<Bin>,
@@ -78,7 +73,6 @@ impl Frame {
 /// Where latencies come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Source {
-    /// Kind.
     pub kind: Kind,
     /// What is measured, in words; empty: nothing.
     pub about: String,
@@ -104,10 +98,8 @@ pub enum Kind {
     Application,
 }
 
-/// One CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cpu {
-    /// Number.
     pub cpu: u32,
     /// Whether it is isolated from the scheduler's domains.
     pub isolated: bool,
@@ -119,16 +111,13 @@ pub struct Cpu {
     pub idle: Vec<Idle>,
     /// Who counted the idle states; null: nobody.
     pub idle_by: Option<IdleBy>,
-    /// Frequency, Hz.
     pub freq_hz: Option<u64>,
     /// Temperature of its core, thousandths of a degree Celsius: with `--msr`, of CPUs that nobody
     /// measures.
     pub temp_mc: Option<i64>,
     /// Times that the CPU was throttled because of heat, in this span.
     pub throttled: Option<u64>,
-    /// Interrupts.
     pub interrupts: Option<Rate>,
-    /// Softirqs.
     pub softirqs: Option<Rate>,
     /// Times per second that a task was switched to; the idle task is not counted.
     pub switches_per_s: Option<u64>,
@@ -137,7 +126,6 @@ pub struct Cpu {
 /// Events per second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rate {
-    /// All of them.
     pub per_s: u64,
     /// The most frequent, three at most: name and rate.
     pub top: Vec<(String, u64)>,
@@ -162,24 +150,18 @@ pub enum IdleBy {
     Hardware,
 }
 
-/// A real-time task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Task {
     /// CPU that it last ran on.
     pub cpu: u32,
-    /// Thread id.
     pub tid: u32,
-    /// Name.
     pub comm: String,
-    /// Policy.
     pub policy: Policy,
     /// Priority, 1 to 99; 0 for SCHED_DEADLINE.
     pub priority: u32,
-    /// Whether it is a kernel thread.
     pub kernel_thread: bool,
     /// Time on a CPU, 1/1000 of the span; null: new, or not counted.
     pub share_permille: Option<u32>,
-    /// CPUs that it may run on.
     pub cpus: Option<CpuList>,
     /// How many real-time tasks may take a CPU from it.
     pub outranked: u32,
@@ -194,7 +176,6 @@ pub struct Latency {
     pub thread: u32,
     /// CPU; null: several.
     pub cpu: Option<u32>,
-    /// Thread id.
     pub tid: u32,
     /// Workload or name of the thread.
     pub what: String,
@@ -225,22 +206,17 @@ pub struct Bin {
     pub low_ns: u64,
     /// Largest latency in it.
     pub high_ns: u64,
-    /// Wake-ups.
     pub n: u64,
 }
 
-/// A late wake-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
     /// When it was due, nanoseconds since 1970.
     pub at_realtime_ns: u64,
-    /// Thread, by number.
     pub thread: u32,
     /// When it was due on the clock of its source: with the thread its identity.
     pub due_ns: u64,
-    /// CPU.
     pub cpu: u32,
-    /// How late it was.
     pub latency_ns: u64,
     /// Cause with the largest share, an id of the list of causes; null: not explained.
     pub cause: Option<String>,
@@ -256,11 +232,9 @@ pub struct Spike {
     pub has_picture: bool,
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// When, nanoseconds since 1970.
     pub at_realtime_ns: u64,
-    /// What.
     pub text: String,
 }

@@ -9,7 +9,6 @@ pub use rtproof_run::usage::{Usage, usage};
 
 /// Accepted, or done where nothing was to be judged.
 pub const ACCEPTED: u8 = 0;
-/// The tool failed.
 pub const FAILED: u8 = 1;
 /// The machine failed: refused, or bad findings.
 pub const REFUSED: u8 = 2;

@@ -17,7 +17,6 @@ pub struct IntentArgs {
 }
 
 impl IntentArgs {
-    /// As requested.
     pub fn requested(&self) -> Requested {
         Requested { profile: self.profile.clone(), skip: self.skip.clone() }
     }

@@ -141,13 +141,9 @@ fn wishes(report: &Report) -> String {
 pub(crate) struct Given<'a> {
     /// `--profile`, `--skip`.
     pub(crate) intent: &'a IntentArgs,
-    /// `--cpus`.
     pub(crate) cpus: Option<&'a str>,
-    /// `--priority`.
     pub(crate) priority: Option<u32>,
-    /// `--period`.
     pub(crate) period_ns: Option<u64>,
-    /// `--budget`.
     pub(crate) budget_ns: Option<u64>,
     /// `--user`, which `check` and `tune` take.
     pub(crate) user: Option<&'a str>,

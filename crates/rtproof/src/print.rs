@@ -14,7 +14,6 @@ use crate::manners;
 /// What `--quiet` keeps from stdout: printed at the end of a command without an answer block.
 static HELD: Mutex<Held> = Mutex::new(Held::Texts(String::new()));
 
-/// What is held.
 #[derive(Debug)]
 enum Held {
     /// No answer block was printed so far.
@@ -36,9 +35,6 @@ impl Text {
     }
 
     /// Prints text, unless JSON was asked for.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub(crate) fn print(self, show: impl FnOnce(&mut Sheet) -> io::Result<()>) -> io::Result<()> {
         if self.json {
             return Ok(());
@@ -64,9 +60,6 @@ impl Text {
     }
 
     /// Prints JSON, if it was asked for.
-    ///
-    /// # Errors
-    /// When stdout cannot be written.
     pub(crate) fn print_json(self, value: &impl Serialize) -> io::Result<()> {
         if !self.json {
             return Ok(());
@@ -86,9 +79,6 @@ pub(crate) fn columns() -> u16 {
 
 /// Prints what `--quiet` held back of a command that has no answer block: its output is the answer.
 /// Also before a question, which is about what was printed.
-///
-/// # Errors
-/// When stdout cannot be written.
 pub fn end() -> io::Result<()> {
     match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         Held::Texts(texts) if !texts.is_empty() => write(&std::mem::take(texts)),
@@ -97,9 +87,6 @@ pub fn end() -> io::Result<()> {
 }
 
 /// Prints bytes as they are: what another program reads.
-///
-/// # Errors
-/// When stdout cannot be written.
 pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     unless_gone(stdout.write_all(bytes).and_then(|()| stdout.flush()))

@@ -6,14 +6,12 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use crate::commands;
 
-/// One form.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// The version as its documents name it, e.g. `rtproof/report/1`.
     pub id: &'static str,
     /// Name of its page in docs/reference, without `.schema.json`.
     pub page: &'static str,
-    /// Its schema.
     pub schema: fn() -> Schema,
 }
 

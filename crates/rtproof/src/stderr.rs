@@ -5,18 +5,11 @@ use std::io::{self, Write};
 
 use rtproof_host::harmless;
 
-/// Writes a line.
-///
-/// # Errors
-/// When stderr cannot be written.
 pub fn line(words: &str) -> io::Result<()> {
     write(&format!("{words}\n"))
 }
 
 /// Writes words as they are, e.g. a question.
-///
-/// # Errors
-/// When stderr cannot be written.
 pub fn write(words: &str) -> io::Result<()> {
     rewrite("", words)
 }

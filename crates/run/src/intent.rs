@@ -31,7 +31,6 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Profile and checks left out. What a file leaves open is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntentOptions {
-    /// Profile.
     pub profile: Profile,
     /// Real-time CPUs, as a list.
     pub cpus: Option<String>,
@@ -39,9 +38,7 @@ pub struct IntentOptions {
     pub priority: Option<u32>,
     /// Period of its loop.
     pub period_ns: Option<u64>,
-    /// Latency budget.
     pub budget_ns: Option<u64>,
-    /// Checks left out.
     pub skip: BTreeMap<String, String>,
 }
 

@@ -21,7 +21,6 @@ pub struct Look {
     pub found: Option<Found>,
     /// A remark; why, where it is kept otherwise.
     pub note: String,
-    /// Who looked.
     pub who: String,
 }
 

@@ -49,14 +49,10 @@ const NOISE: &[&str] = &[
 const NOT_FOLLOWED: &str = "The kernel follows one wake-up at a time here, and none while a task \
                             of the same or a higher priority runs: such a delay is not seen.";
 
-/// What to trace.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// The tracer.
     pub tracer: &'static Known,
-    /// For how long.
     pub duration_ns: u64,
-    /// What is late.
     pub over_ns: u64,
     /// On these CPUs, as the user wrote them; `None`: all.
     pub cpus: Option<String>,
@@ -342,7 +338,6 @@ impl Text {
         self.file.write_all(text.as_bytes())
     }
 
-    /// A whole trace.
     fn take(&mut self, of: &mut File) -> io::Result<()> {
         let left = TEXT_BYTES_MAX.saturating_sub(self.bytes);
         self.bytes += io::copy(&mut of.take(left), &mut self.file)?;

@@ -115,7 +115,6 @@ impl Bins {
         *self = Self::from_sorted(merged);
     }
 
-    /// Number of values.
     pub const fn total(&self) -> u64 {
         self.total
     }

@@ -10,10 +10,8 @@ use crate::random::Random;
 
 /// Most events of a list that are looked at; the rest is thinned, evenly over the run.
 pub const EVENTS_MAX: usize = 4096;
-/// Most shifts.
 const SHIFTS_MAX: u32 = 10_000;
 
-/// How to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Events this close together coincide.

@@ -27,12 +27,10 @@ impl Layout {
     /// Per-second grid: 5 sub-bucket bits, buckets at most 3.1 % wide, nested in [`Layout::FINE`].
     pub const COARSE: Self = Self { sub_bits: 5 };
 
-    /// Sub-bucket bits.
     pub const fn sub_bits(self) -> u8 {
         self.sub_bits
     }
 
-    /// Number of buckets.
     pub const fn len(self) -> usize {
         self.index(VALUE_MAX) + 1
     }
@@ -87,7 +85,6 @@ impl Histogram {
         Self { layout, counts: vec![0; layout.len()].into_boxed_slice() }
     }
 
-    /// The grid.
     pub const fn layout(&self) -> Layout {
         self.layout
     }
@@ -102,7 +99,6 @@ impl Histogram {
         self.counts.iter().all(|&n| n == 0)
     }
 
-    /// Counts one value.
     #[inline(always)]
     pub fn record(&mut self, value_ns: u64) {
         self.record_n(value_ns, 1);

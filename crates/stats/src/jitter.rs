@@ -15,7 +15,6 @@ use crate::{
 /// Fewest places of a window.
 const PLACES_MIN: u64 = 5;
 
-/// How to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
     /// Events this close together coincide.

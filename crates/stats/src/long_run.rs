@@ -59,13 +59,11 @@ pub fn of(mut batches: Vec<f64>, confidence: f64) -> Option<LongRun> {
 /// What a share of events among dependent trials is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worth {
-    /// Share of events.
     pub share: f64,
     /// Independent trials that bound the share as far, at most as many as there were.
     pub n_eff: f64,
     /// Correlation times that were seen.
     pub times: f64,
-    /// Blocks.
     pub blocks: usize,
 }
 

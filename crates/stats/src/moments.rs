@@ -89,7 +89,6 @@ impl Moments {
         self.add_higher(Some(other.s3), Some(other.s4));
     }
 
-    /// Number of values.
     pub const fn count(&self) -> u64 {
         self.n
     }
@@ -109,7 +108,6 @@ impl Moments {
         self.s1
     }
 
-    /// Mean.
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.s1 as f64 / self.n as f64)
     }
@@ -138,7 +136,6 @@ impl Moments {
         (self.s1, self.s2, higher)
     }
 
-    /// Forgets all.
     pub fn clear(&mut self) {
         *self = Self::default();
     }

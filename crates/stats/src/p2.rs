@@ -36,7 +36,6 @@ impl P2 {
         Self { p, n: 0, heights: [0.0; 5], positions: [1.0, 2.0, 3.0, 4.0, 5.0] }
     }
 
-    /// Takes a value.
     pub fn push(&mut self, value: f64) {
         if self.n < 5 {
             self.heights[self.n as usize] = value;

@@ -17,20 +17,14 @@ use crate::{Histogram, binomial::cdf};
 pub struct Q {
     /// Parts above the quantile.
     pub above: u64,
-    /// Of so many.
     pub of: u64,
 }
 
 impl Q {
-    /// 5 %.
     pub const P5: Self = Self { above: 19, of: 20 };
-    /// Median.
     pub const P50: Self = Self { above: 1, of: 2 };
-    /// 95 %.
     pub const P95: Self = Self { above: 1, of: 20 };
-    /// 99 %.
     pub const P99: Self = Self { above: 1, of: 100 };
-    /// 99.9 %.
     pub const P99_9: Self = Self { above: 1, of: 1_000 };
     /// The quantiles of tables.
     pub const TABLE: [Self; 5] = [Self::P5, Self::P50, Self::P95, Self::P99, Self::P99_9];
@@ -78,7 +72,6 @@ impl Q {
 /// A quantile and what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
-    /// Which.
     pub q: Q,
     /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples, or 1/q of a
     /// quantile below the median.

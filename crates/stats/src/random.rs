@@ -11,7 +11,6 @@ impl Random {
         Self(seed)
     }
 
-    /// 64 bits.
     #[expect(clippy::should_implement_trait, reason = "there is no end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -36,7 +36,6 @@ impl SlotCounts {
     /// Memory beside the value itself, bytes.
     pub const HEAP_BYTES: usize = size_of::<[u32; LEN]>();
 
-    /// Counts one value.
     #[inline(always)]
     pub fn record(&mut self, value_ns: u64) {
         self.counts[Layout::FINE.index(value_ns)] += 1;

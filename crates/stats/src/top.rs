@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// When the wake-up was due, nanoseconds after the origin of the run.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
 }
 
@@ -27,7 +26,6 @@ impl TopSamples {
         Self { heap: vec![Sample::default(); k].into_boxed_slice(), len: 0 }
     }
 
-    /// Offers a sample.
     #[inline(always)]
     pub fn push(&mut self, sample: Sample) {
         if self.len == self.heap.len() {

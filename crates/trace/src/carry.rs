@@ -25,7 +25,6 @@ impl Carry {
         }
     }
 
-    /// The next event.
     pub(crate) fn event(&mut self, event: Event) {
         match &event.what {
             What::Switch { .. } => {

@@ -18,16 +18,13 @@ pub enum Class {
     Interrupts,
     /// Begin and end of softirqs.
     Softirqs,
-    /// Non-maskable interrupts.
     Nmis,
-    /// Idle states.
     Idle,
     /// Functions of high-resolution timers.
     Timers,
 }
 
 impl Class {
-    /// All classes.
     pub const ALL: [Self; 7] = [
         Self::Switches,
         Self::WakeUps,
@@ -74,11 +71,9 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// None.
     None,
     /// Some of it, or no event that would prove that all are there.
     Partial,
-    /// All.
     Complete,
 }
 
@@ -89,7 +84,6 @@ pub enum Extent {
 pub struct Coverage(BTreeMap<Class, Extent>);
 
 impl Coverage {
-    /// Nothing at all.
     pub fn none() -> Self {
         Self(Class::ALL.into_iter().map(|class| (class, Extent::None)).collect())
     }
@@ -161,7 +155,6 @@ struct Fit {
 struct OnCpu {
     /// The task that was switched to.
     task: Option<i32>,
-    /// The innermost last.
     open: Vec<Interrupt>,
     has_begun: bool,
 }

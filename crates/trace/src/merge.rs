@@ -20,7 +20,6 @@ const AHEAD_BYTES_ALL: usize = 8 << 20;
 pub struct Merged<'a> {
     /// CPU that wrote it.
     pub cpu: u32,
-    /// The record.
     pub raw: Raw<'a>,
     /// Events of this CPU were lost, or could not be read, just before it.
     pub missed: Option<Missed>,
@@ -30,7 +29,6 @@ pub struct Merged<'a> {
 #[derive(Debug, Error)]
 #[error("CPU {cpu}, page {page}")]
 pub struct MergeError {
-    /// Its CPU.
     pub cpu: u32,
     /// Its number on that CPU, from 0.
     pub page: usize,
@@ -42,7 +40,6 @@ pub struct MergeError {
 /// What is wrong with a page.
 #[derive(Debug, Error)]
 pub enum Why {
-    /// It cannot be read.
     #[error(transparent)]
     Read(#[from] io::Error),
     /// It is not as the kernel writes it.

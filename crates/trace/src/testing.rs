@@ -94,7 +94,6 @@ impl Kernel {
         )
     }
 
-    /// Of all events.
     pub(crate) fn formats(&self) -> Formats {
         let mut formats = Formats::new(&self.header_page(4096), self.order).expect("a header");
         for (at, (name, fields)) in EVENTS.iter().enumerate() {
@@ -163,7 +162,6 @@ impl Kernel {
     }
 }
 
-/// Makes a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     kernel: Kernel,
@@ -181,7 +179,6 @@ impl Record {
         (field.at, field.size)
     }
 
-    /// Sets a number.
     pub(crate) fn set(mut self, name: &str, value: i64) -> Self {
         let (at, size) = self.place(name);
         self.put(at, size, value.cast_unsigned());

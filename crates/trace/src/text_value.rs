@@ -24,7 +24,6 @@ impl<const N: usize> Text<N> {
         text
     }
 
-    /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         let end = self.bytes.iter().position(|&byte| byte == 0).unwrap_or(N);
         &self.bytes[..end]

@@ -6,20 +6,17 @@ use serde::{Deserialize, Serialize};
 /// A wake-up. `ran_ns - due_ns` is its latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeUp {
-    /// Thread.
     pub tid: i32,
     /// CPU it ran on.
     pub cpu: u32,
     /// When it should have run, on the clock of the trace.
     pub due_ns: u64,
-    /// When it ran.
     pub ran_ns: u64,
     /// What `due_ns` and `ran_ns` are.
     pub how: How,
 }
 
 impl WakeUp {
-    /// How late it was.
     pub const fn latency_ns(&self) -> u64 {
         self.ran_ns.saturating_sub(self.due_ns)
     }

@@ -66,7 +66,6 @@ pub struct Section {
 /// A timer that came late after a silence of its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateTimer {
-    /// The CPU.
     pub cpu: u32,
     /// Its last event before, ns.
     pub from_ns: u64,
@@ -106,7 +105,6 @@ pub struct Beside {
 /// An idle state as the kernel describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleState {
-    /// Name, e.g. `C6`.
     pub name: String,
     /// Exit latency that it declares.
     pub exit_latency_ns: u64,
@@ -115,9 +113,7 @@ pub struct IdleState {
 /// A stretch in which a CPU's events were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Last event before.
     pub from_ns: u64,
-    /// First event after.
     pub to_ns: u64,
     /// How many; `None`: the kernel does not say.
     pub count: Option<u64>,
@@ -129,17 +125,11 @@ pub struct Lost {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// SCHED_OTHER.
     Other,
-    /// SCHED_FIFO.
     Fifo,
-    /// SCHED_RR.
     Rr,
-    /// SCHED_BATCH.
     Batch,
-    /// SCHED_IDLE.
     Idle,
-    /// SCHED_DEADLINE.
     Deadline,
 }
 
@@ -160,7 +150,6 @@ impl Policy {
 /// A task, as it was when the window was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
-    /// Name.
     pub comm: String,
     /// Process it belongs to; 0: not known.
     pub tgid: i32,
@@ -170,7 +159,6 @@ pub struct Task {
     pub rt_priority: u32,
     /// Nice value of fair tasks.
     pub nice: i32,
-    /// A kernel thread.
     pub kernel: bool,
     /// Control group (v2 path, or the path of the cpu controller).
     pub cgroup: Option<String>,

@@ -86,7 +86,6 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The usual one.
     pub(crate) const PLAIN: Self = Self { policy: Policy::Other, pins: true, joins: true };
 
     /// Prepares, waits, runs `work`, writes the truth.

@@ -17,7 +17,6 @@ pub struct Expected {
     pub causes: Vec<String>,
     /// Words that the culprit must have, all of them.
     pub culprit: Vec<String>,
-    /// When it acted.
     pub acted: Stretches,
     /// Shorter spikes are left out: what is no longer than the way there and back has no
     /// attribution.
@@ -27,11 +26,9 @@ pub struct Expected {
 /// A planted spike, and what rtproof says about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The plant.
     pub plant: String,
     /// When it was due, CLOCK_MONOTONIC.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// The cause that rtproof says; `not examined` where it says none.
     pub cause: String,

@@ -10,7 +10,6 @@ use super::matching::Judged;
 /// What stands in front of a cause that is right but for its culprit.
 const WRONG_CULPRIT: &str = "wrong culprit: ";
 
-/// Planted spikes, counted.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     /// Plants in the order in which they came.

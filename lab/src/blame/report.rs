@@ -17,11 +17,9 @@ pub struct Sums {
     pub exact: u64,
     /// Sum of the latencies of the planted spikes among them.
     pub planted_ns: u64,
-    /// Of that with one possible cause.
     pub planted_certain_ns: u64,
     /// Sum of the latencies of all explained spikes.
     pub sum_ns: u64,
-    /// Of that with one possible cause.
     pub certain_ns: u64,
 }
 
@@ -30,7 +28,6 @@ pub struct Sums {
 pub struct Kept {
     /// Name of the plant.
     pub plant: String,
-    /// Its spikes.
     pub judged: Vec<Judged>,
     /// Sums over all spikes of the run.
     pub sums: Sums,

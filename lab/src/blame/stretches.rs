@@ -58,7 +58,6 @@ impl Stretches {
         self
     }
 
-    /// These and those.
     #[must_use]
     pub fn with(mut self, others: Self) -> Self {
         self.0.extend(others.0);

@@ -32,7 +32,6 @@ mod watch;
 
 pub use capture::captures;
 
-/// Every case.
 pub fn all() -> Vec<Case> {
     [
         kernels::cases(),

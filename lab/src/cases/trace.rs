@@ -28,7 +28,6 @@ ls /run 2>/dev/null | grep tracer
 grep -c . per_cpu/cpu0/trace
 END
 ";
-/// Tracers, in turn.
 const TRACERS: &str = "wakeup_rt function_graph timerlat hwlat nop";
 /// Rounds that are killed.
 const ROUNDS: i32 = 50;

@@ -11,7 +11,6 @@ pub struct Image {
     pub disk: PathBuf,
     /// The PREEMPT_RT kernel as an unpacked ELF file; GRUB's default is the same kernel.
     pub kernel: PathBuf,
-    /// Its initramfs.
     pub initrd: PathBuf,
     /// `uname -r` of the PREEMPT_RT kernel.
     pub release: String,

@@ -117,9 +117,6 @@ fn download(cache: &Cache, package: &Located) -> Result<PathBuf> {
 }
 
 /// SHA-256 of a file, in hexadecimal.
-///
-/// # Errors
-/// It cannot be read.
 pub(crate) fn sha256_of(path: &Path) -> Result<String> {
     let failed = |error: io::Error| anyhow!("{}: cannot be read: {error}", path.display());
     let mut digest = Sha256::new();

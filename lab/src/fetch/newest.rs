@@ -10,7 +10,6 @@ use crate::cache::Cache;
 
 /// A suite of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "Debian's own names")]
 pub enum Suite {
     Bullseye,
     Bookworm,
@@ -42,7 +41,6 @@ impl Suite {
 /// What to take when no pin can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newest {
-    /// From here.
     pub suite: Suite,
     /// Debian's name of the architecture.
     pub architecture: &'static str,

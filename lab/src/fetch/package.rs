@@ -7,7 +7,6 @@ use std::process::Output;
 pub enum Archive {
     /// `debian`: releases and backports.
     Debian,
-    /// `debian-security`.
     Security,
 }
 
@@ -25,10 +24,8 @@ impl Archive {
     }
 }
 
-/// One pinned package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Name.
     pub name: &'static str,
     /// Version, for messages and for whoever renews the pin.
     pub version: &'static str,
@@ -36,7 +33,6 @@ pub struct Package {
     pub path: &'static str,
     /// SHA-256 in lower-case hexadecimal.
     pub sha256: &'static str,
-    /// The archive.
     pub archive: Archive,
 }
 

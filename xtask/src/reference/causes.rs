@@ -16,7 +16,6 @@ const ABOUT: &str = "What a late wake-up can be explained by. The time from due 
                      claims it has it. Shares are disjoint and sum to the latency. A share with \
                      \"or\" may as well be the other cause. `rtproof explain` shows them.";
 
-/// The page.
 pub(crate) fn page() -> String {
     let of_application: BTreeSet<&str> = application::all().map(|check| check.id).collect();
     let mut page = head("Causes", ABOUT);

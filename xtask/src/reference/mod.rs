@@ -62,7 +62,6 @@ fn pages() -> Result<Vec<(String, String)>> {
     written.chain(schemas).collect()
 }
 
-/// The command line.
 fn command() -> clap::Command {
     rtproof::cli::command()
 }

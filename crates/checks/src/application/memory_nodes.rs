@@ -65,7 +65,6 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     Ok(draft.good("each thread on one node, whose memory it may use"))
 }
 
-/// Nodes of CPUs.
 fn of_cpus<'a>(cpus: &CpuList, nodes: &'a [Node]) -> Vec<&'a Node> {
     nodes.iter().filter(|node| !node.cpus.intersection(cpus).is_empty()).collect()
 }

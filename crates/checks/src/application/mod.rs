@@ -43,7 +43,6 @@ mod throttling;
 mod timer_slack;
 mod unit;
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &policy::CHECK,
     &affinity::CHECK,

@@ -23,9 +23,7 @@ const GROUP: &str = "/sys/fs/cgroup/arm.service";
 /// A machine and an application on it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scene {
-    /// The machine.
     pub facts: Facts,
-    /// The application.
     pub app: App,
 }
 
@@ -230,7 +228,6 @@ pub fn cpu_group(scene: &mut Scene) -> &mut CpuGroup {
     &mut known(&mut scene.app.groups.cpu)[0]
 }
 
-/// Its own cpuset.
 pub fn cpuset(scene: &mut Scene) -> &mut CpusetGroup {
     &mut known(&mut scene.app.groups.cpuset)[0]
 }

@@ -98,7 +98,6 @@ pub(super) static MODULES: Check = Check {
     ..Check::NEW
 };
 
-/// Most modules named.
 const NAMED_MAX: usize = 6;
 
 fn judge_modules(draft: Draft, facts: &Facts, _: &Intent) -> Finding {

@@ -15,7 +15,6 @@ const NAMED_MAX: usize = 3;
 
 /// What is so on one interface.
 pub(super) enum Judged {
-    /// As wanted.
     Fine(String),
     /// It may cost latency, and what would change that.
     Wrong(String, Remedy),
@@ -35,7 +34,6 @@ pub(super) struct Question<T> {
     pub(super) otherwise: Option<T>,
 }
 
-/// Asks every interface.
 pub(super) fn judge<T>(
     mut draft: Draft,
     facts: &Facts,
@@ -97,7 +95,6 @@ pub(super) fn command(command: String) -> Remedy {
     Remedy::Command { command }
 }
 
-/// `on` or `off`.
 pub(super) const fn on(is_on: bool) -> &'static str {
     if is_on { "on" } else { "off" }
 }

@@ -14,11 +14,9 @@ pub(super) mod rules;
 mod services;
 mod told;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "device", title: "network, graphics, devices, services", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &nic_coalescing::CHECK,
     &nic::QUEUES,

@@ -153,7 +153,6 @@ fn has_others(facts: &Facts, intent: &Intent) -> Applies {
     }
 }
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] = &[
     (&knobs::GRO_FLUSH, "0", "200000"),

@@ -126,7 +126,6 @@ pub(super) fn has_v2(facts: &Facts) -> bool {
     facts.isolation.cpusets.value().is_some_and(|found| found.hierarchy == Hierarchy::V2)
 }
 
-/// Our control group.
 const GROUP: &str = "/sys/fs/cgroup/rtproof";
 
 /// A group of its own for the real-time CPUs, taken out of load balancing.

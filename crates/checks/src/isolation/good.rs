@@ -11,7 +11,6 @@ use rtproof_host::{CpuList, Facts, Reading, knobs::isolation as knobs};
 
 use crate::testing::{cpus, fill_setting, set_config};
 
-/// Fills it in.
 pub(crate) fn fill(facts: &mut Facts) {
     for knob in [&knobs::WORKQUEUE_CPUMASK, &knobs::WRITEBACK_CPUMASK] {
         fill_setting(facts, knob, "3");

@@ -82,7 +82,6 @@ enum View {
     Maybe,
     /// Does not go there.
     Off,
-    /// Unknown.
     Blind,
 }
 

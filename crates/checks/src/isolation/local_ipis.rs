@@ -22,7 +22,6 @@ const ROWS: &[&str] = &[
     "Threshold APIC interrupts",
     "Deferred Error APIC interrupts",
 ];
-/// As for devices.
 const WORTH_A_LOOK: f64 = 1.0;
 
 pub(super) static LOCAL_IPIS: Check = Check {

@@ -39,11 +39,9 @@ mod tlb_shootdown;
 mod user_tasks_on_iso;
 mod workqueue_cpumask;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "isolation", title: "isolated CPUs and interrupts", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &agreement::CHECK,
     &isolcpus::ISOLCPUS,

@@ -118,7 +118,6 @@ fn has_other_cpus(facts: &Facts, intent: &Intent) -> Applies {
     }
 }
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] = &[
     (&knobs::RCU_NORMAL, "1", "0"),

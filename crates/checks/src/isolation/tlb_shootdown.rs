@@ -8,7 +8,6 @@ use crate::draft::Draft;
 use crate::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-/// As for devices.
 const WORTH_A_LOOK: f64 = 1.0;
 
 pub(super) static TLB_SHOOTDOWN: Check = Check {

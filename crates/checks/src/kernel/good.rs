@@ -6,7 +6,6 @@ use rtproof_host::{Facts, Reading};
 use crate::testing::{CMDLINE, fill_setting, set_config};
 use rtproof_host::knobs::kernel as knobs;
 
-/// Fills it in.
 pub(crate) fn fill(facts: &mut Facts) {
     for option in [
         "PREEMPT_RCU",

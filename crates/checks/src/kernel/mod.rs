@@ -20,11 +20,9 @@ mod preempt_rt;
 mod rt_group_sched;
 mod threadirqs;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "kernel", title: "kernel build and preemption", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &preempt_rt::CHECK,
     &preempt_dynamic::CHECK,

@@ -11,7 +11,6 @@ use rtproof_host::{
 
 use crate::testing::fill_setting;
 
-/// Fills it in.
 pub(crate) fn fill(facts: &mut Facts) {
     for (knob, value) in [
         (&knobs::KHUGEPAGED, "0"),

@@ -15,11 +15,9 @@ mod swap;
 mod thp;
 mod thp_collapse;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "memory", title: "memory and file systems", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &thp::CHECK,
     &thp_collapse::DEFRAG,

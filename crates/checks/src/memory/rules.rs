@@ -156,7 +156,6 @@ pub(super) static HUGEPAGES_OVERCOMMIT: Check = Check {
     ..Check::of(&[&knobs::HUGEPAGES_OVERCOMMIT])
 };
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] = &[
     (&knobs::SWAPPINESS, "10", "60"),

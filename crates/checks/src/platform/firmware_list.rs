@@ -5,13 +5,11 @@ use rtproof_host::{Facts, knobs::power};
 
 use crate::{quantity, setting};
 
-/// One item.
 pub struct Item {
     /// Name that is ticked.
     pub id: &'static str,
     /// What to set, and the names that firmware gives it.
     pub advice: &'static str,
-    /// Why.
     pub why: &'static str,
     /// Where that is known from.
     pub source: &'static str,

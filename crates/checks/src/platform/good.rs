@@ -8,7 +8,6 @@ use rtproof_host::{Facts, Reading};
 use super::firmware_list::{ITEMS, Item};
 use crate::testing::fill_setting;
 
-/// Fills it in.
 pub(crate) fn fill(facts: &mut Facts) {
     fill_setting(facts, &knobs::VULNERABILITIES, "Not affected");
     fill_setting(facts, &knobs::KVM_CLOCK_SYNC, "N");

@@ -24,11 +24,9 @@ mod smi_count;
 mod steal_time;
 mod tsc_unstable;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "platform", title: "firmware, virtualization, security", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &hypervisor::CHECK,
     &steal_time::CHECK,

@@ -38,7 +38,6 @@ pub(super) static IOMMU: Check = Check {
     ..Check::of(&[&knobs::IOMMU])
 };
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] =
     &[(&knobs::SELINUX_AVC, "8192", "512"), (&knobs::IOMMU, "identity", "DMA")];

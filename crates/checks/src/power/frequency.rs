@@ -46,7 +46,6 @@ pub(super) fn mhz(hz: &u64) -> String {
     format!("{} MHz", hz / 1_000_000)
 }
 
-/// Their numbers.
 pub(super) fn numbers(cpus: &[&Cpu]) -> CpuList {
     CpuList::new(cpus.iter().map(|cpu| cpu.id))
 }

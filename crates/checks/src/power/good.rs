@@ -4,7 +4,6 @@ use rtproof_host::{Facts, knobs::power as knobs};
 
 use crate::testing::fill_setting;
 
-/// Fills it in.
 pub(crate) fn fill(facts: &mut Facts) {
     for (knob, value) in [
         (&knobs::HARDWARE_MAX_FREQ, "4100000"),

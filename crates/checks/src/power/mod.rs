@@ -32,11 +32,9 @@ mod uncore_freq;
 mod usb_autosuspend;
 mod values;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "power", title: "SMT, frequency, idle states, power", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &cpufreq_governor::CHECK,
     &cpufreq_minmax::CHECK,

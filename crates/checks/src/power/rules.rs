@@ -76,7 +76,6 @@ pub(super) static NVME_PM: Check = Check {
     ..Check::of(&[&knobs::NVME_PM])
 };
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] = &[
     (&knobs::EPB, "0", "6"),

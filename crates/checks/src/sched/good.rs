@@ -5,7 +5,6 @@ use rtproof_host::{Facts, Reading, knobs::sched as knobs};
 
 use crate::testing::fill_setting;
 
-/// Fills it in.
 pub(crate) fn fill(facts: &mut Facts) {
     fill_setting(facts, &knobs::AUTOGROUP, "0");
     fill_setting(facts, &knobs::RR_TIMESLICE, "100");

@@ -26,11 +26,9 @@ mod servers;
 mod tasks;
 mod watchdog_daemon;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "sched", title: "scheduler, real-time tasks, rights", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &rt_throttling::CHECK,
     &fair_server::CHECK,

@@ -23,6 +23,5 @@ pub(super) static SCHED_EXT: Check = Check {
     ..Check::of(&[&knobs::SCHED_EXT])
 };
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] = &[(&knobs::SCHED_EXT, "disabled", "enabled")];

@@ -73,11 +73,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 
 /// Whether something limits real-time tasks on the real-time CPUs, and what shows it.
 enum Limit {
-    /// What does.
     Some(Vec<Evidence>, &'static str),
-    /// Nothing does.
     None(Vec<Evidence>),
-    /// Unknown, and why.
     Unknown(Vec<Evidence>, &'static str),
 }
 

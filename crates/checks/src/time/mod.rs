@@ -13,11 +13,9 @@ mod ntp_steps;
 pub(super) mod rules;
 mod tsc_watchdog;
 
-/// The section.
 pub(super) const SECTION: Section =
     Section { name: "time", title: "clocks, watchdogs, machine checks", checks: CHECKS };
 
-/// The checks, in the order of the report.
 const CHECKS: &[&Check] = &[
     &lockup::NMI,
     &lockup::SOFT,

@@ -126,7 +126,6 @@ pub(super) static SPLIT_LOCK: Check = Check {
     ..Check::of(&[&knobs::SPLIT_LOCK])
 };
 
-/// A good and a bad value of each.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) const EXAMPLES: &[crate::check::Example] = &[
     (&knobs::SOFTLOCKUP_BACKTRACE, "0", "1"),

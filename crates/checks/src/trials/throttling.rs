@@ -162,7 +162,6 @@ fn server_of(facts: &Facts, cpu: u32) -> Option<(u64, u64)> {
     Some((own.runtime_ns, own.period_ns))
 }
 
-/// Which rule pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// sched_rt_runtime_us, of all or (CONFIG_RT_GROUP_SCHED) of groups.

@@ -39,9 +39,7 @@ const FILES_MAX: usize = 1 << 30;
 /// What the host does when the guest asks: stop the emulator for a while, cut the power.
 pub type Cue = Arc<dyn Fn(&Process) -> Result<()> + Send + Sync>;
 
-/// What to start.
 pub struct Spec<'a> {
-    /// QEMU.
     pub emulator: &'a Emulator,
     /// Arguments of the machine, kernel, share.
     pub arguments: Vec<String>,
@@ -96,7 +94,6 @@ impl fmt::Display for NotReady {
 /// What came of a guest.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
     pub ending: Ending,
     /// Seconds from start to end.
     pub seconds: f64,
@@ -118,7 +115,6 @@ impl Outcome {
     }
 }
 
-/// A running QEMU.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
     pid: Pid,
@@ -214,7 +210,6 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome> {
 
 /// A guest that runs; it ends when this is dropped.
 pub struct Started {
-    /// QEMU.
     running: Running,
     /// Its console; held open, or the guest reads the end of the file there.
     input: ChildStdin,
@@ -225,9 +220,6 @@ pub struct Started {
 
 impl Started {
     /// Starts QEMU with the arguments of `spec` and `more`.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn new(spec: &Spec<'_>, more: &[String]) -> Result<Self> {
         let began = Instant::now();
         let serial = ["-serial".to_owned(), "stdio".to_owned()];
@@ -241,12 +233,10 @@ impl Started {
         Ok(Self { running, input, marks, reader, began })
     }
 
-    /// QEMU itself.
     pub fn child(&mut self) -> &mut Child {
         &mut self.running.child
     }
 
-    /// The guest's keyboard.
     pub fn input(&mut self) -> &mut ChildStdin {
         &mut self.input
     }
@@ -258,9 +248,6 @@ impl Started {
     }
 
     /// Ends it, and waits for the end of the console.
-    ///
-    /// # Errors
-    /// The log could not be written.
     pub fn end(self) -> Result<()> {
         drop(self.running);
         self.reader.join().map_err(|_| anyhow!("the console's reader panicked"))?

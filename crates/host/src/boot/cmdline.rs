@@ -48,7 +48,6 @@ pub enum WordError {
     /// Something in it cannot be written there.
     #[error("kernel parameter \"{parameter}\": {why}")]
     Parameter {
-        /// The parameter, shortened.
         parameter: String,
         /// What is wrong with it, and what to do.
         why: String,
@@ -67,7 +66,6 @@ pub enum WordError {
     /// It was written and is not there.
     #[error("the entry does not say \"{parameter}\" when it is read back: it says \"{found}\"")]
     NotThere {
-        /// What was requested.
         parameter: String,
         /// Words with its name that are there.
         found: String,

@@ -18,12 +18,10 @@ const MARK: &str = "# made by rtproof tune, removed by rtproof tune undo";
 /// Entries read in one folder.
 const FILES_MAX: usize = 4096;
 
-/// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
     /// Name without the boot counter, with `.conf`.
     pub name: String,
-    /// The file.
     pub path: String,
     /// Key, value and line, in order.
     lines: Vec<(String, String, usize)>,

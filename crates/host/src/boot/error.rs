@@ -16,13 +16,10 @@ pub enum BootError {
     /// A file does not hold what it should.
     #[error("{path}:{line}: {what}; {next}")]
     Text {
-        /// The file.
         path: String,
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
         what: String,
-        /// What to do.
         next: &'static str,
     },
     /// A word cannot be on the command line.

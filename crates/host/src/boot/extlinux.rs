@@ -8,10 +8,8 @@ use super::loader::{
 
 /// Where it is, in the order of reading.
 const PATHS: &[&str] = &["/boot/extlinux/extlinux.conf", "/extlinux/extlinux.conf"];
-/// Labels read.
 const LABELS_MAX: usize = 100_000;
 
-/// One label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Label {
     name: String,

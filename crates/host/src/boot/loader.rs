@@ -78,7 +78,6 @@ pub struct Entry {
 /// The boot loader of a machine.
 #[derive(Debug)]
 pub struct Loader {
-    /// Which one.
     pub kind: Kind,
     /// Its name, for people.
     pub name: String,
@@ -153,7 +152,6 @@ pub(super) trait Method: Debug + Send + Sync {
     /// Our entry, read from the files.
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError>;
 
-    /// Boots it once.
     fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
@@ -178,9 +176,6 @@ pub(super) trait Method: Debug + Send + Sync {
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Boots another kernel than the base does.
-    ///
-    /// # Errors
-    /// Why not.
     fn take(&mut self, _: own::Files) -> Result<(), String> {
         Err("its entries cannot be made for a kernel of rtproof's own; install the package and \
              give --kernel VERSION"
@@ -212,7 +207,6 @@ pub(super) trait Method: Debug + Send + Sync {
 pub(super) struct Around {
     /// Release of the running kernel.
     pub(super) release: Option<String>,
-    /// Its command line.
     pub(super) cmdline: Option<String>,
     pub(super) firmware: efi::Firmware,
     pub(super) limit: usize,
@@ -302,9 +296,6 @@ impl Loader {
 
     /// Our entry as the files have it now, for the parse back: `None` when there is none. Its
     /// kernel beside that of [`Loader::default`] shows whether the default has a newer one.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn entry(&self, root: &Root) -> Result<Option<Entry>, BootError> {
         self.method.entry(&View::new(root))
     }
@@ -318,9 +309,6 @@ impl Loader {
     }
 
     /// How far our entry is.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn standing(&self, root: &Root) -> Result<Standing, BootError> {
         let view = View::new(root);
         Ok(match () {
@@ -355,18 +343,12 @@ impl Loader {
 
     /// What keeps the default that is there when a kernel is installed; `None`: the kernel that
     /// comes may become the default.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn keep(&self, root: &Root) -> Result<Option<Change>, BootError> {
         self.method.keep(&View::new(root))
     }
 
     /// What takes our entry out, from the files as they are now, for when no journal is there to do
     /// so. What others wrote stays to the byte.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn removal(&self, root: &Root) -> Result<Vec<Change>, BootError> {
         self.method.removal(&View::new(root))
     }

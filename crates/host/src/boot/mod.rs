@@ -40,9 +40,6 @@ use crate::Root;
 type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
 
 /// Reads the boot loader of a machine.
-///
-/// # Errors
-/// A file of it cannot be read or understood.
 pub fn detect(root: &Root) -> Result<Loader, BootError> {
     let around = Around::read(root);
     let mut loader = detect_around(&View::new(root), &around)?;

@@ -8,10 +8,8 @@ use super::loader::{
 
 /// Where the boot partition is mounted, in the order of reading.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot"];
-/// Our command line.
 const CMDLINE: &str = "cmdline-rtproof.txt";
 
-/// What config.txt says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Config {
     cmdline: Option<String>,
@@ -21,7 +19,6 @@ struct Config {
     has_tryboot: bool,
 }
 
-/// The boot partition.
 #[derive(Debug)]
 struct Raspberry {
     folder: &'static str,

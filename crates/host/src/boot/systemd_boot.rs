@@ -16,7 +16,6 @@ use super::{
 const MOUNTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
 /// Bit of LoaderFeatures: takes an entry for one boot (systemd's boot loader interface).
 const ONE_SHOT: u64 = 1 << 3;
-/// Images read.
 const IMAGES_MAX: usize = 1024;
 
 /// An entry of others.
@@ -50,7 +49,6 @@ struct SystemdBoot {
     base: Other,
     /// Name of the default of others.
     default: String,
-    /// loader.conf.
     config: String,
     /// Name of our entry without `.conf`.
     id: &'static str,

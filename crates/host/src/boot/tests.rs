@@ -62,7 +62,6 @@ fn efi_text(text: &str) -> Vec<u8> {
     [7, 0, 0, 0].into_iter().chain(units).collect()
 }
 
-/// Files by path.
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn files(dir: &Path) -> Files {

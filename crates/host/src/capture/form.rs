@@ -17,7 +17,6 @@ pub(super) const FIRST_LINE: &str = "rtproof capture 1";
 /// Last line: a file without it was cut off.
 pub(super) const LAST_LINE: &str = "== end";
 
-/// A captured machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     pub(crate) origin: Origin,
@@ -58,7 +57,6 @@ pub(crate) enum Entry {
     Denied(i32),
     /// Refused with an error that has no number.
     Failed(String),
-    /// Nothing.
     Absent,
     /// It names the machine and was left out.
     Redacted,

@@ -6,7 +6,6 @@ use super::{
 };
 
 impl Capture {
-    /// The file.
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST_LINE}\n{}\n", self.origin.line());
         for line in &self.about {

@@ -17,13 +17,11 @@ pub use self::{
 use crate::CpuList;
 pub use crate::knob::Compare;
 
-/// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Change {
     /// A value of the running kernel: a file of /proc, /sys or a control group. Lost at reboot.
     Value {
-        /// The file.
         path: String,
         /// What is written, without the line's end.
         value: String,
@@ -39,12 +37,10 @@ pub enum Change {
     Irq {
         /// Which interrupt: its number changes from boot to boot.
         irq: IrqName,
-        /// CPUs.
         cpus: CpuList,
     },
     /// Policy, priority or CPUs of a task. Lost when it ends.
     Task {
-        /// Which task.
         task: TaskName,
         /// What is set; what is `None` stays.
         set: Scheduling,
@@ -53,19 +49,14 @@ pub enum Change {
     /// `smt/control`: what the kernel moves away with it (affinity of tasks and interrupts) is
     /// saved before, and restored after.
     Hotplug {
-        /// The file.
         path: String,
         /// What is written: `0`, `1`, `off`, `on`.
         value: String,
     },
     /// A folder: a control group, or one of ours under /etc. Undone by removing it when empty.
-    Folder {
-        /// The folder.
-        path: String,
-    },
+    Folder { path: String },
     /// A file under /etc, /boot, /run: the whole content.
     File {
-        /// The file.
         path: String,
         /// What it is to hold; `None`: it is to be away.
         content: Option<Bytes>,
@@ -82,9 +73,7 @@ pub enum Change {
         from: String,
         /// Names, sizes and times of what is in it, as one number.
         digest: String,
-        /// Files in it.
         files: usize,
-        /// Bytes in them.
         bytes: u64,
     },
     /// The initial RAM disk of a kernel on trial, made by the distribution's own program.
@@ -102,7 +91,6 @@ pub enum Change {
         path: String,
         /// Variable, e.g. `next_entry`.
         key: String,
-        /// Its value.
         value: String,
     },
     /// A variable of the EFI firmware that the boot loader reads, e.g. `LoaderEntryOneShot`.
@@ -134,16 +122,10 @@ pub enum Change {
         name: String,
     },
     /// Membership of a user in such a group, from the next login of the user on.
-    Member {
-        /// The group.
-        group: String,
-        /// The user.
-        user: String,
-    },
+    Member { group: String, user: String },
     /// A kernel of the distribution, installed by its package manager. Undone by removing the
     /// packages that came with it and are as they came.
     Package {
-        /// The manager.
         manager: PackageManager,
         /// The package, e.g. `linux-image-rt-amd64`.
         name: String,
@@ -188,7 +170,6 @@ impl UnitState {
         matches!(self, Self::Stopped | Self::Disabled | Self::Masked)
     }
 
-    /// In a word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",

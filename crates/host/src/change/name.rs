@@ -31,7 +31,6 @@ pub struct TaskName {
     /// `None` where a plan names a task for every boot: then its name has to be enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ticks: Option<u64>,
-    /// Its name.
     pub comm: String,
 }
 

@@ -20,11 +20,9 @@ pub enum PackageManager {
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct AddedPackage {
-    /// Name.
     pub name: String,
     /// Architecture, e.g. `amd64`, `all`.
     pub architecture: String,
-    /// Version.
     pub version: String,
 }
 
@@ -49,9 +47,6 @@ impl AddedPackage {
 }
 
 /// Looks whether rtproof adds such packages at all: a kernel, and what comes with it.
-///
-/// # Errors
-/// Why not.
 pub(crate) fn may_be_added(name: &str, adds: &[AddedPackage]) -> Result<(), String> {
     if !name.starts_with(KERNEL) || !is_name(name) {
         return Err(format!("package {name}: rtproof installs only kernels ({KERNEL}...)"));

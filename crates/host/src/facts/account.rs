@@ -13,14 +13,11 @@ pub enum Meant {
     Stated,
     /// Asked through sudo or doas.
     Asked,
-    /// Runs this process.
     Runs,
 }
 
-/// One user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Login name.
     pub name: String,
     /// How it is known that this one is meant.
     pub meant: Meant,

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root, text::field};
 
-/// All CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpus {
     /// CPUs that are online.
@@ -33,10 +32,8 @@ pub struct Cpus {
     pub nodes: Reading<Vec<Node>>,
 }
 
-/// One CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
-    /// Number.
     pub id: u32,
     /// Core number within the package.
     pub core: Reading<u32>,
@@ -46,7 +43,6 @@ pub struct Cpu {
     pub siblings: Reading<CpuList>,
     /// Size of the last-level cache in bytes.
     pub last_level_cache_bytes: Reading<u64>,
-    /// Frequency scaling.
     pub freq: Freq,
     /// Idle states, shallow to deep.
     pub idle_states: Reading<Vec<IdleState>>,
@@ -57,9 +53,7 @@ pub struct Cpu {
 /// Frequency scaling of one CPU (cpufreq). All absent where the kernel or the hypervisor has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Freq {
-    /// scaling_governor.
     pub governor: Reading<String>,
-    /// scaling_driver.
     pub driver: Reading<String>,
     /// scaling_min_freq in Hz.
     pub min_hz: Reading<u64>,
@@ -82,12 +76,9 @@ pub struct IdleState {
     pub disabled: bool,
 }
 
-/// One NUMA node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
-    /// Number.
     pub id: u32,
-    /// Its CPUs.
     pub cpus: CpuList,
 }
 

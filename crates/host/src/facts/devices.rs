@@ -48,7 +48,6 @@ pub struct Devices {
     pub raspberry_pi: Reading<Option<BTreeMap<String, String>>>,
 }
 
-/// One console.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Console {
     /// Name, e.g. `ttyS0`.
@@ -57,7 +56,6 @@ pub struct Console {
     pub nbcon: bool,
 }
 
-/// One graphics card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Card {
     /// Name, e.g. `card0`.

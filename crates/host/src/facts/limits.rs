@@ -23,9 +23,7 @@ pub struct Limits {
 /// Soft and hard limit; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
-    /// Soft limit.
     pub soft: Option<u64>,
-    /// Hard limit.
     pub hard: Option<u64>,
 }
 

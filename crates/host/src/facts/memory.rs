@@ -9,7 +9,6 @@ use crate::{Reading, Root, knobs::memory as knobs, text::unescape};
 /// Memory settings that bring page faults and compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// Active swap areas.
     pub swaps: Reading<Vec<Swap>>,
     /// transparent_hugepage/enabled: always, madvise or never.
     pub thp_enabled: Reading<String>,
@@ -22,11 +21,8 @@ pub struct Memory {
 /// One swap area (/proc/swaps).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Swap {
-    /// File or device.
     pub name: String,
-    /// Size in bytes.
     pub size_bytes: u64,
-    /// In use, bytes.
     pub used_bytes: u64,
 }
 

@@ -42,7 +42,6 @@ pub struct Facts {
     pub kernel: kernel::Kernel,
     /// CPUs, topology, frequency, idle states.
     pub cpus: cpu::Cpus,
-    /// Clock sources.
     pub clock: clock::Clock,
     /// RT throttling and the fair server.
     pub sched: sched::Sched,

@@ -61,7 +61,6 @@ const NOT_FILES: &[&str] = &[
 const NOT_OURS: &[&str] =
     &["/run/", "/var/lib/kubelet/", "/var/lib/docker/", "/var/lib/containers/", "/snap/"];
 
-/// One file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
     /// Where it is mounted.

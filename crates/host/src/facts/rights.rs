@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root};
 
-/// Rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rights {
     /// Lines about [`ITEMS`], in the order in which pam_limits reads them. Empty where the machine
@@ -39,7 +38,6 @@ pub struct LimitLine {
     pub item: String,
     /// The value as it is written.
     pub value: String,
-    /// File.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
@@ -57,7 +55,6 @@ pub struct Service {
 /// A group that a line names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
-    /// Name.
     pub name: String,
     /// Users that /etc/group lists for it; `None` where it does not have the group.
     pub members: Option<u32>,
@@ -82,7 +79,6 @@ const GROUP_FILE: &str = "/etc/group";
 const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
 
 impl Rights {
-    /// Reads them.
     pub fn read(root: &Root) -> Self {
         let limit_lines = limit_lines(root);
         let namespace = root.read_link("/proc/self/ns/user");

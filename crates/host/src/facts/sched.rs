@@ -27,11 +27,9 @@ pub struct Sched {
 /// The fair server of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FairServer {
-    /// CPU.
     pub cpu: u32,
     /// Runtime per period in nanoseconds; 0 is off.
     pub runtime_ns: u64,
-    /// Period in nanoseconds.
     pub period_ns: u64,
 }
 

@@ -49,7 +49,6 @@ pub struct Setting {
     pub lacking: Option<Reading<String>>,
 }
 
-/// One value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// What the wildcards stood for, joined by `/`: the CPU's number, a device, `eth0/rx-0`. Empty
@@ -102,7 +101,6 @@ impl<'a> Folders<'a> {
     }
 }
 
-/// Reads one knob.
 pub fn setting(root: &Root, knob: &Knob) -> Setting {
     Folders::of(root).setting(knob)
 }

@@ -30,7 +30,6 @@ pub type Units = BTreeMap<String, Unit>;
 /// One unit that is installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unit {
-    /// Its file.
     pub file: String,
     /// Whether it starts by itself: a link in a `*.wants` or `*.requires` folder, or an alias of a
     /// bus name.

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactRow {
     /// Dotted name, e.g. `cpus.3.freq.governor`.
@@ -14,7 +13,6 @@ pub struct FactRow {
     pub state: RowState,
     /// The path that was read.
     pub path: String,
-    /// Who sets it.
     pub class: Class,
 }
 
@@ -42,9 +40,7 @@ pub enum Class {
     Hardware,
     /// Tables of the firmware.
     Firmware,
-    /// The kernel's build.
     Kernel,
-    /// The boot entry.
     Boot,
     /// Set while the system runs.
     Runtime,

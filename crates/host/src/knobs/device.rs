@@ -48,7 +48,6 @@ table! {
     /// Time stamps in TCP segments.
     TCP_TIMESTAMPS = Knob::file("tcp-timestamps", "/proc/sys/net/ipv4/tcp_timestamps");
 
-    /// TCP Fast Open.
     TCP_FASTOPEN = Knob::file("tcp-fastopen", "/proc/sys/net/ipv4/tcp_fastopen");
 
     /// Whether IPv6 is off.
@@ -89,11 +88,9 @@ table! {
         "/sys/kernel/tracing/instances/*/set_event",
     ).of(Scope::Device).rule(Rule::MayBeEmpty);
 
-    /// Interrupt moderation.
     COALESCE = Knob::other("nic-coalescing", "interrupt moderation of an interface (ethtool -C)")
         .of(Scope::Device);
 
-    /// Queues.
     CHANNELS = Knob::other("nic-queues", "queues of an interface (ethtool -L)").of(Scope::Device);
 
     /// Receive offloads and pause frames.
@@ -102,7 +99,6 @@ table! {
         "receive offloads and pause frames of an interface (ethtool -K, -A)",
     ).of(Scope::Device);
 
-    /// Energy-Efficient Ethernet.
     EEE = Knob::other("nic-eee", "Energy-Efficient Ethernet of an interface (ethtool --set-eee)")
         .of(Scope::Device);
 
@@ -112,11 +108,9 @@ table! {
         "power saving of a wireless interface (iw set power_save)",
     ).of(Scope::Device);
 
-    /// Intel graphics.
     GRAPHICS_I915 = Knob::other("gpu-i915", "graphics on the processor's own chip")
         .of(Scope::Device);
 
-    /// NVIDIA's own driver.
     GRAPHICS_NVIDIA = Knob::other("gpu-nvidia", "NVIDIA's own graphics driver").of(Scope::Device);
 
     /// Modules from outside the tree.
@@ -173,7 +167,6 @@ table! {
         "zabbix-agent2.service",
     ]);
 
-    /// Graphical logins.
     DISPLAY_MANAGERS = Knob::units("vt-graphics", &[
         "display-manager.service",
         "gdm.service",

@@ -46,7 +46,6 @@ table! {
     IRQ_DEFAULT = Knob::file("irq-default-cpus", "/proc/irq/default_smp_affinity")
         .fact().compared(Compare::CpuMask).cpus(Cpus::Placed).ranked(Rank::IrqDefault);
 
-    /// A control group.
     GROUP = Knob::group("cgroup", "a control group").ranked(Rank::GroupFolders);
 
     /// Controllers that a control group passes to its children.

@@ -42,7 +42,6 @@ table! {
         "/proc/sys/vm/compact_unevictable_allowed",
     );
 
-    /// vm.swappiness.
     SWAPPINESS = Knob::file("swappiness", "/proc/sys/vm/swappiness");
 
     /// Seconds between two updates of the counters of each CPU.
@@ -66,7 +65,6 @@ table! {
         "/proc/sys/vm/dirty_background_bytes",
     ).couples(&["dirty-background-ratio"]);
 
-    /// Memory kept free.
     MIN_FREE = Knob::file("min-free", "/proc/sys/vm/min_free_kbytes");
 
     /// Reclaim on a node before memory of another is used.

@@ -8,7 +8,6 @@ macro_rules! table {
     ($($(#[$doc:meta])* $name:ident = $knob:expr;)*) => {
         $($(#[$doc])* pub static $name: Knob = $knob;)*
 
-        /// The table.
         pub const KNOBS: &[&Knob] = &[$(&$name),*];
     };
 }
@@ -25,7 +24,6 @@ pub mod time;
 
 use crate::knob::Knob;
 
-/// Every table.
 pub const TABLES: &[&[&Knob]] = &[
     kernel::KNOBS,
     power::KNOBS,
@@ -37,7 +35,6 @@ pub const TABLES: &[&[&Knob]] = &[
     platform::KNOBS,
 ];
 
-/// Every knob.
 pub fn all() -> impl Iterator<Item = &'static Knob> {
     TABLES.iter().flat_map(|table| table.iter().copied())
 }

@@ -14,7 +14,6 @@ table! {
     IOMMU = Knob::file("iommu", "/sys/kernel/iommu_groups/*/type")
         .of(Scope::Device).or_boot("iommu.passthrough=1").at(Effect::Boot).undone(Undo::BootEntry);
 
-    /// Trusted execution environments.
     TEE = Knob::file("op-tee", "/sys/class/tee/*/dev").of(Scope::Device).at(Effect::Firmware);
 
     /// KVM: every 300 s an interrupt to set the clocks of all guests.
@@ -63,7 +62,6 @@ table! {
     SUPPLY_SCOPE = Knob::file("laptop-supply-scope", "/sys/class/power_supply/*/scope")
         .of(Scope::Device).at(Effect::Firmware);
 
-    /// Lids.
     LID = Knob::file("laptop-lid", "/proc/acpi/button/lid/*/state")
         .of(Scope::Device).at(Effect::Firmware);
 

@@ -68,7 +68,6 @@ table! {
         "/sys/devices/system/cpu/intel_uncore_frequency/*/min_freq_khz",
     ).of(Scope::Device).on(Arch::X86).ranked(Rank::FrequencyLimits);
 
-    /// Its highest.
     UNCORE_MAX_FREQ = Knob::file(
         "uncore-freq-max",
         "/sys/devices/system/cpu/intel_uncore_frequency/*/max_freq_khz",

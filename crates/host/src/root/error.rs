@@ -12,13 +12,7 @@ pub enum RootError {
         "{path}: {source}; give a file of `rtproof capture`, or the top folder of a captured \
          machine, the one that holds proc and sys"
     )]
-    Open {
-        /// The path given.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Not a folder.
+    Open { path: PathBuf, source: io::Error },
     #[error(
         "{0}: is not a folder; give the top folder of a captured machine, the one that holds \
          proc and sys"
@@ -27,7 +21,6 @@ pub enum RootError {
     /// Not the file of a captured machine, or damaged.
     #[error("{path}:{source}")]
     Capture {
-        /// The path given.
         path: PathBuf,
         /// What is wrong, and in which line.
         source: CaptureError,

@@ -40,7 +40,6 @@ pub struct Root {
     recorder: Option<Arc<Recorder>>,
 }
 
-/// Who answers.
 #[derive(Clone, Debug)]
 enum Source {
     Disk(Disk),
@@ -48,7 +47,6 @@ enum Source {
 }
 
 impl Root {
-    /// The live machine.
     pub const fn live() -> Self {
         Self::of(Source::Disk(Disk::live()))
     }
@@ -88,7 +86,6 @@ impl Root {
         Ok(Self::captured(Capture::parse(&bytes).map_err(damaged)?))
     }
 
-    /// A captured machine.
     pub fn captured(capture: Capture) -> Self {
         Self::of(Source::Capture(Arc::new(capture)))
     }

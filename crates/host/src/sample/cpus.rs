@@ -20,11 +20,8 @@ const TOP: usize = 3;
 /// Events of one CPU since the reading before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuSecond {
-    /// CPU.
     pub cpu: u32,
-    /// Interrupts.
     pub interrupts: Option<Counted>,
-    /// Softirqs.
     pub softirqs: Option<Counted>,
     /// Tasks that were switched to, the idle task left out (`pcount` of /proc/schedstat).
     pub switches: Option<u64>,
@@ -35,7 +32,6 @@ pub struct CpuSecond {
 /// How many there were, and the most frequent by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// All.
     pub total: u64,
     /// Name and count, most frequent first, three at most.
     pub top: Vec<(String, u64)>,

@@ -61,7 +61,6 @@ pub const HOST_COUNTERS: [(&str, i32, &str); 3] = [
 /// Counters of one CPU over one second. Times in milliseconds, in steps of 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostCpuSecond {
-    /// CPU.
     pub cpu: u32,
     /// Not idle: user, nice, system, irq, softirq.
     pub busy_ms: u64,
@@ -81,7 +80,6 @@ pub struct Placement {
     pub migrations: Option<u64>,
 }
 
-/// Takes the samples.
 #[derive(Debug)]
 pub struct HostSampler {
     root: Root,

@@ -22,11 +22,8 @@ const SCAN_SHARE: u32 = 400;
 /// A real-time task now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtNow {
-    /// Thread id.
     pub tid: u32,
-    /// Name.
     pub comm: String,
-    /// Policy.
     pub policy: Policy,
     /// Priority, 1 to 99; 0 for SCHED_DEADLINE.
     pub priority: u32,
@@ -34,7 +31,6 @@ pub struct RtNow {
     pub cpu: u32,
     /// CPUs that it may run on; `None`: not readable.
     pub allowed: Option<CpuList>,
-    /// Whether it is a kernel thread.
     pub kernel_thread: bool,
     /// Time on a CPU since the reading before; `None`: it is new, or the kernel does not count
     /// (CONFIG_SCHED_INFO).

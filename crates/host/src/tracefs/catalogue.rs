@@ -13,14 +13,12 @@ pub enum Keeps {
     Lines,
 }
 
-/// A tracer.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Name, as in `available_tracers`.
     pub name: &'static str,
     /// Build options that it needs.
     pub options: &'static str,
-    /// What it keeps.
     pub keeps: Keeps,
     /// What it has in common with others of its kind: one of them runs at a time.
     family: &'static str,
@@ -41,7 +39,6 @@ const fn known(
 const SCHED: &str = "CONFIG_SCHED_TRACER";
 const BOTH: &str = "CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER";
 
-/// All of them.
 pub const KNOWN: &[Known] = &[
     known("wakeup", SCHED, Keeps::Longest, "wakeup", true),
     known("wakeup_rt", SCHED, Keeps::Longest, "wakeup", true),

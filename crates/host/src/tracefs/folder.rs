@@ -24,7 +24,6 @@ const NUMBER_MAX: u32 = 63;
 /// What the kernel counts of one CPU's ring since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Events in it.
     pub entries: u64,
     /// Events that were overwritten before they were read.
     pub overrun: u64,

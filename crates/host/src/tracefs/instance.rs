@@ -51,9 +51,7 @@ impl Rings {
 /// An instance of our own; dropping it removes it, once the files of [`Instance::pipe`] are closed.
 #[derive(Debug)]
 pub struct Instance {
-    /// Of tracefs.
     top: &'static str,
-    /// Of the instance.
     folder: Folder,
     enabled: Vec<&'static str>,
     missing: Vec<Missing>,
@@ -154,7 +152,6 @@ impl Instance {
         self.folder.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Its folder.
     pub fn path(&self) -> &str {
         &self.folder.path
     }
@@ -175,9 +172,6 @@ impl Instance {
     }
 
     /// System and `format` file of each enabled event and of stacks.
-    ///
-    /// # Errors
-    /// One cannot be read.
     pub fn formats(&self) -> Result<Vec<(&'static str, String)>, TracefsError> {
         let enabled = self.enabled.iter().map(|event| {
             let system = event.split(':').next().unwrap_or_default();
@@ -204,9 +198,6 @@ impl Instance {
 
     /// `header_page`, how sub-buffers begin, or `header_event`, how records begin: the instance's
     /// own, whose sub-buffers may have another size than those of the top.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn header(&self, name: &str) -> Result<String, TracefsError> {
         let own = self.folder.root.read_text(&self.folder.file(&format!("events/{name}")));
         let path = format!("{}/events/{name}", self.top);
@@ -214,9 +205,6 @@ impl Instance {
     }
 
     /// Starts or stops recording. The ring keeps what it has.
-    ///
-    /// # Errors
-    /// The write is refused.
     pub fn set_on(&self, on: bool) -> Result<(), TracefsError> {
         self.folder.write("tracing_on", if on { "1" } else { "0" })
     }

@@ -49,10 +49,7 @@ pub enum TracefsError {
         "tracefs is not mounted in this container ({name}): no kernel events; bind the host's \
          /sys/kernel/tracing to the same place, and share the host's PID namespace"
     )]
-    NotInContainer {
-        /// The container.
-        name: String,
-    },
+    NotInContainer { name: String },
     /// The kernel has none.
     #[error(
         "{}: is not there: this kernel was built without event tracing (CONFIG_EVENT_TRACING)",
@@ -62,7 +59,6 @@ pub enum TracefsError {
     /// It may not be read.
     #[error("{path}: {why}")]
     Refused {
-        /// File or folder.
         path: String,
         /// Why, and the reason behind it.
         why: String,
@@ -74,7 +70,6 @@ pub enum TracefsError {
         catalogue::options(tracer)
     )]
     NoTracer {
-        /// Name.
         tracer: &'static str,
         /// Those that it has.
         available: String,
@@ -83,9 +78,6 @@ pub enum TracefsError {
 
 /// The folder of tracefs that can be used; where it is not mounted, one that this process alone
 /// sees.
-///
-/// # Errors
-/// There is none: why, and what to do about it.
 fn find_or_mount(root: &Root) -> Result<&'static str, TracefsError> {
     let found = find(root);
     match found {
@@ -112,9 +104,6 @@ pub fn event_format(root: &Root, event: &str) -> Result<String, TracefsError> {
 }
 
 /// The folder of tracefs that is mounted and can be used.
-///
-/// # Errors
-/// There is none: why, and what to do about it.
 fn find(root: &Root) -> Result<&'static str, TracefsError> {
     if !root.is_live() {
         return Err(TracefsError::NotLive);

@@ -78,7 +78,6 @@ impl Monitors {
         Ok(monitors)
     }
 
-    /// Their names.
     pub fn names(&self) -> &[&'static str] {
         &self.names
     }

@@ -16,7 +16,6 @@ pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
 /// The standard output of a program that is given the mount, see [`Mount::given`].
 const GIVEN: &str = "/proc/self/fd/1";
 
-/// The mount.
 #[derive(Debug)]
 pub(super) struct Mount {
     fd: OwnedFd,

@@ -5,12 +5,10 @@ use crate::CpuList;
 /// Size of the ring of a CPU, kilobytes: seconds of samples.
 const RING_KB: u64 = 1024;
 
-/// What to run.
 #[derive(Clone, Debug)]
 pub struct TracerRequest {
     /// Name, as in `available_tracers`.
     pub tracer: &'static str,
-    /// Traced CPUs.
     pub cpus: CpuList,
     /// Size of the ring of each, kilobytes.
     pub ring_kb: u64,

@@ -163,25 +163,16 @@ impl Tracer {
 
     /// Its lines on its first CPU, as text. A read never waits: without a line it answers with
     /// [`std::io::ErrorKind::WouldBlock`].
-    ///
-    /// # Errors
-    /// Opening is refused.
     pub fn lines(&self) -> Result<File, TracefsError> {
         self.folder.pipe(self.cpus.iter().next().unwrap_or(0), "trace_pipe")
     }
 
     /// The lines of all its CPUs, likewise.
-    ///
-    /// # Errors
-    /// Opening is refused.
     pub fn all_lines(&self) -> Result<File, TracefsError> {
         self.open("trace_pipe")
     }
 
     /// What it kept so far, as text with its header.
-    ///
-    /// # Errors
-    /// Opening is refused.
     pub fn text(&self) -> Result<File, TracefsError> {
         self.open("trace")
     }
@@ -194,9 +185,6 @@ impl Tracer {
     }
 
     /// Goes on, or stops for a while.
-    ///
-    /// # Errors
-    /// The write is refused.
     pub fn set_on(&self, on: bool) -> Result<(), TracefsError> {
         self.write("tracing_on", if on { "1" } else { "0" })
     }
@@ -212,9 +200,6 @@ impl Tracer {
     }
 
     /// Forgets it: the next one is kept, however short.
-    ///
-    /// # Errors
-    /// The write is refused.
     pub fn forget_longest(&self) -> Result<(), TracefsError> {
         self.write("tracing_max_latency", "0")
     }

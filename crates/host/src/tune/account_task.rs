@@ -6,9 +6,7 @@ use crate::{Root, change::Change};
 /// What a tool is to do.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task<'a> {
-    /// Make a group.
     Make(&'a str),
-    /// Delete a group.
     Delete(&'a str),
     /// Add a user (the second) to a group.
     Add(&'a str, &'a str),

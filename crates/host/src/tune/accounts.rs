@@ -12,9 +12,6 @@ pub trait Accounts {
     fn has(&self, program: &str) -> bool;
 
     /// Runs a tool with arguments.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
 }
 

@@ -32,43 +32,29 @@ pub enum Progress<'a> {
     WasSo {
         /// Number of the change, from 0.
         n: usize,
-        /// The change.
         change: &'a Change,
     },
     /// It is about to be made.
     Begin {
         /// Number of the change, from 0.
         n: usize,
-        /// The change.
         change: &'a Change,
-        /// What is there.
         before: &'a State,
     },
     /// It was made and read back.
     Done {
         /// Number of the change, from 0.
         n: usize,
-        /// The change.
         change: &'a Change,
-        /// What is there now.
         after: &'a State,
-        /// What is not in force yet.
         note: Option<&'a str>,
     },
     /// It was not made, or is not in force.
-    Failed {
-        /// Number of the change, from 0.
-        n: usize,
-        /// The change.
-        change: &'a Change,
-        /// Why.
-        why: &'a str,
-    },
+    Failed { n: usize, change: &'a Change, why: &'a str },
     /// It is undone, because another one failed.
     Undone(&'a Undone),
 }
 
-/// What was applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Changes that were made.
@@ -92,9 +78,7 @@ pub enum ApplyError {
     /// A change failed, and those before it were undone.
     #[error("{why}; {}", rolled_back(undone))]
     Failed {
-        /// The change.
         change: Box<Change>,
-        /// Why.
         why: String,
         /// What became of it and those before it.
         undone: Vec<Undone>,
@@ -102,9 +86,7 @@ pub enum ApplyError {
     /// The journal could not be written; what was changed was undone.
     #[error("{path}: {source}; {}", rolled_back(undone))]
     Journal {
-        /// The journal.
         path: String,
-        /// What was met.
         source: io::Error,
         /// What became of the changes made so far.
         undone: Vec<Undone>,

@@ -34,7 +34,6 @@ const LINES_MAX: usize = 4;
 pub(super) const ABSENT: &str = "not-installed";
 /// Removed, its settings kept.
 pub(super) const SETTINGS: &str = "config-files";
-/// Whole.
 pub(super) const INSTALLED: &str = "installed";
 
 /// One line of a simulation.

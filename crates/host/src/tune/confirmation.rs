@@ -24,7 +24,6 @@ pub enum Confirmation {
     Pending,
     /// It was not, and the rollback timer is undoing it, or was killed while it did.
     Expired,
-    /// It was.
     Confirmed,
     /// It needs no confirmation: a program runs, and it is undone at its end.
     Running,
@@ -61,17 +60,11 @@ pub fn is_of_program(root: &Root, number: u32) -> bool {
 }
 
 /// Marks a journal that has to be confirmed, on disk before anything is changed.
-///
-/// # Errors
-/// When the mark cannot be written.
 pub fn set(machine: &Machine<'_>, number: u32) -> io::Result<()> {
     mark(machine, Confirmation::Pending.path(number), "waits for: rtproof tune confirm")
 }
 
 /// Marks a journal that is undone when a program ends, on disk before anything is changed.
-///
-/// # Errors
-/// When the mark cannot be written.
 pub fn set_running(machine: &Machine<'_>, number: u32) -> io::Result<()> {
     mark(machine, Confirmation::Running.path(number), "undone when the program of rtproof run ends")
 }
@@ -108,17 +101,11 @@ fn lock(root: &Root, number: u32, how: FlockOperation) -> io::Result<Option<File
 }
 
 /// Confirms a journal; `false`: it does not wait, or its time was up before.
-///
-/// # Errors
-/// When the mark cannot be renamed.
 pub fn confirm(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
     rename(machine, number, Confirmation::Confirmed)
 }
 
 /// Says that time is up; `false`: it was confirmed before, or has no mark.
-///
-/// # Errors
-/// When the mark cannot be renamed.
 pub fn expire(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
     let now = rename(machine, number, Confirmation::Expired)?;
     // Expired before, by a rollback timer that was killed then.

@@ -13,34 +13,20 @@ use crate::{Reading, Root, reading, refusal::Refusal};
 pub enum ChangeError {
     /// A value that the kernel does not have.
     #[error("{path}: not there: this kernel or machine does not have it; leave this change out")]
-    Missing {
-        /// The file.
-        path: String,
-    },
+    Missing { path: String },
     /// What the change is about has ended, or was taken away.
     #[error("{what}: gone")]
-    Gone {
-        /// Task or interrupt.
-        what: String,
-    },
+    Gone { what: String },
     /// The kernel said no.
     #[error("{path}: {why}")]
     Refused {
-        /// File, task, variable.
         path: String,
         /// The error, and the reason behind it.
         why: String,
     },
     /// Something is not what it has to be.
     #[error("{path}: holds {found}, expected {expected}")]
-    Unexpected {
-        /// File, task, unit.
-        path: String,
-        /// What is there.
-        found: String,
-        /// What was expected.
-        expected: String,
-    },
+    Unexpected { path: String, found: String, expected: String },
     /// A place where rtproof never writes.
     #[error("{why}")]
     Elsewhere {
@@ -49,16 +35,10 @@ pub enum ChangeError {
     },
     /// A folder that others use by now.
     #[error("{path}: not empty")]
-    NotEmpty {
-        /// The folder.
-        path: String,
-    },
+    NotEmpty { path: String },
     /// Only a live machine has it.
     #[error("{what}: a folder of files has none; run it on the machine itself")]
-    NotLive {
-        /// What it is about.
-        what: String,
-    },
+    NotLive { what: String },
     /// Groups of users in a folder: the tools would change root into it, and load what is there.
     #[error(
         "{what}: groups are changed on the machine itself alone: in a folder their tools would run \
@@ -70,10 +50,7 @@ pub enum ChangeError {
     },
     /// There is no systemd to ask.
     #[error("{unit}: systemd does not run here (no /run/systemd/system); stop or start it by hand")]
-    NoSystemd {
-        /// The unit.
-        unit: String,
-    },
+    NoSystemd { unit: String },
     /// The machine was opened to be read.
     #[error("{path}: this machine was opened for reading only")]
     ReadOnly {

@@ -14,13 +14,9 @@ pub(super) use crate::knob::Rank;
 /// The part of a machine that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The running kernel.
     Kernel,
-    /// Interrupts.
     Irqs,
-    /// Tasks.
     Tasks,
-    /// Units of systemd.
     Units,
     /// Files that survive a reboot.
     Files,
@@ -137,7 +133,6 @@ pub(super) trait Kind {
         Ok(None)
     }
 
-    /// What is there now.
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError>;
 
     /// What it left, with what it moved along.
@@ -148,10 +143,8 @@ pub(super) trait Kind {
     /// Whether a state is as wanted.
     fn is_done(&self, machine: &Machine<'_>, state: &State) -> bool;
 
-    /// Makes the change.
     fn write(&self, machine: &Machine<'_>, before: &State) -> Result<(), ChangeError>;
 
-    /// What is not in force yet.
     fn pending(&self, _machine: &Machine<'_>) -> Option<String> {
         None
     }

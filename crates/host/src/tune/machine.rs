@@ -61,7 +61,6 @@ pub enum NotTunable {
          or run on the machine itself"
     )]
     Capture,
-    /// Not root.
     #[error("only root can change this machine; run it with sudo")]
     NotRoot,
     /// A container sees the kernel's files and may not write them.
@@ -78,7 +77,6 @@ pub enum NotTunable {
          writable"
     )]
     NoJournal {
-        /// The folder.
         path: String,
         /// Why it cannot be written.
         why: io::Error,
@@ -186,7 +184,6 @@ impl<'a> Machine<'a> {
         Self { show: Some(show), ..self }
     }
 
-    /// The machine.
     pub const fn root(&self) -> &'a Root {
         self.root
     }

@@ -14,20 +14,11 @@ pub enum Outcome {
     /// It was as before already.
     WasBefore,
     /// There is nothing left that could be undone.
-    Gone {
-        /// Why.
-        why: Gone,
-    },
+    Gone { why: Gone },
     /// Another program has changed it since: its value stays.
-    LeftAlone {
-        /// What is there.
-        found: State,
-    },
+    LeftAlone { found: State },
     /// It could not be undone; another undo tries again.
-    Failed {
-        /// Why.
-        why: String,
-    },
+    Failed { why: String },
 }
 
 /// Why there is nothing left to be undone.

@@ -45,9 +45,6 @@ pub(super) trait Packages {
     fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
 
     /// Lets it work; each line of its output goes to `show`. [`Answer::complaint`] has all.
-    ///
-    /// # Errors
-    /// It cannot be run.
     fn work(
         &self,
         program: &str,

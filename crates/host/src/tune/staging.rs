@@ -47,9 +47,6 @@ impl Staging {
     }
 
     /// The change that puts something that is prepared in its place.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn placed(&self, name: &str, path: String) -> io::Result<Change> {
         let files = tree::read(&self.real.join(name))?.unwrap_or_default();
         Ok(Change::Placed {
@@ -71,9 +68,6 @@ impl Drop for Staging {
 
 impl Machine<'_> {
     /// Removes what a run that was killed had prepared; what another one is at stays.
-    ///
-    /// # Errors
-    /// It cannot be removed.
     pub fn sweep_staging(&self) -> io::Result<()> {
         let real = match self.root.entry(STAGING) {
             Ok(real) if fs::symlink_metadata(&real).is_ok() => real,

@@ -17,21 +17,15 @@ pub enum State {
     Absent,
     /// Bytes of a value of the running kernel, as read.
     Value {
-        /// The bytes.
         bytes: Bytes,
         /// The files that move with it, with their bytes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         couples: Vec<(String, Bytes)>,
     },
-    /// A file.
     File {
-        /// Its bytes.
         bytes: Bytes,
-        /// Permissions.
         mode: u32,
-        /// Owner.
         uid: u32,
-        /// Group.
         gid: u32,
         /// Last modification, nanoseconds since 1970.
         modified_ns: i64,
@@ -44,7 +38,6 @@ pub enum State {
         /// Its text.
         to: String,
     },
-    /// A folder.
     Folder,
     /// A file or folder that was put in place whole.
     Tree {
@@ -53,12 +46,9 @@ pub enum State {
     },
     /// Scheduling of a task.
     Task {
-        /// All of it.
         scheduling: Scheduling,
     },
-    /// A unit.
     Unit {
-        /// Whether it ran.
         active: bool,
         /// Links that enable or mask it (path, text), in the folders of systemd and of the boot
         /// scripts under /etc and /run.
@@ -77,7 +67,6 @@ pub enum State {
     },
     /// A group of users.
     Group {
-        /// Its number.
         gid: u32,
         /// The users that are listed for it, in the order of the file.
         members: Vec<String>,
@@ -114,7 +103,6 @@ pub enum State {
 /// A package as its manager has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PackageState {
-    /// Name.
     pub name: String,
     /// dpkg's word: `installed`, `config-files` (removed, its settings kept), `not-installed`, or
     /// a state half way (`unpacked`, `half-configured` ...).

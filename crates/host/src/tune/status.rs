@@ -16,11 +16,9 @@ use crate::change::Change;
 /// The status of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The change.
     pub change: Change,
     /// Checks that request it.
     pub checks: Vec<String>,
-    /// Its status.
     pub stands: Stands,
 }
 
@@ -31,7 +29,6 @@ pub enum Stands {
     AsApplied,
     /// Another program has changed it since.
     Changed {
-        /// What is there.
         found: State,
         /// Whether that is what was there before it was applied.
         is_old: bool,
@@ -39,15 +36,9 @@ pub enum Stands {
     /// Undone, lost with a reboot, or what it was about has ended.
     Gone,
     /// It could not be made, and nothing of it is left.
-    NotMade {
-        /// Why.
-        why: String,
-    },
+    NotMade { why: String },
     /// It cannot be read; or it could not be made, nor the part that was made be undone.
-    Unreadable {
-        /// Why.
-        why: String,
-    },
+    Unreadable { why: String },
 }
 
 /// Of a change that was planned, is there, and is not in the journal.

@@ -10,9 +10,7 @@ use crate::program;
 /// What `systemctl`, or a tool of groups, answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it succeeded.
     pub success: bool,
-    /// What it printed.
     pub text: String,
     /// What it complained of.
     pub complaint: String,
@@ -20,9 +18,6 @@ pub struct Answer {
 
 impl Answer {
     /// Runs a command, which is asked nothing, and takes what it prints in English.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     pub(super) fn of(command: &mut Command) -> io::Result<Self> {
         let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output()?;
         Ok(Self {
@@ -36,9 +31,6 @@ impl Answer {
 /// The service manager: `systemctl`, or a test double.
 pub trait Units {
     /// Runs `systemctl` with arguments.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer>;
 }
 

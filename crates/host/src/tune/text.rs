@@ -10,7 +10,6 @@ use crate::change::{Bytes, Scheduling};
 const LINES_MAX: usize = 12;
 /// Permissions of most files.
 pub(super) const USUAL_MODE: u32 = 0o644;
-/// Longest line.
 const CHARS_MAX: usize = 200;
 
 /// What is there, in one line.

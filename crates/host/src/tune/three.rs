@@ -9,7 +9,6 @@ pub(super) enum Side {
     Before,
     /// As the change left it, or half way there.
     Ours,
-    /// Another program's.
     Theirs,
 }
 
@@ -20,14 +19,11 @@ impl Side {
     }
 }
 
-/// The three states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Three<'s> {
-    /// Before the change.
     pub(super) before: &'s State,
     /// After it; unknown where the process was killed before it was read.
     pub(super) after: Option<&'s State>,
-    /// Now.
     pub(super) current: &'s State,
     /// Whether an undo was begun and, as far as is known, not ended.
     pub(super) undoing: bool,

@@ -18,9 +18,7 @@ use crate::change::Change;
 /// What became of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// The change.
     pub change: Change,
-    /// What became of it.
     pub outcome: Outcome,
 }
 
@@ -39,7 +37,6 @@ pub enum UndoError {
          to close the journal", undone.len()
     )]
     Unrecorded {
-        /// The journal.
         path: String,
         /// What became of each change.
         undone: Vec<Undone>,
@@ -151,7 +148,6 @@ fn waits_for(change: &Change, stuck: &[String]) -> Option<String> {
     Some(format!("{own}: waits for {path}, which could not be put back"))
 }
 
-/// Undoes one change.
 pub(super) fn undo_one(
     machine: &Machine<'_>,
     journal: &mut Journal,

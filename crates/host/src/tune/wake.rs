@@ -33,7 +33,6 @@ const KERNEL_GROUP: u32 = 1;
 /// Why to look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// A file changed.
     Files,
     /// A device or a CPU came, went or changed.
     Devices,
@@ -43,7 +42,6 @@ pub enum Woken {
     Called,
 }
 
-/// Waits.
 #[derive(Debug)]
 pub struct Wake {
     files: Option<OwnedFd>,

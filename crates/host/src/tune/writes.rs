@@ -35,17 +35,13 @@ pub(crate) struct Gate<'a> {
 /// A file as it is to be.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
-    /// Content.
     pub(crate) bytes: &'a [u8],
-    /// Permissions.
     pub(crate) mode: u32,
     /// Whether the file system may have permissions of its own (FAT).
     pub(crate) mode_may_differ: bool,
-    /// Owner and group.
     pub(crate) owner: Option<(u32, u32)>,
     /// Last modification; `None`: now.
     pub(crate) modified_ns: Option<i64>,
-    /// Extended attributes.
     pub(crate) attributes: &'a [(String, Bytes)],
     /// Whether the attributes that seal the content are set too.
     pub(crate) sealed: bool,
@@ -264,7 +260,6 @@ impl<'a> Gate<'a> {
         self.sync_folder(&to)
     }
 
-    /// Makes a folder.
     pub(crate) fn make_folder(&self, path: &str, mode: u32) -> io::Result<()> {
         let real = self.root.entry(path)?;
         self.step()?;

@@ -46,7 +46,6 @@ pub struct Cause {
     pub(super) attribute: fn(&Moment<'_>) -> Option<Attribution>,
 }
 
-/// A moment's cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
     /// The culprit; empty if unknown.
@@ -55,11 +54,9 @@ pub struct Attribution {
     pub or: Vec<&'static str>,
     /// What was not recorded and could contradict it.
     pub unseen: Vec<&'static str>,
-    /// More evidence.
     pub detail: Vec<String>,
     /// Unit, driver or module.
     pub owner: Option<String>,
-    /// What would remove it.
     pub remedies: Vec<Remedy>,
     /// The end, if it covers only the first part; the rest of the moment is divided again.
     pub until_ns: Option<u64>,
@@ -92,7 +89,6 @@ impl Attribution {
         self
     }
 
-    /// Adds a remedy.
     #[must_use]
     pub fn remedy(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);

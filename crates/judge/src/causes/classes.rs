@@ -13,7 +13,6 @@ pub struct Class<'a> {
     pub sum_ns: u64,
     /// Of that: may have been something else.
     pub ambiguous_ns: u64,
-    /// Largest share.
     pub worst_ns: u64,
     /// Its rows, the largest sum first.
     pub rows: Vec<&'a CauseRow>,

@@ -8,12 +8,10 @@ use rtproof_trace::{What, Window, ftrace_text::CUT};
 /// How long after the interrupt's entry its stack is written at most.
 const STACK_WITHIN_NS: u64 = 200_000;
 
-/// What was interrupted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupted {
     /// No stack was recorded, or it cannot be read.
     Unknown,
-    /// User mode.
     User,
     /// The kernel: functions, innermost first.
     Kernel(Vec<String>),

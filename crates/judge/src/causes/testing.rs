@@ -7,7 +7,6 @@ use rtproof_trace::{
 
 use super::{Attribution, Cause, Explanation, explain, scene::Scene};
 
-/// The late thread.
 pub(super) const LATE: i32 = 50;
 /// When it is due, ns.
 pub(super) const DUE: u64 = 1_000_000;

@@ -10,7 +10,6 @@ use super::{answer::Answer, changes::Change, pairs::PairSummary, shift::Shift};
 pub struct Against {
     /// Number of the group, from 0; the first one is what it is compared with.
     pub group: usize,
-    /// The answer.
     pub answer: Answer,
     /// The answer with its statistic and reason.
     pub sentence: String,
@@ -21,7 +20,6 @@ pub struct Against {
     /// Cliff's delta: the share of pairs of wake-ups in which this group's is the later one, less
     /// the share in which it is the earlier one. Minus 1 to 1; below 0 is lower.
     pub cliffs_delta: Option<f64>,
-    /// Quantile by quantile.
     pub shift: Shift,
     /// How the runs were paired; `None`: they are single.
     pub pairs: Option<PairSummary>,

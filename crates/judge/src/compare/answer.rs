@@ -28,7 +28,6 @@ impl Default for Request {
     }
 }
 
-/// What is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -43,7 +42,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Better => "better",

@@ -8,13 +8,11 @@ use rtproof_stats::{Layout, quantile::Q};
 
 use super::side::{Row, Side, View};
 
-/// Draws.
 const DRAWS: usize = 400;
 /// Rows drawn from, at most: longer runs are folded, neighbours together.
 const ROWS_MAX: usize = 400;
 /// Fewer rows than this say nothing of the others.
 const ROWS_MIN: usize = 10;
-/// Shortest block.
 const BLOCK_NS: u64 = 2_000_000_000;
 const SEED: u64 = 0x7274_7072_6f6f_6631;
 

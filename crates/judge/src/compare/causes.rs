@@ -10,11 +10,8 @@ use super::groups::Group;
 /// One cause and culprit in each group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseLine {
-    /// Cause.
     pub cause: String,
-    /// In words.
     pub title: String,
-    /// Who.
     pub culprit: String,
     /// One for each group; null: its spikes were not explained.
     pub cells: Vec<Option<CauseCell>>,
@@ -23,7 +20,6 @@ pub struct CauseLine {
 /// One cause in one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseCell {
-    /// Spikes in which it has a share.
     pub count: u64,
     /// Those per hour of measuring.
     pub per_hour: f64,

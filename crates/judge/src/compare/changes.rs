@@ -13,7 +13,6 @@ pub enum Direction {
     Lower,
     /// Within the margin.
     Same,
-    /// Higher, likewise.
     Higher,
     /// Not compared, or not shown.
     #[default]
@@ -36,7 +35,6 @@ pub struct Change {
     pub ratio: Option<f64>,
     /// Lower end of the ratio's interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// P value of no difference, exact sign-flip test; null: nothing was tested.
     pub p: Option<f64>,

@@ -9,14 +9,11 @@ use super::side::{Place, Side, View};
 /// Runs of one condition.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Name.
     pub label: String,
-    /// Its runs.
     pub sides: Vec<Side>,
 }
 
 impl Group {
-    /// One run.
     pub fn single(side: Side) -> Self {
         Self { label: side.label.clone(), sides: vec![side] }
     }
@@ -30,63 +27,48 @@ impl Group {
 /// A group in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
-    /// Name.
     pub label: String,
-    /// Its runs.
     pub runs: Vec<RunSummary>,
 }
 
 /// A run in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// Name.
     pub label: String,
-    /// The file.
     pub source: String,
     /// Identity.
     pub id: String,
-    /// Who measured.
     pub tool: String,
     /// Where; null: unknown.
     pub machine: Option<Place>,
-    /// What was measured.
     pub workload: String,
-    /// Period, nanoseconds.
     pub period_ns: Option<u64>,
     /// Start, nanoseconds since 1970.
     pub started_ns: Option<u64>,
     /// How long was measured, nanoseconds.
     pub duration_ns: Option<u64>,
-    /// Wake-ups measured.
     pub sampled: u64,
     /// Wake-ups missed; null: not known.
     pub missed: Option<u64>,
     /// 99.9 % were no later, nanoseconds; null: too few.
     pub p999_ns: Option<u64>,
-    /// Latest, nanoseconds.
     pub max_ns: Option<u64>,
     /// Whether the latest may have been later: the tool's histogram ended before.
     pub max_is_at_least: bool,
-    /// Its threads.
     pub threads: Vec<ThreadSummary>,
 }
 
 /// A thread in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSummary {
-    /// Name.
     pub label: String,
-    /// Wake-ups measured.
     pub sampled: u64,
     /// Wake-ups missed; null: not known.
     pub missed: Option<u64>,
-    /// Earliest, nanoseconds.
     pub min_ns: Option<u64>,
-    /// Mean, nanoseconds.
     pub mean_ns: Option<f64>,
     /// 5 % were no later, nanoseconds; null: too few.
     pub p5_ns: Option<u64>,
-    /// Median, nanoseconds.
     pub p50_ns: Option<u64>,
     /// 95 % were no later, nanoseconds; null: too few.
     pub p95_ns: Option<u64>,
@@ -96,7 +78,6 @@ pub struct ThreadSummary {
     pub p999_ns: Option<u64>,
     /// 99.99 % were no later, nanoseconds; null: too few.
     pub p9999_ns: Option<u64>,
-    /// Latest, nanoseconds.
     pub max_ns: Option<u64>,
     /// Whether the latest may have been later.
     pub max_is_at_least: bool,

@@ -21,7 +21,6 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// As a sentence.
     pub fn text(&self) -> String {
         let values = self.values.join("; ");
         match self.what.as_str() {

@@ -66,13 +66,10 @@ pub enum Design {
 /// Runs side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// [`SCHEMA`].
     pub schema: String,
-    /// What was asked.
     pub wish: Request,
     /// How the runs lie to each other.
     pub design: Design,
-    /// What is compared.
     pub view: View,
     /// The answer over all groups: the worst one, then what cannot be decided.
     #[serde(rename = "result")]
@@ -90,7 +87,6 @@ pub struct Comparison {
     pub table: Vec<Line>,
     /// Each group but the first against the first.
     pub against: Vec<Against>,
-    /// Facts that differ.
     pub facts: Vec<FactLine>,
     /// Why wake-ups were late.
     pub causes: Vec<CauseLine>,

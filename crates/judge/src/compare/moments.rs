@@ -8,7 +8,6 @@ use rtproof_stats::Bin;
 
 use super::side::Side;
 
-/// The four.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Shape {
     pub(super) n: u64,

@@ -29,7 +29,6 @@ pub struct OverTime {
     pub width_ns: u64,
     /// Measured CPUs, in the order of the threads.
     pub cpus: Vec<CpuOverTime>,
-    /// Load phases.
     pub phases: Vec<Phase>,
     /// Changes of its threads from outside: when, and what.
     pub marks: Vec<(u64, String)>,
@@ -48,7 +47,6 @@ pub struct OverTime {
 /// One CPU over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuOverTime {
-    /// CPU.
     pub cpu: u32,
     /// Median of the wake-ups measured, nanoseconds: upper edge of a cell 3 % wide.
     pub median_ns: Vec<Option<u64>>,

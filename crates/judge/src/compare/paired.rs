@@ -34,7 +34,6 @@ struct Tested {
 }
 
 impl Tested {
-    /// Nothing is tested.
     const fn untested(change: Change) -> Self {
         Self { change, paired: None, logs: Vec::new(), decides: false }
     }

@@ -40,7 +40,6 @@ pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) 
     (answer, sentence)
 }
 
-/// Two single runs.
 pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Request) -> String {
     let observed = observed(other, changes, wish);
     format!(
@@ -189,7 +188,6 @@ pub(super) fn reasons_of_single(
     reasons
 }
 
-/// Runs that alternate.
 pub(super) fn of_paired(
     (first, other): (&str, &str),
     answer: Answer,

@@ -31,7 +31,6 @@ pub struct Shift {
     pub method: String,
 }
 
-/// One quantile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShiftPoint {
     /// Name, e.g. `p99.9`.
@@ -40,12 +39,10 @@ pub struct ShiftPoint {
     pub share: f64,
     /// In the first group, nanoseconds.
     pub from_ns: f64,
-    /// In this one.
     pub to_ns: f64,
     /// This one to the first.
     pub ratio: f64,
     /// Lower end of the band, a ratio.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
 }

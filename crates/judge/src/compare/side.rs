@@ -15,7 +15,6 @@ use crate::{causes::Spikes, report::Machine};
 pub struct Side {
     /// Short name, e.g. that of the file.
     pub label: String,
-    /// The file.
     pub source: String,
     /// Identity of the run: no run is compared with itself.
     pub id: String,
@@ -25,7 +24,6 @@ pub struct Side {
     pub machine: Option<Place>,
     /// What was measured; see [`Side::kind`].
     pub workload: String,
-    /// Period of the wake-ups.
     pub period_ns: Option<u64>,
     /// A wake-up later than this is late.
     pub budget_ns: Option<u64>,
@@ -39,7 +37,6 @@ pub struct Side {
     pub rounds_down: bool,
     /// Values from here on have no value of their own; `None`: all have one.
     pub censored_ns: Option<u64>,
-    /// Its threads.
     pub threads: Vec<SideThread>,
     /// All threads together, row by row in order of time; empty where there are none.
     pub rows: Vec<Row>,
@@ -64,16 +61,13 @@ pub struct Side {
 /// The machine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
-    /// Host name.
     pub hostname: Option<String>,
     /// Hash that names the machine.
     pub machine_id: Option<String>,
-    /// Board and CPU.
     pub model: Option<String>,
     /// Board or product, as DMI or the device tree name it.
     #[serde(default)]
     pub board: Option<String>,
-    /// CPU model.
     #[serde(default)]
     pub cpu_model: Option<String>,
     /// Kernel release and preemption model.
@@ -88,9 +82,7 @@ pub struct Place {
 pub struct SideThread {
     /// Name, e.g. `CPU 3`.
     pub label: String,
-    /// CPU.
     pub cpu: Option<u32>,
-    /// What was measured.
     pub wake: Bins,
     /// Lateness of the wake-ups that were missed; `None`: the tool does not count them.
     pub missed: Option<Bins>,
@@ -98,13 +90,10 @@ pub struct SideThread {
     pub missed_count: Option<u64>,
     /// Wake-ups over the budget of the run.
     pub late: Option<u64>,
-    /// Smallest value.
     pub min_ns: Option<u64>,
-    /// Largest value.
     pub max_ns: Option<u64>,
     /// Whether the largest value may have been larger: the tool's histogram ended before.
     pub max_is_at_least: bool,
-    /// Exact sums.
     pub moments: Option<Moments>,
     /// Mean, where the sums are not known.
     pub mean_ns: Option<f64>,
@@ -200,7 +189,6 @@ impl Side {
         !self.threads.is_empty() && self.threads.iter().all(|thread| thread.missed.is_some())
     }
 
-    /// All threads together.
     pub fn all(&self, view: View) -> Bins {
         let mut all = Bins::default();
         for thread in &self.threads {
@@ -212,7 +200,6 @@ impl Side {
         all
     }
 
-    /// Wake-ups measured.
     pub fn sampled(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.wake.total()))
     }
@@ -275,7 +262,6 @@ pub struct Value {
     pub ns: u64,
     /// Lower edge of the cell.
     pub low_ns: u64,
-    /// Upper edge.
     pub high_ns: u64,
     /// Whether it may be larger: the tool's histogram ended before.
     pub at_least: bool,

@@ -31,14 +31,12 @@ pub enum Unit {
     Ns,
     /// A share, 0 to 1.
     Share,
-    /// A number.
     Number,
 }
 
 /// One statistic of all groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
-    /// Name.
     pub statistic: String,
     /// What its values are.
     pub unit: Unit,
@@ -70,9 +68,7 @@ pub(super) struct Observation<'a> {
     pub(super) group: &'a Group,
     pub(super) view: View,
     pub(super) budget_ns: Option<u64>,
-    /// All runs together.
     pub(super) bins: Bins,
-    /// Each run.
     pub(super) runs: Vec<(&'a Side, Bins)>,
 }
 

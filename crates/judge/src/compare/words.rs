@@ -49,7 +49,6 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// A p value.
 pub(super) fn p_value(p: f64) -> String {
     match p {
         p if p < 0.0001 => "below 0.0001".into(),

@@ -26,11 +26,14 @@ pub enum LockKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// Waits as for a lock; the holder where the word names it.
-    Locks { holder: Option<u32> },
+    Locks {
+        holder: Option<u32>,
+    },
     /// Waits for anything else.
     Waits,
-    /// Wakes so many.
-    Wakes { count: u32 },
+    Wakes {
+        count: u32,
+    },
     /// Waits for a lock with priority inheritance.
     Inherits,
     /// Moves waiters from one word to another, or changes another word.

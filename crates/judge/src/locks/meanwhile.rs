@@ -22,7 +22,6 @@ pub enum Order {
 pub struct Instead {
     /// Thread; 0: the idle task.
     pub tid: u32,
-    /// Its name.
     pub name: String,
     /// Its priority in the kernel's numbers: below 100 is real-time, 99 less its priority.
     pub priority: i32,
@@ -35,7 +34,6 @@ pub struct Instead {
 /// What the holder did during a wait; sums to its length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Meanwhile {
-    /// It ran, nanoseconds.
     pub holder_ran_ns: u64,
     /// It slept or waited itself, nanoseconds.
     pub holder_slept_ns: u64,

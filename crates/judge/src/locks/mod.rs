@@ -33,9 +33,7 @@ use self::{
 /// A thread by number, name and priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Party {
-    /// Thread.
     pub tid: u32,
-    /// Its name.
     pub name: String,
     /// Its priority in the kernel's numbers; `None`: it was not seen.
     pub priority: Option<i32>,
@@ -44,17 +42,14 @@ pub struct Party {
 /// The waits of a thread for a lock that another one held.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    /// Process.
     pub pid: u32,
     /// Address of the lock.
     pub address: u64,
     /// What the lock is.
     pub kind: LockKind,
-    /// Who waited.
     pub waiter: Party,
     /// Who held it at the end of the longest wait.
     pub holder: Party,
-    /// How often.
     pub count: u64,
     /// All waits together, nanoseconds.
     pub sum_ns: u64,

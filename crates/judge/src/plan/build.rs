@@ -16,7 +16,6 @@ pub struct BuildOption {
     pub option: String,
     /// The check that asks for it.
     pub check: String,
-    /// Why.
     pub why: String,
     /// Where that is known from.
     pub source: String,

@@ -18,16 +18,13 @@ const HEAD: &str = "# Made by rtproof tune; rtproof tune undo takes it away.";
 #[derive(Debug, Default)]
 pub(super) struct Files(BTreeMap<String, (Vec<Line>, Reason)>);
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     /// `[Service]`; empty where the file has no sections.
     section: String,
     /// What it sets: all but the value.
     subject: String,
-    /// Its value.
     value: String,
-    /// The line whole.
     text: String,
     /// The check that wants it; empty: it is there already.
     check: String,

@@ -22,12 +22,10 @@ pub(super) struct Wanted {
 pub(super) struct Changes(Vec<Wanted>);
 
 impl Changes {
-    /// Adds a change.
     pub(super) fn add(&mut self, change: Change, knob: Option<&'static Knob>, reason: Reason) {
         self.0.push(Wanted { change, knob, reason });
     }
 
-    /// The changes.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Wanted> {
         self.0.iter()
     }

@@ -14,9 +14,7 @@ pub(super) type Key = (Rank, u8, Vec<Part>);
 /// A part of a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    /// Digits.
     Number(u64),
-    /// Others.
     Text(String),
 }
 

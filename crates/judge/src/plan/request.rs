@@ -19,7 +19,6 @@ use rtproof_model::finding::Part;
 use super::{files, select::Selection, units, value};
 use crate::{Finding, Remedy};
 
-/// One thing requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// A change of its own, and the knob that it sets, if there is one.

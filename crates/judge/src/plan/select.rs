@@ -12,7 +12,6 @@ use crate::{Finding, Status, checks};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// What is bad.
     #[default]
     Safe,
     /// And, where only some of the CPUs are to be real-time, what keeps the rest of the machine

@@ -9,9 +9,7 @@ use crate::Impact;
 /// One change, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// The change.
     pub change: Change,
-    /// What it is about.
     #[serde(flatten)]
     pub reason: Reason,
 }
@@ -25,7 +23,6 @@ pub struct Reason {
     pub why: String,
     /// How much latency it takes away, as a rule.
     pub impact: Impact,
-    /// What it costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trade_off: Option<String>,
     /// What can go wrong; such a change is made only when its check is named.
@@ -40,7 +37,6 @@ impl Reason {
         self
     }
 
-    /// Takes another in.
     pub(super) fn merge(&mut self, other: Self) {
         if other.checks.iter().all(|check| self.checks.contains(check)) {
             return;
@@ -74,7 +70,6 @@ pub struct BootWord {
     /// value) removes them: then the parameter is the name alone and nothing is added.
     #[serde(default)]
     pub removes: bool,
-    /// What it is about.
     #[serde(flatten)]
     pub reason: Reason,
 }
@@ -82,12 +77,10 @@ pub struct BootWord {
 /// Something for a human.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Instruction {
-    /// What to do.
     pub text: String,
     /// Options of the kernel's build that it is about, as `NAME=value` without `CONFIG_`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub build_options: Vec<String>,
-    /// What it is about.
     #[serde(flatten)]
     pub reason: Reason,
 }
@@ -95,9 +88,7 @@ pub struct Instruction {
 /// A finding of which nothing is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// Its check.
     pub check: String,
-    /// Why.
     pub why: String,
     /// Whether it is unknown if something has to be done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -107,7 +98,6 @@ pub struct LeftOut {
 /// Two requests for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conflict {
-    /// The target.
     pub target: String,
     /// Checks, and what each wants.
     #[serde(rename = "wishes")]

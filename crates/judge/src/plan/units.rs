@@ -15,7 +15,6 @@ pub const CONFIG: &str = "/etc/rtproof.toml";
 pub const SERVICE: &str = "rtproof.service";
 /// Holds `/dev/cpu_dma_latency` open.
 pub const LATENCY: &str = "rtproof-latency.service";
-/// Reboots.
 pub const TRIAL: &str = "rtproof-trial.service";
 /// Starts the reboot when a trial was not confirmed in time.
 pub const TRIAL_TIMER: &str = "rtproof-trial.timer";

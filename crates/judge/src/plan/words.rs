@@ -30,7 +30,6 @@ impl Wanted {
 }
 
 impl Words {
-    /// Adds a word.
     pub(super) fn add(&mut self, parameter: String, removes: bool, reason: Reason) {
         self.0.push(Wanted { parameter, removes, reason });
     }

@@ -13,7 +13,6 @@ pub(super) enum Call {
     Lock,
     /// Writes to the descriptor that is its first argument.
     Writes,
-    /// Reads from it.
     Reads,
     /// Makes a thread or a process.
     Makes,
@@ -87,7 +86,6 @@ const fn is_settable(clock: u64) -> bool {
     matches!(clock as i32, 0 | 8 | 11)
 }
 
-/// Judges a call.
 pub(super) fn call(name: &str, args: &[u64; 6]) -> Call {
     let relative = Call::Breach(Rule::RelativeSleep, "it waits for a time from now on");
     match name {

@@ -10,11 +10,9 @@ use serde::Serialize;
 pub use calls::UNHEARD;
 pub use tracker::{Found, Outside, Thread, Tracker};
 
-/// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// No page fault.
     PageFault,
     /// No page fault of the stack.
     StackFault,
@@ -32,9 +30,7 @@ pub enum Rule {
     Output,
     /// No `sched_yield`.
     Yield,
-    /// No migration.
     Migration,
-    /// No signal.
     Signal,
     /// Class, priority and CPUs stay as intended.
     Scheduling,
@@ -83,7 +79,6 @@ impl Rule {
         }
     }
 
-    /// What it says.
     pub const fn title(self) -> &'static str {
         match self {
             Self::PageFault => "no page fault",

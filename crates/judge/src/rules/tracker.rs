@@ -26,24 +26,17 @@ pub trait Outside {
     fn is_same_mapping(&mut self, pid: u32, a: u64, b: u64) -> Option<bool>;
 }
 
-/// A breach, once.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The rule.
     pub rule: Rule,
-    /// Process.
     pub pid: u32,
-    /// Thread.
     pub tid: u32,
-    /// When.
     pub time_ns: u64,
     /// How long a call took.
     pub lasted_ns: Option<u64>,
-    /// What was done.
     pub what: String,
     /// Why it is a breach.
     pub why: &'static str,
-    /// The user's stack.
     pub stack: Option<Box<Stack>>,
     /// The kernel's monitor that reports it, too.
     pub monitor: Option<Monitor>,
@@ -95,9 +88,7 @@ impl Open {
 /// What is known of a thread.
 #[derive(Debug, Default)]
 pub struct Thread {
-    /// Process.
     pub pid: u32,
-    /// Name.
     pub name: String,
     /// Whether it is real-time; `None`: not known yet.
     pub is_real_time: Option<bool>,

@@ -86,7 +86,6 @@ impl Company {
         ])
     }
 
-    /// Continues a sentence.
     pub(super) fn sentence(&self, at_ns: u64) -> String {
         self.0.iter().map(|reading| reading.sentence(at_ns)).collect()
     }

@@ -18,7 +18,6 @@ const TIMES: f64 = 1.5;
 /// Moments at which something happened.
 pub(super) struct Marks {
     pub(super) kind: &'static str,
-    /// Continues "... came".
     pub(super) what: &'static str,
     /// The CPU it is of; `None`: all.
     cpu: Option<u32>,

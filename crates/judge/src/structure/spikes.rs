@@ -23,11 +23,9 @@ pub(super) const SECOND_NS: u64 = 1_000_000_000;
 /// One spike: when, where, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpikeAt<'a> {
-    /// CPU.
     pub cpu: u32,
     /// When it was due, nanoseconds after the origin of the run.
     pub at_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// Cause of the largest share, by id; empty: not explained.
     pub cause: &'a str,
@@ -42,9 +40,7 @@ pub struct Input<'a> {
     pub spikes: &'a [SpikeAt<'a>],
     /// Host counters, one row a second.
     pub host: &'a [HostSecond],
-    /// Load phases.
     pub phases: &'a [Phase],
-    /// Period of the wake-ups.
     pub period_ns: u64,
     /// Length of the run.
     pub duration_ns: u64,
@@ -65,7 +61,6 @@ pub(super) struct Hypothesis {
 /// The level of one CPU, second by second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Levels {
-    /// CPU.
     pub cpu: u32,
     /// Begin of each second, nanoseconds after the origin, and the logarithm of its median.
     pub rows: Vec<(u64, f64)>,

@@ -6,10 +6,8 @@ use super::spikes::SECOND_NS;
 
 const MS: u64 = 1_000_000;
 
-/// A known period.
 pub(super) struct Suspect {
     pub(super) period_ns: u64,
-    /// Continues "as ...".
     pub(super) who: &'static str,
     /// Whether it works in every cycle: then most of them have a spike, if it is the cause of one.
     every: bool,

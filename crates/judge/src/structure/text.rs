@@ -23,7 +23,6 @@ pub(super) fn period(period_ns: f64, error_ns: f64) -> String {
     format!("{value:.decimals$} {name}")
 }
 
-/// A time.
 pub(super) fn time(ns: f64) -> String {
     quantity::ns(ns.round() as u64)
 }

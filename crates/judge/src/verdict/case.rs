@@ -5,7 +5,6 @@ use rtproof_record::{Run, options::Phase, run::Thread};
 
 use crate::{units, weakness::loads_ran};
 
-/// Answer, sentence, reasons.
 pub(super) type Judged = (Answer, String, Vec<String>);
 
 pub(super) struct Case<'a> {

@@ -41,7 +41,6 @@ impl Case<'_> {
         }
     }
 
-    /// What was counted.
     fn claim(&self, groups: &LateGroups) -> String {
         let b = self.basis;
         let idle = match covered_ns(self.run).saturating_sub(b.exposure_ns) {
@@ -197,7 +196,6 @@ impl Rate {
         (self.exposure_h > 0.0).then(|| expected / self.exposure_h)
     }
 
-    /// Likewise.
     pub(super) fn lower_per_hour(&self) -> Option<f64> {
         let expected = sequential::refused_within(self.apart, self.confidence);
         (self.covered_h > 0.0).then(|| expected * self.worth / self.covered_h)

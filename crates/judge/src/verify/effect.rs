@@ -37,7 +37,6 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Effective => "effective",

@@ -15,17 +15,14 @@ pub(crate) use self::effect::Observation;
 pub use self::effect::{Effect, Shown, WantedWord};
 pub use self::places::paths;
 
-/// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verified {
-    /// The word.
     pub parameter: String,
     /// Whether it was to be away.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
     /// Words with its name on the command line of the running kernel; `None`: not readable.
     pub on_command_line: Option<Vec<String>>,
-    /// What became of it.
     pub effect: Effect,
     /// Where the kernel shows it.
     #[serde(skip_serializing_if = "Option::is_none")]

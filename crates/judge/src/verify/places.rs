@@ -13,7 +13,6 @@ struct Place {
     key: &'static str,
     /// The value that it is about; `None`: any.
     value: Option<&'static str>,
-    /// The file.
     path: &'static str,
     /// What has to be there.
     shows: Shows,
@@ -45,7 +44,6 @@ const fn when(key: &'static str, value: &'static str, path: &'static str, shows:
     Place { key, value: Some(value), path, shows }
 }
 
-/// The table.
 const PLACES: &[Place] = &[
     place("isolcpus", "/sys/devices/system/cpu/isolated", Shows::Cpus),
     place("nohz_full", "/sys/devices/system/cpu/nohz_full", Shows::Cpus),

@@ -27,7 +27,6 @@ pub(crate) fn can_sleep(clock: Clock) -> bool {
 pub(crate) trait TimeSource {
     /// CLOCK_MONOTONIC.
     fn monotonic_ns(&mut self) -> u64;
-    /// The clock.
     fn read_ns(&mut self) -> u64;
     /// Sleeps for a time from now.
     fn sleep_for(&mut self, ns: u64);
@@ -35,7 +34,6 @@ pub(crate) trait TimeSource {
     fn sleep_until(&mut self, at_ns: u64) -> bool;
 }
 
-/// The kernel's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelClock(ClockNumber);
 

@@ -9,9 +9,7 @@ pub struct Gaps {
     pub busy_ns: u64,
     /// In steps above it.
     pub gap_ns: u64,
-    /// Steps above it.
     pub gaps: u64,
-    /// All steps.
     pub steps: u64,
     /// The shortest step: the loop's own resolution, nanoseconds.
     pub step_min_ns: u64,

@@ -36,9 +36,7 @@ pub const STARVED_NS: u64 = 4_000_000_000;
 /// When wake-ups are due. Times are CLOCK_MONOTONIC nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// First wake-up.
     pub first_ns: u64,
-    /// Distance of wake-ups.
     pub period_ns: u64,
     /// No wake-up is due at or after this.
     pub end_ns: u64,
@@ -230,7 +228,6 @@ impl Cycle {
         false
     }
 
-    /// The schedule.
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
     }

@@ -61,7 +61,6 @@ pub struct Before<'a> {
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds work.
     pub fn add(&self, work: u64) {
         self.0.fetch_add(work, Ordering::Relaxed);
     }
@@ -76,7 +75,6 @@ impl Counter {
         self.0.store(work, Ordering::Relaxed);
     }
 
-    /// Work so far.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -84,7 +82,6 @@ impl Counter {
 
 /// What a load is given.
 pub struct Context<'a> {
-    /// Where it works.
     pub before: Before<'a>,
     /// What [`Load::prepare`] returned.
     pub held: Option<&'a OwnedFd>,

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 
-/// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,

@@ -50,7 +50,6 @@ impl Echo {
         Ok(Self { socket, id, peer })
     }
 
-    /// Whom it asks.
     pub(crate) fn peer(&self) -> Ipv4Addr {
         self.peer
     }

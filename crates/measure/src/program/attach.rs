@@ -13,9 +13,6 @@ const ATTEMPTS: usize = 20;
 
 /// Observes each thread of `list`, which is asked again, and the threads that they will start. The
 /// threads that are observed; one that was started meanwhile may be missing.
-///
-/// # Errors
-/// Nothing can be observed: why, and what to do.
 pub fn attach<T: Ord + Clone>(
     root: &Root,
     (purpose, filter): &(Purpose, String),

@@ -46,7 +46,6 @@ struct Opened {
 enum Kind {
     /// A software event of the kernel, by its number.
     Software(u64),
-    /// A tracepoint.
     Trace(&'static str),
 }
 
@@ -138,9 +137,6 @@ pub struct Watch {
 impl Watch {
     /// Makes the memory for events of these CPUs; no thread is observed yet. `filter`: which system
     /// calls are reported, as the kernel's filters say it, e.g. `id != 39`; empty: all.
-    ///
-    /// # Errors
-    /// Nothing can be observed: why, and what to do.
     pub fn new(purpose: Purpose, cpus: &[u32], filter: String) -> Result<Self, String> {
         let size = (RINGS_BYTES / cpus.len().max(1)).clamp(*RING_BYTES.start(), *RING_BYTES.end());
         let size = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };

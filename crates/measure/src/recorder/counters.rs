@@ -19,7 +19,6 @@ const GROUPS_MAX: usize = 16;
 /// milliseconds.
 const COST_PARTS: u64 = 400;
 
-/// One reading.
 #[derive(Debug)]
 struct Sample {
     /// When its reading began and ended: a spike in between is in some of the counts.

@@ -114,7 +114,6 @@ pub(super) struct State {
     off_since_ns: u64,
     /// Wake-ups to be answered, and when they were requested.
     pending: VecDeque<(u64, WakeUp)>,
-    /// Stretches without recording.
     gaps: VecDeque<(u64, u64)>,
     lost_read: Option<Instant>,
     /// Whom to watch, once the symbols are there.

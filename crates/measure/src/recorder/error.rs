@@ -14,10 +14,8 @@ pub enum RecorderError {
     Format {
         /// File below `events`.
         file: String,
-        /// What is wrong.
         error: FormatError,
     },
-    /// No CPU.
     #[error("no CPU to record; name some with --cpus")]
     NoCpus,
     /// The thread could not be made.

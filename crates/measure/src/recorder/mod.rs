@@ -148,9 +148,6 @@ impl Recorder {
     }
 
     /// Goes on after [`Recorder::pause`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn resume(&self) -> Result<(), RecorderError> {
         self.tell(|reply| Command::On(true, reply))
     }

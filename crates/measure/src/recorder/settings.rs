@@ -44,7 +44,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The usual ones.
     pub fn new(measured: CpuList, others: CpuList, housekeeping: CpuList) -> Self {
         Self {
             measured,

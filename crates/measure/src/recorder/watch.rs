@@ -26,7 +26,6 @@ const BYTES_MAX: usize = 64 << 20;
 /// hypervisor stops in the middle comes late. So long is waited for it.
 const LATE_NS: u64 = 5_000_000;
 
-/// Finds them.
 #[derive(Debug)]
 pub(super) struct Watch {
     scanner: Scanner,
@@ -36,7 +35,6 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// From now on.
     pub(super) fn new(
         subjects: &Subjects,
         threshold_ns: u64,

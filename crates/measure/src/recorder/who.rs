@@ -18,7 +18,6 @@ const ADDRESSES_MAX: usize = 4_096;
 /// Symbols that another thread is reading.
 pub(super) type Reader = Arc<OnceLock<Reading<Symbols>>>;
 
-/// Tasks and symbols.
 #[derive(Debug)]
 pub(super) struct Who {
     root: Root,

@@ -40,7 +40,6 @@ mod time64 {
 /// Number of a clock, e.g. `libc::CLOCK_TAI`.
 pub(crate) type ClockNumber = libc::clockid_t;
 
-/// No time.
 const fn zero() -> timespec {
     // SAFETY: all-zero bytes are a valid timespec, a structure of integers.
     unsafe { std::mem::zeroed() }

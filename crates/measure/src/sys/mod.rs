@@ -53,9 +53,6 @@ pub(crate) fn set_policy(policy: Policy, priority: u32) -> io::Result<()> {
 }
 
 /// The same, so that what the thread starts has the policy too.
-///
-/// # Errors
-/// As there.
 pub(crate) fn set_policy_for_children(policy: Policy, priority: u32) -> io::Result<()> {
     set_policy_with(policy, priority, 0)
 }

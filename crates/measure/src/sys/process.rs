@@ -13,7 +13,6 @@ use super::signals::timespec;
 /// A signal that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Its number.
     pub signal: i32,
     /// Whether the kernel sent it: a key of the terminal goes to the whole process group, so that
     /// the program has it, too.

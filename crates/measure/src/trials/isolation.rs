@@ -27,7 +27,6 @@ const LOADS: &str = "cpu+fork+memory+net";
 const SETTLE_NS: u64 = 500_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Isolation;
 

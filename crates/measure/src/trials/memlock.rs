@@ -22,7 +22,6 @@ const LONGEST_NS: u64 = 30_000_000_000;
 const ROUNDS: u32 = 3;
 const PAGE: usize = 4096;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Memlock;
 

@@ -7,7 +7,6 @@ use rtproof_model::trial::PriorityObservation;
 use super::{Context, Observation, Refusal, Trial};
 use crate::{Policy, sys, task::become_ordinary};
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Priority;
 

@@ -30,7 +30,6 @@ const LS_SMI_RX: u64 = 0x2b;
 /// First family that has it.
 const ZEN: u32 = 0x17;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Smi;
 

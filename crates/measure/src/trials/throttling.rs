@@ -39,7 +39,6 @@ const GAPS_MAX: usize = 256;
 /// The least SCHED_FIFO priority: what matters is that it is not an ordinary task.
 const PRIORITY: u32 = 1;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Throttling;
 

@@ -5,7 +5,6 @@ use rtproof_model::trial::Observation;
 
 use crate::{loads::Settings, sys};
 
-/// One experiment.
 pub trait Trial: Sync + std::fmt::Debug {
     /// Name on the command line: lower case, one word.
     fn name(&self) -> &'static str;
@@ -34,7 +33,6 @@ pub enum Length {
     Time {
         /// Unless another is requested, nanoseconds.
         default_ns: u64,
-        /// At most, nanoseconds.
         longest_ns: u64,
     },
 }
@@ -53,7 +51,6 @@ impl Length {
 
 /// What a trial is given.
 pub struct Context<'a> {
-    /// The live machine.
     pub root: &'a Root,
     /// What is known of it.
     pub facts: &'a Facts,

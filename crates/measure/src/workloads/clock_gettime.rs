@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{clock, quantity::Quantity, sys};
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "clock-gettime",

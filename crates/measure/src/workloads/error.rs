@@ -6,7 +6,6 @@ pub enum WorkloadError {
     /// There is none of that name.
     #[error("`{name}` is no workload; expected one of {known}")]
     Name {
-        /// Requested name, shortened.
         name: String,
         /// Those that there are.
         known: String,
@@ -14,17 +13,14 @@ pub enum WorkloadError {
     /// It does not take this parameter.
     #[error("{workload}: `{found}` cannot be used; it takes {expected}")]
     Parameter {
-        /// Name.
         workload: &'static str,
         /// What was found, shortened.
         found: String,
-        /// What it takes.
         expected: String,
     },
     /// It cannot run with these settings, or on this machine.
     #[error("{workload}: {why}")]
     Unfit {
-        /// Name.
         workload: &'static str,
         /// Why, and what to do about it.
         why: String,

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::quantity::Quantity;
 
-/// See the header.
 pub(super) const WORKLOAD: HandOff = HandOff::new(
     Description::new(
         "futex",

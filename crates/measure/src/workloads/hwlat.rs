@@ -8,7 +8,6 @@ use super::{
 };
 use crate::quantity::Quantity;
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "hwlat",

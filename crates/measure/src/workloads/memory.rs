@@ -14,7 +14,6 @@ use crate::quantity::Quantity;
 const LINE: usize = 8;
 /// Smallest and largest buffer, bytes.
 const BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
-/// Binary units.
 const UNITS: &[(&str, u64)] = &[
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),

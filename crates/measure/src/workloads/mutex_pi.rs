@@ -14,7 +14,6 @@ use crate::{quantity::Quantity, sys, task::tid};
 /// How long a holder on another CPU goes on after the measuring thread waits: by then it sleeps.
 const SETTLE_NS: u64 = 20_000;
 
-/// See the header.
 pub(super) const WORKLOAD: HandOff = HandOff::new(
     Description::new(
         "mutex-pi",

@@ -16,7 +16,6 @@ use crate::{
     sys,
 };
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "nanosleep-relative",

@@ -38,7 +38,6 @@ pub(super) enum Other {
 const PARAMETER: &str = "the partner's CPU, as in futex:3, or same; the measured one without";
 
 impl Other {
-    /// The CPU itself.
     pub(super) fn cpu(self, measured: u32) -> u32 {
         if let Self::Cpu(cpu) = self { cpu } else { measured }
     }

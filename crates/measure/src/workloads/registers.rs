@@ -7,7 +7,6 @@ use super::{
 };
 use crate::quantity::Quantity;
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "registers",

@@ -17,7 +17,6 @@ use crate::{
 /// Time before the first wake-up at which the timer is started.
 const LEAD_NS: u64 = 2_000_000;
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "setitimer",

@@ -14,7 +14,6 @@ use crate::{
     sys::{self, signals::Alarm},
 };
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "sigalrm-handler",

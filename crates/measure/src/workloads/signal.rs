@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{quantity::Quantity, sys::signals::Call, task::tid};
 
-/// See the header.
 pub(super) const WORKLOAD: HandOff = HandOff::new(
     Description::new(
         "signal",

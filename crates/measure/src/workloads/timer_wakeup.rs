@@ -14,7 +14,6 @@ use crate::{
     sys,
 };
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "timer-wakeup",

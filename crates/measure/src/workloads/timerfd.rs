@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{EndReason, cycle::Cycle, quantity::Quantity, sys};
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "timerfd",

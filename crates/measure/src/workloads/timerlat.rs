@@ -12,7 +12,6 @@ use super::{
 };
 use crate::quantity::Quantity;
 
-/// The tracer timerlat.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timerlat {
     source: Source,
@@ -21,7 +20,6 @@ pub(super) struct Timerlat {
 /// Periods that the kernel takes, microseconds.
 const PERIOD_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 
-/// In its thread.
 pub(super) const WORKLOAD: Timerlat = Timerlat { source: Source::TimerThread };
 
 const DESCRIPTION: Description = Description {

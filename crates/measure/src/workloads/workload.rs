@@ -96,7 +96,6 @@ impl Clocks {
 
 /// What a measured thread does each cycle.
 pub trait Workload: Send + Sync + std::fmt::Debug {
-    /// What it is.
     fn describe(&self) -> &Description;
     /// The same with what followed the colon; `None`: no colon.
     ///
@@ -175,13 +174,9 @@ pub enum Place {
 /// What a workload is armed for.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Measured CPU.
     pub cpu: u32,
-    /// Requested policy.
     pub policy: Policy,
-    /// Requested priority.
     pub priority: u32,
-    /// Period, nanoseconds.
     pub period_ns: u64,
     /// Length of the run, nanoseconds.
     pub duration_ns: u64,
@@ -219,11 +214,9 @@ impl OwnCost {
 /// A program whose cycles are measured from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Process id.
     pub pid: u32,
     /// Policy in force when it was started.
     pub policy: Policy,
-    /// Priority in force.
     pub priority: u32,
     /// Why the policy is not the requested one.
     pub policy_error: Option<String>,

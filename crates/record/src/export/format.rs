@@ -27,7 +27,6 @@ pub enum ExportError {
     /// There is no such format.
     #[error("\"{asked}\" is not a format; choose one of {known}")]
     UnknownFormat {
-        /// The request.
         asked: String,
         /// Ids of the formats.
         known: String,
@@ -35,25 +34,17 @@ pub enum ExportError {
     /// The format has no such table.
     #[error("{format} has no table \"{asked}\"; choose one of {}", tables.join(", "))]
     UnknownTable {
-        /// The format.
         format: &'static str,
-        /// The request.
         asked: String,
         /// The tables of the format.
         tables: &'static [&'static str],
     },
     /// The format holds whole records only.
     #[error("{format} holds the whole record; leave \"{asked}\" away")]
-    NoTables {
-        /// The format.
-        format: &'static str,
-        /// The request.
-        asked: String,
-    },
+    NoTables { format: &'static str, asked: String },
     /// The record holds what the format cannot.
     #[error("{format} cannot hold {what}; use another format, e.g. json")]
     Content {
-        /// The format.
         format: &'static str,
         /// What it cannot hold.
         what: String,
@@ -61,7 +52,6 @@ pub enum ExportError {
     /// Lengths of a window that the run does not have.
     #[error(transparent)]
     Spans(#[from] rtproof_stats::moving::SpansError),
-    /// Writing failed.
     #[error("the export could not be written ({0}); check the disk and the name")]
     Io(#[from] io::Error),
 }

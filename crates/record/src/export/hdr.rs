@@ -85,7 +85,6 @@ struct Interval {
     from: Duration,
     length: Duration,
     tag: String,
-    /// Counts by value.
     values: Vec<(u64, u64)>,
 }
 

@@ -44,25 +44,20 @@ fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportErro
 /// A record as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Document<'a> {
-    /// `rtproof/record/1`.
     schema: &'static str,
     /// Whether the record is as it was when its run ended.
     seal: &'a SealState,
     /// Identity, times, how it ended.
     meta: &'a Meta,
-    /// What was requested.
     options: &'a Options,
-    /// What measuring costs.
     cost: &'a Cost,
     /// The machine before the first wake-up.
     facts_start: &'a Facts,
     /// The machine after the last one; null in a torn record.
     facts_end: Option<&'a Facts>,
-    /// Threads.
     threads: Vec<ThreadJson<'a>>,
     /// Host counters, one a second.
     host: &'a [HostSecond],
-    /// Loads that ran.
     loads: &'a [Load],
     /// Notes in order of time.
     notes: &'a [Note],
@@ -82,10 +77,8 @@ pub struct Document<'a> {
     summary: Option<&'a str>,
 }
 
-/// A thread.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ThreadJson<'a> {
-    /// Fixed properties.
     info: &'a ThreadInfo,
     /// How it ended; null in a torn record.
     end: Option<&'a ThreadEnd>,
@@ -97,16 +90,12 @@ struct ThreadJson<'a> {
     missed: HistogramJson,
     /// The largest samples, largest first.
     top: &'a [Sample],
-    /// Second by second.
     seconds: Vec<SecondJson<'a>>,
 }
 
-/// Spikes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SpikesJson<'a> {
-    /// In numbers.
     summary: &'a spikes::Summary,
-    /// What caused them.
     causes: Vec<CauseJson<'a>>,
     /// The first 100 000.
     list: &'a [spikes::Spike],
@@ -127,17 +116,13 @@ impl<'a> SpikesJson<'a> {
 struct CauseJson<'a> {
     /// Order of appearance: 0, 1, ...
     number: u32,
-    /// Cause.
     cause: &'a str,
     /// Who; empty where there is nobody to name.
     culprit: &'a str,
     /// Spikes in which it has the largest share.
     top: u64,
-    /// Spikes in which it has a share.
     count: u64,
-    /// Its largest share.
     worst_ns: u64,
-    /// Sum of its shares.
     sum_ns: u64,
     /// Of that: may have been something else.
     ambiguous_ns: u64,
@@ -171,7 +156,6 @@ impl<'a> CauseJson<'a> {
 /// m 2^e to (m + 1) 2^e - 1 ns.
 #[derive(Debug, Serialize, JsonSchema)]
 struct HistogramJson {
-    /// Sub-bucket bits k.
     sub_bits: u8,
     /// (bucket, count), ascending.
     buckets: Vec<(usize, u64)>,
@@ -186,7 +170,6 @@ struct SecondJson<'a> {
     to_ns: u64,
     /// Due time of the largest sample.
     max_at_ns: u64,
-    /// Exact sums.
     totals: TotalsJson,
     /// Wake-up view: (bucket, count), ascending.
     wake: &'a [(u16, u64)],
@@ -199,11 +182,8 @@ struct SecondJson<'a> {
 /// Intervals of a second.
 #[derive(Debug, Serialize, JsonSchema)]
 struct IntervalsJson {
-    /// How many.
     n: u64,
-    /// Shortest.
     min_ns: u64,
-    /// Longest.
     max_ns: u64,
     /// Sum, decimal.
     sum_ns: String,
@@ -211,10 +191,8 @@ struct IntervalsJson {
     sum2_ns2: String,
 }
 
-/// Exact sums.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TotalsJson {
-    /// Sampled wake-ups.
     sampled: u64,
     /// Smallest latency; null: no sample.
     min_ns: Option<u64>,

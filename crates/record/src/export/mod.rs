@@ -21,7 +21,6 @@ use rtproof_stats::moving::Lengths;
 
 use crate::Opened;
 
-/// All formats.
 pub const FORMATS: &[Exporter] =
     &[json::JSON, csv::CSV, hdr::HDR, cyclictest::CYCLICTEST, junit::JUNIT];
 

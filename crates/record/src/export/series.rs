@@ -4,7 +4,6 @@ use rtproof_stats::{Bin, Bins};
 
 use crate::{Run, import::Kind};
 
-/// One thread.
 pub(super) struct Series {
     /// `t0.cpu1`, or as the other tool names it.
     pub(super) tag: String,

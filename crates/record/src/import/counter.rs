@@ -10,7 +10,6 @@ use crate::error::Contradiction;
 /// Different values kept exactly; beyond, values go to cells at most 0.8 % wide.
 const EXACT_MAX: usize = 1 << 16;
 
-/// Samples by value.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     exact: BTreeMap<u64, u64>,

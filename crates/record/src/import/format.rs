@@ -46,38 +46,22 @@ impl Hints {
 /// A file could not be imported.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ImportError {
-    /// Nothing in it.
     #[error("{name}: empty; the tool wrote nothing, look at its own messages")]
-    Empty {
-        /// The file.
-        name: String,
-    },
-    /// It cannot be read.
+    Empty { name: String },
     #[error("{name}: cannot be read ({why})")]
-    Unreadable {
-        /// The file.
-        name: String,
-        /// Why.
-        why: String,
-    },
+    Unreadable { name: String, why: String },
     /// Larger than any result.
     #[error(
         "{name}: {bytes} bytes, expected {BYTES_MAX} at most; import the histogram of the tool, \
          not its samples"
     )]
-    Huge {
-        /// The file.
-        name: String,
-        /// Its size.
-        bytes: u64,
-    },
+    Huge { name: String, bytes: u64 },
     /// No importer knows it.
     #[error(
         "{name}: not the result of a tool that rtproof knows (begins with {begins}); give it as \
          the tool wrote it, or name its format with --format: {known}"
     )]
     Unknown {
-        /// The file.
         name: String,
         /// Its first bytes.
         begins: String,
@@ -89,14 +73,10 @@ pub enum ImportError {
         "{name}: this is a trace of kernel events or an analysis of one, not a result; use: \
          rtproof explain {name}"
     )]
-    Trace {
-        /// The file.
-        name: String,
-    },
+    Trace { name: String },
     /// There is no such format.
     #[error("\"{asked}\" is not a format; choose one of {known}")]
     UnknownFormat {
-        /// The requested format.
         asked: String,
         /// Ids of the known formats.
         known: String,
@@ -104,7 +84,6 @@ pub enum ImportError {
     /// A line is not what it should be.
     #[error("{name}, line {line}: {what}")]
     Line {
-        /// The file.
         name: String,
         /// Line, from 1 on.
         line: u64,
@@ -114,7 +93,6 @@ pub enum ImportError {
     /// A byte is not what it should be.
     #[error("{name}, byte {offset}: {what}")]
     Byte {
-        /// The file.
         name: String,
         /// Offset, from 0 on.
         offset: u64,

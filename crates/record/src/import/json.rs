@@ -65,7 +65,6 @@ impl<T> Pairs<T> {
     }
 }
 
-/// `sysinfo` of both.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SysInfo {

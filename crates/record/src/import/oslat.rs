@@ -36,7 +36,6 @@ struct Rows {
     width_ns: u64,
     /// From the largest value of a row to its label.
     above_ns: u64,
-    /// The last label.
     end_ns: u64,
 }
 

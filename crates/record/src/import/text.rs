@@ -20,7 +20,6 @@ pub(super) fn tail(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(PEEK_BYTES)..])
 }
 
-/// A text file.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     name: &'a str,
@@ -54,7 +53,6 @@ impl<'a> Text<'a> {
         Ok(text)
     }
 
-    /// All lines.
     pub(super) fn lines(self) -> impl Iterator<Item = Line<'a>> + Clone {
         let lines = (1..).zip(self.text.lines());
         lines.map(move |(number, text)| Line { number, text, name: self.name })
@@ -70,7 +68,6 @@ impl<'a> Text<'a> {
         self.last().at(format!("ends without {expected}: the file was cut off or edited"))
     }
 
-    /// The last line.
     fn last(self) -> Line<'a> {
         self.lines().last().unwrap_or(Line { number: 1, text: "", name: self.name })
     }
@@ -225,7 +222,6 @@ impl Cells {
         Some((self.bins.first()?.low_ns, self.bins.last()?.low_ns))
     }
 
-    /// Samples so far.
     pub(super) fn total(&self) -> u64 {
         self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.n))
     }

@@ -16,7 +16,6 @@ use crate::{
 /// Most seconds of one thread: 34 years.
 pub(super) const SECONDS_MAX: u64 = 1 << 30;
 
-/// Checks all threads.
 pub(super) fn run(run: &Run) -> Result<(), Contradiction> {
     for thread in &run.threads {
         check(thread).map_err(|what| format!("thread {}: {what}", thread.info.number))?;

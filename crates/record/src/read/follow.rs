@@ -41,7 +41,6 @@ pub struct Follower {
     source: Source,
     /// What the run was asked for.
     pub options: Options,
-    /// Its command line.
     pub command: Vec<String>,
     /// Next second of each thread.
     next: BTreeMap<u32, u64>,
@@ -59,12 +58,10 @@ impl std::fmt::Debug for Follower {
     }
 }
 
-/// What is new.
 #[derive(Debug, Default)]
 pub struct News {
     /// The first wake-up on two clocks.
     pub origin: Option<Origin>,
-    /// Threads that started.
     pub started: Vec<ThreadInfo>,
     /// With the first look: all that was before it, by thread, with its whole histogram.
     pub past: Vec<(u32, Second)>,
@@ -72,15 +69,12 @@ pub struct News {
     pub recent: Vec<(u32, Second)>,
     /// New seconds, in the order of time for each thread.
     pub seconds: Vec<(u32, Second)>,
-    /// Spikes in numbers.
     pub summary: Option<Summary>,
     /// All causes, where one has changed.
     pub causes: Option<Vec<CauseEntry>>,
-    /// New spikes.
     pub spikes: Vec<Spike>,
     /// Spikes whose events are kept now: thread and due time.
     pub kept: Vec<(u32, u64)>,
-    /// New notes.
     pub notes: Vec<Note>,
     /// Loads as they are.
     pub loads: Vec<Load>,

@@ -41,7 +41,6 @@ use crate::{
 /// A record that was read.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// What it holds.
     pub run: Run,
     /// Whether it is as it was when its run ended.
     pub state: SealState,
@@ -62,9 +61,6 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
 /// Reads a record to be judged and shown. Of a long run many seconds are one
 /// ([`Thread::seconds`](crate::run::Thread::seconds)): sums, extremes and histograms are exact, and
 /// a day of 64 CPUs fits into memory.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_shown(path: &Path) -> Result<Opened, ReadError> {
     Ok(read_shown_with(path, |_| ())?.0)
 }
@@ -72,9 +68,6 @@ pub fn read_shown(path: &Path) -> Result<Opened, ReadError> {
 /// As [`read_shown`], with what `work` makes of the run of a large file while its digest is still
 /// being made: that takes as long as reading it. `None`: the file is small, or it is not sealed and
 /// whole.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_shown_with<T>(
     path: &Path,
     work: impl FnOnce(&Run) -> T,

@@ -1,15 +1,12 @@
 //! What a table is made of.
 
-/// One table.
 #[derive(Debug)]
 pub struct Table {
-    /// Name.
     pub name: &'static str,
     /// Version of the record that it came with.
     pub since: i32,
     /// What a row is.
     pub about: &'static str,
-    /// Columns in order.
     pub columns: &'static [Column],
     /// Table constraints and options after the columns; starts with `, ` when not empty.
     pub(super) constraints: &'static str,
@@ -17,7 +14,6 @@ pub struct Table {
     pub(super) without_rowid: bool,
 }
 
-/// One column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// Name; ends in its unit where it has one.
@@ -35,7 +31,6 @@ pub(super) const fn c(name: &'static str, sql: &'static str, about: &'static str
     Column { name, sql, about, since: 0 }
 }
 
-/// A whole number.
 pub(super) const fn int(name: &'static str, about: &'static str) -> Column {
     c(name, "INTEGER NOT NULL", about)
 }

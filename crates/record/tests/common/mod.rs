@@ -2,7 +2,6 @@
 
 #![allow(
     dead_code,
-    missing_docs,
     unreachable_pub,
     clippy::disallowed_methods,
     reason = "each test uses its part"

@@ -8,7 +8,6 @@ use rtproof_stats::extreme::holdout::Holdout;
 use super::parts;
 use crate::distribution::{CONVENTION, P2_CAUTION, held_out, name, number};
 
-/// The section.
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #moments {

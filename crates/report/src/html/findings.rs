@@ -13,11 +13,9 @@ const SHOWN_MAX: usize = 5;
 pub(super) enum Group {
     /// A change, which takes effect then.
     Change(When),
-    /// Find out.
     Unknown,
     /// Nothing: the user leaves it out.
     Skipped,
-    /// Nothing.
     Fine,
 }
 
@@ -68,7 +66,6 @@ impl Group {
     }
 }
 
-/// The section.
 pub(super) fn section(report: &Report) -> Markup {
     let of = |group: Group| -> Vec<&Finding> {
         let mut of: Vec<_> = report.findings.iter().filter(|f| Group::of(f) == group).collect();

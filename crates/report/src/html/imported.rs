@@ -8,7 +8,6 @@ use rtproof_record::import::{Imported, ToolValue};
 use super::parts;
 use crate::imported::{QUANTILES, Series, series};
 
-/// The page.
 pub fn imported(imported: &Imported, banner: Option<&str>) -> String {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
     let title = format!("{} – imported", imported.source);

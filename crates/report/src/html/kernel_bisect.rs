@@ -11,7 +11,6 @@ use rtproof_results::kernel::{
 use super::parts;
 use crate::bisected::{sentence, short, tally, test, unit};
 
-/// The page.
 pub fn page(of: &KernelBisected) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let body = html! {

@@ -12,7 +12,6 @@ const NOTHING: &str = "No wake-up was measured.";
 /// CPUs that have a column of their own in the table of the histogram.
 const COLUMNS_MAX: usize = 16;
 
-/// The section.
 pub(super) fn section(run: &Run, report: &Report) -> Markup {
     html! {
         section.sheet #latency {

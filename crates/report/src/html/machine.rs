@@ -17,7 +17,6 @@ struct Row {
     path: String,
 }
 
-/// The section.
 pub(super) fn section(run: &Run, report: &Report) -> Markup {
     html! {
         section #machine {

@@ -16,7 +16,6 @@ const DRAWN_MAX: usize = 150;
 /// Causes of spikes in sight; the others are closed.
 const SPIKES_FIRST: usize = 10;
 
-/// The page.
 pub fn page(index: &Index, answer: &Answer) -> String {
     let host = index.machine.as_ref().and_then(|machine| machine.hostname.as_deref());
     let host = host.unwrap_or("unknown machine");
@@ -76,7 +75,6 @@ fn header(index: &Index, host: &str) -> Markup {
     }
 }
 
-/// A row's name.
 fn name(cell: &CellResult, thread: &ThreadResult) -> String {
     let of = &cell.cell;
     let mut parts = vec![

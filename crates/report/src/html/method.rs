@@ -7,7 +7,6 @@ use rtproof_record::{Start, run::RunEnd};
 
 use super::parts;
 
-/// The section.
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #method {

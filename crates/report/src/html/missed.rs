@@ -10,7 +10,6 @@ use crate::svg::{
     missed,
 };
 
-/// The section.
 pub(super) fn section(run: &Run, report: &Report, columns: &[Column], time: TimeBins) -> Markup {
     html! {
         section #missed {

@@ -18,10 +18,8 @@ use crate::{
 const SHOWN: [&str; 4] = ["mean", "p50", "p99", "p99.9"];
 /// Rows of the table.
 const ROWS_MAX: usize = 50;
-/// Gaps named.
 const GAPS_MAX: usize = 6;
 
-/// The pictures.
 pub(super) fn figures(report: &Report, time: TimeBins, events: &Events) -> Markup {
     let title = "Moving statistics";
     let found = &report.moving;

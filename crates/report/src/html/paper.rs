@@ -19,7 +19,6 @@ const LINES_MAX: usize = 8;
 /// Characters of a line: two lines of the sheet.
 const CHARACTERS_MAX: usize = 150;
 
-/// The sheet.
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section.paper #paper {

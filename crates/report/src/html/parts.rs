@@ -142,11 +142,9 @@ pub(super) fn scroll(label: &str, body: &Markup) -> Markup {
 
 /// A picture with its legend, its sentence and its numbers.
 pub(super) struct Figure<'a> {
-    /// Title.
     pub(super) title: &'a str,
     /// The numbers in a sentence; also the description of the picture.
     pub(super) text: &'a str,
-    /// The picture.
     pub(super) picture: Markup,
     /// Legend; may be empty.
     pub(super) legend: Markup,
@@ -154,7 +152,6 @@ pub(super) struct Figure<'a> {
     pub(super) table: Option<Markup>,
 }
 
-/// Shows a figure.
 pub(super) fn figure(figure: &Figure<'_>) -> Markup {
     html! {
         figure {
@@ -298,7 +295,6 @@ pub(super) fn interval(quantile: &Quantile) -> String {
     }
 }
 
-/// The host's name.
 pub(super) fn hostname(report: &Report) -> &str {
     report.machine.hostname.as_deref().unwrap_or("unknown machine")
 }

@@ -9,7 +9,6 @@ use super::parts;
 /// A row: its name and what was measured.
 type Row<'a> = (String, &'a Measured);
 
-/// The section.
 pub(super) fn section(report: &Report) -> Markup {
     let cpus = || report.cpus.iter().map(|cpu| (format!("CPU {}", cpu.thread.cpu), &cpu.measured));
     let all: Vec<Row<'_>> = std::iter::once(("all".into(), &report.all)).chain(cpus()).collect();
@@ -69,7 +68,6 @@ impl View {
         }
     }
 
-    /// Count and mean.
     fn count_and_mean(self, measured: &Measured) -> (u64, Option<f64>) {
         match self {
             Self::Wake => (measured.sampled, measured.mean_ns),

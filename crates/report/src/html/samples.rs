@@ -5,7 +5,6 @@ use rtproof_judge::{Report, units};
 
 use super::parts;
 
-/// The section.
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #samples {

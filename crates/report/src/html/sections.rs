@@ -17,7 +17,6 @@ pub(super) enum Fold {
     Closed(&'static str),
 }
 
-/// One section.
 pub(super) struct Section {
     /// Its anchor.
     pub(super) id: &'static str,

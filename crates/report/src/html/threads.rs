@@ -7,7 +7,6 @@ use rtproof_record::run::{EndReason, Load};
 use super::parts;
 use crate::svg::scale::count_text;
 
-/// The section.
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #threads {

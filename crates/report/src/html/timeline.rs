@@ -18,7 +18,6 @@ use crate::svg::{
 
 const NOTHING: &str = "No wake-up was measured.";
 
-/// The section.
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let Page { run, report, time, rows, columns, pictures } = page;
     let time = *time;

@@ -25,7 +25,6 @@ impl Tile {
     }
 }
 
-/// The section.
 pub(super) fn section(run: &Run, report: &Report, next: Option<&str>) -> Markup {
     let verdict = &report.verdict;
     let (class, icon) = match verdict.answer {

@@ -19,22 +19,18 @@ const LIST_MIN: u16 = 4;
 /// The panels of the main page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regions {
-    /// Latencies by thread.
     pub latency: Option<Rect>,
-    /// Their histogram.
     pub histogram: Option<Rect>,
     /// CPUs; its last line is about the chosen one.
     pub cpus: Rect,
     /// Spikes; its last line is about the chosen one.
     pub spikes: Option<Rect>,
-    /// Real-time tasks.
     pub tasks: Rect,
 }
 
 /// A row of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Panel.
     pub panel: Panel,
     /// Row of its list; `None`: its head or another line.
     pub row: Option<usize>,

@@ -9,7 +9,6 @@ use ratatui_core::{
 /// A line: words with their styles.
 pub type Drawn = Vec<(String, Style)>;
 
-/// Colours and characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Whether colours are shown; without, bold and reverse remain.
@@ -19,7 +18,6 @@ pub struct Look {
 }
 
 impl Look {
-    /// Everything.
     pub const FULL: Self = Self { colours: true, unicode: true };
 
     pub(super) const fn bold(self) -> Style {

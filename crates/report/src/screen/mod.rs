@@ -34,7 +34,6 @@ pub use self::{
 
 /// Fewest columns and lines that anything is drawn on.
 pub const COLUMNS_MIN: u16 = 40;
-/// Fewest lines.
 pub const LINES_MIN: u16 = 10;
 
 /// Draws the view over all of a buffer.

@@ -7,29 +7,22 @@ use rtproof_results::watch::{Cpu, Frame, Latency, Spike, Task};
 
 use super::look::Drawn;
 
-/// What is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Page {
-    /// All panels.
     #[default]
     Main,
     /// Keys, and what the numbers are.
     Help,
-    /// One spike.
     Picture(Vec<Drawn>),
 }
 
 /// A part of the main page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Panel {
-    /// Latencies by thread.
     Latency,
-    /// CPUs.
     #[default]
     Cpus,
-    /// Spikes.
     Spikes,
-    /// Real-time tasks.
     Tasks,
 }
 
@@ -42,10 +35,8 @@ pub enum Input {
     Mark(String),
 }
 
-/// The user's choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Page.
     pub page: Page,
     /// Panel that keys move in.
     pub panel: Panel,

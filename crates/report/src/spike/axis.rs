@@ -16,7 +16,6 @@ impl Axis {
         Self { knots: vec![(ends_ns.0, places.0), (ends_ns.1.max(ends_ns.0 + 1), places.1)] }
     }
 
-    /// Through given points.
     pub(crate) fn through(knots: Vec<(u64, f64)>) -> Self {
         Self { knots }
     }

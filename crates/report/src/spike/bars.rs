@@ -7,7 +7,6 @@ use rtproof_judge::causes::Explanation;
 /// A stretch with one cause, as it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bar {
-    /// From.
     pub(crate) from_ns: u64,
     /// To; after `from_ns`.
     pub(crate) to_ns: u64,

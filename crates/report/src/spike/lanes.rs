@@ -18,7 +18,6 @@ pub(crate) struct Lanes {
     pub(crate) tasks: Vec<Piece>,
     /// Hard interrupts and non-maskable ones.
     pub(crate) interrupts: Vec<Piece>,
-    /// Softirqs.
     pub(crate) softirqs: Vec<Piece>,
     /// Other CPUs: by time.
     pub(crate) moments: Vec<Moment>,
@@ -27,13 +26,9 @@ pub(crate) struct Lanes {
 /// What ran from one time to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// From.
     pub(crate) from_ns: u64,
-    /// To.
     pub(crate) to_ns: u64,
-    /// Name.
     pub(crate) name: String,
-    /// Kind.
     pub(crate) kind: Kind,
 }
 
@@ -42,22 +37,16 @@ pub(crate) struct Piece {
 pub(crate) enum Kind {
     /// The task that was late.
     Late,
-    /// Another task.
     Task,
-    /// Nobody.
     Idle,
-    /// A hard interrupt.
     Interrupt,
-    /// A softirq.
     Softirq,
 }
 
 /// Something that another CPU did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// When.
     pub(crate) at_ns: u64,
-    /// CPU.
     pub(crate) cpu: u32,
     /// What, e.g. `eth0-rx wakes it`.
     pub(crate) text: String,

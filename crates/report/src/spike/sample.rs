@@ -19,7 +19,6 @@ const DUE_NS: u64 = 1_000_000_000_000;
 /// Events of a CPU, one after the other.
 pub(crate) struct Events {
     cpu: u32,
-    /// What was added.
     pub(crate) list: Vec<Event>,
 }
 
@@ -49,7 +48,6 @@ impl Events {
         self.at(at_ns, prev_pid, what)
     }
 
-    /// A timer interrupt.
     pub(crate) fn vector(&mut self, from_ns: u64, to_ns: u64) -> &mut Self {
         let pid = self.list.last().map_or(0, |event| match event.what {
             What::Switch { next_pid, .. } => next_pid,

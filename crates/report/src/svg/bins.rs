@@ -107,7 +107,6 @@ impl LatencyBins {
         100.0 * (2_f64.powf(1.0 / f64::from(self.parts)) - 1.0)
     }
 
-    /// Number of bins.
     pub(crate) fn len(&self) -> usize {
         self.edges.len() - 1
     }
@@ -130,7 +129,6 @@ fn octave(value_ns: u64) -> u32 {
 pub(crate) struct TimeBins {
     /// Width of a column.
     pub(crate) width_ns: u64,
-    /// Number of columns.
     pub(crate) len: usize,
     /// End of what was measured.
     pub(crate) end_ns: u64,
@@ -195,9 +193,7 @@ fn usual_ns(thread: &Thread) -> u64 {
 /// What happened in one column, of one CPU or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// Wake-ups measured.
     pub(crate) sampled: u64,
-    /// Wake-ups missed.
     pub(crate) missed: u64,
     /// Later than the budget.
     pub(crate) late: u64,
@@ -240,15 +236,12 @@ impl Column {
 /// of them.
 #[derive(Clone, Debug)]
 pub(crate) struct HeatBins {
-    /// Columns.
     pub(crate) time: TimeBins,
     /// First power of two.
     pub(crate) first_octave: u32,
     /// Rows to a power of two.
     pub(crate) per_octave: u32,
-    /// Number of rows.
     pub(crate) rows: u32,
-    /// Wake-ups measured.
     pub(crate) counts: BTreeMap<(u32, usize), u64>,
 }
 

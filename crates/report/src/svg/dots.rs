@@ -25,14 +25,11 @@ const REST_MAX: usize = 3_000;
 /// Radius of a dot.
 const RADIUS: &str = "4";
 
-/// A late wake-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dot {
     /// When it was due.
     pub(crate) at_ns: u64,
-    /// How late it was.
     pub(crate) latency_ns: u64,
-    /// CPU.
     pub(crate) cpu: u32,
     /// Cause; empty: not explained.
     pub(crate) cause: String,
@@ -50,7 +47,6 @@ impl Dot {
         format!("{at}, CPU {}: {}, {}", self.cpu, units::ns(self.latency_ns), self.why())
     }
 
-    /// Cause and culprit.
     pub(crate) fn why(&self) -> String {
         let who =
             if self.culprit.is_empty() { String::new() } else { format!(": {}", self.culprit) };

@@ -25,7 +25,6 @@ const CHARACTER: f64 = 6.6;
 pub(crate) struct Lane {
     /// Name before the lane.
     name: String,
-    /// The sentence.
     text: String,
     /// CPU that it is of; `None`: of several.
     cpu: Option<u32>,

@@ -38,7 +38,6 @@ pub(crate) struct Frame {
 pub(crate) struct About<'a> {
     /// `chart-histogram` ...
     pub(crate) id: &'a str,
-    /// Title.
     pub(crate) title: &'a str,
     /// The numbers in a sentence.
     pub(crate) text: &'a str,

@@ -18,7 +18,6 @@ use super::{
 
 /// Colours of the ramp, `h0` to `h8`.
 pub(crate) const LEVELS: usize = 9;
-/// Largest samples marked.
 const MARKED: usize = 10;
 
 /// Draws the heat map of a run; `None` when nothing was measured. `columns` are those of all CPUs.

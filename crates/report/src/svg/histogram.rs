@@ -21,7 +21,6 @@ pub(crate) const DRAWN_MAX: usize = 64;
 /// Maxima named in the plot, at most.
 const NAMED_MAX: usize = 8;
 
-/// One CPU's line.
 struct Line {
     cpu: u32,
     max_ns: u64,

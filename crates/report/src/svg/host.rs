@@ -15,7 +15,6 @@ use crate::seconds::{COLUMNS, Column, Shown};
 
 /// A column of the host in each second of a run.
 pub(crate) struct Counter {
-    /// Which.
     pub(crate) column: &'static Column,
     /// Seconds: time, smallest, mean and largest value.
     points: Vec<(u64, [f64; 3])>,
@@ -60,7 +59,6 @@ impl Counter {
     }
 }
 
-/// Draws a counter.
 pub(crate) fn draw(run: &Run, counter: &Counter, time: TimeBins, text: &str) -> Markup {
     let frame = frame(counter, time);
     let id = format!("chart-host-{}", counter.column.id);

@@ -13,7 +13,6 @@ const CHARACTER: f64 = 7.2;
 pub(crate) struct Mark {
     /// Value on the scale.
     pub(crate) value: f64,
-    /// Text.
     pub(crate) text: String,
     /// Class of its colour.
     pub(crate) class: String,

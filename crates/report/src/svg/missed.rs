@@ -12,7 +12,6 @@ use super::{
     scale::Scale,
 };
 
-/// Draws the bars.
 pub(crate) fn draw(run: &Run, columns: &[Column], time: TimeBins, text: (&str, &str)) -> Markup {
     let most = columns.iter().map(|column| column.missed).max().unwrap_or(0);
     let y = Scale::from_zero(most as f64 * 1.08);

@@ -59,13 +59,11 @@ impl Path {
         self
     }
 
-    /// A horizontal line.
     pub(crate) fn across(&mut self, x: f64) -> &mut Self {
         let _ = write!(self.text, "H{}", px(x));
         self
     }
 
-    /// A vertical line.
     pub(crate) fn down(&mut self, y: f64) -> &mut Self {
         let _ = write!(self.text, "V{}", px(y));
         self

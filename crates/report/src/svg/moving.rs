@@ -26,7 +26,6 @@ pub(crate) struct Kind {
     of: fn(&Step) -> Option<&Values>,
 }
 
-/// All of them.
 pub(crate) const KINDS: [Kind; 3] = [
     Kind { class: "windowed", name: "of the window", look: "", of: |step| step.windowed.as_ref() },
     Kind {

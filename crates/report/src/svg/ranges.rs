@@ -20,11 +20,8 @@ const LETTERS: usize = 48;
 /// One row: a name, and what is shown of its samples, nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
-    /// Name.
     pub(crate) name: String,
-    /// Smallest and largest.
     pub(crate) ends_ns: [u64; 2],
-    /// p50.
     pub(crate) median_ns: Option<u64>,
     /// p5, p95, p99 and p99.9, those that the samples carry.
     pub(crate) quantiles_ns: [Option<u64>; 4],
@@ -32,7 +29,6 @@ pub(crate) struct Range {
     pub(crate) begins: bool,
 }
 
-/// Draws the rows.
 pub(crate) fn draw(rows: &[Range], (title, text): (&str, &str)) -> Markup {
     let frame = frame(rows);
     let about = About { id: "chart-ranges", title, text, series: rows.len(), units: ("ns", "") };

@@ -51,7 +51,6 @@ impl Scale {
         (low..=high).contains(&value)
     }
 
-    /// The ends.
     pub(crate) fn ends(self) -> (f64, f64) {
         match self {
             Self::Linear { low, high } | Self::Log { low, high } => (low, high),

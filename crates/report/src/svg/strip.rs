@@ -49,7 +49,6 @@ impl Rows {
     }
 }
 
-/// Draws the strip.
 pub(crate) fn draw(
     run: &Run,
     rows: &Rows,

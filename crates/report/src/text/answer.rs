@@ -11,10 +11,6 @@ use super::verdict;
 /// Lines of a screen: below more, the answer is repeated.
 const SCREEN: usize = 24;
 
-/// Writes it.
-///
-/// # Errors
-/// When writing fails.
 pub fn answer(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
     to.in_answer(|to| block(to, answer))
 }
@@ -44,9 +40,6 @@ fn why_and_next(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
 }
 
 /// Writes it again below what is longer than a screen.
-///
-/// # Errors
-/// When writing fails.
 pub fn answer_again(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
     if to.lines() <= SCREEN {
         return Ok(());
@@ -56,9 +49,6 @@ pub fn answer_again(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
 }
 
 /// What to do next.
-///
-/// # Errors
-/// When writing fails.
 pub fn next(to: &mut Sheet, command: Option<&str>) -> io::Result<()> {
     match command {
         // One line, however long: a break would end the command where it is pasted.

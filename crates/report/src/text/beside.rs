@@ -14,9 +14,6 @@ use crate::text::sheet::{DIM, Sheet, WARN, wrapped};
 const CPUS_MAX: usize = 8;
 
 /// What was changed from outside.
-///
-/// # Errors
-/// When writing fails.
 pub(super) fn changes(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
     for segment in &beside.segments {
         wrapped(to, &format!("         {WARN}│{WARN:#} "), "           ", &of_segment(segment))?;
@@ -25,9 +22,6 @@ pub(super) fn changes(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
 }
 
 /// Idle states and frequencies.
-///
-/// # Errors
-/// When writing fails.
 pub(super) fn states(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
     let mut cpus: Vec<u32> = beside.idle.iter().map(|of| of.cpu).collect();
     cpus.dedup();

@@ -18,10 +18,6 @@ const SHOWN: usize = 12;
 /// Columns before the text.
 const MARGIN: &str = "         ";
 
-/// All of it.
-///
-/// # Errors
-/// When writing fails.
 pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     reasons(to, comparison)?;
     match comparison.against.as_slice() {

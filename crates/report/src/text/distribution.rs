@@ -18,9 +18,6 @@ const HEADS: [&str; 12] =
 const INDENT: &str = "         ";
 
 /// All of it, of a report.
-///
-/// # Errors
-/// When writing fails.
 pub fn distribution(to: &mut Sheet, report: &Report) -> io::Result<()> {
     writeln!(to, "{BOLD}Moments{BOLD:#}")?;
     let of_workload = report.distribution.iter().map(|of| (name(of.cpu), of));

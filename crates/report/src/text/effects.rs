@@ -12,25 +12,16 @@ use rtproof_results::effects::{p_value, ranked, signed};
 use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, fitting, wrapped};
 
 /// What is going to happen.
-///
-/// # Errors
-/// When writing fails.
 pub fn before(to: &mut Sheet, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Prove{BOLD:#}    "), "         ", sentence)
 }
 
 /// What an experiment is going to do.
-///
-/// # Errors
-/// When writing fails.
 pub fn experiment(to: &mut Sheet, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Try{BOLD:#}      "), "         ", sentence)
 }
 
 /// A line while it happens.
-///
-/// # Errors
-/// When writing fails.
 pub fn line(to: &mut Sheet, line: &str) -> io::Result<()> {
     wrapped(to, "         ", "         ", line)
 }
@@ -38,9 +29,6 @@ pub fn line(to: &mut Sheet, line: &str) -> io::Result<()> {
 const HEADS: [&str; 7] = ["", "p99.9 off", "on", "of pairs", "95 % interval", "p (Holm)", "max"];
 
 /// All knobs with their effects and what was decided.
-///
-/// # Errors
-/// When writing fails.
 pub fn table(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
     let knobs = ranked(effects);
     let mut rows = vec![HEADS.map(String::from)];

@@ -19,9 +19,6 @@ use crate::{
 const SMALL: u64 = 20;
 
 /// Why a wake-up was late. `window`: the events round it, where they were kept.
-///
-/// # Errors
-/// When writing fails.
 pub fn explanation(
     to: &mut Sheet,
     explanation: &Explanation,

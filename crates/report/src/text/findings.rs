@@ -25,9 +25,6 @@ pub struct Detail {
 }
 
 /// An audit on its own.
-///
-/// # Errors
-/// When writing fails.
 pub fn audit(
     to: &mut Sheet,
     machine: &Machine,
@@ -56,9 +53,6 @@ pub fn audit(
 }
 
 /// Findings about one application.
-///
-/// # Errors
-/// When writing fails.
 pub fn application(
     to: &mut Sheet,
     head: &str,

@@ -17,9 +17,6 @@ use crate::{
 const REMARKS_SHOWN: usize = 12;
 
 /// All of it; `record`: where it was written.
-///
-/// # Errors
-/// When writing fails.
 pub fn imported(to: &mut Sheet, imported: &Imported, record: Option<&Path>) -> io::Result<()> {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
     let text = format!("{} {version}, {} ({})", imported.tool, imported.source, imported.dialect);

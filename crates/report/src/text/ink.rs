@@ -15,7 +15,6 @@ use rtproof_host::harmless;
 static MARK: LazyLock<String> =
     LazyLock::new(|| format!("\u{1b}[{}m", RandomState::new().hash_one("ink")));
 
-/// Style of heads.
 pub const BOLD: Ink = Ink(Style::new().bold());
 /// Style of what matters less.
 pub const DIM: Ink = Ink(Style::new().dimmed());

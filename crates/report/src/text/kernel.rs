@@ -26,9 +26,6 @@ fn size(bytes: u64) -> String {
 }
 
 /// What the distribution offers; single versions only with `all`, or where nothing else is there.
-///
-/// # Errors
-/// When writing fails.
 pub fn offers(to: &mut Sheet, offers: &Offers, all: bool) -> io::Result<()> {
     let follows = offers.packages.iter().any(|package| package.follows);
     let is_shown = |package: &&KernelPackage| all || package.follows || !follows;
@@ -81,9 +78,6 @@ fn offer(to: &mut Sheet, package: &KernelPackage) -> io::Result<()> {
 }
 
 /// A configuration: what survived, what was dropped and why, what else changed.
-///
-/// # Errors
-/// When writing fails.
 pub fn configured(to: &mut Sheet, of: &Configured, verbose: bool) -> io::Result<()> {
     let dropped = of.dropped().count();
     let asked = of.options.len();
@@ -155,9 +149,6 @@ fn option(to: &mut Sheet, row: &OptionRow, in_full: bool) -> io::Result<()> {
 }
 
 /// A kernel that was built.
-///
-/// # Errors
-/// When writing fails.
 pub fn built(to: &mut Sheet, of: &BuiltKernel) -> io::Result<()> {
     let continued = if of.continued { ", an earlier build continued" } else { "" };
     writeln!(to, "{BOLD}Linux {}{BOLD:#}: built in {} s{continued}", of.release, of.seconds)?;
@@ -175,9 +166,6 @@ pub fn built(to: &mut Sheet, of: &BuiltKernel) -> io::Result<()> {
 }
 
 /// Build tests, one row each.
-///
-/// # Errors
-/// When writing fails.
 pub fn build_tests(to: &mut Sheet, of: &BuildTests) -> io::Result<()> {
     writeln!(to, "{BOLD}{}{BOLD:#}", of.kernel_source)?;
     writeln!(
@@ -201,9 +189,6 @@ pub fn build_tests(to: &mut Sheet, of: &BuildTests) -> io::Result<()> {
 }
 
 /// A git tree after a rebase.
-///
-/// # Errors
-/// When writing fails.
 pub fn rebased(to: &mut Sheet, of: &Rebased) -> io::Result<()> {
     let Rebased { tree, head, .. } = of;
     match (&of.onto, &of.commits) {

@@ -15,10 +15,6 @@ use crate::bisected::{DIGITS, sentence, short, tally, test, unit};
 /// Suspects that are shown in full.
 const SUSPECTS_MAX: usize = 10;
 
-/// What was found.
-///
-/// # Errors
-/// When writing fails.
 pub fn kernel_bisected(to: &mut Sheet, of: &KernelBisected, page: &str) -> io::Result<()> {
     wrapped(to, &BOLD.to_string(), "", &format!("{}{BOLD:#}", harmless::line(&sentence(of))))?;
     writeln!(to, "  bad is    {}", harmless::line(&test(of)))?;
@@ -54,9 +50,6 @@ pub fn kernel_bisected(to: &mut Sheet, of: &KernelBisected, page: &str) -> io::R
 }
 
 /// What comes next, where the machine has to boot first.
-///
-/// # Errors
-/// When writing fails.
 pub fn next(to: &mut Sheet, of: &KernelBisectNext, reboots: bool) -> io::Result<()> {
     if let Some(step) = of.steps.last() {
         let why = harmless::line(&step.why);

@@ -8,9 +8,6 @@ use rtproof_results::kernel::boot::{Booted, GuestStep};
 use super::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
 
 /// What came of the boot; then each step with its output.
-///
-/// # Errors
-/// When writing fails.
 pub fn booted(to: &mut Sheet, of: &Booted) -> io::Result<()> {
     let release = harmless::line(&of.release);
     writeln!(

@@ -17,9 +17,6 @@ const OPTIONS_MAX: usize = 20;
 const NAMES: [&str; 2] = ["A", "B"];
 
 /// What tells them apart.
-///
-/// # Errors
-/// When writing fails.
 pub fn kernels_compared(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
     for (name, kernel) in NAMES.iter().zip(&of.kernels) {
         let release = harmless::line(&kernel.release);

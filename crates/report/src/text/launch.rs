@@ -20,9 +20,6 @@ const NAMES_MAX: usize = 4;
 const WIDTH: usize = 23;
 
 /// What would be set.
-///
-/// # Errors
-/// When writing fails.
 pub fn plan(to: &mut Sheet, plan: &Plan, verbose: bool) -> io::Result<()> {
     title(to, &plan.machine.machine)?;
     wrapped(to, "Program  ", "         ", &plan.command.join(" "))?;
@@ -69,9 +66,6 @@ fn notes(to: &mut Sheet, all: &[String]) -> io::Result<()> {
 }
 
 /// What a program got.
-///
-/// # Errors
-/// When writing fails.
 pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> {
     let how = match of.ending {
         Ending::Exited(code) => format!("exit status {code}"),
@@ -135,9 +129,6 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
 }
 
 /// The verdict on its wake-ups, and where their record is.
-///
-/// # Errors
-/// When writing fails.
 pub fn proof(to: &mut Sheet, of: &Launched, report: Option<&Report>) -> io::Result<()> {
     if let Some(report) = report {
         super::verdict(to, report)?;

@@ -22,10 +22,6 @@ const FIX: &str = "priority inheritance: pthread_mutexattr_setprotocol with PTHR
                    C++: std::mutex has none; wrap a pthread_mutex_t. Rust: std::sync::Mutex has \
                    none; rtsc::pi::Mutex, linux_futex::PiFutex, or pthread_mutex_t of libc";
 
-/// Shows them.
-///
-/// # Errors
-/// When writing fails.
 pub fn locks(to: &mut Sheet, of: &LocksFound) -> io::Result<()> {
     let inversions = of.waits.iter().filter(|it| it.is_inversion()).count();
     let title = match (of.waits.len(), inversions) {

@@ -14,9 +14,6 @@ use rtproof_stats::quantile::Q;
 use crate::text::sheet::{BAD, BOLD, DIM, Ink, Sheet, WARN, wrapped};
 
 /// What was asked, what was measured, what must be known of it.
-///
-/// # Errors
-/// When writing fails.
 pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
     asked(to, report)?;
     table(to, report)?;

@@ -61,9 +61,6 @@ pub use self::{
 };
 
 /// The machine and its checks: what is printed before anything is measured.
-///
-/// # Errors
-/// When writing fails.
 pub fn head(to: &mut Sheet, machine: &Machine, findings: &[Finding]) -> io::Result<()> {
     title(to, machine)?;
     findings::summary(to, findings)?;
@@ -71,9 +68,6 @@ pub fn head(to: &mut Sheet, machine: &Machine, findings: &[Finding]) -> io::Resu
 }
 
 /// A line above everything, where something is wrong with the record itself.
-///
-/// # Errors
-/// When writing fails.
 pub fn banner(to: &mut Sheet, banner: Option<&str>) -> io::Result<()> {
     match banner {
         Some(text) => wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", text),
@@ -82,9 +76,6 @@ pub fn banner(to: &mut Sheet, banner: Option<&str>) -> io::Result<()> {
 }
 
 /// What `explain` looked at, and what the user must know of it.
-///
-/// # Errors
-/// When writing fails.
 pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
     wrapped(
         to,
@@ -98,17 +89,11 @@ pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
 }
 
 /// A sentence on lines of its own.
-///
-/// # Errors
-/// When writing fails.
 pub fn note(to: &mut Sheet, text: &str) -> io::Result<()> {
     wrapped(to, "", "", text)
 }
 
 /// What to do next, one line each.
-///
-/// # Errors
-/// When writing fails.
 pub fn hint(to: &mut Sheet, commands: &[String]) -> io::Result<()> {
     if !commands.is_empty() {
         writeln!(to)?;
@@ -117,9 +102,6 @@ pub fn hint(to: &mut Sheet, commands: &[String]) -> io::Result<()> {
 }
 
 /// Where the files are, those that are there.
-///
-/// # Errors
-/// When writing fails.
 pub fn files(
     to: &mut Sheet,
     record: &Path,

@@ -22,9 +22,6 @@ const ROWS_MAX: usize = 24;
 const GAPS_MAX: usize = 4;
 
 /// Each statistic in a line, gaps and missed wake-ups; `is_full`: the windows over time, too.
-///
-/// # Errors
-/// When writing fails.
 pub fn moving(to: &mut Sheet, report: &Report, is_full: bool) -> io::Result<()> {
     use std::io::Write;
     let moving = &report.moving;

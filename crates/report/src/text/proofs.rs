@@ -8,9 +8,6 @@ use super::{Detail, findings::word};
 use crate::text::sheet::{BOLD, DIM, Sheet, wrapped};
 
 /// The group of the trials; where all or more is asked for, the evidence, too.
-///
-/// # Errors
-/// When writing fails.
 pub fn proofs(to: &mut Sheet, findings: &[&Finding], detail: Detail) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());

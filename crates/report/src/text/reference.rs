@@ -11,9 +11,6 @@ const SHOWN: usize = 8;
 const MARGIN: &str = "         ";
 
 /// A line for each sentence; the files that were not used below.
-///
-/// # Errors
-/// When writing fails.
 pub fn reference(to: &mut Sheet, all: &[Reference]) -> io::Result<()> {
     let mut head = format!("{BOLD}Beside{BOLD:#}   ");
     for one in all {

@@ -25,10 +25,6 @@ const LIMITS: [(&str, &str); 3] = [
     ("output", "a descriptor is looked at up to 40 ms after the call, when it may be another one"),
 ];
 
-/// Shows them.
-///
-/// # Errors
-/// When writing fails.
 pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
     let style = match of.answer {
         Kept::Kept => GOOD,

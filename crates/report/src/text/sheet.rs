@@ -18,7 +18,6 @@ pub struct Glyphs {
     pub(super) bar: char,
     /// An interrupt or a softirq.
     pub(super) mark: char,
-    /// Lost events.
     pub(super) lost: char,
     /// From due to ran: left end, line, right end.
     pub(super) arrow: [char; 3],
@@ -27,7 +26,6 @@ pub struct Glyphs {
 }
 
 impl Glyphs {
-    /// Block characters.
     pub const BLOCKS: Self = Self {
         blocks: ['█', '▒', '▓', '░'],
         bar: '▏',
@@ -87,7 +85,6 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// An empty one.
     pub const fn new(columns: usize, glyphs: Glyphs) -> Self {
         Self { page: Page { columns, glyphs }, bytes: Vec::new(), answer: None }
     }
@@ -132,9 +129,6 @@ impl Write for Sheet {
 
 /// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
 /// hold colours, which take no room. Groups of digits stay together.
-///
-/// # Errors
-/// When writing fails.
 pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Result<()> {
     wrapped_in(to.page.columns.min(PROSE_MAX), to, first, next, text)
 }

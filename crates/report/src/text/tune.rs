@@ -34,9 +34,6 @@ fn target(change: &Change) -> String {
 
 /// What `apply` or `trial` did. `at`: the option `--root`, a blank before it, where the machine
 /// is not the running one.
-///
-/// # Errors
-/// When writing fails.
 pub fn applied(to: &mut Sheet, applied: &Applied, at: &str) -> io::Result<()> {
     if applied.changes.is_empty() {
         return match applied.boot_parameters.is_empty() {
@@ -63,9 +60,6 @@ pub fn applied(to: &mut Sheet, applied: &Applied, at: &str) -> io::Result<()> {
 }
 
 /// A kernel on trial, and what is put in place.
-///
-/// # Errors
-/// When writing fails.
 pub fn trial_kernel(to: &mut Sheet, kernel: &TrialKernel) -> io::Result<()> {
     let head = format!("{BOLD}Kernel{BOLD:#} {}, from ", kernel.release);
     wrapped(to, &head, "  ", &kernel.from)?;
@@ -93,9 +87,6 @@ fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
 }
 
 /// What `undo` did.
-///
-/// # Errors
-/// When writing fails.
 pub fn undone(to: &mut Sheet, undone: &Undone) -> io::Result<()> {
     unusable(to, &undone.unusable)?;
     undone.journals.iter().try_for_each(|journal| journal_undone(to, journal))?;
@@ -142,9 +133,6 @@ fn because(target: &str, why: Option<&str>) -> String {
 }
 
 /// Changes that were undone.
-///
-/// # Errors
-/// When writing fails.
 pub fn taken_back(to: &mut Sheet, changes: &[TakenBack]) -> io::Result<()> {
     for it in changes {
         let style = match it.outcome {
@@ -171,9 +159,6 @@ fn back(it: &TakenBack) -> String {
 }
 
 /// What is applied now.
-///
-/// # Errors
-/// When writing fails.
 pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
     unusable(to, &status.unusable)?;
     for journal in &status.journals {
@@ -277,9 +262,6 @@ fn boot_stands(to: &mut Sheet, boot: &BootStands) -> io::Result<()> {
 }
 
 /// Boot parameters that `apply` does not apply; `command`: what tries them.
-///
-/// # Errors
-/// When writing fails.
 pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Result<()> {
     if parameters.is_empty() {
         return Ok(());
@@ -291,9 +273,6 @@ pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Re
 }
 
 /// What the boot did with its words, and how changes stand.
-///
-/// # Errors
-/// When writing fails.
 pub fn verified(to: &mut Sheet, found: &verified::Document) -> io::Result<()> {
     title(to, &found.machine)?;
     if let Some(kernel) = &found.kernel {
@@ -315,9 +294,6 @@ pub fn verified(to: &mut Sheet, found: &verified::Document) -> io::Result<()> {
 }
 
 /// What became of the words of a command line.
-///
-/// # Errors
-/// When writing fails.
 pub fn parameters(to: &mut Sheet, all: &[Verified]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
@@ -357,9 +333,6 @@ fn parameter(it: &Verified) -> String {
 }
 
 /// What an export wrote, and what it could not say.
-///
-/// # Errors
-/// When writing fails.
 pub fn exported(to: &mut Sheet, written: &exported::Written) -> io::Result<()> {
     writeln!(
         to,

@@ -7,9 +7,6 @@ use rtproof_judge::{Answer, Report};
 use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped};
 
 /// The verdict, its reasons, and what changed in the machine.
-///
-/// # Errors
-/// When writing fails.
 pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let verdict = &report.verdict;
     sentence(to, report)?;

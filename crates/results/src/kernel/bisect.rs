@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::{KernelSide, OptionPair};
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-bisect/1";
 
 /// What a bisection found.
@@ -17,7 +16,6 @@ pub struct KernelBisected {
     pub folder: String,
     /// Where the kernels were booted. On the machine, lengths are nanoseconds, not instructions.
     pub booted_in: BisectedIn,
-    /// What was bisected.
     pub over: BisectedOver,
     /// What makes a kernel bad, in words.
     pub test: String,
@@ -31,7 +29,6 @@ pub struct KernelBisected {
     /// Whether both sides of the answer were as before when they were booted a second time; null:
     /// they were not booted again, as nothing was found or a guest does the same each time.
     pub is_reproduced: Option<bool>,
-    /// Commits or options.
     pub suspects: Vec<Suspect>,
     /// Options that kconfig changed along with the suspects; empty for commits.
     pub changed: Vec<OptionPair>,
@@ -39,7 +36,6 @@ pub struct KernelBisected {
     pub evidence: [usize; 2],
     /// All steps, in order.
     pub steps: Vec<BisectStep>,
-    /// What may mislead.
     pub notes: Vec<String>,
 }
 
@@ -73,7 +69,6 @@ pub enum BisectedIn {
     Machine,
 }
 
-/// What was bisected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BisectedOver {
@@ -87,13 +82,11 @@ pub enum BisectedOver {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Suspect {
-    /// A commit.
     Commit {
         /// Its id, 40 digits.
         commit: String,
         /// First line of its message.
         subject: String,
-        /// Name and address.
         author: String,
         /// Date of the author, ISO 8601.
         date: String,
@@ -121,7 +114,6 @@ pub enum Suspect {
 pub enum StepOutcome {
     /// It does not show what is looked for.
     Good,
-    /// It does.
     Bad,
     /// It could not be tested.
     #[default]
@@ -129,7 +121,6 @@ pub enum StepOutcome {
 }
 
 impl StepOutcome {
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -151,11 +142,9 @@ pub struct BisectStep {
     pub id: String,
     /// Subject of the commit, or the options that were taken from the bad side.
     pub title: String,
-    /// How it ended.
     pub outcome: StepOutcome,
     /// What was measured, or why it was skipped.
     pub why: String,
-    /// Objects made.
     pub objects: u64,
     /// Seconds of the build.
     pub build_s: u64,

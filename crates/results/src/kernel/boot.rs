@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-boot/1";
 
 /// What came of a boot that ended as it should.
@@ -11,17 +10,14 @@ pub const SCHEMA: &str = "rtproof/kernel-boot/1";
 pub struct Booted {
     /// Version of this form: `rtproof/kernel-boot/1`.
     pub schema: &'static str,
-    /// The kernel's image.
     pub image: String,
     /// Release, as the guest's `uname -r` reported it.
     pub release: String,
-    /// Architecture.
     pub arch: String,
     /// Where the configuration is from; null: unknown.
     pub config: Option<String>,
     /// Value of `PREEMPT_RT` there, `n`: not set; null: unknown.
     pub preempt_rt: Option<String>,
-    /// The guest.
     pub guest: Guest,
     /// Seconds of the host from the start of QEMU until init spoke.
     pub init_s: f64,
@@ -31,22 +27,16 @@ pub struct Booted {
     pub steps: Vec<GuestStep>,
     /// The folder of all files.
     pub folder: String,
-    /// Files in it.
     pub files: Vec<String>,
-    /// What may mislead.
     pub notes: Vec<String>,
 }
 
-/// The made-up machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Guest {
-    /// Version of QEMU.
     pub qemu: String,
     /// How its time passes.
     pub clock: GuestClock,
-    /// CPUs.
     pub cpus: u32,
-    /// Memory, MiB.
     pub memory_mib: u32,
     /// The kernel's command line.
     pub command_line: String,
@@ -65,7 +55,6 @@ pub enum GuestClock {
 }
 
 impl GuestClock {
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kvm => "KVM",
@@ -100,7 +89,6 @@ impl GuestClock {
 pub struct GuestStep {
     /// Its name: `check`, `prove`, `command`.
     pub name: String,
-    /// Program and arguments.
     pub command: Vec<String>,
     /// Exit code; null: not started, or ended by a signal.
     pub exit: Option<i32>,

@@ -8,14 +8,12 @@ pub const SCHEMA: &str = "rtproof/kernel-build/1";
 /// Version of the JSON form of build tests.
 pub const TESTS_SCHEMA: &str = "rtproof/kernel-build-test/1";
 
-/// What was built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuiltKernel {
     /// Version of this form: `rtproof/kernel-build/1`.
     pub schema: &'static str,
     /// Release, as `uname -r` will report it.
     pub release: String,
-    /// The source.
     pub kernel_source: String,
     /// Patches applied, in order.
     pub patches: Vec<String>,
@@ -31,7 +29,6 @@ pub struct BuiltKernel {
     pub warnings: u64,
     /// Seconds that this call's make took.
     pub seconds: u64,
-    /// The log.
     pub log: String,
     /// Value of `PREEMPT_RT` in the configuration that was built; `n`: not set.
     pub preempt_rt: String,
@@ -40,9 +37,7 @@ pub struct BuiltKernel {
 /// A file of the build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuiltFile {
-    /// Path.
     pub path: String,
-    /// Its size.
     pub bytes: u64,
 }
 
@@ -51,27 +46,22 @@ pub struct BuiltFile {
 pub struct BuildTests {
     /// Version of this form: `rtproof/kernel-build-test/1`.
     pub schema: &'static str,
-    /// The source.
     pub kernel_source: String,
     /// One row each, in the order given.
     pub rows: Vec<BuildTest>,
 }
 
-/// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildTest {
     /// Target of the source that makes the configuration, e.g. `allnoconfig`.
     pub config: String,
     /// Whether it was built to its end.
     pub builds: bool,
-    /// Objects made.
     pub objects: u64,
     /// Warnings of the compiler.
     pub warnings: u64,
-    /// Seconds.
     pub seconds: u64,
     /// The first lines of the errors.
     pub errors: Vec<String>,
-    /// The log.
     pub log: String,
 }

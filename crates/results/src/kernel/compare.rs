@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::boot::Guest;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-compare/1";
 
 /// What tells two kernels apart.
@@ -26,14 +25,12 @@ pub struct KernelsCompared {
     pub checks: Vec<CheckPair>,
     /// Options of the configurations that are not the same; null: one of them is unknown.
     pub options: Option<Vec<OptionPair>>,
-    /// What may mislead.
     pub notes: Vec<String>,
 }
 
 /// One of the two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelSide {
-    /// The kernel's image.
     pub image: String,
     /// Release, as the guest reported it.
     pub release: String,
@@ -45,7 +42,6 @@ pub struct KernelSide {
     pub exit: Option<i32>,
     /// Wake-ups that were due.
     pub scheduled: u64,
-    /// Of those missed.
     pub missed: u64,
     /// From due to run.
     pub latency: WakeUpPath,
@@ -61,15 +57,10 @@ pub struct KernelSide {
 /// too few wake-ups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WakeUpPath {
-    /// Shortest.
     pub min: Option<u64>,
-    /// Median.
     pub p50: Option<u64>,
-    /// 99 %.
     pub p99: Option<u64>,
-    /// 99.9 %.
     pub p999: Option<u64>,
-    /// Longest.
     pub max: Option<u64>,
 }
 
@@ -78,9 +69,7 @@ pub struct WakeUpPath {
 pub struct Stretches {
     /// Cause, e.g. `irqs-off`.
     pub cause: String,
-    /// In words.
     pub title: String,
-    /// Stretches of it.
     pub count: u64,
     /// The longest one, instructions.
     pub longest: u64,
@@ -93,11 +82,9 @@ pub struct Stretches {
 /// A check that answers differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckPair {
-    /// Its id.
     pub check: String,
     /// Status under each kernel; null: not asked there.
     pub status: [Option<Status>; 2],
-    /// What was found.
     pub summary: [Option<String>; 2],
 }
 
@@ -106,6 +93,5 @@ pub struct CheckPair {
 pub struct OptionPair {
     /// Without `CONFIG_`.
     pub name: String,
-    /// Value in each.
     pub values: [String; 2],
 }

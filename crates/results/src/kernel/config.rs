@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-config/1";
 
 /// The fragment and its resolution.
@@ -17,11 +16,9 @@ pub struct Configured {
     pub kernel_source: Option<String>,
     /// What the source says that it is, e.g. `6.12.8`.
     pub version: Option<String>,
-    /// The fragment's file.
     pub fragment: String,
     /// The resolved configuration; `None` without a source.
     pub config: Option<String>,
-    /// Options asked for.
     pub options: Vec<OptionRow>,
     /// Other options that have another value than the base as this source resolves it.
     pub changed: Vec<ChangedOption>,
@@ -52,7 +49,6 @@ pub enum Fate {
     Open,
 }
 
-/// One option.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OptionRow {
     /// Without `CONFIG_`.
@@ -63,13 +59,11 @@ pub struct OptionRow {
     pub before: String,
     /// Value in the resolved configuration; `None`: not resolved.
     pub after: Option<String>,
-    /// What became of it.
     pub fate: Fate,
     /// Why it was dropped.
     pub because: Vec<String>,
     /// The check that asks for it, or `guest`, `core-sched`.
     pub check: String,
-    /// Why.
     pub why: String,
     /// Where that is known from.
     pub source: String,

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-find/1";
 
 /// What the package manager of this machine answered.
@@ -20,10 +19,8 @@ pub struct Offers {
     pub packages: Vec<KernelPackage>,
 }
 
-/// One package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelPackage {
-    /// Its name.
     pub name: String,
     /// Version that would be installed.
     pub version: String,
@@ -35,7 +32,6 @@ pub struct KernelPackage {
     pub disk_bytes: Option<u64>,
     /// Kernel packages that come with it and are part of the sizes.
     pub with: Vec<String>,
-    /// The manager's description.
     pub description: String,
     /// Whether the name follows the newest version, instead of holding one.
     pub follows: bool,

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/kernel-rebase/1";
 
 /// A git tree after a rebase.
@@ -11,7 +10,6 @@ pub const SCHEMA: &str = "rtproof/kernel-rebase/1";
 pub struct Rebased {
     /// Version of this form: `rtproof/kernel-rebase/1`.
     pub schema: &'static str,
-    /// Its folder.
     pub tree: String,
     /// Onto what, where this call began it.
     pub onto: Option<String>,
@@ -20,7 +18,6 @@ pub struct Rebased {
     /// Local commits before, where this call began it. git leaves out those that the new version
     /// has already, those that are empty then, and merges.
     pub local: Option<u64>,
-    /// The newest commit.
     pub head: String,
     /// Whether the rebase was given up.
     pub aborted: bool,

@@ -11,13 +11,10 @@ use serde::Serialize;
 
 use super::plan::{Cell, Condition, Plan};
 
-/// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/measure/1";
 
-/// All cells.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Index {
-    /// [`SCHEMA`].
     pub schema: &'static str,
     /// Version of the tool.
     pub tool_version: &'static str,
@@ -30,7 +27,6 @@ pub struct Index {
     pub clock: rtproof_record::Clock,
     /// States of the machine in which cells were measured.
     pub conditions: Vec<ConditionJson>,
-    /// Cells, in order.
     pub cells: Vec<CellResult>,
     /// Where there are two conditions: each combination under the one against the other.
     pub compared: Vec<ConditionPair>,
@@ -39,9 +35,7 @@ pub struct Index {
 /// A combination under two conditions, compared as `rtproof compare --a --b` does.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionPair {
-    /// The combination.
     pub what: String,
-    /// The first condition.
     pub from: String,
     /// The second condition.
     pub to: String,
@@ -61,7 +55,6 @@ pub struct ConditionPair {
 /// A state of the machine.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionJson {
-    /// Name.
     pub name: String,
     /// Command that made it; null: the machine as it was.
     pub before: Option<String>,
@@ -69,12 +62,9 @@ pub struct ConditionJson {
     pub after: Option<String>,
 }
 
-/// One cell.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellResult {
-    /// What was requested.
     pub cell: Cell,
-    /// What became of it.
     pub state: State,
     /// Why it is not done; null: it is.
     pub why: Option<String>,
@@ -85,7 +75,6 @@ pub struct CellResult {
     /// Hash of the facts that may change latency is the same as in the cell before it; null: there
     /// is none before it.
     pub same_machine: Option<bool>,
-    /// CPUs.
     pub threads: Vec<ThreadResult>,
     /// Changes from outside, idle states, frequencies.
     pub beside: Beside,
@@ -112,9 +101,7 @@ pub enum State {
 /// One CPU of a cell.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ThreadResult {
-    /// CPU.
     pub cpu: u32,
-    /// What it did.
     pub workload: String,
     /// What its samples are: latency, interval, duration, gap, `hand_off`, `round_trip`, lateness.
     pub quantity: &'static str,
@@ -122,7 +109,6 @@ pub struct ThreadResult {
     pub policy: &'static str,
     /// Priority in force when it started.
     pub priority: u32,
-    /// Samples.
     pub samples: Spread,
     /// Quantiles of the samples; null: too few for it.
     pub quantiles: Quantiles,
@@ -147,30 +133,21 @@ pub struct ThreadResult {
 /// Quantiles, upper edges of buckets at most 0.8 % wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Quantiles {
-    /// 5 %.
     pub p5_ns: Option<u64>,
-    /// Median.
     pub p50_ns: Option<u64>,
-    /// 95 %.
     pub p95_ns: Option<u64>,
-    /// 99 %.
     pub p99_ns: Option<u64>,
-    /// 99.9 %.
     pub p999_ns: Option<u64>,
 }
 
 /// Spikes of a cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpikeCount {
-    /// Cause, in words.
     pub title: String,
     /// Who; may be empty.
     pub culprit: String,
-    /// Spikes in which it has a share.
     pub count: u64,
-    /// Its largest share.
     pub worst_ns: u64,
-    /// Sum of its shares.
     pub sum_ns: u64,
 }
 

@@ -15,13 +15,11 @@ pub const OVERHEAD_NS: u64 = 3_000_000_000;
 /// All cells, and what they share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// `rtproof/measure-plan/1`.
     pub schema: String,
     /// States of the machine, in order; none: as it is.
     pub conditions: Vec<Condition>,
     /// What all cells share.
     pub common: Common,
-    /// Cells, in order.
     pub cells: Vec<Cell>,
 }
 
@@ -63,15 +61,11 @@ pub struct Cell {
     pub cpus: Vec<u32>,
     /// What they do: one for all, or one for each.
     pub workloads: Vec<String>,
-    /// Policy.
     pub policy: Policy,
     /// Priority; 0 for policies without.
     pub priority: u32,
-    /// Period.
     pub period_ns: u64,
-    /// Load.
     pub load: String,
-    /// Duration.
     pub duration_ns: u64,
     /// Repetition: 1, 2, ...
     pub repetition: u32,
@@ -80,7 +74,6 @@ pub struct Cell {
 /// A state of the machine in which all cells are measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
-    /// Name.
     pub name: String,
     /// Command that makes it, for `sh -c`; `None`: the machine as it is.
     pub before: Option<String>,

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::outcome::Unusable;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/tune-status/1";
 
 /// What is applied now.
@@ -19,16 +18,12 @@ pub struct Status {
     /// Journals that cannot be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unusable: Vec<Unusable>,
-    /// The boot entry.
     pub boot: Option<BootStands>,
 }
 
-/// One open journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalStands {
-    /// Its number.
     pub journal: u32,
-    /// Its file.
     pub path: String,
     /// What it was for.
     pub title: String,
@@ -51,7 +46,6 @@ pub struct JournalStands {
 pub struct Stands {
     /// Number of its journal.
     pub journal: u32,
-    /// The change.
     pub change: Change,
     /// What was applied, in one line.
     pub ours: String,
@@ -59,7 +53,6 @@ pub struct Stands {
     pub now: String,
     /// Whether that is what was there before it was applied.
     pub is_old: bool,
-    /// How it stands.
     pub standing: StandsNow,
     /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +85,6 @@ pub enum StandsNow {
 /// The boot entry of rtproof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BootStands {
-    /// The boot loader.
     pub loader: String,
     /// What it has beside the default entry.
     pub words: Vec<String>,
@@ -122,7 +114,6 @@ impl EntryKernel {
         Some(self.release.as_ref()? == self.running.as_ref()?)
     }
 
-    /// In words.
     pub fn text(&self) -> String {
         let name = self.release.as_ref().unwrap_or(&self.file);
         let running = self.running.as_deref().unwrap_or("unknown");
@@ -161,7 +152,6 @@ impl From<rtproof_host::boot::Standing> for EntryStands {
 }
 
 impl StandsNow {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::AsApplied => "as applied",

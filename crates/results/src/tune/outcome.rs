@@ -16,7 +16,6 @@ pub struct Applied {
     pub schema: &'static str,
     /// Number of the journal; `null`: nothing was to be done.
     pub journal: Option<u32>,
-    /// Its file.
     pub path: Option<String>,
     /// What became of each change, in the order of the plan.
     pub changes: Vec<Made>,
@@ -50,7 +49,6 @@ pub struct TrialKernel {
 /// What became of one change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Made {
-    /// The change.
     pub change: Change,
     /// Checks that request it.
     pub checks: Vec<String>,
@@ -58,7 +56,6 @@ pub struct Made {
     pub old: String,
     /// What is to be there, in one line.
     pub new: String,
-    /// What became of it.
     pub outcome: MadeOutcome,
     /// Why, or what is not in force yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +82,6 @@ pub enum MadeOutcome {
 }
 
 impl MadeOutcome {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -124,7 +120,6 @@ pub struct Undone {
 /// A journal that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unusable {
-    /// Its number.
     pub journal: u32,
     /// Why, with its file and what it may have changed.
     pub why: String,
@@ -133,9 +128,7 @@ pub struct Unusable {
 /// What became of one journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalUndone {
-    /// Its number.
     pub journal: u32,
-    /// Its file.
     pub path: String,
     /// What it was for.
     pub title: String,
@@ -149,13 +142,11 @@ pub struct JournalUndone {
 /// What became of one change that was to be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TakenBack {
-    /// The change.
     pub change: Change,
     /// What we had made of it, in one line.
     pub ours: String,
     /// What is there now, in one line.
     pub now: String,
-    /// What became of it.
     pub outcome: TakenBackOutcome,
     /// Why it could not be undone, or a note.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +172,6 @@ pub enum TakenBackOutcome {
 }
 
 impl TakenBackOutcome {
-    /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Restored => "restored",

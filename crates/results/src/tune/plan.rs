@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::intent::IntentShown;
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/plan/1";
 
 /// The JSON form of a plan.
@@ -19,7 +18,6 @@ pub const SCHEMA: &str = "rtproof/plan/1";
 pub struct Document {
     /// Version of this form: `rtproof/plan/1`.
     pub schema: String,
-    /// The machine.
     pub machine: report::Machine,
     /// What the plan was made for.
     pub intent: IntentShown,
@@ -53,13 +51,11 @@ pub struct Previewed {
 /// The boot part of a plan, and where it would go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BootPreview {
-    /// Words.
     pub words: Vec<BootWord>,
     /// Command line of the entry that boots now; of the running kernel where that is not known.
     pub now: Option<String>,
     /// The same with the words.
     pub then: Option<String>,
-    /// The boot loader.
     #[serde(default)]
     pub loader: Option<String>,
     /// Name of the entry that would be made.

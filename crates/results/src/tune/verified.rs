@@ -6,15 +6,12 @@ use serde::Serialize;
 
 use super::active::{EntryKernel, Stands};
 
-/// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/verify/1";
 
-/// The JSON form.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// Version of this form: `rtproof/verify/1`.
     pub schema: &'static str,
-    /// The machine.
     pub machine: report::Machine,
     /// The kernel of the boot entry, where that is not the default entry's.
     #[serde(skip_serializing_if = "Option::is_none")]

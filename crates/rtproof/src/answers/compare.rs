@@ -14,7 +14,6 @@ use crate::next;
 /// Causes that are named.
 const NAMED_MAX: usize = 3;
 
-/// The answer.
 pub(crate) fn answer(comparison: &Comparison, groups: &[Group]) -> Answer {
     let tone = match comparison.answer {
         compare::Answer::Better => Tone::Good,

@@ -18,7 +18,6 @@ use serde::Serialize;
 
 use crate::{exit, print::Text, root::open_root};
 
-/// Version of the JSON form.
 const SCHEMA: &str = "rtproof/capture/1";
 
 /// Arguments of `capture`.
@@ -64,15 +63,12 @@ pub struct Args {
 /// The JSON form: what was captured.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Captured<'a> {
-    /// `rtproof/capture/1`.
     schema: &'static str,
-    /// The archive.
     file: &'a Path,
     /// On the machine itself, or from a folder.
     from: &'static str,
     /// Files and folders in it.
     entries: usize,
-    /// Its size.
     bytes: usize,
     /// Names replaced or left out; `null`: kept.
     redacted: Option<usize>,

@@ -17,10 +17,6 @@ pub struct Args {
     pub shell: Shell,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// When stdout cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     print::bytes(&script(args.shell))?;
     Ok(exit::ACCEPTED)

@@ -155,9 +155,6 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// Prints what was found. Returns how the command ends.
-///
-/// # Errors
-/// When stdout cannot be written.
 pub(super) fn show(
     told: &Explained,
     answer: Answer,

@@ -11,10 +11,6 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Runs the command.
-            ///
-            /// # Errors
-            /// Those of the command.
             pub fn run(&self) -> anyhow::Result<u8> {
                 match self {
                     $(Self::$name(args) => $module::run(args),)*

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::{exit, next, print::Text};
 
-/// Version of the JSON form.
 const SCHEMA: &str = "rtproof/new/1";
 
 /// Arguments of `new`.
@@ -62,9 +61,7 @@ pub enum LanguageArg {
 /// The JSON form: what was made.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Made<'a> {
-    /// `rtproof/new/1`.
     schema: &'static str,
-    /// The project's folder.
     folder: &'a Path,
     /// Its files, relative to the folder.
     files: &'a [String],

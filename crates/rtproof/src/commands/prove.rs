@@ -145,7 +145,6 @@ pub struct JudgedArgs {
 }
 
 impl JudgedArgs {
-    /// With a budget.
     pub fn requirement(&self, budget_ns: Option<u64>) -> Requirement {
         Requirement {
             budget_ns,
@@ -201,7 +200,6 @@ pub enum StartArg {
 }
 
 impl Args {
-    /// As requested.
     pub fn request(&self) -> Request {
         Request {
             duration_ns: self.duration_ns,

@@ -16,7 +16,6 @@ use rtproof_run::{
 use super::{progress::Progress, rows::Rows};
 use crate::{answers, pages, print::Text};
 
-/// Shows cells.
 #[derive(Debug)]
 pub(crate) struct Cells {
     is_rows: bool,

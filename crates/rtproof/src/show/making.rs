@@ -5,7 +5,6 @@ use std::io::IsTerminal;
 use rtproof_host::tune::Change;
 use rtproof_run::tune::making::Progress;
 
-/// Progress on stderr.
 #[derive(Debug)]
 pub(crate) struct Making {
     of: usize,

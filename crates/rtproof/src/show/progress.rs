@@ -132,7 +132,6 @@ impl Progress {
         line
     }
 
-    /// Clears the line.
     fn clear(&mut self) {
         let start = Instant::now();
         if let Some(to) = self.to.take().filter(|_| self.terminal && self.shown) {

@@ -24,7 +24,6 @@ use rtproof_stats::Moments;
 /// Longest wait for the last rows to be written.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Prints rows.
 #[derive(Debug)]
 pub(crate) struct Rows {
     printer: Printer,
@@ -154,7 +153,6 @@ impl Row<'_> {
 /// A column of the rows: title, width, value.
 type Column = (&'static str, usize, fn(&Row<'_>) -> String);
 
-/// Every column.
 const COLUMNS: &[Column] = &[
     ("CPU", 4, |row| row.info.cpu.to_string()),
     ("until", 9, |row| row.time.into()),

@@ -20,7 +20,6 @@ pub(crate) struct Trying {
 }
 
 impl Trying {
-    /// Of an experiment.
     pub(crate) fn new(text: Text) -> Self {
         Self { text, setup: text::effects::experiment }
     }

@@ -52,13 +52,11 @@ pub(super) struct Boots<'a> {
 pub(super) struct Test<'a, 'w> {
     /// Its name, program and arguments, as a guest would run it.
     pub(super) step: Option<&'a (String, Vec<String>)>,
-    /// Its longest time.
     pub(super) limit: Duration,
     /// Where the kernel was built.
     pub(super) objects: &'a Path,
     /// Folder of its files.
     pub(super) folder: &'a Path,
-    /// The user.
     pub(super) watch: &'a Watch<'w>,
 }
 
@@ -70,7 +68,6 @@ pub(super) enum Running {
     Tested,
     /// The one in which the step was chosen: nothing has booted since.
     Chosen,
-    /// Another one.
     Other,
 }
 
@@ -94,7 +91,6 @@ impl<'a> Boots<'a> {
         format!("{PARAMETER}={}-{boot}", pending.step.number)
     }
 
-    /// Which boot runs.
     pub(super) fn running(&self, pending: Option<&Pending>) -> Result<Running, KernelError> {
         let line = self.root().trimmed("/proc/cmdline");
         let Some(line) = line.value() else {

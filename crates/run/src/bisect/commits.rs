@@ -37,7 +37,6 @@ pub(super) enum Next {
 /// A tree of our own.
 #[derive(Clone, Debug)]
 pub(super) struct Repository {
-    /// Its folder.
     pub(super) tree: PathBuf,
 }
 

@@ -3,7 +3,6 @@
 
 use rtproof_results::kernel::bisect::StepOutcome;
 
-/// What is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Minimal {
     /// Indices of the differences.

@@ -16,7 +16,6 @@ pub enum Range {
         good: String,
         /// One that is bad.
         bad: String,
-        /// Configuration.
         config: PathBuf,
     },
     /// Options of one source.
@@ -35,17 +34,14 @@ pub struct BisectRequest {
     pub source: PathBuf,
     /// Folder of everything, as [`crate::kernel::place`] makes it.
     pub place: PathBuf,
-    /// Both ends.
     pub range: Range,
     /// What makes a kernel bad.
     pub criterion: Criterion,
-    /// Arguments of `prove`.
     pub prove: String,
     /// The guest; kernel, configuration and folder are set for each step.
     pub boot: BootRequest,
     /// How this machine boots each kernel once; `None`: the guest does.
     pub trial: Option<TrialBoots>,
-    /// Variables of make.
     pub variables: Vec<String>,
     /// Commands that make runs at once.
     pub jobs: usize,
@@ -56,7 +52,6 @@ pub struct BisectRequest {
 pub struct TrialBoots {
     /// The machine whose boot loader boots them.
     pub root: Root,
-    /// Initial RAM disk.
     pub initrd: InitrdChoice,
     /// Parameters for the kernel's command line.
     pub words: Vec<String>,

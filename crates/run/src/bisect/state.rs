@@ -23,7 +23,6 @@ const LOCK: &str = "lock";
 /// What a killed bisection had started ends within this: make at the next line that it writes.
 const REST: Duration = Duration::from_secs(60);
 
-/// What is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     version: String,

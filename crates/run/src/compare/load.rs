@@ -20,11 +20,9 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 pub struct Named {
     /// Name; `None`: from the file's.
     pub name: Option<String>,
-    /// The file.
     pub path: PathBuf,
 }
 
-/// Opens files.
 #[derive(Clone, Debug, Default)]
 pub struct Loader {
     /// Whether a record that was changed after it was sealed is taken.

@@ -7,15 +7,9 @@ use crate::prove::Observer;
 /// Shows what is tried.
 pub trait Events {
     /// What will be tried, and how long it takes.
-    ///
-    /// # Errors
-    /// It cannot be shown.
     fn setup(&mut self, sentence: &str) -> io::Result<()>;
 
     /// A line while it is tried.
-    ///
-    /// # Errors
-    /// It cannot be shown.
     fn line(&mut self, line: &str) -> io::Result<()>;
 
     /// Observes the run that begins now.

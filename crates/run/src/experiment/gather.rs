@@ -55,7 +55,6 @@ impl Gather {
         (0..self.reached_ns.len()).filter(behind).collect()
     }
 
-    /// The slice.
     pub(crate) fn slice(&self, number: u32, part: Part, pair: u32, on: Vec<u32>) -> Slice {
         let scheduled = self.due.total();
         let enough = scheduled >= WAKE_UPS_MIN;

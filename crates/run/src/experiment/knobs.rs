@@ -11,10 +11,8 @@ use rtproof_judge::{
 
 use super::setting::Setting;
 
-/// A knob.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its checks.
     pub name: String,
     /// The most that its changes promise.
     pub impact: Impact,

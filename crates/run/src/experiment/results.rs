@@ -18,7 +18,6 @@ pub const LOAD: &str = "cpu+memory+net+disk";
 /// A trial that was measured. The machine is as it was, but for what is kept.
 #[derive(Debug)]
 pub struct Results {
-    /// Its record.
     pub sealed: Sealed,
     /// How it is judged.
     pub report: Report,

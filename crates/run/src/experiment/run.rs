@@ -36,10 +36,8 @@ pub struct Detectable {
     pub all: Option<f64>,
 }
 
-/// What was found.
 #[derive(Debug)]
 pub struct Found {
-    /// Record and report.
     pub results: Results,
     /// The screening; `None`: there was none.
     pub screening: Option<Shown>,
@@ -49,13 +47,9 @@ pub struct Found {
 
 /// Everything an experiment needs beside its switch.
 pub struct Wanted<'a> {
-    /// The machine.
     pub root: &'a Root,
-    /// Its facts.
     pub facts: &'a Facts,
-    /// What is tried.
     pub knobs: &'a [Candidate],
-    /// How.
     pub setup: Setup,
     /// Arguments of `prove` that say the rest.
     pub args: &'a Request,

@@ -10,7 +10,6 @@ use super::{analyse::Untried, knobs::Candidate};
 pub struct Task {
     /// What it is for.
     pub part: Part,
-    /// Its pair.
     pub pair: u32,
     /// Knobs that are on.
     pub on: Vec<usize>,

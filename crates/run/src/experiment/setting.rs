@@ -39,9 +39,7 @@ impl fmt::Display for Setting {
 /// What is set, and what has to be put back.
 pub struct Held<'a> {
     root: &'a Root,
-    /// Where loads run.
     loads_at: Option<Settings>,
-    /// Measured threads.
     tids: Vec<u32>,
     latency: Option<pm_qos::Held>,
     loads: Vec<Running>,

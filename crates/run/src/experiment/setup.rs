@@ -24,10 +24,8 @@ pub fn settle_ns(slice_ns: u64) -> u64 {
     (slice_ns / 12).clamp(SLOT_NS, SETTLE_MAX_NS).next_multiple_of(SLOT_NS)
 }
 
-/// The lay-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Knobs.
     pub knobs: usize,
     /// Pairs of slices for each knob.
     pub pairs: usize,

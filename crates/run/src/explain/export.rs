@@ -9,9 +9,6 @@ use rtproof_trace::{Window, dat, perfetto};
 use crate::file::write_whole;
 
 /// Writes the window of a spike: for ui.perfetto.dev, for trace-cmd and KernelShark.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn export(
     spike: &Spike,
     window: &Window,

@@ -22,7 +22,6 @@ pub struct OnDisk {
 pub enum Kind {
     /// A record of rtproof.
     Record,
-    /// trace-cmd's.
     TraceDat(OnDisk),
     /// A trace as text, or what rtla prints.
     Text(TextFile),
@@ -119,9 +118,6 @@ impl TextFile {
     }
 
     /// Reads it from its beginning.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn open(&self) -> io::Result<Box<dyn BufRead + '_>> {
         Ok(match &self.decoded {
             Some(text) => Box::new(text.as_bytes()),
@@ -132,9 +128,6 @@ impl TextFile {
     }
 
     /// Its beginning, where an analysis of rtla would stand.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn start(&self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.open()?.take(START_BYTES).read_to_end(&mut bytes)?;

@@ -9,7 +9,6 @@ use rtproof_trace::{WakeUp, Window};
 
 use super::Explained;
 
-/// Explanations so far.
 #[derive(Default)]
 pub struct Gather {
     table: Table,

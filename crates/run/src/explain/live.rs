@@ -187,7 +187,6 @@ impl Watch {
         &self.info
     }
 
-    /// Ends the recording.
     pub(crate) fn close(mut self, begin_ns: u64) -> Closed {
         self.recorder.stop();
         self.take(begin_ns);
@@ -247,7 +246,6 @@ pub(crate) struct Closed {
     pub(crate) preemptions: Vec<Preemption>,
     /// What the user must know.
     pub(crate) notes: Vec<String>,
-    /// Late wake-ups, explained.
     pub(crate) gather: Gather,
     /// What the recorder lost and lacked.
     pub(crate) info: causes::Recorder,

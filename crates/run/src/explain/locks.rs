@@ -41,9 +41,6 @@ pub(super) struct Locking {
 
 impl Locking {
     /// Begins with all threads of a process, and of those that it started.
-    ///
-    /// # Errors
-    /// Nothing can be observed: why.
     pub(super) fn begin(
         root: &Root,
         pid: u32,
@@ -101,7 +98,6 @@ impl Locking {
         Ok(Self { is_over, thread })
     }
 
-    /// Ends the observation.
     pub(super) fn finish(self) -> LocksFound {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|_| LocksFound {

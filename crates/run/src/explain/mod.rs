@@ -26,7 +26,6 @@ pub use text::of_text;
 pub(crate) use text::{longest, of_trace};
 pub use trace_dat::of_trace_dat;
 
-/// Late wake-ups, explained.
 #[derive(Debug)]
 pub struct Explained {
     /// What was looked at, in a line: file, thread, how many wake-ups.

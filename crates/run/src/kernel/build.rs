@@ -16,12 +16,10 @@ use super::{
     tool::{Log, OnProgress},
 };
 
-/// What is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// The kernel's image, and its modules where it has some.
     Image,
-    /// Debian packages.
     Deb,
     /// The kernel's image alone.
     Kernel,

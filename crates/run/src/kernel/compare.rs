@@ -76,7 +76,6 @@ pub fn compare(
 
 /// A kernel that was booted.
 pub(crate) struct Kernel {
-    /// Its image.
     pub(crate) image: String,
     /// Release, as it reports it.
     pub(crate) release: String,

@@ -44,7 +44,6 @@ pub enum Base {
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// Where it begins.
     pub base: Base,
     /// How the source is configured; `None`: no source, the fragment only.
     pub make: Option<Make>,

@@ -10,19 +10,13 @@ pub enum KernelError {
     /// The source, the folder or a file cannot be used.
     #[error("{}: {why}", path.display())]
     Path {
-        /// Its path.
         path: PathBuf,
         /// What is wrong, and what to do.
         why: String,
     },
     /// A file or a folder cannot be read or written.
     #[error("{}: {error}", path.display())]
-    Io {
-        /// Its path.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Io { path: PathBuf, error: io::Error },
     /// Root would run what another user could have written.
     #[error("{why}; or do all of it as that user (--user)")]
     Distrusted {
@@ -34,20 +28,16 @@ pub enum KernelError {
         "{program} is needed and missing ({why}); install it, on Debian: apt-get install {package}"
     )]
     Missing {
-        /// Its name.
         program: String,
-        /// What was tried.
         why: String,
         /// The package that has it on Debian.
         package: String,
     },
-    /// A program failed.
     #[error(
         "{step} failed ({status}){hint}:\n{}\nlog: {}",
         indented(lines), log.display()
     )]
     Failed {
-        /// What was done.
         step: String,
         /// How the program ended.
         status: String,
@@ -78,17 +68,13 @@ pub enum KernelError {
 /// A patch that does not apply.
 #[derive(Debug)]
 pub struct PatchFailure {
-    /// The patch.
     pub patch: PathBuf,
-    /// Patches before it.
     pub applied: usize,
     /// The source, which is not changed.
     pub origin: PathBuf,
-    /// What `patch` reported.
     pub lines: Vec<String>,
     /// Hunks that were rejected.
     pub rejected: Vec<String>,
-    /// Everything.
     pub log: PathBuf,
 }
 

@@ -4,7 +4,6 @@
 /// An option of the fragment: its value, and the lines of its comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FragmentLine {
-    /// Without `CONFIG_`.
     pub name: String,
     /// `n`: not set.
     pub value: String,

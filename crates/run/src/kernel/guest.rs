@@ -58,7 +58,6 @@ pub(super) const OPTIONS: &[(&str, &[&str])] = &[
     (DEVICES, &["PCI", "ACPI", "VIRTIO_MENU", "VIRTIO_PCI", "HW_RANDOM", "HW_RANDOM_VIRTIO"]),
 ];
 
-/// The rows.
 pub(super) fn rows() -> impl Iterator<Item = Row> {
     OPTIONS.iter().flat_map(|(why, names)| names.iter().map(move |name| (*name, *why)))
 }

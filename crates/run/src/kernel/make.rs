@@ -15,9 +15,7 @@ use super::{
 /// A source, and where and how it is built.
 #[derive(Clone, Debug)]
 pub struct Make {
-    /// The source.
     pub tree: PathBuf,
-    /// `O=`.
     pub objects: PathBuf,
     /// Variables, e.g. `ARCH=arm64`, `CC=gcc-12`.
     pub variables: Vec<String>,

@@ -25,9 +25,6 @@ pub use error::KernelError;
 
 /// The folder of a configuration or build, made where it is not there, as an absolute path: make
 /// works in another directory.
-///
-/// # Errors
-/// It cannot be made.
 #[expect(clippy::disallowed_methods, reason = "the user's own folder")]
 pub fn place(folder: &Path) -> Result<PathBuf, KernelError> {
     fs::create_dir_all(folder).map_err(KernelError::io(folder))?;

@@ -10,12 +10,10 @@ use super::{
     tool::{answer, tool},
 };
 
-/// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Begin: onto this tag, branch or commit; `from`: the commit that the local ones begin after.
     Onto {
-        /// Target.
         onto: String,
         /// Base of the local commits; `None`: what both have in common.
         from: Option<String>,

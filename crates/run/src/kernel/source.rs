@@ -23,7 +23,6 @@ const USR_SRC: &str = "/usr/src";
 /// A source that can be built.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Its folder.
     pub path: PathBuf,
     /// Patches in it that were asked for, in order.
     pub patches: Vec<String>,

@@ -140,7 +140,6 @@ impl Becoming {
         }
     }
 
-    /// Ends it.
     pub(super) fn give_up(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -13,16 +13,11 @@ use crate::{
 /// Shortest runtime of a deadline that the kernel takes (kernel/sched/deadline.c, `DL_SCALE`).
 const RUNTIME_NS_MIN: u64 = 1 << 10;
 
-/// A policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// `SCHED_FIFO`.
     Fifo,
-    /// `SCHED_RR`.
     Rr,
-    /// `SCHED_DEADLINE`.
     Deadline,
-    /// `SCHED_OTHER`.
     Other,
 }
 
@@ -46,7 +41,6 @@ pub enum Place {
     Auto,
     /// A partition of cgroup v2, or nothing is started.
     Partition,
-    /// Affinity.
     Affinity,
 }
 
@@ -77,29 +71,23 @@ pub enum Memory {
 /// What the user asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Program and arguments.
     pub command: Vec<OsString>,
     /// A service of systemd to be started instead.
     pub unit: Option<String>,
     /// The command line, for the title of the journal.
     pub title: String,
-    /// CPUs.
     pub cpus: Option<String>,
     /// How it is kept there.
     pub place: Place,
-    /// Class.
     pub policy: Option<Class>,
-    /// Priority.
     pub priority: Option<u32>,
     /// Runtime of a deadline.
     pub runtime_ns: Option<u64>,
-    /// Deadline.
     pub deadline_ns: Option<u64>,
     /// Period of a deadline.
     pub period_ns: Option<u64>,
     /// Give it a cookie of core scheduling.
     pub core_sched: bool,
-    /// Its memory nodes.
     pub memory: Memory,
     /// Checks of the machine that are acted on; `None`: the usual ones.
     pub tune: Option<String>,
@@ -113,7 +101,6 @@ pub struct Options {
     pub best_effort: bool,
     /// Do not record kernel events.
     pub no_trace: bool,
-    /// Latency budget.
     pub budget_ns: Option<u64>,
     /// Wake-ups later than this are explained.
     pub over_ns: u64,
@@ -162,7 +149,6 @@ impl Options {
         ))
     }
 
-    /// Runtime, deadline, period.
     fn times(&self) -> Result<[u64; 3], Invalid> {
         let (Some(runtime), Some(period)) = (self.runtime_ns, self.period_ns) else {
             return Err("--policy deadline needs --runtime and --period, e.g. --runtime 200us \

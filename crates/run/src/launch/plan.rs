@@ -35,7 +35,6 @@ const QUIET: &[&str] = &["irq-affinity", "irqbalance", "kthread-affinity", "work
 /// And for one of a fixed priority: nobody stops it.
 const UNSTOPPED: &[&str] = &["rt-throttling", "fair-server"];
 
-/// What is started.
 #[derive(Debug)]
 pub(super) enum What {
     /// A file, as a child of this process.
@@ -47,7 +46,6 @@ pub(super) enum What {
 /// A plan, and what carrying it out needs.
 #[derive(Debug)]
 pub struct Planned {
-    /// The plan.
     pub plan: Plan,
     pub(super) what: What,
     pub(super) command: Vec<OsString>,

@@ -74,7 +74,6 @@ impl Recording {
         Ok(())
     }
 
-    /// Follows more threads.
     pub(super) fn follow(&self, tids: Vec<u32>) {
         if !tids.is_empty() {
             // A recorder that has stopped counts no more: `close` says what it lost.

@@ -36,10 +36,8 @@ const START_MAX: Duration = Duration::from_secs(90);
 /// Exit statuses by which systemd says that it could not set the process up (systemd.exec(5)).
 const SETUP_FAILED: std::ops::RangeInclusive<u8> = 200..=245;
 
-/// A service.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
-    /// Its unit.
     pub(super) name: String,
     /// The invocation before this one.
     before: String,
@@ -120,7 +118,6 @@ fn folder(name: &str) -> String {
     format!("{RUNTIME}/{name}.d")
 }
 
-/// Our file there.
 fn path(name: &str) -> String {
     format!("{}/{FILE}", folder(name))
 }
@@ -143,7 +140,6 @@ impl Service {
         changes.into_iter().map(step).collect()
     }
 
-    /// The drop-in file.
     fn drop_in(&self, setup: &Setup) -> String {
         let mut text =
             "# rtproof run --unit: removed at the end of the run\n[Service]\n".to_owned();
@@ -277,7 +273,6 @@ impl Started {
         }
     }
 
-    /// Its processes.
     pub(super) fn pids(&self, root: &Root) -> Vec<u32> {
         match &self.group {
             Some(group) => counts::in_group(root, group),
@@ -307,7 +302,6 @@ impl Started {
         Ok((is_over || shown.get("SubState") == "exited") && self.pids(root).is_empty())
     }
 
-    /// How it ended.
     pub(super) const fn ending(&self) -> Ending {
         self.ending
     }

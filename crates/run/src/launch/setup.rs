@@ -19,11 +19,8 @@ use super::user::User;
 /// What a program is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Setup {
-    /// Its control group.
     pub(super) group: Option<String>,
-    /// CPUs that it may run on.
     pub(super) cpus: CpuList,
-    /// Policy.
     pub(super) scheduling: Scheduling,
     /// Whether it gets a cookie of core scheduling.
     pub(super) has_cookie: bool,
@@ -33,7 +30,6 @@ pub(super) struct Setup {
     pub(super) rtprio: Option<u64>,
     /// Whether it may lock all its memory (RLIMIT_MEMLOCK).
     pub(super) locks_memory: bool,
-    /// User.
     pub(super) user: Option<User>,
     /// Capabilities that it keeps, as bits; `None`: as they are.
     pub(super) capabilities: Option<u64>,

@@ -29,7 +29,6 @@ use crate::rules::{self, Monitored, Watching};
 /// What a program got.
 #[derive(Debug)]
 pub struct Got {
-    /// In numbers.
     pub launched: Launched,
     /// Its record, still to be judged; why there is none; `None`: none was wanted.
     pub proved: Option<Result<Proved, String>>,
@@ -40,7 +39,6 @@ pub trait Observer {
     /// What a run that was killed had left behind was undone: the number of its journal.
     fn recovered(&mut self, journal: u32);
 
-    /// The program runs.
     fn started(&mut self, pid: u32);
 
     /// Its first process has ended; so many others run on and are waited for.

@@ -62,7 +62,6 @@ pub(super) struct Running<'a> {
     pub(super) stops: bool,
 }
 
-/// How it ended.
 pub(super) struct Ended {
     /// What the ending says beside its number.
     pub(super) note: Option<String>,

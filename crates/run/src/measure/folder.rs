@@ -17,9 +17,7 @@ use crate::{
     usage::usage,
 };
 
-/// The plan.
 const PLAN: &str = "plan.json";
-/// Largest plan.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// A folder of records.
@@ -31,7 +29,6 @@ pub struct Folder {
 /// What there is of a cell.
 #[derive(Debug)]
 pub enum Found {
-    /// Nothing.
     Nothing,
     /// All of it.
     Done(Box<rtproof_record::Run>),
@@ -97,23 +94,15 @@ impl Folder {
         Ok((Self { path: path.to_owned() }, plan))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes the plan.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn keep(&self, plan: &Plan) -> anyhow::Result<()> {
         self.write(PLAN, &serde_json::to_vec_pretty(plan)?)
     }
 
     /// Writes a file whole, or leaves the one that is there.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let path = self.path.join(name);
         file::write_whole(&path, |to| Ok(to.write_all(bytes)?))

@@ -23,7 +23,6 @@ use crate::{
     parse,
 };
 
-/// Largest file.
 const BYTES_MAX: usize = 1 << 20;
 /// Values of one list, at most.
 const VALUES_MAX: usize = 1000;
@@ -36,11 +35,9 @@ const OF_ALL: &str =
 /// A matrix as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Blocks, in order.
     pub blocks: Vec<Block>,
     /// States of the machine, in order.
     pub conditions: Vec<Condition>,
-    /// What all share.
     pub common: Common,
 }
 

@@ -7,17 +7,14 @@ use rtproof_measure::{loads::LoadSet, workloads};
 /// One block of a matrix: every combination of its lists is a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Workloads.
     pub workloads: Vec<Choice>,
     /// CPUs, as a list; `None`: the isolated ones if there are any, else all.
     pub cpus: Option<String>,
     /// Each CPU in turn instead of all at once.
     pub each: bool,
-    /// Policies.
     pub policies: Vec<Policy>,
     /// Priorities of the policies that have any.
     pub priorities: Vec<u32>,
-    /// Periods.
     pub periods_ns: Vec<u64>,
     /// Loads, as they are written.
     pub loads: Vec<String>,

@@ -119,7 +119,6 @@ fn result(cell: &Cell, run: &Run) -> CellResult {
     found::cell_result(cell, run, &Report::new(run, &rtproof_judge::Standing::Sealed))
 }
 
-/// Measures one cell.
 fn one(
     root: &Root,
     plan: &Plan,

@@ -29,7 +29,6 @@ impl Scale {
         }
     }
 
-    /// Of intervals.
     pub const fn of_intervals(period_ns: u64) -> Self {
         Self { nominal_ns: Some(period_ns), whole_ns: Some(period_ns) }
     }

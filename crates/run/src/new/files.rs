@@ -7,11 +7,9 @@ use super::request::{Class, Language, Request};
 pub(super) struct Made {
     /// Relative to the project's folder.
     pub(super) path: String,
-    /// Its content.
     pub(super) text: String,
 }
 
-/// A template.
 struct Template {
     path: &'static str,
     /// What it is, for the README; empty: not listed.

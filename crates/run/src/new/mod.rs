@@ -17,10 +17,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 pub use self::request::{Class, Language, Name, Request};
 
-/// What was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its folder.
     pub folder: PathBuf,
     /// Its files, relative to the folder, in the order of the README.
     pub files: Vec<String>,
@@ -36,20 +34,10 @@ pub enum NewError {
     Exists(PathBuf),
     /// The folder to make it in cannot be used.
     #[error("{}: the project cannot be made there: {source}", parent.display())]
-    Parent {
-        /// The folder.
-        parent: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Parent { parent: PathBuf, source: io::Error },
     /// A file cannot be written.
     #[error("{}: {source}; what was made of the project was removed", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// Makes the project. Nothing that exists is written to, and no symbolic link is followed in the

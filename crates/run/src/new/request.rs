@@ -97,9 +97,7 @@ pub enum Language {
 /// Scheduling class of its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// SCHED_FIFO.
     Fifo,
-    /// SCHED_DEADLINE.
     Deadline,
 }
 
@@ -152,9 +150,7 @@ impl Display for Name {
 pub struct Request {
     /// Name of the project.
     pub name: Name,
-    /// Language.
     pub language: Language,
-    /// Scheduling class.
     pub class: Class,
     /// Folder in which the project's folder is made; it exists.
     pub parent: PathBuf,

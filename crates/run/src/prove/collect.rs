@@ -61,7 +61,6 @@ pub(crate) struct Collector {
     failure: Option<WriteError>,
 }
 
-/// Where loads run.
 pub fn load_settings(
     options: &Options,
     load_dir: Option<&Path>,

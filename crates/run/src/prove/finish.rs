@@ -20,7 +20,6 @@ pub struct Finishing {
 /// A run whose record is as good as it gets.
 #[derive(Debug)]
 pub struct Sealed {
-    /// The run.
     pub run: Run,
     /// Why the record is torn.
     pub failure: Option<anyhow::Error>,

@@ -10,7 +10,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// A second's reading comes some time after its end, never a whole one.
 const SLACK_NS: u64 = SECOND_NS / 2;
 
-/// Reads idle states.
 #[derive(Debug)]
 pub(super) struct Idle {
     sampler: IdleSampler,

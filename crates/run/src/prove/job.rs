@@ -10,7 +10,6 @@ use super::{output::Output, signals::Signals};
 /// A run to be measured.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// What is asked.
     pub options: &'a Options,
     /// Where the record goes.
     pub output: &'a Output,
@@ -18,6 +17,5 @@ pub struct Job<'a> {
     pub load_dir: Option<&'a Path>,
     /// What the threads do: one for all, or one for each CPU.
     pub workloads: Vec<Arc<dyn Workload>>,
-    /// What ends it.
     pub signals: &'a Signals,
 }

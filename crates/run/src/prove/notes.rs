@@ -332,7 +332,6 @@ pub(crate) fn instance_left(at_ns: u64, path: &str) -> Note {
     note(at_ns, "trace-instance-left", true, text)
 }
 
-/// What recording costs.
 pub(crate) fn trace_cost(delta_ns: i64, pairs: u32) -> Note {
     let sign = if delta_ns < 0 { "-" } else { "+" };
     let text = format!(

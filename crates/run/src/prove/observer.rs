@@ -15,7 +15,6 @@ pub struct Progress<'a> {
     pub phase: &'a str,
     /// Worst latency, and its CPU.
     pub worst: Option<(u64, u32)>,
-    /// Missed wake-ups.
     pub missed: u64,
     /// Wake-ups above the budget; `None`: there is no budget.
     pub late: Option<u64>,
@@ -59,7 +58,6 @@ pub trait Observer {
     fn done(&mut self) {}
 }
 
-/// Observes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

@@ -14,9 +14,7 @@ use crate::file;
 /// The files of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Record.
     pub record: PathBuf,
-    /// Report.
     pub html: PathBuf,
     /// Each single sample, where they are kept.
     pub samples: Option<PathBuf>,

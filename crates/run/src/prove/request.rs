@@ -7,7 +7,6 @@ use rtproof_record::{Class, Start};
 
 use crate::intent::Requested;
 
-/// A requested run.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Duration of the measurement; `None`: a minute, or what the samples take.

@@ -46,7 +46,6 @@ impl Seconds {
         }
     }
 
-    /// What is left.
     pub(super) fn rest(&mut self, origin_ns: u64) -> impl Iterator<Item = ThreadTick> {
         let left = (0..).zip(std::mem::take(&mut self.threads));
         left.filter_map(move |(thread, slot)| Some(second(thread, &*slot?, origin_ns)))

@@ -36,7 +36,6 @@ pub trait Switcher {
     fn finish(&mut self, now_ns: u64);
 }
 
-/// Changes nothing.
 #[derive(Debug)]
 pub struct NoSwitcher;
 

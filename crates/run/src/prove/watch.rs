@@ -36,7 +36,6 @@ pub(super) struct Watch {
     marks: usize,
 }
 
-/// What was seen.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     /// Threads that are no longer on their CPUs.
@@ -60,7 +59,6 @@ impl Watch {
         self.threads.iter().map(|watched| &watched.info)
     }
 
-    /// A thread.
     pub(super) fn thread(&self, number: u32) -> Option<&ThreadInfo> {
         self.threads.get(number as usize).map(|watched| &watched.info)
     }

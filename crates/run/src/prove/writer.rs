@@ -27,7 +27,6 @@ pub(crate) struct WriterThread {
 }
 
 impl WriterThread {
-    /// Starts writing.
     pub(crate) fn start(writer: Writer) -> std::io::Result<Self> {
         let (to, messages) = mpsc::channel();
         let (failed, failures) = mpsc::channel();

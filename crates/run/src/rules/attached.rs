@@ -20,11 +20,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// What was found of a running program.
 #[derive(Debug)]
 pub struct Attached {
-    /// Process.
     pub pid: u32,
-    /// Its name.
     pub name: String,
-    /// The rules.
     pub rules: Rules,
 }
 
@@ -48,9 +45,6 @@ pub fn observe(pid: u32, for_ns: u64) -> anyhow::Result<Attached> {
 }
 
 /// Begins to observe a process that runs. `own`: the CPUs that it is to stay on.
-///
-/// # Errors
-/// Nothing can be observed: why.
 pub(crate) fn join(
     requested: Requested,
     pid: u32,

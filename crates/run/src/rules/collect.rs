@@ -24,7 +24,6 @@ type Exact = (Rule, u32, String, Vec<u64>);
 /// and line.
 type Place = (Rule, u32, String, Result<(String, String, u32), Vec<u64>>);
 
-/// What was found.
 #[derive(Default)]
 pub(super) struct Collected {
     breaches: BTreeMap<Place, Breach>,
@@ -206,7 +205,6 @@ impl Collected {
     }
 }
 
-/// Nothing was observed.
 pub(super) fn unknown(ready: String, why: String) -> Rules {
     let monitors = Monitors { taken: Vec::new(), text: "nothing was observed".into() };
     let (unknown, is_blind) = (BTreeSet::from([why]), true);

@@ -103,9 +103,6 @@ pub(crate) struct Watching {
 impl Watching {
     /// Begins to observe a process that is to become the program; `monitors`: from before it was
     /// made.
-    ///
-    /// # Errors
-    /// Nothing can be observed: why.
     pub(crate) fn begin(
         requested: Requested,
         monitors: Monitored,

@@ -4,7 +4,6 @@ use rtproof_host::Root;
 use rtproof_judge::rules::Outside;
 use rtproof_measure::program::class_of;
 
-/// The machine.
 pub(super) struct Live;
 
 impl Outside for Live {

@@ -82,9 +82,6 @@ pub fn word(text: &str) -> anyhow::Result<WantedWord> {
 }
 
 /// What the entry of rtproof asks for beside what the default entry has; nothing without one.
-///
-/// # Errors
-/// The boot loader's files cannot be read.
 pub fn asked(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
     let loader = boot::detect(root)?;
     let Some(entry) = loader.entry(root)? else { return Ok(Vec::new()) };
@@ -112,9 +109,6 @@ pub fn verified(root: &Root, facts: &Facts, asked: &[WantedWord]) -> Vec<Verifie
 }
 
 /// The kernel of the entry of rtproof; `None` without one, and where it is that of the default.
-///
-/// # Errors
-/// The boot loader's files cannot be read.
 pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel>> {
     let Some(entry) = loader.entry(root)? else { return Ok(None) };
     let default = loader.default.as_ref().or(loader.base.as_ref());
@@ -129,9 +123,6 @@ pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel
 }
 
 /// How the entry of rtproof stands; `None` without one.
-///
-/// # Errors
-/// The boot loader's files cannot be read.
 pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
     let root = machine.root();
     let loader = boot::detect(root)?;

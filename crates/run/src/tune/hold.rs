@@ -75,9 +75,6 @@ pub(super) fn ends() -> io::Result<UnixStream> {
 }
 
 /// A latency in whole microseconds; zero is the usual one.
-///
-/// # Errors
-/// What is wrong, with an example.
 pub fn limit_us(text: &str) -> Result<u32, Invalid> {
     let digits = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
     if digits == "0" {

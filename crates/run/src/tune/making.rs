@@ -18,14 +18,12 @@ pub trait Progress {
     /// So many changes follow.
     fn begin(&mut self, changes: usize);
 
-    /// One more.
     fn change(&mut self, change: &Change);
 
     /// All are made or undone.
     fn end(&mut self);
 }
 
-/// Reports no progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

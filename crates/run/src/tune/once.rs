@@ -16,7 +16,6 @@ pub struct Once<'a> {
     pub title: &'a str,
     /// Another kernel than the running one, with its initial RAM disk.
     pub kernel: Option<(&'a Source, &'a InitrdChoice)>,
-    /// Parameters.
     pub words: &'a [Word],
 }
 
@@ -57,9 +56,6 @@ impl Once<'_> {
 }
 
 /// Titles of what is in force, of those that begin so.
-///
-/// # Errors
-/// The journals cannot be listed.
 pub fn standing(machine: &Machine<'_>, beginning: &str) -> anyhow::Result<Vec<String>> {
     let all = Journal::list(machine)?.into_iter().filter(|it| is_open(it, beginning));
     Ok(all.map(|summary| summary.what).collect())

@@ -26,7 +26,6 @@ pub struct Prepared {
     pub absent: Vec<Absent>,
 }
 
-/// What was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     /// How many were made, and what was not.
@@ -122,9 +121,6 @@ fn ours(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::Summary>
 
 impl Prepared {
     /// What would be set, and what is not there.
-    ///
-    /// # Errors
-    /// Those of `to`.
     pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
         for Absent { line, target, why } in &self.absent {
             writeln!(to, "{}:{line}: {target}: {why}", path.display())?;
@@ -151,9 +147,6 @@ impl Repeated {
     }
 
     /// For the log of the boot: what is not as the file says, and a line of counts.
-    ///
-    /// # Errors
-    /// Those of `to`.
     pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
         let path = path.display();
         for Absent { line, target, why } in &self.absent {

@@ -25,12 +25,10 @@ pub const ARMED: &str = "armed";
 pub enum RollbackTimer {
     /// A transient timer of systemd, by its name without ending.
     Timer(String),
-    /// A process.
     Process(Child),
 }
 
 impl RollbackTimer {
-    /// Who it is.
     pub fn text(&self) -> String {
         match self {
             Self::Timer(unit) => format!("{unit}.timer"),

@@ -25,12 +25,9 @@ const BYTES_MAX: u64 = 64 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Stored {
     schema: String,
-    /// The changes.
     pub steps: Vec<Previewed>,
-    /// The words.
     #[serde(default)]
     pub boot: BootPreview,
-    /// What contradicts.
     #[serde(default)]
     pub conflicts: Vec<Conflict>,
 }

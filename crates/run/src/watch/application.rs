@@ -45,7 +45,6 @@ enum Stacks {
     Refused(String),
 }
 
-/// A late wake-up.
 #[derive(Debug)]
 struct Late {
     explanation: Explanation,

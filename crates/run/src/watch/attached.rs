@@ -26,7 +26,6 @@ pub(super) struct Attached {
     state: State,
 }
 
-/// How it stands.
 #[derive(Debug)]
 enum State {
     Goes,

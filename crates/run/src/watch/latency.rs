@@ -38,7 +38,6 @@ pub(super) struct Latencies {
     notes: VecDeque<Note>,
 }
 
-/// One measured thread.
 #[derive(Debug)]
 struct Thread {
     info: ThreadInfo,

@@ -210,7 +210,6 @@ fn rate(counted: Counted, span_ns: u64) -> Rate {
     Rate { per_s: per_s(total, span_ns), top }
 }
 
-/// To the nearest.
 fn per_s(n: u64, span_ns: u64) -> u64 {
     let span_ns = u128::from(span_ns);
     let n = (u128::from(n) * 1_000_000_000 + span_ns / 2) / span_ns;

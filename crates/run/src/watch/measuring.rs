@@ -31,7 +31,6 @@ const DEFAULT_LOAD: &str = "cpu+memory+net+disk";
 /// A run to be measured and watched.
 #[derive(Debug)]
 pub struct Run {
-    /// What is measured.
     pub options: Options,
     /// What the threads do: one for all, or one for each CPU.
     pub workloads: Vec<String>,
@@ -44,7 +43,6 @@ pub struct Run {
 /// How a run of our own ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its record.
     pub record: PathBuf,
     /// Why the record is not sealed.
     pub failure: Option<anyhow::Error>,
@@ -86,7 +84,6 @@ impl Observer for Between {
 }
 
 impl Measuring {
-    /// Starts to measure.
     pub(super) fn start(run: Run, signals: &Signals) -> anyhow::Result<Self> {
         let named = run.options.phases.iter().flat_map(|phase| phase.loads.clone());
         let mut load: Vec<String> = named.collect();

@@ -5,9 +5,7 @@
 /// Which way the level went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Down.
     Down,
-    /// Up.
     Up,
 }
 

@@ -5,11 +5,9 @@
 /// What the coefficient says of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Lighter than exponential.
     Light,
     /// Not distinguishable from exponential.
     Exponential,
-    /// Heavier.
     Heavy,
 }
 

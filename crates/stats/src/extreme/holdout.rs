@@ -21,7 +21,6 @@ pub struct Holdout {
     pub of: u64,
     /// Clusters that were to exceed the level.
     pub expected: f64,
-    /// Clusters that did.
     pub exceeded: u64,
     /// Probability of as many or more, if the prediction is right.
     pub p: f64,

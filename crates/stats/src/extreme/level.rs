@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Peak {
     /// When it was due, nanoseconds after the origin of the run.
     pub at_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
 }
 
-/// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured<'a> {
     /// Largest values of clusters, ascending in time, complete above `complete_ns`.
@@ -20,9 +18,7 @@ pub struct Measured<'a> {
     /// Lowest threshold allowed: above it no cluster is missing, and not more than one sample in a
     /// hundred lies.
     pub complete_ns: u64,
-    /// Time measured.
     pub exposure_ns: u64,
-    /// Period of the wake-ups.
     pub sampling_ns: u64,
     /// The longest period of anything that is known to disturb; `None`: nothing is known, and 15
     /// minutes are taken, for system management interrupts come every 14 minutes on some machines.
@@ -36,15 +32,12 @@ pub struct Measured<'a> {
 pub struct Level {
     /// The time of operation.
     pub target_ns: u64,
-    /// The level.
     pub level_ns: f64,
     /// Lower end of the 99 % profile-likelihood interval; the threshold where it has none above.
     pub low_ns: f64,
-    /// Upper end.
     pub high_ns: f64,
     /// Threshold over which was fitted.
     pub threshold_ns: u64,
-    /// Clusters over it.
     pub clusters: u64,
     /// Scale of their excesses.
     pub sigma_ns: f64,
@@ -52,7 +45,6 @@ pub struct Level {
     pub xi: f64,
     /// Lower end; `None` where there is none.
     pub xi_low: Option<f64>,
-    /// Upper end.
     pub xi_high: f64,
     /// Probability of a fit as bad by chance (Anderson-Darling, parametric bootstrap).
     pub fit_p: f64,

@@ -19,7 +19,6 @@ const TEST_LEVEL: f64 = 0.01;
 const RATIO_MAX: f64 = 100.0;
 /// Times of the exposure that may be looked ahead.
 const TIMES_MAX: f64 = 10.0;
-/// Fewest different values.
 const DISTINCT_MIN: usize = 20;
 /// Largest move of the shape without the largest value, in its standard errors.
 const ERRORS_MAX: f64 = 2.0;
@@ -52,7 +51,6 @@ pub enum Rule {
     },
     /// 3: the clusters follow a period.
     Periodic {
-        /// The period.
         period_ns: f64,
         /// Clusters that follow it.
         count: u64,
@@ -77,22 +75,14 @@ pub enum Rule {
         times: f64,
     },
     /// 7: the values are too coarse.
-    TooCoarse {
-        /// Different values.
-        distinct: u64,
-    },
+    TooCoarse { distinct: u64 },
     /// 8: one value makes the tail.
     OneValue {
         /// How far the shape moves without it, in standard errors.
         errors: f64,
     },
     /// 9: too short for what comes seldom.
-    TooShort {
-        /// Time measured.
-        exposure_ns: u64,
-        /// Time needed.
-        needed_ns: u64,
-    },
+    TooShort { exposure_ns: u64, needed_ns: u64 },
 }
 
 impl Rule {
@@ -145,7 +135,6 @@ impl Rule {
     }
 }
 
-/// Three digits.
 fn digits(value: f64) -> String {
     match value {
         v if v >= 99.5 => format!("{v:.0}"),

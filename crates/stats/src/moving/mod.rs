@@ -28,15 +28,10 @@ use crate::{Moments, quantile::Q, shape::Shape};
 /// What a thread measured in one row: a second, or what a record has in place of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The thread.
     pub thread: u32,
-    /// Start.
     pub from_ns: u64,
-    /// End.
     pub to_ns: u64,
-    /// Sampled wake-ups.
     pub wake: &'a Moments,
-    /// Missed ones.
     pub missed: u64,
     /// Cells of [`Layout::COARSE`](crate::Layout::COARSE) with their counts.
     pub cells: &'a [(u16, u64)],
@@ -45,7 +40,6 @@ pub struct Row<'a> {
 /// A step of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
     /// End: the moment that the values are of.
     pub to_ns: u64,

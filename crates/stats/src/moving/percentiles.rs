@@ -44,7 +44,6 @@ impl Percentiles {
         }
     }
 
-    /// Multiplies all.
     pub(super) fn scale(&mut self, by: f64) {
         self.counts.iter_mut().for_each(|n| *n *= by);
         self.total *= by;

@@ -103,7 +103,6 @@ impl Spans {
 pub struct Statistic {
     /// Name in files: `mean_ns`, `p99.9_ns`, `skewness`.
     pub id: &'static str,
-    /// Name in text.
     pub name: &'static str,
     /// Whether it is a time; else it is a number.
     pub is_time: bool,

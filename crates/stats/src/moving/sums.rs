@@ -7,9 +7,7 @@ use crate::Moments;
 /// What is summed up of a step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entry {
-    /// Samples.
     pub(super) wake: Moments,
-    /// Missed wake-ups.
     pub(super) missed: u64,
     /// Threads without a sample.
     pub(super) gaps: u64,
@@ -33,7 +31,6 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// A step comes.
     pub(super) fn enter(&mut self, entry: Entry) {
         self.new_all.add(&entry);
         self.new.push(entry);

@@ -10,7 +10,6 @@ use crate::{Layout, quantile::Q};
 pub struct Values {
     /// Samples; with weights what they are worth: (sum of weights)² / sum of their squares.
     pub n: f64,
-    /// Mean.
     pub mean_ns: f64,
     /// Standard deviation about the mean, with n - 1; with weights about the weighted mean, without
     /// a correction. Null: fewer than two samples.

@@ -20,7 +20,6 @@ pub(super) struct Weight {
     pub(super) rebased_by: Option<f64>,
 }
 
-/// Sums with weights.
 #[derive(Debug)]
 pub(super) struct Weighted {
     /// Factor of a step.

@@ -42,7 +42,6 @@ impl Spread {
         Self { sd, freedom: 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0) }
     }
 
-    /// Taken for granted.
     pub const fn assumed(sd: f64) -> Self {
         Self { sd, freedom: f64::INFINITY }
     }
@@ -98,7 +97,6 @@ struct Law {
 }
 
 impl Law {
-    /// Computed once.
     fn known(self) -> f64 {
         type Known = Mutex<BTreeMap<(usize, [u64; 5]), f64>>;
         static KNOWN: Known = Mutex::new(BTreeMap::new());

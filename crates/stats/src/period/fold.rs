@@ -9,9 +9,7 @@ pub struct Fold {
     pub phase_ns: f64,
     /// Length of that arc.
     pub width_ns: f64,
-    /// Events in it.
     pub follow: u64,
-    /// Of so many.
     pub of: u64,
 }
 

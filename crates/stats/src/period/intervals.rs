@@ -15,15 +15,10 @@ const PLACES: f64 = 14.0;
 /// Intervals that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Intervals {
-    /// Their mean.
     pub mean_ns: f64,
-    /// Shortest.
     pub shortest_ns: u64,
-    /// Longest.
     pub longest_ns: u64,
-    /// How many.
     pub count: u64,
-    /// Of so many.
     pub of: u64,
     /// Probability of as many by chance.
     pub p: f64,

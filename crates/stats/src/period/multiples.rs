@@ -20,7 +20,6 @@ fn score(occupied: u64, cycles: u64) -> f64 {
 }
 
 impl Period {
-    /// Followers times occupancy.
     fn score(&self) -> f64 {
         score(self.occupied, self.cycles)
     }

@@ -33,7 +33,6 @@ const P_FOUND: f64 = 1e-4;
 /// of the runs without this factor.
 const FREEDOM: f64 = 3.0;
 
-/// How to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
     /// Distance of the moments at which an event can be seen: the period of the wake-ups. Faster
@@ -48,7 +47,6 @@ pub struct Ask<'a> {
 /// A period and how well it is followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
-    /// The period.
     pub period_ns: f64,
     /// Standard error of it.
     pub error_ns: f64,
@@ -62,7 +60,6 @@ pub struct Period {
     pub fold: Fold,
     /// The stretch of time in which it keeps step: first event.
     pub from_ns: u64,
-    /// And last event.
     pub to_ns: u64,
     /// Cycles in that stretch.
     pub cycles: u64,

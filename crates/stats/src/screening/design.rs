@@ -24,9 +24,7 @@ pub enum Kind {
 /// A design: one row for each pair of slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// Which one.
     pub kind: Kind,
-    /// Changes.
     pub factors: usize,
     /// For each pair in order of time, the columns of its first slice: `true` is on. In the second
     /// slice each is the other way round. Columns beyond the changes belong to none: what they

@@ -32,7 +32,6 @@ impl Effect {
 /// What two changes do together beyond what each does by itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interaction {
-    /// The two changes.
     pub factors: [usize; 2],
     /// Half of what one does more where the other is on than where it is off.
     pub contrast: f64,

@@ -20,7 +20,6 @@ const IDLE_EXPIRES_NS: u64 = 200_000;
 const OWN_EXPIRES_NS: u64 = 10_000_000;
 /// Timers of one CPU that are remembered.
 const TIMERS_MAX: usize = 4_096;
-/// What is kept.
 const MOST: usize = 64;
 
 /// Those whose silence overlaps a wake-up, by CPU and time: of idle CPUs other than the late one.

@@ -55,7 +55,6 @@ struct Subject<'a> {
     pids: Vec<i32>,
 }
 
-/// Who woke whom.
 struct Waking {
     at_ns: u64,
     pid: i32,

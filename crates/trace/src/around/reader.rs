@@ -9,7 +9,6 @@ use crate::{
 
 /// What a walk meets.
 pub(super) enum Visit<'a> {
-    /// A record.
     Raw(&'a Raw<'a>),
     /// A stretch in which events were lost, or could not be read. From 0: from nobody knows when.
     Lost(Lost),

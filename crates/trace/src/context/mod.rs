@@ -14,23 +14,14 @@ use crate::{
     event::{Name, Vector, flags},
 };
 
-/// A hard interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hard {
     /// One with a vector of its own (x86).
     Vector(Vector),
     /// A device's, with the handler's name; on Arm and RISC-V the timer's, too.
-    Irq {
-        /// Number.
-        irq: i32,
-        /// Handler.
-        name: Name,
-    },
+    Irq { irq: i32, name: Name },
     /// An inter-processor interrupt (Arm).
-    Ipi {
-        /// Why.
-        reason: Name,
-    },
+    Ipi { reason: Name },
     /// One that began before the trace and is known from the events' flags only.
     Unknown,
 }
@@ -77,9 +68,7 @@ impl fmt::Display for Hard {
 /// A stretch of time of one CPU in which nothing of this changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// From.
     pub from_ns: u64,
-    /// To.
     pub to_ns: u64,
     /// What was going on.
     pub state: State,
@@ -459,9 +448,7 @@ const SAME_CLOCK_NS: u64 = 1_000_000;
 enum Over {
     /// A non-maskable interrupt with this handler.
     Nmi(u64),
-    /// A hard interrupt.
     Hard(Hard),
-    /// A softirq.
     Softirq(u32),
 }
 

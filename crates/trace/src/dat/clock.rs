@@ -12,9 +12,6 @@ const READING_NS: u64 = 20_000;
 
 /// Whether the times of a trace are of CLOCK_MONOTONIC: those of timer interrupts follow the clock
 /// as these read it. `None`: no such event is at the start of it.
-///
-/// # Errors
-/// When a page cannot be read.
 pub fn is_monotonic(pages: &mut dyn Pages, decoder: &Decoder) -> io::Result<Option<bool>> {
     let mut nearest_ns: Option<u64> = None;
     let mut bytes = Vec::new();

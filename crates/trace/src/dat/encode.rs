@@ -175,7 +175,6 @@ impl Ring {
         self.last_ns = at_ns;
     }
 
-    /// Ends the page.
     fn flush(&mut self) {
         if self.data.is_empty() {
             return;

@@ -10,7 +10,6 @@ pub enum DatError {
     Io {
         /// Where.
         at: u64,
-        /// Why.
         source: io::Error,
     },
     /// It is another kind of file.
@@ -27,9 +26,7 @@ pub enum DatError {
     Bad {
         /// Where in the file.
         at: u64,
-        /// What is there.
         found: String,
-        /// What should be.
         expected: &'static str,
         /// The next step to take.
         next: &'static str,

@@ -52,7 +52,6 @@ pub struct Buffer {
 pub struct CpuStat {
     /// Name of the buffer; empty: the top one.
     pub buffer: String,
-    /// CPU.
     pub cpu: u32,
     /// Events overwritten before they were read.
     pub overrun: u64,
@@ -63,7 +62,6 @@ pub struct CpuStat {
 /// How the counts of the x86-tsc clock become nanoseconds: `(count * multiplier) >> shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TscScale {
-    /// Multiplier.
     pub multiplier: u32,
     /// Bits to shift by.
     pub shift: u32,
@@ -100,7 +98,6 @@ pub(super) struct SymbolsAt {
     pub(super) has_length: bool,
 }
 
-/// All of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     pub(super) version: u32,

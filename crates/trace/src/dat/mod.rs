@@ -149,9 +149,6 @@ impl<R: ReadAt> TraceDat<R> {
     }
 
     /// Names of kernel addresses: reads the whole list, a few megabytes.
-    ///
-    /// # Errors
-    /// When the list cannot be read.
     pub fn symbols(&self) -> Result<Symbols, DatError> {
         let Some(place) = self.head.symbols else { return Ok(Symbols::default()) };
         let is_big_endian = self.head.is_big_endian;
@@ -167,7 +164,6 @@ impl<R: ReadAt> TraceDat<R> {
 }
 
 impl Buffer {
-    /// CPUs with events.
     pub fn cpus(&self) -> Vec<u32> {
         self.data.iter().map(|data| data.cpu).collect()
     }

@@ -27,7 +27,6 @@ pub struct Parts<'a> {
     pub comms: BTreeMap<i32, String>,
     /// Clock of the time stamps, e.g. `mono`.
     pub clock: &'a str,
-    /// Kernel and machine.
     pub uname: Option<&'a str>,
 }
 

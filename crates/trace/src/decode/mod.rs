@@ -79,13 +79,10 @@ pub struct Decoder {
 pub enum Brief<'a> {
     /// sched_switch.
     Switch {
-        /// Task that left.
         prev_pid: i32,
         /// Its state, 0: still runnable; see [`What::Switch`].
         prev_state: u64,
-        /// Task that came.
         next_pid: i32,
-        /// Its priority.
         next_prio: i32,
         /// Its name, perhaps with NULs behind.
         next_comm: &'a [u8],
@@ -94,9 +91,7 @@ pub enum Brief<'a> {
     Waking {
         /// Task that is woken.
         pid: i32,
-        /// Its priority.
         prio: i32,
-        /// CPU it is to run on.
         target_cpu: u32,
         /// Its name, perhaps with NULs behind.
         comm: &'a [u8],
@@ -105,9 +100,7 @@ pub enum Brief<'a> {
     Wakeup {
         /// Task that was woken.
         pid: i32,
-        /// Its priority.
         prio: i32,
-        /// CPU it is to run on.
         target_cpu: u32,
         /// Its name, perhaps with NULs behind.
         comm: &'a [u8],
@@ -139,7 +132,6 @@ pub enum Brief<'a> {
     /// An event that may concern another CPU than its own: migration, inherited priority, signal,
     /// inter-processor interrupt, hotplug, frequency.
     Across,
-    /// Any other.
     Other,
 }
 

@@ -17,7 +17,6 @@ pub enum Shape {
 /// A field of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: String,
     /// Where it begins in the record, bytes.
     pub at: usize,

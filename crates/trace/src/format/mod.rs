@@ -58,7 +58,6 @@ pub enum FormatError {
         event: String,
         /// Number of the line, from 1.
         line: usize,
-        /// The line.
         text: String,
     },
 }
@@ -80,7 +79,6 @@ pub struct Layout {
     pub data_bytes: usize,
 }
 
-/// One event's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Its number in this kernel.

@@ -93,7 +93,6 @@ impl Columns {
     }
 }
 
-/// A line, split.
 pub(super) struct Line<'a> {
     pub(super) comm: &'a str,
     pub(super) pid: i32,
@@ -104,7 +103,6 @@ pub(super) struct Line<'a> {
     rest: &'a str,
 }
 
-/// What it says.
 pub(super) enum Body<'a> {
     StackBegins,
     /// As the latency tracers write it.

@@ -91,9 +91,7 @@ pub struct TextTrace {
 /// Lines that were not understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
     pub count: u64,
-    /// The first few.
     pub first: Vec<String>,
 }
 
@@ -110,7 +108,6 @@ pub enum TextError {
         /// The first that is not empty.
         first: String,
     },
-    /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

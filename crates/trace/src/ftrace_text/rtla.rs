@@ -1,6 +1,5 @@
 //! What `rtla timerlat --auto-analysis` prints when it stops: its numbers, as it tells them.
 
-/// What rtla said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtlaText {
     /// By CPU, in the order of the text.
@@ -10,7 +9,6 @@ pub struct RtlaText {
 /// What rtla said of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtlaCpu {
-    /// CPU.
     pub cpu: u32,
     /// The parts, in the order of the text; the last of them, behind the rule, is the latency.
     pub parts: Vec<RtlaPart>,

@@ -53,7 +53,6 @@ impl Finder {
         }
     }
 
-    /// The next entry.
     pub fn take(&mut self, entry: Entry<'_>) {
         match entry {
             Entry::Event(event, head) => self.event(event, head),

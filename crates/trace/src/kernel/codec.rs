@@ -68,7 +68,6 @@ codecs! {
         |record, place| record.int(place),
         |text, key, _| value(text, key),
         |value| Value::Number(i64::from(*value).cast_unsigned());
-    /// A thread id.
     Tid -> i32, Number,
         |record, place| record.int(place),
         |text, key, _| value(text, key),
@@ -150,7 +149,6 @@ codecs! {
         |record, place| record.mask(place),
         |text, key, _| cpu_list(word(text, key)?),
         |value| Value::Mask(*value);
-    /// Return addresses.
     Frames -> Box<[u64]>, Stack,
         |record, place| record.stack(place),
         |_, _, _| None,

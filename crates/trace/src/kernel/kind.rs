@@ -12,7 +12,6 @@ pub(crate) const FIELDS_MAX: usize = 7;
 /// Where the fields of an event lie, in the order of [`Kind::fields`].
 pub(crate) type Places = [Place; FIELDS_MAX];
 
-/// A kernel event.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) system: &'static str,
@@ -53,7 +52,6 @@ pub(crate) enum Perfetto {
 /// What the scan of a trace does with an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Nothing.
     Plain,
     /// It changes the state of its CPU: see `carry`.
     State,

@@ -32,7 +32,6 @@ pub enum PageError {
     /// Too few bytes for the header.
     #[error("page of {bytes} bytes: too short for its header of {header} bytes")]
     Short {
-        /// Bytes there are.
         bytes: usize,
         /// Bytes of the header.
         header: usize,
@@ -50,7 +49,6 @@ pub enum PageError {
     Record {
         /// Where it begins, from the start of the page.
         at: usize,
-        /// Its length.
         bytes: usize,
         /// What is left of the page there.
         left: usize,
@@ -83,7 +81,6 @@ pub struct Raw<'a> {
     pub data: &'a [u8],
 }
 
-/// A sub-buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// Header and committed data.
@@ -165,7 +162,6 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Its records.
     pub const fn records(&self) -> Records<'a> {
         Records { bytes: self.bytes, walk: self.walk }
     }

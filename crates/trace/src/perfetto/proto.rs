@@ -34,7 +34,6 @@ impl Message {
         self.number(field, value.into().cast_unsigned());
     }
 
-    /// A text.
     pub(super) fn text(&mut self, field: u64, value: &str) {
         self.data(field, value.as_bytes());
     }

@@ -26,7 +26,6 @@ pub use thread::{Preemption, Totals};
 /// Threads whose wake-ups are looked for: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subjects {
-    /// By thread id.
     pub tids: Vec<i32>,
     /// By name, as the kernel has it: cut to 15 bytes. Such a thread is followed from then on,
     /// whatever it is called later.
@@ -48,7 +47,6 @@ const SAME_CLOCK_NS: u64 = 1_000_000_000;
 /// Length of a task's name in the kernel, without the NUL.
 const COMM_BYTES: usize = 15;
 
-/// Finds wake-ups.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     comms: Vec<Comm>,

@@ -25,7 +25,6 @@ mod quota;
 mod softirq;
 mod stop;
 
-/// Runs one.
 pub(crate) fn run(plant: &str, args: &Args) -> Result<(), Failure> {
     let plain = Frame::PLAIN;
     match plant {

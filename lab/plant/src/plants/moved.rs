@@ -15,7 +15,6 @@ use crate::{
     run::{Frame, Run},
 };
 
-/// The application's cycle.
 const PERIOD_NS: u64 = 1_000_000;
 /// Of the thread that moves it, and keeps the other CPU busy meanwhile: above the application.
 const MOVER: Policy = Policy::Fifo(90);

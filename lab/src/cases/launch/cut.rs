@@ -13,7 +13,6 @@ use crate::{
     seen::{Boot, Evidence},
 };
 
-/// Cuts.
 const CUTS: usize = 4;
 
 /// rtproof's folder is on the disk; which values are compared is decided by the first boot.

@@ -20,7 +20,6 @@ use crate::{
 const C: &str = include_str!("../../../../crates/rtproof/tests/rules/planted.c");
 const RUST: &str = include_str!("../../../../crates/rtproof/tests/rules/planted.rs.in");
 
-/// All rules.
 const ALL: [&str; 13] = [
     "blocking",
     "inheritance",

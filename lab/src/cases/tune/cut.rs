@@ -17,7 +17,6 @@ pub(super) fn cases() -> Vec<Case> {
     vec![cuts()]
 }
 
-/// Rounds.
 const CUTS: usize = 20;
 
 /// /etc, /boot and /var are on the disk; 27 files are new, replaced or removed.

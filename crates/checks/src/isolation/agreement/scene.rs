@@ -8,12 +8,10 @@ use crate::machine::{built_with, is_all_rt, offline_rt, option};
 use crate::text;
 use crate::{Evidence, Intent, Remedy, Status};
 
-/// The parameters compared.
 pub(super) const KEYS: [&str; 4] = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"];
 /// Flags that isolcpus knows; the kernel skips others.
 const FLAGS: [&str; 3] = ["nohz", "domain", "managed_irq"];
 
-/// One contradiction.
 pub(super) struct Fault {
     pub status: Status,
     pub text: String,

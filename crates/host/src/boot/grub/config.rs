@@ -9,9 +9,7 @@ use crate::boot::{storage, view::View};
 /// grub.cfg and what goes with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Its folder.
     pub folder: String,
-    /// Its text.
     pub text: String,
     pub(super) script: Script,
     /// What GRUB keeps between boots.

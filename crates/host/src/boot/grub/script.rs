@@ -10,7 +10,6 @@ use crate::boot::{cmdline::Token, error::BootError};
 
 /// Blocks within blocks: a menu has two or three.
 const DEPTH_MAX: usize = 64;
-/// Menu entries read.
 const ENTRIES_MAX: usize = 100_000;
 
 /// A word, with its place.
@@ -35,7 +34,6 @@ enum Piece {
 /// Words of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
-    /// The words.
     pub words: Vec<Word>,
     /// Its line, from 1.
     pub line: usize,
@@ -44,7 +42,6 @@ pub(super) struct Statement {
 /// One entry of the menu, or a menu within it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MenuEntry {
-    /// Title as shown.
     pub title: String,
     /// Identity, from `--id` or `$menuentry_id_option`.
     pub id: Option<String>,
@@ -122,7 +119,6 @@ impl Word {
 }
 
 impl Statement {
-    /// Its command.
     pub(super) fn command(&self) -> &str {
         self.words.first().map_or("", |word| word.text.as_str())
     }

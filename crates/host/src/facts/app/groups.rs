@@ -19,18 +19,15 @@ const NO_LIMIT_BYTES: u64 = 1 << 62;
 pub struct Groups {
     /// Lines of /proc/PID/cgroup.
     pub paths: Reading<String>,
-    /// CPU time.
     pub cpu: Reading<Vec<CpuGroup>>,
     /// CPUs and memory nodes.
     pub cpuset: Reading<Vec<CpusetGroup>>,
-    /// Memory.
     pub memory: Reading<Vec<MemoryGroup>>,
 }
 
 /// What a group says of CPU time. `None`: the group has no such file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuGroup {
-    /// Folder.
     pub folder: String,
     /// Bandwidth of ordinary tasks (cpu.max; version 1: cpu.cfs_quota_us and cpu.cfs_period_us).
     pub quota: Reading<Option<Quota>>,
@@ -47,14 +44,12 @@ pub struct CpuGroup {
 pub struct Quota {
     /// CPU time in each period, microseconds; `None` is no limit.
     pub max_us: Option<u64>,
-    /// Period, microseconds.
     pub period_us: u64,
 }
 
 /// What a group says of CPUs and memory nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpusetGroup {
-    /// Folder.
     pub folder: String,
     /// CPUs in force (cpuset.cpus.effective; version 1: cpuset.effective_cpus).
     pub cpus: Reading<Option<CpuList>>,
@@ -67,7 +62,6 @@ pub struct CpusetGroup {
 /// What a group says of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryGroup {
-    /// Folder.
     pub folder: String,
     /// Least of memory.high and memory.max in bytes (version 1: memory.limit_in_bytes); 0 in
     /// neither is no limit: `None`.

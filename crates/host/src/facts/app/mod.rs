@@ -22,7 +22,6 @@ use crate::{Reading, Root, reading::State};
 /// Most processes of a unit that are looked at: those that started first.
 const PROCESSES_MAX: usize = 64;
 
-/// Which application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The process with this id, or the one that this thread belongs to.
@@ -31,7 +30,6 @@ pub enum Target {
     Unit(String),
 }
 
-/// One application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct App {
     /// Name of the main process.
@@ -55,19 +53,15 @@ pub struct App {
 /// Why an application cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// No such process.
     #[error("no process {0} can be seen: list processes with `ps -e` as root")]
     NoProcess(u32),
     /// The process cannot be looked at.
     #[error("process {pid}: {path}: {why}; {next}")]
     Unreadable {
-        /// Process.
         pid: u32,
         /// File that was read.
         path: String,
-        /// Why not.
         why: String,
-        /// Next step.
         next: &'static str,
     },
     /// A thread of the kernel.
@@ -81,10 +75,8 @@ pub enum AppError {
     NoList {
         /// Folder that was read.
         path: String,
-        /// Why not.
         why: String,
     },
-    /// No such unit.
     #[error("no unit {0}: list services with `systemctl list-units --type=service`")]
     NoUnit(String),
     /// The unit has no process.

@@ -13,10 +13,8 @@ use crate::{
 /// Most ordinary threads whose affinity is read: a thread costs a file each.
 const ORDINARY_ASKED_MAX: usize = 256;
 
-/// One process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
-    /// Process id.
     pub pid: u32,
     /// Name of its first thread.
     pub name: String,
@@ -63,7 +61,6 @@ pub struct Status {
 /// Limits of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessLimits {
-    /// RLIMIT_RTPRIO.
     pub rtprio: Limit,
     /// RLIMIT_MEMLOCK in bytes.
     pub memlock: Limit,
@@ -71,12 +68,9 @@ pub struct ProcessLimits {
     pub rttime: Limit,
 }
 
-/// One thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
-    /// Thread id.
     pub tid: u32,
-    /// Process id.
     pub pid: u32,
     /// Policy, time and faults (/proc/PID/task/TID/stat).
     pub sched: Reading<ThreadSched>,
@@ -89,9 +83,7 @@ pub struct Thread {
 /// What /proc/PID/task/TID/stat says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadSched {
-    /// Name.
     pub comm: String,
-    /// Policy.
     pub policy: Policy,
     /// Real-time priority, 1 to 99; 0 for other policies.
     pub priority: u32,

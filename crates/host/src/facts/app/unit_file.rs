@@ -75,11 +75,9 @@ pub struct UnitFile {
     pub name: String,
     /// Its file, then its drop-ins in the order in which they are applied.
     pub files: Vec<String>,
-    /// Settings by name.
     pub settings: BTreeMap<String, Assignment>,
 }
 
-/// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Assignment {
     /// Value as it is written.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root};
 
-/// One interrupt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Irq {
     /// Number. Not an identity: it changes over boots and hotplug.
@@ -42,7 +41,6 @@ pub(super) fn read(root: &Root, interrupts: &Reading<String>) -> Reading<Vec<Irq
     })
 }
 
-/// One numbered line.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     number: u32,

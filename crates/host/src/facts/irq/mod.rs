@@ -24,7 +24,6 @@ pub struct Irqs {
     /// interrupt comes there until a driver asks for one.
     #[serde(default)]
     pub unhandled: Reading<Vec<(u32, CpuList)>>,
-    /// irqbalance.
     pub irqbalance: Reading<Irqbalance>,
 }
 

@@ -13,7 +13,6 @@ use crate::{
 pub struct Counters {
     /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
     pub rows: Vec<CounterRow>,
-    /// Interrupts of devices.
     pub devices: Vec<DeviceCount>,
 }
 
@@ -31,9 +30,7 @@ pub struct CounterRow {
 /// Interrupts of devices on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCount {
-    /// CPU.
     pub cpu: u32,
-    /// All of them.
     pub count: u64,
     /// The interrupt that came most often, and how often.
     pub most: Option<(u32, u64)>,

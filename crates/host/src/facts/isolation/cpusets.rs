@@ -24,13 +24,11 @@ pub struct Cpusets {
 pub enum Hierarchy {
     /// Version 2: partitions can be made.
     V2,
-    /// Version 1.
     V1,
     /// None: it is turned off or not mounted.
     None,
 }
 
-/// One control group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpuset {
     /// Path below the root group, e.g. `/system.slice`.

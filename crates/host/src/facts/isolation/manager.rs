@@ -14,7 +14,6 @@ pub struct ManagerAffinity {
     pub file: String,
     /// CPUs; `None`: not a list, or `numa`.
     pub cpus: Option<CpuList>,
-    /// As written there.
     pub text: String,
 }
 

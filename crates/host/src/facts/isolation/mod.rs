@@ -19,7 +19,6 @@ use crate::{CpuList, Reading, Root};
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Isolation {
-    /// The cpuset controller.
     pub cpusets: Reading<Cpusets>,
     /// CPUs in isolated partitions (cpuset.cpus.isolated of the root group, 6.7 and later).
     pub partitioned: Reading<CpuList>,

@@ -8,7 +8,6 @@ use crate::text::{quoted_words, unquoted};
 /// Boot command line. Keys are kept as written; a key may occur more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandLine {
-    /// The whole line.
     pub text: String,
     /// Parameters up to `--`, in order.
     pub parameters: Vec<Parameter>,

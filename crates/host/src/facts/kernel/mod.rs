@@ -15,7 +15,6 @@ pub use self::{
 };
 use crate::{Reading, Root};
 
-/// The running kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// Release, as `uname -r`.

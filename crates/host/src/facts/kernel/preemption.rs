@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use super::cmdline::CommandLine;
 use crate::{Reading, Root, text::between};
 
-/// Preemption model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preemption {
@@ -78,7 +77,6 @@ pub(super) fn read(
 enum Built {
     /// It names the model.
     Model(Preemption),
-    /// PREEMPT_DYNAMIC.
     Dynamic,
     /// PREEMPT and no more.
     Preempt,

@@ -86,9 +86,6 @@ impl Asker {
     }
 
     /// Whether a wireless interface saves power: `on` or `off`.
-    ///
-    /// # Errors
-    /// As above.
     pub(super) fn power_save(&self, interface: &str) -> Result<String, Errno> {
         let family = self.nl80211.get_or_init(|| Family::named("nl80211"));
         let family = family.as_ref().map_err(|errno| *errno)?;

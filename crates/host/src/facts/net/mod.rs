@@ -21,7 +21,6 @@ const FOLDER: &str = "/sys/class/net";
 /// and would say of each interface that it does not support them.
 const SINCE: (u32, u32) = (5, 7);
 
-/// The network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Net {
     /// Interfaces with a device behind them, by name.
@@ -73,7 +72,6 @@ pub struct Channels {
     pub rx: u32,
     /// Queues that send only.
     pub tx: u32,
-    /// Queues for both.
     pub combined: u32,
     /// Most queues for both.
     pub combined_max: u32,
@@ -86,7 +84,6 @@ pub struct Offloads {
     pub gro: bool,
     /// The same in hardware.
     pub gro_hw: bool,
-    /// Large receive offload.
     pub lro: bool,
 }
 

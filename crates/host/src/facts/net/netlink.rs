@@ -60,15 +60,11 @@ impl Family {
     }
 
     /// The attributes of the answer to a command.
-    ///
-    /// # Errors
-    /// What the kernel answers.
     pub(super) fn ask(&self, command: u8, attributes: &[u8]) -> Result<Vec<u8>, Errno> {
         ask_generic(&self.socket, self.id, command, attributes)
     }
 }
 
-/// A socket.
 pub(crate) fn open(protocol: Protocol) -> Result<OwnedFd, Errno> {
     let kind = SocketType::RAW;
     let socket = socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, Some(protocol))?;

@@ -18,7 +18,6 @@ const HEAD: &str = "\
 # item | set, kept or absent | date | who | version of the firmware | note
 ";
 
-/// What someone found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
@@ -46,11 +45,9 @@ impl Found {
 pub struct Tick {
     /// Item, e.g. `smt`.
     pub item: String,
-    /// What was found.
     pub found: Found,
     /// Day, as `2026-11-25`.
     pub date: String,
-    /// Who looked.
     pub who: String,
     /// Version and date of the firmware then.
     pub firmware: String,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root, facts::kernel::CommandLine};
 
-/// Most lines kept.
 const LINES_MAX: usize = 64;
 /// Longest line kept, in characters.
 const LINE_CHARS_MAX: usize = 240;
@@ -30,7 +29,6 @@ pub struct KernelLog {
     pub unknown_parameters: Option<Vec<String>>,
     /// Lines about the TSC and other clock sources that were found unstable.
     pub clock: Vec<String>,
-    /// Lines about microcode.
     pub microcode: Vec<String>,
     /// CPUs whose RCU callbacks other CPUs run, as said at boot; `None` where nothing was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

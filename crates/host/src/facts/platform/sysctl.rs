@@ -48,9 +48,7 @@ pub struct Assigned {
     pub name: String,
     /// Value that the file gives.
     pub value: String,
-    /// The file.
     pub file: String,
-    /// Value in force.
     pub live: Reading<String>,
 }
 

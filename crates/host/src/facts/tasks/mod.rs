@@ -17,19 +17,15 @@ use crate::{CpuList, change::TaskName};
 /// One task (thread) under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RtTask {
-    /// Thread id.
     pub tid: u32,
-    /// Process id.
     pub pid: u32,
     /// Name of the thread.
     pub comm: String,
-    /// Policy.
     pub policy: Policy,
     /// Real-time priority, 1 to 99; 0 for SCHED_DEADLINE.
     pub priority: u32,
     /// CPUs it may run on, if readable.
     pub cpus: Option<CpuList>,
-    /// Whether it is a kernel thread.
     pub kernel_thread: bool,
     /// systemd unit or cgroup that owns it, where it has one, e.g. `multipathd.service`.
     pub unit: Option<String>,
@@ -54,7 +50,6 @@ pub struct TaskGroup {
     pub policy: Option<Policy>,
     /// systemd unit or cgroup that owns them, where they have one.
     pub unit: Option<String>,
-    /// Number of tasks.
     pub count: u32,
     /// Thread id of one of them, the lowest.
     pub tid: u32,
@@ -69,19 +64,12 @@ pub struct TaskGroup {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// SCHED_OTHER.
     Other,
-    /// SCHED_FIFO.
     Fifo,
-    /// SCHED_RR.
     Rr,
-    /// SCHED_BATCH.
     Batch,
-    /// SCHED_IDLE.
     Idle,
-    /// SCHED_DEADLINE.
     Deadline,
-    /// SCHED_EXT.
     Ext,
 }
 

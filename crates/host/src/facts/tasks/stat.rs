@@ -19,7 +19,6 @@ pub(crate) struct Stat {
     pub(crate) cpu: u32,
     pub(crate) priority: u32,
     pub(crate) policy: Option<Policy>,
-    /// Nice value.
     pub(crate) nice: i64,
     /// Time on CPUs, in user and kernel mode.
     pub(crate) cpu_ticks: u64,

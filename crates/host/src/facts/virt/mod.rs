@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Root};
 
-/// Virtualisation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Virt {
     /// Name of the hypervisor, `None` on bare metal.

@@ -16,15 +16,12 @@ pub struct Suspect {
     pub evidence: Vec<Clue>,
 }
 
-/// Where to look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clue {
-    /// File or folder.
     pub path: String,
     /// Line in it, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// What it says.
     pub text: String,
 }
 

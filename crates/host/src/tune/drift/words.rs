@@ -11,7 +11,6 @@ pub(super) enum Subject {
     Power,
     /// CPUs in operation.
     Hotplug,
-    /// Scheduling of tasks.
     Task,
     /// Anything else of a device.
     Device,

@@ -8,7 +8,6 @@ use crate::tune::machine::FOLDER;
 /// Why a journal cannot be used. Nothing was written to the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// No journal there.
     #[error("{0}: no journal; `rtproof tune status` lists those that there are")]
     Missing(String),
     /// Nothing that could be undone.
@@ -17,9 +16,7 @@ pub enum JournalError {
     /// It cannot be read or written.
     #[error("{path}: {source}{next}")]
     Io {
-        /// The file.
         path: String,
-        /// What was met.
         source: io::Error,
         /// The next step, after a semicolon.
         next: &'static str,
@@ -27,7 +24,6 @@ pub enum JournalError {
     /// It was damaged, or made by hand.
     #[error("{path}:{source}; nothing of it was undone; {}", offer(.verified, .named))]
     Corrupt {
-        /// The file.
         path: String,
         /// What is wrong, in which line.
         source: ScriptError,
@@ -45,7 +41,6 @@ pub enum JournalError {
          use it there"
     )]
     Foreign {
-        /// The file.
         path: String,
         /// Hash of that machine's id.
         found: String,
@@ -56,12 +51,7 @@ pub enum JournalError {
     #[error(
         "{path}: another rtproof (process {pid}) is changing this machine; wait until it has ended"
     )]
-    Locked {
-        /// The lock.
-        path: String,
-        /// Who holds it.
-        pid: String,
-    },
+    Locked { path: String, pid: String },
 }
 
 /// Things that are named in one sentence.

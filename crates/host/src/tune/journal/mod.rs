@@ -25,7 +25,6 @@ use super::{
 };
 use crate::{change::Change, refusal::READ_BYTES_MAX, trusted};
 
-/// One journal.
 #[derive(Debug)]
 pub struct Journal {
     /// The file as the user knows it.
@@ -68,7 +67,6 @@ pub struct Summary {
     pub problem: Option<String>,
 }
 
-/// Tells machines apart.
 const MACHINE_ID: &str = "/etc/machine-id";
 
 impl Journal {
@@ -188,12 +186,10 @@ impl Journal {
         Ok(numbers(machine)?.into_iter().map(summary).collect())
     }
 
-    /// The file.
     pub fn path(&self) -> &str {
         &self.name
     }
 
-    /// Its first line.
     pub const fn header(&self) -> &Header {
         &self.script.header
     }

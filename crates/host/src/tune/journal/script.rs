@@ -26,17 +26,14 @@ const DIGITS: usize = 16;
 /// What is to be applied: a change, and the checks that ask for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
-    /// The change.
     pub change: Change,
     /// Checks whose findings ask for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
 }
 
-/// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
-    /// [`FORMAT`].
     pub format: String,
     /// Version of the lines.
     pub version: u32,
@@ -44,11 +41,9 @@ pub struct Header {
     pub machine: String,
     /// Boot in which it was written; empty for a folder without one.
     pub boot: String,
-    /// Version of rtproof.
     pub rtproof: String,
     /// When, in nanoseconds since 1970.
     pub started_ns: i64,
-    /// What was requested.
     pub what: String,
     /// What is to be changed, in order: a journal that is shorter was cut. Those of earlier
     /// versions have none.
@@ -59,75 +54,54 @@ pub struct Header {
 /// A change that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Planned {
-    /// The change.
     pub change: Change,
     /// Whether the machine was so before anything was changed.
     pub was_so: bool,
 }
 
-/// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "line")]
 pub enum Line {
-    /// The first.
     Header(Header),
     /// The machine was so already: nothing is done.
     Same {
-        /// Number of the change, from 0.
         n: usize,
-        /// The change.
         item: Item,
-        /// What was there.
         state: State,
     },
     /// A change that is about to be made.
     Begin {
-        /// Number of the change, from 0.
         n: usize,
-        /// The change.
         item: Item,
-        /// What was there.
         before: State,
     },
     /// A change that could not be begun.
     Refused {
-        /// Number of the change, from 0.
         n: usize,
-        /// The change.
         item: Item,
-        /// Why.
         why: String,
     },
     /// It was made, and read back.
     Done {
-        /// Number of the change.
         n: usize,
-        /// What is there now.
         after: State,
-        /// What is not in force yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
     /// It was not made, or is not in force.
     Failed {
-        /// Number of the change.
         n: usize,
-        /// Why.
         why: String,
-        /// What is there now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<State>,
     },
     /// It is about to be undone.
     Undoing {
-        /// Number of the change.
         n: usize,
     },
     /// It was undone, or left.
     Undone {
-        /// Number of the change.
         n: usize,
-        /// What became of it.
         outcome: Outcome,
     },
     /// Nothing is left to be undone.
@@ -145,7 +119,6 @@ pub struct Entry {
     pub after: Option<State>,
     /// How far it got.
     pub stage: Stage,
-    /// What is not in force yet.
     pub note: Option<String>,
     /// Whether it was about to be undone.
     pub undoing: bool,
@@ -162,7 +135,6 @@ pub enum Stage {
     Begun,
     /// Made and read back.
     Done,
-    /// Failed, and why.
     Failed(String),
     /// Could not be begun, and why.
     Refused(String),
@@ -184,7 +156,6 @@ impl Entry {
 pub struct ScriptError {
     /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong.
     pub what: Wrong,
 }
 
@@ -211,7 +182,6 @@ pub enum Wrong {
 /// A journal that was read, or is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// The first line.
     pub header: Header,
     /// The changes, in the order in which they were made.
     pub entries: Vec<Entry>,
@@ -230,9 +200,6 @@ impl Script {
 
     /// Reads a journal. A last line that is not whole was being written when the power went or the
     /// process was killed: what it speaks of was not done yet, and it is left out.
-    ///
-    /// # Errors
-    /// What else is wrong, and in which line.
     pub fn parse(bytes: &[u8]) -> Result<Self, ScriptError> {
         match Self::verified(bytes) {
             (_, Some(error)) => Err(error),

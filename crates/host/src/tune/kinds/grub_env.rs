@@ -5,7 +5,6 @@ use crate::tune::kind::{
     ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
 };
 
-/// One variable.
 pub(super) struct GrubEnv<'a> {
     pub(super) path: &'a str,
     pub(super) key: &'a str,

@@ -53,16 +53,12 @@ of_kind! {
 
 impl Change {
     /// Looks whether rtproof writes to such a place at all.
-    ///
-    /// # Errors
-    /// Why not.
     pub fn may_be_made(&self) -> Result<(), String> {
         self.kind().may_be_made()
     }
 }
 
 impl Change {
-    /// The list.
     pub(super) fn kind(&self) -> Box<dyn Kind + '_> {
         match self {
             Self::Value { path, value, compare, couples } => {
@@ -153,7 +149,6 @@ impl Machine<'_> {
         Ok(named.unwrap_or(change))
     }
 
-    /// Makes the change.
     pub(super) fn write(&self, change: &Change, before: &State) -> Result<(), ChangeError> {
         self.may_change(change)?;
         change.kind().write(self, before)

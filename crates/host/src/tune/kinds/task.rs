@@ -149,7 +149,6 @@ pub(super) fn find(root: &Root, name: &TaskName) -> Result<TaskName, ChangeError
     }
 }
 
-/// All tasks.
 pub(super) fn all(root: &Root) -> Vec<TaskName> {
     let pids = root.list_numbered("/proc", "");
     let mut tasks = Vec::new();

@@ -4,7 +4,6 @@ use super::{journal::script, machine::FOLDER, *};
 use crate::tune::undo::undo;
 
 const FIRST: &str = "var/lib/rtproof/tune/0001.journal";
-/// Journals.
 const TRIES: u64 = 1200;
 
 fn tree() -> Tree {

@@ -102,7 +102,6 @@ pub(super) fn undo_on(machine: &Machine<'_>) -> Vec<Outcome> {
     undone.into_iter().map(|undone| undone.outcome).collect()
 }
 
-/// No tasks.
 pub(super) struct NoTasks;
 
 impl Tasks for NoTasks {

@@ -117,7 +117,6 @@ pub(super) struct PlayedAccounts {
     pub(super) asked: RefCell<Vec<String>>,
 }
 
-/// Tools of shadow.
 pub(super) const SHADOW: &[&str] = &["groupadd", "gpasswd", "groupdel"];
 
 impl PlayedAccounts {

@@ -151,7 +151,6 @@ impl Shares {
         }
     }
 
-    /// Largest share first.
     fn finish(self) -> (Vec<Span>, Vec<Share>) {
         let mut order: Vec<usize> = (0..self.shares.len()).collect();
         order.sort_by_key(|&place| (std::cmp::Reverse(self.shares[place].ns), place));

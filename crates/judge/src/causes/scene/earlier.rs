@@ -15,9 +15,7 @@ pub struct Earlier {
     pub set_for_ns: Option<u64>,
     /// When the interrupt began that ended it.
     pub irq_ns: Option<u64>,
-    /// What that interrupted.
     pub interrupted: Interrupted,
-    /// When it ended.
     pub woken_ns: u64,
 }
 

@@ -9,7 +9,6 @@ pub(super) const EARLY_NS: u64 = 2_000;
 /// The thread that wakes the late one.
 #[derive(Clone, Copy, Debug)]
 pub struct Handed {
-    /// Its id.
     pub tid: i32,
     /// Its priority in the kernel's scale.
     pub prio: Option<i32>,

@@ -38,7 +38,6 @@ pub enum Phase {
     Running,
     /// Still busy with what came before.
     OwnCycle,
-    /// Stopped.
     Stopped,
     /// Waiting for something else than its timer: inside the kernel, or asleep.
     Blocked,
@@ -49,11 +48,8 @@ pub enum Phase {
 /// A stretch of time in which neither the thread nor the CPU changed.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
-    /// The whole scene.
     pub scene: &'a Scene<'a>,
-    /// From.
     pub from_ns: u64,
-    /// To.
     pub to_ns: u64,
     /// Where the thread was on its way.
     pub phase: Phase,
@@ -107,9 +103,7 @@ impl<'a> Moment<'a> {
 /// A late wake-up with everything known of it.
 #[derive(Debug)]
 pub struct Scene<'a> {
-    /// The wake-up.
     pub wake: WakeUp,
-    /// Its window.
     pub window: &'a Window,
     /// Priority of the late thread, in the kernel's scale.
     pub prio: Option<i32>,
@@ -157,7 +151,6 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Sets the scene.
     pub fn new(wake: &WakeUp, window: &'a Window) -> Self {
         let thread = thread_states(wake, window);
         let armed = armed(wake, window);

@@ -7,11 +7,8 @@ use rtproof_trace::{LateTimer, WakeUp, Window};
 /// The silence of two CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Stood {
-    /// Begin, ns.
     pub from_ns: u64,
-    /// End, ns.
     pub to_ns: u64,
-    /// The other CPU.
     pub witness: LateTimer,
 }
 

@@ -6,15 +6,11 @@ use rtproof_trace::{Event, How, Task, WakeUp, What, Window};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thread {
     /// Running on a CPU.
-    Running {
-        /// There.
-        cpu: u32,
-    },
+    Running { cpu: u32 },
     /// Could run and did not.
     Runnable {
         /// On the queue of this CPU.
         cpu: u32,
-        /// There since then.
         since_ns: u64,
     },
     /// Asleep, waiting for its timer or its event.

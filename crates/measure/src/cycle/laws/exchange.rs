@@ -31,7 +31,6 @@ pub(crate) struct Sending {
     pub(crate) is_out: bool,
 }
 
-/// An answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     /// Which message it answers.

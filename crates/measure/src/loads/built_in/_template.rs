@@ -10,7 +10,6 @@ use crate::failure::Failure;
 /// Additions between two looks at the stop flag: well below a millisecond.
 const BATCH: u64 = 10_000;
 
-/// See the header.
 pub(super) const LOAD: Load = Load {
     name: "template",
     about: "Adds numbers on each load CPU",

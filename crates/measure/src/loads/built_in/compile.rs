@@ -20,7 +20,6 @@ use crate::{apart, failure::Failure};
 
 /// Folders of headers, in the order in which they are searched.
 const FOLDERS: usize = 8;
-/// Headers in each.
 const HEADERS: usize = 16;
 /// Functions in each header.
 const FUNCTIONS: usize = 8;

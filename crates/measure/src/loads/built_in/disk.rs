@@ -83,7 +83,6 @@ impl Buffer {
 /// What was tried, and why it failed.
 type FailedStep = (&'static str, std::io::Error);
 
-/// The file.
 struct Scratch {
     file: File,
     /// Size, a power of two.

@@ -15,7 +15,6 @@ use crate::failure::Failure;
 
 /// Senders of a group, and receivers.
 const SENDERS: usize = 10;
-/// Most groups.
 const GROUPS_MAX: usize = 8;
 /// Size of a message in bytes, as of hackbench.
 const MESSAGE_BYTES: usize = 100;

@@ -11,7 +11,6 @@ pub struct Named {
     pub about: &'static str,
 }
 
-/// All of them.
 pub const NAMED: &[Named] = &[
     Named {
         name: "s0",

@@ -16,7 +16,6 @@ use super::super::place;
 use crate::failure::Failure;
 use crate::network::{echo::Echo, veth};
 
-/// Most floods.
 const FLOODS_MAX: u32 = 64;
 /// Most floods that are not asked for by their number.
 const FLOODS_DEFAULT_MAX: u32 = 8;

@@ -17,47 +17,30 @@ fn without_proc(program: &Path, source: &std::io::Error) -> &'static str {
 pub enum LoadError {
     /// No CPU to run on.
     #[error("{load}: no load CPUs are given: name at least one, e.g. 0")]
-    NoCpus {
-        /// The load.
-        load: String,
-    },
+    NoCpus { load: String },
     /// stress-ng is wanted and not there.
     #[error(
         "{load}: {source}: install it (`apt install stress-ng`, `dnf install stress-ng`), use the \
          loads that are built in (cpu+memory+net+disk+fork), or `cmd:PATH` for another one"
     )]
     NoStressNg {
-        /// The load.
         load: String,
         /// Where it was looked for.
         source: std::io::Error,
     },
     /// The directory cannot be handed to a worker.
     #[error("{load}: the directory {} is not UTF-8: name another", dir.display())]
-    Directory {
-        /// The load.
-        load: String,
-        /// The directory.
-        dir: PathBuf,
-    },
+    Directory { load: String, dir: PathBuf },
     /// The worker could not be started.
     #[error(
         "{load}: cannot start {}: {source}{}",
         program.display(),
         without_proc(program, source)
     )]
-    Start {
-        /// The load.
-        load: String,
-        /// What was started.
-        program: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
+    Start { load: String, program: PathBuf, source: std::io::Error },
     /// It could not work, or ended without a request.
     #[error("{load}: {what}")]
     Failed {
-        /// The load.
         load: String,
         /// What went wrong, and the next step.
         what: String,

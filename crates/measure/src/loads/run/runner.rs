@@ -30,7 +30,6 @@ pub struct Outcome {
     pub error: Option<String>,
 }
 
-/// Starts loads.
 pub struct Runner;
 
 impl Runner {
@@ -93,7 +92,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// The load.
     pub fn spec(&self) -> &LoadSpec {
         &self.spec
     }

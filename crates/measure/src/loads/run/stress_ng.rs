@@ -9,9 +9,6 @@ pub(super) const NAME: &str = "stress-ng";
 const METRICS: &str = "--metrics-brief";
 
 /// Program and arguments. Nothing is added but that it shall say how much it did.
-///
-/// # Errors
-/// It is not there.
 pub(super) fn program(args: Vec<String>) -> std::io::Result<Vec<String>> {
     let path = find(NAME)?.to_string_lossy().into_owned();
     Ok(std::iter::once(path).chain(with_metrics(args)).collect())

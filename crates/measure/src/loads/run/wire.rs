@@ -3,7 +3,6 @@
 
 use std::io::Write;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// What the load does, in words. Written when it is running.

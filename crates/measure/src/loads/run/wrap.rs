@@ -85,7 +85,6 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Fai
     Ok(())
 }
 
-/// Program and arguments.
 fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
     match spec.kind() {
         Kind::Command(command) => Ok(vec!["sh".into(), "-c".into(), command.clone()]),
@@ -100,9 +99,6 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
 
 /// The last step before the program, in the process that becomes it: what can only be set from
 /// inside. The death signal outlives exec, so that the program goes even if the worker is killed.
-///
-/// # Errors
-/// The program cannot be run.
 pub(super) fn launch(parent: &str, program: &str, args: &[String]) -> Result<(), Failure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot tie {program} to its parent: {error}"))?;

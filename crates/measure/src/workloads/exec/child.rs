@@ -19,7 +19,6 @@ const TERM_MAX: Duration = Duration::from_millis(300);
 /// Room for output that has not been read yet, bytes: tens of thousands of lines.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// A running program.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,

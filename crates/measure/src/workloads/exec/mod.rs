@@ -27,7 +27,6 @@ const SILENT_NS: u64 = 5_000_000_000;
 /// Longest command, bytes.
 const COMMAND_MAX: usize = 4096;
 
-/// A command.
 #[derive(Clone, Debug)]
 pub(super) struct Exec {
     command: String,
@@ -110,9 +109,7 @@ struct Reader {
 
 /// What is to happen after a look at the pipe.
 enum Look {
-    /// Nothing is there.
     Nothing,
-    /// Something was.
     Something,
     /// The program has closed its output.
     Ended,
@@ -187,7 +184,6 @@ impl Reader {
     }
 }
 
-/// Where lines go.
 struct Account<'a> {
     cycle: &'a mut Cycle,
     grid: &'a mut Grid,

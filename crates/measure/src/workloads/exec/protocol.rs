@@ -11,7 +11,6 @@ const TIME_MAX_NS: u64 = 1_000_000_000_000_000_000;
 /// Most cycles that one line can call missed.
 const MISSED_MAX: u64 = 1_000_000_000;
 
-/// One line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// `VALUE`: a cycle, and how long or how late it was.
@@ -80,7 +79,6 @@ pub(super) struct Malformed {
     pub(super) line: u64,
     /// The text, shortened, without control characters.
     pub(super) text: String,
-    /// What is wrong.
     pub(super) why: &'static str,
 }
 

@@ -11,7 +11,6 @@ const LINE_MAX: usize = 4096;
 pub(super) enum Context {
     /// In the timer's interrupt.
     Irq,
-    /// In its thread.
     Thread,
     /// Back in user space.
     User,

@@ -40,13 +40,11 @@ pub(super) enum Source {
     TimerIrq,
     /// timerlat, in its thread.
     TimerThread,
-    /// osnoise.
     Noise,
     /// hwlat.
     Hardware,
 }
 
-/// Starts a tracer.
 pub(super) fn arm(
     workload: &'static str,
     request: &TracerRequest,
@@ -145,7 +143,6 @@ impl Armed for Reader {
     }
 }
 
-/// Where lines go.
 #[derive(Debug)]
 struct Account {
     source: Source,

@@ -42,7 +42,6 @@ pub(super) struct Ring {
     last_begin_ns: u64,
 }
 
-/// A cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marked {
     pub(super) begin_ns: u64,

@@ -10,7 +10,6 @@ use super::super::{
     text::{Text, head},
 };
 
-/// Thread and value.
 fn sample(line: &str) -> Option<(u32, (u64, u64), u64)> {
     let mut parts = line.trim().split(';');
     let (thread, time, value) = (parts.next()?, parts.next()?, parts.next()?);

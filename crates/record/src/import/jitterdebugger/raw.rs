@@ -14,7 +14,6 @@ use super::super::{
 
 const RECORD: usize = 28;
 
-/// One wake-up.
 struct Record {
     thread: u32,
     seconds: i64,

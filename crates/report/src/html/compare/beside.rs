@@ -66,7 +66,6 @@ pub(super) fn causes(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Facts that differ.
 pub(super) fn facts(page: &Page<'_>) -> Markup {
     let comparison = page.comparison;
     let unknown: Vec<&str> = page

@@ -9,7 +9,6 @@ use rtproof_judge::{
 use super::super::parts::{self, NONE};
 use crate::compare as words;
 
-/// The section.
 pub(super) fn section(comparison: &Comparison) -> Markup {
     html! {
         section #numbers {

@@ -13,7 +13,6 @@ use crate::svg::compare::over::{self, Placing};
 /// Runs drawn, at most: more cannot be distinguished.
 const RUNS_MAX: usize = 8;
 
-/// The section.
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let (runs, left_out) = chosen(page);
     html! {

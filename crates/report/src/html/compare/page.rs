@@ -13,7 +13,6 @@ pub struct Figure {
 /// What the page shows.
 #[derive(Clone, Debug)]
 pub struct Page<'a> {
-    /// The runs.
     pub groups: &'a [Group],
     /// What was made of them.
     pub comparison: &'a Comparison,
@@ -23,6 +22,5 @@ pub struct Page<'a> {
     pub banners: Vec<String>,
     /// Whether runs over time are aligned by their load phases; else they begin together.
     pub by_phase: bool,
-    /// Pictures asked for.
     pub figures: Vec<Figure>,
 }

@@ -14,7 +14,6 @@ use crate::svg::compare::{
     runs, shift,
 };
 
-/// The section.
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let series: Vec<Series> = page
         .groups

@@ -12,7 +12,6 @@ use crate::compare as words;
 /// Runs whose threads are shown without being asked for.
 const OPEN_MAX: usize = 12;
 
-/// The section.
 pub(super) fn section(comparison: &Comparison) -> Markup {
     let runs: Vec<(&str, &RunSummary)> = comparison
         .groups

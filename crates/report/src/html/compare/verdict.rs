@@ -9,7 +9,6 @@ use super::{
 };
 use crate::compare as words;
 
-/// The section.
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let comparison = page.comparison;
     let (class, icon) = tone(comparison.answer);

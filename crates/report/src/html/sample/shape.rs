@@ -5,15 +5,11 @@ pub(super) const SECOND: u64 = 1_000_000_000;
 /// What a run is to look like.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
-    /// CPUs measured.
     pub(crate) cpus: u32,
-    /// Duration.
     pub(crate) seconds: u64,
     /// Wake-ups a second and CPU.
     pub(crate) per_second: u64,
-    /// Budget.
     pub(crate) budget_ns: Option<u64>,
-    /// Usual latency.
     pub(crate) usual_ns: u64,
     /// Rare large latencies, of which the largest make wake-ups missed.
     pub(crate) spikes: bool,

@@ -22,11 +22,8 @@ use super::{COLOURS, labels::Mark};
 /// One line of a picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
-    /// Its name.
     pub(crate) label: String,
-    /// Its values.
     pub(crate) bins: Bins,
-    /// Exact largest value.
     pub(crate) max_ns: Option<u64>,
     /// Whether that may have been larger.
     pub(crate) at_least: bool,

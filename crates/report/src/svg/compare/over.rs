@@ -26,11 +26,9 @@ const SINCE: &str = "time since the first wake-up of each run";
 /// A run of a picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown<'a> {
-    /// Its name.
     pub(crate) label: &'a str,
     /// Number of its colour.
     pub(crate) colour: usize,
-    /// Its columns.
     pub(crate) over: &'a OverTime,
 }
 

@@ -13,15 +13,11 @@ use crate::svg::{
 /// What is drawn besides the lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn<'a> {
-    /// Element.
     pub(crate) id: &'a str,
-    /// Title.
     pub(crate) title: &'a str,
     /// Its numbers in a sentence.
     pub(crate) text: &'a str,
-    /// Budget.
     pub(crate) budget_ns: Option<u64>,
-    /// Height.
     pub(crate) height: f64,
     /// Whether lines are named at their ends.
     pub(crate) named: bool,

@@ -20,9 +20,6 @@ use rtproof_results::measure::{
 use crate::text::sheet::{self, BAD, BOLD, DIM, Sheet, WARN, title, wrapped};
 
 /// The cells to be measured and the time they take.
-///
-/// # Errors
-/// When writing fails.
 pub fn plan(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
     for cell in &plan.cells {
         writeln!(
@@ -49,19 +46,12 @@ fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
 }
 
 /// What is printed before anything is measured.
-///
-/// # Errors
-/// When writing fails.
 pub fn begin(to: &mut Sheet, machine: &Machine, plan: &Plan) -> io::Result<()> {
     title(to, machine)?;
     takes(to, plan)?;
     paired::before(to, plan)
 }
 
-/// What was found.
-///
-/// # Errors
-/// When writing fails.
 pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
     let mut shown: Vec<&str> = Vec::new();
     for cell in &index.cells {

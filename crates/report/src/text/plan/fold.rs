@@ -8,11 +8,9 @@ const NUMBERED: [&str; 2] = ["IRQ ", "task "];
 
 /// Changes that differ in one name only.
 pub(super) struct Folded<'a> {
-    /// One of them.
     pub(super) first: &'a Previewed,
     /// What they are about.
     pub(super) target: String,
-    /// How many.
     pub(super) count: usize,
 }
 

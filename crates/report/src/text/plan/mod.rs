@@ -17,10 +17,6 @@ use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, title, wrapped};
 
 pub use self::words::{place, tokens};
 
-/// A plan.
-///
-/// # Errors
-/// When writing fails.
 pub fn plan(to: &mut Sheet, plan: &Document, verbose: bool) -> io::Result<()> {
     title(to, &plan.machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &plan.intent.line())?;

@@ -44,9 +44,6 @@ pub(super) fn boot(to: &mut Sheet, boot: &BootPreview, verbose: bool) -> io::Res
 }
 
 /// Loader and entry, or why there can be none.
-///
-/// # Errors
-/// When writing fails.
 pub fn place(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
     if let (Some(loader), Some(entry)) = (&boot.loader, &boot.entry) {
         wrapped(to, "  ", "    ", &format!("entry \"{entry}\" of {loader}, beside the default"))?;
@@ -61,9 +58,6 @@ pub fn place(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
 }
 
 /// The whole line, before and after.
-///
-/// # Errors
-/// When writing fails.
 pub fn tokens(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
     let (Some(now), Some(then)) = (&boot.now, &boot.then) else { return Ok(()) };
     writeln!(to, "  {DIM}command line{DIM:#}")?;

@@ -14,7 +14,6 @@ use crate::{
     text::sheet::{BOLD, DIM, Ink, Page},
 };
 
-/// Most classes shown.
 const CLASSES_MAX: usize = 5;
 /// Most culprits of a class.
 const CULPRITS_MAX: usize = 3;
@@ -29,7 +28,6 @@ struct Line {
     who: String,
     cells: [String; 4],
     tone: Ink,
-    /// What would remove it.
     fix: Option<String>,
 }
 

@@ -25,17 +25,11 @@ const INDENT: &str = "         ";
 
 /// The spikes after the measured part. `window`: the events round the worst, `spikes.worst[0]`,
 /// where they were kept.
-///
-/// # Errors
-/// When writing fails.
 pub fn spikes(to: &mut Sheet, spikes: &Spikes, window: Option<&Window>) -> io::Result<()> {
     to.page.spikes(to, spikes, window)
 }
 
 /// The spikes of a run, where its record has any.
-///
-/// # Errors
-/// When writing fails.
 pub fn spikes_of(to: &mut Sheet, run: &Run, report: &Report) -> io::Result<()> {
     let Some(told) = &report.spikes else { return Ok(()) };
     let window = |worst: &Spike| run.spikes.as_ref()?.window(worst.number);

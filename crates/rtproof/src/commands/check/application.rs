@@ -26,7 +26,6 @@ pub(super) struct Application {
     processes: usize,
     /// Number of their threads.
     threads: usize,
-    /// Answers.
     pub(super) findings: Vec<Finding>,
 }
 
@@ -82,9 +81,6 @@ impl Application {
     }
 
     /// Prints it as text.
-    ///
-    /// # Errors
-    /// When writing fails.
     pub(super) fn print(&self, to: &mut Sheet, detail: Detail) -> io::Result<()> {
         let unit = self.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
         let others = match self.processes {

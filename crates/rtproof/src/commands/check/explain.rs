@@ -20,7 +20,6 @@ use serde::Serialize;
 
 use crate::{exit, print::Text, root::open_root};
 
-/// Version of the JSON form.
 const SCHEMA: &str = "rtproof/explain/1";
 /// Column at which texts begin.
 const INDENT: &str = "            ";
@@ -51,9 +50,7 @@ pub struct Args {
 struct Explained {
     /// Check.
     id: &'static str,
-    /// In words.
     title: &'static str,
-    /// Why it matters.
     why: &'static str,
     /// Where that is from.
     source: &'static str,
@@ -71,10 +68,8 @@ struct Explained {
     here: Option<Finding>,
 }
 
-/// What is printed as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
-    /// `rtproof/explain/1`.
     schema: &'static str,
     /// The checks that were asked for.
     checks: Vec<Explained>,

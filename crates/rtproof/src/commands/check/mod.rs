@@ -25,7 +25,6 @@ use crate::{
     root::open_root,
 };
 
-/// Version of the JSON form.
 const SCHEMA: &str = "rtproof/check/2";
 
 /// Arguments of `check`.
@@ -164,7 +163,6 @@ pub enum Format {
 /// The JSON form of an audit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Audit {
-    /// `rtproof/check/2`.
     schema: &'static str,
     /// The machine in short.
     machine: Machine,

@@ -25,7 +25,6 @@ pub(super) const MEMORY_DEFAULT: &str = "64MiB";
 pub(super) struct Proof {
     /// Name of the trial.
     pub(super) trial: &'static str,
-    /// What it shows.
     #[serde(flatten)]
     pub(super) finding: Finding,
     /// What was seen, number by number: an object with one key, the name of the trial.
@@ -57,7 +56,6 @@ pub(super) fn help() -> String {
     )
 }
 
-/// How to try.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Time of each trial that takes time, nanoseconds; `None`: its own.

@@ -46,7 +46,6 @@ use crate::{
     show::progress::Progress,
 };
 
-/// Version of the JSON.
 const SCHEMA: &str = "rtproof/experiment-boots/1";
 
 /// What to do with an experiment over boots.
@@ -148,10 +147,8 @@ pub struct Unit {
     pub reboot: bool,
 }
 
-/// What is printed as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Outcome<'a> {
-    /// `rtproof/experiment-boots/1`.
     schema: &'static str,
     /// Boots that were measured, of those that were planned.
     boots: [usize; 2],
@@ -159,10 +156,6 @@ pub(crate) struct Outcome<'a> {
     effects: &'a Effects,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Those of the command.
 pub fn run(command: &Command) -> anyhow::Result<u8> {
     match command {
         Command::Boots(args) => begin(args),

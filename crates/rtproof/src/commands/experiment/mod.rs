@@ -44,19 +44,14 @@ use crate::{
     show::trying::{self, Trying},
 };
 
-/// Version of the JSON.
 const SCHEMA: &str = "rtproof/experiment/1";
 /// Title of the journals of experiments.
 const TITLE: &str = "experiment";
 
-/// What is printed as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Outcome<'a> {
-    /// `rtproof/experiment/1`.
     schema: &'static str,
-    /// The record.
     record: String,
-    /// The report.
     report: String,
     /// What was to be seen, and what that rests on.
     seen: &'a Detectable,
@@ -64,7 +59,6 @@ pub(crate) struct Outcome<'a> {
     screening: Option<&'a Shown>,
     /// Numbers of the knobs that are worth having.
     profile: &'a [usize],
-    /// What was found.
     effects: &'a Effects,
 }
 

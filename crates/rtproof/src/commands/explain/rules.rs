@@ -22,11 +22,8 @@ pub const SCHEMA: &str = "rtproof/explain-rules/1";
 pub struct Document {
     answer: Answer,
     schema: &'static str,
-    /// Process.
     pid: u32,
-    /// Its name.
     name: String,
-    /// What was found.
     rules: Rules,
 }
 

@@ -148,7 +148,6 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(if configured.dropped().next().is_some() { exit::REFUSED } else { exit::ACCEPTED })
 }
 
-/// Where it begins.
 fn base(args: &Args, root: &Root, facts: &Facts) -> anyhow::Result<Base> {
     if let Some(name) = &args.base {
         let is_target =

@@ -75,10 +75,6 @@ commands! {
     Rebase(rebase),
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Those of the command.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     args.command.run()
 }

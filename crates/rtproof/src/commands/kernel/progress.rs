@@ -29,7 +29,6 @@ pub(super) fn shown() -> impl FnMut(&Progress) -> ControlFlow<()> {
     }
 }
 
-/// Clears the line.
 pub(super) fn end() {
     if std::io::stderr().is_terminal() {
         // As above.

@@ -21,7 +21,6 @@ use serde::Serialize;
 use super::trial::all_or_none;
 use crate::{exit, next, print::Text, root::open_root};
 
-/// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-confirmed/1";
 
 /// Arguments of `tune confirm`.
@@ -44,7 +43,6 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The JSON form.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Confirmed {
     /// Version of this form: `rtproof/tune-confirmed/1`.

@@ -64,10 +64,6 @@ commands! {
     Guard(guard),
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Those of the command.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     args.command.run()
 }

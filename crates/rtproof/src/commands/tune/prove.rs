@@ -16,19 +16,13 @@ use crate::{
     show::trying::{self, Trying},
 };
 
-/// Version of the JSON.
 const SCHEMA: &str = "rtproof/effects/1";
 
-/// What is printed as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Outcome<'a> {
-    /// `rtproof/effects/1`.
     schema: &'static str,
-    /// The record.
     record: String,
-    /// The report.
     report: String,
-    /// What was found.
     effects: &'a Effects,
 }
 

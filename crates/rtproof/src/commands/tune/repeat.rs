@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use crate::{answers, ask, exit, print::Text, show::making::Making};
 
-/// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-repeated/1";
 
 /// The JSON form of `tune apply --from`.
@@ -21,7 +20,6 @@ const SCHEMA: &str = "rtproof/tune-repeated/1";
 pub struct Document {
     /// Version of this form: `rtproof/tune-repeated/1`.
     pub schema: &'static str,
-    /// The file.
     pub file: String,
     /// The journal; `null`: nothing was to be done.
     pub path: Option<String>,

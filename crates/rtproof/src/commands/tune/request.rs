@@ -34,7 +34,6 @@ pub enum LevelArg {
 }
 
 impl LevelArg {
-    /// The level.
     pub const fn level(self) -> Level {
         match self {
             Self::Safe => Level::Safe,

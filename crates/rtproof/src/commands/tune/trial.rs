@@ -282,7 +282,6 @@ pub(super) fn all_or_none<'a>(
     Ok(applied_of(Some(of), making::outcomes(planned, journal.entries(), Some(&made))))
 }
 
-/// What happens next.
 fn next(to: &mut Sheet, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
     rtproof_report::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
@@ -298,7 +297,6 @@ fn next(to: &mut Sheet, reboots: bool, changes: &BootChanges) -> std::io::Result
     rtproof_report::text::note(to, &text)
 }
 
-/// Reboots in order.
 pub(crate) fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
     let has_systemd = root.list_dir("/run/systemd/system").value().is_some();
     let mut command = match has_systemd {

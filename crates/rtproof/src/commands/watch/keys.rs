@@ -17,17 +17,12 @@ const WHEEL: isize = 3;
 /// What the loop has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Draw.
     Nothing,
-    /// Draw all anew.
     Redraw,
-    /// End.
     Quit,
-    /// Stop.
     Suspend,
 }
 
-/// A key.
 pub(super) fn key(
     key: KeyEvent,
     watch: &mut Watch,

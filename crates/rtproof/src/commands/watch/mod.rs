@@ -40,7 +40,6 @@ const ENDLESS_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
 /// Longest wait of `--once` for something that was measured.
 const ONCE_MAX: Duration = Duration::from_secs(20);
 
-/// Workloads of `--workload`.
 type Choices = Vec<Choice>;
 
 /// Arguments of `watch`.

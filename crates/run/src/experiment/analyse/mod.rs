@@ -10,7 +10,6 @@ use rtproof_stats::paired::{self, Answer, MAIN, Margin, Question, Spread};
 
 use super::knobs::{Candidate, line};
 
-/// Confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
 /// P values below this count, after Holm.
 pub const LEVEL: f64 = 0.05;

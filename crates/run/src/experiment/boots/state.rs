@@ -23,7 +23,6 @@ const BYTES_MAX: u64 = 4 << 20;
 /// An experiment over boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
-    /// `rtproof/experiment-state/1`.
     schema: String,
     /// Seed of the order.
     pub seed: u64,
@@ -46,11 +45,9 @@ pub struct State {
 /// A boot that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boot {
-    /// Identity.
     pub boot_id: String,
     /// Whether it had the parameters.
     pub with: bool,
-    /// Its record.
     pub record: String,
     /// End of the slice.
     pub to_ns: u64,
@@ -60,7 +57,6 @@ pub struct Boot {
     pub scheduled: u64,
     /// p99.9 of those.
     pub p999_ns: Option<u64>,
-    /// Latest wake-up.
     pub max_ns: Option<u64>,
     /// Wake-ups that were missed.
     pub missed: u64,
@@ -128,10 +124,6 @@ impl State {
         })
     }
 
-    /// Replaces the file.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn write(&self, root: Option<&Path>) -> anyhow::Result<()> {
         let folder = folder(root);
         let path = folder.join("state.json");
@@ -150,9 +142,6 @@ impl State {
     }
 
     /// Forgets the experiment; its records stay.
-    ///
-    /// # Errors
-    /// The file cannot be removed.
     pub fn forget(root: Option<&Path>) -> anyhow::Result<()> {
         let path = folder(root).join("state.json");
         match fs::remove_file(&path) {
@@ -164,7 +153,6 @@ impl State {
     }
 }
 
-/// Folder of experiments.
 pub fn folder(root: Option<&Path>) -> PathBuf {
     root.unwrap_or_else(|| Path::new("/")).join(FOLDER)
 }

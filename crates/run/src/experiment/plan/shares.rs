@@ -11,7 +11,6 @@ use crate::experiment::{
     conduct::{LEAD_NS, SLOT_NS},
 };
 
-/// Shortest slice.
 pub(crate) const SLICE_MIN_NS: u64 = 500_000_000;
 /// Longest slice: what drifts slower than that is in both slices of a pair.
 const SLICE_MAX_NS: u64 = 60_000_000_000;

@@ -27,7 +27,6 @@ const FILES: &[(&str, &str)] = &[
 /// What goes into a guest.
 #[derive(Debug)]
 pub(super) struct Content<'a> {
-    /// Architecture.
     pub arch: Arch,
     /// rtproof of that architecture.
     pub binary: &'a Path,
@@ -35,11 +34,8 @@ pub(super) struct Content<'a> {
     pub programs: &'a [PathBuf],
     /// Files for the folder of the commands, /root.
     pub files: &'a [PathBuf],
-    /// The kernel's configuration.
     pub config: Option<&'a str>,
-    /// Modules.
     pub modules: &'a Chosen,
-    /// What init does.
     pub plan: &'a plan::Plan,
 }
 

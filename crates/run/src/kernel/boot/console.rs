@@ -17,7 +17,6 @@ const BEFORE: usize = 6;
 pub(super) struct Failed<'a> {
     /// How QEMU or init ended.
     pub ending: &'a Ending,
-    /// The console's log.
     pub console: &'a str,
     /// What QEMU reported itself.
     pub errors: &'a str,

@@ -19,12 +19,10 @@ const BUILT: &[&str] = &["arch/x86/boot/bzImage", "arch/arm64/boot/Image"];
 /// Larger files are no kernel.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigText {
     /// Where it is from.
     pub from: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -49,12 +47,9 @@ impl ConfigText {
     }
 }
 
-/// A kernel.
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// The file.
     pub path: PathBuf,
-    /// What it is.
     pub image: Image,
     /// Its configuration; `None`: unknown.
     pub config: Option<ConfigText>,

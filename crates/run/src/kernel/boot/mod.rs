@@ -48,11 +48,9 @@ pub struct BootRequest {
     pub load: Vec<String>,
     /// rtproof for the guest, where this program cannot be.
     pub binary: Option<PathBuf>,
-    /// CPUs.
     pub cpus: Option<u32>,
     /// Hardware threads of each core.
     pub threads: u32,
-    /// Memory, MiB.
     pub memory_mib: u32,
     /// Whether KVM is left alone.
     pub no_kvm: bool,

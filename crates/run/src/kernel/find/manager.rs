@@ -8,7 +8,6 @@ use rtproof_results::kernel::find::KernelPackage;
 /// Time that a manager may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// A package manager.
 pub(super) struct Manager {
     pub(super) id: &'static str,
     /// The program whose presence shows that the machine has it.
@@ -30,30 +29,12 @@ pub enum FindError {
     NoManager(String),
     /// It could not be started.
     #[error("{command}: {source}")]
-    Start {
-        /// Its command.
-        command: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// It failed.
+    Start { command: String, source: std::io::Error },
     #[error("{command}: exit status {status}: {said}")]
-    Failed {
-        /// Its command.
-        command: String,
-        /// How it ended.
-        status: String,
-        /// Its last lines.
-        said: String,
-    },
+    Failed { command: String, status: String, said: String },
     /// It answered something else than expected.
     #[error("{command}: unexpected answer: {line:?}")]
-    Answer {
-        /// Its command.
-        command: String,
-        /// The line.
-        line: String,
-    },
+    Answer { command: String, line: String },
 }
 
 /// The commands that were run.

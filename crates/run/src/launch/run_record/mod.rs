@@ -56,9 +56,7 @@ pub struct Wanted {
 /// A record of a program, not yet judged.
 #[derive(Debug)]
 pub struct Proved {
-    /// The run.
     pub finishing: Finishing,
-    /// Its files.
     pub output: Output,
 }
 
@@ -279,7 +277,6 @@ impl RunRecord {
         Some((tid, Judged::new(info, rhythm, self.over_ns), wakes))
     }
 
-    /// Makes the record.
     fn open<'a>(&mut self, first: impl Iterator<Item = &'a ThreadInfo> + Clone) {
         let online = self.of.facts.cpus.online.value().cloned().unwrap_or_default();
         let cpus = CpuList::new(first.clone().map(|of| of.cpu));

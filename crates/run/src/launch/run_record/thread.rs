@@ -87,7 +87,6 @@ impl Judged {
         }
     }
 
-    /// The next wake-up.
     pub(super) fn woke(&mut self, wake: WakeUp) {
         self.has_moved |= wake.cpu != self.info.cpu;
         if let Some(last) = self.last.replace(wake) {

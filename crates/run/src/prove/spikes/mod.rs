@@ -58,7 +58,6 @@ impl Explainer {
         Self { recording, threshold, sums: Sums::default(), ready: VecDeque::new(), notes }
     }
 
-    /// The threads run.
     pub(super) fn begin(&mut self, plan: &Plan, started: &[Started], origin_ns: u64) {
         self.sums.begin(plan, started, origin_ns);
     }

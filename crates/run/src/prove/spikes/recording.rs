@@ -32,7 +32,6 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Left out.
     fn off(why: String) -> Self {
         let info = causes::Recorder { off: Some(why), ..causes::Recorder::default() };
         Self { recorder: None, info, arming_failed: false }

@@ -84,7 +84,6 @@ impl Threshold {
     }
 }
 
-/// Where it begins.
 fn first_ns(floor_ns: u64) -> u64 {
     FIRST_MIN_NS.max(floor_ns.saturating_mul(4))
 }

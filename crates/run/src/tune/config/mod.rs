@@ -21,7 +21,6 @@ pub use read::ConfigError;
 pub use resolve::{Absent, Found, Resolved};
 pub use write::{NotRepeated, comment};
 
-/// Where it is.
 pub const PATH: &str = units::CONFIG;
 /// Version of the format.
 pub const VERSION: u32 = 1;
@@ -38,7 +37,6 @@ pub struct Config {
 /// What the machine is meant for, as far as the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meant {
-    /// Real-time CPUs.
     pub cpus: Option<CpuList>,
     /// Profile: the name of a built-in one or a file.
     pub profile: Option<String>,
@@ -53,7 +51,6 @@ pub struct Meant {
 /// One change that is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
-    /// What is changed.
     pub what: What,
     /// Checks whose findings asked for it.
     pub checks: Vec<String>,
@@ -74,9 +71,7 @@ pub enum What {
         actions: Option<String>,
         /// Number in the controller.
         hwirq: Option<String>,
-        /// Controller.
         chip: Option<String>,
-        /// CPUs.
         cpus: CpuList,
     },
     /// Tasks: every one that fits.
@@ -86,7 +81,6 @@ pub enum What {
         /// Unit of a service. Without one, threads of the kernel are meant and no others: anybody
         /// can give a process their names, and would get their priority.
         unit: Option<String>,
-        /// What is set.
         set: Scheduling,
     },
 }

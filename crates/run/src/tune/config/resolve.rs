@@ -29,7 +29,6 @@ pub struct Resolved {
 /// A change of this boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The change.
     pub change: Change,
     /// Checks whose findings asked for it.
     pub checks: Vec<String>,

@@ -14,7 +14,6 @@ use super::{Config, Meant, PATH, Repeated, VERSION, What, usual_compare};
 /// A change of the running kernel that cannot be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRepeated {
-    /// The change.
     pub change: Change,
     /// Why not, and what to do instead.
     pub why: String,

@@ -10,7 +10,6 @@ use super::{
 /// The words of a plan, sorted.
 #[derive(Debug, Default)]
 pub(super) struct Words<'a> {
-    /// Words to have.
     pub added: Vec<&'a BootWord>,
     /// Names of which every word is taken away first.
     pub removed: Vec<(&'a str, &'a BootWord)>,

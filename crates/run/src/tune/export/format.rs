@@ -8,7 +8,6 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::{BuildOption, Plan};
 
-/// One format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// As `--format` takes it.
@@ -24,13 +23,11 @@ pub struct Format {
 /// A plan, and what an export says about where it comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The machine in a few words, e.g. `Linux 6.12.0-rt x86_64`.
     pub machine: &'a str,
     /// CPUs that the plan keeps free for real-time work.
     pub realtime: &'a CpuList,
-    /// The other CPUs.
     pub housekeeping: &'a CpuList,
     /// What the kernel's build lacks; `None`: that is not known.
     pub build: Option<&'a [BuildOption]>,
@@ -50,9 +47,7 @@ impl Source<'_> {
 pub struct OutFile {
     /// Path in the folder of the export, without a slash in front.
     pub path: String,
-    /// The whole content.
     pub content: String,
-    /// Permissions.
     pub mode: u32,
 }
 

@@ -8,7 +8,6 @@ use super::{
     text,
 };
 
-/// The fragment's name.
 pub(super) const FRAGMENT: &str = "rtproof.config";
 
 pub(super) const KCONFIG: Format = Format {

@@ -23,13 +23,10 @@ pub(super) struct Layout<'a> {
     pub plain: Vec<Value<'a>>,
     /// What has to keep its order, comes late in a boot, or has to be looked for.
     pub actions: Vec<Action<'a>>,
-    /// Files to have.
     pub files: Vec<File<'a>>,
     /// Files that are to be away.
     pub away: Vec<(&'a str, &'a Step)>,
-    /// Units.
     pub units: Vec<(&'a str, UnitState, &'a Step)>,
-    /// Properties of units.
     pub properties: Vec<Property<'a>>,
     /// What `/dev/cpu_dma_latency` is to be held at, in microseconds.
     pub dma_latency: Option<(u32, &'a Step)>,
@@ -87,14 +84,17 @@ pub(super) struct Property<'a> {
 /// What a script does.
 #[derive(Clone, Debug)]
 pub(super) enum Action<'a> {
-    /// Writes a value.
     Write(Value<'a>),
     /// Makes a folder, e.g. a control group.
     Folder(&'a str, &'a Step),
     /// Sets the CPUs of an interrupt, found by its name.
     Irq(&'a IrqName, &'a CpuList, &'a Step),
     /// Sets policy, priority, CPUs of a kernel thread, found by its name.
-    Thread { pattern: String, set: &'a Scheduling, step: &'a Step },
+    Thread {
+        pattern: String,
+        set: &'a Scheduling,
+        step: &'a Step,
+    },
     /// Sets a property of a unit until the next boot.
     Property(Property<'a>),
 }

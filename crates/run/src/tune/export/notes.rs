@@ -6,7 +6,6 @@ use super::{
     text,
 };
 
-/// The file.
 pub(super) fn write(format: &Format, source: &Source<'_>, missed: &[Missed]) -> OutFile {
     let plan = source.plan;
     let head = text::head(source, format.id).replace("# ", "");

@@ -29,7 +29,6 @@ pub(super) const GRUB: &str = "etc/default/grub.d/90-rtproof.cfg";
 /// The files, relative to the root of a machine, and what systemd has to do with them.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// Files.
     pub files: Vec<OutFile>,
     /// Units of ours to enable.
     pub enabled: Vec<&'static str>,

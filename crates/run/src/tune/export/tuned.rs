@@ -14,7 +14,6 @@ use super::{
     tree::gathered,
 };
 
-/// The script's name.
 const SCRIPT: &str = "rtproof-tuning.sh";
 
 pub(super) const TUNED: Format = Format {

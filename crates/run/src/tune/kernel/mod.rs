@@ -70,7 +70,6 @@ pub enum InitrdChoice {
     /// One that the distribution's program makes, where the entry that is copied has one.
     #[default]
     Made,
-    /// This file.
     File(PathBuf),
     /// None.
     Without,

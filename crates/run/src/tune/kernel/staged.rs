@@ -17,9 +17,7 @@ use rustix::fs::OFlags;
 
 /// Where the modules of kernels are on a machine.
 pub(super) const LIBRARY: &str = "/lib/modules";
-/// The image.
 pub(super) const IMAGE: &str = "vmlinuz";
-/// Its configuration.
 pub(super) const CONFIG: &str = "config";
 /// The folder with the modules.
 pub(super) const MODULES: &str = "modules";

@@ -45,9 +45,7 @@ pub struct Drift {
     pub time: String,
     /// Number of the journal.
     pub journal: u32,
-    /// What it is about.
     pub target: String,
-    /// The change.
     pub change: Change,
     /// How it stands now.
     pub now: Now,
@@ -74,7 +72,6 @@ pub enum Now {
     Gone,
     /// It could not be made, and nothing of it is left.
     NotMade,
-    /// It cannot be read.
     Unreadable,
 }
 
@@ -87,9 +84,6 @@ pub struct Watcher {
 impl Watcher {
     /// Looks at every change that is in force, and tells of those that stand otherwise than the
     /// last time; the first time, of those that are not as applied.
-    ///
-    /// # Errors
-    /// The journals cannot be listed.
     pub fn look(&mut self, machine: &Machine<'_>, time: &str) -> anyhow::Result<Vec<Drift>> {
         let mut now = BTreeMap::new();
         let mut drifts = Vec::new();
@@ -189,9 +183,6 @@ fn short(text: &str) -> String {
 }
 
 /// Time between two looks.
-///
-/// # Errors
-/// What is wrong, with an example.
 pub fn every(text: &str) -> Result<u64, Invalid> {
     match parse::time(text)? {
         ns @ 1_000_000_000..=3_600_000_000_000 => Ok(ns),
@@ -245,9 +236,6 @@ pub fn run(
 }
 
 /// Writes drifts, a line each, at once.
-///
-/// # Errors
-/// Those of `to`.
 pub fn write(to: &mut dyn Write, drifts: &[Drift], json: bool) -> io::Result<()> {
     for drift in drifts {
         match json {

@@ -16,7 +16,6 @@ const XI_MIN: f64 = -0.5;
 /// Places of the scan.
 const SCAN: usize = 120;
 
-/// Scale and shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpd {
     /// Scale, in the unit of the excesses.
@@ -25,10 +24,8 @@ pub struct Gpd {
     pub xi: f64,
 }
 
-/// A fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// The distribution.
     pub gpd: Gpd,
     /// Negative logarithm of its likelihood.
     pub nll: f64,

@@ -33,7 +33,6 @@ const FIT_LEVEL: f64 = 0.05;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Tail {
-    /// The level.
     Level(Level),
     /// What was measured does not carry one.
     Refused {

@@ -13,11 +13,8 @@ use super::thread::{Thread, change};
 /// A stretch in which nothing is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Blind {
-    /// Begin, ns.
     pub from_ns: u64,
-    /// End, ns.
     pub to_ns: u64,
-    /// Why, in words.
     pub why: &'static str,
 }
 

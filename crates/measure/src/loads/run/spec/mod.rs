@@ -41,64 +41,38 @@ pub struct LoadSet(Vec<LoadSpec>);
 /// What is wrong with the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Not a load.
     #[error("\"{name}\" is not a load{}; known are {}", hint(name), known())]
-    Unknown {
-        /// As written.
-        name: String,
-    },
+    Unknown { name: String },
     /// What follows the name of a load is not what it takes.
     #[error("{load}{}: expected {expected}", written(parameter.as_deref()))]
     Parameter {
-        /// The load.
         load: &'static str,
         /// What followed the colon; `None`: there was none.
         parameter: Option<String>,
-        /// In words.
         expected: &'static str,
     },
     /// A name is missing, e.g. between two commas.
     #[error("\"{text}\" lacks the name of a load; known are {}", known())]
-    Empty {
-        /// As written.
-        text: String,
-    },
+    Empty { text: String },
     /// `stress-ng:` or `cmd:` with nothing behind it.
     #[error("\"{prefix}\" lacks what to run, e.g. {example}")]
     NothingToRun {
-        /// The prefix.
         prefix: &'static str,
         /// How it is written.
         example: &'static str,
     },
     /// The arguments of stress-ng cannot be split.
     #[error("a {quote} quote is not closed in the arguments \"{args}\"")]
-    Quote {
-        /// The quote.
-        quote: char,
-        /// The arguments.
-        args: String,
-    },
+    Quote { quote: char, args: String },
     /// A character that no argument can hold.
     #[error("\"{text}\" holds a zero byte, which no argument can: remove it")]
-    ZeroByte {
-        /// As written.
-        text: String,
-    },
+    ZeroByte { text: String },
     /// `idle` together with another load.
     #[error("\"{text}\": idle means no load, so it stands alone; remove it or the others")]
-    IdleNotAlone {
-        /// As written.
-        text: String,
-    },
+    IdleNotAlone { text: String },
     /// The same load twice.
     #[error("\"{text}\": {name} is named twice; a load already uses every load CPU")]
-    Twice {
-        /// As written.
-        text: String,
-        /// The load.
-        name: String,
-    },
+    Twice { text: String, name: String },
 }
 
 impl LoadSpec {
@@ -223,7 +197,6 @@ impl LoadSet {
         Self::parse(text, unquoted)
     }
 
-    /// Whether nothing runs.
     pub fn is_idle(&self) -> bool {
         self.0.iter().all(LoadSpec::is_idle)
     }

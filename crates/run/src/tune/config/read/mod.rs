@@ -9,13 +9,11 @@ use rtproof_host::{Root, trusted};
 use self::raw::Wrong;
 use super::{Config, PATH, VERSION};
 
-/// Largest file.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Why a file is refused. Nothing of it is applied then.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The file.
     pub path: String,
     /// Line and column, from 1; `None`: the file as a whole.
     pub at: Option<(usize, usize)>,

@@ -26,7 +26,6 @@ impl Wrong {
     }
 }
 
-/// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -37,7 +36,6 @@ pub(super) struct File {
     pub(super) change: Vec<Spanned<Table>>,
 }
 
-/// `[intent]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IntentTable {
@@ -48,7 +46,6 @@ pub(super) struct IntentTable {
     budget: Option<Spanned<String>>,
 }
 
-/// `[[change]]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Table {
@@ -112,7 +109,6 @@ const LASTING: [&str; 2] = ["grub-env", "efi-variable"];
 const POLICIES: [&str; 7] = ["other", "fifo", "rr", "batch", "idle", "deadline", "ext"];
 
 impl IntentTable {
-    /// What it means.
     pub(super) fn meant(self) -> Result<Meant, Wrong> {
         Ok(Meant {
             cpus: self.cpus.map(|cpus| cpu_list(&cpus)).transpose()?,
