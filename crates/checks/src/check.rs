@@ -74,11 +74,6 @@ pub enum Wanted {
     Of(fn(&Intent) -> String),
 }
 
-/// For the tests of a check of one knob's value: the knob, a good value, and one that is bad or
-/// doubtful.
-#[cfg(any(test, feature = "testing"))]
-pub type Example = (&'static Knob, &'static str, &'static str);
-
 impl Judge {
     /// By the value of a knob.
     pub(super) const fn value(want: fn(&Intent) -> Want, absent: Absent) -> Self {

@@ -3,14 +3,12 @@
 use super::check::Check;
 use super::section::Section;
 
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod graphics;
 mod interfaces;
 mod kernel_work;
 mod nic;
 mod nic_coalescing;
-pub(super) mod rules;
+mod rules;
 mod services;
 mod told;
 

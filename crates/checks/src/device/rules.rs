@@ -152,17 +152,3 @@ fn has_others(facts: &Facts, intent: &Intent) -> Applies {
         false => Applies::Yes,
     }
 }
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] = &[
-    (&knobs::GRO_FLUSH, "0", "200000"),
-    (&knobs::DEFER_IRQS, "0", "2"),
-    (&knobs::RPS, "3", "f"),
-    (&knobs::RPS_DEFAULT, "3", "c"),
-    (&knobs::RFS, "0", "32768"),
-    (&knobs::BUSY_POLL, "0", "50"),
-    (&knobs::BUSY_READ, "0", "50"),
-    (&knobs::NETDEV_BUDGET, "300", "600"),
-    (&knobs::NETDEV_BUDGET_USECS, "8000", "50000"),
-    (&knobs::PRINTK, "4\t4\t1\t7", "7\t4\t1\t7"),
-];

@@ -99,8 +99,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
-    use crate::isolation::good::{add_task, without_tasks};
-    use crate::testing::{good, intent, set_cmdline};
+    use crate::testing::{add_task, good, intent, set_cmdline, without_tasks};
     use crate::{Profile, profile::Kind};
     use rtproof_host::Reading;
 

@@ -78,8 +78,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::isolation::good::set_row;
-    use crate::testing::{good, intent};
+    use crate::testing::{good, intent, set_row};
     use rtproof_host::Reading;
 
     #[test]

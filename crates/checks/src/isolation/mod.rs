@@ -9,8 +9,6 @@ mod common;
 mod cpu0_isolated;
 mod cpuset_partition;
 mod cpuset_shield;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod hk_sufficient;
 mod irq_affinity;
 mod irq_shared;
@@ -31,7 +29,7 @@ mod rcuo_affinity;
 #[cfg(test)]
 mod regressions;
 mod rt_tasks_off_their_cpus;
-pub(super) mod rules;
+mod rules;
 mod skew_tick;
 mod static_key_ipis;
 mod systemd_cpuaffinity;

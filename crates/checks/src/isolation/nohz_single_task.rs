@@ -79,8 +79,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::isolation::good::{add_task, without_tasks};
-    use crate::testing::{cpus, good, intent};
+    use crate::testing::{add_task, cpus, good, intent, without_tasks};
     use rtproof_host::Reading;
 
     #[test]

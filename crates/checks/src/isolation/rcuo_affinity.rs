@@ -55,8 +55,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::isolation::good::{add_task, without_tasks};
-    use crate::testing::{good, intent};
+    use crate::testing::{add_task, good, intent, without_tasks};
     use rtproof_host::Reading;
 
     #[test]

@@ -117,12 +117,3 @@ fn has_other_cpus(facts: &Facts, intent: &Intent) -> Applies {
         _ => Applies::Yes,
     }
 }
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] = &[
-    (&knobs::RCU_NORMAL, "1", "0"),
-    (&knobs::RCU_PATIENCE, "1000", "0"),
-    (&knobs::POWER_EFFICIENT, "Y", "N"),
-    (&knobs::TIMER_MIGRATION, "0", "1"),
-    (&knobs::KPROBES, "", "ffffffff81234560  k  vfs_read+0x0    [FTRACE]"),
-];

@@ -93,8 +93,7 @@ fn remedies(facts: &Facts, on: &[&TaskGroup], intent: &Intent) -> Vec<Remedy> {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::isolation::good::{add_task, without_tasks};
-    use crate::testing::{good, intent};
+    use crate::testing::{add_task, good, intent, without_tasks};
 
     #[test]
     fn pinned_and_wide_are_told_apart() {

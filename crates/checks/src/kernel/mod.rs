@@ -9,8 +9,6 @@ mod config_hz;
 mod config_readable;
 mod debug_parameters;
 mod efi_runtime;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod high_res_timers;
 mod kfence;
 mod lockdown;

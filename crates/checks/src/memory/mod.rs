@@ -5,11 +5,9 @@ use super::section::Section;
 
 mod dirty_writeback;
 mod fs_mounts;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod hugepages;
 mod resctrl_cat;
-pub(super) mod rules;
+mod rules;
 mod stat_interval;
 mod swap;
 mod thp;

@@ -155,19 +155,3 @@ pub(super) static HUGEPAGES_OVERCOMMIT: Check = Check {
     judge: Judge::value(|_| Want::is("0").or_doubtful(), Absent::WithoutOption("HUGETLBFS")),
     ..Check::of(&[&knobs::HUGEPAGES_OVERCOMMIT])
 };
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] = &[
-    (&knobs::SWAPPINESS, "10", "60"),
-    (&knobs::THP_SHMEM, "never", "always"),
-    (&knobs::THP_SIZES, "inherit", "always"),
-    (&knobs::KSM, "0", "1"),
-    (&knobs::NUMA_BALANCING, "0", "1"),
-    (&knobs::COMPACTION_PROACTIVE, "0", "20"),
-    (&knobs::COMPACTION_UNEVICTABLE, "0", "1"),
-    (&knobs::MIN_FREE, "67584", "512"),
-    (&knobs::ZONE_RECLAIM, "0", "1"),
-    (&knobs::LRU_GEN, "0x0005", "0x0007"),
-    (&knobs::SLUB_PARTIALS, "0", "120"),
-    (&knobs::HUGEPAGES_OVERCOMMIT, "0", "512"),
-];

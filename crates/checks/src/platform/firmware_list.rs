@@ -14,7 +14,7 @@ pub struct Item {
     /// Where that is known from.
     pub source: &'static str,
     /// What the system shows that cannot be where it is set as advised.
-    pub(super) against: fn(&Facts) -> Option<String>,
+    pub(crate) against: fn(&Facts) -> Option<String>,
 }
 
 const HARDWARE: &str = "Documentation/core-api/real-time/hardware.rst (Firmware)";

@@ -8,8 +8,6 @@ mod boot_persistence;
 mod container;
 pub(crate) mod firmware_list;
 mod fwupd;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod hypervisor;
 mod kvm_guest;
 mod kvm_host;
@@ -19,7 +17,7 @@ mod mitigations;
 mod op_tee;
 pub(super) mod options;
 mod persistence_drift;
-pub(super) mod rules;
+mod rules;
 mod smi_count;
 mod steal_time;
 mod tsc_unstable;

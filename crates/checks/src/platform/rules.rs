@@ -37,7 +37,3 @@ pub(super) static IOMMU: Check = Check {
     ),
     ..Check::of(&[&knobs::IOMMU])
 };
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] =
-    &[(&knobs::SELINUX_AVC, "8192", "512"), (&knobs::IOMMU, "identity", "DMA")];

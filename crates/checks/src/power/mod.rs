@@ -13,8 +13,6 @@ mod cpuidle_states;
 mod cstate_cmdline;
 mod epp;
 mod frequency;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod idle;
 mod idle_poll;
 mod min_perf_pct;
@@ -23,7 +21,7 @@ mod pcie_aspm;
 mod pm_qos_resume;
 mod power_daemons;
 mod rapl_limit;
-pub(super) mod rules;
+mod rules;
 mod smt;
 mod smt_sibling_isolation;
 mod thermal_throttle;

@@ -75,12 +75,3 @@ pub(super) static NVME_PM: Check = Check {
     ),
     ..Check::of(&[&knobs::NVME_PM])
 };
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] = &[
-    (&knobs::EPB, "0", "6"),
-    (&knobs::HWP_DYNAMIC_BOOST, "0", "1"),
-    (&knobs::PLATFORM_PROFILE, "performance", "balanced"),
-    (&knobs::SATA_PM, "max_performance", "med_power_with_dipm"),
-    (&knobs::NVME_PM, "0", "100000"),
-];

@@ -10,8 +10,6 @@ mod dl_admission;
 mod ext_server;
 mod fair_server;
 mod features;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod irq_thread_affinity;
 mod kernel_threads;
 mod limits_files;
@@ -21,7 +19,7 @@ mod prio_99;
 mod rogue_rt_tasks;
 mod rr_timeslice;
 mod rt_throttling;
-pub(super) mod rules;
+mod rules;
 mod servers;
 mod tasks;
 mod watchdog_daemon;

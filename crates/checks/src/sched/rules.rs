@@ -22,6 +22,3 @@ pub(super) static SCHED_EXT: Check = Check {
     ),
     ..Check::of(&[&knobs::SCHED_EXT])
 };
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] = &[(&knobs::SCHED_EXT, "disabled", "enabled")];

@@ -4,13 +4,11 @@ use super::check::Check;
 use super::section::Section;
 
 mod clocksource;
-#[cfg(any(test, feature = "testing"))]
-pub(super) mod good;
 mod hung_task;
 mod lockup;
 mod mce_ce;
 mod ntp_steps;
-pub(super) mod rules;
+mod rules;
 mod tsc_watchdog;
 
 pub(super) const SECTION: Section =

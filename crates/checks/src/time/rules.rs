@@ -125,14 +125,3 @@ pub(super) static SPLIT_LOCK: Check = Check {
     ),
     ..Check::of(&[&knobs::SPLIT_LOCK])
 };
-
-#[cfg(any(test, feature = "testing"))]
-pub(crate) const EXAMPLES: &[crate::check::Example] = &[
-    (&knobs::SOFTLOCKUP_BACKTRACE, "0", "1"),
-    (&knobs::HARDLOCKUP_BACKTRACE, "0", "1"),
-    (&knobs::HUNG_TASK_BACKTRACE, "0", "1"),
-    (&knobs::RCU_STALL, "0", "2"),
-    (&knobs::MEM_SCRUB, "203280", "0"),
-    (&knobs::CLOCKEVENT, "lapic-deadline", "hpet2"),
-    (&knobs::SPLIT_LOCK, "1", "0"),
-];
