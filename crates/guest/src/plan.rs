@@ -15,6 +15,7 @@ pub const CONFIG: &str = "config.gz";
 /// The command of the binary that is init in a guest.
 pub const COMMAND: &str = "guest-init";
 
+/// What `init` does in the guest: loads modules, then runs commands in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Modules in /modules, in the order in which they are loaded.

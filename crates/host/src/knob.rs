@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A setting of the machine: where it is, what it affects, how it is undone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
     /// Identifier: short, kebab-case, never changed. Settings are kept under it.

@@ -55,10 +55,12 @@ impl Reading<String> {
 }
 
 impl<T> Reading<T> {
+    /// A value that was read from a path.
     pub fn known(path: impl Into<String>, value: T) -> Self {
         Self { path: path.into(), state: State::Known { value } }
     }
 
+    /// A path that does not exist.
     pub fn absent(path: impl Into<String>) -> Self {
         Self { path: path.into(), state: State::Absent }
     }
@@ -68,6 +70,7 @@ impl<T> Reading<T> {
         Self::denied("record", "the rtproof that wrote the record did not ask")
     }
 
+    /// A path that may not be read, and why.
     pub fn denied(path: impl Into<String>, why: impl Into<String>) -> Self {
         Self { path: path.into(), state: State::Denied { why: why.into() } }
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Spread;
 
+/// What else was recorded during the run: marks, idle states, frequencies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Changes of measured threads from outside, in order of time.

@@ -32,6 +32,7 @@ pub const SCHEMA: &str = "rtproof/report/1";
 
 const TOP_SHOWN: usize = 20;
 
+/// Everything that is said of one run, as JSON keeps it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     pub schema: String,

@@ -32,6 +32,7 @@ const NUDGED_PERIOD_NS: u64 = 100_000_000;
 pub const PERIOD_MIN_NS: u64 = 5_000;
 pub const PERIOD_MAX_NS: u64 = 10_000_000_000;
 
+/// What a session measures: CPUs, priority, period, duration.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// CPUs, one thread each.
@@ -102,6 +103,7 @@ pub enum SessionError {
     },
 }
 
+/// The measuring threads of one run.
 #[derive(Debug)]
 pub struct Session {
     handles: Vec<Handle>,

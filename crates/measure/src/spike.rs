@@ -42,6 +42,7 @@ pub struct Outlet {
     threshold_ns: Arc<AtomicU64>,
 }
 
+/// The collector's end of the ring of spikes.
 #[derive(Debug)]
 pub struct Inlet {
     ring: Consumer<Spike>,

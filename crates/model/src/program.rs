@@ -16,6 +16,7 @@ pub struct Happening {
     pub stack: Option<Box<Stack>>,
 }
 
+/// What happened in a program that is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A system call begins.

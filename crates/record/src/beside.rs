@@ -47,6 +47,7 @@ pub struct IdleReading {
     pub times: Vec<IdleTime>,
 }
 
+/// What else was recorded during the run: marks and idle states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Changes from outside, in order of time.

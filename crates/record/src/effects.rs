@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const KNOBS_MAX: usize = 1000;
 pub const SLICES_MAX: usize = 100_000;
 
+/// What an experiment recorded: its trial, knobs and slices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effects {
     /// How it was tried.
@@ -97,6 +98,7 @@ pub enum How {
     NotTried,
 }
 
+/// Effect of a knob on latency, as the experiment decided it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {

@@ -41,6 +41,7 @@ pub struct SpikeTick {
     pub dropped: Vec<u32>,
 }
 
+/// Numbers of late wake-ups: seen, explained, dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Wake-ups later than this are spikes; of an adaptive threshold the last one.

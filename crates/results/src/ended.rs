@@ -1,5 +1,6 @@
 //! How work ended, as an exit code reports it.
 
+/// How a command ended; its exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     Done,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::rules::Frame;
 
+/// Waits for locks that were observed, with their holders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LocksFound {
     /// Locks without priority inheritance that real-time threads waited for, the longest wait

@@ -4,6 +4,7 @@ use rtproof_judge::rules::{Kept, Rule};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// Which rules a program kept while it was watched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rules {
     /// How the program said that it is ready.

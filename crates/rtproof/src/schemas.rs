@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 
 use crate::commands;
 
+/// A JSON document that rtproof prints, with its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// The version as its documents name it, e.g. `rtproof/report/1`.

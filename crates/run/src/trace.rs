@@ -49,6 +49,7 @@ const NOISE: &[&str] = &[
 const NOT_FOLLOWED: &str = "The kernel follows one wake-up at a time here, and none while a task \
                             of the same or a higher priority runs: such a delay is not seen.";
 
+/// What `rtproof trace` records.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
     pub tracer: &'static Known,

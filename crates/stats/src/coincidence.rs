@@ -12,6 +12,7 @@ use crate::random::Random;
 pub const EVENTS_MAX: usize = 4096;
 const SHIFTS_MAX: u32 = 10_000;
 
+/// Parameters of a search for events that fall together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Events this close together coincide.

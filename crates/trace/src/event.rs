@@ -94,6 +94,7 @@ pub fn softirq_name(vec: u32) -> String {
     SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}"), ToString::to_string)
 }
 
+/// What a kernel event reports: the fields of it that are used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {

@@ -39,6 +39,7 @@ const FILES_MAX: usize = 1 << 30;
 /// What the host does when the guest asks: stop the emulator for a while, cut the power.
 pub type Cue = Arc<dyn Fn(&Process) -> Result<()> + Send + Sync>;
 
+/// A QEMU to start: arguments, time limits, and whether a panic ends it.
 pub struct Spec<'a> {
     pub emulator: &'a Emulator,
     /// Arguments of the machine, kernel, share.

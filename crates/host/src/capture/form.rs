@@ -17,6 +17,7 @@ pub(super) const FIRST_LINE: &str = "rtproof capture 1";
 /// Last line: a file without it was cut off.
 pub(super) const LAST_LINE: &str = "== end";
 
+/// A machine as a file keeps it: every path that was read, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     pub(crate) origin: Origin,

@@ -17,6 +17,7 @@ pub use self::{
 use crate::CpuList;
 pub use crate::knob::Compare;
 
+/// One change to the machine, as data: what plans and journals consist of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Change {

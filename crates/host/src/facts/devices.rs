@@ -48,6 +48,7 @@ pub struct Devices {
     pub raspberry_pi: Reading<Option<BTreeMap<String, String>>>,
 }
 
+/// A console of the kernel (/proc/consoles).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Console {
     /// Name, e.g. `ttyS0`.

@@ -49,6 +49,7 @@ pub struct Setting {
     pub lacking: Option<Reading<String>>,
 }
 
+/// The value of a knob for one CPU or device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// What the wildcards stood for, joined by `/`: the CPU's number, a device, `eth0/rx-0`. Empty

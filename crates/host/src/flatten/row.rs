@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// One fact as a row for SQL, with the path that it was read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactRow {
     /// Dotted name, e.g. `cpus.3.freq.governor`.

@@ -47,6 +47,7 @@ enum Source {
 }
 
 impl Root {
+    /// The machine that rtproof runs on.
     pub const fn live() -> Self {
         Self::of(Source::Disk(Disk::live()))
     }
@@ -86,6 +87,7 @@ impl Root {
         Ok(Self::captured(Capture::parse(&bytes).map_err(damaged)?))
     }
 
+    /// A machine as a capture file keeps it.
     pub fn captured(capture: Capture) -> Self {
         Self::of(Source::Capture(Arc::new(capture)))
     }

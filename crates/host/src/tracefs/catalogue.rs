@@ -13,6 +13,7 @@ pub enum Keeps {
     Lines,
 }
 
+/// A tracer of the kernel that rtproof can run.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Name, as in `available_tracers`.

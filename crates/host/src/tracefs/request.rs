@@ -5,6 +5,7 @@ use crate::CpuList;
 /// Size of the ring of a CPU, kilobytes: seconds of samples.
 const RING_KB: u64 = 1024;
 
+/// A tracer to run, with its CPUs and options.
 #[derive(Clone, Debug)]
 pub struct TracerRequest {
     /// Name, as in `available_tracers`.

@@ -55,6 +55,7 @@ pub enum Progress<'a> {
     Undone(&'a Undone),
 }
 
+/// Outcome of applying a list of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Changes that were made.

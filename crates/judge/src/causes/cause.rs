@@ -46,6 +46,7 @@ pub struct Cause {
     pub(super) attribute: fn(&Moment<'_>) -> Option<Attribution>,
 }
 
+/// Cause of one moment of a late wake-up: who, what else it may be, what removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
     /// The culprit; empty if unknown.

@@ -8,6 +8,7 @@ use rtproof_trace::{What, Window, ftrace_text::CUT};
 /// How long after the interrupt's entry its stack is written at most.
 const STACK_WITHIN_NS: u64 = 200_000;
 
+/// What an interrupt interrupted: user mode, or the kernel with its stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupted {
     /// No stack was recorded, or it cannot be read.

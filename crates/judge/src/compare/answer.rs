@@ -28,6 +28,7 @@ impl Default for Request {
     }
 }
 
+/// Answer of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

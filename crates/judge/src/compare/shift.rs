@@ -31,6 +31,7 @@ pub struct Shift {
     pub method: String,
 }
 
+/// How one quantile differs between two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShiftPoint {
     /// Name, e.g. `p99.9`.

@@ -10,6 +10,7 @@ use serde::Serialize;
 pub use calls::UNHEARD;
 pub use tracker::{Found, Outside, Thread, Tracker};
 
+/// A rule of real-time programs that `run --rules` watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {

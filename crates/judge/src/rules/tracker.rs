@@ -26,6 +26,7 @@ pub trait Outside {
     fn is_same_mapping(&mut self, pid: u32, a: u64, b: u64) -> Option<bool>;
 }
 
+/// One breach of a rule, with the thread and its stack.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub rule: Rule,

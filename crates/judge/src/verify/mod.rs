@@ -15,6 +15,7 @@ pub(crate) use self::effect::Observation;
 pub use self::effect::{Effect, Shown, WantedWord};
 pub use self::places::paths;
 
+/// Whether a boot parameter took effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verified {
     pub parameter: String,

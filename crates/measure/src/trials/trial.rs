@@ -5,6 +5,7 @@ use rtproof_model::trial::Observation;
 
 use crate::{loads::Settings, sys};
 
+/// An experiment that observes what settings do not show (`check --prove`).
 pub trait Trial: Sync + std::fmt::Debug {
     /// Name on the command line: lower case, one word.
     fn name(&self) -> &'static str;

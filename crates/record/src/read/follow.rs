@@ -58,6 +58,7 @@ impl std::fmt::Debug for Follower {
     }
 }
 
+/// What a run added to its record since the last look.
 #[derive(Debug, Default)]
 pub struct News {
     /// The first wake-up on two clocks.

@@ -1,5 +1,6 @@
 //! What a table is made of.
 
+/// A table of the record: its SQL and its documentation.
 #[derive(Debug)]
 pub struct Table {
     pub name: &'static str,
@@ -14,6 +15,7 @@ pub struct Table {
     pub(super) without_rowid: bool,
 }
 
+/// A column of a table: its SQL and its documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// Name; ends in its unit where it has one.

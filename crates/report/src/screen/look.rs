@@ -9,6 +9,7 @@ use ratatui_core::{
 /// A line: words with their styles.
 pub type Drawn = Vec<(String, Style)>;
 
+/// What the terminal can show: colours, Unicode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Whether colours are shown; without, bold and reverse remain.

@@ -31,6 +31,7 @@ pub struct Booted {
     pub notes: Vec<String>,
 }
 
+/// The virtual machine that a kernel was booted in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Guest {
     pub qemu: String,

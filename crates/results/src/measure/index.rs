@@ -13,6 +13,7 @@ use super::plan::{Cell, Condition, Plan};
 
 pub const SCHEMA: &str = "rtproof/measure/1";
 
+/// All cells of a measurement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Index {
     pub schema: &'static str,

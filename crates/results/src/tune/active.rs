@@ -21,6 +21,7 @@ pub struct Status {
     pub boot: Option<BootStands>,
 }
 
+/// An open journal and where its changes stand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalStands {
     pub journal: u32,

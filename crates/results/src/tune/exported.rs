@@ -5,6 +5,7 @@ use serde::Serialize;
 
 pub const SCHEMA: &str = "rtproof/tune-exported/1";
 
+/// Files that `tune export` wrote.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Written {
     /// Version of this form: `rtproof/tune-exported/1`.

@@ -8,6 +8,7 @@ use super::active::{EntryKernel, Stands};
 
 pub const SCHEMA: &str = "rtproof/verify/1";
 
+/// What `tune verify --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// Version of this form: `rtproof/verify/1`.

@@ -23,6 +23,7 @@ pub struct Named {
     pub path: PathBuf,
 }
 
+/// Opens the files that are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Loader {
     /// Whether a record that was changed after it was sealed is taken.

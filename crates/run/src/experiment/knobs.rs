@@ -11,6 +11,7 @@ use rtproof_judge::{
 
 use super::setting::Setting;
 
+/// A knob that an experiment can try.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub name: String,

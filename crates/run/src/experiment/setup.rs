@@ -24,6 +24,7 @@ pub fn settle_ns(slice_ns: u64) -> u64 {
     (slice_ns / 12).clamp(SLOT_NS, SETTLE_MAX_NS).next_multiple_of(SLOT_NS)
 }
 
+/// Layout of an experiment: knobs, pairs and the length of its slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     pub knobs: usize,

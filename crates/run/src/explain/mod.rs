@@ -26,6 +26,7 @@ pub use text::of_text;
 pub(crate) use text::{longest, of_trace};
 pub use trace_dat::of_trace_dat;
 
+/// Late wake-ups with their causes, and what was missing to explain them.
 #[derive(Debug)]
 pub struct Explained {
     /// What was looked at, in a line: file, thread, how many wake-ups.

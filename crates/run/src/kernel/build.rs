@@ -16,6 +16,7 @@ use super::{
     tool::{Log, OnProgress},
 };
 
+/// What `kernel build` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// The kernel's image, and its modules where it has some.

@@ -10,6 +10,7 @@ use super::{
     tool::{answer, tool},
 };
 
+/// What `kernel rebase` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Begin: onto this tag, branch or commit; `from`: the commit that the local ones begin after.

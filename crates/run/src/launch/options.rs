@@ -13,6 +13,7 @@ use crate::{
 /// Shortest runtime of a deadline that the kernel takes (kernel/sched/deadline.c, `DL_SCALE`).
 const RUNTIME_NS_MIN: u64 = 1 << 10;
 
+/// Scheduling policy of a thread that `run` starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Fifo,

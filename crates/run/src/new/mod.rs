@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 pub use self::request::{Class, Language, Name, Request};
 
+/// A project that `rtproof new` made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     pub folder: PathBuf,

@@ -58,6 +58,7 @@ pub trait Observer {
     fn done(&mut self) {}
 }
 
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

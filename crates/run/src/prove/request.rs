@@ -7,6 +7,7 @@ use rtproof_record::{Class, Start};
 
 use crate::intent::Requested;
 
+/// What a run is requested to measure and to prove.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Duration of the measurement; `None`: a minute, or what the samples take.

@@ -36,6 +36,7 @@ pub trait Switcher {
     fn finish(&mut self, now_ns: u64);
 }
 
+/// A switcher for runs that are no experiment: it changes nothing.
 #[derive(Debug)]
 pub struct NoSwitcher;
 

@@ -42,6 +42,7 @@ impl Spread {
         Self { sd, freedom: 2.0 * (n - 1.0).powi(2) / (3.0 * n - 4.0) }
     }
 
+    /// A spread that is assumed, not measured by a pilot.
     pub const fn assumed(sd: f64) -> Self {
         Self { sd, freedom: f64::INFINITY }
     }

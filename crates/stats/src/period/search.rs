@@ -33,6 +33,7 @@ const P_FOUND: f64 = 1e-4;
 /// of the runs without this factor.
 const FREEDOM: f64 = 3.0;
 
+/// Parameters of a search for periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
     /// Distance of the moments at which an event can be seen: the period of the wake-ups. Faster

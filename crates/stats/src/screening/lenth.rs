@@ -6,6 +6,7 @@ use crate::paired::t_quantile;
 /// Fewest contrasts from which noise is estimated.
 pub const CONTRASTS_MIN: usize = 7;
 
+/// Margins of noise by Lenth's method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lenth {
     /// Pseudo standard error of a contrast.

@@ -14,6 +14,7 @@ use crate::{
     event::{Name, Vector, flags},
 };
 
+/// A hard interrupt, by vector, by number or by the reason of its IPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hard {
     /// One with a vector of its own (x86).

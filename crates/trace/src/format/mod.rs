@@ -79,6 +79,7 @@ pub struct Layout {
     pub data_bytes: usize,
 }
 
+/// The `format` file of one event, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Its number in this kernel.

@@ -81,6 +81,7 @@ pub struct Raw<'a> {
     pub data: &'a [u8],
 }
 
+/// A sub-buffer of the kernel's ring buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// Header and committed data.

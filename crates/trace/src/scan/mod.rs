@@ -47,6 +47,7 @@ const SAME_CLOCK_NS: u64 = 1_000_000_000;
 /// Length of a task's name in the kernel, without the NUL.
 const COMM_BYTES: usize = 15;
 
+/// Finds every wake-up of the chosen threads in a trace.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     comms: Vec<Comm>,

@@ -30,6 +30,7 @@ pub enum Target {
     Unit(String),
 }
 
+/// One application: its processes and threads, its unit and control groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct App {
     /// Name of the main process.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading, Root};
 
+/// A numbered interrupt with its handlers and its affinity (/proc/irq).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Irq {
     /// Number. Not an identity: it changes over boots and hotplug.

@@ -29,6 +29,7 @@ pub enum Hierarchy {
     None,
 }
 
+/// A control group with its CPUs and its partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpuset {
     /// Path below the root group, e.g. `/system.slice`.

@@ -16,6 +16,7 @@ pub struct Suspect {
     pub evidence: Vec<Clue>,
 }
 
+/// A line of a file that may explain who changed a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clue {
     pub path: String,

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{change::Change, refusal::READ_BYTES_MAX, trusted};
 
+/// An open journal file: what was changed, and what was there before.
 #[derive(Debug)]
 pub struct Journal {
     /// The file as the user knows it.

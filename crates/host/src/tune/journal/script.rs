@@ -32,6 +32,7 @@ pub struct Item {
     pub checks: Vec<String>,
 }
 
+/// First line of a journal: its format, machine and boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     pub format: String,
@@ -59,6 +60,7 @@ pub struct Planned {
     pub was_so: bool,
 }
 
+/// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "line")]
 pub enum Line {

@@ -43,6 +43,7 @@ pub struct Args {
     pub json: bool,
 }
 
+/// What `tune confirm --json` prints.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Confirmed {
     /// Version of this form: `rtproof/tune-confirmed/1`.

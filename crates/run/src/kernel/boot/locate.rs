@@ -19,6 +19,7 @@ const BUILT: &[&str] = &["arch/x86/boot/bzImage", "arch/arm64/boot/Image"];
 /// Larger files are no kernel.
 const MAX_BYTES: u64 = 1 << 30;
 
+/// A kernel configuration as text, and where it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigText {
     /// Where it is from.
@@ -47,6 +48,7 @@ impl ConfigText {
     }
 }
 
+/// A kernel image with its configuration and modules.
 #[derive(Clone, Debug)]
 pub struct Located {
     pub path: PathBuf,

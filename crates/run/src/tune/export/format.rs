@@ -8,6 +8,7 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::{BuildOption, Plan};
 
+/// A format of `tune export`.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// As `--format` takes it.

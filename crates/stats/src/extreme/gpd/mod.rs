@@ -16,6 +16,7 @@ const XI_MIN: f64 = -0.5;
 /// Places of the scan.
 const SCAN: usize = 120;
 
+/// Generalised Pareto distribution: scale and shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpd {
     /// Scale, in the unit of the excesses.
@@ -24,6 +25,7 @@ pub struct Gpd {
     pub xi: f64,
 }
 
+/// A fitted distribution with its negative log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     pub gpd: Gpd,
