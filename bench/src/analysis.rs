@@ -9,12 +9,10 @@ use std::{
 
 use rtproof_stats::{
     Histogram, Layout, Moments, change,
-    extreme::{
-        gpd::{self, Gpd},
-        tail::{Measured, Model, Peak},
-    },
+    gpd::{self, Gpd},
+    moments,
     moving::{self, Row, Spans},
-    series,
+    tail::{Measured, Model, Peak},
 };
 
 use crate::numbers::spread;
@@ -142,7 +140,7 @@ impl Week {
     }
 
     fn worth(&self) -> Option<f64> {
-        series::n_eff(&self.medians)
+        moments::n_eff(&self.medians)
     }
 
     fn tail(&self) -> impl Sized {

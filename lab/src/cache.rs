@@ -252,7 +252,10 @@ fn remove(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::atomic::AtomicU32, sync::atomic::Ordering, thread};
+    use std::{
+        sync::atomic::{AtomicU32, Ordering},
+        thread,
+    };
 
     use super::*;
 

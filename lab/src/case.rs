@@ -6,7 +6,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Result;
 use rtproof_guest::process::{Cue, Process};
 
-use crate::{expect::Expect, machine::Machine, plants::Plant, programs::Make, seen::Evidence};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::plants::Plant;
+use crate::programs::Make;
+use crate::seen::Evidence;
 
 /// When a case is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]

@@ -8,14 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use rtproof_guest::{arch::Arch, modules::choose, vmlinux};
+use rtproof_guest::{Arch, modules::choose};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Fetched, Newest, Package, Suite},
-    initramfs, modules, pins,
-};
+use crate::cache::Cache;
+use crate::fetch::{Fetched, Newest, Package, Suite};
+use crate::{deb, fetch, initramfs, modules, pins};
 
 /// Changed when what is made of the packages changes.
 const RECIPE: u32 = 4;
@@ -243,7 +240,7 @@ impl Kernel {
             let path = places.iter().find(|path| path.exists()).unwrap_or(&places[0]);
             fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))
         };
-        let image = vmlinux::bootable(&one_of([
+        let image = rtproof_guest::modules::bootable(&one_of([
             tree.join(format!("boot/vmlinuz-{release}")),
             library.join("vmlinuz.unsigned"),
         ])?)?;

@@ -4,16 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use rtproof_guest::{arch::Arch, emulator::Emulator, hardware::Hardware};
+use rtproof_guest::{Arch, Emulator, Hardware};
 
-pub use rtproof_guest::hardware::Mode;
+pub use rtproof_guest::Mode;
 
-use crate::{
-    cache::Cache,
-    emulator,
-    kernels::{self, Kernel, Ready},
-    tables,
-};
+use crate::cache::Cache;
+use crate::kernels::{Kernel, Ready};
+use crate::{emulator, kernels, tables};
 
 /// How files get in and out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

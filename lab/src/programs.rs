@@ -8,14 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use rtproof_guest::programs::{find, libraries};
+use rtproof_guest::inside::{find, libraries};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Newest, Package},
-    pins,
-};
+use crate::cache::Cache;
+use crate::fetch::{Newest, Package};
+use crate::{deb, fetch, pins};
 
 /// Where Debian's packages for x86-64 have their libraries.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";

@@ -11,10 +11,8 @@ use std::{
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
-use crate::{
-    case::{Case, Mutation, Tier},
-    run::{Bench, Report},
-};
+use crate::case::{Case, Mutation, Tier};
+use crate::run::{Bench, Report};
 
 /// Guests that never spoke, above which a run fails: then it is not chance.
 const RETRIES_MAX: u32 = 2;

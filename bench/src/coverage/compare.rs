@@ -11,8 +11,8 @@ use rtproof_judge::{
 use rtproof_record::Class;
 use rtproof_stats::{
     Bin, Bins,
+    binomial::Random,
     paired::{self, Answer as Knob, MAIN, Margin, PAIRS, Question, Spread},
-    random::Random,
     screening,
 };
 

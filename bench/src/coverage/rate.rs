@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use rtproof_judge::{Answer, Standing, Verdict, testing, verdict};
 use rtproof_record::{Class, Run};
-use rtproof_stats::{Moments, Sample, random::Random};
+use rtproof_stats::{Moments, Sample, binomial::Random};
 
 use super::case::{Case, Promise};
 

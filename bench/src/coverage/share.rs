@@ -7,8 +7,8 @@ use rtproof_judge::{Answer, Report, Standing, distribution, verdict};
 use rtproof_record::Run;
 use rtproof_stats::quantile::Q;
 
-use self::machines::{LOG_SD, Machine, run};
 use super::case::{Case, Promise};
+use machines::{LOG_SD, Machine, run};
 
 const ACCEPTS_5: &str = "class 95 accepts a machine at a true share of 5 %";
 const ACCEPTS_6: &str = "class 95 accepts a machine at a true share of 6 %";

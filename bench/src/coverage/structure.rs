@@ -7,7 +7,7 @@ use rtproof_judge::{
     causes::Structure,
     structure::{Input, SpikeAt, structure},
 };
-use rtproof_stats::random::Random;
+use rtproof_stats::binomial::Random;
 
 use super::case::{Case, Promise};
 

@@ -2,8 +2,8 @@
 //! that are printed.
 
 use rtproof_stats::{
-    extreme::tail::{Level, Measured, Model, Peak, Tail},
-    random::Random,
+    binomial::Random,
+    tail::{Level, Measured, Model, Peak, Tail},
 };
 
 use super::case::{Case, Promise};

@@ -9,9 +9,8 @@ use rtproof_model::{CauseCpu, CauseRow};
 use rtproof_record::{
     Class, Head, Options, Origin, Requirement, Snapshot, SpikeTick, Start, Tail, ThreadTick, Tick,
     Writer,
-    options::Phase,
     run::{
-        Cost, EndReason, HostCpuSecond, HostSecond, Meta, RunEnd, Sample, Second, ThreadEnd,
+        Cost, EndReason, HostCpuSecond, HostSecond, Meta, Phase, RunEnd, Sample, Second, ThreadEnd,
         ThreadInfo,
     },
     spikes::{CauseEntry, Spike, Summary, Why},

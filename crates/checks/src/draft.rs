@@ -5,8 +5,7 @@
 
 use rtproof_host::{CpuList, Facts, Reading};
 
-use super::machine;
-use crate::{Evidence, Finding, Remedy, Status};
+use crate::{Evidence, Finding, Remedy, Status, machine};
 
 /// A finding without its status and summary.
 #[derive(Clone)]

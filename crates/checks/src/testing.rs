@@ -5,23 +5,27 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::facts::devices::{Console, Devices};
-use rtproof_host::facts::isolation::{
-    CounterRow, Counters, Cpuset, Cpusets, DeviceCount, Hierarchy, Isolation,
+use rtproof_host::{
+    CpuList, Knob, Reading,
+    facts::{
+        self, Facts, Identity,
+        devices::{Console, Devices},
+        irq,
+        isolation::{CounterRow, Counters, Cpuset, Cpusets, DeviceCount, Hierarchy, Isolation},
+        kernel,
+        memory::{self, Mount},
+        net::{Channels, Coalesce, Eee, Interface, Net, Offloads, Pause},
+        next_boot::NextBoot,
+        platform::{Assigned, Found, KernelLog, Platform, TICKS, Tick},
+        rights::{self, LimitLine, Rights, Service},
+        settings::{Setting, Value},
+        tasks::{self, Policy, RtTask, TaskGroup},
+        virt::{self, Unit},
+    },
+    knobs::{self, cpu, device, power},
 };
-use rtproof_host::facts::net::{Channels, Coalesce, Eee, Interface, Net, Offloads, Pause};
-use rtproof_host::facts::platform::firmware::{Found, TICKS, Tick};
-use rtproof_host::facts::platform::{Platform, boot::NextBoot, log::KernelLog, sysctl::Assigned};
-use rtproof_host::facts::rights::{LimitLine, Rights, Service};
-use rtproof_host::facts::settings::{Setting, Value};
-use rtproof_host::facts::tasks::{Policy, RtTask, TaskGroup};
-use rtproof_host::facts::{
-    Facts, Identity, clock, cpu, irq, kernel, limits, memory, rights, sched, virt,
-};
-use rtproof_host::facts::{mounts::Mount, resctrl, units::Unit};
-use rtproof_host::{CpuList, Knob, Reading, knobs};
 
-use crate::platform::firmware_list::{ITEMS, Item};
+use crate::platform::firmware::{ITEMS, Item};
 use crate::{Intent, Profile};
 
 /// Command line of the good machine.
@@ -47,63 +51,63 @@ const SECTIONS: &[(Fill, &[Example])] = &[
 ];
 
 const POWER: &[Example] = &[
-    (&knobs::power::EPB, "0", "6"),
-    (&knobs::power::HWP_DYNAMIC_BOOST, "0", "1"),
-    (&knobs::power::PLATFORM_PROFILE, "performance", "balanced"),
-    (&knobs::power::SATA_PM, "max_performance", "med_power_with_dipm"),
-    (&knobs::power::NVME_PM, "0", "100000"),
+    (&power::EPB, "0", "6"),
+    (&power::HWP_DYNAMIC_BOOST, "0", "1"),
+    (&power::PLATFORM_PROFILE, "performance", "balanced"),
+    (&power::SATA_PM, "max_performance", "med_power_with_dipm"),
+    (&power::NVME_PM, "0", "100000"),
 ];
 
-const SCHED: &[Example] = &[(&knobs::sched::SCHED_EXT, "disabled", "enabled")];
+const SCHED: &[Example] = &[(&cpu::SCHED_EXT, "disabled", "enabled")];
 
 const ISOLATION: &[Example] = &[
-    (&knobs::isolation::RCU_NORMAL, "1", "0"),
-    (&knobs::isolation::RCU_PATIENCE, "1000", "0"),
-    (&knobs::isolation::POWER_EFFICIENT, "Y", "N"),
-    (&knobs::isolation::TIMER_MIGRATION, "0", "1"),
-    (&knobs::isolation::KPROBES, "", "ffffffff81234560  k  vfs_read+0x0    [FTRACE]"),
+    (&cpu::RCU_NORMAL, "1", "0"),
+    (&cpu::RCU_PATIENCE, "1000", "0"),
+    (&cpu::POWER_EFFICIENT, "Y", "N"),
+    (&cpu::TIMER_MIGRATION, "0", "1"),
+    (&cpu::KPROBES, "", "ffffffff81234560  k  vfs_read+0x0    [FTRACE]"),
 ];
 
 const TIME: &[Example] = &[
-    (&knobs::time::SOFTLOCKUP_BACKTRACE, "0", "1"),
-    (&knobs::time::HARDLOCKUP_BACKTRACE, "0", "1"),
-    (&knobs::time::HUNG_TASK_BACKTRACE, "0", "1"),
-    (&knobs::time::RCU_STALL, "0", "2"),
-    (&knobs::time::MEM_SCRUB, "203280", "0"),
-    (&knobs::time::CLOCKEVENT, "lapic-deadline", "hpet2"),
-    (&knobs::time::SPLIT_LOCK, "1", "0"),
+    (&cpu::SOFTLOCKUP_BACKTRACE, "0", "1"),
+    (&cpu::HARDLOCKUP_BACKTRACE, "0", "1"),
+    (&cpu::HUNG_TASK_BACKTRACE, "0", "1"),
+    (&cpu::RCU_STALL, "0", "2"),
+    (&cpu::MEM_SCRUB, "203280", "0"),
+    (&cpu::CLOCKEVENT, "lapic-deadline", "hpet2"),
+    (&cpu::SPLIT_LOCK, "1", "0"),
 ];
 
 const MEMORY: &[Example] = &[
-    (&knobs::memory::SWAPPINESS, "10", "60"),
-    (&knobs::memory::THP_SHMEM, "never", "always"),
-    (&knobs::memory::THP_SIZES, "inherit", "always"),
-    (&knobs::memory::KSM, "0", "1"),
-    (&knobs::memory::NUMA_BALANCING, "0", "1"),
-    (&knobs::memory::COMPACTION_PROACTIVE, "0", "20"),
-    (&knobs::memory::COMPACTION_UNEVICTABLE, "0", "1"),
-    (&knobs::memory::MIN_FREE, "67584", "512"),
-    (&knobs::memory::ZONE_RECLAIM, "0", "1"),
-    (&knobs::memory::LRU_GEN, "0x0005", "0x0007"),
-    (&knobs::memory::SLUB_PARTIALS, "0", "120"),
-    (&knobs::memory::HUGEPAGES_OVERCOMMIT, "0", "512"),
+    (&cpu::SWAPPINESS, "10", "60"),
+    (&cpu::THP_SHMEM, "never", "always"),
+    (&cpu::THP_SIZES, "inherit", "always"),
+    (&cpu::KSM, "0", "1"),
+    (&cpu::NUMA_BALANCING, "0", "1"),
+    (&cpu::COMPACTION_PROACTIVE, "0", "20"),
+    (&cpu::COMPACTION_UNEVICTABLE, "0", "1"),
+    (&cpu::MIN_FREE, "67584", "512"),
+    (&cpu::ZONE_RECLAIM, "0", "1"),
+    (&cpu::LRU_GEN, "0x0005", "0x0007"),
+    (&cpu::SLUB_PARTIALS, "0", "120"),
+    (&cpu::HUGEPAGES_OVERCOMMIT, "0", "512"),
 ];
 
 const DEVICE: &[Example] = &[
-    (&knobs::device::GRO_FLUSH, "0", "200000"),
-    (&knobs::device::DEFER_IRQS, "0", "2"),
-    (&knobs::device::RPS, "3", "f"),
-    (&knobs::device::RPS_DEFAULT, "3", "c"),
-    (&knobs::device::RFS, "0", "32768"),
-    (&knobs::device::BUSY_POLL, "0", "50"),
-    (&knobs::device::BUSY_READ, "0", "50"),
-    (&knobs::device::NETDEV_BUDGET, "300", "600"),
-    (&knobs::device::NETDEV_BUDGET_USECS, "8000", "50000"),
-    (&knobs::device::PRINTK, "4\t4\t1\t7", "7\t4\t1\t7"),
+    (&device::GRO_FLUSH, "0", "200000"),
+    (&device::DEFER_IRQS, "0", "2"),
+    (&device::RPS, "3", "f"),
+    (&device::RPS_DEFAULT, "3", "c"),
+    (&device::RFS, "0", "32768"),
+    (&device::BUSY_POLL, "0", "50"),
+    (&device::BUSY_READ, "0", "50"),
+    (&device::NETDEV_BUDGET, "300", "600"),
+    (&device::NETDEV_BUDGET_USECS, "8000", "50000"),
+    (&device::PRINTK, "4\t4\t1\t7", "7\t4\t1\t7"),
 ];
 
 const PLATFORM: &[Example] =
-    &[(&knobs::platform::SELINUX_AVC, "8192", "512"), (&knobs::platform::IOMMU, "identity", "DMA")];
+    &[(&device::SELINUX_AVC, "8192", "512"), (&device::IOMMU, "identity", "DMA")];
 
 /// One for each check of one knob's value: good is what is so for [`intent`].
 pub fn examples() -> impl Iterator<Item = &'static Example> {
@@ -167,7 +171,7 @@ fn bare() -> Facts {
         identity: identity(),
         kernel: rt_kernel(),
         cpus: four_cpus(),
-        clock: clock::Clock {
+        clock: facts::Clock {
             source: Reading::known(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",
                 "tsc".into(),
@@ -320,11 +324,11 @@ fn rt_kernel() -> kernel::Kernel {
     }
 }
 
-fn four_cpus() -> cpu::Cpus {
+fn four_cpus() -> facts::cpu::Cpus {
     let all = CpuList::new(0..4);
-    let nodes = vec![cpu::Node { id: 0, cpus: all.clone() }];
+    let nodes = vec![facts::cpu::Node { id: 0, cpus: all.clone() }];
     let base = "/sys/devices/system/cpu";
-    cpu::Cpus {
+    facts::cpu::Cpus {
         online: Reading::known(format!("{base}/online"), all.clone()),
         possible: Reading::known(format!("{base}/possible"), all.clone()),
         isolated: Reading::known(format!("{base}/isolated"), cpus(&[2, 3])),
@@ -339,22 +343,22 @@ fn four_cpus() -> cpu::Cpus {
     }
 }
 
-fn one_cpu(id: u32) -> cpu::Cpu {
+fn one_cpu(id: u32) -> facts::cpu::Cpu {
     let at = |file: &str| format!("/sys/devices/system/cpu/cpu{id}/{file}");
-    let state = |index, name: &str, exit_latency_ns, disabled| cpu::IdleState {
+    let state = |index, name: &str, exit_latency_ns, disabled| facts::cpu::IdleState {
         index,
         name: name.into(),
         exit_latency_ns,
         residency_ns: exit_latency_ns,
         disabled,
     };
-    cpu::Cpu {
+    facts::cpu::Cpu {
         id,
         core: Reading::known(at("topology/core_id"), id),
         package: Reading::known(at("topology/physical_package_id"), 0),
         siblings: Reading::known(at("topology/thread_siblings_list"), cpus(&[id])),
         last_level_cache_bytes: Reading::known(at("cache/index3/size"), 6 << 20),
-        freq: cpu::Freq {
+        freq: facts::cpu::Freq {
             governor: Reading::known(at("cpufreq/scaling_governor"), "performance".into()),
             driver: Reading::known(at("cpufreq/scaling_driver"), "intel_pstate".into()),
             min_hz: Reading::known(at("cpufreq/scaling_min_freq"), 400_000_000),
@@ -373,15 +377,15 @@ fn one_cpu(id: u32) -> cpu::Cpu {
     }
 }
 
-fn unlimited() -> sched::Sched {
+fn unlimited() -> tasks::Sched {
     let fair_server = (0..4)
-        .map(|cpu| sched::FairServer {
+        .map(|cpu| tasks::FairServer {
             cpu,
             runtime_ns: if cpu < 2 { 50_000_000 } else { 0 },
             period_ns: 1_000_000_000,
         })
         .collect();
-    sched::Sched {
+    tasks::Sched {
         rt_runtime_us: known("/proc/sys/kernel/sched_rt_runtime_us", -1),
         rt_period_us: known("/proc/sys/kernel/sched_rt_period_us", 1_000_000),
         fair_server: known("/sys/kernel/debug/sched/fair_server", fair_server),
@@ -443,9 +447,9 @@ fn quiet_irqs() -> irq::Irqs {
     }
 }
 
-fn enough() -> limits::Limits {
-    let limit = |soft, hard| limits::Limit { soft, hard };
-    limits::Limits {
+fn enough() -> rights::Limits {
+    let limit = |soft, hard| rights::Limit { soft, hard };
+    rights::Limits {
         rtprio: known("/proc/self/limits", limit(Some(95), Some(95))),
         memlock: known("/proc/self/limits", limit(None, None)),
         cap_sys_nice: known("/proc/self/status", false),
@@ -470,9 +474,9 @@ fn fill_kernel(facts: &mut Facts) {
     ] {
         set_config(facts, option, Some("y"));
     }
-    fill_setting(facts, &knobs::kernel::KFENCE, "0");
-    fill_setting(facts, &knobs::time::WATCHDOG, "0");
-    fill_setting(facts, &knobs::kernel::EFI_PLATFORM, "64");
+    fill_setting(facts, &knobs::KFENCE, "0");
+    fill_setting(facts, &cpu::WATCHDOG, "0");
+    fill_setting(facts, &knobs::EFI_PLATFORM, "64");
     facts.platform = whole_platform();
 }
 
@@ -503,31 +507,31 @@ fn whole_platform() -> Platform {
 
 fn fill_power(facts: &mut Facts) {
     for (knob, value) in [
-        (&knobs::power::HARDWARE_MAX_FREQ, "4100000"),
-        (&knobs::power::EPP, "performance"),
-        (&knobs::power::NO_TURBO, "1"),
-        (&knobs::power::MIN_PERF_PCT, "100"),
-        (&knobs::power::UNCORE_MIN_FREQ, "2400000"),
-        (&knobs::power::UNCORE_MAX_FREQ, "2400000"),
-        (&knobs::power::CORE_THROTTLE_COUNT, "0"),
-        (&knobs::power::PACKAGE_THROTTLE_COUNT, "0"),
-        (&knobs::power::RAPL_LIMIT, "15000000"),
-        (&knobs::power::RAPL_DESIGN, "15000000"),
-        (&knobs::power::PCIE_ASPM, "performance"),
-        (&knobs::power::PCI_RUNTIME_PM, "on"),
-        (&knobs::power::PCI_CLASS, "0x020000"),
-        (&knobs::power::USB_AUTOSUSPEND, "on"),
-        (&knobs::power::USB_CLASS, "00"),
+        (&power::HARDWARE_MAX_FREQ, "4100000"),
+        (&power::EPP, "performance"),
+        (&power::NO_TURBO, "1"),
+        (&power::MIN_PERF_PCT, "100"),
+        (&power::UNCORE_MIN_FREQ, "2400000"),
+        (&power::UNCORE_MAX_FREQ, "2400000"),
+        (&power::CORE_THROTTLE_COUNT, "0"),
+        (&power::PACKAGE_THROTTLE_COUNT, "0"),
+        (&power::RAPL_LIMIT, "15000000"),
+        (&power::RAPL_DESIGN, "15000000"),
+        (&power::PCIE_ASPM, "performance"),
+        (&power::PCI_RUNTIME_PM, "on"),
+        (&power::PCI_CLASS, "0x020000"),
+        (&power::USB_AUTOSUSPEND, "on"),
+        (&power::USB_CLASS, "00"),
     ] {
         fill_setting(facts, knob, value);
     }
 }
 
 fn fill_sched(facts: &mut Facts) {
-    fill_setting(facts, &knobs::sched::AUTOGROUP, "0");
-    fill_setting(facts, &knobs::sched::RR_TIMESLICE, "100");
-    fill_setting(facts, &knobs::sched::RCU_KTHREAD_PRIO, "1");
-    fill_setting(facts, &knobs::sched::WATCHDOG_STATE, "active");
+    fill_setting(facts, &cpu::AUTOGROUP, "0");
+    fill_setting(facts, &cpu::RR_TIMESLICE, "100");
+    fill_setting(facts, &cpu::RCU_KTHREAD_PRIO, "1");
+    fill_setting(facts, &cpu::WATCHDOG_STATE, "active");
     let features = ["PLACE_LAG", "NO_TTWU_QUEUE", "RT_PUSH_IPI", "NO_RT_RUNTIME_SHARE"];
     facts.sched.features =
         Reading::known("/sys/kernel/debug/sched/features", features.map(str::to_owned).to_vec());
@@ -563,7 +567,7 @@ fn login_rights() -> Rights {
 }
 
 fn fill_isolation(facts: &mut Facts) {
-    for knob in [&knobs::isolation::WORKQUEUE_CPUMASK, &knobs::isolation::WRITEBACK_CPUMASK] {
+    for knob in [&cpu::WORKQUEUE_CPUMASK, &cpu::WRITEBACK_CPUMASK] {
         fill_setting(facts, knob, "3");
     }
     set_config(facts, "JUMP_LABEL", Some("y"));
@@ -652,15 +656,15 @@ pub(crate) fn set_row(facts: &mut Facts, name: &str, what: &str, counts: [u64; 4
 
 fn fill_time(facts: &mut Facts) {
     for (knob, value) in [
-        (&knobs::time::WATCHDOG, "1"),
-        (&knobs::time::NMI_WATCHDOG, "0"),
-        (&knobs::time::SOFT_WATCHDOG, "1"),
-        (&knobs::time::WATCHDOG_CPUMASK, "0-1"),
-        (&knobs::time::HUNG_TASK, "600"),
-        (&knobs::time::HUNG_TASK_INTERVAL, "0"),
-        (&knobs::time::MCE_IGNORE_CE, "1"),
-        (&knobs::time::MCE_CMCI_DISABLED, "0"),
-        (&knobs::time::MCE_CHECK_INTERVAL, "300"),
+        (&cpu::WATCHDOG, "1"),
+        (&cpu::NMI_WATCHDOG, "0"),
+        (&cpu::SOFT_WATCHDOG, "1"),
+        (&cpu::WATCHDOG_CPUMASK, "0-1"),
+        (&cpu::HUNG_TASK, "600"),
+        (&cpu::HUNG_TASK_INTERVAL, "0"),
+        (&cpu::MCE_IGNORE_CE, "1"),
+        (&cpu::MCE_CMCI_DISABLED, "0"),
+        (&cpu::MCE_CHECK_INTERVAL, "300"),
     ] {
         fill_setting(facts, knob, value);
     }
@@ -668,30 +672,30 @@ fn fill_time(facts: &mut Facts) {
 
 fn fill_memory(facts: &mut Facts) {
     for (knob, value) in [
-        (&knobs::memory::KHUGEPAGED, "0"),
-        (&knobs::memory::STAT_INTERVAL, "120"),
-        (&knobs::memory::DIRTY_RATIO, "10"),
-        (&knobs::memory::DIRTY_BYTES, "0"),
-        (&knobs::memory::DIRTY_BACKGROUND_RATIO, "3"),
-        (&knobs::memory::DIRTY_BACKGROUND_BYTES, "0"),
-        (&knobs::memory::HUGEPAGES, "4"),
+        (&cpu::KHUGEPAGED, "0"),
+        (&cpu::STAT_INTERVAL, "120"),
+        (&cpu::DIRTY_RATIO, "10"),
+        (&cpu::DIRTY_BYTES, "0"),
+        (&cpu::DIRTY_BACKGROUND_RATIO, "3"),
+        (&cpu::DIRTY_BACKGROUND_BYTES, "0"),
+        (&cpu::HUGEPAGES, "4"),
     ] {
         fill_setting(facts, knob, value);
     }
     // The first wildcard is the node.
-    let pages = facts.settings.get_mut(knobs::memory::HUGEPAGES.id);
+    let pages = facts.settings.get_mut(cpu::HUGEPAGES.id);
     for value in pages.into_iter().flat_map(|setting| &mut setting.values) {
         value.of = "0/2048kB".into();
     }
-    let group = |name: &str, cpus: [u32; 2], mask: &str| resctrl::Group {
+    let group = |name: &str, cpus: [u32; 2], mask: &str| memory::Group {
         name: name.into(),
         cpus: CpuList::new(cpus),
         schemata: vec!["MB:0=100".into(), format!("L3:0={mask}")],
     };
-    let groups = vec![group(resctrl::DEFAULT, [0, 1], "00f"), group("rt", [2, 3], "ff0")];
+    let groups = vec![group(memory::DEFAULT, [0, 1], "00f"), group("rt", [2, 3], "ff0")];
     let caches = (0..4).map(|cpu| (cpu, 0)).collect();
     facts.resctrl =
-        Reading::known("/sys/fs/resctrl", resctrl::Resctrl { supported: true, groups, caches });
+        Reading::known("/sys/fs/resctrl", memory::Resctrl { supported: true, groups, caches });
     let options = vec!["rw".into(), "relatime".into()];
     let root = Mount { name: "/".into(), kind: "ext4".into(), options };
     facts.mounts = Reading::known("/proc/self/mounts", vec![root]);
@@ -718,18 +722,18 @@ fn fill_device(facts: &mut Facts) {
         ),
     };
     for (knob, value) in [
-        (&knobs::device::NAPI_THREADED, "0"),
-        (&knobs::device::XPS, "3"),
-        (&knobs::device::TCP_TIMESTAMPS, "1"),
-        (&knobs::device::TCP_FASTOPEN, "1"),
-        (&knobs::device::IPV6, "1"),
-        (&knobs::device::TRACER, "nop"),
-        (&knobs::device::TRACE_EVENTS, ""),
-        (&knobs::device::TRACE_PROBES, ""),
+        (&device::NAPI_THREADED, "0"),
+        (&device::XPS, "3"),
+        (&device::TCP_TIMESTAMPS, "1"),
+        (&device::TCP_FASTOPEN, "1"),
+        (&device::IPV6, "1"),
+        (&device::TRACER, "nop"),
+        (&device::TRACE_EVENTS, ""),
+        (&device::TRACE_PROBES, ""),
     ] {
         fill_setting(facts, knob, value);
     }
-    for knob in [&knobs::device::TRACE_INSTANCES, &knobs::device::TRACE_INSTANCE_EVENTS] {
+    for knob in [&device::TRACE_INSTANCES, &device::TRACE_INSTANCE_EVENTS] {
         let lacking = Reading::known("/sys/kernel/tracing/instances", "holds no *".into());
         let none = Setting { values: Vec::new(), lacking: Some(lacking) };
         facts.settings.insert(knob.id.into(), none);
@@ -776,15 +780,15 @@ fn wireless() -> Interface {
 }
 
 fn fill_platform(facts: &mut Facts) {
-    fill_setting(facts, &knobs::platform::VULNERABILITIES, "Not affected");
-    fill_setting(facts, &knobs::platform::KVM_CLOCK_SYNC, "N");
-    fill_setting(facts, &knobs::platform::KVM_PLE, "0");
-    fill_setting(facts, &knobs::platform::KVM_NX_HUGE_PAGES, "N");
-    fill_setting(facts, &knobs::platform::KVM_HALT_POLL, "200000");
-    fill_setting(facts, &knobs::platform::BIOS_VENDOR, "American Megatrends Inc.");
-    fill_setting(facts, &knobs::platform::BIOS_VERSION, "2.1");
-    fill_setting(facts, &knobs::platform::BIOS_DATE, "01/02/2024");
-    fill_setting(facts, &knobs::platform::CHASSIS, "3");
+    fill_setting(facts, &device::VULNERABILITIES, "Not affected");
+    fill_setting(facts, &device::KVM_CLOCK_SYNC, "N");
+    fill_setting(facts, &device::KVM_PLE, "0");
+    fill_setting(facts, &device::KVM_NX_HUGE_PAGES, "N");
+    fill_setting(facts, &device::KVM_HALT_POLL, "200000");
+    fill_setting(facts, &device::BIOS_VENDOR, "American Megatrends Inc.");
+    fill_setting(facts, &device::BIOS_VERSION, "2.1");
+    fill_setting(facts, &device::BIOS_DATE, "01/02/2024");
+    fill_setting(facts, &device::CHASSIS, "3");
     // The kernel has deep idle states, turbo and governors: nobody can have turned them off.
     let tick = |item: &Item| Tick {
         item: item.id.into(),
@@ -796,5 +800,5 @@ fn fill_platform(facts: &mut Facts) {
     };
     facts.platform.firmware = Reading::known(TICKS, ITEMS.iter().map(tick).collect());
     let lacking = Some(Reading::known("/sys/class", "holds no tee".to_owned()));
-    facts.settings.insert(knobs::platform::TEE.id.into(), Setting { values: Vec::new(), lacking });
+    facts.settings.insert(device::TEE.id.into(), Setting { values: Vec::new(), lacking });
 }

@@ -9,6 +9,7 @@
 use crate::{Reading, Root};
 
 const PATH: &str = "/proc/kallsyms";
+
 /// Code that lies farther from its symbol than this belongs to something without a name.
 const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 

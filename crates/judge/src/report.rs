@@ -1,5 +1,8 @@
 //! The report of a run as data: what text, JSON and HTML show. Computed from the record alone.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use rtproof_host::Facts;
 use rtproof_record::{
     Options, Run,
@@ -7,24 +10,18 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Histogram, Layout, Totals,
-    extreme::holdout::Holdout,
     moving::Lengths,
     quantile::{self, Q, Quantile},
+    tail::Holdout,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use crate::causes::Spikes;
+use crate::distribution::{Averages, Distribution};
+use crate::moving::{Beside, Moving};
+use crate::share::Blocks;
+use crate::weakness::Reference;
 use crate::{
-    Finding, Intent, Standing, Verdict,
-    averages::Averages,
-    beside::Beside,
-    causes::Spikes,
-    checks,
-    dependence::Blocks,
-    distribution::{self, Distribution},
-    moving::Moving,
-    reference::Reference,
-    share, tail, units, verdict, weakness,
+    Finding, Intent, Standing, Verdict, checks, distribution, share, tail, units, verdict, weakness,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -369,7 +366,7 @@ fn phases(run: &Run) -> Vec<PhaseReport> {
     run.options.phases.iter().map(|phase| phase_report(run, phase)).collect()
 }
 
-fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseReport {
+fn phase_report(run: &Run, phase: &rtproof_record::run::Phase) -> PhaseReport {
     let mut totals = Totals::default();
     let mut wake = Histogram::new(Layout::COARSE);
     let mut missed = Histogram::new(Layout::COARSE);

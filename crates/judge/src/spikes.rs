@@ -105,7 +105,8 @@ mod tests {
     use rtproof_trace::Window;
 
     use super::*;
-    use crate::{Report, Standing, causes::Table};
+    use crate::causes::Table;
+    use crate::{Report, Standing};
 
     /// A run of two CPUs with three spikes, two of them kept, as a collector leaves it.
     fn run() -> Run {

@@ -5,12 +5,9 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
-use crate::{
-    cycle::{self, Cycle, Schedule},
-    slot::Slot,
-    spike, workloads,
-};
+use crate::cycle::{Cycle, Schedule};
+use crate::slot::Slot;
+use crate::{Failure, cycle, slot, workloads};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -29,7 +26,7 @@ fn account(take: impl FnOnce(&mut Cycle)) -> Box<Slot> {
         slot_ns: cycle::SLOT_NS,
         budget_ns: 100_000,
     };
-    let (outlet, _inlet) = spike::ring(200_000);
+    let (outlet, _inlet) = slot::ring(200_000);
     let mut cycle = Cycle::new(schedule, Box::default(), empty, full, outlet);
     cycle.begin_counting();
     take(&mut cycle);

@@ -9,27 +9,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    Policy,
-    clock::{Clock, StepWatcher, Steps},
-    cycle::SLOT_NS,
-    slot::Slot,
-    spike::Spike,
-    sys,
-    thread::{self, Handle, Order, Report, Started},
-    workloads::{Clocks, Workload, WorkloadError},
-};
+use crate::clock::{Clock, StepWatcher, Steps};
+use crate::cycle::SLOT_NS;
+use crate::slot::{Slot, Spike};
+use crate::sys::signals;
+use crate::thread::{Handle, Order, Report, Started};
+use crate::workloads::{Clocks, Workload, WorkloadError};
+use crate::{Policy, sys, thread};
 
 /// Time from the moment the last thread is ready to the first wake-up.
 const LEAD_NS: u64 = 20_000_000;
+
 /// Longest wait for the threads to get ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Longest wait for a thread after its end was requested, beyond its period.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// From this period on, a thread is not left to sleep until its next wake-up when it is to stop.
 const NUDGED_PERIOD_NS: u64 = 100_000_000;
+
 /// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
 pub const PERIOD_MIN_NS: u64 = 5_000;
+
 pub const PERIOD_MAX_NS: u64 = 10_000_000_000;
 
 /// What a session measures: CPUs, priority, period, duration.
@@ -216,7 +218,7 @@ impl Session {
         }
         for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
             if handle.stop.load(Ordering::Relaxed) {
-                sys::signals::nudge(handle.tid.load(Ordering::Acquire));
+                signals::nudge(handle.tid.load(Ordering::Acquire));
             }
         }
     }

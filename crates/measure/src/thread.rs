@@ -10,21 +10,20 @@ use std::{
     time::Duration,
 };
 
-pub use crate::task::{become_ordinary, pin_all};
-use crate::{
-    EndReason, Policy,
-    clock::{self, Clock, Ledger, Steps},
-    cycle::{self, Cycle, Schedule},
-    slot::{Kept, Slot},
-    spike::{self, Inlet, Outlet},
-    sys,
-    task::{lock_code, pin, raise, set_armed, tid},
-    workloads::{self, Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError},
-};
 use rtrb::{Consumer, Producer};
+
+use crate::clock::{Clock, Ledger, Steps};
+use crate::cycle::{Cycle, Schedule};
+use crate::slot::{Inlet, Kept, Outlet, Slot};
+use crate::sys::signals;
+pub use crate::task::{become_ordinary, pin_all};
+use crate::task::{lock_code, pin, raise, set_armed, tid};
+use crate::workloads::{Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError};
+use crate::{EndReason, Policy, clock, cycle, slot, sys, workloads};
 
 /// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
 pub const STACK_BYTES: usize = 64 * 1024;
+
 /// Wake-ups before the run that warm caches and timers and are not recorded.
 const WARM_UP: u64 = 20;
 
@@ -134,7 +133,7 @@ pub(crate) fn spawn(
     let kept = order.kept_per_slot();
     let slot = || Box::new(Slot { kept: Kept::new(kept), ..Slot::default() });
     let mut slots: Vec<Box<Slot>> = (0..n).map(|_| slot()).collect();
-    let (mut outlet, inlet) = spike::ring(order.spike_ns);
+    let (mut outlet, inlet) = slot::ring(order.spike_ns);
     let ledger = Arc::new(Ledger::default());
     let lock_error = slots
         .iter()
@@ -215,7 +214,7 @@ impl Life {
             set_armed(is_on_cpu);
             if is_on_cpu {
                 // Not before: partners of the thread allow none.
-                sys::signals::allow_nudges();
+                signals::allow_nudges();
             }
             let outcome = catch_unwind(AssertUnwindSafe(|| armed.run(&mut cycle, &self.stop)));
             set_armed(false);

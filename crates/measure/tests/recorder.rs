@@ -18,7 +18,7 @@ use rtproof_host::{CpuList, Facts, Root, tracefs::TracefsError};
 use rtproof_measure::{
     Plan, Policy, Recorder,
     cycle::SLOT_NS,
-    recorder::{Mode, RecorderError, Settings, cost::cost},
+    recorder::{Mode, RecorderError, Settings, counters::cost},
     workloads,
 };
 use rtproof_trace::{How, Subjects, WakeUp, What, Window};

@@ -1,13 +1,14 @@
 //! What a check answers.
 
-use rtproof_host::{
-    CpuList, Knob, Reading,
-    knob::Effect,
-    pm_qos::PATH,
-    tune::{Change, Scheduling, TaskName},
-};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use rtproof_host::{
+    CpuList, Knob, Reading,
+    idle::PATH,
+    knob::Effect,
+    tune::{Change, Scheduling, TaskName},
+};
 
 /// The answer of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -375,7 +376,7 @@ mod tests {
 
     fn tee(paths: &[&str]) -> String {
         let paths = paths.iter().map(|&path| path.to_owned()).collect();
-        Remedy::set(&rtproof_host::knobs::memory::KSM, paths, "0").to_string()
+        Remedy::set(&rtproof_host::knobs::cpu::KSM, paths, "0").to_string()
     }
 
     #[test]

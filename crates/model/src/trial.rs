@@ -1,12 +1,13 @@
 //! What the trials on a live machine observe, as plain values: a trial makes one, the judge reads
 //! it.
 
+use serde::Serialize;
+
 use rtproof_host::{
     CpuList, Reading,
-    activity::{CpuTimes, Events},
     facts::tasks::Policy,
+    task::{CpuTimes, Events},
 };
-use serde::Serialize;
 
 /// Names of the trials, in the order in which they run.
 pub const NAMES: &[&str] = &["priority", "memlock", "throttling", "isolation", "smi"];

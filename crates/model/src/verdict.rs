@@ -1,12 +1,13 @@
 //! What a verdict says and what it rests on.
 
-use rtproof_stats::{
-    dispersion::Dispersion,
-    extreme::tail::{Level, Tail},
-    quantity,
-};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use rtproof_stats::{
+    dependence::Dispersion,
+    samples,
+    tail::{Level, Tail},
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -189,18 +190,18 @@ impl Extrapolation {
         let is_over = level.high_ns >= budget_ns as f64;
         let over = match (is_over, level.is_exploratory) {
             (_, true) => "of too few groups to count".into(),
-            (true, _) => format!("not surely below {}", quantity::ns(budget_ns)),
-            (false, _) => format!("below {}", quantity::ns(budget_ns)),
+            (true, _) => format!("not surely below {}", samples::ns(budget_ns)),
+            (false, _) => format!("below {}", samples::ns(budget_ns)),
         };
         let text = format!(
             "The tail, followed to {}, comes to {}, at most {} at 99 % confidence {}: {over} ({} \
              groups over {}).",
-            quantity::duration(self.asked.target_ns),
-            quantity::ns(level.level_ns as u64),
-            quantity::ns(level.high_ns.ceil() as u64),
+            samples::duration(self.asked.target_ns),
+            samples::ns(level.level_ns as u64),
+            samples::ns(level.high_ns.ceil() as u64),
             Self::CONDITION,
-            quantity::grouped(level.clusters),
-            quantity::ns(level.threshold_ns),
+            samples::grouped(level.clusters),
+            samples::ns(level.threshold_ns),
         );
         (text, is_over && !level.is_exploratory)
     }
@@ -237,8 +238,8 @@ impl Ahead {
                 let few = if level.is_exploratory { ", exploratory" } else { "" };
                 format!(
                     "{}, at most {}{few}",
-                    quantity::ns(level.level_ns as u64),
-                    quantity::ns(level.high_ns.ceil() as u64)
+                    samples::ns(level.level_ns as u64),
+                    samples::ns(level.high_ns.ceil() as u64)
                 )
             }
             Tail::Refused { rules } => {

@@ -1,18 +1,24 @@
 //! Spikes of a run as a record holds them: numbers, causes, the list, the kept windows.
 
-use crate::error::{Contradiction, bound};
-use rtproof_model::{CauseRow, Recorder, Remedy};
-use rtproof_trace::Window;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
+use rtproof_model::{CauseRow, Recorder, Remedy};
+use rtproof_trace::Window;
+
+use crate::error::{Contradiction, bound};
+
 /// Spikes listed, at most; all of them are counted.
 pub const SPIKES_MAX: usize = 100_000;
+
 /// Windows kept, at most.
 pub const WINDOWS_MAX: usize = 128;
+
 pub const CAUSES_MAX: usize = 256;
+
 /// CPUs of one cause, at most: what Linux can have.
 pub const CPUS_MAX: usize = 8192;
+
 /// Events of a kept window, at most.
 pub const EVENTS_MAX: usize = 20_000;
 

@@ -1,9 +1,10 @@
 //! One moment of a machine as `watch` shows it: what the samplers read and what was measured, as
 //! data. What is not known is `None`, never 0; why stands in [`Frame::unknown`].
 
-use rtproof_host::{CpuList, facts::tasks::Policy};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use rtproof_host::{CpuList, facts::tasks::Policy};
 
 pub const SCHEMA: &str = "rtproof/watch/1";
 

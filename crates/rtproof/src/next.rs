@@ -5,13 +5,13 @@ use std::path::Path;
 use rtproof_judge::{
     Answer, Finding, Remedy, Report, Status, When, causes::Spikes, report::Machine,
 };
-
 use rtproof_record::{Class, Clock, Requirement};
 
-use crate::intent::IntentArgs;
+use crate::IntentArgs;
 
 /// Checks that one command names at most.
 const IDS_MAX: usize = 3;
+
 /// `--max-rate` where none was given, 3/day, per 1000 hours.
 const RATE_USUAL: u64 = 125;
 

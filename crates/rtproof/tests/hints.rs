@@ -7,7 +7,7 @@ mod support;
 use std::{fs, path::Path, process::Output};
 
 use clap::CommandFactory;
-use rtproof::cli::Cli;
+use rtproof::Cli;
 use support::{
     ACCEPTED, expect_code, run,
     shown::{files, words, wrong},

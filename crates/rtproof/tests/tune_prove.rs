@@ -28,11 +28,11 @@ use rtproof_record::{
     Effects, SealState,
     effects::{Decision, KnobResult, Part, Statistic},
 };
-use rtproof_report::html;
+use rtproof_render::page;
 use rtproof_results::Ended;
 use rtproof_run::{
-    experiment::{Journaled, events::Events, plan as prove},
-    prove::{Observer, Request, observer},
+    experiment::{Events, Journaled, plan as prove},
+    prove::{Observer, Request},
 };
 use support::{alone, folder, plant::Plant};
 
@@ -74,7 +74,7 @@ impl Events for Silent {
     }
 
     fn observer(&self, _: u64) -> Box<dyn Observer> {
-        Box::new(observer::Silent)
+        Box::new(rtproof_run::prove::Silent)
     }
 }
 
@@ -91,7 +91,7 @@ fn trial(tree: &Path, plan: &Plan) -> Effects {
     let (results, _) =
         prove::run(&live, facts, plan, &request, &mut switch, &mut Silent).expect("a trial");
     assert!([Ended::Done, Ended::CannotTell].contains(&results.ended().expect("effects")));
-    let html = html::render(&results.sealed.run, &results.report, &html::Extra::default());
+    let html = page::render(&results.sealed.run, &results.report, &page::Extra::default());
     fs::write(out.path().join("run.html"), &html).expect("a report");
     assert!(html.contains("Effects of the changes"));
     let opened = rtproof_record::read(&out.path().join("run.rtproof")).expect("a record");

@@ -81,7 +81,7 @@ fn every_page_and_every_command_can_be_found() {
             index.contains(&format!("({name})")) || readme.contains(&format!("(docs/{name})"));
         assert!(is_linked || !name.ends_with(".md") || name == "README.md", "{name}: no link");
     }
-    let command = rtproof::cli::command();
+    let command = rtproof::command();
     let tune = command.find_subcommand("tune").expect("tune");
     let told = |name: &str| {
         let word = |c: char| !c.is_ascii_alphanumeric() && c != '-';

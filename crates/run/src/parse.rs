@@ -1,8 +1,7 @@
 //! Values of the command line: durations and latencies with units, rates, percentages.
 
+use rtproof_host::user_file::Invalid;
 use rtproof_measure::clock::Clock;
-
-use crate::usage::Invalid;
 
 /// Units and their length in nanoseconds. `m` is minutes, as in `sleep 10m`; milliseconds are `ms`.
 const UNITS: &[(&str, u64)] = &[
@@ -62,6 +61,7 @@ fn bounded(text: &str, min_ns: u64, max_ns: u64, what: &str) -> Result<u64, Inva
 }
 
 const RUN_MIN_NS: u64 = 100_000_000;
+
 /// Longest run: a year.
 const YEAR_NS: u64 = 366 * 86_400_000_000_000;
 

@@ -8,34 +8,37 @@ use std::{
 };
 
 use anyhow::Context;
+
 use rtproof_host::{
     CpuList, Facts, Root,
-    tracefs::{
-        self, Tracer, TracerRequest, WANTED,
-        catalogue::{Keeps, Known},
-    },
+    tracefs::{self, Keeps, Known, Tracer, TracerRequest, WANTED},
+    user_file::usage,
 };
 use rtproof_judge::units;
 use rtproof_trace::scan::Subjects;
 
-use crate::{
-    explain::{self, Explained, TextFile},
-    prove::signals::Signals,
-    usage::usage,
-};
+use crate::explain;
+use crate::explain::{Explained, TextFile};
+use crate::prove::Signals;
 
 /// How often it is looked at.
 const POLL: Duration = Duration::from_millis(20);
+
 /// Text that is kept; it is in memory until it is explained.
 const TEXT_BYTES_MAX: u64 = 128 << 20;
+
 /// Latencies whose traces are kept, of tracers that keep the longest.
 const KEPT_MAX: usize = 32;
+
 /// Size of the ring of a CPU, kilobytes.
 const RING_KB: u64 = 4096;
+
 /// Of all CPUs together.
 const RINGS_KB_MAX: u64 = 128 << 10;
+
 /// Times and tasks in the lines of function_graph: without them nothing can be explained.
 const GRAPH_OPTIONS: &[(&str, &str)] = &[("funcgraph-abstime", "1"), ("funcgraph-proc", "1")];
+
 /// What timerlat and osnoise say of interrupts and tasks.
 const NOISE: &[&str] = &[
     "osnoise:irq_noise",
@@ -90,7 +93,7 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
     let cpus = cpus(options, &facts)?;
     fits(options)?;
     if let Some(out) = &options.out {
-        crate::file::try_new(out)
+        rtproof_host::user_file::try_new(out)
             .with_context(|| format!("{}: cannot be written", out.display()))?;
     }
     let signals = Signals::catch(&root).context("cannot catch signals")?;
@@ -114,7 +117,7 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
 
 fn cpus(options: &TraceOptions, facts: &Facts) -> anyhow::Result<CpuList> {
     match &options.cpus {
-        Some(text) => crate::cpus::online_cpus(text, "--cpus", facts),
+        Some(text) => crate::online_cpus(text, "--cpus", facts),
         None => facts.cpus.online.value().cloned().context("the CPUs that are online are unknown"),
     }
 }
@@ -378,7 +381,7 @@ impl Ended {
     fn keep(&self, out: &Path) -> anyhow::Result<()> {
         let mut text = self.text.file.try_clone()?;
         text.seek(SeekFrom::Start(0))?;
-        crate::file::write_whole(out, |to| Ok(io::copy(&mut text, to).map(drop)?))
+        rtproof_host::user_file::write_whole(out, |to| Ok(io::copy(&mut text, to).map(drop)?))
     }
 
     fn explain(mut self, options: &TraceOptions, cpus: &CpuList) -> anyhow::Result<Traced> {
@@ -462,13 +465,13 @@ fn lost(tracer: &Known, events: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_host::tracefs::catalogue;
+    use rtproof_host::tracefs;
 
     use super::*;
 
     fn options(tracer: &str) -> TraceOptions {
         TraceOptions {
-            tracer: catalogue::find(tracer).unwrap(),
+            tracer: tracefs::find_tracer(tracer).unwrap(),
             duration_ns: 1,
             over_ns: 100_000,
             cpus: None,

@@ -5,11 +5,11 @@
 //! the other: each list keeps its own bunching, only what ties them together is lost. Moderate
 //! shifts keep slow changes of both rates where they were.
 
-use crate::beta::poisson_cdf;
-use crate::random::Random;
+use crate::binomial::{Random, poisson_cdf};
 
 /// Most events of a list that are looked at; the rest is thinned, evenly over the run.
 pub const EVENTS_MAX: usize = 4096;
+
 const SHIFTS_MAX: u32 = 10_000;
 
 /// Parameters of a search for events that fall together.

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rtproof_stats::{quantile::Q, random::Random, shape::Shape};
+use rtproof_stats::{binomial::Random, moments::Shape, quantile::Q};
 
 use inside::Statistics;
 

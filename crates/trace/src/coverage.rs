@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, What, event::Vector};
+use crate::event::Vector;
+use crate::{Event, What};
 
 /// A class of kernel events that shows one kind of cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -170,7 +171,9 @@ const SILENT_NS: u64 = 10_000_000;
 
 /// CPUs, interrupts of one machine, and those inside each other, that are kept apart at most.
 const CPUS_MAX: u32 = 8_192;
+
 const INTERRUPTS_MAX: usize = 4_096;
+
 const OPEN_MAX: usize = 16;
 
 /// Most events that do not fit: where a recording begins or ends, kind by kind, some may be alone.

@@ -10,6 +10,7 @@ use crate::Text;
 
 /// Name of a task at the time of the event, as the kernel keeps it.
 pub type Comm = Text<16>;
+
 /// Name of an interrupt's handler or of an inter-processor interrupt.
 pub type Name = Text<32>;
 

@@ -6,11 +6,9 @@ use std::{
     io,
 };
 
-use crate::{
-    Decoder, Event, Pages,
-    carry::Carry,
-    page::{Page, PageError},
-};
+use crate::merge::Carry;
+use crate::page::{Page, PageError};
+use crate::{Decoder, Event, Pages};
 
 /// What a kept page costs beside its bytes.
 const PAGE_COST_BYTES: usize = 64;

@@ -1,10 +1,8 @@
 //! For tests: kernels of every word size and byte order, and what they write: format files,
 //! records, pages.
 
-use crate::{
-    Pages,
-    format::{ByteOrder, Format, Formats, Shape},
-};
+use crate::Pages;
+use crate::format::{ByteOrder, Format, Formats, Shape};
 
 /// What decides how a kernel writes.
 #[derive(Clone, Copy, Debug)]

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Coverage, Event, What,
-    kernel::{self, Value},
-};
+use crate::kernel::table;
+use crate::kernel::table::Value;
+use crate::{Coverage, Event, What};
 
 /// The events round one late wake-up, in order of time.
 ///
@@ -44,7 +43,7 @@ pub struct Window {
     /// Timers of the late CPU itself that came late meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_own: Vec<LateTimer>,
-    /// The section of code that a tracer measured: a wake-up of [`crate::How::Section`].
+    /// The section of code that a tracer measured: a wake-up of [`How::Section`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<Section>,
     /// What is known beside the events.
@@ -229,7 +228,45 @@ impl Window {
 }
 
 fn values(what: &What) -> Vec<Value<'_>> {
-    kernel::values(what).map(|(_, values)| values).unwrap_or_default()
+    table::values(what).map(|(_, values)| values).unwrap_or_default()
+}
+
+// One wake-up of a thread: when it should have run, and when it did.
+
+/// A wake-up. `ran_ns - due_ns` is its latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WakeUp {
+    pub tid: i32,
+    /// CPU it ran on.
+    pub cpu: u32,
+    /// When it should have run, on the clock of the trace.
+    pub due_ns: u64,
+    pub ran_ns: u64,
+    /// What `due_ns` and `ran_ns` are.
+    pub how: How,
+}
+
+impl WakeUp {
+    pub const fn latency_ns(&self) -> u64 {
+        self.ran_ns.saturating_sub(self.due_ns)
+    }
+}
+
+/// How the times of a wake-up are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// The thread itself: due is the deadline that it slept for, ran is its own clock reading.
+    Measured,
+    /// From the trace: due is when its timer was to expire, ran is when it was switched to.
+    Timer,
+    /// From the trace: due is when it was woken (sched_waking), ran as above.
+    Woken,
+    /// No wake-up: a section of code with interrupts or preemption off, from its begin to its end,
+    /// as the kernel's tracer measured it.
+    Section,
+    /// No wake-up: a gap in the work of a thread that polls the clock (tracers hwlat, osnoise).
+    Gap,
 }
 
 #[cfg(test)]

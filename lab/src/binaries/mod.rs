@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 
 use crate::cache::Cache;
 

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{spikes::Spike, stretches::Stretches};
+use super::spikes::Spike;
+use super::stretches::Stretches;
 
 /// So much of a spike's latency must lie within a plant's stretches for it to be the plant's, in
 /// percent. More than half, so that the plant has the largest share whatever the rest is.

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    matching::{Expected, Judged},
-    spikes::Spike,
-};
+use super::matching::{Expected, Judged};
+use super::spikes::Spike;
 
 /// Sums over the spikes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,12 +9,10 @@ use std::{
 use anyhow::{Context, Result};
 
 use super::topology::ISOLATED;
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 /// Name of the fixture, machine, another kernel.
 fn rows() -> Vec<(&'static str, Machine, &'static str)> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use rtproof_guest::emulator::Emulator;
+use rtproof_guest::Emulator;
 
 use crate::cache::Cache;
 

@@ -14,8 +14,8 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use self::newest::resolve;
 use crate::cache::Cache;
+use newest::resolve;
 
 mod newest;
 mod package;
@@ -132,7 +132,8 @@ pub(crate) fn sha256_of(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{package::file_name, *};
+    use super::*;
+    use crate::fetch::package::file_name;
 
     const ONE: Package = Package {
         name: "one",

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use rtproof_judge::{
     application,
-    causes::{CAUSES, Cause, coverage},
+    causes::{self, CAUSES, Cause},
 };
 
 use super::markdown::{head, sentence};
@@ -36,8 +36,7 @@ fn text(cause: &Cause, of_application: &BTreeSet<&str>) -> String {
         [] => String::new(),
         checks => format!("- Checks: {}\n", checks.join(", ")),
     };
-    let classes: Vec<&str> =
-        coverage::contradictions(id).iter().map(|class| class.text()).collect();
+    let classes: Vec<&str> = causes::contradictions(id).iter().map(|class| class.text()).collect();
     let certain = match classes.as_slice() {
         [] => String::new(),
         classes => format!("- Certain only where these were recorded: {}\n", classes.join(", ")),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use rtproof_record::{
-    limits::rows_max,
+    rows_max,
     schema::{APPLICATION_ID, Table, VERSION},
 };
 

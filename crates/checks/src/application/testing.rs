@@ -4,14 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::facts::app::{
-    App, Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Process, ProcessLimits, Status,
-    Thread, ThreadSched, ThreadStatus, UnitFile,
-};
-use rtproof_host::facts::limits::Limit;
-use rtproof_host::facts::tasks::{Policy, RtTask};
-use rtproof_host::{Facts, Reading, reading::State};
 use serde::{Deserialize, Serialize};
+
+use rtproof_host::{
+    Facts, Reading,
+    facts::{
+        app::{
+            App, Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Process, ProcessLimits,
+            Status, Thread, ThreadSched, ThreadStatus, UnitFile,
+        },
+        rights::Limit,
+        tasks::{Policy, RtTask},
+    },
+    reading::State,
+};
 
 use crate::Finding;
 use crate::check::Check;

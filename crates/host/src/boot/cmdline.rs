@@ -8,10 +8,8 @@ use std::mem;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CpuList, Root,
-    text::{quoted_words, unquoted},
-};
+use crate::text::{quoted_words, unquoted};
+use crate::{CpuList, Root};
 
 /// Parameters whose value is a list of CPUs, with words before it in some (`isolcpus=domain,2-3`).
 const CPU_LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_full", "rcu_nocbs"];

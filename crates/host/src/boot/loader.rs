@@ -5,18 +5,15 @@ use std::fmt::Debug;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(super) use super::{
-    block,
-    cmdline::{self, Word},
-    error::BootError,
-    view::{self, View},
-};
-use super::{efi, own};
+pub(super) use super::cmdline::Word;
+pub(super) use super::{BootError, View};
+use super::{cmdline, efi};
 use crate::Root;
 pub(super) use crate::change::Change;
 
 /// Title of our entry in menus.
 pub const TITLE: &str = "rtproof real-time";
+
 /// Identity of our entry, where a boot loader has one.
 pub const ID: &str = "rtproof-real-time";
 
@@ -26,9 +23,11 @@ pub(super) const PANIC: &str = "panic=10";
 /// Where nothing is written.
 pub(super) const NOTHING_WRITTEN: &str =
     "nothing is written here, so nothing falls back by itself: keep the old command line at hand";
+
 /// Where nothing falls back.
 pub(super) const BY_HAND: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
+
 /// How a trial ends that does not come up; what forgets the choice is put before it.
 pub(super) const AFTER_A_TRIAL: &str = concat!(
     "after a reset, a panic (after which the kernel resets by itself) or a power cycle the old ",
@@ -176,7 +175,7 @@ pub(super) trait Method: Debug + Send + Sync {
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Boots another kernel than the base does.
-    fn take(&mut self, _: own::Files) -> Result<(), String> {
+    fn take(&mut self, _: super::Files) -> Result<(), String> {
         Err("its entries cannot be made for a kernel of rtproof's own; install the package and \
              give --kernel VERSION"
             .into())
@@ -356,18 +355,18 @@ impl Loader {
     /// Lets our entry boot a kernel of rtproof's own, with everything else of the base.
     ///
     /// # Errors
-    /// The boot loader has no such entries, or where it finds [`own::FOLDER`] is not known.
-    pub fn take_kernel(&mut self, root: &Root, kernel: &own::OwnKernel) -> Result<(), BootError> {
+    /// The boot loader has no such entries, or where it finds [`super::FOLDER`] is not known.
+    pub fn take_kernel(&mut self, root: &Root, kernel: &super::OwnKernel) -> Result<(), BootError> {
         if let Some(why) = &self.no_entry {
             return Err(BootError::file(&self.name, why));
         }
         let Some(base) = &self.base else {
             return Err(BootError::file(&self.name, "there is no entry to copy"));
         };
-        let folder = own::folder(root, &base.kernel)?;
-        let here = |path: String| path.replacen(own::FOLDER, &folder, 1);
-        let files = own::Files {
-            base: own::release_of(&base.kernel),
+        let folder = super::folder(root, &base.kernel)?;
+        let here = |path: String| path.replacen(super::FOLDER, &folder, 1);
+        let files = super::Files {
+            base: super::release_of(&base.kernel),
             kernel: here(kernel.image()),
             initrd: kernel.initrd().map(here),
             release: kernel.release.clone(),

@@ -10,8 +10,7 @@ use std::{
 };
 
 use super::*;
-use crate::change::Bytes;
-use crate::change::Change;
+use crate::change::{Bytes, Change};
 
 /// What the engine does with a change, in short.
 fn apply(dir: &Path, changes: &[Change]) {
@@ -105,7 +104,7 @@ fn read_file(form: &str, lines: &[&str]) -> Vec<u8> {
                 .collect();
             let sections: Vec<(&str, &str)> =
                 sections.iter().map(|(name, text)| (*name, text.as_str())).collect();
-            pe::image(&sections)
+            efi::image(&sections)
         }
         other => panic!("{other}"),
     }

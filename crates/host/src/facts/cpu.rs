@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuList, Reading, Root, text::field};
+use crate::text::field;
+use crate::{CpuList, Reading, Root};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpus {
@@ -83,6 +84,7 @@ pub struct Node {
 }
 
 const FOLDER: &str = "/sys/devices/system/cpu";
+
 const NODES: &str = "/sys/devices/system/node";
 
 impl Cpus {

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{net::netlink, settings::lacking};
-use crate::{Reading, Root, text::between};
+use super::net;
+use super::settings::lacking;
+use crate::text::between;
+use crate::{Reading, Root};
 
 /// Bits of /proc/sys/kernel/tainted that a module sets: proprietary, forced, staging, out of tree,
 /// unsigned, live patch, auxiliary, test (Documentation/admin-guide/tainted-kernels.rst).
@@ -146,8 +148,8 @@ fn audit_enabled(root: &Root) -> Reading<u32> {
     /// include/uapi/linux/audit.h: AUDIT_GET; `enabled` is the second number of audit_status.
     const AUDIT_GET: u16 = 1_000;
     let ask = || {
-        let socket = netlink::open(rustix::net::netlink::AUDIT)?;
-        let status = netlink::ask(&socket, AUDIT_GET, &[])?;
+        let socket = net::open(rustix::net::netlink::AUDIT)?;
+        let status = net::ask(&socket, AUDIT_GET, &[])?;
         let enabled = status.get(4..8).and_then(|bytes| bytes.try_into().ok());
         let enabled = enabled.map(u32::from_ne_bytes).ok_or(rustix::io::Errno::BADMSG)?;
         Ok(format!("enabled {enabled}"))

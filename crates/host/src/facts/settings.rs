@@ -9,12 +9,9 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Reading, Root,
-    knob::{Knob, Place},
-    knobs,
-    text::between,
-};
+use crate::knob::{Knob, Place};
+use crate::text::between;
+use crate::{Reading, Root, knobs};
 
 /// Longest value that is kept: masks of 8192 CPUs have 2304 characters.
 const VALUE_CHARS_MAX: usize = 4096;
@@ -230,7 +227,8 @@ fn lacking_in(folders: &Folders<'_>, path: &str) -> Option<Reading<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{knob::Scope, testing::Tree};
+    use crate::knob::Scope;
+    use crate::testing::Tree;
 
     const GOVERNOR: Knob =
         Knob::file("g", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor").of(Scope::Cpu);

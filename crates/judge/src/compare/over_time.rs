@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use rtproof_model::Structure;
 use rtproof_record::{
     Run,
-    options::Phase,
-    run::{HostSecond, Second, Thread},
+    run::{HostSecond, Phase, Second, Thread},
 };
 use rtproof_stats::Layout;
 
@@ -15,6 +14,7 @@ use crate::structure;
 
 /// Columns of a run, at most: more cannot be seen apart.
 const COLUMNS_MAX: u64 = 300;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Smallest, mean and largest value of each column; `None`: no reading in it.
@@ -169,7 +169,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
 }
 
 fn marks(run: &Run) -> Vec<(u64, String)> {
-    let of = |mark: &rtproof_record::beside::Mark| {
+    let of = |mark: &rtproof_record::run::Mark| {
         let thread = run.threads.iter().find(|thread| thread.info.number == mark.thread);
         let cpu = thread.map_or_else(String::new, |thread| format!("CPU {}: ", thread.info.cpu));
         (mark.at_ns, format!("{cpu}{} → {}", mark.before, mark.after))

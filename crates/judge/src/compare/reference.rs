@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use super::side::{Place, Side, Value, View};
-use crate::{
-    quantity::{count, duration, ns},
-    reference::{LeftOut, Rank, Reference},
-};
 use rtproof_stats::quantile::Q;
+
+use super::side::{Place, Side, Value, View};
+use crate::quantity::{count, duration, ns};
+use crate::weakness::{LeftOut, Rank, Reference};
 
 /// Other machines below which nothing is ranked.
 const MACHINES_MIN: usize = 5;
+
 /// Quantiles that are ranked.
 const RANKED: [Q; 3] = [Q::P50, Q::P99_9, Q { above: 1, of: 10_000 }];
 

@@ -2,14 +2,11 @@
 
 use rtproof_stats::paired::pairs_least;
 
+use super::side::Group;
+use super::table::{Observation, PairSummary};
 use super::{
-    against::Against,
-    answer::{Answer, PRIMARY, Request, equal_exposure},
-    changes::{Change, Direction},
-    groups::Group,
-    pairs::PairSummary,
-    table::Observation,
-    words::{arrow, list, p_value, percent, signed, value},
+    Against, Answer, Change, Direction, PRIMARY, Request, arrow, equal_exposure, list, p_value,
+    percent, signed, value,
 };
 use crate::quantity;
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use rtproof_host::Facts;
 
-use super::select::Selection;
-use crate::{Intent, Remedy, Status, checks, profile::Choice};
+use super::request::Selection;
+use crate::profile::Choice;
+use crate::{Intent, Remedy, Status, checks};
 
 /// One option of the kernel's build.
 #[derive(Clone, Debug, PartialEq, Eq)]

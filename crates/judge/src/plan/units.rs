@@ -9,19 +9,27 @@ use rtproof_host::tune::{Bytes, Change, UnitState};
 
 /// Where units of the administrator are.
 pub const FOLDER: &str = "/etc/systemd/system";
+
 /// What is repeated at each boot.
 pub const CONFIG: &str = "/etc/rtproof.toml";
+
 /// Repeats the runtime part of a plan at each boot.
 pub const SERVICE: &str = "rtproof.service";
+
 /// Holds `/dev/cpu_dma_latency` open.
 pub const LATENCY: &str = "rtproof-latency.service";
+
 pub const TRIAL: &str = "rtproof-trial.service";
+
 /// Starts the reboot when a trial was not confirmed in time.
 pub const TRIAL_TIMER: &str = "rtproof-trial.timer";
+
 /// Goes on with a bisection over trial boots.
 pub const BISECT: &str = "rtproof-bisect.service";
+
 /// Word on the command line of a trial boot.
 pub const TRIAL_WORD: &str = "rtproof.trial";
+
 /// Word on the command line of a boot that is to repeat nothing.
 pub const SKIP_WORD: &str = "rtproof.skip";
 

@@ -5,14 +5,14 @@
 //! priority at each switch. A priority is that of another one while it holds a lock with priority
 //! inheritance: where it differs from the class, the kernel is asked for the policy.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use rtproof_model::program::{Happening, Monitor, Stack, What};
+use rtproof_model::run::{Happening, Monitor, Stack, What};
 
-use super::{
-    Rule,
-    calls::{Call, call, descriptor},
-};
+use super::{Call, Rule, call, descriptor};
 
 /// What the events do not say.
 pub trait Outside {
@@ -129,14 +129,18 @@ pub struct Tracker {
 
 /// Most breaches kept of one thread whose class is not known yet.
 const PENDING_MAX: usize = 256;
+
 /// A thread may be seen in /proc for so long after the kernel has reported its end.
 const ENDING_NS: u64 = 2_000_000_000;
+
 /// How far below the stack pointer a fault is one of the stack where mappings are not known.
 const STACK_NEAR: u64 = 128 << 10;
 
 /// Why a report of the kernel's monitor of sleeps is one: in the thread, and in who wakes it.
 const WHY_SLEEP: &str = "the kernel's monitor takes this for no safe sleep of a real-time thread";
+
 const WHY_WAKE: &str = "who woke it has a lower priority, or is a softirq";
+
 /// Why one that we do not judge is one.
 const WHY_RAISED: &str = "it had a real-time priority then, by inheritance or from outside: what \
                           it does takes the time of who waits for it";
@@ -675,6 +679,3 @@ fn words(priority: i32) -> String {
         100.. => "an ordinary class".into(),
     }
 }
-
-#[cfg(test)]
-mod tests;

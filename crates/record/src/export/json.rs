@@ -5,23 +5,21 @@
 
 use std::io::Write;
 
-use rtproof_host::{Facts, harmless};
-use rtproof_model::CauseCpu;
-use rtproof_stats::{Layout, Moments, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use rtproof_host::{Facts, text};
+use rtproof_model::CauseCpu;
+use rtproof_stats::{Layout, Moments, Sample};
+
 use super::{ExportError, Exporter};
-use crate::{
-    Beside, Effects, Opened, Options, SealState, Spikes,
-    import::Imported,
-    run::{
-        Cost, HostSecond, Judgement, Load, Meta, Note, Second, Thread, ThreadEnd, ThreadInfo,
-        Totals,
-    },
-    spikes::{self, CauseDocument, CauseEntry},
+use crate::import::Imported;
+use crate::run::{
+    Cost, HostSecond, Judgement, Load, Meta, Note, Second, Thread, ThreadEnd, ThreadInfo, Totals,
 };
+use crate::spikes::{CauseDocument, CauseEntry};
+use crate::{Beside, Effects, Opened, Options, SealState, Spikes, spikes};
 
 /// Version of the document.
 pub const SCHEMA: &str = "rtproof/record/1";
@@ -36,7 +34,7 @@ pub(super) const JSON: Exporter = Exporter {
 
 fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let document = Document::new(opened)?;
-    let mut json = serde_json::Serializer::with_formatter(&mut *out, harmless::Json);
+    let mut json = serde_json::Serializer::with_formatter(&mut *out, text::Json);
     document.serialize(&mut json).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
 }

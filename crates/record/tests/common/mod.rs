@@ -16,12 +16,11 @@ use rtproof_model::{
 use rtproof_record::{
     Class, EffectTick, Effects, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick,
     Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
-    beside::{Beside, BesideTick, IdleReading, IdleState, IdleTime, Mark, MarkKind},
     effects::{Decision, Design, Effect, How, KnobResult, Part, Slice, Statistic, Trial},
-    options::Phase,
     run::{
-        Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
-        ThreadEnd, ThreadInfo, Totals,
+        Beside, BesideTick, Cost, EndReason, HostCpuSecond, HostSecond, IdleReading, IdleState,
+        IdleTime, Load, Mark, MarkKind, Meta, Note, Phase, RunEnd, Second, Thread, ThreadEnd,
+        ThreadInfo, Totals,
     },
     spikes::{CauseEntry, Kept, Spike, Summary, Why},
 };

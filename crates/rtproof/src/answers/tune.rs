@@ -7,11 +7,10 @@ use rtproof_judge::{
     verify::{Effect, Verified},
 };
 use rtproof_results::{
-    answer::{Answer, Tone},
+    Answer, Tone,
     tune::{
-        active::{EntryKernel, EntryStands, JournalStands, Stands, StandsNow, Status},
-        outcome::{Applied, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
-        plan, verified,
+        self, Applied, EntryKernel, EntryStands, JournalStands, MadeOutcome, Stands, StandsNow,
+        Status, TakenBack, TakenBackOutcome, Undone,
     },
 };
 
@@ -35,7 +34,7 @@ fn parts(parts: &[(usize, &str)]) -> String {
 }
 
 /// The answer of `plan`; `next`: what makes or tries the changes, or shows that none is needed.
-pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
+pub(crate) fn plan(document: &tune::PlanDocument, next: Option<String>) -> Answer {
     let (steps, words) = (document.steps.len(), document.boot.words.len());
     if !document.conflicts.is_empty() {
         let targets = document.conflicts.iter().map(|conflict| {
@@ -69,7 +68,7 @@ pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
             count(words, "boot parameter")
         ),
     };
-    let by_hand = rtproof_report::text::entries_by_hand(&document.instructions);
+    let by_hand = rtproof_render::page::entries_by_hand(&document.instructions);
     let rest = parts(&[
         (by_hand, "to do by hand"),
         (document.left_out.len(), "left out"),
@@ -180,7 +179,7 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
         (false, true) => None,
     };
     let is_off = |it: &&TakenBack| {
-        use TakenBackOutcome::{Failed, LeftAlone, Unnoted};
+        use rtproof_results::tune::TakenBackOutcome::{Failed, LeftAlone, Unnoted};
         matches!(it.outcome, Failed | LeftAlone | Unnoted)
     };
     let why = |it: &TakenBack| match &it.why {
@@ -244,14 +243,14 @@ pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
 }
 
 /// Whether this boot is the trial of our entry.
-fn on_trial(boot: &rtproof_results::tune::active::BootStands) -> bool {
+fn on_trial(boot: &tune::BootStands) -> bool {
     boot.standing == EntryStands::Written && boot.is_running
 }
 
 /// The answer of `verify`; `boot`: our entry, where its parameters were looked for.
 pub(crate) fn verified(
-    found: &verified::Document,
-    boot: Option<&rtproof_results::tune::active::BootStands>,
+    found: &tune::VerifiedDocument,
+    boot: Option<&tune::BootStands>,
     root: Option<&Path>,
 ) -> Answer {
     let at = next::root(root);
@@ -313,7 +312,7 @@ fn became(it: &Verified) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtproof_results::tune::outcome::{APPLIED, UNDONE};
+    use rtproof_results::tune::{APPLIED, UNDONE};
 
     fn done(boot_parameters: &[&str], rolled_back: bool) -> Applied {
         Applied {

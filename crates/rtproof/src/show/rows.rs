@@ -11,12 +11,9 @@ use rtproof_judge::{
     Spread,
     units::{self, grouped},
 };
-use rtproof_record::{
-    beside::{Mark, MarkKind},
-    run::{Second, ThreadInfo},
-};
+use rtproof_record::run::{Mark, MarkKind, Second, ThreadInfo};
 use rtproof_run::{
-    measure::statistics::{Scale, quantity},
+    measure::cells::{Scale, quantity},
     prove::Observer,
 };
 use rtproof_stats::Moments;
@@ -54,7 +51,7 @@ impl Rows {
             for line in lines {
                 let mut stdout = anstream::stdout().lock();
                 // A reader that went away is no reason to stop measuring.
-                let _ = writeln!(stdout, "{}", rtproof_host::harmless::text(&line))
+                let _ = writeln!(stdout, "{}", rtproof_host::text::text(&line))
                     .and_then(|()| stdout.flush());
             }
         };

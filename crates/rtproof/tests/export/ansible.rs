@@ -7,7 +7,8 @@ use std::{
     process::Command,
 };
 
-use crate::tools::{self, exported, got, machine, program, run, said, written};
+use crate::tools;
+use crate::tools::{exported, got, machine, program, run, said, written};
 
 struct Playbooks {
     program: PathBuf,

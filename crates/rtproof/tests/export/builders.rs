@@ -3,7 +3,8 @@
 
 use std::{fs, process::Command};
 
-use crate::tools::{self, exported, got, ok, program, put, run, said, written};
+use crate::tools;
+use crate::tools::{exported, got, ok, program, put, run, said, written};
 
 /// Options as a kernel declares them.
 const KCONFIG: &str = "\

@@ -2,7 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use crate::tools::{self, exported, got, machine, ok, program, put, run, said, written};
+use crate::tools;
+use crate::tools::{exported, got, machine, ok, program, put, run, said, written};
 
 #[test]
 fn systemd_analyze_finds_nothing_to_say() {

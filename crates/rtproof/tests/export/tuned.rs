@@ -4,7 +4,8 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use crate::tools::{self, exported, machine, ok, program, written};
+use crate::tools;
+use crate::tools::{exported, machine, ok, program, written};
 
 /// Loads a profile with tuned's loader, the words of the boot loader with tuned's plugin.
 const LOAD: &str = r#"

@@ -1,20 +1,20 @@
 //! What stood out of a screening, and what is said of every knob in the end.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use rtproof_record::effects::{
     Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
 };
-use rtproof_results::effects::signed;
+use rtproof_results::signed;
 use rtproof_stats::{
     paired::{Adjusted, Answer, Margin, Question, answers},
     screening::{self, Design, Lenth},
 };
-use schemars::JsonSchema;
-use serde::Serialize;
 
-use super::{
-    analyse::{self, CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value},
-    knobs::Candidate,
-};
+use super::analyse;
+use super::analyse::{CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value};
+use super::factors::Candidate;
 
 /// What a screening found.
 #[derive(Clone, Debug)]

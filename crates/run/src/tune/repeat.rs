@@ -4,16 +4,15 @@
 use std::{io::Write, path::Path};
 
 use anyhow::Context as _;
+
 use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options};
 use rtproof_results::{
     Ended,
-    tune::outcome::{JournalUndone, Made},
+    tune::{JournalUndone, Made},
 };
 
-use super::{
-    config::{Absent, Config},
-    making,
-};
+use super::config::{Absent, Config};
+use super::making;
 
 /// What is to be done at this boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,7 +179,7 @@ mod tests {
     use std::fs;
 
     use rtproof_host::Root;
-    use rtproof_measure::scheduling::LiveTasks;
+    use rtproof_measure::task::LiveTasks;
 
     use super::*;
 

@@ -6,14 +6,13 @@ use rtproof_host::{
     CpuList, Facts, HostSampler, Root,
     idle::IdleSampler,
     sample::{
-        cpus::{Counted, CpuSampler},
-        residency::ResidencySampler,
-        rt_tasks::{RtNow, RtSampler},
+        ResidencySampler,
+        cpus::{Counted, CpuSampler, RtNow, RtSampler},
     },
 };
 use rtproof_results::watch::{Cpu, Frame, Idle, IdleBy, Rate, Task};
 
-use super::rank::outranked;
+use super::outranked;
 
 /// Shortest span that makes a rate: of a shorter one the first frame knows none.
 const SPAN_MIN_NS: u64 = 200_000_000;

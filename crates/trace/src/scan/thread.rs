@@ -1,6 +1,7 @@
 //! What is known of one thread while its wake-ups are looked for.
 
-use crate::{How, WakeUp, event::Comm};
+use crate::event::Comm;
+use crate::{How, WakeUp};
 
 /// Timers of a thread that are remembered.
 const TIMERS: usize = 4;

@@ -1,11 +1,10 @@
 //! The plants by name.
 
-use crate::{
-    args::Args,
-    failure::Failure,
-    policy::Policy,
-    run::{self, Frame},
-};
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::policy::Policy;
+use crate::run;
+use crate::run::Frame;
 
 mod boost;
 mod burst;

@@ -5,13 +5,11 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::{
-    case::{Case, Plan},
-    cases::tune::tracking::{differing_in, script},
-    expect::Expect,
-    machine::Machine,
-    seen::{Boot, Evidence},
-};
+use crate::case::{Case, Plan};
+use crate::cases::tune::tracking::{differing_in, script};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Boot, Evidence};
 
 const CUTS: usize = 4;
 

@@ -1,13 +1,16 @@
 //! What a program writes of its cycles: one line each. No I/O here.
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// Longest line, bytes.
 pub(super) const LINE_MAX: usize = 256;
+
 /// Largest value, nanoseconds: what a histogram holds, an hour, and more than any cycle takes.
 const VALUE_MAX_NS: u64 = 3_600_000_000_000;
+
 /// Largest time of CLOCK_MONOTONIC, nanoseconds: thirty years since boot.
 const TIME_MAX_NS: u64 = 1_000_000_000_000_000_000;
+
 /// Most cycles that one line can call missed.
 const MISSED_MAX: u64 = 1_000_000_000;
 

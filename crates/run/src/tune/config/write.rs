@@ -1,11 +1,11 @@
 //! From what was applied to the text of the file.
 
-use crate::usage::Invalid;
 use std::fmt::Write as _;
 
 use rtproof_host::{
     Root, task,
     tune::{Bytes, Change, Compare, Scheduling, UnitState},
+    user_file::Invalid,
 };
 use rtproof_judge::{Intent, plan::Reason, profile::Profile};
 
@@ -174,7 +174,7 @@ fn lasting_name(root: &Root, change: &Change) -> Result<What, Invalid> {
             if task.kernel {
                 return Ok(What::Task { comm: over_boots(&name.comm), unit: None, set });
             }
-            match super::resolve::service(&task) {
+            match super::service(&task) {
                 Some(unit) => Ok(What::Task { comm: name.comm.clone(), unit: Some(unit), set }),
                 None => Err("no service started it, so that it is not there at boot; set it in \
                              the service that will"
