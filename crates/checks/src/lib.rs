@@ -96,7 +96,7 @@ fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     if found.cpus.is_none() {
         return found;
     }
-    check.draft().wants(found.wanted).cpus(&offline).gone(facts, &offline)
+    check.draft().wanted(found.wanted).cpus(&offline).missing_cpus(facts, &offline)
 }
 
 // What the machine is meant for: the part of the user's requirements that checks need.
@@ -134,7 +134,7 @@ impl Intent {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let some = |cpus: Option<&CpuList>| cpus.filter(|cpus| !cpus.is_empty()).cloned();
         let asked = |key: &str| {
-            let asked = machine::asked(facts, key)?.intersection(&online);
+            let asked = machine::requested_cpus(facts, key)?.intersection(&online);
             let is_all = online.difference(&asked).is_empty();
             Some(asked).filter(|asked| !asked.is_empty() && !is_all)
         };

@@ -160,7 +160,7 @@ pub fn fill_setting(facts: &mut Facts, knob: &Knob, value: &str) {
             reading: Reading::known(path, value.to_owned()),
         });
     }
-    facts.settings.insert(knob.id.into(), Setting { values, lacking: None });
+    facts.settings.insert(knob.id.into(), Setting { values, missing_from: None });
 }
 
 /// Replaces all values of a knob by one reading, whose path is made that of each.
@@ -547,7 +547,7 @@ fn fill_sched(facts: &mut Facts) {
 /// One group with real-time rights and a member, read by every login.
 fn login_rights() -> Rights {
     let line = |number, item: &str, value: &str| LimitLine {
-        who: "@realtime".into(),
+        domain: "@realtime".into(),
         kind: "-".into(),
         item: item.into(),
         value: value.into(),
@@ -740,7 +740,7 @@ fn fill_device(facts: &mut Facts) {
     }
     for knob in [&device::TRACE_INSTANCES, &device::TRACE_INSTANCE_EVENTS] {
         let lacking = Reading::known("/sys/kernel/tracing/instances", "holds no *".into());
-        let none = Setting { values: Vec::new(), lacking: Some(lacking) };
+        let none = Setting { values: Vec::new(), missing_from: Some(lacking) };
         facts.settings.insert(knob.id.into(), none);
     }
 }
@@ -803,11 +803,13 @@ fn fill_platform(facts: &mut Facts) {
             FirmwareChoice::Set
         },
         date: "2026-11-25".into(),
-        who: "alice".into(),
+        user: "alice".into(),
         firmware: "2.1 01/02/2024".into(),
         note: String::new(),
     };
     facts.platform.firmware = Reading::known(TICKS, ITEMS.iter().map(tick).collect());
     let lacking = Some(Reading::known("/sys/class", "holds no tee".to_owned()));
-    facts.settings.insert(device::TEE.id.into(), Setting { values: Vec::new(), lacking });
+    facts
+        .settings
+        .insert(device::TEE.id.into(), Setting { values: Vec::new(), missing_from: lacking });
 }

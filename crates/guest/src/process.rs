@@ -38,7 +38,7 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 const PANIC_LIMIT: Duration = Duration::from_secs(3);
 
 /// How often it is asked whether the user ended it.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Memory for files that are taken from a guest, bytes.
 const FILES_MAX: usize = 1 << 30;
@@ -274,9 +274,9 @@ impl StartedGuest {
         let mut looked = Instant::now();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let mut mark = self.marks.recv_timeout(left.min(LOOK));
+            let mut mark = self.marks.recv_timeout(left.min(POLL_INTERVAL));
             // A guest that never stops to give marks is looked at all the same.
-            if mark.is_ok() && looked.elapsed() >= LOOK {
+            if mark.is_ok() && looked.elapsed() >= POLL_INTERVAL {
                 looked = Instant::now();
                 if (spec.interrupted)()
                     || (looked >= until && !matches!(mark, Ok(ConsoleMark::Closed)))

@@ -126,7 +126,7 @@ pub const SMI_COUNT: u64 = 0x34;
 
 /// A register of a CPU of the live machine. Absent without the driver (`modprobe msr`); denied
 /// without the right, where the CPU does not have the register, and for a captured machine.
-pub fn read(root: &Root, cpu: u32, register: u64) -> Reading<u64> {
+pub fn read_msr(root: &Root, cpu: u32, register: u64) -> Reading<u64> {
     let path = format!("/dev/cpu/{cpu}/msr");
     if !root.is_live() {
         return Reading::denied(path, "only a live machine has registers");
@@ -266,13 +266,13 @@ mod msr_tests {
     #[test]
     fn a_captured_machine_has_no_registers() {
         let tree = crate::testing::Tree::new(&[("dev/cpu/0/msr", "12345678")]);
-        let read = read(&tree.root(), 0, SMI_COUNT);
+        let read = read_msr(&tree.root(), 0, SMI_COUNT);
         assert!(read.why_unknown().is_some_and(|why| why.contains("live machine")));
     }
 
     #[test]
     fn a_cpu_that_is_not_there_is_absent() {
-        assert!(read(&Root::live(), 4000, SMI_COUNT).value().is_none());
+        assert!(read_msr(&Root::live(), 4000, SMI_COUNT).value().is_none());
     }
 }
 

@@ -360,7 +360,7 @@ impl Names {
         let mut rest = 0;
         let mut at = 0;
         while at < text.len() {
-            match self::at(text, at, &hosts) {
+            match self::pattern_at(text, at, &hosts) {
                 Some(Pattern { kind, from, to }) => {
                     new += &text[rest..from];
                     new += &self.name(kind, &text[from..to]);
@@ -659,7 +659,7 @@ const MARKS: &[(&str, &str)] =
     &[("UUID=", "uuid"), ("PARTUUID=", "uuid"), ("LABEL=", "label"), ("PARTLABEL=", "label")];
 
 /// What begins here; `at` is the start of a character.
-fn at(text: &str, at: usize, hosts: &BTreeSet<String>) -> Option<Pattern> {
+fn pattern_at(text: &str, at: usize, hosts: &BTreeSet<String>) -> Option<Pattern> {
     let bytes = text.as_bytes();
     let before = at.checked_sub(1).map(|before| bytes[before]);
     let found = |kind, from, length| Some(Pattern { kind, from, to: from + length });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use rtproof_trace::Task;
 
-use crate::facts::irq::table;
+use crate::facts::irq::interrupt_table;
 use crate::facts::tasks::{Policy, Stat, unit_of};
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
@@ -180,7 +180,7 @@ pub fn softirqs(root: &Root, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
 
 fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
     root.read_text(path).and_then(|path, text| {
-        let (columns, rows) = table(&text);
+        let (columns, rows) = interrupt_table(&text);
         if cpus.iter().any(|cpu| !columns.contains(&cpu)) {
             let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, format!("a column for each of CPU {cpus}"));

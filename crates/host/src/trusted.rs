@@ -222,7 +222,7 @@ pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 ///
 /// # Errors
 /// It is in none of the folders, or another than root can change it: the path says which.
-pub fn find(name: &str) -> io::Result<PathBuf> {
+pub fn find_program(name: &str) -> io::Result<PathBuf> {
     let mut refused = None;
     for folder in FOLDERS {
         let path = Path::new(folder).join(name);
@@ -249,7 +249,7 @@ pub fn find(name: &str) -> io::Result<PathBuf> {
 /// # Errors
 /// As [`find`].
 pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
-    let mut command = Command::new(find(&name.as_ref().to_string_lossy())?);
+    let mut command = Command::new(find_program(&name.as_ref().to_string_lossy())?);
     command.env("PATH", PATH);
     Ok(command)
 }
@@ -291,9 +291,9 @@ pub fn succeed(command: &mut Command) -> Result<Vec<u8>, String> {
     if ran.status.success() {
         return Ok(ran.stdout);
     }
-    let said = [ran.stdout, ran.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let output = [ran.stdout, ran.stderr].concat();
+    let output = String::from_utf8_lossy(&output);
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
     Err(format!("{name} failed ({}): {}", ran.status, last.join("; ")))
 }
@@ -320,11 +320,11 @@ fn of_root(path: &Path) -> io::Result<bool> {
         return Err(io::ErrorKind::NotFound.into());
     }
     let folder = path.parent().map(Path::metadata).transpose()?;
-    Ok(!geteuid().is_root() || keeps(&file) && folder.is_none_or(|of| keeps(&of)))
+    Ok(!geteuid().is_root() || is_root_owned(&file) && folder.is_none_or(|of| is_root_owned(&of)))
 }
 
 /// Owned by root and written by nobody else.
-fn keeps(of: &Metadata) -> bool {
+fn is_root_owned(of: &Metadata) -> bool {
     of.uid() == 0 && of.mode() & 0o022 == 0
 }
 
@@ -357,8 +357,11 @@ mod tests {
         assert!(open(&own).is_ok());
         assert!(open_to_write(&own).is_ok());
         let anybodys = made(dir, "anybodys", 0o666);
-        let told = why(&anybodys);
-        assert!(told.contains("can be written by others") && told.contains("chmod go-w"), "{told}");
+        let message = why(&anybodys);
+        assert!(
+            message.contains("can be written by others") && message.contains("chmod go-w"),
+            "{message}"
+        );
         assert!(is_distrust(&open(&anybodys).unwrap_err()));
         // By another name, too, and through what the shell hands over.
         let link = dir.join("link");
@@ -379,8 +382,11 @@ mod tests {
             assert_eq!(folder(&shared).is_ok(), mode == 0o755, "{mode:o}");
         }
         set(&shared, 0o777);
-        let told = why(&inside);
-        assert!(told.contains("shared can be written by others: the file could be"), "{told}");
+        let message = why(&inside);
+        assert!(
+            message.contains("shared can be written by others: the file could be"),
+            "{message}"
+        );
         assert!(!is_distrust(&open(&dir.join("none")).unwrap_err()));
         assert!(open(dir).is_err());
     }
@@ -445,11 +451,11 @@ mod program_tests {
 
     #[test]
     fn what_the_system_has_is_found_by_its_path() {
-        let sh = find("sh").unwrap();
+        let sh = find_program("sh").unwrap();
         assert!(sh.is_absolute() && FOLDERS.iter().any(|folder| sh.starts_with(folder)), "{sh:?}");
         let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
         assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
-        assert_eq!(find("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(find_program("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

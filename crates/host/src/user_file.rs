@@ -29,14 +29,14 @@ pub fn write_whole(
     if fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_fifo()) {
         return fill(&mut pipe(path)?);
     }
-    let (beside, mut file) = part(path)?;
+    let (temporary, mut file) = part(path)?;
     let moved = keep_mode(path, &file)
         .and_then(|()| fill(&mut file))
         .and_then(|()| Ok(file.sync_all()?))
-        .and_then(|()| Ok(fs::rename(&beside, path)?));
+        .and_then(|()| Ok(fs::rename(&temporary, path)?));
     moved.inspect_err(|_| {
         // What was begun is of no use.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     })
 }
 
@@ -75,8 +75,8 @@ pub fn try_new(path: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    let (beside, _) = part(path)?;
-    fs::remove_file(beside)
+    let (temporary, _) = part(path)?;
+    fs::remove_file(temporary)
 }
 
 /// A new file beside the one to be; what a run that was cut off left there is not touched.
@@ -88,14 +88,14 @@ fn part(path: &Path) -> io::Result<(PathBuf, File)> {
         PathBuf::from(name)
     };
     let mut names = (2..100_u32).map(|number| named(format!(".{number}.part")));
-    let mut beside = named(".part".into());
+    let mut temporary = named(".part".into());
     loop {
         // It names the machine's processes: nobody else reads it, unless the user says so later.
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside) {
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                beside = names.next().ok_or(error)?;
+                temporary = names.next().ok_or(error)?;
             }
-            made => return made.map(|file| (beside, file)),
+            made => return made.map(|file| (temporary, file)),
         }
     }
 }

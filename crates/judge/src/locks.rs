@@ -47,7 +47,7 @@ pub struct Waits {
     /// Others that released the lock before it was the waiter's turn in the longest.
     pub hands: u64,
     /// What the holder did in the longest.
-    pub meanwhile: HolderTime,
+    pub holder_time: HolderTime,
     /// The user's stack of the longest.
     pub stack: Option<Box<Stack>>,
 }
@@ -197,7 +197,7 @@ impl Locks {
         let call = Call::of(args, |holder| self.pids.get(&holder) == Some(&pid));
         let at = (pid, args[0]);
         let word = |words: &mut BTreeMap<(u32, u64), Word>, at| {
-            words.entry(at).or_default().see(call);
+            words.entry(at).or_default().add_call(call);
         };
         match call {
             Call::Else => return,
@@ -281,7 +281,7 @@ impl Locks {
         let mut from_ns = left_ns;
         for (to_ns, hand) in before.chain([(woken_ns, by)]) {
             let (both, span) = ((hand, priority), (from_ns, to_ns));
-            self.base.clone().meanwhile(&self.log, both, span, &mut meanwhile);
+            self.base.clone().holder_time(&self.log, both, span, &mut meanwhile);
             from_ns = to_ns;
         }
         let party = |tid: u32, priority| {
@@ -314,7 +314,7 @@ impl Locks {
             sum_ns: 0,
             worst_ns: 0,
             hands: last as u64,
-            meanwhile,
+            holder_time: meanwhile,
             stack: of.stack.clone(),
         };
         let entry = self.waits.entry(key).or_insert_with(|| fresh.clone());
@@ -326,7 +326,7 @@ impl Locks {
     }
 
     /// Reads the memory of the locks that are waited for now.
-    pub fn look(&mut self, memory: &mut dyn LockMemory) {
+    pub fn read_memory(&mut self, memory: &mut dyn LockMemory) {
         let pids = &self.pids;
         for (&tid, of) in &mut self.inside {
             if of.call.is_lock()
@@ -439,7 +439,7 @@ struct Word {
 const RELEASES_MIN: u32 = 2;
 
 impl Word {
-    const fn see(&mut self, call: Call) {
+    const fn add_call(&mut self, call: Call) {
         if matches!(call, Call::Waits | Call::Moves) {
             self.is_other = true;
         } else if let Call::Wakes { count } = call {
@@ -562,9 +562,9 @@ impl Machine {
             (Some(_), Some(_)) => LockOrder::Lower,
             _ => return to.unknown_ns += ns,
         };
-        match to.instead.iter_mut().find(|it| it.tid == tid && it.order == order) {
+        match to.preempters.iter_mut().find(|it| it.tid == tid && it.order == order) {
             Some(it) => it.ns += ns,
-            None => to.instead.push(HolderPreempter {
+            None => to.preempters.push(HolderPreempter {
                 tid,
                 name: self.name(tid).unwrap_or_default().to_owned(),
                 priority: self.priority(tid).unwrap_or(0),
@@ -575,7 +575,7 @@ impl Machine {
     }
 
     /// What a holder did from one time to another, by the events that follow.
-    fn meanwhile(
+    fn holder_time(
         mut self,
         log: &[ProgramEvent],
         (holder, waiter): (u32, i32),
@@ -594,7 +594,7 @@ impl Machine {
             self.apply(event);
         }
         self.add(holder, waiter, to_ns.saturating_sub(at_ns), to);
-        to.instead.sort_by_key(|it| std::cmp::Reverse(it.ns));
+        to.preempters.sort_by_key(|it| std::cmp::Reverse(it.ns));
     }
 }
 
@@ -635,7 +635,8 @@ pub struct HolderTime {
     /// It slept or waited itself, nanoseconds.
     pub holder_slept_ns: u64,
     /// It could have run, and others did, the longest first.
-    pub instead: Vec<HolderPreempter>,
+    #[serde(rename = "instead")]
+    pub preempters: Vec<HolderPreempter>,
     /// Not known: nothing was seen of it so far, or of its CPU.
     pub unknown_ns: u64,
 }
@@ -643,6 +644,6 @@ pub struct HolderTime {
 impl HolderTime {
     /// How long threads of lower priority than the waiter's ran in the holder's place, nanoseconds.
     pub fn inversion_ns(&self) -> u64 {
-        self.instead.iter().filter(|it| it.order == LockOrder::Middle).map(|it| it.ns).sum()
+        self.preempters.iter().filter(|it| it.order == LockOrder::Middle).map(|it| it.ns).sum()
     }
 }

@@ -136,7 +136,7 @@ impl LateShares {
     /// Where no level has a small share, as where all latencies are equal: a second is worth one.
     fn of_seconds(&self, confidence: f64, times: f64) -> Option<f64> {
         let small = |level: &EffectiveShare| level.share <= LEVEL_MAX;
-        if self.levels.iter().any(small) || !self.levels.iter().all(|l| l.is_seen(times)) {
+        if self.levels.iter().any(small) || !self.levels.iter().all(|l| l.is_estimable(times)) {
             return None;
         }
         let worth = self.levels.iter().map(|level| level.n_eff);
@@ -167,7 +167,7 @@ impl LateShares {
 
 /// Whether the share above a level is seen in enough independent events, over enough time.
 fn is_usable(worth: &EffectiveShare, times: f64) -> bool {
-    worth.is_seen(times) && worth.share * worth.n_eff * times >= EVENTS_MIN
+    worth.is_estimable(times) && worth.share * worth.n_eff * times >= EVENTS_MIN
 }
 
 /// Runs of blocks with late wake-ups, and the most late wake-ups in one.
@@ -297,7 +297,7 @@ fn worth_at(q: Q, edges: [Option<EffectiveShare>; 2], blocks: usize) -> Option<u
     let rarer = q.value().min(1.0 - q.value());
     // All in one bucket, whenever: a second is worth one wake-up.
     let n_eff = edges.iter().map(|worth| worth.n_eff).reduce(f64::min).unwrap_or(blocks as f64);
-    let is_seen = blocks >= BLOCKS_MIN && edges.iter().all(|worth| worth.is_seen(1.0));
+    let is_seen = blocks >= BLOCKS_MIN && edges.iter().all(|worth| worth.is_estimable(1.0));
     (is_seen && n_eff * rarer >= EVENTS_MIN).then_some(n_eff as u64)
 }
 
@@ -317,7 +317,7 @@ struct Group {
 }
 
 /// Groups of a run with a budget.
-pub(crate) fn of(run: &Run, budget_ns: u64) -> LateGroups {
+pub(crate) fn groups_of(run: &Run, budget_ns: u64) -> LateGroups {
     let exact = exact(run, budget_ns);
     let of_one = run.threads.iter().map(|thread| thread.totals.late_clusters).max().unwrap_or(0);
     let at_least = exact.as_ref().map_or(of_one, |groups| groups.len() as u64);
@@ -434,12 +434,12 @@ mod groups_tests {
     fn what_strikes_all_cpus_is_one_group() {
         let all = [(0, 500, 150_000), (1, 500, 160_000), (1, 507, 2_300_000), (0, 900, 150_000)];
         let mut four = run(BudgetClass::Hundred, 2, 1, &all);
-        let groups = of(&four, 100_000);
+        let groups = groups_of(&four, 100_000);
         // Three sampled, and two missed of the one that was 2.3 ms late.
         assert_eq!((groups.count, groups.largest), (2, Some(5)));
         // Their moments are not known any more: one by one, to the second.
         four.threads[0].top.clear();
-        let groups = of(&four, 100_000);
+        let groups = groups_of(&four, 100_000);
         assert_eq!((groups.count, groups.at_least, groups.largest), (3, 2, None));
         assert!(groups.dispersion.is_some());
     }
@@ -448,10 +448,10 @@ mod groups_tests {
     fn only_the_time_under_load_has_a_rate() {
         let late: Vec<_> = (0..20).map(|i| (0, 10_000 + i * 500, 150_000)).collect();
         let mut half = run(BudgetClass::Hundred, 1, 20, &late);
-        assert!(of(&half, 100_000).dispersion.is_some_and(|steady| steady.p < 0.01));
+        assert!(groups_of(&half, 100_000).dispersion.is_some_and(|steady| steady.p < 0.01));
         half.options.phases[0].from_ns = 10_000_000_000;
-        let half = of(&half, 100_000);
+        let half = groups_of(&half, 100_000);
         assert!(half.dispersion.is_some_and(|steady| steady.p > 0.5), "{half:?}");
-        assert_eq!(of(&run(BudgetClass::Hundred, 1, 1, &[]), 100_000).dispersion, None);
+        assert_eq!(groups_of(&run(BudgetClass::Hundred, 1, 1, &[]), 100_000).dispersion, None);
     }
 }

@@ -22,9 +22,9 @@ pub fn loads_ran(run: &Run, phase: &Phase) -> bool {
 }
 
 /// What takes force from the measurement, a sentence each.
-pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Integrity) -> Vec<String> {
+pub(crate) fn weaknesses(run: &Run, changed: &[String], integrity: &Integrity) -> Vec<String> {
     let mut weak = Vec::new();
-    match standing {
+    match integrity {
         Integrity::Sealed => {}
         // What is missing of it is said below.
         Integrity::Torn if run.meta.ended.is_none() => {}

@@ -192,7 +192,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     (DEVICES, &["PCI", "ACPI", "VIRTIO_MENU", "VIRTIO_PCI", "HW_RANDOM", "HW_RANDOM_VIRTIO"]),
 ];
 
-fn rows() -> impl Iterator<Item = Row> {
+fn guest_rows() -> impl Iterator<Item = Row> {
     OPTIONS.iter().flat_map(|(why, names)| names.iter().map(move |name| (*name, *why)))
 }
 
@@ -201,7 +201,7 @@ fn rows() -> impl Iterator<Item = Row> {
 /// The folder of a configuration or build, made where it is not there, as an absolute path: make
 /// works in another directory.
 #[expect(clippy::disallowed_methods, reason = "the user's own folder")]
-pub fn place(folder: &Path) -> Result<PathBuf, KernelError> {
+pub fn build_folder(folder: &Path) -> Result<PathBuf, KernelError> {
     fs::create_dir_all(folder).map_err(KernelError::io(folder))?;
     let path = folder.canonicalize().map_err(KernelError::io(folder))?;
     // make splits its arguments there, and kbuild refuses such folders late.

@@ -150,14 +150,14 @@ impl Log {
 
 /// A program of the system.
 pub fn tool(name: &str, package: &str) -> Result<Command, KernelError> {
-    trusted::command(name).map(quiet).map_err(|error| KernelError::Missing {
+    trusted::command(name).map(without_output).map_err(|error| KernelError::Missing {
         program: name.into(),
         why: error.to_string(),
         package: package.into(),
     })
 }
 
-fn quiet(mut command: Command) -> Command {
+fn without_output(mut command: Command) -> Command {
     command.stdin(Stdio::null());
     command
 }

@@ -398,7 +398,7 @@ fn middle(low_ns: u64, high_ns: u64) -> u64 {
 }
 
 /// Addresses of what runs when the clock was set, to be locked into memory.
-pub(crate) fn code() -> Vec<usize> {
+pub(crate) fn timekeeper_code() -> Vec<usize> {
     Timekeeper::<KernelClock>::code()
 }
 
@@ -409,7 +409,7 @@ pub(crate) fn code() -> Vec<usize> {
 // knows of it at once; each measuring thread is roused, looks at its clock and sleeps on by it.
 
 /// How often the distance is looked at all the same: the TAI offset changes without a set.
-const LOOK_NS: u64 = 1_000_000_000;
+const POLL_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// A distance that differs by this much was changed. Below it nobody sleeps too long to notice.
 const CHANGED_NS: u64 = 1_000_000;
@@ -475,23 +475,23 @@ fn watch(clock: Clock, timer: &OwnedFd, end: BorrowedFd<'_>, tids: &[Arc<AtomicU
         let moved_ns = now.wrapping_sub(last).cast_signed().unsigned_abs();
         last = now;
         if was_set || moved_ns > CHANGED_NS {
-            rouse(tids);
+            wake_threads(tids);
             for pause in AGAIN {
                 std::thread::sleep(pause);
-                rouse(tids);
+                wake_threads(tids);
             }
         }
     }
 }
 
-fn rouse(tids: &[Arc<AtomicU32>]) {
+fn wake_threads(tids: &[Arc<AtomicU32>]) {
     let tids = tids.iter().map(|tid| tid.load(Ordering::Acquire)).filter(|&tid| tid != 0);
-    tids.for_each(signals::nudge);
+    tids.for_each(signals::interrupt_thread);
 }
 
 /// Expires after a while, or when CLOCK_REALTIME is set.
 fn arm(timer: &OwnedFd) -> Result<(), Errno> {
-    let at_ns = clock_ns(id(Clock::Realtime)).saturating_add(LOOK_NS);
+    let at_ns = clock_ns(id(Clock::Realtime)).saturating_add(POLL_INTERVAL_NS);
     let spec = Itimerspec { it_interval: sys::timespec(0), it_value: sys::timespec(at_ns) };
     let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
     timerfd_settime(timer, flags, &spec).map(|_| ())

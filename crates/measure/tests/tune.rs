@@ -101,7 +101,10 @@ fn a_thread_of_our_own_is_changed_and_put_back() {
     assert_eq!((now.policy.as_deref(), now.nice), (Some("batch"), Some(4)));
     assert_eq!(now.cpus, Some(CpuList::new([first])));
     let standing = status(&machine, &journal);
-    assert!(standing.iter().all(|standing| standing.stands == Standing::AsApplied), "{standing:?}");
+    assert!(
+        standing.iter().all(|standing| standing.standing == Standing::AsApplied),
+        "{standing:?}"
+    );
     assert_eq!(outcomes(&machine, &mut journal), vec![Outcome::Restored; 3]);
     assert_eq!(LiveTasks.scheduling(tid).expect("our own thread"), before);
     assert_eq!(outcomes(&machine, &mut journal), []);

@@ -46,7 +46,7 @@ pub struct Finding {
 
 impl Finding {
     /// Whether it stands in the way: bad or doubtful, and not left out by the user.
-    pub fn stands(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.skipped.is_none() && matches!(self.status, Status::Bad | Status::Doubtful)
     }
 }

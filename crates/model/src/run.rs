@@ -181,7 +181,7 @@ pub enum ProgramEventData {
     /// A monitor of the kernel reports a thread of the machine.
     Reported {
         /// The monitor.
-        by: Monitor,
+        monitor: Monitor,
         /// The thread, as in [`Self::SwitchedOut`].
         number: u32,
     },

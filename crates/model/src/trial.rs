@@ -131,7 +131,8 @@ pub struct PriorityObservation {
     pub priority: u32,
     /// Priority in force after that, or why there is none.
     #[serde(serialize_with = "or_refused")]
-    pub got: Result<u32, Refusal>,
+    #[serde(rename = "got")]
+    pub granted: Result<u32, Refusal>,
     /// RLIMIT_RTPRIO, soft.
     pub limit: u32,
     /// Seccomp mode of this process (/proc/self/status): 0 none, 1 strict, 2 filter.
@@ -146,10 +147,10 @@ pub struct PriorityObservation {
 
 impl PriorityObservation {
     /// Nothing was requested yet.
-    pub fn unasked(priority: u32) -> Self {
+    pub fn not_requested(priority: u32) -> Self {
         Self {
             priority,
-            got: Err(Refusal { errno: None, text: "not asked".into() }),
+            granted: Err(Refusal { errno: None, text: "not asked".into() }),
             limit: 0,
             seccomp: Reading::absent("/proc/self/status"),
             user_namespace: Reading::absent("/proc/self/uid_map"),

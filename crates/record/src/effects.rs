@@ -326,7 +326,8 @@ pub struct ImportedThread {
     pub period_ns: Option<u64>,
     /// Quantiles that the tool itself computed: (parts per million, value). Only of tools that
     /// give no distribution.
-    pub told: Vec<(u32, u64)>,
+    #[serde(rename = "told")]
+    pub quantiles: Vec<(u32, u64)>,
 }
 
 impl ImportedThread {
@@ -409,8 +410,9 @@ impl ImportedThread {
     /// not the end of that microsecond. Among samples without value only the least is known.
     pub fn quantile(&self, p: f64, step_ns: u64) -> Option<ToolValue> {
         if self.bins.is_empty() {
-            let told = self.told.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
-            return told.map(|&(_, ns)| ToolValue { ns, at_least: false });
+            let reported =
+                self.quantiles.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
+            return reported.map(|&(_, ns)| ToolValue { ns, at_least: false });
         }
         let high_ns = self.bins.quantile(p)?;
         let last = self.bins.iter().last()?;

@@ -105,7 +105,7 @@ rows! {
     ImportedThread in "import_thread" {
         cpu: get, label: get, kind: word, n: count, min_ns: opt_uint, max_ns: opt_uint,
         max_is_at_least: get, mean_ns: get, overflow: count, expected: opt_uint,
-        period_ns: opt_uint, told: json; bins
+        period_ns: opt_uint, quantiles: json; bins
     }
     Bin in "bin" { low_ns: uint, high_ns: uint, n: count }
 }

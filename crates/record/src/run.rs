@@ -46,7 +46,7 @@ pub struct Run {
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
     /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
-    pub beside: Surroundings,
+    pub surroundings: Surroundings,
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
     /// options, cost and facts say nothing.
     pub imported: Option<Imported>,
@@ -492,7 +492,7 @@ fn pull(bytes: &mut &[u8]) -> Result<u64, Contradiction> {
 }
 
 /// Whether buckets ascend, lie in `layout` and hold something: what [`encode`] relies on.
-pub(crate) fn check(pairs: &[(u16, u64)], layout: Layout) -> Result<(), Contradiction> {
+pub(crate) fn check_pairs(pairs: &[(u16, u64)], layout: Layout) -> Result<(), Contradiction> {
     let ascending = pairs.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let inside = pairs.last().is_none_or(|&(bucket, _)| usize::from(bucket) < layout.len());
     let positive = pairs.iter().all(|&(_, n)| n > 0 && n <= i64::MAX as u64);
@@ -579,7 +579,7 @@ pub struct Tick {
     /// Changes that are tried.
     pub effects: EffectTick,
     /// What was watched beside it.
-    pub beside: SurroundingsTick,
+    pub surroundings: SurroundingsTick,
 }
 
 /// The first wake-up on two clocks.
@@ -681,8 +681,8 @@ fn check_view(
     coarse: &[(u16, u64)],
     fine: &[(u16, u64)],
 ) -> Result<(), Contradiction> {
-    check(coarse, Layout::COARSE)?;
-    check(fine, Layout::FINE)?;
+    check_pairs(coarse, Layout::COARSE)?;
+    check_pairs(fine, Layout::FINE)?;
     let (in_coarse, in_fine) = (total(coarse), total(fine));
     if in_coarse != count || in_fine != count {
         return Err(format!(
@@ -724,7 +724,7 @@ mod tests {
             0..Layout::COARSE.len() as u16, 1..i64::MAX as u64, 0..80))
         {
             let pairs: Vec<(u16, u64)> = map.into_iter().collect();
-            check(&pairs, Layout::COARSE).unwrap();
+            check_pairs(&pairs, Layout::COARSE).unwrap();
             prop_assert_eq!(decode(&encode(&pairs), Layout::COARSE).unwrap(), pairs);
         }
 
@@ -743,7 +743,7 @@ mod tests {
         #[test]
         fn any_bytes_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(pairs) = decode(&bytes, Layout::COARSE) {
-                check(&pairs, Layout::COARSE).unwrap();
+                check_pairs(&pairs, Layout::COARSE).unwrap();
             }
         }
     }

@@ -44,7 +44,7 @@ pub struct Writer {
     threads: BTreeMap<u32, ThreadState>,
     spikes: SpikesState,
     effects: EffectsState,
-    beside: MeasureState,
+    surroundings: MeasureState,
     host: HostState,
 }
 
@@ -83,7 +83,7 @@ impl Writer {
             for table in TABLES {
                 tx.execute_batch(&table.create_sql(VERSION))?;
             }
-            self::head(tx, head)
+            self::write_head(tx, head)
         })
         .map_err(|error| WriteError::sqlite(path, DOING, error))?;
         crate::sync_folder(&absolute).map_err(|error| WriteError::io(path, DOING, error))?;
@@ -93,7 +93,7 @@ impl Writer {
             threads: BTreeMap::new(),
             spikes: SpikesState::default(),
             effects: EffectsState::default(),
-            beside: MeasureState::default(),
+            surroundings: MeasureState::default(),
             host: HostState::default(),
         })
     }
@@ -118,9 +118,9 @@ impl Writer {
         };
         let spikes = self.spikes.after(&tick.spikes, known).map_err(inconsistent("spikes"))?;
         let effects = self.effects.after(&tick.effects).map_err(inconsistent("effects"))?;
-        let (before, has_host) = (self.beside, tick.host.is_some());
-        let beside = before
-            .after(&tick.beside, |number| known(*number), has_host)
+        let (before, has_host) = (self.surroundings, tick.host.is_some());
+        let surroundings = before
+            .after(&tick.surroundings, |number| known(*number), has_host)
             .map_err(inconsistent("watched"))?;
         let (host, host_block) = self.host.after(tick.host.as_ref());
         transact(&mut self.conn, |tx| {
@@ -134,13 +134,13 @@ impl Writer {
             self::host(tx, &host_block)?;
             write_spikes(tx, &tick.spikes)?;
             write_effects(tx, &tick.effects)?;
-            before.write(tx, &tick.beside)
+            before.write(tx, &tick.surroundings)
         })
         .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
         self.threads.extend(planned.threads);
         self.spikes = spikes;
         self.effects = effects;
-        self.beside = beside;
+        self.surroundings = surroundings;
         self.host = host;
         Ok(())
     }
@@ -520,7 +520,7 @@ impl ThreadState {
 
 // The rows of each part of a run. Every statement is prepared once and kept.
 
-fn head(conn: &Connection, head: &RunHead) -> Result<()> {
+fn write_head(conn: &Connection, head: &RunHead) -> Result<()> {
     let meta = &head.meta;
     let identity = &head.facts.facts.identity;
     run(

@@ -422,7 +422,7 @@ fn runs(state: &CpuState, tid: i32, window: &Window) -> Option<(LaneKind, String
         (..=-1, _) => None,
         (0, None) => Some((LaneKind::Idle, "idle task".into())),
         (_, Some(idle)) => {
-            let of = window.beside.idle_states.get(&idle).filter(|of| !of.name.is_empty());
+            let of = window.surroundings.idle_states.get(&idle).filter(|of| !of.name.is_empty());
             let name = of.map_or_else(|| format!("state {idle}"), |of| of.name.clone());
             Some((LaneKind::Idle, format!("idle {name}")))
         }
@@ -437,12 +437,12 @@ fn runs(state: &CpuState, tid: i32, window: &Window) -> Option<(LaneKind, String
 
 /// The name that a switch gave a task.
 fn switched_name(window: &Window, pid: i32) -> String {
-    let told = window.events.iter().find_map(|event| match &event.what {
+    let recorded = window.events.iter().find_map(|event| match &event.what {
         EventData::Switch { next_comm, next_pid, .. } if *next_pid == pid => Some(*next_comm),
         EventData::Switch { prev_comm, prev_pid, .. } if *prev_pid == pid => Some(*prev_comm),
         _ => None,
     });
-    told.map(|comm| comm.to_string()).unwrap_or_default()
+    recorded.map(|comm| comm.to_string()).unwrap_or_default()
 }
 
 /// An event of another CPU, if it concerns the late task or its CPU.

@@ -137,7 +137,7 @@ impl Row {
 
 /// A text cut to so many columns.
 pub(crate) fn fitted(text: &str, columns: usize) -> String {
-    let text = text::line(text);
+    let text = text::harmless_line(text);
     match text.chars().count() <= columns {
         true => text,
         false => text.chars().take(columns.saturating_sub(1)).chain(['…']).take(columns).collect(),

@@ -226,7 +226,7 @@ impl GuestClock {
     }
 
     /// What a latency that was measured in such a guest says.
-    pub const fn says(self) -> &'static str {
+    pub const fn meaning(self) -> &'static str {
         match self {
             Self::Kvm => {
                 "Latencies are those of a guest: the host's scheduling and the exits to it are in \

@@ -295,7 +295,8 @@ pub struct Breach {
     /// Why it is a breach.
     pub why: &'static str,
     /// What to do instead.
-    pub instead: &'static str,
+    #[serde(rename = "instead")]
+    pub advice: &'static str,
     /// The kernel's monitor that reports it, too; `None`: none does.
     pub monitor: Option<&'static str>,
     /// How often it does.

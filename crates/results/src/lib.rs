@@ -287,7 +287,8 @@ pub struct LockWaits {
     /// Others that released the lock before it was the waiter's turn in the longest.
     pub hands: u64,
     /// What the holder did in the longest.
-    pub meanwhile: HolderTime,
+    #[serde(rename = "meanwhile")]
+    pub holder_time: HolderTime,
     /// Where the program takes the lock; `None`: the stack does not show it.
     pub at: Option<StackFrame>,
 }

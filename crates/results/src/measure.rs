@@ -82,7 +82,8 @@ pub struct CellResult {
     pub same_machine: Option<bool>,
     pub threads: Vec<ThreadResult>,
     /// Changes from outside, idle states, frequencies.
-    pub beside: RunSurroundings,
+    #[serde(rename = "beside")]
+    pub surroundings: RunSurroundings,
     /// How many spikes, and what made them late, by class of cause; null: none.
     pub spikes: Option<String>,
     /// What must be known of it.
@@ -208,7 +209,7 @@ impl Index {
     /// Segments of threads that were changed from outside.
     pub fn segments(&self) -> impl Iterator<Item = (&CellResult, &Segment)> {
         let of = |cell| move |segment| (cell, segment);
-        self.cells.iter().flat_map(move |cell| cell.beside.segments.iter().map(of(cell)))
+        self.cells.iter().flat_map(move |cell| cell.surroundings.segments.iter().map(of(cell)))
     }
 }
 
@@ -223,7 +224,7 @@ impl CellResult {
             started_realtime_ns: None,
             same_machine: None,
             threads: Vec::new(),
-            beside: RunSurroundings::default(),
+            surroundings: RunSurroundings::default(),
             spikes: None,
             notes: Vec::new(),
         }

@@ -35,7 +35,7 @@ pub fn banner(
 }
 
 /// What the seal of a record says.
-pub fn standing(state: &SealState) -> Integrity {
+pub fn integrity(state: &SealState) -> Integrity {
     match state {
         SealState::Sealed { .. } => Integrity::Sealed,
         SealState::Torn => Integrity::Torn,
@@ -57,7 +57,7 @@ pub fn open_whole(path: &Path) -> anyhow::Result<Opened> {
 ///
 /// # Errors
 /// A file that is no record; one that was altered.
-pub fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
+pub fn open_shown(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
     let opened = rtproof_record::read_shown(path)?;
     let banner = banner(path, &opened, accept_altered)?;
     Ok((opened, banner))

@@ -59,7 +59,10 @@ fn longer(report: &Report) -> Option<String> {
     };
     let wanted = requirement(&options.requirement);
     let clock = clock(options.clock);
-    Some(format!("rtproof prove --for {duration}{}{wanted}{load}{clock}", wishes(report)))
+    Some(format!(
+        "rtproof prove --for {duration}{}{wanted}{load}{clock}",
+        requirement_options(report)
+    ))
 }
 
 /// A clock that is not the default, as an option.
@@ -89,7 +92,8 @@ fn requirement(wanted: &Requirement) -> String {
 pub(crate) fn fix(report: &Report) -> Option<String> {
     let ids = knobs(report.spikes.as_ref()?, &report.findings);
     let is_ours = !ids.is_empty() && is_here(&report.machine);
-    is_ours.then(|| format!("rtproof tune apply {ids}{} --confirm 60s", wishes(report)))
+    is_ours
+        .then(|| format!("rtproof tune apply {ids}{} --confirm 60s", requirement_options(report)))
 }
 
 /// The same for causes that were seen on this machine just now.
@@ -123,7 +127,7 @@ fn is_here(machine: &MachineSummary) -> bool {
 }
 
 /// What the application needs, as options.
-fn wishes(report: &Report) -> String {
+fn requirement_options(report: &Report) -> String {
     let options = &report.options;
     let mut text = format!(" --cpus {}", options.cpus);
     if options.policy.has_priority() {

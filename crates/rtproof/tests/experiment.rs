@@ -139,8 +139,11 @@ mod alone {
         assert!(!apart.differ().is_empty(), "killed while a knob was on");
         let again = apart.run(&words(&[]));
         expect_code(&again, FAILED);
-        let told = stderr(&again);
-        assert!(told.contains("was killed") && told.contains("tune undo --journal"), "{told}");
+        let message = stderr(&again);
+        assert!(
+            message.contains("was killed") && message.contains("tune undo --journal"),
+            "{message}"
+        );
         expect_code(&apart.run(&["tune", "undo"]), ACCEPTED);
         assert_eq!(apart.differ(), Vec::<String>::new());
     }

@@ -343,8 +343,10 @@ mod alone {
         // One that was woken and switched to: both are in its window.
         let worst = answer["spikes"]["worst"].as_array().expect("spikes").iter();
         let whole = |spike: &&Value| {
-            let told = &spike["explanation"];
-            told["irq_ns"].is_u64() && told["woken_ns"].is_u64() && told["switched_ns"].is_u64()
+            let explanation = &spike["explanation"];
+            explanation["irq_ns"].is_u64()
+                && explanation["woken_ns"].is_u64()
+                && explanation["switched_ns"].is_u64()
         };
         let spike = worst.clone().find(whole).expect("an ordinary spike");
         let number = spike["number"].to_string();

@@ -135,7 +135,10 @@ fn what_is_wrong_is_said_with_the_right_code() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains(expected), "{args:?}: {error}");
     }
-    let told = ["import", &good, "--interval", "1ms", "--duration", "1s", "--show"];
-    let told = out(&rtproof(at, &told), 0);
-    assert!(told.contains("period 1 ms, duration 1 s") && told.contains("skipped"), "{told}");
+    let imported = ["import", &good, "--interval", "1ms", "--duration", "1s", "--show"];
+    let imported = out(&rtproof(at, &imported), 0);
+    assert!(
+        imported.contains("period 1 ms, duration 1 s") && imported.contains("skipped"),
+        "{imported}"
+    );
 }

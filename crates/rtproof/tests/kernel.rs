@@ -68,7 +68,7 @@ fn got(at: &Path, path: &str) -> String {
 
 /// Whether programs are here; says what is left out.
 fn needs(programs: &[&str]) -> bool {
-    let is_here = |name: &&&str| rtproof_host::trusted::find(name).is_err();
+    let is_here = |name: &&&str| rtproof_host::trusted::find_program(name).is_err();
     let missing: Vec<_> = programs.iter().filter(is_here).collect();
     if !missing.is_empty() {
         let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");

@@ -163,7 +163,9 @@ fn what_cannot_be_booted_is_refused_before_anything_is_made() {
         assert!(refused(&["plain", "--load", "msr"]).contains("--modules"));
         assert!(refused(&["plain", "--append", "a -- b"]).contains("\"--\" is set by rtproof"));
     }
-    if rtproof_host::trusted::find("qemu-system-aarch64").is_ok() && cfg!(target_arch = "x86_64") {
+    if rtproof_host::trusted::find_program("qemu-system-aarch64").is_ok()
+        && cfg!(target_arch = "x86_64")
+    {
         let said = refused(&["Image"]);
         assert!(
             said.contains("a static rtproof for aarch64") && said.contains("--binary"),

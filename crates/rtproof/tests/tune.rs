@@ -336,8 +336,8 @@ fn a_partition_that_lost_its_controller_is_missed() {
     for file in &group {
         let is_gone = |line: &str| line.contains("gone") && line.ends_with(file);
         assert!(status.lines().any(is_gone), "{status}");
-        let told = format!("gone by itself    {file}");
-        assert!(stdout(&undone).contains(&told), "{}", stdout(&undone));
+        let expected = format!("gone by itself    {file}");
+        assert!(stdout(&undone).contains(&expected), "{}", stdout(&undone));
     }
 }
 

@@ -81,13 +81,13 @@ fn every_page_and_every_command_can_be_found() {
     }
     let command = rtproof::command();
     let tune = command.find_subcommand("tune").expect("tune");
-    let told = |name: &str| {
+    let is_listed = |name: &str| {
         let word = |c: char| !c.is_ascii_alphanumeric() && c != '-';
         readme.lines().any(|line| line.starts_with("| `") && line.split(word).any(|it| it == name))
     };
     let commands = command.get_subcommands().chain(tune.get_subcommands());
     let shown = commands.filter(|it| !it.is_hide_set()).map(clap::Command::get_name);
     for name in shown.filter(|name| !["help", "completions", "man"].contains(name)) {
-        assert!(told(name), "README: no {name}");
+        assert!(is_listed(name), "README: no {name}");
     }
 }

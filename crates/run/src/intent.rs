@@ -306,7 +306,7 @@ mod tests {
         let elsewhere = Root::dir(Path::new("/proc/self/fdinfo"));
         let elsewhere = elsewhere.unwrap();
         assert_eq!(user(&elsewhere, None).unwrap(), None);
-        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().meant, UserSource::Stated);
+        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().source, UserSource::Stated);
         for wrong in ["root", "", "-x", "a b", "a:b"] {
             assert!(user(&elsewhere, Some(wrong)).is_err(), "{wrong}");
         }

@@ -75,11 +75,11 @@ pub struct FirmwareTick {
     pub found: Option<FirmwareChoice>,
     /// A remark; why, where it is kept otherwise.
     pub note: String,
-    pub who: String,
+    pub user: String,
 }
 
 /// Who looks, where nobody is named: the user that asks, else root.
-pub fn who(user: Option<&Account>) -> String {
+pub fn current_user(user: Option<&Account>) -> String {
     user.map_or_else(|| "root".into(), |user| user.name.clone())
 }
 
@@ -112,7 +112,7 @@ pub fn tick(machine: &Machine<'_>, look: &FirmwareTick) -> anyhow::Result<()> {
              a tick is out of date; nothing was written"
         );
     };
-    let is_meant = |item: &str| is_all || look.items.iter().any(|meant| meant == item);
+    let is_meant = |item: &str| is_all || look.items.iter().any(|named| named == item);
     let mut ticks: Vec<FirmwareItem> =
         old.iter().filter(|tick| !is_meant(&tick.item)).cloned().collect();
     if let Some(found) = look.found {
@@ -121,7 +121,7 @@ pub fn tick(machine: &Machine<'_>, look: &FirmwareTick) -> anyhow::Result<()> {
             item: item.id.into(),
             found,
             date: date.clone(),
-            who: look.who.clone(),
+            user: look.user.clone(),
             firmware: firmware.clone(),
             note: look.note.clone(),
         }));

@@ -322,9 +322,9 @@ mod cusum_tests {
         for (shift, turn) in [(1.0, LevelDirection::Up), (-1.0, LevelDirection::Down)] {
             let delays = (0..200).map(|_| {
                 let mut cusum = Cusum::new(0.0, 1.0);
-                let told = (0..500).find_map(|i| Some((i, cusum.push(shift + random.normal())?)));
-                let (delay, told) = told.expect("a change");
-                assert_eq!(told, turn);
+                let found = (0..500).find_map(|i| Some((i, cusum.push(shift + random.normal())?)));
+                let (delay, found) = found.expect("a change");
+                assert_eq!(found, turn);
                 delay
             });
             let mean = delays.sum::<usize>() as f64 / 200.0;

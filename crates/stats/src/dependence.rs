@@ -283,7 +283,7 @@ impl EffectiveShare {
 
     /// Whether dependence shorter than a part of the run was seen often enough to be estimated, if
     /// the run were so many times as long.
-    pub fn is_seen(&self, times: f64) -> bool {
+    pub fn is_estimable(&self, times: f64) -> bool {
         self.times * times >= TIMES_MIN && self.blocks as f64 * times >= BLOCKS_MIN as f64
     }
 }
@@ -485,11 +485,14 @@ mod long_run_tests {
     fn bunched_events_are_worth_less() {
         let even = [(10, 1000); 40];
         let worth = EffectiveShare::of(even.into_iter(), 0.95).expect("a worth");
-        assert_eq!((worth.n_eff, worth.times, worth.is_seen(1.0)), (40_000.0, 40.0, true));
+        assert_eq!((worth.n_eff, worth.times, worth.is_estimable(1.0)), (40_000.0, 40.0, true));
         let mut bunched = [(0, 1000); 40];
         bunched[20..24].fill((100, 1000));
         let worth = EffectiveShare::of(bunched.into_iter(), 0.95).expect("a worth");
-        assert!(worth.n_eff < 60.0 && !worth.is_seen(1.0) && worth.is_seen(5.0), "{worth:?}");
+        assert!(
+            worth.n_eff < 60.0 && !worth.is_estimable(1.0) && worth.is_estimable(5.0),
+            "{worth:?}"
+        );
         assert_eq!(EffectiveShare::of([(5, 1000)].into_iter(), 0.95), None);
         assert_eq!(EffectiveShare::of([(0, 1000), (0, 1000)].into_iter(), 0.95), None);
         assert_eq!(EffectiveShare::of([(9, 9), (9, 9)].into_iter(), 0.95), None);

@@ -91,7 +91,7 @@ pub fn design(seed: u64, factors: usize) -> Option<Design> {
 
 /// Below this p value, unadjusted, a change is looked at again: a screening may be wrong about it
 /// either way, what follows may not.
-const STANDS_OUT: f64 = 0.05;
+const LARGE_P: f64 = 0.05;
 
 /// The main effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,8 +107,8 @@ pub struct MainEffect {
 
 impl MainEffect {
     /// Whether it is worth pairs of its own.
-    pub fn stands_out(&self) -> bool {
-        self.is_active || self.paired.p < STANDS_OUT
+    pub fn is_large(&self) -> bool {
+        self.is_active || self.paired.p < LARGE_P
     }
 }
 
@@ -343,7 +343,7 @@ mod effects_tests {
         assert!(margins.is_some() && found.len() == 9);
         assert!((found[7].contrast + 0.4).abs() < 1e-6, "the others cancel out");
         assert!(found[0].contrast.abs() < 1e-6);
-        assert!(found[7].stands_out() && !found[0].stands_out(), "{found:?}");
+        assert!(found[7].is_large() && !found[0].is_large(), "{found:?}");
         assert!(interactions(&large, &values).is_empty());
     }
 

@@ -282,7 +282,7 @@ pub struct Holdout {
 /// Fits the clusters of the first half of the exposure and counts in the second. `share`: of the
 /// clusters over the threshold, how many are to exceed the level, e.g. 0.05. `None` with fewer than
 /// 50 over the threshold in the first half, or none in the second.
-pub fn check(peaks: &[Peak], exposure_ns: u64, share: f64) -> Option<Holdout> {
+pub fn check_holdout(peaks: &[Peak], exposure_ns: u64, share: f64) -> Option<Holdout> {
     let half = exposure_ns / 2;
     let (first, second): (Vec<&Peak>, Vec<&Peak>) = peaks.iter().partition(|p| p.at_ns < half);
     let mut values: Vec<f64> = first.iter().map(|peak| peak.latency_ns as f64).collect();
@@ -321,7 +321,7 @@ mod holdout_tests {
                 Peak { at_ns: i * 6_000_000_000, latency_ns: latency_ns as u64 }
             })
             .collect();
-        check(&peaks, 3_600_000_000_000, 0.05)
+        check_holdout(&peaks, 3_600_000_000_000, 0.05)
     }
 
     #[test]
@@ -331,6 +331,6 @@ mod holdout_tests {
         assert!(alarms <= 14, "{alarms} of 200");
         let found = (0..50).filter(|&seed| run(seed, 2.0).expect("a check").p < 0.01).count();
         assert!(found >= 45, "{found} of 50");
-        assert_eq!(check(&[], 10, 0.05), None);
+        assert_eq!(check_holdout(&[], 10, 0.05), None);
     }
 }

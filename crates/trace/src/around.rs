@@ -162,7 +162,7 @@ fn carry_from(reader: &mut Reader<'_>, cpu: u32, from_ns: u64) -> io::Result<usi
     let mut more = CARRY_PAGES_MORE;
     let mut was_switched = false;
     for index in (first..=start).rev() {
-        let (has_switch, is_after_loss) = reader.look(cpu, index, from_ns)?;
+        let (has_switch, is_after_loss) = reader.summarise_page(cpu, index, from_ns)?;
         was_switched |= has_switch;
         more -= usize::from(was_switched);
         if is_after_loss || more == 0 {
@@ -518,7 +518,12 @@ impl<'a> Reader<'a> {
 
     /// Of a page: whether a task was switched to in it before a time, and whether events were lost
     /// just before it.
-    fn look(&mut self, cpu: u32, index: usize, before_ns: u64) -> io::Result<(bool, bool)> {
+    fn summarise_page(
+        &mut self,
+        cpu: u32,
+        index: usize,
+        before_ns: u64,
+    ) -> io::Result<(bool, bool)> {
         self.pages.read(cpu, index, &mut self.buffer)?;
         let Ok(page) = RingPage::parse(self.decoder.layout(), &self.buffer) else {
             return Ok((false, true));
@@ -671,12 +676,12 @@ mod late_timers_tests {
         let m = Machine::new();
         let start = timer(&m, 190, 5, "start", 210);
         let idle = m.switch(191 * MS, 5, 0);
-        let told = late(&m, &[start.clone(), idle.clone(), timer(&m, 261, 0, "expire_entry", 0)]);
-        assert!(told.is_empty(), "after it ran: {told:?}");
+        let found = late(&m, &[start.clone(), idle.clone(), timer(&m, 261, 0, "expire_entry", 0)]);
+        assert!(found.is_empty(), "after it ran: {found:?}");
         let come = timer(&m, 259, 0, "expire_entry", 0);
-        let told = late(&m, &[start.clone(), idle.clone(), come.clone()]);
+        let found = late(&m, &[start.clone(), idle.clone(), come.clone()]);
         let expected = LateTimer { cpu: 1, from_ns: 191 * MS, due_ns: 210 * MS, to_ns: 259 * MS };
-        assert_eq!(told, [expected]);
+        assert_eq!(found, [expected]);
         // In time, of another timer, or the CPU was busy.
         let in_time = timer(&m, 190, 5, "start", 259);
         assert!(late(&m, &[in_time, idle.clone(), come.clone()]).is_empty());
@@ -703,8 +708,8 @@ mod late_timers_tests {
         // It was at work meanwhile, and the interrupt came at once.
         let works = m.switch(258 * MS + MS / 2, 7, 7);
         let window = window_of(&m, 0, &[start, to, works, timer(&m, 259, 7, "expire_entry", 0)]);
-        let told: Vec<u64> = window.late_own.iter().map(|late| late.to_ns).collect();
-        assert_eq!(told, [258 * MS + MS / 2], "the end of the silence");
+        let found: Vec<u64> = window.late_own.iter().map(|late| late.to_ns).collect();
+        assert_eq!(found, [258 * MS + MS / 2], "the end of the silence");
     }
 }
 

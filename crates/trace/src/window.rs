@@ -48,7 +48,8 @@ pub struct Window {
     pub section: Option<TracedSection>,
     /// What is known beside the events.
     #[serde(default)]
-    pub beside: WindowSurroundings,
+    #[serde(rename = "beside")]
+    pub surroundings: WindowSurroundings,
 }
 
 /// A section with interrupts or preemption off, as irqsoff, preemptoff and preemptirqsoff keep it.
@@ -228,7 +229,7 @@ impl Window {
 }
 
 fn values(what: &EventData) -> Vec<FieldValue<'_>> {
-    table::values(what).map(|(_, values)| values).unwrap_or_default()
+    table::event_values(what).map(|(_, values)| values).unwrap_or_default()
 }
 
 // One wake-up of a thread: when it should have run, and when it did.

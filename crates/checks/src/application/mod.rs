@@ -105,7 +105,7 @@ static AFFINITY: Check = Check {
 
 fn judge_affinity(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let wanted = &case.intent.rt_cpus;
-    let draft = draft.wants(format!("none but {}", cpus(wanted))).cpus(wanted);
+    let draft = draft.wanted(format!("none but {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
         return Ok(draft.no_rt_cpus(case.facts));
     }
@@ -163,7 +163,7 @@ static EQUAL_PRIORITY: Check = Check {
 
 fn judge_equal_priority(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
-    let (draft, others) = case.others(draft)?;
+    let (draft, others) = case.other_tasks(draft)?;
     let is_rival = |task: &&&RtTask| {
         task.policy != Policy::Deadline
             && threads.iter().any(|thread| {
@@ -171,7 +171,7 @@ fn judge_equal_priority(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
             })
     };
     let rivals: Vec<&RtTask> = others.iter().filter(is_rival).copied().collect();
-    let draft = draft.saw(rivals.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
+    let draft = draft.evidence(rivals.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
     let is_rr = threads.iter().any(|thread| thread.sched.policy == Policy::Rr);
     let slice = &case.app.rr_timeslice_ms;
     let turns = match slice.value() {
@@ -246,7 +246,7 @@ static IRQ_THREADS: Check = Check {
 
 fn judge_irq_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
-    let (draft, others) = case.others(draft)?;
+    let (draft, others) = case.other_tasks(draft)?;
     let irqs: Vec<&RtTask> = others
         .into_iter()
         .filter(|task| task.kernel_thread && task.comm.starts_with("irq/"))
@@ -277,7 +277,7 @@ fn judge_irq_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let text = "move interrupts of other devices away (/proc/irq/N/smp_affinity_list); set the \
                 thread of its own device just above or below it with chrt(1)";
     Ok(draft
-        .saw(irqs.iter().take(GROUPS_MAX).map(|task| task_evidence(task)))
+        .evidence(irqs.iter().take(GROUPS_MAX).map(|task| task_evidence(task)))
         .remedies([Remedy::Manual { text: text.into() }])
         .doubtful(parts.join("; ")))
 }
@@ -308,20 +308,20 @@ fn judge_ordinary_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer
     }
     let (draft, real_time) = place(draft, &real_time)?;
     let readings = ordinary.iter().map(|found| (found.thread, &found.thread.status));
-    let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
+    let draft = draft.evidence(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let shares = |cpus: &CpuList| {
         real_time.iter().any(|thread| !thread.status.cpus.intersection(cpus).is_empty())
     };
     let placed = ordinary.iter().filter_map(|found| Some((found, found.thread.status.value()?)));
-    let beside: Vec<_> = placed.filter(|(_, status)| shares(&status.cpus)).collect();
-    if beside.is_empty() {
+    let sharing: Vec<_> = placed.filter(|(_, status)| shares(&status.cpus)).collect();
+    if sharing.is_empty() {
         if let Some(unread) = ordinary.iter().find(|t| t.thread.status.value().is_none()) {
-            return Ok(draft.blind(&unread.thread.status));
+            return Ok(draft.unreadable(&unread.thread.status));
         }
         let number = count(ordinary.len(), "ordinary thread");
         return Ok(draft.good(format!("{number}, on other CPUs")));
     }
-    let names: Vec<String> = beside
+    let names: Vec<String> = sharing
         .iter()
         .map(|(t, on)| format!("{} (tid {}) on {}", t.sched.comm, t.thread.tid, cpus(&on.cpus)))
         .collect();
@@ -329,7 +329,7 @@ fn judge_ordinary_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer
                 (pthread_attr_setaffinity_np(3)), or move them with taskset(1)";
     Ok(draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
         "{} may run beside its real-time threads: {}",
-        count(beside.len(), "ordinary thread"),
+        count(sharing.len(), "ordinary thread"),
         first_few(&names, NAMED_MAX)
     )))
 }
@@ -356,14 +356,14 @@ static OUTRANKED: Check = Check {
 
 fn judge_outranked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
-    let (draft, others) = case.others(draft)?;
+    let (draft, others) = case.other_tasks(draft)?;
     let mut above: Vec<&RtTask> = others.into_iter().filter(|t| is_above(t, &threads)).collect();
     above.sort_by_key(|task| std::cmp::Reverse((task.policy == Policy::Deadline, task.priority)));
     let names = |tasks: &[&RtTask]| {
         let names: Vec<String> = tasks.iter().map(|task| task_name(task)).collect();
         first_few(&names, NAMED_MAX)
     };
-    let draft = draft.saw(above.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
+    let draft = draft.evidence(above.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
     let (kernel, user): (Vec<&RtTask>, Vec<&RtTask>) =
         above.iter().partition(|task| task.kernel_thread);
     if !user.is_empty() {
@@ -513,7 +513,7 @@ static PREEMPTED: Check = Check {
 fn judge_preempted(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
-    let draft = draft.saw(of_threads(readings, |status| {
+    let draft = draft.evidence(of_threads(readings, |status| {
         format!("{} voluntary, {} not", status.voluntary_switches, status.involuntary_switches)
     }));
     let mut sorted: Vec<_> = threads.iter().collect();
@@ -587,11 +587,11 @@ fn judge_unit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         None => "no service or scope".into(),
     });
     let unit = match files.value() {
-        None => return Ok(draft.blind(files)),
+        None => return Ok(draft.unreadable(files)),
         Some(None) => return Ok(draft.not_applicable("it runs in no service or scope")),
         Some(Some(unit)) => unit,
     };
-    let draft = draft.saw(unit.settings.iter().map(|(key, set)| Evidence {
+    let draft = draft.evidence(unit.settings.iter().map(|(key, set)| Evidence {
         path: set.file.clone(),
         value: format!("{key}={}", set.value),
     }));

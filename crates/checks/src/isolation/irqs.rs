@@ -48,7 +48,7 @@ fn judge_irq_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
     let draft = draft
         .read(listed, |irqs| format!("{} with a handler", machine::count(irqs.len(), "interrupt")));
     let Some(irqs) = listed.value() else {
-        return draft.blind(listed);
+        return draft.unreadable(listed);
     };
     if irqs.is_empty() {
         return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
@@ -165,8 +165,8 @@ fn judge_on(
     });
     let most: Vec<Evidence> = most.collect();
     draft
-        .saw(most)
-        .saw(effective(on))
+        .evidence(most)
+        .evidence(effective(on))
         .remedies(remedies_irq_affinity(facts, intent, on))
         .bad(summary)
 }
@@ -178,18 +178,20 @@ fn unhandled(facts: &Facts, intent: &Intent) -> usize {
 }
 
 fn judge_off(draft: FindingBuilder, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {
-    let blind = views.of(&[View::Blind]);
-    if let Some(first) = blind.first() {
-        let unread = blind.iter().map(|irq| (irq.number, &irq.effective));
-        return draft.saw(machine::grouped(unread, CpuList::to_string)).blind(&first.effective);
+    let unreadable = views.of(&[View::Blind]);
+    if let Some(first) = unreadable.first() {
+        let unread = unreadable.iter().map(|irq| (irq.number, &irq.effective));
+        return draft
+            .evidence(machine::grouped(unread, CpuList::to_string))
+            .unreadable(&first.effective);
     }
     let default = &facts.irqs.default_affinity;
     let draft = draft
-        .saw(effective(&views.of(&[View::Off, View::Silent])))
-        .saw(requested(&views.of(&[View::Off, View::Maybe])))
+        .evidence(effective(&views.of(&[View::Off, View::Silent])))
+        .evidence(requested(&views.of(&[View::Off, View::Maybe])))
         .read(default, CpuList::to_string);
     let Some(new) = default.value() else {
-        return draft.blind(default);
+        return draft.unreadable(default);
     };
     for (view, what) in [
         (View::Maybe, "may go to the real-time CPUs, this kernel does not tell"),
@@ -261,7 +263,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let draft = draft
         .read(listed, |irqs| format!("{} with a handler", machine::count(irqs.len(), "interrupt")));
     let Some(irqs) = listed.value() else {
-        return draft.blind(listed);
+        return draft.unreadable(listed);
     };
     if irqs.is_empty() {
         return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
@@ -274,7 +276,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     };
     let on: Vec<&Irq> = shared.iter().filter(touches).copied().collect();
     if on.is_empty() {
-        let draft = draft.saw(machine::grouped(
+        let draft = draft.evidence(machine::grouped(
             shared.iter().map(|irq| (irq.number, &irq.effective)),
             CpuList::to_string,
         ));
@@ -289,7 +291,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         on.iter().map(|irq| format!("{} ({})", irq.number, irq.actions)).collect();
     let text = "give the device an interrupt of its own: MSI in its driver, or another slot".into();
     draft
-        .saw(machine::grouped(
+        .evidence(machine::grouped(
             on.iter().map(|irq| (irq.number, &irq.effective)),
             CpuList::to_string,
         ))
@@ -305,7 +307,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
 
 /// Interrupts a second that are worth a look: what was left of the tick on a tickless CPU before
 /// 4.17, which was thought little.
-const WORTH_A_LOOK: f64 = 1.0;
+const REPORTED_RATE: f64 = 1.0;
 
 pub(super) static IRQ_STORM: Check = Check {
     id: "irq-storm",
@@ -331,7 +333,7 @@ fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     }
     let rate = |device: &DeviceCount| super::per_second(device.count, uptime_ms);
     let mut often: Vec<&DeviceCount> =
-        of_rt.iter().filter(|device| rate(device) >= WORTH_A_LOOK).copied().collect();
+        of_rt.iter().filter(|device| rate(device) >= REPORTED_RATE).copied().collect();
     often.sort_by_key(|device| std::cmp::Reverse(device.count));
     let Some(worst) = often.first() else {
         let most = of_rt.iter().map(|device| rate(device)).fold(0.0, f64::max);
@@ -352,7 +354,7 @@ fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         value: format!("CPU {}: {} since boot", device.cpu, device.count),
     };
     let text = "move the interrupt (irq-affinity), or take its device out of use".into();
-    draft.saw(often.iter().take(16).map(show)).remedies([Remedy::Manual { text }]).doubtful(
+    draft.evidence(often.iter().take(16).map(show)).remedies([Remedy::Manual { text }]).doubtful(
         format!(
             "{} since boot on CPU {}{most}; {} in all",
             super::rate(rate(worst)),
@@ -382,7 +384,7 @@ fn judge_irqaffinity_boot(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     let default = &facts.irqs.default_affinity;
     let draft = draft.read(default, CpuList::to_string);
     let Some(cpus) = default.value() else {
-        return draft.blind(default);
+        return draft.unreadable(default);
     };
     let on = cpus.intersection(&intent.rt_cpus);
     if on.is_empty() {
@@ -394,20 +396,24 @@ fn judge_irqaffinity_boot(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     ]);
     let line = facts.kernel.cmdline.value();
     let given = line.map(|line| CmdlineValue::of(facts, line, "irqaffinity"));
-    let Some(asked) = given.as_ref().and_then(CmdlineValue::once) else {
+    let Some(parameter) = given.as_ref().and_then(CmdlineValue::once) else {
         return draft.doubtful(format!("new interrupts may go to {}", machine::cpus(&on)));
     };
-    let draft = draft.saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())]);
-    match asked.cpus() {
-        Some(asked_cpus) if asked_cpus.intersection(&intent.rt_cpus).is_empty() => draft.bad(
-            format!("{}, but the default affinity is {cpus}: it was changed since", asked.written),
-        ),
+    let draft =
+        draft.evidence([Evidence::of(&facts.kernel.cmdline, |_| parameter.written.clone())]);
+    match parameter.cpus() {
+        Some(asked_cpus) if asked_cpus.intersection(&intent.rt_cpus).is_empty() => {
+            draft.bad(format!(
+                "{}, but the default affinity is {cpus}: it was changed since",
+                parameter.written
+            ))
+        }
         Some(_) => {
-            draft.bad(format!("{} covers the real-time {}", asked.written, machine::cpus(&on)))
+            draft.bad(format!("{} covers the real-time {}", parameter.written, machine::cpus(&on)))
         }
         None => draft.bad(format!(
             "{} is refused by this kernel: new interrupts may go to {}",
-            asked.written,
+            parameter.written,
             machine::cpus(&on)
         )),
     }
@@ -431,7 +437,7 @@ pub(super) static IRQBALANCE: Check = Check {
 
 fn judge_irqbalance(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = format!("not running, or banned from {}", intent.rt_cpus);
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -451,7 +457,7 @@ fn judge_irqbalance(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
                      take it, and does not look for isolated CPUs itself"
                 ));
         }
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     let draft = draft.remedies(remedies_irqbalance(state, intent));
     match (state.running, &state.banned) {
@@ -508,7 +514,7 @@ fn judge_running(draft: FindingBuilder, facts: &Facts, intent: &Intent, pid: u32
     if !open.is_empty() {
         return draft.bad(format!("pid {pid} moves interrupts onto {}", machine::cpus(&open)));
     }
-    draft.saw([Evidence::of(&facts.cpus.isolated, CpuList::to_string)]).doubtful(format!(
+    draft.evidence([Evidence::of(&facts.cpus.isolated, CpuList::to_string)]).doubtful(format!(
         "pid {pid} runs; whether it leaves isolated CPUs alone depends on its version"
     ))
 }
@@ -585,7 +591,7 @@ fn judge_local_ipis(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         format!("{} {} on CPU {cpu}", row.what.to_ascii_lowercase(), super::rate(*rate))
     };
     let often: Vec<String> =
-        worst.iter().filter(|(rate, ..)| *rate >= WORTH_A_LOOK).map(show).collect();
+        worst.iter().filter(|(rate, ..)| *rate >= REPORTED_RATE).map(show).collect();
     if often.is_empty() {
         let most = worst.first().map_or(0.0, |(rate, ..)| *rate);
         return draft.good(format!("at most {} of a kind since boot", super::rate(most)));
@@ -593,7 +599,7 @@ fn judge_local_ipis(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let path = &facts.isolation.counters.path;
     let text = "find who sends them: trace ipi:ipi_send_cpumask, or ipi:ipi_send_cpu, with stacks";
     draft
-        .saw(often.iter().map(|value| Evidence { path: path.clone(), value: value.clone() }))
+        .evidence(often.iter().map(|value| Evidence { path: path.clone(), value: value.clone() }))
         .remedies([Remedy::Manual { text: text.into() }])
         .doubtful(format!("since boot {}", machine::first_few(&often, 3)))
 }
@@ -619,12 +625,12 @@ pub(super) static STATIC_KEY_IPIS: Check = Check {
 fn judge_static_key_ipis(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     if built_with(facts, "JUMP_LABEL") == Some(false) {
         return draft
-            .saw([option(facts, "JUMP_LABEL")])
+            .evidence([option(facts, "JUMP_LABEL")])
             .not_applicable("this kernel is built without CONFIG_JUMP_LABEL: keys patch no code");
     }
     let units = &facts.units;
     let Some(found) = units.value() else {
-        return draft.blind(units);
+        return draft.unreadable(units);
     };
     let draft = draft.read(units, |_| match found.get(ENTSK_UNIT) {
         Some(unit) => {
@@ -643,7 +649,7 @@ fn judge_static_key_ipis(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
     match found.get(ENTSK_UNIT).map(|unit| (unit.running, &unit.file)) {
         Some((Some(true), _)) => draft.good(format!("{ENTSK_UNIT} runs")),
         Some((None, file)) => draft
-            .saw([Evidence { path: file.clone(), value: "installed".into() }])
+            .evidence([Evidence { path: file.clone(), value: "installed".into() }])
             .unknown(format!("whether {ENTSK_UNIT} runs is unknown")),
         _ => draft.doubtful(
             "nothing is known to hold the key: a program that opens and closes sockets with time \
@@ -690,7 +696,7 @@ fn judge_tlb_shootdown(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     };
     let worst = counts.into_iter().max_by_key(|(_, count)| *count).unwrap_or_default();
     let rate = super::per_second(worst.1, uptime_ms);
-    if rate < WORTH_A_LOOK {
+    if rate < REPORTED_RATE {
         return draft.good(format!(
             "at most {} since boot on {}",
             super::rate(rate),

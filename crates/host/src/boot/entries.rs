@@ -157,7 +157,7 @@ pub(super) fn not_taken(view: &BootView<'_>, path: &str) -> Result<(), BootError
 /// The change that removes an entry of ours; `None` where it is not there.
 pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Option<Change>, BootError> {
     not_taken(view, path)?;
-    Ok(view.bytes(path)?.map(|_| super::gone(path)))
+    Ok(view.bytes(path)?.map(|_| super::removed_file(path)))
 }
 
 /// The mark of our files, for entries that are made and not copied.
@@ -263,7 +263,7 @@ struct Elsewhere {
 }
 
 /// Those that a file of a boot loader on the disk would hide.
-pub(super) fn detect(view: &BootView<'_>, around: &LoaderContext) -> Option<Loader> {
+pub(super) fn detect_elsewhere(view: &BootView<'_>, around: &LoaderContext) -> Option<Loader> {
     let words = cmdline::split(around.cmdline.as_deref().unwrap_or_default());
     let has = |name: &str| words.iter().any(|word| word.text.split('=').next() == Some(name));
     let is_nfs = words.iter().any(|word| word.text == "root=/dev/nfs");

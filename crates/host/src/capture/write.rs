@@ -136,7 +136,7 @@ impl Capture {
     }
 
     /// Whether there is something.
-    pub(crate) fn look(&self, path: &str) -> Result<(), ReadRefusal> {
+    pub(crate) fn exists(&self, path: &str) -> Result<(), ReadRefusal> {
         match self.find(path, false)? {
             CaptureEntry::Denied(_)
             | CaptureEntry::Failed(_)
@@ -247,7 +247,7 @@ impl CaptureRecorder {
         self.take_down(path, false, answer, |target| CaptureEntry::Link(target.clone()));
     }
 
-    pub(crate) fn look(&self, path: &str, answer: &Result<(), ReadRefusal>) {
+    pub(crate) fn record_exists(&self, path: &str, answer: &Result<(), ReadRefusal>) {
         self.take_down(path, false, answer, |()| CaptureEntry::There);
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::uptime_ticks;
-use super::irq::{InterruptRow, table};
+use super::irq::{InterruptRow, interrupt_table};
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
@@ -80,7 +80,7 @@ pub struct DeviceCount {
 
 fn read_counters(interrupts: &Reading<String>) -> Reading<InterruptCounters> {
     interrupts.as_ref().and_then(|path, text| {
-        let (cpus, lines) = table(text);
+        let (cpus, lines) = interrupt_table(text);
         if cpus.is_empty() {
             let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, "a header CPU0 CPU1 ...");

@@ -32,7 +32,8 @@ pub struct Rights {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitLine {
     /// For whom: `*`, `root`, `@group`, `user 1`, or a range of ids as it is written.
-    pub who: String,
+    #[serde(rename = "who")]
+    pub domain: String,
     /// `soft`, `hard`, or `-` for both.
     pub kind: String,
     /// What is limited, one of [`ITEMS`].
@@ -115,7 +116,7 @@ fn lines_by_name(root: &Root) -> Reading<Vec<LimitLine>> {
 
 fn limit_lines(root: &Root) -> Reading<Vec<LimitLine>> {
     let mut users = Vec::new();
-    lines(root, &mut |domain| who(domain, &mut users))
+    lines(root, &mut |domain| named_domain(domain, &mut users))
 }
 
 fn lines(root: &Root, who: &mut dyn FnMut(&str) -> String) -> Reading<Vec<LimitLine>> {
@@ -159,7 +160,7 @@ fn parse(text: &str, file: &str, who: &mut dyn FnMut(&str) -> String, lines: &mu
             continue;
         }
         lines.push(LimitLine {
-            who: who(domain),
+            domain: who(domain),
             kind: kind.to_lowercase(),
             item,
             value: value.to_lowercase(),
@@ -169,7 +170,7 @@ fn parse(text: &str, file: &str, who: &mut dyn FnMut(&str) -> String, lines: &mu
     }
 }
 
-fn who(domain: &str, users: &mut Vec<String>) -> String {
+fn named_domain(domain: &str, users: &mut Vec<String>) -> String {
     let is_range = domain.contains(':');
     if is_range || domain.starts_with(['@', '%']) || matches!(domain, "*" | "root") {
         return domain.to_owned();
@@ -234,7 +235,7 @@ fn has_limits(root: &Root, name: &str, depth: u32) -> Result<Option<bool>, Readi
 /// The groups that lines name, by name.
 fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<LimitGroup>> {
     let named = lines.value().into_iter().flatten().filter_map(|line| {
-        let name = line.who.strip_prefix('@').filter(|name| !name.contains(':'));
+        let name = line.domain.strip_prefix('@').filter(|name| !name.contains(':'));
         name.map(str::to_owned)
     });
     let named: std::collections::BTreeSet<String> = named.collect();
@@ -273,7 +274,7 @@ pub enum UserSource {
 pub struct Account {
     pub name: String,
     /// How it is known that this one is meant.
-    pub meant: UserSource,
+    pub source: UserSource,
     /// What the limits files grant: `None` for an item without a line.
     pub grants: Reading<Vec<Grant>>,
 }
@@ -304,7 +305,7 @@ impl Grant {
 impl Account {
     /// Reads what the machine's own files say of a user.
     pub fn read(root: &Root, name: &str, meant: UserSource) -> Self {
-        Self { name: name.to_owned(), meant, grants: grants(root, name) }
+        Self { name: name.to_owned(), source: meant, grants: grants(root, name) }
     }
 
     /// What is granted of an item.
@@ -378,7 +379,7 @@ fn decided(lines: &[&LimitLine], ids: &Ids, name: &str) -> Option<Grant> {
     let mut grant: Option<Grant> = None;
     let (mut soft_rank, mut hard_rank) = (u8::MAX, u8::MAX);
     for line in lines {
-        let Some(rank) = rank(&line.who, ids, name) else { continue };
+        let Some(rank) = rank(&line.domain, ids, name) else { continue };
         let grant = grant.get_or_insert_with(|| Grant {
             item: line.item.clone(),
             soft: None,
@@ -508,7 +509,7 @@ mod tests {
         let found = Rights::read(&Tree::new(files).root()).limit_lines;
         let line = |l: &LimitLine| {
             let file = l.file.rsplit('/').next().unwrap();
-            format!("{} {} {} {} {file}:{}", l.who, l.kind, l.item, l.value, l.line)
+            format!("{} {} {} {} {file}:{}", l.domain, l.kind, l.item, l.value, l.line)
         };
         found.value().unwrap().iter().map(line).collect()
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::read_again;
-use crate::facts::irq::{actions, table};
+use crate::facts::irq::{actions, interrupt_table};
 use crate::facts::tasks::{Policy, Stat};
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
@@ -153,7 +153,7 @@ fn count(file: &File) -> Option<u64> {
 }
 
 fn counts(text: &str, name: impl Fn(&str, &str) -> String) -> Counts {
-    let (cpus, rows) = table(text);
+    let (cpus, rows) = interrupt_table(text);
     // ERR and MIS are of no CPU; a line that is shorter than the head is of a CPU that just went.
     let rows = rows.filter(|row| row.counts.len() == cpus.len());
     rows.map(|row| {

@@ -14,7 +14,7 @@ use std::{fmt, io};
 
 use crate::reading::ReadingState;
 use crate::{Reading, Root};
-pub use globals::{Monitors, shown};
+pub use globals::{Monitors, shown_path};
 pub use instance::{Instance, RingSizes, RingStats, TracerRequest};
 pub use tracer::{Tracer, has_event};
 
@@ -56,7 +56,7 @@ pub enum TracefsError {
     #[error(
         "this kernel has no tracer `{tracer}`: it was built without {}; available_tracers: \
          {available}",
-        options(tracer)
+        build_options(tracer)
     )]
     NoTracer {
         tracer: &'static str,
@@ -144,7 +144,7 @@ fn refused<T>(reading: &Reading<T>) -> TracefsError {
         ReadingState::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
         ReadingState::Known { .. } => "cannot be used".into(),
     };
-    TracefsError::Refused { path: shown(&reading.path), why }
+    TracefsError::Refused { path: shown_path(&reading.path), why }
 }
 
 /// The same words for a refused write as for a refused read: with lockdown, container, rights.
@@ -224,7 +224,7 @@ pub fn find_tracer(name: &str) -> Option<&'static Known> {
 }
 
 /// The build options of a tracer.
-fn options(name: &str) -> &'static str {
+fn build_options(name: &str) -> &'static str {
     find_tracer(name).map_or("CONFIG_TRACING", |known| known.options)
 }
 
@@ -250,7 +250,7 @@ pub struct WantedEvents {
     /// What cannot be known without them.
     pub without: &'static str,
     /// What a kernel has that has no such event.
-    pub or: IfMissing,
+    pub if_missing: IfMissing,
 }
 
 /// What the absence of an event means.
@@ -288,19 +288,19 @@ const IRQ: &str = "irq:irq_handler_entry";
 const IPI: &str = "ipi:ipi_entry";
 
 const fn event(events: &'static [&'static str], without: &'static str) -> WantedEvents {
-    WantedEvents { events, without, or: IfMissing::Nothing }
+    WantedEvents { events, without, if_missing: IfMissing::Nothing }
 }
 
 /// An interrupt with an event of its own on x86; elsewhere it is one like others.
 const fn vector(events: &'static [&'static str]) -> WantedEvents {
     const WITHOUT: &str = "time in this interrupt is counted as time of the task below it";
-    WantedEvents { events, without: WITHOUT, or: IfMissing::Event(IRQ) }
+    WantedEvents { events, without: WITHOUT, if_missing: IfMissing::Event(IRQ) }
 }
 
 /// An interrupt that kernels have whose hardware has it.
 const fn rare(events: &'static [&'static str]) -> WantedEvents {
     const WITHOUT: &str = "time in this interrupt is counted as time of the task below it";
-    WantedEvents { events, without: WITHOUT, or: IfMissing::NoSuchThing }
+    WantedEvents { events, without: WITHOUT, if_missing: IfMissing::NoSuchThing }
 }
 
 /// All events that are recorded. Those of `preemptirq` are not among them: a kernel that has them
@@ -421,7 +421,7 @@ mod events_tests {
         for wanted in WANTED {
             assert!(wanted.events.iter().all(|name| name.split(':').count() == 2));
             assert!(!wanted.without.is_empty() && !wanted.without.ends_with('.'));
-            if let IfMissing::Event(instead) = wanted.or {
+            if let IfMissing::Event(instead) = wanted.if_missing {
                 assert!(names.contains(&instead), "{instead} is recorded");
             }
         }

@@ -15,7 +15,7 @@ use super::globals::{Globals, STATE, restore_stale};
 use super::instance::{
     InstanceFolder, RingStats, TracefsFolder, TracerRequest, cpu_mask, event_file, remove_stale,
 };
-use super::{Keeps, TracefsError, find_mount, find_or_mount, instance, refused_io, shown};
+use super::{Keeps, TracefsError, find_mount, find_or_mount, instance, refused_io, shown_path};
 use crate::{CpuList, Reading, Root};
 
 /// What all instances share of the tracers that measure against a threshold.
@@ -294,7 +294,7 @@ fn unused(root: &Root, top: &str, request: &TracerRequest) -> Result<(), Tracefs
         let path = format!("{folder}/current_tracer");
         let other = root.trimmed(&path);
         if let Some(other) = other.value().filter(|other| is_in_the_way(other)) {
-            let path = shown(&path);
+            let path = shown_path(&path);
             let why = format!(
                 "another user runs `{other}`, which shares settings with `{tracer}`; end it first \
                  (`echo nop > {path}`), nothing was changed"

@@ -41,7 +41,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use writes::{Gate, is_mounted_read_only, why_not_writable};
 
-use crate::facts::platform::{FirmwareItem, TICKS, text};
+use crate::facts::platform::{FirmwareItem, TICKS, firmware_text};
 use crate::reading::ReadRefusal;
 use crate::tune::kinds::account::AccountTools;
 use crate::tune::kinds::package::{PackageTools, Packages};
@@ -110,7 +110,7 @@ impl ChangeError {
     }
 
     /// What is there of what a state is made of. A refusal is no absence: undo would go by it.
-    fn there<T>(reading: Reading<T>) -> Result<Option<T>, Self> {
+    fn present<T>(reading: Reading<T>) -> Result<Option<T>, Self> {
         match reading.state {
             reading::ReadingState::Denied { ref why } => {
                 Err(Self::Refused { path: reading.path, why: why.clone() })
@@ -501,6 +501,6 @@ pub struct PackageState {
 /// The machine was opened for reading, or the file cannot be written.
 pub fn write_ticks(machine: &Machine<'_>, ticks: &[FirmwareItem]) -> Result<(), ChangeError> {
     machine.may_write(TICKS)?;
-    let before = machine.look(TICKS)?;
-    machine.write_file(TICKS, Some(&Bytes(text(ticks).into_bytes())), None, &before)
+    let before = machine.state_at(TICKS)?;
+    machine.write_file(TICKS, Some(&Bytes(firmware_text(ticks).into_bytes())), None, &before)
 }

@@ -253,7 +253,7 @@ impl JournalScript {
 
     /// Changes that were planned and of which the journal says nothing: it ended before them, or
     /// was cut.
-    pub fn unnoted(&self) -> impl Iterator<Item = &PlannedChange> {
+    pub fn planned_only(&self) -> impl Iterator<Item = &PlannedChange> {
         self.header.planned.iter().skip(self.entries.len())
     }
 

@@ -18,7 +18,7 @@ pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
     if let Some(task) = scene.task(tid).filter(|task| !task.comm.is_empty()) {
         return task.comm.clone();
     }
-    let told = scene.window.events.iter().rev().find_map(|event| match &event.what {
+    let recorded = scene.window.events.iter().rev().find_map(|event| match &event.what {
         EventData::Switch { next_comm, next_pid, .. } if *next_pid == tid => Some(*next_comm),
         EventData::Switch { prev_comm, prev_pid, .. } if *prev_pid == tid => Some(*prev_comm),
         EventData::Waking { comm, pid, .. } | EventData::Wakeup { comm, pid, .. }
@@ -28,7 +28,7 @@ pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
         }
         _ => None,
     });
-    told.map_or_else(|| format!("task {tid}"), |comm| comm.to_string())
+    recorded.map_or_else(|| format!("task {tid}"), |comm| comm.to_string())
 }
 
 /// Policy and priority in brackets: `RR 99`, `OTHER`, `nice -5`; from the priority of an event

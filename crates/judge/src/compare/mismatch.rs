@@ -50,7 +50,7 @@ pub(super) fn mismatches(groups: &[Group]) -> Vec<Mismatch> {
     };
     let time = |ns: Option<u64>| ns.map(|ns| (ns.to_string(), quantity::ns(ns)));
     [
-        twice(&sides),
+        duplicate_run(&sides),
         of("machine", &machine).filter(|_| has_two_ids(&sides) || !is_one_boot(&sides)),
         of("workload", &|side| Some((side.kind().into(), side.kind().into()))),
         of("clock", &|side| side.facts.get("run.clock").map(|name| (name.clone(), name.clone()))),
@@ -62,7 +62,7 @@ pub(super) fn mismatches(groups: &[Group]) -> Vec<Mismatch> {
     .collect()
 }
 
-fn twice(sides: &[&Side]) -> Option<Mismatch> {
+fn duplicate_run(sides: &[&Side]) -> Option<Mismatch> {
     let mut seen = BTreeSet::new();
     let mut values = Vec::new();
     for side in sides.iter().filter(|side| !side.id.is_empty()) {
@@ -161,7 +161,7 @@ fn of_runs(sides: &[&Side]) -> Vec<String> {
             texts.push(doubt);
         }
     }
-    let told = |text: &str| {
+    let sentence_of = |text: &str| {
         let with: Vec<&Side> = sides
             .iter()
             .copied()
@@ -172,7 +172,7 @@ fn of_runs(sides: &[&Side]) -> Vec<String> {
             false => format!("{}: {text}", names(&with)),
         }
     };
-    texts.into_iter().map(told).collect()
+    texts.into_iter().map(sentence_of).collect()
 }
 
 /// Names of runs, not all of many.

@@ -322,7 +322,7 @@ fn condition(run: &Run) -> BTreeMap<String, String> {
         .filter(|row| row.class.is_condition())
         .map(|row| (row.key, row.value))
         .collect();
-    facts.extend(asked(&run.options).map(|(key, value)| (format!("run.{key}"), value)));
+    facts.extend(option_facts(&run.options).map(|(key, value)| (format!("run.{key}"), value)));
     facts
 }
 
@@ -331,7 +331,7 @@ fn loads(options: &Options) -> String {
     phases.join(", ")
 }
 
-fn asked(options: &Options) -> [(&'static str, String); 9] {
+fn option_facts(options: &Options) -> [(&'static str, String); 9] {
     let dma = options.dma_latency_us.map_or("not held".into(), |us| format!("{us} µs"));
     [
         ("cpus", options.cpus.to_string()),

@@ -236,18 +236,18 @@ fn json_round_trips_and_names_its_schema() {
 
 #[test]
 fn nothing_and_little_are_no_panic() {
-    let wish = CompareRequest::default();
-    assert_eq!(compare(&[], &wish).answer, CompareAnswer::CannotDecide);
+    let request = CompareRequest::default();
+    assert_eq!(compare(&[], &request).answer, CompareAnswer::CannotDecide);
     let empty = told_in_us("empty", &[], 0);
     let little = told_in_us("little", &[(5, 3)], 5);
-    assert_eq!(compare(std::slice::from_ref(&empty), &wish).answer, CompareAnswer::CannotDecide);
+    assert_eq!(compare(std::slice::from_ref(&empty), &request).answer, CompareAnswer::CannotDecide);
     for other in [empty.clone(), little.clone()] {
-        let comparison = compare(&[little.clone(), other, empty.clone()], &wish);
+        let comparison = compare(&[little.clone(), other, empty.clone()], &request);
         assert_eq!(comparison.answer, CompareAnswer::CannotDecide);
         assert_eq!(comparison.against.len(), 2);
     }
     let zero = told_in_us("zero", &[(0, 5000)], 0);
-    let comparison = compare(&[zero, little], &wish);
+    let comparison = compare(&[zero, little], &request);
     assert!(serde_json::to_string(&comparison).is_ok());
 }
 

@@ -278,7 +278,7 @@ fn kept(facts: &Facts, path: &str) -> Vec<Line> {
     if path == LIMITS_FILE {
         let lines = facts.rights.limit_lines.value().into_iter().flatten();
         for line in lines.filter(|line| line.file == path) {
-            text.push_str(&format!("{} {} {} {}\n", line.who, line.kind, line.item, line.value));
+            text.push_str(&format!("{} {} {} {}\n", line.domain, line.kind, line.item, line.value));
         }
     }
     if path == SYSCTL_FILE {

@@ -55,7 +55,7 @@ pub struct Plan {
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
     let mut making = PlanBuilder::new(facts, intent, wanted);
     let taken: Vec<&Finding> =
-        findings.iter().filter(|finding| wanted.takes(&finding.check)).collect();
+        findings.iter().filter(|finding| wanted.includes(&finding.check)).collect();
     making.choose(&taken);
     for finding in taken {
         making.add(finding);
@@ -191,7 +191,7 @@ impl<'a> PlanBuilder<'a> {
 
     fn finish(mut self) -> Plan {
         self.lift_the_limit();
-        let gone = gone(self.facts, self.changes.iter());
+        let gone = offline_cpus(self.facts, self.changes.iter());
         if !gone.is_empty() {
             for check in self.changes.map(|one, knob| without(one, knob, &gone)) {
                 let why = format!("{} go offline with this plan", crate::units::cpus(&gone));
@@ -223,7 +223,7 @@ impl<'a> PlanBuilder<'a> {
 // name them would be read back without them.
 
 /// The CPUs that these changes take offline.
-fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a WantedChange>) -> CpuList {
+fn offline_cpus<'a>(facts: &Facts, changes: impl Iterator<Item = &'a WantedChange>) -> CpuList {
     let mut gone = CpuList::default();
     for wanted in changes {
         let Change::Hotplug { path, value } = &wanted.change else { continue };
@@ -252,7 +252,7 @@ fn second_threads(facts: &Facts) -> CpuList {
 fn without(change: Change, knob: Option<&Knob>, gone: &CpuList) -> Option<Change> {
     let rest = |cpus: &CpuList| Some(cpus.difference(gone)).filter(|rest| !rest.is_empty());
     Some(match change {
-        Change::Value { path, .. } if is_gone(knob, &path, gone) => {
+        Change::Value { path, .. } if concerns_offline_only(knob, &path, gone) => {
             return None;
         }
         Change::Value { path, value, compare, couples } => {
@@ -289,7 +289,7 @@ fn without(change: Change, knob: Option<&Knob>, gone: &CpuList) -> Option<Change
 }
 
 /// Whether a file concerns one of these CPUs alone.
-fn is_gone(knob: Option<&Knob>, path: &str, gone: &CpuList) -> bool {
+fn concerns_offline_only(knob: Option<&Knob>, path: &str, gone: &CpuList) -> bool {
     knob.and_then(|knob| knob.cpu_of(path)).is_some_and(|cpu| gone.contains(cpu))
 }
 

@@ -330,7 +330,7 @@ impl Selection {
     }
 
     /// Whether a check belongs to it.
-    pub fn takes(&self, check: &str) -> bool {
+    pub fn includes(&self, check: &str) -> bool {
         let section = section_of(check);
         self.ids.is_empty() || self.names(check) || self.ids.iter().any(|id| section == Some(id))
     }

@@ -324,8 +324,8 @@ fn a_record_that_contradicts_itself_or_is_not_whole_proves_nothing() {
     let mut good = run(BudgetClass::Hundred, 2, 20, &[]);
     good.options.requirement.rate_per_1000h = 1_000_000;
     assert_eq!(judge(&good, false).answer, VerdictAnswer::Accepted);
-    for standing in [Integrity::Torn, Integrity::Altered { why: "digest".into() }] {
-        assert_eq!(super::judge(&good, &[], &standing).answer, VerdictAnswer::NotProven);
+    for integrity in [Integrity::Torn, Integrity::Altered { why: "digest".into() }] {
+        assert_eq!(super::judge(&good, &[], &integrity).answer, VerdictAnswer::NotProven);
     }
     let weakened = |weaken: &dyn Fn(&mut Run)| {
         let mut run = good.clone();

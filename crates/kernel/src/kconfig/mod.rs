@@ -45,7 +45,7 @@ impl KconfigOptions {
     }
 
     /// Why an option does not have the value that was asked for, under a configuration.
-    pub fn because(
+    pub fn why_not(
         &self,
         name: &str,
         wanted: &str,
@@ -128,7 +128,7 @@ fn is_set(config: &BTreeMap<String, String>, name: &str) -> bool {
 
 /// The parts that `&&` joins at the top.
 fn conjuncts(text: &str) -> Vec<&str> {
-    let text = stripped(text);
+    let text = without_parentheses(text);
     let (mut depth, mut from, mut parts) = (0_i32, 0, Vec::new());
     let bytes = text.as_bytes();
     for at in 0..bytes.len() {
@@ -150,7 +150,7 @@ fn conjuncts(text: &str) -> Vec<&str> {
 }
 
 /// Without parentheses around the whole.
-fn stripped(text: &str) -> &str {
+fn without_parentheses(text: &str) -> &str {
     let mut text = text.trim();
     while let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
         let mut depth = 0;

@@ -89,7 +89,7 @@ pub(super) const COMPILE: Load = Load {
 };
 
 fn work_compile(ctx: &LoadContext) -> Result<(), Failure> {
-    let compiler = trusted::find("cc").ok();
+    let compiler = trusted::find_program("cc").ok();
     let what = match &compiler {
         Some(path) => format!("{} -O1", path.display()),
         None => "no cc that belongs to root: reading and a no-op process".to_owned(),

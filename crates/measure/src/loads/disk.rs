@@ -71,7 +71,7 @@ fn work_disk(ctx: &LoadContext) -> Result<(), Failure> {
     let mut space = Buffer::new();
     let scratch = Scratch::make(ctx.before.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
     (ctx.detail)(&scratch.describe(ctx.before.dir));
-    scratch.churn(space.aligned(), ctx).map_err(|(doing, error)| {
+    scratch.write_loop(space.aligned(), ctx).map_err(|(doing, error)| {
         let size = scratch.bytes >> 20;
         let how = format!("{size} MiB file in {}: cannot {doing}", ctx.before.dir.display());
         format!("{how}: {error}; {}", next_step(&error)).into()
@@ -147,7 +147,7 @@ impl Scratch {
     }
 
     /// Writes, reads and flushes until stopped.
-    fn churn(&self, buffer: &mut [u8], ctx: &LoadContext) -> Result<(), FailedStep> {
+    fn write_loop(&self, buffer: &mut [u8], ctx: &LoadContext) -> Result<(), FailedStep> {
         let mut rng = XorShift::new(self.bytes);
         let start = Instant::now();
         let mut written: u64 = 0;

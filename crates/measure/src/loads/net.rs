@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{Load, LoadContext, LoadInput, LoadParameter};
-use crate::apart::{Echo, names};
+use crate::apart::{Echo, parse_interface_and_peer};
 use crate::{Failure, apart};
 
 /// Most pairs of datagram sockets.
@@ -275,7 +275,7 @@ fn work_ping(ctx: &LoadContext) -> Result<(), Failure> {
             super::pin_thread(cpu)?;
             // Numbers of floods are below 64.
             let echo = Echo::open(apart::address(number, true), number as u16 + 1, None)?;
-            super::run(&echo, ctx)
+            super::run_flood(&echo, ctx)
         }
     });
     ctx.together(tasks.collect())
@@ -299,18 +299,21 @@ pub(super) const TRAFFIC: Load = Load {
         is_needed: true,
         expected: "the interface and the IPv4 address of a peer of your own, as in \
                    traffic:eth1:192.0.2.7",
-        check: |text| names(text).is_some(),
+        check: |text| parse_interface_and_peer(text).is_some(),
     }),
     prepare: None,
     work: work_traffic,
 };
 
 fn work_traffic(ctx: &LoadContext) -> Result<(), Failure> {
-    let (interface, peer) =
-        ctx.before.parameter.and_then(names).ok_or("which interface and which peer?")?;
+    let (interface, peer) = ctx
+        .before
+        .parameter
+        .and_then(parse_interface_and_peer)
+        .ok_or("which interface and which peer?")?;
     let echo = Echo::open(peer, std::process::id() as u16, Some(interface))?;
     (ctx.detail)(&format!("1 flood of ICMP echo to {peer} through {interface}"));
-    super::run(&echo, ctx)
+    super::run_flood(&echo, ctx)
 }
 
 #[cfg(test)]
@@ -323,7 +326,9 @@ mod named_tests {
         for named in NAMED {
             let set = LoadSet::from_command_line(named.name).expect(named.name);
             assert_eq!(set.to_string(), named.loads);
-            assert!(crate::loads::find(named.name).is_none() && loads_of(named.name).is_some());
+            assert!(
+                crate::loads::find_load(named.name).is_none() && loads_of(named.name).is_some()
+            );
         }
         let more = LoadSet::from_command_line("s4+disk").expect("with another");
         assert_eq!(more.to_string(), "memory+ping+disk");

@@ -236,10 +236,10 @@ impl ProgramWatch {
                 Err(error) if error.raw_os_error() == Some(NO_THREAD) => return Ok(false),
                 Err(error) => return Err(refused(&error)),
             };
-            let said = |error: io::Error| format!("perf_event_open(2), CPU {cpu}: {error}");
-            let id = perf::id(event.as_fd()).map_err(said)?;
+            let with_path = |error: io::Error| format!("perf_event_open(2), CPU {cpu}: {error}");
+            let id = perf::id(event.as_fd()).map_err(with_path)?;
             self.reader.add(id, opened.source, opened.has_stack, Arc::clone(&layout));
-            perf::set_output(event.as_fd(), owner.as_fd()).map_err(said)?;
+            perf::set_output(event.as_fd(), owner.as_fd()).map_err(with_path)?;
             if filters && !self.filter.is_empty() {
                 // A kernel without filters reports them all: the judge passes over them.
                 let _ = perf::set_filter(event.as_fd(), &self.filter);
@@ -450,8 +450,9 @@ fn raise_limit(files: u64) {
     if limit.current.is_none_or(|now| now >= files) {
         return;
     }
-    let wish = Rlimit { current: Some(files), maximum: limit.maximum.map(|of| of.max(files)) };
-    let _ = setrlimit(Resource::Nofile, wish).or_else(|_| {
+    let limit_wanted =
+        Rlimit { current: Some(files), maximum: limit.maximum.map(|of| of.max(files)) };
+    let _ = setrlimit(Resource::Nofile, limit_wanted).or_else(|_| {
         let maximum = limit.maximum;
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
     });

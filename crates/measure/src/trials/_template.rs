@@ -25,6 +25,6 @@ impl Trial for Template {
 
     fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         // A type of its own, with what was seen and why something was not: no status, no advice.
-        Observation::Priority(PriorityObservation::unasked(ctx.priority))
+        Observation::Priority(PriorityObservation::not_requested(ctx.priority))
     }
 }

@@ -66,12 +66,12 @@ impl Trial for IsolationTrial {
                         // What went wrong is in its outcome.
                         let _ = load.poll();
                     });
-                    who.look(ctx);
+                    who.poll(ctx);
                 }
                 false
             }),
         };
-        who.look(ctx);
+        who.poll(ctx);
         let after = Look::at(ctx);
         for outcome in Runner::stop_all(running) {
             let work = format!("{} {}", outcome.work, outcome.unit);
@@ -163,12 +163,12 @@ struct RanTasks {
 impl RanTasks {
     fn new(ctx: &TrialContext<'_>) -> Self {
         let mut who = Self { last: HashMap::new(), ran: Vec::new(), state: Reading::known("", ()) };
-        who.look(ctx);
+        who.poll(ctx);
         who.ran.clear();
         who
     }
 
-    fn look(&mut self, ctx: &TrialContext<'_>) {
+    fn poll(&mut self, ctx: &TrialContext<'_>) {
         let reading = task::tasks(ctx.root, ctx.rt_cpus);
         for task in reading.value().into_iter().flatten() {
             let now = (task.switches, task.time_ms);
@@ -228,16 +228,16 @@ mod tests {
 
     #[test]
     fn a_look_without_a_load_names_what_failed() {
-        let Observation::Isolation(seen) = try_out(&IsolationTrial, 300_000_000, false) else {
+        let Observation::Isolation(observed) = try_out(&IsolationTrial, 300_000_000, false) else {
             panic!("another observation");
         };
-        if seen.load_cpus.is_empty() {
-            return assert_eq!(seen.duration_ns, 0);
+        if observed.load_cpus.is_empty() {
+            return assert_eq!(observed.duration_ns, 0);
         }
-        assert!((300_000_000..2_000_000_000).contains(&seen.duration_ns), "{seen:?}");
-        assert_eq!(seen.loads.len(), 4);
-        assert!(seen.loads.iter().all(|load| load.error.is_some()), "{:?}", seen.loads);
-        assert!(seen.times.value().is_some_and(|times| times.len() == 1));
-        assert!(seen.interrupts.value().is_some() && seen.tasks.value().is_some());
+        assert!((300_000_000..2_000_000_000).contains(&observed.duration_ns), "{observed:?}");
+        assert_eq!(observed.loads.len(), 4);
+        assert!(observed.loads.iter().all(|load| load.error.is_some()), "{:?}", observed.loads);
+        assert!(observed.times.value().is_some_and(|times| times.len() == 1));
+        assert!(observed.interrupts.value().is_some() && observed.tasks.value().is_some());
     }
 }

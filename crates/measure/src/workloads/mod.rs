@@ -75,7 +75,7 @@ pub fn timer_wakeup() -> Arc<dyn Workload> {
 /// Why not, and which workloads can.
 pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), WorkloadError> {
     let about = workload.describe();
-    if about.clocks.have(clock) {
+    if about.clocks.contains(clock) {
         return Ok(());
     }
     let name = clock.name();
@@ -84,14 +84,14 @@ pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), Workload
             "no timer of the kernel runs on it, so that nothing can sleep by it"
         }
         (_, Clocks::Relative) => "setting it moves even a relative sleep by it",
-        (ThreadPlace::Beside, _) => {
+        (ThreadPlace::OtherCpu, _) => {
             "the program or the kernel that it reads has a clock of its own"
         }
         (ThreadPlace::OnCpu, _) => "its times are those of CLOCK_MONOTONIC",
     };
     let able: Vec<&str> = WORKLOADS
         .iter()
-        .filter(|other| other.describe().clocks.have(clock))
+        .filter(|other| other.describe().clocks.contains(clock))
         .map(|other| other.name())
         .collect();
     let why = format!(

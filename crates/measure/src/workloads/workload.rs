@@ -52,17 +52,17 @@ impl Description {
     }
 
     /// The same workload with a thread beside the measured CPU.
-    pub(super) const fn beside(self) -> Self {
-        Self { place: ThreadPlace::Beside, ..self }
+    pub(super) const fn on_other_cpu(self) -> Self {
+        Self { place: ThreadPlace::OtherCpu, ..self }
     }
 
     /// The same workload by other clocks too.
-    pub(super) const fn by(self, clocks: Clocks) -> Self {
+    pub(super) const fn with_clocks(self, clocks: Clocks) -> Self {
         Self { clocks, ..self }
     }
 
     /// The same workload for one thread of a session.
-    pub(super) const fn alone(self) -> Self {
+    pub(super) const fn single_thread(self) -> Self {
         Self { threads_max: 1, ..self }
     }
 }
@@ -82,7 +82,7 @@ pub enum Clocks {
 
 impl Clocks {
     /// Whether a clock is among them.
-    pub const fn have(self, clock: Clock) -> bool {
+    pub const fn contains(self, clock: Clock) -> bool {
         match (self, clock) {
             (_, Clock::Monotonic) | (Self::Read, _) => true,
             (Self::Timers, clock) => clock.keeps_its_distance(),
@@ -166,7 +166,7 @@ pub enum ThreadPlace {
     OnCpu,
     /// Beside it, as an ordinary thread: it only records what another program, or the kernel,
     /// measures there.
-    Beside,
+    OtherCpu,
 }
 
 /// What a workload is armed for.

@@ -137,7 +137,7 @@ fn every_clock_measures() {
     for clock in Clock::ALL.into_iter().filter(|clock| !clock.is_monotonic()) {
         for name in ["timer-wakeup", "nanosleep-relative", "clock-gettime", "busy-loop"] {
             let workload = workloads::parse(name).expect("a workload");
-            let takes = workload.describe().clocks.have(clock);
+            let takes = workload.describe().clocks.contains(clock);
             let plan = SessionPlan {
                 cpus: vec![0],
                 clock,

@@ -113,10 +113,9 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(ImportError::Huge { name: name(), bytes: bytes.len() as u64 });
     }
     let found = match &hints.format {
-        Some(asked) => FORMATS
-            .iter()
-            .find(|format| format.id == asked)
-            .ok_or_else(|| ImportError::UnknownFormat { asked: asked.clone(), known: known() })?,
+        Some(asked) => FORMATS.iter().find(|format| format.id == asked).ok_or_else(|| {
+            ImportError::UnknownFormat { requested: asked.clone(), known: known() }
+        })?,
         None => match FORMATS.iter().find(|format| (format.detect)(bytes)) {
             Some(found) => found,
             None => return read_pasted(bytes, hints),
@@ -147,7 +146,7 @@ fn read_pasted(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(ImportError::Trace { name: name() });
     }
     let unknown = || ImportError::Unknown { name: name(), begins: begins(bytes), known: known() };
-    let plain = plain(bytes).ok_or_else(unknown)?;
+    let plain = unpasted(bytes).ok_or_else(unknown)?;
     if !FORMATS.iter().any(|format| (format.detect)(&plain)) {
         return Err(if is_trace(&plain) { ImportError::Trace { name: name() } } else { unknown() });
     }
@@ -261,9 +260,9 @@ pub enum ImportError {
     )]
     Trace { name: String },
     /// There is no such format.
-    #[error("\"{asked}\" is not a format; choose one of {known}")]
+    #[error("\"{requested}\" is not a format; choose one of {known}")]
     UnknownFormat {
-        asked: String,
+        requested: String,
         /// Ids of the known formats.
         known: String,
     },
@@ -290,7 +289,7 @@ pub enum ImportError {
 // Results as people hand them on: quoted in a mail, indented, saved in UTF-16.
 
 /// The text as its tool wrote it; `None`: it is no text, or is so already.
-fn plain(bytes: &[u8]) -> Option<Vec<u8>> {
+fn unpasted(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = decoded(bytes)?;
     let mut lines: Vec<&str> = text.lines().collect();
     let filled = |lines: &[&str]| lines.iter().filter(|line| !line.trim().is_empty()).count();
@@ -415,7 +414,8 @@ mod tests {
 
     #[test]
     fn what_mails_and_editors_add_is_taken_off() {
-        let plain = |text: &[u8]| plain(text).map(|bytes| String::from_utf8(bytes).expect("text"));
+        let plain =
+            |text: &[u8]| unpasted(text).map(|bytes| String::from_utf8(bytes).expect("text"));
         assert_eq!(plain(b"> > a 1\r\n> > \n> >   b\n"), Some("a 1\n\n  b\n".into()));
         assert_eq!(plain(b"    a\n      b\n"), Some("a\n  b\n".into()));
         assert_eq!(plain(b"\xef\xbb\xbfa\n"), Some("a\n".into()));

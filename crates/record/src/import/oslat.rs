@@ -8,7 +8,7 @@
 use serde::Deserialize;
 
 use super::cyclictest_verbose::{Envelope, program};
-use super::draft::{draft, of_cpu, remark};
+use super::draft::{blank, of_cpu, remark};
 use super::text::{
     ImportLine, ImportText, Pairs, SeriesCells, decimal_ns, gcd, head, quoted, tail,
 };
@@ -176,7 +176,7 @@ fn is_row(key: &str) -> bool {
 
 fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("oslat", UNIT_NS, hints);
+    let mut imported = blank("oslat", UNIT_NS, hints);
     let mut cores: Vec<Core> = Vec::new();
     let (mut has, mut duration_ns, mut has_bias, mut wrong) = ([false; 3], None, false, false);
     let (mut is_gap, mut last_ns, mut width_ns, mut has_last) = (false, None, None, false);
@@ -328,8 +328,8 @@ pub(super) const OSLAT_JSON: Importer = Importer {
 };
 
 fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse(bytes, hints)?;
-    let mut imported = draft("oslat", UNIT_NS, hints);
+    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse_json(bytes, hints)?;
+    let mut imported = blank("oslat", UNIT_NS, hints);
     let wrong = |what: String| hints.at_byte(0, what);
     let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;
     let mut cores = Vec::with_capacity(threads.len());

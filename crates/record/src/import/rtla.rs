@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use rtproof_stats::Bins;
 
-use super::draft::{base, draft, of_cpu, series};
+use super::draft::{base, blank, of_cpu, series};
 use super::text::{
     ImportLine, ImportText, SeriesCells, days_clock_ns, decimal_ns, gcd, head, plain, quoted,
     scaled,
@@ -45,7 +45,7 @@ pub(crate) const TIMERLAT_HIST: Importer = Importer {
 
 fn read_timerlat_hist(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let mut imported =
-        histogram(bytes, hints, draft("rtla timerlat", 1000, hints), TIMERLAT_TITLE)?;
+        histogram(bytes, hints, blank("rtla timerlat", 1000, hints), TIMERLAT_TITLE)?;
     imported.count_omitted();
     imported.conclude();
     Ok(imported)
@@ -59,7 +59,7 @@ pub(crate) const OSNOISE_HIST: Importer = Importer {
 };
 
 fn read_osnoise_hist(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let mut imported = histogram(bytes, hints, draft("rtla osnoise", 1000, hints), OSNOISE_TITLE)?;
+    let mut imported = histogram(bytes, hints, blank("rtla osnoise", 1000, hints), OSNOISE_TITLE)?;
     imported.doubt(
         "threshold",
         "noise below the tracer's threshold (5 µs unless asked) is not in the file, and \
@@ -356,7 +356,7 @@ pub(crate) const STOP: Importer = Importer {
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
     // Values are in microseconds with two digits behind the point.
-    let mut imported = draft("rtla timerlat", 10, hints);
+    let mut imported = blank("rtla timerlat", 10, hints);
     let mut cpu = None;
     for line in text.lines() {
         remark(&mut imported, line.text);
@@ -414,7 +414,7 @@ pub(crate) const TIMERLAT_TOP: Importer = Importer {
 
 fn read_timerlat_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("rtla timerlat", 1000, hints);
+    let mut imported = blank("rtla timerlat", 1000, hints);
     let screen = last(text, &mut imported, "CPU COUNT", "Timer Latency")?;
     for &(line, ref shown) in &screen.above {
         if shown.contains("IRQ Timer Latency (ns)") {
@@ -458,7 +458,7 @@ fn detect_osnoise(bytes: &[u8]) -> bool {
 
 fn read_osnoise_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("rtla osnoise", 1000, hints);
+    let mut imported = blank("rtla osnoise", 1000, hints);
     let screen = last(text, &mut imported, "CPU Period", "Noise")?;
     let is_hardware = screen.above.iter().any(|(_, shown)| shown.contains("Hardware"));
     if is_hardware {
@@ -562,8 +562,8 @@ fn check_all(
     for (_, row) in rows {
         sum = sum.saturating_add(number(row)?);
     }
-    let said = number(shown)?;
-    if 10_u64.checked_pow(exponent.unwrap_or(0)).is_none_or(|cut| sum / cut != said) {
+    let printed = number(shown)?;
+    if 10_u64.checked_pow(exponent.unwrap_or(0)).is_none_or(|cut| sum / cut != printed) {
         return Err(
             line.at(format!("{} in all, but the rows above count {sum}", quoted(head.trim())))
         );

@@ -403,7 +403,7 @@ impl SysInfo {
 }
 
 /// Reads a document; `true`: its command line had to be repaired first.
-pub(super) fn parse<T: DeserializeOwned>(
+pub(super) fn parse_json<T: DeserializeOwned>(
     bytes: &[u8],
     hints: &Hints,
 ) -> Result<(T, bool), ImportError> {

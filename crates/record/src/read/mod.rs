@@ -82,7 +82,7 @@ fn read_in<T>(
 ) -> Result<(Opened, Option<T>), ReadError> {
     check_header(path)?;
     let open = |source| ReadError::Open { path: path.into(), source };
-    let (scan, hoped) = hopefully(path, detail, work);
+    let (scan, hoped) = read_while_checking(path, detail, work);
     let scan = scan.map_err(open)?;
     if let Some(contents) = hoped.filter(|_| scan.is_whole()) {
         let (contents, made) = contents.map_err(|fault| fault.at(path, true))?;
@@ -120,7 +120,7 @@ const LARGE_BYTES: u64 = 16 << 20;
 /// Reads a large file in the hope that it is sealed and whole, while another thread finds out
 /// whether it is. What is read counts for nothing where it is not; reading ends then, wherever it
 /// was.
-fn hopefully<T>(
+fn read_while_checking<T>(
     path: &Path,
     detail: ReadDetail,
     work: impl FnOnce(&Run) -> T,
@@ -199,7 +199,7 @@ fn contents(conn: &Connection, version: i32, detail: ReadDetail) -> Result<Conte
         if !is_long {
             intervals(conn, &mut run.threads)?;
         }
-        run.beside = beside(conn)?;
+        run.surroundings = read_surroundings(conn)?;
         run.imported = imported(conn)?;
     }
     check::run(&run)?;
@@ -373,7 +373,7 @@ fn imported(conn: &Connection) -> RowResult<Option<Imported>> {
 const CPUS_MAX: usize = 8192;
 
 /// All of it, of a record that has the tables.
-fn beside(conn: &Connection) -> RowResult<Surroundings> {
+fn read_surroundings(conn: &Connection) -> RowResult<Surroundings> {
     Ok(Surroundings {
         marks: list(conn, 1, "ORDER BY number", MARKS_MAX)?,
         states: list(conn, 0, "ORDER BY cpu, state", CPUS_MAX * STATES_MAX as usize)?,

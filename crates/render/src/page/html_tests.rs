@@ -285,7 +285,7 @@ fn eventful() -> (Run, rtproof_judge::Report) {
         before: before.into(),
         after: after.into(),
     };
-    run.beside.marks = vec![
+    run.surroundings.marks = vec![
         mark(14, MarkKind::Policy, "SCHED_OTHER", "SCHED_FIFO 1"),
         mark(15, MarkKind::Affinity, "CPU 3", "CPUs 2-3"),
         mark(48, MarkKind::Policy, "SCHED_FIFO 1", "SCHED_FIFO 98"),

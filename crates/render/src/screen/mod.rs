@@ -59,7 +59,7 @@ pub fn once(frame: &WatchFrame, columns: u16, look: ScreenStyle) -> String {
         buffer
     });
     for why in &frame.unknown {
-        let _ = writeln!(text, "? {}", text::line(why));
+        let _ = writeln!(text, "? {}", text::harmless_line(why));
     }
     text
 }
@@ -291,7 +291,7 @@ pub fn regions(frame: &WatchFrame, view: &ScreenView, area: Rect) -> Regions {
 }
 
 /// What stands at a place of the screen.
-pub fn place(
+pub fn panel_row_at(
     frame: &WatchFrame,
     view: &ScreenView,
     area: Rect,

@@ -273,7 +273,7 @@ fn maxima(series: &[CompareSeries]) -> String {
 
 /// The budget, where the comparison counts against one.
 fn budget(page: &ComparePage<'_>) -> Option<u64> {
-    let asked = page.comparison.wish.budget_ns;
+    let asked = page.comparison.request.budget_ns;
     let of_runs = || page.groups.iter().flat_map(|g| &g.sides).find_map(|side| side.budget_ns);
     asked.or_else(of_runs)
 }
@@ -319,8 +319,12 @@ fn shifts(comparison: &Comparison) -> Markup {
             )
         });
         let id = format!("chart-shift-{}", one.group);
-        let picture =
-            over::draw(&one.shift, one.group, comparison.wish.margin, (&id, &title, &text));
+        let picture = over::draw_shift(
+            &one.shift,
+            one.group,
+            comparison.request.margin,
+            (&id, &title, &text),
+        );
         (title, text, picture)
     });
     let all = html! {
@@ -353,7 +357,7 @@ fn shift_figure(comparison: &Comparison, first: &str) -> Markup {
             Some((group.label.as_str(), one.group, &one.shift))
         })
         .collect();
-    let margin = comparison.wish.margin;
+    let margin = comparison.request.margin;
     let Some(picture) = over::together(&lines, margin, ("chart-shifts", &title, text)) else {
         return Markup::default();
     };

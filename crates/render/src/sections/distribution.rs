@@ -176,7 +176,7 @@ fn p2(all: &[Distribution]) -> Markup {
         p.quiet { (P2_CAUTION) }
         (crate::html::scroll("P² beside the histogram", &html! {
             table.quantiles {
-                (crate::html::head(columns))
+                (crate::html::table_head(columns))
                 tbody {
                     @for of in all.iter().filter(|of| !of.p2.is_empty()) {
                         tr {
@@ -412,7 +412,7 @@ fn moving_table(moving: &Moving) -> Markup {
             code { "rtproof export --format csv --table moving" }
         }
         moving_table {
-            (crate::html::head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
+            (crate::html::table_head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
                 STATISTICS.iter().map(|of| format!("#{}", of.name)))))
             tbody {
                 @for step in moving.rows.iter().rev().step_by(every).rev() {

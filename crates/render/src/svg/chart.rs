@@ -279,7 +279,7 @@ fn levels(measured: &Measured) -> Vec<(String, f64)> {
 }
 
 /// Draws those that the axis holds.
-pub(super) fn draw(frame: &Frame, measured: &Measured) -> Markup {
+pub(super) fn draw_levels(frame: &Frame, measured: &Measured) -> Markup {
     let mut levels = levels(measured);
     levels.retain(|&(_, ns)| frame.x.holds(ns));
     html! {

@@ -241,7 +241,7 @@ fn outside(report: &Report) -> Vec<Lane> {
     let lane = |cpu: &rtproof_judge::report::CpuReport| {
         let number = cpu.thread.number;
         let marks: Vec<&Mark> =
-            report.beside.marks.iter().filter(|mark| mark.thread == number).collect();
+            report.surroundings.marks.iter().filter(|mark| mark.thread == number).collect();
         let moments: Vec<_> =
             marks.iter().map(|mark| (mark.at_ns, mark.after.replace("SCHED_", ""))).collect();
         let texts: Vec<String> = marks

@@ -156,7 +156,7 @@ pub(crate) fn runs(
             g class={ "series " (class(run.colour)) } {
                 title { (run.label) }
                 path.line.faint d=(over_line(&plot, placing, at, run.over, &|i| median(run.over, i))) {}
-                path class=(look(run.colour))
+                path class=(colour_class(run.colour))
                     d=(over_line(&plot, placing, at, run.over, &|i| worst(run.over, i))) {}
             }
         }
@@ -214,7 +214,7 @@ pub(crate) fn class(colour: usize) -> String {
     format!("s{}", colour % COLOURS)
 }
 
-fn look(colour: usize) -> &'static str {
+fn colour_class(colour: usize) -> &'static str {
     if colour >= COLOURS { "line dashed" } else { "line" }
 }
 
@@ -272,7 +272,7 @@ fn drawn(
                 g class={ "series " (class(run.colour)) } {
                     title { (run.label) ", " (curve.title) }
                     path.range d=(over_band(&frame, placing, at, run.over, values, curve.unit)) {}
-                    path class=(look(run.colour)) d=(over_line(&frame, placing, at, run.over, &|i| {
+                    path class=(colour_class(run.colour)) d=(over_line(&frame, placing, at, run.over, &|i| {
                         values.get(i).copied().flatten().map(|value| value[1] / curve.unit)
                     })) {}
                 }
@@ -382,7 +382,7 @@ const NAME: f64 = 16.0;
 const APART: f64 = 20.0;
 
 /// Draws the quantiles of one group against the first; `None` where there are none.
-pub(crate) fn draw(
+pub(crate) fn draw_shift(
     shift: &Shift,
     colour: usize,
     margin: f64,

@@ -68,7 +68,7 @@ pub(crate) fn plan(document: &tune::PlanDocument, next: Option<String>) -> Answe
             count(words, "boot parameter")
         ),
     };
-    let by_hand = rtproof_render::page::entries_by_hand(&document.instructions);
+    let by_hand = rtproof_render::page::manual_entries(&document.instructions);
     let rest = parts(&[
         (by_hand, "to do by hand"),
         (document.left_out.len(), "left out"),
@@ -192,7 +192,9 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
 }
 
 /// How changes stand: those as applied, and what is wrong with the others.
-fn standing<'a>(changes: impl Iterator<Item = &'a StandingChange>) -> (usize, Vec<String>, usize) {
+fn count_standing<'a>(
+    changes: impl Iterator<Item = &'a StandingChange>,
+) -> (usize, Vec<String>, usize) {
     let (mut good, mut wrong, mut unknown) = (0, Vec::new(), 0);
     for it in changes {
         match it.standing {
@@ -214,7 +216,7 @@ fn standing<'a>(changes: impl Iterator<Item = &'a StandingChange>) -> (usize, Ve
 pub(crate) fn status(status: &TuneStatus, root: Option<&Path>) -> Answer {
     let at = next::root(root);
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
-    let (good, mut why, unknown) = standing(changes());
+    let (good, mut why, unknown) = count_standing(changes());
     let changed = why.len();
     let result = if status.journals.is_empty() {
         "nothing of rtproof is applied".to_owned()
@@ -257,7 +259,7 @@ pub(crate) fn verified(
     root: Option<&Path>,
 ) -> Answer {
     let at = next::root(root);
-    let (good, wrong, unreadable) = standing(found.changes.iter());
+    let (good, wrong, unreadable) = count_standing(found.changes.iter());
     let effective = found.parameters.iter().filter(|it| it.effect == WordEffect::Effective).count();
     let lost = || found.parameters.iter().filter(|it| it.effect.is_bad());
     let mut why: Vec<String> = lost().map(became).collect();

@@ -190,14 +190,14 @@ pub(crate) struct Audit {
 /// A root that is no captured machine; CPUs, checks, a process or a unit that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     match &args.command {
-        Some(CheckCommand::Explain(explain)) => return check_explain::run(explain),
+        Some(CheckCommand::Explain(explain)) => return check_explain::run_check_explain(explain),
         Some(CheckCommand::Tick(tick)) => return run_tick(tick),
         None => {}
     }
     let selection = Selection::of(&args.only)?;
     let profile = args.intent.requested().resolve()?;
     let root = open_root(args.root.as_deref())?;
-    let app = read(&root, args.pid, args.unit.as_deref())?;
+    let app = read_application(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
     let stated = IntentOptions {
         cpus: args.cpus.clone(),
@@ -244,7 +244,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let detail = FindingDetail { all: args.all, verbose: crate::is_verbose() };
     // What is known is shown before the trials, which take seconds.
     TextOutput::new(!is_text).print(|to| {
-        rtproof_render::page::answer(to, &first)?;
+        rtproof_render::page::answer_text(to, &first)?;
         rtproof_render::page::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
         if let Some(application) = &audit.application {
             application.print(to, detail)?;
@@ -263,7 +263,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         let proven: Vec<&Finding> = audit.proofs.iter().map(|proof| &proof.finding).collect();
         TextOutput::new(!is_text).print(|to| rtproof_render::page::proofs(to, &proven, detail))?;
         // The trials may have found more.
-        TextOutput::new(!is_text).print(|to| rtproof_render::page::answer(to, &answer(&audit)))?;
+        TextOutput::new(!is_text)
+            .print(|to| rtproof_render::page::answer_text(to, &answer(&audit)))?;
     }
     let all = audit.all();
     match if args.json { CheckFormat::Json } else { args.format } {
@@ -320,7 +321,7 @@ pub(super) struct Application {
 ///
 /// # Errors
 /// Usage: no such process or unit, one that does not run or may not be looked at.
-pub(super) fn read(
+pub(super) fn read_application(
     root: &Root,
     pid: Option<u32>,
     unit: Option<&str>,
@@ -487,16 +488,18 @@ pub(super) fn run_tick(args: &TickArgs) -> anyhow::Result<u8> {
             FirmwareChoiceArg::Kept => FirmwareChoice::Kept,
             FirmwareChoiceArg::Absent => FirmwareChoice::Absent,
         };
-        let who = || Ok::<_, anyhow::Error>(rtproof_run::who(intent::user(&root, None)?.as_ref()));
+        let who = || {
+            Ok::<_, anyhow::Error>(rtproof_run::current_user(intent::user(&root, None)?.as_ref()))
+        };
         let look = FirmwareTick {
             items: args.items.clone(),
             found: (!args.remove).then_some(found),
             note: args.note.clone(),
-            who: args.by.clone().map_or_else(who, Ok)?,
+            user: args.by.clone().map_or_else(who, Ok)?,
         };
         rtproof_run::tick(&machine, &look)?;
     }
-    check_explain::run(&check_explain::Args {
+    check_explain::run_check_explain(&check_explain::Args {
         ids: vec!["bios-profile".into()],
         root: args.root.clone(),
         json: args.json,

@@ -137,7 +137,7 @@ impl KnobShown {
 ///
 /// # Errors
 /// A check that does not exist, a root that is no captured machine.
-pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
+pub(super) fn run_check_explain(args: &Args) -> anyhow::Result<u8> {
     let text = TextOutput::new(args.json);
     if args.ids.is_empty() {
         text.print(list)?;

@@ -95,10 +95,10 @@ pub(super) fn prove(
             duration_ns: line.duration_ns,
             memory_bytes: bounds.memory_bytes,
             loads: &loads,
-            stop: &|| signals.came().is_some(),
+            stop: &|| signals.received().is_some(),
             progress: &|elapsed_ns| line.show(elapsed_ns),
         };
-        let observed = match signals.came() {
+        let observed = match signals.received() {
             None => trials::run(trial, &context).map_err(|error| error.to_string()),
             Some(signal) => Err(format!("ended by {signal}")),
         };

@@ -51,7 +51,7 @@ impl RowPrinter {
             for line in lines {
                 let mut stdout = anstream::stdout().lock();
                 // A reader that went away is no reason to stop measuring.
-                let _ = writeln!(stdout, "{}", rtproof_host::text::text(&line))
+                let _ = writeln!(stdout, "{}", rtproof_host::text::harmless_text(&line))
                     .and_then(|()| stdout.flush());
             }
         };

@@ -286,7 +286,7 @@ fn a_thread_that_is_moved_away_ends_and_is_reported() {
         return;
     }
     // For good, and for a few milliseconds.
-    for (visits, told) in
+    for (visits, message) in
         [(&["1"][..], "was moved away from it"), (&["1", "0"], "its count of migrations rose")]
     {
         let _alone = alone();
@@ -308,7 +308,7 @@ fn a_thread_that_is_moved_away_ends_and_is_reported() {
         expect_code(&output, NOT_PROVEN);
         // The look of that second may have met it on the other CPU.
         let text = stdout(&output);
-        assert!(text.contains(told) || text.contains("was moved away from it"), "{text}");
+        assert!(text.contains(message) || text.contains("was moved away from it"), "{text}");
         let (report, _) = report(&only(folder.path(), ".rtproof"));
         assert_eq!(report["cpus"][0]["end"]["reason"], "cpu_lost");
         assert_accounted(&report);

@@ -200,8 +200,8 @@ fn dots_are_told_followed_and_zoomed() {
     page.press("ArrowRight");
     let second = at(&mut page);
     assert!(first <= second);
-    let told = text(&mut page, "document.querySelector('.tip').textContent");
-    assert_eq!(told, text(&mut page, "document.activeElement.getAttribute('aria-label')"));
+    let tip_text = text(&mut page, "document.querySelector('.tip').textContent");
+    assert_eq!(tip_text, text(&mut page, "document.activeElement.getAttribute('aria-label')"));
 
     // Drag over a picture: all pictures over time show that stretch, and the way back is a button.
     let whole = stretch(&mut page, "chart-spikes");

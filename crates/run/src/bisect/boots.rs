@@ -40,7 +40,7 @@ const TITLE: &str = "kernel bisect";
 const PARAMETER: &str = "rtproof.bisect";
 
 /// Between two looks at a program that runs.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time for a program to end by itself.
 const PROGRAM_REST: Duration = Duration::from_secs(5);
@@ -145,8 +145,8 @@ impl<'a> BisectBoots<'a> {
     /// another bisection that waits for its own is left alone, and this one cannot go on.
     pub(super) fn undo(&self) -> Result<(), KernelError> {
         let machine = self.machine()?;
-        let standing = tune::standing(&machine, TITLE)?;
-        if let Some(other) = standing.iter().find(|title| **title != self.title) {
+        let in_force = tune::in_force(&machine, TITLE)?;
+        if let Some(other) = in_force.iter().find(|title| **title != self.title) {
             let place = other.strip_prefix(TITLE).unwrap_or(other).trim();
             let why = "another bisection waits there for its boot: let it go on, or give it up \
                        with rtproof tune undo --all";
@@ -201,7 +201,7 @@ impl<'a> BisectBoots<'a> {
             if watch.is_stopped("the machine settles", Duration::ZERO) {
                 return Err(KernelError::path(path, "ended by a signal"));
             }
-            std::thread::sleep(rest.min(LOOK));
+            std::thread::sleep(rest.min(POLL_INTERVAL));
         }
     }
 }
@@ -212,7 +212,7 @@ fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, K
     let to = |ending: &str| File::create(file(ending)).map_err(KernelError::io(file(ending)));
     let found = match words.first().map(String::as_str) {
         Some("rtproof") => std::env::current_exe().map_err(KernelError::io("/proc/self/exe"))?,
-        Some(first) => inside::find(first).ok_or_else(|| {
+        Some(first) => inside::find_program(first).ok_or_else(|| {
             // Of this machine, not of a kernel.
             KernelError::Guest(anyhow::anyhow!(
                 "{first}: no such program: neither a file nor in a folder of PATH"
@@ -242,7 +242,7 @@ fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, K
             let why = format!("it did not end within {} s (--timeout)", test.limit.as_secs());
             break (None, Some(why));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let exit = status.and_then(|status| status.code());
     let signal = status.filter(|_| exit.is_none()).map(|status| status.to_string());
@@ -263,7 +263,7 @@ fn end(child: &mut Child) {
     let began = Instant::now();
     let _ = kill_process_group(pid, Signal::TERM);
     while began.elapsed() < PROGRAM_REST && matches!(child.try_wait(), Ok(None)) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let _ = kill_process_group(pid, Signal::KILL);
     let _ = child.wait();
@@ -338,7 +338,7 @@ pub(super) struct Pending {
 }
 
 /// The file in a folder that tells that a bisection was begun there.
-pub fn state(folder: &Path) -> PathBuf {
+pub fn state_file(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 

@@ -438,8 +438,9 @@ impl Pair {
         };
         let chosen = pick(&set);
         let result = resolve(rig, &self.mixed(&chosen), log)?;
-        let got = compare::options(&self.good.text, &result.text);
-        let value = |name: &str| got.iter().find(|pair| pair.name == name).map(|of| &of.values[1]);
+        let changed = compare::options(&self.good.text, &result.text);
+        let value =
+            |name: &str| changed.iter().find(|pair| pair.name == name).map(|of| &of.values[1]);
         for pair in chosen.iter().filter(|pair| value(&pair.name) != Some(&pair.values[1])) {
             notes.push(format!("{} was asked for and kconfig did not keep it", pair.name));
         }
@@ -451,7 +452,7 @@ impl Pair {
         });
         Ok(Reduced {
             suspects: suspects.collect(),
-            changed: got.iter().filter(|pair| !is_chosen(&pair.name)).cloned().collect(),
+            changed: changed.iter().filter(|pair| !is_chosen(&pair.name)).cloned().collect(),
             is_minimal: open.is_empty(),
             result,
             notes,

@@ -31,7 +31,7 @@ use rtproof_results::kernel::{
 };
 
 use crate::tune::kernel::InitrdChoice;
-pub use boots::state;
+pub use boots::state_file;
 pub use trial::Criterion;
 
 /// Characters of a subject in a line of progress.
@@ -287,7 +287,7 @@ impl Bisection<'_> {
         let repository = Repository::open(&self.rig.request.source, &place)?;
         let [good, bad] = ends.each_ref().map(String::as_str);
         repository.check_order(good, bad)?;
-        let config = image::given(config)?.text;
+        let config = image::named_config(config)?.text;
         let mut clean = true;
         let mut test = |of: &mut Self, commit: &str, left: &str| {
             let title = repository.subject(commit)?;
@@ -328,8 +328,8 @@ impl Bisection<'_> {
             parents.extend(repository.parents(commit)?);
         }
         let is_good = |step: &&&BisectStep| step.outcome == StepOutcome::Good;
-        let beside = firsts.iter().filter(is_good).find(|step| parents.contains(&step.id));
-        let good = beside.or_else(|| firsts.iter().rfind(is_good)).map_or(1, |step| step.number);
+        let parent = firsts.iter().filter(is_good).find(|step| parents.contains(&step.id));
+        let good = parent.or_else(|| firsts.iter().rfind(is_good)).map_or(1, |step| step.number);
         let evidence = [good, bad.unwrap_or(2)];
         let suspects = all?;
         let is_reproduced = match is_found {
@@ -353,7 +353,7 @@ impl Bisection<'_> {
         let mut log = Log::begin(self.rig.request.place.join("kconfig.log"))?;
         self.rig.make.check_arch()?;
         let mut resolved = |path: &Path| {
-            let text = image::given(path)?.text;
+            let text = image::named_config(path)?.text;
             self.rig.make.check_config(path, &text)?;
             self.rig.watch.label(format!("configuration {}", path.display()));
             commits::resolve(&self.rig, &text, &mut log)
@@ -467,7 +467,7 @@ impl Bisection<'_> {
             );
         }
         if self.boots.is_some() {
-            notes.extend(trial::note(&request.criterion, &steps));
+            notes.extend(trial::chance_note(&request.criterion, &steps));
         }
         KernelBisected {
             schema: BISECT_SCHEMA,

@@ -359,7 +359,7 @@ const RTPROOF: &str = "rtproof() { /proc/\"$RTPROOF_PID\"/exe \"$@\"; }\n";
 /// Runs a command line. What it prints goes to stderr: stdout is for results.
 fn run(command: &str) -> Result<(), Invalid> {
     let failed = |error| format!("`{command}` cannot be run: {error}");
-    let mut shell = Command::new(trusted::find("sh").map_err(failed)?);
+    let mut shell = Command::new(trusted::find_program("sh").map_err(failed)?);
     shell.arg("-c").arg(format!("{RTPROOF}{command}")).stdin(Stdio::null());
     shell.env("RTPROOF_PID", std::process::id().to_string()).stdout(std::io::stderr());
     match shell.status() {
@@ -402,7 +402,7 @@ pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
             || run.options.phases.iter().all(|phase| loads_ran(run, phase)),
         started_realtime_ns: Some(run.meta.started_realtime_ns),
         threads: report.cpus.iter().map(thread).collect(),
-        beside: report.beside.clone(),
+        surroundings: report.surroundings.clone(),
         spikes: report.spikes.as_ref().and_then(spiked),
         notes: report.notes.iter().map(|note| note.text.clone()).collect(),
         ..CellResult::missing(cell)

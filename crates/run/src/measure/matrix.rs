@@ -127,14 +127,14 @@ fn of_table(table: &DeTable<'_>) -> Result<Matrix> {
 }
 
 fn block(base: &Block, table: &DeTable<'_>) -> Result<Block> {
-    let mut wish = base.clone();
+    let mut own = base.clone();
     for (key, value) in table {
-        if !set(&mut wish, key.get_ref(), value)? {
+        if !set(&mut own, key.get_ref(), value)? {
             let what = format!("no such key \"{}\"; expected {OF_BLOCK}", key.get_ref());
             return Err(Wrong { at: key.span(), what });
         }
     }
-    Ok(wish)
+    Ok(own)
 }
 
 fn condition(table: &DeTable<'_>) -> Result<Condition> {
@@ -155,18 +155,18 @@ fn condition(table: &DeTable<'_>) -> Result<Condition> {
 }
 
 /// Sets a key of a block; `false`: it is none.
-fn set(wish: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
+fn set(own: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
-        "workload" => wish.workloads = many(value, super::workloads)?.concat(),
-        "cpus" => wish.cpus = Some(text(value)?.to_owned()),
-        "each" => wish.each = boolean(value)?,
-        "policy" => wish.policies = many(value, super::policy)?,
-        "priority" => wish.priorities = many(value, parse::priority)?,
-        "period" => wish.periods_ns = many(value, parse::period)?,
-        "load" => wish.loads = many(value, super::load)?,
-        "for" => wish.duration_ns = Some(one(value, parse::run_duration)?),
-        "samples" => wish.samples = Some(one(value, parse::samples)?),
-        "repeat" => wish.repeat = one(value, super::repeat)?,
+        "workload" => own.workloads = many(value, super::workloads)?.concat(),
+        "cpus" => own.cpus = Some(text(value)?.to_owned()),
+        "each" => own.each = boolean(value)?,
+        "policy" => own.policies = many(value, super::policy)?,
+        "priority" => own.priorities = many(value, parse::priority)?,
+        "period" => own.periods_ns = many(value, parse::period)?,
+        "load" => own.loads = many(value, super::load)?,
+        "for" => own.duration_ns = Some(one(value, parse::run_duration)?),
+        "samples" => own.samples = Some(one(value, parse::samples)?),
+        "repeat" => own.repeat = one(value, super::repeat)?,
         _ => return Ok(false),
     }
     Ok(true)

@@ -119,7 +119,7 @@ impl Collector {
     }
 
     /// Single samples go to a file.
-    pub(crate) fn keeps(&mut self, samples: Option<SampleFile>) {
+    pub(crate) fn keep_samples(&mut self, samples: Option<SampleFile>) {
         self.samples = samples;
     }
 
@@ -143,7 +143,7 @@ impl Collector {
             self.pending.started.push(info.clone());
             self.watch.add(&self.sampler, info, started.is_pinned);
         }
-        self.pending.beside.states = self.idle.states();
+        self.pending.surroundings.states = self.idle.states();
     }
 
     /// The threads that measure.
@@ -182,13 +182,13 @@ impl Collector {
 
     fn watch_clock(&mut self, now_ns: u64, steps: impl Iterator<Item = (u32, Steps)>) {
         let cpu = |number| self.watch.thread(number).map_or(0, |info| info.cpu);
-        self.pending.notes.extend(self.steps.look(now_ns, steps, cpu));
+        self.pending.notes.extend(self.steps.poll(now_ns, steps, cpu));
     }
 
     fn sample_host(&mut self, now_ns: u64) {
         self.sampled_ns = now_ns;
         self.pending.host = Some(self.sampler.sample(now_ns));
-        self.pending.beside.idle = self.idle.sample(now_ns);
+        self.pending.surroundings.idle = self.idle.sample(now_ns);
     }
 
     /// Empties the slots; the switcher's are shorter than a second and are put together.
@@ -238,10 +238,10 @@ impl Collector {
         if now_ns >= self.options.duration_ns {
             return;
         }
-        let seen = self.watch.look(&mut self.sampler, now_ns);
+        let seen = self.watch.poll(&mut self.sampler, now_ns);
         seen.lost.into_iter().for_each(|number| session.stop_one(number));
         self.pending.notes.extend(seen.notes);
-        self.pending.beside.marks.extend(seen.marks);
+        self.pending.surroundings.marks.extend(seen.marks);
     }
 
     /// Starts and stops loads when a phase begins.
@@ -263,7 +263,7 @@ impl Collector {
         let Some(specs) = requested.loads else { return };
         self.stop_loads(now_ns);
         self.by_hand = true;
-        self.pending.notes.push(notes::load_by_hand(now_ns, &specs));
+        self.pending.notes.push(notes::manual_load_note(now_ns, &specs));
         self.start_loads(specs, now_ns);
     }
 

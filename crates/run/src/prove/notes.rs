@@ -65,7 +65,7 @@ pub(crate) fn of_start(options: &Options, started: &[StartedThread]) -> Vec<Note
         if options.priority > 0 {
             asked += &format!(" {}", options.priority);
         }
-        let got = match first.policy {
+        let used_policy = match first.policy {
             Policy::Fifo => format!("SCHED_FIFO {}", first.priority),
             Policy::Rr => format!("SCHED_RR {}", first.priority),
             Policy::Deadline => "SCHED_DEADLINE".into(),
@@ -79,7 +79,7 @@ pub(crate) fn of_start(options: &Options, started: &[StartedThread]) -> Vec<Note
             ),
         };
         let text = format!(
-            "{asked} was refused ({}): {} measured with {got}.{next}",
+            "{asked} was refused ({}): {} measured with {used_policy}.{next}",
             first.policy_error.clone().unwrap_or_default(),
             match unpolicied.len() {
                 1 => format!("{} was", cpus(unpolicied.clone())),
@@ -234,7 +234,7 @@ pub(crate) fn marked(at_ns: u64, text: &str) -> Note {
 }
 
 /// The user switched the loads: the phases of the options are not what ran.
-pub(crate) fn load_by_hand(at_ns: u64, specs: &[String]) -> Note {
+pub(crate) fn manual_load_note(at_ns: u64, specs: &[String]) -> Note {
     let what = if specs.is_empty() { "off".into() } else { specs.join("+") };
     let text = format!(
         "Load switched by hand: {what}. From here on the phases do not say which load ran; the \

@@ -96,7 +96,7 @@ impl CollectedBreaches {
             stack,
             is_cut,
             why: found.why,
-            instead: found.rule.instead(),
+            advice: found.rule.advice(),
             monitor: found.monitor.map(Monitor::name),
             monitor_count: u64::from(found.monitor.is_some()),
         };

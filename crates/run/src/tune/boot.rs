@@ -62,7 +62,7 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
                     preview.then = Some(changes.cmdline);
                     preview.entry = loader.no_entry.is_none().then(|| TITLE.to_owned());
                     preview.printed = changes.printed;
-                    let is_default = loader.standing(root) == Ok(OwnEntryState::Default);
+                    let is_default = loader.entry_state(root) == Ok(OwnEntryState::Default);
                     let is_default = is_default.then(|| IS_DEFAULT.to_owned());
                     preview.refused = loader.no_entry.or(is_default).or(loader.no_trial);
                 }
@@ -92,7 +92,7 @@ pub fn word(text: &str) -> anyhow::Result<WantedWord> {
 }
 
 /// What the entry of rtproof asks for beside what the default entry has; nothing without one.
-pub fn asked(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
+pub fn requested_words(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
     let loader = boot::detect(root)?;
     let Some(entry) = loader.entry(root)? else { return Ok(Vec::new()) };
     let tokens = |line: &str| -> Vec<String> {
@@ -133,14 +133,14 @@ pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel
 }
 
 /// How the entry of rtproof stands; `None` without one.
-pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStanding>> {
+pub fn entry_standing(machine: &Machine<'_>) -> anyhow::Result<Option<BootStanding>> {
     let root = machine.root();
     let loader = boot::detect(root)?;
-    let standing = loader.standing(root)?;
+    let standing = loader.entry_state(root)?;
     if standing == OwnEntryState::Absent {
         return Ok(None);
     }
-    let asked = asked(root)?;
+    let asked = requested_words(root)?;
     let cmdline = root.trimmed("/proc/cmdline");
     let running = cmdline.value().map(|line| cmdline::split(line)).unwrap_or_default();
     let has = |asked: &WantedWord| match asked.removes {
@@ -283,7 +283,7 @@ pub struct StoredPlan {
 /// # Errors
 /// Usage: it is none, or it has a step that rtproof never makes. Another user could have written
 /// it.
-pub fn read(path: &Path, accept_owner: bool) -> anyhow::Result<StoredPlan> {
+pub fn read_plan(path: &Path, accept_owner: bool) -> anyhow::Result<StoredPlan> {
     let text =
         text(path, accept_owner).with_context(|| format!("{}: cannot be read", path.display()))?;
     from_text(&text).map_err(|why| {

@@ -111,8 +111,8 @@ impl Watch {
                 let cpus = CpuList::new(attached.latencies.cpus());
                 (Live::Record(Box::new(attached)), cpus, news)
             }
-            LatencySource::Application(whom, over_ns) => {
-                let application = Application::start(root, facts, &whom, over_ns)?;
+            LatencySource::Application(target, over_ns) => {
+                let application = Application::start(root, facts, &target, over_ns)?;
                 // Its threads may be woken anywhere.
                 (Live::Application(Box::new(application)), online.clone(), News::default())
             }
@@ -155,7 +155,7 @@ impl Watch {
                             .into_iter()
                             .map(|row| (row.number, row.second))
                             .collect(),
-                        marks: tick.beside.marks,
+                        marks: tick.surroundings.marks,
                         ..News::default()
                     });
                 }
@@ -365,7 +365,7 @@ impl Attached {
     /// It is no record, or its run has ended (usage).
     fn open(path: &Path) -> anyhow::Result<(Self, News)> {
         let mut follower = Follower::open(path)?;
-        let mut news = follower.look()?;
+        let mut news = follower.poll()?;
         if news.ended.is_some() {
             let path = path.display();
             return Err(usage(format!(
@@ -393,7 +393,7 @@ impl Attached {
         if matches!(self.state, State::Over(_)) {
             return News::default();
         }
-        let mut news = match self.follower.look() {
+        let mut news = match self.follower.poll() {
             Ok(news) => news,
             // Its writer closes it; the next look is in a second.
             Err(ReadError::Busy { .. }) => return News::default(),

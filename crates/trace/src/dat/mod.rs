@@ -549,7 +549,7 @@ mod kinds_tests {
     fn names_are_unique_and_fields_lie_where_the_kernel_has_them() {
         let names: BTreeSet<_> = table::written().map(|kind| kind.name).collect();
         assert_eq!(names.len(), table::written().count());
-        let switch = table::find("sched", "sched_switch").expect("a kind");
+        let switch = table::find_event("sched", "sched_switch").expect("a kind");
         let text = format(id(switch).expect("a number"), switch);
         for line in [
             "field:char prev_comm[16];\toffset:8;\tsize:16;",

@@ -296,7 +296,7 @@ impl<'s, 'e> Reader<'s, 'e> {
                 self.push(line.event(what), false);
             }
             Body::Event { name, fields } => {
-                match table::parse(name, fields, &mut self.symbols) {
+                match table::parse_event(name, fields, &mut self.symbols) {
                     Some(Ok(what)) => self.push(line.event(what), false),
                     // Known, but not as it is here.
                     Some(Err(())) => self.skip(whole),
@@ -310,7 +310,7 @@ impl<'s, 'e> Reader<'s, 'e> {
                     }
                 }
             }
-            Body::Call(call) => match table::parse("function", call, &mut self.symbols) {
+            Body::Call(call) => match table::parse_event("function", call, &mut self.symbols) {
                 Some(Ok(what)) => self.push(line.event(what), false),
                 _ => self.skip(whole),
             },

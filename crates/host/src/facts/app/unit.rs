@@ -350,7 +350,7 @@ pub struct Assignment {
 }
 
 /// The files of the unit that a process runs in. `cgroup` says which manager started it.
-pub(super) fn read(
+pub(super) fn read_unit_file(
     root: &Root,
     cgroup: &Reading<String>,
     unit: &Reading<Option<String>>,
@@ -363,7 +363,7 @@ pub(super) fn read(
             let why = "a unit of a user's service manager: its files are not looked for";
             return Reading::denied(format!("files of {name}"), why);
         }
-        let Some(found) = find(root, &name) else {
+        let Some(found) = find_unit_file(root, &name) else {
             return Reading::absent(format!("files of {name}"));
         };
         parse_all(root, &name, found)
@@ -382,7 +382,7 @@ fn is_of_user(cgroup: &str, unit: &str) -> bool {
 }
 
 /// The unit's file, or its template's, and its drop-ins by name; `None`: no file.
-pub(super) fn find(root: &Root, name: &str) -> Option<(String, Vec<String>)> {
+pub(super) fn find_unit_file(root: &Root, name: &str) -> Option<(String, Vec<String>)> {
     let listed: Vec<(&str, Vec<String>)> = FOLDERS
         .iter()
         .filter_map(|folder| Some((*folder, root.list_dir(folder).value()?.clone())))

@@ -20,7 +20,7 @@ fn of(tree: &Tree, change: &Change) -> Vec<String> {
     let suspects = suspects(&root, change);
     let line = |suspect: Suspect| {
         let clues: Vec<String> = suspect.evidence.iter().map(DriftClue::to_string).collect();
-        format!("{} <- {}", suspect.who, clues.join(" | "))
+        format!("{} <- {}", suspect.name, clues.join(" | "))
     };
     suspects.into_iter().map(line).collect()
 }

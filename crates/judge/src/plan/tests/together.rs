@@ -405,7 +405,7 @@ fn lines_of_one_file_are_one_change_and_what_is_there_stays() {
     }
     let kept: Vec<String> = lines
         .iter()
-        .map(|l| format!("{} {} {} {}", l.who, l.kind, l.item, l.value))
+        .map(|l| format!("{} {} {} {}", l.domain, l.kind, l.item, l.value))
         .filter(|line| !line.starts_with("@realtime - rtprio"))
         .collect();
     facts.rights.limit_lines = Reading::known("/etc/security/limits.d", lines);

@@ -158,7 +158,7 @@ fn what_others_report_is_counted_as_they_say() {
     cycle.begin_counting();
     for i in 0..1500 {
         let now_ns = SLOT_NS + i * MS;
-        assert!(!cycle.turn(now_ns));
+        assert!(!cycle.hand_over(now_ns));
         cycle.expect(1);
         cycle.take_sample(now_ns, if i == 30 { 4 * MS } else { 10 });
     }

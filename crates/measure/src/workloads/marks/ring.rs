@@ -20,7 +20,7 @@ const HEADER: usize = 64;
 const CYCLE: usize = 32;
 
 /// How often one that is being made is looked at, and how long between.
-const MAKING_LOOKS: u32 = 100;
+const INCOMPLETE_TRIES: u32 = 100;
 
 const MAKING_WAIT: Duration = Duration::from_millis(10);
 
@@ -86,15 +86,15 @@ fn header(file: &File, looks: u32) -> Option<[u8; HEADER]> {
 impl MarkRing {
     /// Opens a ring; what was marked before is not read.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        Self::looked_for(path, 1)
+        Self::open_when_complete(path, 1)
     }
 
     /// The same of one that may be in the making.
     pub(super) fn await_made(path: &Path) -> Result<Self, Failure> {
-        Self::looked_for(path, MAKING_LOOKS)
+        Self::open_when_complete(path, INCOMPLETE_TRIES)
     }
 
-    fn looked_for(path: &Path, looks: u32) -> Result<Self, Failure> {
+    fn open_when_complete(path: &Path, looks: u32) -> Result<Self, Failure> {
         let at = |why: &str| Failure(format!("{}: {why}", path.display()));
         #[expect(clippy::disallowed_methods, reason = "the application's own file")]
         let file = {

@@ -75,7 +75,7 @@ fn ids_are_unique_and_links_lead_somewhere() {
 fn checks_of_the_page_are_linked() {
     let run = run_sample::run(&run_sample::Shape { seconds: 1, ..run_sample::Shape::default() });
     let findings = run_sample::report(&run).findings;
-    let bad = findings.iter().find(|finding| finding.stands()).unwrap();
+    let bad = findings.iter().find(|finding| finding.is_open()).unwrap();
     let list = [bad.check.clone(), "not-on-this-page".into()];
     let text = checks(&list, &findings).into_string();
     assert!(text.contains(&format!("href=\"#check-{}\"", bad.check)));

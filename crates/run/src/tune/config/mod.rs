@@ -251,7 +251,8 @@ impl Now<'_> {
                 self.irqs(actions.as_deref(), hwirq.as_deref(), chip.as_deref(), cpus)
             }
             NamedChange::Task { comm, unit, set } => {
-                let set_all = self.tasks().iter().filter(|(_, task)| is_meant(task, comm, unit));
+                let set_all =
+                    self.tasks().iter().filter(|(_, task)| matches_task(task, comm, unit));
                 let changes: Vec<Change> = set_all
                     .map(|(tid, task)| Change::Task {
                         task: TaskName { tid: *tid, start_ticks: None, comm: task.comm.clone() },
@@ -357,7 +358,7 @@ impl Now<'_> {
 }
 
 /// Whether the file means a task.
-fn is_meant(task: &Task, comm: &str, unit: &Option<String>) -> bool {
+fn matches_task(task: &Task, comm: &str, unit: &Option<String>) -> bool {
     fits(comm, &task.comm)
         && match unit {
             None => task.kernel,

@@ -53,7 +53,7 @@ impl Played {
 }
 
 fn lines(watcher: &mut Watcher, machine: &Machine<'_>) -> Vec<String> {
-    let drifts = watcher.look(machine, "T").unwrap();
+    let drifts = watcher.poll(machine, "T").unwrap();
     drifts.iter().map(Drift::line).collect()
 }
 
@@ -98,7 +98,7 @@ fn a_watch_that_begins_late_tells_what_is_off_already() {
     drop(played.applied(&machine));
     played.write("proc/sys/vm/stat_interval", "\u{1b}[31m7\n");
     let mut watcher = Watcher::default();
-    let drifts = watcher.look(&machine, "2026-01-01T00:00:00Z").unwrap();
+    let drifts = watcher.poll(&machine, "2026-01-01T00:00:00Z").unwrap();
     assert_eq!(drifts.len(), 1);
     assert!(!drifts[0].line().contains('\u{1b}'), "{:?}", drifts[0].line());
 
