@@ -41,7 +41,7 @@ pub(crate) struct PlacedThread<'a> {
     pub(crate) status: &'a ThreadStatus,
 }
 
-/// What was found, with the draft that cites it; the error is the finding of a check that ends
+/// The values found, with the draft that cites them; the error is the finding of a check that ends
 /// here: unknown, or not applicable.
 pub(crate) type CaseResult<T> = Result<(FindingBuilder, Vec<T>), Box<Finding>>;
 

@@ -21,7 +21,7 @@ pub struct Check {
     pub trade_off: Option<&'static str>,
     /// How much latency a bad answer usually costs.
     pub impact: Impact,
-    /// What has to be done for a change to take effect.
+    /// When a change takes effect.
     pub when: When,
     /// What can be set about it.
     pub knobs: &'static [&'static Knob],

@@ -1,4 +1,4 @@
-//! How a check writes its answer down: evidence is collected on the way, the status comes last.
+//! Builder of a finding: a check collects evidence first and sets the status last.
 //!
 //! One builder for all checks, so that none can forget its reason, its source or its own name, and
 //! a good finding never carries a remedy.
@@ -77,7 +77,7 @@ impl FindingBuilder {
         draft.unknown(summary)
     }
 
-    /// Unknown, because nobody said which CPUs are meant, or which there are.
+    /// Unknown, because no real-time CPUs are named, or the online ones are unknown.
     pub(crate) fn no_rt_cpus(self, facts: &Facts) -> Finding {
         let online = &facts.cpus.online;
         let draft = self.online(facts);
@@ -100,7 +100,7 @@ impl FindingBuilder {
         if is_cited { self } else { self.read(online, CpuList::to_string) }
     }
 
-    /// Unknown, because /sys says nothing of any CPU.
+    /// Unknown, because /sys lists no CPU.
     pub(crate) fn no_cpu_folder(self, facts: &Facts, why: String) -> Finding {
         self.read(&facts.cpus.possible, CpuList::to_string).unknown(why)
     }

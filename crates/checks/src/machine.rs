@@ -35,7 +35,7 @@ pub(crate) fn is_bare_metal(facts: &Facts) -> bool {
     matches!(facts.virt.hypervisor.value(), Some(None))
 }
 
-/// What was to tell whether this is a guest, where it does not.
+/// The reading that should show whether this is a guest but has no value.
 pub(crate) fn unknown_guest(facts: &Facts) -> Option<&Reading<Option<String>>> {
     Some(&facts.virt.hypervisor).filter(|hypervisor| hypervisor.value().is_none())
 }
@@ -53,7 +53,7 @@ pub(crate) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, C
     (known, missing)
 }
 
-/// Why nothing is known of any CPU: the folder of the CPUs in /sys is not there.
+/// Why no CPU has facts: the CPU folder of /sys is missing.
 pub(crate) fn without_cpu_folder(facts: &Facts) -> Option<String> {
     let cpus = &facts.cpus;
     let is_listed = cpus.online.value().is_some() && cpus.online.path.starts_with(CPU_FOLDER);
@@ -90,7 +90,7 @@ pub(crate) fn offline(facts: &Facts) -> Option<CpuList> {
     Some(facts.cpus.possible.value()?.difference(facts.cpus.online.value()?))
 }
 
-/// The real-time CPUs that are offline; none where nobody knows.
+/// The real-time CPUs that are offline; empty where that is unknown.
 pub(crate) fn offline_rt(facts: &Facts, intent: &Intent) -> CpuList {
     let offline = |online| intent.rt_cpus.difference(online);
     facts.cpus.online.value().map(offline).unwrap_or_default()

@@ -17,7 +17,7 @@ use crate::draft::FindingBuilder;
 use crate::machine::container;
 use crate::{Finding, Intent, Remedy};
 
-/// Who gets the rights: a group, as the limits files name it.
+/// Receiver of the rights: a group, as the limits files name it.
 pub(crate) const RIGHTS: &str = "@realtime";
 
 /// Moves a task to other CPUs.
@@ -105,7 +105,7 @@ pub(crate) fn of_runtime(container: &str, name: &str, value: &str) -> String {
     }
 }
 
-/// What the limits files grant the user that is meant, where that is not the one of this process:
+/// Limits that the files grant the chosen user, if that is not the one of this process:
 /// a finding of its own, else `None`.
 pub(crate) fn of_user(
     draft: &FindingBuilder,
@@ -158,7 +158,7 @@ pub(crate) fn of_user(
     })
 }
 
-/// What a user's next login brings, where the limits files grant what this process lacks.
+/// Remedy for a user whose next login grants what this process lacks.
 pub(crate) fn from_next_login(intent: &Intent, item: &str, least: u64) -> &'static str {
     let grant = intent.user.as_ref().and_then(|user| user.grant(item));
     let is_enough = |limit: &Option<String>| {

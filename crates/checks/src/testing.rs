@@ -111,12 +111,12 @@ const DEVICE: &[Example] = &[
 const PLATFORM: &[Example] =
     &[(&device::SELINUX_AVC, "8192", "512"), (&device::IOMMU, "identity", "DMA")];
 
-/// One for each check of one knob's value: good is what is so for [`intent`].
+/// One for each check of one knob's value: good values for [`intent`].
 pub fn examples() -> impl Iterator<Item = &'static Example> {
     SECTIONS.iter().flat_map(|(_, examples)| *examples)
 }
 
-/// What the machine is meant for: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
+/// Intent of the machine: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
 pub fn intent() -> Intent {
     Intent {
         rt_cpus: cpus(&[2, 3]),
@@ -266,7 +266,7 @@ pub fn set_guest(facts: &mut Facts, hypervisor: &str) {
     facts.virt.hypervisor = Reading::known(path, Some(hypervisor.into()));
 }
 
-/// Takes /sys away from what is known of CPUs: /proc/stat tells which are online, nothing more.
+/// Removes /sys from the facts of CPUs: only /proc/stat remains, which shows the online ones.
 pub fn set_without_sys(facts: &mut Facts) {
     let found = &mut facts.cpus;
     found.online = Reading::known("/proc/stat", found.online.value().cloned().unwrap_or_default());
@@ -794,7 +794,7 @@ fn fill_platform(facts: &mut Facts) {
     fill_setting(facts, &device::BIOS_VERSION, "2.1");
     fill_setting(facts, &device::BIOS_DATE, "01/02/2024");
     fill_setting(facts, &device::CHASSIS, "3");
-    // The kernel has deep idle states, turbo and governors: nobody can have turned them off.
+    // The kernel has deep idle states, turbo and governors, and they are not turned off.
     let tick = |item: &FirmwareAdvice| FirmwareItem {
         item: item.id.into(),
         found: if (item.against)(facts).is_some() {

@@ -405,7 +405,7 @@ fn judge_mce_ce(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
     }
 }
 
-// Who sets the time of day?
+// Which daemon sets the time of day?
 //
 // A daemon may step CLOCK_REALTIME; CLOCK_MONOTONIC is only made a little faster or slower. So one
 // daemon is good to know, and two that pull at one clock are not good.
@@ -609,7 +609,7 @@ static SPLIT_LOCK: Check = Check {
 // Two timers do that, on one CPU after the other. `tsc=nowatchdog` ends the one that compares
 // clocks twice a second; the one that looks for a changed TSC_ADJUST register every ten minutes
 // ends with `tsc=reliable` alone, a difference that gave OpenShift latency spikes. Since 5.17
-// the first is off by itself on most machines, which no file tells.
+// the first is off by itself on most machines, which no file shows.
 
 static TSC_WATCHDOG: Check = Check {
     id: "tsc-watchdog",

@@ -22,7 +22,7 @@ const FILES_MAX: usize = 8;
 #[derive(Clone, Copy)]
 pub struct KnobValue {
     pub want: fn(&Intent) -> Want,
-    /// What it means that no such file is there.
+    /// What a missing file means.
     pub absent: Absent,
     /// What else decides whether it concerns the machine; `None`: it always does.
     pub applies: Option<fn(&Facts, &Intent) -> Applies>,
@@ -101,7 +101,7 @@ impl Want {
         Self { set: Some(mask(cpus)), ..Self::new(Accept::MaskWithin(cpus.clone())) }
     }
 
-    /// Any value: the finding tells which it is.
+    /// Any value: the finding reports it.
     pub const fn any() -> Self {
         Self::new(Accept::Any)
     }
@@ -380,7 +380,7 @@ pub struct Build {
     pub otherwise: Status,
     /// Option without which the check does not apply.
     pub part_of: Option<&'static str>,
-    /// What makes another build harmless on this machine, and how to say so.
+    /// Condition under which another build is harmless on this machine, and its sentence.
     pub harmless: Option<fn(&Facts, &Intent) -> Harmless>,
     /// What helps without another kernel.
     pub remedy: Option<fn() -> Remedy>,

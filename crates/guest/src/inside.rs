@@ -38,7 +38,7 @@ const MOUNTS: &[(&str, &str, &str, &str)] = &[
     ("cgroup2", "/sys/fs/cgroup", "", ""),
 ];
 
-/// Messages of the kernel that reach the console beside ours: errors and worse.
+/// Kernel messages on the console in addition to ours: errors and worse.
 const ERRORS: &str = "4";
 
 /// The same while files are sent: nothing may come between their lines.
@@ -193,7 +193,7 @@ fn send_files() -> Result<()> {
     let mut found = Vec::new();
     for path in sorted(Path::new(OUT))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // What a command left beside, e.g. folders, is not asked for.
+        // Other leftovers of a command, e.g. folders, are not wanted.
         if path.is_file() && image::is_plain(&name) {
             found.push((name, fs::read(&path).with_context(|| path.display().to_string())?));
         }

@@ -37,7 +37,7 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 /// Time for the rest of a panic's message.
 const PANIC_LIMIT: Duration = Duration::from_secs(3);
 
-/// How often it is asked whether the user ended it.
+/// Interval between checks whether the user ended it.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Memory for files that are taken from a guest, bytes.
@@ -99,7 +99,7 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// What came of a guest.
+/// Result of a guest.
 #[derive(Clone, Debug)]
 pub struct GuestOutcome {
     pub ending: GuestEnding,
@@ -275,7 +275,7 @@ impl StartedGuest {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let mut mark = self.marks.recv_timeout(left.min(POLL_INTERVAL));
-            // A guest that never stops to give marks is looked at all the same.
+            // A guest that writes marks without end is still checked.
             if mark.is_ok() && looked.elapsed() >= POLL_INTERVAL {
                 looked = Instant::now();
                 if (spec.interrupted)()

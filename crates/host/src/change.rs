@@ -50,7 +50,7 @@ pub enum Change {
     /// A file under /etc, /boot, /run: the whole content.
     File {
         path: String,
-        /// What it is to hold; `None`: it is to be away.
+        /// Wanted content; `None`: the file is removed.
         content: Option<Bytes>,
         /// Permissions; `None`: as they are, 0644 for a new file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,7 +231,7 @@ impl Bytes {
 #[error("not pairs of hexadecimal digits")]
 pub struct HexError;
 
-// What a change is about, by what it is and not by its number of the moment: interrupts and tasks.
+// Names of interrupts and tasks that hold when their numbers change.
 
 /// An interrupt by what it is, not by its number.
 #[derive(

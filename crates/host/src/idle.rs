@@ -65,7 +65,7 @@ impl IdleSampler {
         &self.states
     }
 
-    /// What was entered since the reading before, by CPU and state; the rest is left out.
+    /// States entered since the previous reading, by CPU and state; others are left out.
     pub fn sample(&mut self) -> Vec<IdleTime> {
         let now = self.counts();
         let since = |(&(cpu, state), &(entered, us)): (&(u32, u32), &(u64, u64))| {

@@ -37,7 +37,7 @@ const HOST_NAMES: &[&str] =
 /// Host names that identify no machine.
 const COMMON_HOST_NAMES: &[&str] = &["", "(none)", "localhost", "localhost.localdomain"];
 
-/// Shortest host name that is looked for elsewhere: a shorter one is part of too many words.
+/// Shortest host name that is replaced elsewhere: a shorter one is part of too many words.
 const HOST_CHARS_MIN: usize = 4;
 
 /// Words that checks look for: a machine of that name keeps it where it is not alone in a file.
@@ -485,7 +485,7 @@ impl Names {
         text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Ticks of the firmware's list: who looked gets another name, remarks are left out.
+    /// Ticks of the firmware's list: the user gets another name, remarks are left out.
     fn ticks(&mut self, text: &str) -> String {
         let lines = lines_kept(text, |line| !line.trim_start().starts_with('#'));
         let mut line = |line: &str| {

@@ -33,7 +33,7 @@ use crate::{Capture, CpuList, Reading};
 #[derive(Clone, Debug)]
 pub struct Root {
     source: Source,
-    /// What may stand behind a refused read; found out at the first one.
+    /// Possible reasons of a refused read; determined at the first one.
     surroundings: OnceLock<RefusalContext>,
     /// Takes down every question and its answer.
     recorder: Option<Arc<CaptureRecorder>>,
@@ -91,7 +91,7 @@ impl Root {
         Self::of(Source::Capture(Arc::new(capture)))
     }
 
-    /// The same machine, with every question and its answer taken down.
+    /// The same machine, with every question and its answer recorded.
     pub(crate) fn recorded(&self, recorder: Arc<CaptureRecorder>) -> Self {
         Self { recorder: Some(recorder), ..Self::of(self.source.clone()) }
     }

@@ -42,7 +42,7 @@ impl KernelSymbols {
     }
 
     /// Lines `ADDRESS TYPE NAME[\t[MODULE]]`; only code is kept. `None` where no line has an
-    /// address: all are written as zero for whom the kernel does not trust.
+    /// address: all are zero for readers that the kernel does not trust.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut names = Vec::with_capacity(text.len() / 2);
         // Address, whether it is a local name, offset: the global name of an address first.

@@ -93,7 +93,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// What went by since an earlier reading of the same CPU. Counters of a CPU may step back a
+    /// Difference to an earlier reading of the same CPU. Counters of a CPU may step back a
     /// tick (Documentation/filesystems/proc.rst).
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -197,7 +197,7 @@ fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<InterruptLine>
     })
 }
 
-/// Time slices that tasks had on the CPUs together (Documentation/scheduler/sched-stats.rst, field
+/// Time slices of tasks on all the CPUs (Documentation/scheduler/sched-stats.rst, field
 /// 9 of `cpuN`). Absent without CONFIG_SCHEDSTATS.
 pub fn time_slices(root: &Root, cpus: &CpuList) -> Reading<u64> {
     root.read_text("/proc/schedstat").and_then(|path, text| {

@@ -1,5 +1,5 @@
 //! The door for files that are obeyed: journals, plans, matrices, configuration. What they say is
-//! written or run with the caller's rights, so that nobody else may be able to write them.
+//! written or run with the caller's rights, so that no other user may be able to write them.
 
 use std::{
     ffi::OsStr,
@@ -17,7 +17,7 @@ use rustix::{
     process::{getegid, geteuid},
 };
 
-/// Who else could have written a file that is to be obeyed.
+/// Why another user could have written a file that would be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     #[error(
@@ -28,7 +28,7 @@ pub enum Distrust {
         path: PathBuf,
         /// `belongs to user 1000`, `can be written by others`.
         why: String,
-        /// Who may own it: a user's number.
+        /// The accepted owner: a user id.
         owner: u32,
     },
     /// A folder above it, in which it can be replaced.
@@ -52,7 +52,7 @@ impl From<Distrust> for io::Error {
 }
 
 /// Opens a file to be read and obeyed: a regular one that belongs to root or to whoever runs this,
-/// and that nobody else can write or replace. What a shell hands over (`/dev/stdin`, `<(...)`) has
+/// and that no one else can write or replace. What a shell hands over (`/dev/stdin`, `<(...)`) has
 /// no folder: a pipe is the caller's own doing.
 ///
 /// # Errors
@@ -201,7 +201,7 @@ pub(crate) fn is_given(path: &Path) -> bool {
 // Programs of the machine that rtproof itself runs: by absolute path, from folders and files that
 // only root can change.
 
-/// Where they are looked for, whatever PATH says; the last is NixOS's.
+/// Folders that are searched, whatever PATH says; the last is NixOS's.
 const FOLDERS: &[&str] = &[
     "/usr/sbin",
     "/usr/bin",
@@ -259,7 +259,7 @@ pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
 /// # Errors
 /// It cannot be run, or takes longer; it is ended then.
 pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
-    // Memory, not pipes: nobody has to read while it runs.
+    // Memory, not pipes: no reader is needed while it runs.
     let (stdout, stderr) = (memory()?, memory()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let mut child = command.spawn()?;
@@ -304,7 +304,7 @@ pub(crate) fn memory() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("rtproof-output", flags)?.into())
 }
 
-/// What was written to such a file from a byte on. The place where the program writes stays.
+/// Content of such a file from a byte on. The place where the program writes stays.
 pub(crate) fn written(file: &File, from: u64) -> io::Result<Vec<u8>> {
     let bytes = file.metadata()?.len().saturating_sub(from);
     let mut all = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
@@ -312,7 +312,7 @@ pub(crate) fn written(file: &File, from: u64) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Whether nobody but root can change a program, where we are root: a user's own run uses what the
+/// Whether only root can change a program, where we are root: a user's own run uses what the
 /// user has.
 fn of_root(path: &Path) -> io::Result<bool> {
     let file = path.metadata()?;
@@ -323,7 +323,7 @@ fn of_root(path: &Path) -> io::Result<bool> {
     Ok(!geteuid().is_root() || is_root_owned(&file) && folder.is_none_or(|of| is_root_owned(&of)))
 }
 
-/// Owned by root and written by nobody else.
+/// Owned by root and not writable by others.
 fn is_root_owned(of: &Metadata) -> bool {
     of.uid() == 0 && of.mode() & 0o022 == 0
 }
@@ -426,7 +426,7 @@ mod input_tests {
         let kind = |path: &Path| open_input(path).map_err(|error| error.kind()).err();
         assert_eq!(kind(dir.path()), Some(io::ErrorKind::IsADirectory));
         assert_eq!(kind(&dir.path().join("none")), Some(io::ErrorKind::NotFound));
-        // Nobody writes to it: opened as usual, this would wait for ever.
+        // It has no writer: opened as usual, this would wait for ever.
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         let made = rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0);
         made.unwrap();

@@ -15,7 +15,7 @@ const NAME_MAX: usize = 240;
 
 /// Writes a file beside its place and moves it there when it is on disk. What lies in `/dev` or
 /// `/proc`, such as `/dev/stdout`, and a pipe are written to as they are. A symbolic link elsewhere
-/// is replaced and never followed: who may write to the folder has no say in what else is written.
+/// is replaced and never followed: users who may write to the folder cannot redirect the write.
 ///
 /// # Errors
 /// Those of `fill`, and of the file system; a regular file of that name is left as it was.
@@ -58,7 +58,7 @@ fn pipe(path: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Whether a new file can be made there; none is left behind, also by who is killed meanwhile.
+/// Whether a new file can be made there; none is left behind, even if killed meanwhile.
 ///
 /// # Errors
 /// When it cannot.
@@ -90,7 +90,7 @@ fn part(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut names = (2..100_u32).map(|number| named(format!(".{number}.part")));
     let mut temporary = named(".part".into());
     loop {
-        // It names the machine's processes: nobody else reads it, unless the user says so later.
+        // It names the machine's processes: it is private, unless the user changes that later.
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 temporary = names.next().ok_or(error)?;

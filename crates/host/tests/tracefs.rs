@@ -176,7 +176,7 @@ fn what_a_killed_run_leaves_the_next_one_removes() {
     if sees_all_processes() {
         assert!(!std::path::Path::new(&folder(&name)).exists());
     } else {
-        // Inside a container nobody can tell whose process is dead.
+        // Inside a container it is unknown which process is dead.
         std::fs::remove_dir(folder(&name)).expect("it was left alone");
     }
     drop(third);

@@ -5,7 +5,7 @@
 //! A wait is one for a lock only where its word is that of one. The word is 2, as the locks of
 //! glibc and Rust have it while a thread waits, or it is the thread number of the holder. That
 //! alone proves nothing. A mutex of glibc has its owner beside the word. Another lock is likely by
-//! its use: whoever waited for it wakes the next one afterwards, and nobody waits there for another
+//! its use: whoever waited for it wakes the next one afterwards, and no one waits there for another
 //! value.
 //! Two threads that hand work to each other may do the same.
 
@@ -37,7 +37,7 @@ pub struct Waits {
     /// What the lock is.
     pub kind: LockKind,
     pub waiter: LockThread,
-    /// Who held it at the end of the longest wait.
+    /// Holder at the end of the longest wait.
     pub holder: LockThread,
     pub count: u64,
     /// All waits together, nanoseconds.
@@ -52,7 +52,7 @@ pub struct Waits {
     pub stack: Option<Box<Stack>>,
 }
 
-/// Waits that are none for a lock without priority inheritance.
+/// Waits that are not for a lock without priority inheritance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Others {
     /// For a lock with priority inheritance (FUTEX_LOCK_PI).
@@ -67,7 +67,7 @@ pub struct Others {
     pub not_sure_worst_ns: u64,
     /// For a lock, given up or interrupted.
     pub given_up: u64,
-    /// For a lock, woken by nobody who was seen to release it.
+    /// For a lock, woken without a recorded release.
     pub unseen: u64,
     /// For a lock, without an end until the observation ended.
     pub endless: u64,
@@ -88,9 +88,9 @@ struct Inside {
     call: Call,
     /// When the thread left the CPU, and its priority then.
     left: Option<(u64, i32)>,
-    /// When it was woken, and by whom, if that one was releasing the lock.
+    /// When it was woken, and the waker, if that one was releasing the lock.
     woken: Option<(u64, Option<u32>)>,
-    /// Who released it meanwhile, and when.
+    /// The thread that released it meanwhile, and when.
     hands: Vec<(u64, u32)>,
     /// The owner that its memory named.
     owner: Option<u32>,
@@ -104,7 +104,7 @@ const LOG_MAX: usize = 200_000;
 /// Most locks with their waiters that are kept apart.
 const WAITS_MAX: usize = 1_024;
 
-/// Follows the calls of futex(2) of a program, and who runs on the machine.
+/// Follows the calls of futex(2) of a program, and the tasks that run on the machine.
 #[derive(Debug)]
 pub struct Locks {
     futex: Vec<i64>,
@@ -115,7 +115,7 @@ pub struct Locks {
     log: Vec<ProgramEvent>,
     inside: BTreeMap<u32, Inside>,
     words: BTreeMap<(u32, u64), Word>,
-    /// Who has waited for a lock and not released it since.
+    /// Threads that waited for a lock and have not released it since.
     owes: BTreeSet<(u32, u64)>,
     waits: BTreeMap<(u32, u64, u32, u32), Waits>,
     others: Others,
@@ -237,7 +237,7 @@ impl Locks {
 
     fn exit(&mut self, tid: u32, result: i64) {
         let Some(of) = self.inside.remove(&tid) else { return };
-        // Who never left the CPU did not wait; whether an ordinary thread does is no matter.
+        // A thread that never left the CPU did not wait; ordinary threads do not matter.
         let Some((left_ns, priority)) = of.left else { return };
         if of.call.is_lock() && result == 0 {
             self.owes.insert((tid, of.at.1));
@@ -355,7 +355,7 @@ impl Locks {
 }
 
 // Whether what a thread waits for is a lock: by the arguments of futex(2), by how the word is
-// used, by what stands beside it.
+// used, by the words next to it.
 
 /// What a lock is, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -468,7 +468,7 @@ fn owner(words: &[u32; 5]) -> Option<u32> {
     (lock == 2 && is_plain && users > 0).then_some(owner)
 }
 
-// Who runs on each CPU, who could, and who ran in the place of a thread.
+// Which task runs on each CPU, which could, and which ran instead of a thread.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThreadDoing {
@@ -600,7 +600,7 @@ impl Machine {
 
 // What the holder of a lock did while another thread waited for it.
 
-/// How a thread's priority stands to those of the waiter and the holder.
+/// Priority of a thread relative to those of the waiter and the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockOrder {
@@ -610,11 +610,11 @@ pub enum LockOrder {
     Higher,
     /// Below the holder's: preemption was off, or the holder was throttled.
     Lower,
-    /// Nobody ran: the holder was throttled, or on its way to a CPU.
+    /// No task ran: the holder was throttled, or on its way to a CPU.
     Idle,
 }
 
-/// Who ran while the holder could have.
+/// A task that ran while the holder was runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HolderPreempter {
     /// Thread; 0: the idle task.
@@ -622,7 +622,7 @@ pub struct HolderPreempter {
     pub name: String,
     /// Its priority in the kernel's numbers: below 100 is real-time, 99 less its priority.
     pub priority: i32,
-    /// How that stands to the others.
+    /// Priority relative to the others.
     pub order: LockOrder,
     /// How long, nanoseconds.
     pub ns: u64,

@@ -166,7 +166,7 @@ fn widen(range: &mut Option<MovingRange>, value: Option<f64>, at_ns: u64) {
     range.last = Some(value);
 }
 
-// What was seen beside a measurement: threads that were changed from outside, and what they
+// Surroundings of a measurement: threads that were changed from outside, and what they
 // measured before and after; idle states and frequencies of the measured CPUs.
 
 /// What else was recorded during the run: marks, idle states, frequencies.
@@ -237,7 +237,7 @@ impl RunSurroundings {
         Self { marks, segments, idle: idle(run), frequencies: frequencies(run) }
     }
 
-    /// Whether there is anything to tell.
+    /// Whether there is anything to report.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty() && self.idle.is_empty() && self.frequencies.is_empty()
     }

@@ -78,7 +78,7 @@ pub struct Report {
     /// The tail of the first half put to the test by the second; null: too few groups.
     #[serde(default)]
     pub holdout: Option<Holdout>,
-    /// Where the run stands among machines of reference; empty: none were given.
+    /// Rank of the run among reference machines; empty: none were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reference: Vec<Reference>,
 }
@@ -101,7 +101,7 @@ pub struct MachineSummary {
     pub clocksource: Option<String>,
 }
 
-/// What was measured of one CPU or of all.
+/// Measurement of one CPU or of all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Wake-ups that were due.

@@ -21,7 +21,7 @@ use rtproof_stats::{
 /// and ends, which belong to no phase as a whole.
 pub(crate) const COVERED_MIN_NS: u64 = 58_000_000_000;
 
-/// Upper shares whose levels are looked at.
+/// Upper shares whose levels are used.
 const LEVELS: [f64; 5] = [0.001, 0.003, 0.01, 0.02, 0.03];
 
 /// A level with a larger share bounds nothing of use.
@@ -114,7 +114,7 @@ impl LateShares {
     }
 
     /// Upper bound on the share in a run so many times as long, if it goes on like this. `None`:
-    /// it would be too short, or nothing above any level came often enough to tell.
+    /// it would be too short, or exceedances of all levels are too rare.
     pub(crate) fn upper(&self, confidence: f64, times: f64) -> Option<f64> {
         if self.n == 0 || !self.is_long(times) {
             return None;
@@ -125,7 +125,7 @@ impl LateShares {
         if let Some(own) = self.own.as_ref().filter(|own| is_usable(own, times)) {
             return Some(bound(own));
         }
-        // Late in too few events to tell how many more there are: each could be much longer.
+        // Too few late events to estimate more: each could be much longer.
         let events = binomial::poisson_upper((self.episodes as f64 * times) as u64, confidence);
         let trials = self.n as f64 * times;
         let rare = LONGER * self.largest as f64 * events / trials;
@@ -159,7 +159,7 @@ impl LateShares {
         binomial::bounds_of_share(share, n_eff, confidence).1
     }
 
-    /// Whether it is only the time that is missing.
+    /// Whether only more time is needed.
     pub(crate) fn is_short(&self) -> bool {
         !self.is_long(1.0)
     }
@@ -307,7 +307,7 @@ fn worth_at(q: Q, edges: [Option<EffectiveShare>; 2], blocks: usize) -> Option<u
 // Their moments are exact where the largest samples of every thread hold all that were late; else
 // they are known to the second, and groups of several CPUs are counted one by one.
 
-/// Seed of the samples that stand for chance: any will do, as long as it stays.
+/// Seed of the random samples: any value, but fixed.
 const SEED: u64 = 0x6772_6f75;
 
 /// A group: when it began, and its wake-ups, where they are known.

@@ -15,7 +15,7 @@ use rtproof_stats::{
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// Seed of the samples that stand for chance: any will do, as long as it stays.
+/// Seed of the random samples: any value, but fixed.
 const SEED: u64 = 0x7461_696c;
 
 /// Seconds that may exceed a threshold, one in so many: then one second seldom hides two groups.

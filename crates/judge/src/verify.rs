@@ -21,7 +21,7 @@ use rtproof_host::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verified {
     pub parameter: String,
-    /// Whether it was to be away.
+    /// Whether it must be absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
     /// Words with its name on the command line of the running kernel; `None`: not readable.
@@ -35,7 +35,7 @@ pub struct Verified {
     pub found: Option<String>,
 }
 
-/// What became of each word; `shown` has what [`paths`] asks for.
+/// Effect of each word; `shown` has the readings of [`paths`].
 pub fn words(facts: &Facts, request: &[WantedWord], shown: &ShownValues) -> Vec<Verified> {
     request.iter().map(|request| word(facts, request, shown)).collect()
 }
@@ -98,17 +98,17 @@ pub type ShownValues = BTreeMap<String, Reading<String>>;
 /// A word that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedWord {
-    /// The word, e.g. `isolcpus=2-3`; the name alone where it is to be away.
+    /// The word, e.g. `isolcpus=2-3`; the name alone if it must be absent.
     pub parameter: String,
-    /// Whether it is to be away.
+    /// Whether it must be absent.
     pub removes: bool,
 }
 
-/// What became of a word.
+/// Effect of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WordEffect {
-    /// The kernel shows what was asked for; of a word that was to be away: it is.
+    /// The kernel shows the requested value; a word that must be absent is absent.
     Effective,
     /// It is on the command line, and the kernel did not know it.
     Ignored,
@@ -140,7 +140,7 @@ impl WordEffect {
     }
 }
 
-/// What one place says.
+/// Observation at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordObservation {
     effect: WordEffect,
@@ -171,7 +171,7 @@ struct Place {
     /// The value that it is about; `None`: any.
     value: Option<&'static str>,
     path: &'static str,
-    /// What has to be there.
+    /// The expected value.
     shows: Shows,
 }
 

@@ -1,4 +1,4 @@
-//! Plans of the captured machines: every finding that stands is somewhere in the plan, nothing
+//! Plans of the captured machines: every open finding is somewhere in the plan, nothing
 //! contradicts, and the same machine gives the same plan.
 
 use std::collections::BTreeMap;

@@ -120,7 +120,7 @@ pub fn measured(kernel: BootedKernel, steps: &[GuestStep]) -> Result<ComparedKer
     if report.cpus.is_empty() {
         return Err(failed("its record has no CPU".to_owned()));
     }
-    // Of the rest nobody knows whether it would have been late.
+    // It is unknown whether the rest would have been late.
     match &opened.run.meta.ended {
         Some(RunEnd::Complete) => {}
         Some(RunEnd::Interrupted { signal }) => {

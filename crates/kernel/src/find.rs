@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use rtproof_host::trusted;
 use rtproof_results::kernel::{FIND_SCHEMA, KernelPackage, Offers};
 
-/// In the order in which they are looked for: a machine that has two has its own first.
+/// In the order of the search: a machine that has two has its own first.
 const MANAGERS: &[&Manager] = &[&APT, &DNF, &ZYPPER, &APK, &PACMAN];
 
 /// Asks the machine's package manager. Nothing is installed or refreshed.
@@ -206,7 +206,7 @@ fn rows(text: &str) -> Result<Vec<KernelPackage>, FindError> {
             all.push(KernelPackage {
                 name: name.into(),
                 version: version.into(),
-                // dnf 4 prints sizes of bytes; 0 stands for none reported.
+                // dnf 4 prints sizes of bytes; 0 means none reported.
                 download_bytes: download.parse().ok().filter(|&bytes: &u64| bytes > 0),
                 disk_bytes: disk.parse().ok().filter(|&bytes: &u64| bytes > 0),
                 description: summary.into(),

@@ -56,7 +56,7 @@ pub enum KernelError {
         step: String,
         /// How the program ended.
         status: String,
-        /// What is known of the reason, with its own punctuation.
+        /// The reason as far as known, with its own punctuation.
         hint: String,
         /// The program's own lines.
         lines: Vec<String>,
@@ -66,7 +66,7 @@ pub enum KernelError {
     /// A patch does not apply.
     #[error("{0}")]
     Patch(Box<PatchFailure>),
-    /// QEMU, a guest or what came out of it.
+    /// QEMU, a guest or its output.
     #[error("{0:#}")]
     Guest(#[from] anyhow::Error),
     /// Not an error: the work goes on in the next boot of this machine.

@@ -36,7 +36,7 @@ pub struct WorkProgress {
     pub elapsed: Duration,
 }
 
-/// Who receives the progress, about once a second, and says whether the work goes on.
+/// Receives the progress, about once a second, and returns whether to continue.
 pub type OnProgress<'a> = &'a mut dyn FnMut(&WorkProgress) -> ControlFlow<()>;
 
 /// What a program wrote, and how long it took.
@@ -49,7 +49,7 @@ pub struct ToolOutcome {
     pub(crate) succeeded: bool,
     /// Lines that look like errors, else the last lines.
     pub errors: Vec<String>,
-    /// What is known of the reason.
+    /// The reason as far as known.
     pub hint: String,
 }
 

@@ -285,7 +285,7 @@ impl Session {
         }
     }
 
-    /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
+    /// Ends the threads and passes on their remaining slots. Slots in flight go to `take`
     /// first, spikes to `spikes`. Takes as long as a thread needs to run once, and not much more
     /// than a period where a thread is kept from running: of one that does not end there is no
     /// report.

@@ -53,7 +53,7 @@ pub struct StartedThread {
     pub workload_error: Option<WorkloadError>,
 }
 
-/// How a thread ended and what it had not handed over.
+/// How a thread ended, with its last slot.
 #[derive(Debug)]
 pub struct ThreadReport {
     /// Index among the threads of the session.
@@ -211,7 +211,7 @@ impl Life {
         let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full, spikes);
         let before = sys::usage();
         let outcome = armed.as_mut().map(|armed| {
-            // Where it only takes down what others measure, nothing of it is on a hot path.
+            // If it only records what others measure, it is not on a hot path.
             let is_on_cpu = self.order.workload.place() == ThreadPlace::OnCpu;
             set_armed(is_on_cpu);
             if is_on_cpu {

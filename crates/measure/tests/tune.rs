@@ -131,7 +131,7 @@ fn the_kernel_says_no_and_nothing_is_left() {
     }
     let root = Root::live();
     let machine = Machine::new(&root, &LiveTasks).expect("root on the machine itself");
-    // A file of the kernel that nobody can write.
+    // A read-only file of the kernel.
     let path = "/sys/devices/system/cpu/possible";
     let value = Change::Value {
         path: path.into(),

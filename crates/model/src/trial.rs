@@ -49,7 +49,7 @@ pub struct Spin {
     /// Gaps in which the ordinary spinner ran.
     pub ordinary: GapCounts,
     /// Gaps in which it was switched out and the ordinary spinner did not run: other tasks did, or
-    /// nobody.
+    /// none.
     pub others: GapCounts,
     /// Gaps in which it was not switched out: the CPU itself was away.
     pub beneath: GapCounts,
@@ -193,7 +193,7 @@ pub struct SmiObservation {
     pub counts: Vec<(u32, Reading<u64>)>,
     /// What a loop saw instead; `None`: they were counted, or it could not run.
     pub gaps: Option<GapLook>,
-    /// What the kernel's hwlat tracer saw beside the loop; absent: not in this kernel, or not
+    /// Result of the kernel's hwlat tracer during the loop; absent: not in this kernel, or not
     /// asked.
     pub hwlat: Reading<HwlatLook>,
 }

@@ -141,7 +141,7 @@ pub enum Integrity {
 pub struct Extrapolation {
     /// Time measured, as the verdict counts it.
     pub exposure_ns: u64,
-    /// Groups of wake-ups that were looked at.
+    /// Number of groups of wake-ups used.
     pub clusters: u64,
     /// Above it no group is missing.
     pub complete_ns: u64,

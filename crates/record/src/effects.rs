@@ -306,7 +306,7 @@ pub struct ImportedThread {
     /// What its samples are.
     pub kind: SampleKind,
     /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
-    /// without value (`overflow`) are in the last bin, from the first value that had no row on.
+    /// without value (`overflow`) are in the last bin, from the first value without a row on.
     #[schemars(with = "Vec<rtproof_stats::Bin>")]
     pub bins: Bins,
     pub n: u64,
@@ -314,7 +314,7 @@ pub struct ImportedThread {
     pub min_ns: Option<u64>,
     /// Largest, exact as the tool said it.
     pub max_ns: Option<u64>,
-    /// Whether the largest may be larger than `max_ns`: it had no value of its own.
+    /// Whether the largest may be larger than `max_ns`: it has no value of its own.
     pub max_is_at_least: bool,
     /// Mean as the tool said it.
     pub mean_ns: Option<f64>,
@@ -433,7 +433,7 @@ impl ImportedThread {
 pub struct Doubt {
     /// Stable identifier: listed in docs/import.md.
     pub id: String,
-    /// What is so, and what follows.
+    /// The fact and its consequence.
     pub text: String,
 }
 
@@ -463,7 +463,7 @@ impl Imported {
         self.omitted.as_ref()?.by_thread.get(number).copied()
     }
 
-    /// Whether counts, cells and extremes tell the same story.
+    /// Whether counts, cells and extremes agree.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if self.threads.is_empty() || self.threads.len() > THREADS_MAX {
             return Err(

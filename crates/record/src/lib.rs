@@ -178,7 +178,7 @@ pub fn spans(run: &Run, requested: Lengths) -> Result<Spans, SpansError> {
     let mut lengths: Vec<u64> =
         seconds().map(|second| second.to_ns.saturating_sub(second.from_ns)).collect();
     lengths.sort_unstable();
-    // Single rows are longer, where nobody could collect.
+    // Single rows are longer where collecting was delayed.
     let usual_ns = lengths.get(lengths.len() / 2).copied().unwrap_or(SECOND_NS);
     let period_ns = run.threads.iter().map(|thread| thread.info.period_ns).max().unwrap_or(0);
     // Due times are multiples of the period: a row is up to a period shorter or longer.

@@ -1,4 +1,4 @@
-//! Rows of the tables as values: the columns of each stand here once, for the writer and the
+//! Rows of the tables as values: the columns of each are listed here once, for the writer and the
 //! reader. Statements are made from the tables' own columns, prepared once and kept.
 
 use rusqlite::{Connection, Row as SqlRow, ToSql, types::FromSql};

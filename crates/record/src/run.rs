@@ -48,11 +48,11 @@ pub struct Run {
     /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
     pub surroundings: Surroundings,
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
-    /// options, cost and facts say nothing.
+    /// options, cost and facts have no meaning.
     pub imported: Option<Imported>,
 }
 
-/// What was judged of a run, the judge's answer.
+/// Judgement of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub findings: Vec<Finding>,
@@ -164,7 +164,7 @@ pub struct ThreadEnd {
     pub preemptions: u64,
 }
 
-/// One second of one thread. Longer when nobody could collect: nothing is dropped.
+/// One second of one thread. Longer if collecting was delayed: nothing is dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second {
     /// Due time of the first wake-up it covers, nanoseconds after the origin.
@@ -221,13 +221,13 @@ pub struct Note {
     pub at_ns: u64,
     /// Stable identifier, e.g. `no-rt-right`.
     pub id: String,
-    /// What is so and the next step to take.
+    /// The fact and the next step.
     pub text: String,
     /// Whether it takes force from the verdict: an accepted run must have none.
     pub weakens: bool,
 }
 
-// What is watched beside a measurement: changes of its threads from outside, and the idle states
+// Surroundings of a measurement: changes of its threads from outside, and the idle states
 // of its CPUs.
 
 /// Marks kept, at most.
@@ -559,7 +559,7 @@ pub struct Snapshot {
     pub condition_id: Option<String>,
 }
 
-/// What one second brought. Everything may be empty.
+/// Data of one second. Everything may be empty.
 #[derive(Clone, Debug, Default)]
 pub struct Tick {
     /// Times of the first wake-up, once they are known.
@@ -578,7 +578,7 @@ pub struct Tick {
     pub spikes: SpikeTick,
     /// Changes that are tried.
     pub effects: EffectTick,
-    /// What was watched beside it.
+    /// Surroundings of the measurement.
     pub surroundings: SurroundingsTick,
 }
 
@@ -616,7 +616,7 @@ pub struct RunTail {
     pub facts: Option<Snapshot>,
     /// How each thread (by number) ended, unless a tick said so.
     pub threads: Vec<(u32, ThreadEnd)>,
-    /// The options as they were in the end, where nobody could know before how long the run would
+    /// The final options, if it was not known before how long the run would
     /// last; `None`: those of the head.
     pub options: Option<Options>,
 }
@@ -638,7 +638,7 @@ impl ThreadTick {
         Self { number, second, wake_fine: pairs(wake), missed_fine: pairs(missed), top }
     }
 
-    /// Whether sums, both grids and the largest samples tell the same story.
+    /// Whether sums, both grids and the largest samples agree.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         let second = &self.second;
         let sampled = second.totals.wake.count();

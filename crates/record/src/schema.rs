@@ -514,7 +514,7 @@ const BIN: Table = Table {
     ..keyed(", PRIMARY KEY (thread, low_ns)")
 };
 
-// The tables of what is watched beside a measurement: since version 4.
+// The tables of the surroundings of a measurement: since version 4.
 
 const INTERVAL: Table = Table {
     name: "interval",

@@ -107,7 +107,7 @@ impl Writer {
     ///
     /// # Errors
     /// If the disk is full or fails, a reader holds the file locked, or the tick contradicts itself
-    /// or the seconds before it. The record then stands as before the call.
+    /// or the seconds before it. The record is then as before the call.
     pub fn append(&mut self, tick: &Tick) -> Result<(), WriteError> {
         let planned = plan(&self.path, &self.threads, tick)?;
         let known =
@@ -310,7 +310,7 @@ fn write_effects(conn: &Connection, tick: &EffectTick) -> Result<()> {
     tick.slices.iter().try_for_each(|row| insert(conn, &[], row))
 }
 
-// Rows of what is watched beside a measurement, and what may be written of them.
+// Rows of the surroundings of a measurement, and limits of their number.
 
 /// What the writer remembers of the rows there are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -378,7 +378,7 @@ fn intervals(conn: &Connection, thread: u32, at: i64, of: &Moments) -> Result<()
     put_values(conn, ("INSERT", "interval", ""), params![at, thread, n?, min?, max?, sum, sum2])
 }
 
-// What a tick does to the writer's memory, and whether it may be written at all.
+// Checks a tick before it is written, and updates the writer's memory.
 //
 // A record that contradicts itself is worth less than none, so each tick is checked before a byte
 // is written: same counts in sums and histograms, seconds in order, threads known.
@@ -396,7 +396,7 @@ struct ThreadState {
     block: Option<Second>,
 }
 
-/// What one [`ThreadTick`] writes beside itself.
+/// Rows that one [`ThreadTick`] writes besides its own.
 #[derive(Debug)]
 struct Step {
     /// Number of the second.
@@ -621,7 +621,7 @@ fn histograms(conn: &Connection, ticks: &[ThreadTick]) -> Result<()> {
     Ok(())
 }
 
-/// What belongs to no thread.
+/// Rows that belong to no thread.
 fn rest(conn: &Connection, tick: &Tick) -> Result<()> {
     if let Some(origin) = tick.origin {
         let times =

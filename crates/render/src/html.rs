@@ -68,7 +68,7 @@ pub(crate) const STYLE: &str = include_str!("html/style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
 
-/// What stands for a value that is not there.
+/// Placeholder of a missing value.
 pub(crate) const NONE: &str = "–";
 
 /// An icon beside a word: shapes differ, not only colours.

@@ -145,7 +145,7 @@ pub(crate) fn data(report: &Report, shown: usize) -> Markup {
     if let Some(spikes) = &mut report.spikes {
         spikes.worst.truncate(shown);
     }
-    // They stand in the picture and its table.
+    // They are in the picture and its table.
     report.moving.rows.clear();
     crate::html::data("rtproof-report", &report)
 }
@@ -289,7 +289,7 @@ pub fn banner(to: &mut Terminal, banner: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// What `explain` looked at, and what the user must know of it.
+/// The subject of `explain`, and its caveats.
 pub fn explained_head(to: &mut Terminal, about: &str, notes: &[String]) -> io::Result<()> {
     wrapped(
         to,
@@ -315,7 +315,7 @@ pub fn hint(to: &mut Terminal, commands: &[String]) -> io::Result<()> {
     commands.iter().try_for_each(|command| writeln!(to, "{DIM}{command}{DIM:#}"))
 }
 
-/// Where the files are, those that are there.
+/// Paths of the existing files.
 pub fn file_list(
     to: &mut Terminal,
     record: &Path,

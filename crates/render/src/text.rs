@@ -154,7 +154,7 @@ pub struct Terminal {
     /// Where it is shown.
     pub page: TextPage,
     bytes: Vec<u8>,
-    /// Where in it the answer block stands.
+    /// Range of the answer block in it.
     answer: Option<std::ops::Range<usize>>,
 }
 

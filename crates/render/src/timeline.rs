@@ -1,5 +1,5 @@
 //! A late wake-up as a few rows of characters: its causes as blocks with their letters and names,
-//! below them who ran, interrupts, softirqs, lost stretches and the steps of the wake-up.
+//! below them tasks, interrupts, softirqs, lost stretches and the steps of the wake-up.
 
 use std::io::{self, Write};
 

@@ -274,7 +274,7 @@ pub struct LockWaits {
     /// Whether it is certainly a lock, and no event that could contradict was lost.
     pub is_certain: bool,
     pub waiter: LockThread,
-    /// Who held it at the end of the longest wait.
+    /// Holder at the end of the longest wait.
     pub holder: LockThread,
     pub count: u64,
     /// All waits together, nanoseconds.

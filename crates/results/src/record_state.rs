@@ -1,4 +1,4 @@
-//! A record to be shown or exported: what must stand above it, and which one is refused.
+//! A record to be shown or exported: its banner, and which records are refused.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::Context;
 use rtproof_judge::Integrity;
 use rtproof_record::{Opened, SealState};
 
-/// What must stand above a report of this record; an altered one is refused unless accepted.
+/// Banner of a report of this record; an altered one is refused unless accepted.
 ///
 /// # Errors
 /// It was altered.
@@ -53,7 +53,7 @@ pub fn open_whole(path: &Path) -> anyhow::Result<Opened> {
     Ok(opened)
 }
 
-/// Opens a record to be looked at, and says what must stand above it.
+/// Opens a record for display, and returns its banner.
 ///
 /// # Errors
 /// A file that is no record; one that was altered.

@@ -243,7 +243,7 @@ fn write(text: &str) -> io::Result<()> {
     ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// A reader that went away is not an error: the work goes on, and the exit code tells the verdict.
+/// A closed pipe is no error: the work continues, and the exit code gives the verdict.
 fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

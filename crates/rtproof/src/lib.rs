@@ -39,7 +39,7 @@ pub use commands::Cli;
 
 // Questions to whoever sits at the terminal. What is asked goes to stderr: stdout is the answer.
 
-/// How often it is looked whether to stop.
+/// Interval between checks whether to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether a question can be answered here.
@@ -50,7 +50,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Asks for consent; anything but yes is no.
 ///
 /// # Errors
-/// Usage: nobody sits there.
+/// Usage: no terminal to answer.
 pub(crate) fn consent(question: &str) -> anyhow::Result<bool> {
     if !is_terminal() {
         let why = "nobody can be asked here (stdin is not a terminal)";

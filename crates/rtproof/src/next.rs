@@ -70,7 +70,7 @@ pub(crate) fn clock(clock: Clock) -> String {
     if clock.is_monotonic() { String::new() } else { format!(" --clock {}", clock.word()) }
 }
 
-/// What of a requirement is not the default, as options.
+/// Parts of a requirement that differ from the default, as options.
 fn requirement(wanted: &Requirement) -> String {
     let mut text = match wanted.class {
         BudgetClass::Hundred => String::new(),
@@ -87,7 +87,7 @@ fn requirement(wanted: &Requirement) -> String {
     text
 }
 
-/// What sets the knobs of the causes that cost most; `None`: there are none, or the machine is
+/// Command that sets the knobs of the most costly causes; `None`: there are none, or the machine is
 /// another one.
 pub(crate) fn fix(report: &Report) -> Option<String> {
     let ids = knobs(report.spikes.as_ref()?, &report.findings);

@@ -112,7 +112,7 @@ fn every_test_of_a_line_exists() {
             let name = line.strip_prefix("fn ").and_then(|rest| rest.split('(').next());
             let listed = line.strip_prefix("(\"").and_then(|rest| rest.split('"').next());
             known.extend(name.filter(|_| is_test).map(str::to_owned));
-            // Tests without libtest stand in a list: `("name", name)`.
+            // Tests without libtest are in a list: `("name", name)`.
             let is_own = |name: &&str| line.ends_with(&format!(", {name}),"));
             known.extend(listed.filter(is_own).map(str::to_owned));
             is_test = line == "#[test]" || is_test && (line.starts_with(['#', '/']));

@@ -103,7 +103,7 @@ fn the_listing_of_the_article_names_multipathd() {
         let top = &worst(&answer)["shares"][0];
         assert_eq!((&top["cause"], &top["ns"]), (&"preempted".into(), &331_000.into()), "{top}");
         assert_eq!(top["culprit"], "multipat [real-time 99]");
-        // Most of the listing is left out: interrupts and other tasks may stand there.
+        // Most of the listing is left out: interrupts and other tasks may be listed.
         assert_eq!(top["certainty"], "likely", "{top}");
         assert!(notes(&answer).contains("345 entries, 6 are here"), "{}", notes(&answer));
     }
@@ -192,7 +192,7 @@ fn what_other_tracers_and_tools_kept() {
 #[test]
 fn a_trace_dat_of_somebody_else() {
     let Some(path) = capture("trace-dat/trappy-raw_trace.dat") else { return };
-    // Of its scheduler events it has sched_switch alone: nothing says who was woken when.
+    // Of its scheduler events it has sched_switch alone: wakings are not recorded.
     let none = run(&["explain", &path.to_string_lossy(), "--task", "ksoftirqd/0"]);
     assert_eq!(code(&none), 1);
     assert!(stderr(&none).contains("no wake-up was recorded"), "{}", stderr(&none));

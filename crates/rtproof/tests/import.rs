@@ -1,4 +1,4 @@
-//! `rtproof import` and what is made of its records, as a user runs them.
+//! `rtproof import` and the use of its records, as a user runs them.
 
 use std::{
     path::{Path, PathBuf},

@@ -371,13 +371,13 @@ fn a_rebase_stops_at_a_conflict_and_goes_on() {
         let said = stderr(&rebase(words));
         assert!(said.contains(says), "{said}");
     }
-    // What v2 has already is left out, and that is said.
+    // Patches that v2 has already are skipped, which is reported.
     git(at, &["checkout", "-q", "-b", "twice", "v1"]);
     git(at, &["cherry-pick", "v2", "apart"]);
     let left_out = rebase(&["--onto", "v2", "--from", "v1"]);
     let said = String::from_utf8_lossy(&left_out.stdout).into_owned();
     assert!(said.contains("1 commit on top of v2") && said.contains("There were 2"), "{said}");
-    // What stops without a conflict is none.
+    // A stop without a conflict is an error.
     git(at, &["checkout", "-q", "-b", "blocked", "v1"]);
     fs::write(at.join(".git/hooks/pre-rebase"), "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(

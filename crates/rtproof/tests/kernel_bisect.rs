@@ -70,7 +70,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
-/// What a repository holds beside its objects' access times.
+/// Content of a repository without access times.
 fn listing(at: &Path) -> String {
     sh(
         at,
@@ -110,7 +110,7 @@ fn two_kills_lose_nothing_and_the_first_bad_commit_is_found() {
     assert_eq!((&culprit["subject"], &culprit["outcome"]), (&"change 24".into(), &"bad".into()));
     assert_eq!(culprit["commit"].as_str(), Some(sh(at, "git -C linux rev-parse c24").as_str()));
     assert!(culprit["stat"].to_string().contains("state"), "{culprit}");
-    // What was done before the second kill stands, word for word, and its logs are there.
+    // Steps before the second kill are kept word for word, with their logs.
     let state: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
     let done = state["steps"].as_array().expect("steps");
     let all = found["steps"].as_array().expect("steps");

@@ -30,7 +30,7 @@ fn failed(text: &str, then: Then) -> String {
     assert_eq!(output.status.code(), Some(FAILED), "{}", stdout(&output));
     let said = stderr(&output);
     assert!(said.contains("log: out/console.log"), "{said}");
-    // What QEMU needed is gone, what tells of it stays.
+    // QEMU's input files are removed, the logs stay.
     let mut left: Vec<_> = fs::read_dir(folder.path().join("out"))
         .expect("the folder")
         .map(|entry| entry.expect("a file").file_name().into_string().expect("a name"))
@@ -90,7 +90,7 @@ fn what_a_guest_says_is_not_taken_on_trust() {
         let said = failed("GUEST-INIT 6\r\nGUEST-BROKEN devtmpfs \x1b[2J\r\n", Then::Reset);
         assert!(said.contains("(init failed); devtmpfs"), "{said}");
         assert!(!said.contains('\x1b'), "{said}");
-        // It claims success, and has nothing to show, or a file that is none.
+        // It claims success without a file, or with an invalid one.
         for files in ["", "GUEST-FILES-BEGIN\r\nAAAA\r\nGUEST-FILES-END\r\n"] {
             let text = format!("GUEST-INIT 6.1.0\r\n{files}GUEST-RC=0\r\n");
             let folder = folder();

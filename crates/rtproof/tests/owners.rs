@@ -118,7 +118,7 @@ fn a_matrix_that_anybody_could_write_runs_nothing() {
     let measure = |args: &[&str]| run(files.path(), &[&["measure"], args].concat());
     let matrix = matrix.to_str().unwrap();
     refused(&measure(&["--matrix", matrix]));
-    // To look at is allowed; to run after a look, which nobody can have here.
+    // Looking is allowed; running only after a look, which is not possible here.
     expect_code(&measure(&["--matrix", matrix, "--plan"]), ACCEPTED);
     let output = measure(&["--matrix", matrix, "--accept-owner", "--output", "records"]);
     expect_code(&output, USAGE);

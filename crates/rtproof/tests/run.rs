@@ -175,7 +175,7 @@ fn a_stop_stops_both_and_a_continuation_goes_on() {
     let folder = folder();
     let script = "echo $$ >pid; mv pid ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
     let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
-    // As a shell starts it: in an orphaned group the kernel stops nobody.
+    // As a shell starts it: the kernel stops no process of an orphaned group.
     let mut command = support::command(folder.path(), &args);
     let mut child = command.process_group(0).spawn().expect("the binary starts");
     let ready = folder.path().join("ready");

@@ -96,7 +96,7 @@ fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
     let tree = Small::new();
     tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "never\n");
     let before = tree.all();
-    // Also beside others that have something to do.
+    // Also together with others that have changes.
     for ids in ["thp", "thp,ksm"] {
         let output = tree.tune(&["apply", ids, "--cpus", "2-3", "--yes"]);
         expect_code(&output, FAILED);

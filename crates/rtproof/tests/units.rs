@@ -50,7 +50,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&verify.stderr);
-        // What is there beside ours is the machine's affair.
+        // Other units belong to the machine.
         let of_ours: Vec<&str> = said.lines().filter(|line| line.contains("rtproof")).collect();
         assert!(verify.status.success() && of_ours.is_empty(), "{name}: {said}");
     }

@@ -1,4 +1,4 @@
-//! Slips that outputs and pages once had, looked for in everything that is kept of them: golden
+//! Slips that outputs and pages once contained, searched for in all kept output: golden
 //! outputs, snapshots of machines, pages, scripts.
 
 use std::{

@@ -156,7 +156,7 @@ fn numbered(names: Vec<String>) -> Vec<String> {
 /// Files of a folder that are read, at most.
 const FILES_MAX: usize = 2000;
 
-/// The runs of a folder, and the files that are none. Folders in it are not entered.
+/// The runs of a folder, and its other files. Folders in it are not entered.
 ///
 /// # Errors
 /// Not a folder, one that cannot be read, one with too many files.
@@ -188,7 +188,7 @@ pub fn folder(loader: &FileLoader, folder: &Path) -> anyhow::Result<(Vec<Side>, 
         match loader.side(&path, &label) {
             // A torn record is no reference.
             Ok((_, Some(why))) => unread.push(UnusedFile { file, why }),
-            // Seconds say nothing of a rank, and many files have many.
+            // Seconds do not affect a rank, and many files have many.
             Ok((side, None)) => {
                 sides.push(Side { rows: Vec::new(), over: None, spikes: None, ..side });
             }

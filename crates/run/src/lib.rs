@@ -64,7 +64,7 @@ pub fn online_cpus(text: &str, option: &str, facts: &Facts) -> anyhow::Result<Cp
 /// First argument of a worker.
 pub const NAME: &str = "load-worker";
 
-// `rtproof check tick`: writes down that someone looked at an item of the firmware's set-up.
+// `rtproof check tick`: records that a user checked an item of the firmware's set-up.
 
 /// What was found of which items.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub struct FirmwareTick {
     pub user: String,
 }
 
-/// Who looks, where nobody is named: the user that asks, else root.
+/// The default user: the caller of sudo, else root.
 pub fn current_user(user: Option<&Account>) -> String {
     user.map_or_else(|| "root".into(), |user| user.name.clone())
 }

@@ -21,7 +21,7 @@ use crate::explain;
 use crate::explain::{Explained, TextFile};
 use crate::prove::Signals;
 
-/// How often it is looked at.
+/// Interval between reads.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Text that is kept; it is in memory until it is explained.
@@ -180,7 +180,7 @@ fn request(options: &TraceOptions, cpus: &CpuList, root: &Root) -> TracerRequest
     }
 }
 
-/// Events beside the tracer that explain what it shows.
+/// Events in addition to the tracer that explain its output.
 fn events(tracer: &str) -> impl Iterator<Item = &'static str> {
     let (wanted, noise): (&[_], &[_]) = match tracer {
         "nop" | "function" | "function_graph" => (WANTED, &[]),

@@ -47,7 +47,7 @@ pub fn extremal_index(top: &[Sample], period_ns: u64) -> f64 {
 // given how many there are: pairs closer than a distance are counted over many distances, and
 // ranked among those of uniform times (an exact Monte Carlo test, as Besag and Diggle 1977).
 
-/// Events that are looked at, of more a random part: a part of a steady rate is steady.
+/// Most events used, of more a random part: a part of a steady rate is steady.
 const EVENTS_MAX: usize = 1000;
 
 /// Distances: a half of the time, an eighth, a 32nd, ...
@@ -202,7 +202,7 @@ pub fn weighted(p: &[(f64, f64)], spare: f64) -> Vec<f64> {
 /// Fewest batches of a size of more than one block.
 const BATCHES_MIN: usize = 8;
 
-/// Most batches whose autocorrelation is looked at.
+/// Most batches used for the autocorrelation.
 const CORRELATED_MAX: usize = 512;
 
 /// Fewest blocks from which dependence can be seen at all.

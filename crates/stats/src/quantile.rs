@@ -70,7 +70,7 @@ impl Q {
     }
 }
 
-/// A quantile and what is known of it.
+/// A quantile with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     pub q: Q,

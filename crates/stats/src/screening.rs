@@ -176,7 +176,7 @@ fn measured(design: &Design, pairs: &[Option<[f64; 2]>]) -> Vec<(usize, [f64; 2]
     those.filter_map(|(pair, values)| Some((pair, (*values)?))).collect()
 }
 
-// Which of many contrasts are more than noise, where nothing but the contrasts themselves tells
+// Which of many contrasts are more than noise, where only the contrasts themselves show
 // how large noise is: most of them are taken for it (Lenth, Technometrics 31, 1989).
 
 /// Fewest contrasts from which noise is estimated.

@@ -19,10 +19,10 @@ use crate::{binomial, gpd, threshold};
 /// Clusters that are fitted, tried from the most: each makes a threshold.
 const GRID: [usize; 8] = [500, 350, 250, 200, 150, 100, 75, 50];
 
-/// Fewest clusters of which anything is said.
+/// Fewest clusters for a level.
 pub const CLUSTERS_MIN: usize = 50;
 
-/// Fewest clusters of which something is said in a verdict.
+/// Fewest clusters for a level in a verdict.
 pub const CLUSTERS_VERDICT: usize = 100;
 
 /// Confidence of the interval of a level.

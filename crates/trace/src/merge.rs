@@ -244,7 +244,7 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next page; `false`: there is none.
+    /// Goes to the next page; `false`: no more pages.
     fn load(&mut self, pages: &mut dyn Pages, layout: &PageLayout) -> Result<bool, MergeError> {
         let page = self.next_page;
         if page >= pages.count(self.cpu) {
@@ -295,7 +295,7 @@ impl Cursor {
 /// Open sections that are kept; more would be a trace whose ends were not recorded.
 const OPEN_MAX: usize = 64;
 
-/// The events of one CPU that tell its state.
+/// The events of one CPU that determine its state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carry {
     switch: Option<Event>,
@@ -307,7 +307,7 @@ pub(crate) struct Carry {
 }
 
 impl Carry {
-    /// The next event, if it tells something of the state.
+    /// Adds the next event if it changes the state.
     pub(crate) fn feed(&mut self, decoder: &Decoder, cpu: u32, raw: &Raw<'_>) {
         if decoder.is_state(raw.id) {
             self.event(decoder.event(cpu, raw));

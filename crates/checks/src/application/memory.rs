@@ -414,7 +414,7 @@ fn judge_oom(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
 
 // Page faults of the real-time threads since they started.
 //
-// Minor faults belong to every start: one reading cannot tell those of the loop from those before
+// Minor faults belong to every start: one reading mixes those of the loop with those before
 // it, so they are reported and not judged. A major fault waited for a disk.
 
 pub(super) static PAGE_FAULTS: Check = Check {

@@ -143,7 +143,7 @@ fn judge_affinity(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     })
 }
 
-// Who stands in the same queue?
+// Which other tasks have the same priority?
 //
 // SCHED_FIFO threads of one priority on one CPU run in the order in which they became ready, each
 // until it sleeps; SCHED_RR ones change after a slice (sched_rr_timeslice_ms). As many CPUs as
@@ -231,7 +231,7 @@ fn is_crowded(thread: &PlacedThread<'_>, all: &[PlacedThread<'_>]) -> bool {
 
 // Interrupt threads on its CPUs: above it they preempt it, below it they wait for it.
 //
-// Which device the application depends on nobody can read, so both are reported.
+// It is unknown which device the application depends on, so both are reported.
 
 static IRQ_THREADS: Check = Check {
     id: "app-irq-threads",
@@ -334,7 +334,7 @@ fn judge_ordinary_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer
     )))
 }
 
-// Who runs ahead of it on its CPUs?
+// Which tasks run ahead of it on its CPUs?
 //
 // Tasks of others are distinguished from threads of the kernel, which belong to the machine: those
 // that outrank everybody by design run for microseconds, interrupt threads are a question of
@@ -549,7 +549,7 @@ pub fn real_time_cpus(app: &App) -> Option<CpuList> {
     (!all.is_empty()).then_some(all)
 }
 
-// What its systemd unit says, by its files: which settings stand in the way?
+// Its systemd unit, by its files: which settings obstruct real-time?
 //
 // A unit whose process is real-time already got there before a filter was put on, or by
 // another's hand: what would refuse it is then doubtful, for its next thread.
@@ -573,7 +573,7 @@ static UNIT: Check = Check {
     ..Check::NEW
 };
 
-/// One setting that stands in the way.
+/// One obstructive setting.
 struct Problem {
     status: Status,
     text: String,

@@ -1,4 +1,4 @@
-//! Work that the kernel does beside: messages on slow consoles, auditing, tracing; and the clocks
+//! Additional work of the kernel: messages on slow consoles, auditing, tracing; and the clocks
 //! of a Raspberry Pi, which its firmware sets.
 
 use rtproof_host::{

@@ -50,7 +50,7 @@ const CHECKS: &[&Check] = &[
     &PRINTK,
 ];
 
-// One question to every network interface that stands for hardware.
+// One question to every hardware network interface.
 //
 // Which of them serves the real-time application only the user knows, so that nothing here is
 // worse than doubtful, and every interface is named.
@@ -58,12 +58,12 @@ const CHECKS: &[&Check] = &[
 /// Most interfaces named in a summary.
 const INTERFACES_NAMED_MAX: usize = 3;
 
-/// What is so on one interface.
+/// Judgement of one interface.
 enum InterfaceAnswer {
     Fine(String),
     /// It may cost latency, and what would change that.
     Wrong(String, Remedy),
-    /// It takes another reading to tell, and that has no value.
+    /// Depends on another reading, which has no value.
     Unclear(Reading<String>),
 }
 
@@ -385,7 +385,7 @@ fn judge_services(
     draft.remedies(remedies).doubtful(machine::first_few(&shown, UNITS_NAMED_MAX))
 }
 
-// Settings without a right value: the finding tells what they are, and what that means.
+// Settings without a right value: the finding reports them and what they mean.
 
 const NO_BEST: &str = "known: no value is best for all";
 

@@ -315,7 +315,7 @@ fn judge_napi(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     draft.remedies(remedies).doubtful(format!("{name}: threads without a real-time priority"))
 }
 
-// How long does an interface put off its interrupt?
+// How long does an interface delay its interrupt?
 //
 // A fixed delay is part of the latency, so that it is held against the budget like the exit
 // latency of an idle state: up to a quarter of it is good, and without a budget none. An adaptive

@@ -387,7 +387,7 @@ impl<'a> Scene<'a> {
             .or(unclear)
     }
 
-    /// What was read beyond the command line and the isolated CPUs.
+    /// Evidence beyond the command line and the isolated CPUs.
     fn evidence(&self) -> Vec<Evidence> {
         let nohz = &self.facts.cpus.nohz_full;
         let is_asked = self.requested_nohz().is_some();

@@ -392,7 +392,7 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
 // Are the real-time CPUs out of load balancing, by whatever means?
 //
 // `isolation` compares what the boot parameters say; this asks what is so. isolcpus with flags but
-// without `domain` takes nothing out of load balancing, which its name does not tell: OpenShift
+// without `domain` takes nothing out of load balancing, despite its name: OpenShift
 // boots so on purpose and lets the container runtime do the rest for each container.
 
 pub(super) static ISOLCPUS: Check = Check {
@@ -634,7 +634,7 @@ fn short(cpus: &CpuList) -> String {
 // Which CPUs does every service inherit?
 //
 // Process 1 passes its affinity on. systemd takes it from the boot parameter, else from
-// `CPUAffinity=` of its configuration; what it is, its own status tells.
+// `CPUAffinity=` of its configuration; /proc/1/status shows the affinity in force.
 
 pub(super) static SYSTEMD_CPUAFFINITY: Check = Check {
     id: "systemd-cpuaffinity",

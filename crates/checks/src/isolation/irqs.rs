@@ -18,7 +18,7 @@ use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
 // Do device interrupts go to the real-time CPUs?
 //
-// Judged by the effective affinity. What was asked for is not what is: a chip may move an
+// Judged by the effective affinity. The requested affinity may differ: a chip may move an
 // interrupt only when it next fires, managed interrupts of multi-queue devices cannot be moved at
 // all, and a mask of all CPUs still ends on one. Per-CPU interrupts (timers) have no effective
 // affinity and are not devices; they are left out. The default affinity counts too: the next
@@ -69,7 +69,7 @@ fn judge_irq_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
     judge_off(draft, facts, intent, &views)
 }
 
-/// Every interrupt, and how it stands.
+/// Every interrupt with its relation to the real-time CPUs.
 struct Views<'a>(Vec<(&'a Irq, View)>);
 
 impl<'a> Views<'a> {
@@ -78,7 +78,7 @@ impl<'a> Views<'a> {
     }
 }
 
-/// How an interrupt stands to the real-time CPUs.
+/// Relation of an interrupt to the real-time CPUs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
     /// Goes there and has fired.
@@ -121,7 +121,7 @@ fn effective(irqs: &[&Irq]) -> Vec<Evidence> {
     machine::grouped(known.map(|irq| (irq.number, &irq.effective)), CpuList::to_string)
 }
 
-/// What was asked for, where nothing tells what is in force.
+/// Requested CPUs where the effective ones are not known.
 fn requested(irqs: &[&Irq]) -> Vec<Evidence> {
     let only = irqs.iter().filter(|irq| irq.effective.value().is_none());
     machine::grouped(only.map(|irq| (irq.number, &irq.requested)), CpuList::to_string)
@@ -302,7 +302,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
 // How often have devices interrupted the real-time CPUs?
 //
 // Where an interrupt goes now is `irq-affinity`'s question; this counts what came since boot, so
-// it also sees what was moved meanwhile. A mean since boot says nothing of bursts: what comes
+// it also sees what was moved meanwhile. A mean since boot hides bursts: what comes
 // during a run, the run counts.
 
 /// Interrupts a second that are worth a look: what was left of the tick on a tickless CPU before
@@ -364,7 +364,7 @@ fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     )
 }
 
-// Where does an interrupt go that nobody has placed?
+// Where does an interrupt go that was not placed?
 
 pub(super) static IRQAFFINITY_BOOT: Check = Check {
     id: "irqaffinity-boot",
@@ -606,7 +606,7 @@ fn judge_local_ipis(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
 
 // Is the network's time-stamp key held, so that nothing patches the kernel's code meanwhile?
 //
-// No file tells whether the key is on. A daemon that holds it is the one answer there is.
+// No file shows whether the key is on. A daemon that holds it is the only evidence.
 
 pub(super) static STATIC_KEY_IPIS: Check = Check {
     id: "static-key-ipis",

@@ -108,7 +108,7 @@ fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent)
 // Are the real-time tasks where the real-time CPUs are?
 //
 // CPUs are set free with care and the application then runs elsewhere: an affinity that a service
-// manager set, a thread of a library that nobody pinned. Both sides are named.
+// manager set, an unpinned thread of a library. Both sides are named.
 
 /// Most tasks shown as evidence.
 const SHOWN_MAX: usize = 32;

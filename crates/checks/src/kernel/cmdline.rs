@@ -35,7 +35,7 @@ const ADD_UP: &[&str] = &[
 /// Parameters with a list of CPUs.
 const LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_full", "rcu_nocbs"];
 
-/// What is said where there is none.
+/// Summary if there is none.
 const NONE: &str = "each parameter about latency is given once";
 
 /// Most repetitions in a summary.
@@ -108,10 +108,10 @@ fn judge_cmdline_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) ->
 //
 // A typing error, or a parameter that this kernel is built without, is no error to anybody: the
 // kernel hands it to the first process and says so in one line of its log, from 5.13 on.
-// Parameters with a dot belong to modules and are never reported. What is meant for init or the
+// Parameters with a dot belong to modules and are never reported. Words for init or the
 // boot loader is in the same line and means nothing.
 
-/// First kernel that tells.
+/// First kernel that reports unknown parameters.
 const REPORTED_SINCE: (u32, u32) = (5, 13);
 
 /// Most names in a summary.
@@ -258,7 +258,7 @@ fn turned_on(line: &CommandLine) -> Vec<String> {
 // Can the kernel call the firmware after boot?
 //
 // PREEMPT_RT says no by itself; some distributions and products say yes again with
-// `efi=runtime`. No file tells what is in force: /sys/firmware/efi/runtime is an address that x86
+// `efi=runtime`. No file shows what is in force: /sys/firmware/efi/runtime is an address that x86
 // shows either way. So the boot line decides, and where it is silent the build.
 
 /// First kernel with CONFIG_EFI_DISABLE_RUNTIME.

@@ -115,8 +115,8 @@ fn judge_config_readable(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
 
 // Do timers expire between ticks?
 //
-// The resolution that the kernel reports tells what is in force, whatever the build and the boot
-// line say. /proc/timer_list would tell, too, and turns interrupts off on every CPU to be read.
+// The resolution reported by the kernel shows what is in force, whatever the build and the boot
+// line say. Reading /proc/timer_list turns interrupts off on every CPU.
 
 pub(super) static HIGH_RES_TIMERS: Check = Check {
     id: "high-res-timers",
@@ -141,7 +141,7 @@ fn judge_high_res_timers(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
             _ => draft.remedies(remedies_high_res_timers(facts)).bad(summary),
         };
     }
-    // No call can be asked of a folder: the build and the boot line can only tell that they
+    // A captured folder has no system calls: the build and the boot line only show that they
     // are off.
     let cmdline = &facts.kernel.cmdline;
     let is_off = cmdline.value().and_then(|line| line.last("highres")) == Some(Some("off"));
@@ -327,7 +327,7 @@ const fn name_preempt_dynamic(model: Preemption) -> &'static str {
 //
 // A kernel without PREEMPT_RT has no bound, only habits: under stress hundreds of microseconds
 // with full or lazy preemption, and no promise at all with voluntary preemption or none. So it is
-// bad, unless the budget is so large that only a measurement can tell.
+// bad, unless the budget is so large that only a measurement decides.
 
 /// Budget from which a preemptible stock kernel may do: measured maxima under stress lie below.
 const PREEMPTIBLE_NS: u64 = 1_000_000;
@@ -354,7 +354,7 @@ fn judge_preempt_rt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let model = &facts.kernel.preemption;
     let build = &facts.kernel.build;
     let draft = draft.read(model, |&found| match build.value() {
-        // /sys/kernel/realtime went with 7.0 or so: the build string is what tells.
+        // /sys/kernel/realtime went with 7.0 or so: the build string decides.
         Some(text) if build.path == model.path => text.clone(),
         _ => name_preempt_rt(found).into(),
     });
@@ -407,7 +407,7 @@ fn remedies_preempt_rt(facts: &Facts, found: Preemption) -> Vec<Remedy> {
     remedies
 }
 
-// Does RT group scheduling stand between tasks and SCHED_FIFO?
+// Does RT group scheduling prevent SCHED_FIFO?
 //
 // With it each group of control groups has a budget of its own, which is 0 until an
 // administrator gives

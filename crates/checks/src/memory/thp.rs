@@ -263,7 +263,7 @@ fn show_resctrl_cat(found: &Resctrl) -> String {
 
 // Does making huge pages stop a thread: in its page fault, or by khugepaged?
 //
-// Both are beside the point where no transparent huge page is made at all. Since 6.8 each size has
+// Both are irrelevant without transparent huge pages. Since 6.8 each size has
 // a switch of its own, so `never` on top alone does not say that.
 
 pub(super) static DEFRAG: Check = Check {

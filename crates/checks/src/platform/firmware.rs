@@ -13,7 +13,7 @@ use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
 
-// Which firmware decides, who looked through its set-up, and does what shows agree?
+// Which firmware is it, was its set-up checked, and do the visible facts agree?
 //
 // Most of what firmware does cannot be read. So someone looks through a list once and ticks it
 // (`rtproof check tick`); ticks of another firmware are stale, and what the system shows goes over
@@ -36,7 +36,7 @@ pub(super) static BIOS_PROFILE: Check = Check {
     ..Check::NEW
 };
 
-/// How an item stands.
+/// State of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Ticked,
@@ -123,7 +123,7 @@ pub fn version(facts: &Facts) -> Option<String> {
     Some(words.join(" ").replace('|', " ")).filter(|words| !words.trim().is_empty())
 }
 
-/// How an item stands, and in words.
+/// State of an item, and in words.
 fn item_state(
     item: &FirmwareAdvice,
     ticks: &[FirmwareItem],
@@ -161,7 +161,7 @@ pub struct FirmwareAdvice {
     pub why: &'static str,
     /// Where that is known from.
     pub source: &'static str,
-    /// What the system shows that cannot be where it is set as advised.
+    /// A fact that contradicts the advised setting.
     pub(crate) against: fn(&Facts) -> Option<String>,
 }
 
@@ -357,7 +357,7 @@ const PORTABLE: &[(u32, &str)] = &[
     (32, "detachable"),
 ];
 
-/// Kinds that say nothing: `other` and `unknown`.
+/// Kinds without information: `other` and `unknown`.
 const VAGUE: &[u32] = &[1, 2];
 
 pub(super) static LAPTOP: Check = Check {

@@ -219,7 +219,7 @@ fn judge_kvm_guest(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
 // Is KVM set for guests that are real-time? One check for each parameter of its modules.
 //
 // Only the profile rt-vm-host asks: elsewhere KVM is loaded because a distribution loads it, and
-// what its parameters are concerns nobody.
+// its parameters do not matter.
 
 pub(super) static CLOCK_SYNC: Check = Check {
     title: "periodic setting of the guests' clocks (kvm.kvmclock_periodic_sync)",
@@ -345,7 +345,7 @@ fn parameter(
     let remedy = match (module_option, good.first()) {
         (None, Some(value)) => Remedy::set(knob, vec![path.into()], *value),
         (option, _) => Remedy::File {
-            // A file each: what one of them holds, facts do not tell.
+            // One file each: the facts do not say which one holds what.
             path: format!("/etc/modprobe.d/rtproof-{}.conf", knob.id),
             line: option.unwrap_or_default().into(),
         },
@@ -368,7 +368,7 @@ mod tests {
         facts.virt.container = Reading::known("/.dockerenv", Some("docker".into()));
         let finding = CONTAINER.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
-        // A group without real-time runtime refuses it all the same: nobody has looked.
+        // A group without real-time runtime may still refuse it: not checked.
         assert!(finding.summary.starts_with("docker: it has the right"), "{}", finding.summary);
         let fix = finding.remedies[0].to_string();
         assert!(fix.contains("--prove priority") && !fix.contains("--cap-add"), "{fix}");

@@ -372,7 +372,7 @@ fn as_watts(uw: u64) -> String {
 // Has heat slowed the real-time CPUs since boot?
 //
 // Intel's processors count it for each core and package; a Raspberry Pi keeps it as bits, with low
-// voltage beside heat. Other machines throttle as well and tell nobody, so that they are unknown.
+// voltage beside heat. Other machines throttle without reporting it: unknown.
 
 /// Bits of the firmware of a Raspberry Pi (raspberrypi.com, documentation of `vcgencmd`).
 const PI_BITS: [(u32, &str); 8] = [
@@ -445,7 +445,7 @@ fn judge_thermal_throttle(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     draft.good("never since boot")
 }
 
-/// No counters of Intel's: a Raspberry Pi, a guest, or a machine that does not tell.
+/// No counters of Intel's: a Raspberry Pi, a guest, or a machine without a report.
 fn judge_other(draft: FindingBuilder, facts: &Facts) -> Finding {
     let pi = value::knob_text(facts, &knobs::PI_THROTTLED);
     if let Some(text) = pi.value() {

@@ -24,7 +24,7 @@ fn is_performance(cpu: &Cpu) -> bool {
     cpu.freq.governor.value().is_some_and(|governor| governor == "performance")
 }
 
-/// Whether software leaves the frequency where it is.
+/// Whether software keeps the frequency constant.
 pub(super) fn is_held(cpu: &Cpu) -> bool {
     is_performance(cpu) || pinned_hz(cpu).is_some()
 }
@@ -74,10 +74,10 @@ pub(super) fn absent(draft: FindingBuilder, facts: &Facts) -> Finding {
     draft.unknown("no cpufreq is seen here: firmware may change the frequency all the same")
 }
 
-// Who switches the frequency: the kernel's governor, or the hardware by itself?
+// Which part switches the frequency: the kernel's governor, or the hardware?
 //
 // The sources disagree: profiles of tuned boot with `intel_pstate=disable` or `passive`, OpenShift
-// offers active, passive and automatic. No mode is wrong, so this tells which one is in force.
+// offers active, passive and automatic. No mode is wrong, so the check reports the current one.
 
 pub(super) static CPUFREQ_DRIVER: Check = Check {
     id: "cpufreq-driver",
@@ -304,7 +304,7 @@ fn range(cpus: &[&Cpu]) -> String {
     }
 }
 
-/// Where the highest limit is below what the hardware can.
+/// CPUs whose highest limit is below the hardware's.
 fn lowered(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
     let hardware = super::of_cpus(facts, intent, &knobs::HARDWARE_MAX_FREQ);
     let most = hardware.iter().filter_map(|(_, khz)| khz.value()?.parse::<u64>().ok()).max();

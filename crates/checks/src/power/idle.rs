@@ -80,7 +80,7 @@ pub(super) fn unreadable_states<'a>(cpus: &[&'a Cpu]) -> Option<&'a Reading<Vec<
 }
 
 /// Whether idle CPUs of a guest spin for a moment and then halt, as long as no limit is 0
-/// (drivers/cpuidle/governors/haltpoll.c). Where the driver is not seen, its state tells.
+/// (drivers/cpuidle/governors/haltpoll.c). If the driver is unknown, its idle state identifies it.
 fn is_haltpoll(facts: &Facts) -> bool {
     let has_its_state = |cpu: &Cpu| enabled(cpu).any(|state| state.name == "haltpoll idle");
     match facts.cpus.idle_driver.value() {

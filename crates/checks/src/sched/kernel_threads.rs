@@ -329,7 +329,7 @@ fn feature(
 
 // Do interrupt threads run where their interrupts go?
 //
-// The kernel gives a thread the CPUs of its interrupt. Where a chip's driver does not tell, or the
+// The kernel gives a thread the CPUs of its interrupt. If a driver does not report it, or the
 // thread was moved by hand, the interrupt is kept away from a real-time CPU and its work is not.
 // A thread whose interrupt never fired follows at the first one: it is left out.
 
@@ -410,7 +410,7 @@ fn number(comm: &str) -> Option<u32> {
     rest.split('-').next()?.parse().ok()
 }
 
-/// Where it goes, else where it was asked to go: not every chip tells the former.
+/// Effective CPUs, else the requested ones: not every chip reports the former.
 fn target(irq: &Irq) -> &Reading<CpuList> {
     match irq.effective.value().is_some_and(|cpus| !cpus.is_empty()) {
         true => &irq.effective,
@@ -426,7 +426,7 @@ fn is_elsewhere(irq: &Irq, intent: &Intent) -> bool {
 
 // Are real-time tasks stopped once they have used their share?
 //
-// Before 6.12 they may use `sched_rt_runtime_us` of each period. From 6.12 the value stops nobody
+// Before 6.12 they may use `sched_rt_runtime_us` of each period. From 6.12 the value stops no task
 // unless the kernel is built with CONFIG_RT_GROUP_SCHED: what takes time then is the fair server,
 // which has a check of its own and which `-1` does not stop.
 //

@@ -103,7 +103,7 @@ fn judge_dl_admission(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
 // Does the kernel run tasks of a BPF scheduler in front of real-time ones?
 //
 // Kernels with an ext server give tasks of sched_ext what the fair server gives ordinary ones. It
-// serves nobody while no BPF scheduler runs.
+// is idle while no BPF scheduler runs.
 
 static EXT_SERVER_CHECK: Check = Check {
     id: "ext-server",
@@ -228,7 +228,7 @@ fn judge_fair_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
     }
 }
 
-/// What the old limit is set to, which from 6.12 says nothing of the fair server.
+/// The old limit, which is independent of the fair server from 6.12 on.
 fn limit_alone(facts: &Facts) -> String {
     match facts.sched.rt_runtime_us.value() {
         Some(-1) => "sched_rt_runtime_us=-1 alone does not stop it".into(),

@@ -19,7 +19,7 @@ use crate::{Evidence, Finding, Impact, Intent, Remedy, machine, value};
 /// Most tasks shown as evidence.
 const SHOWN_MAX: usize = 256;
 
-/// Why a list of tasks says nothing of the machine.
+/// Why a list of tasks is incomplete.
 pub(super) const HIDDEN: &str =
     "no kernel thread is visible: a PID namespace or hidepid hides tasks";
 
@@ -140,7 +140,7 @@ pub(super) fn count(tasks: &[RtTask]) -> String {
     format!("{} and {user} are real-time", machine::count(kernel, "kernel thread"))
 }
 
-// Daemons that change who is real-time: rtkit gives priorities to desktop programs, stalld runs
+// Daemons that make tasks real-time: rtkit gives priorities to desktop programs, stalld runs
 // starved tasks ahead of real-time ones.
 
 /// Highest priority that rtkit hands out unless configured otherwise.
@@ -340,7 +340,7 @@ fn judge_prio_99(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findi
     })
 }
 
-// Who else may run ahead of the application?
+// Which other tasks may run ahead of the application?
 //
 // A task of the same or a higher priority is not preempted by it, and SCHED_DEADLINE outranks
 // every priority. Threads of the kernel belong to the machine: migration and the like are above

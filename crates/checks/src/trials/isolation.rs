@@ -35,7 +35,7 @@ const ROWS_MAX: usize = 16;
 /// comes as often is the tick.
 const TICK_PER_S: u64 = 90;
 
-/// What an interrupt is of.
+/// Origin of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Device,
@@ -385,7 +385,7 @@ mod tests {
         let finding = judged(&observed);
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("hidepid"), "{}", finding.summary);
-        // What was seen is bad all the same.
+        // The observed part is bad nevertheless.
         observed.interrupts = Reading::known("/proc/interrupts", vec![line("36", "x nvme0", 1)]);
         assert_eq!(judged(&observed).status, Bad);
         let mut observed = quiet();

@@ -124,7 +124,7 @@ fn mib(bytes: u64) -> String {
     }
 }
 
-// Was SCHED_FIFO granted at the priority of the application, and if not, who refused it?
+// Was SCHED_FIFO granted at the priority of the application, and if not, what refused it?
 //
 // All refusals are EPERM. The limit and the capability are looked at first, as the kernel does
 // (kernel/sched/syscalls.c, `user_check_sched_setscheduler`); with either it is the control group

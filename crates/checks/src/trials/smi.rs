@@ -131,7 +131,7 @@ fn uncounted(
         Some(_) => (Remedy::Manual { text: FIRMWARE.into() }, Status::Bad),
         None => (next, Status::Unknown),
     };
-    // Where something was counted on another CPU, nobody was to look.
+    // If something was counted on another CPU, the loop was not run.
     let looked = observed.gaps.is_some() || observed.duration_ns == 0;
     let summary = if looked { with_gaps(why, observed, facts) } else { why.to_owned() };
     draft.remedies([remedy]).status(status, summary)
@@ -147,7 +147,7 @@ fn with_gaps(why: &str, observed: &SmiObservation, facts: &Facts) -> String {
 /// A sentence without its full stop, or nothing.
 fn by_hwlat(look: &Reading<HwlatLook>, facts: &Facts) -> String {
     let Some(look) = look.value() else {
-        // That a kernel has no such tracer stands in the remedy.
+        // The remedy says if a kernel has no such tracer.
         let why = (!look.is_absent()).then(|| look.why_unknown()).flatten();
         return why.map_or_else(String::new, |why| format!("hwlat could not look: {why}"));
     };

@@ -1,6 +1,6 @@
 //! Was the FIFO spinner paused for an ordinary one, and by which rule?
 //!
-//! What was seen decides whether; kernel version and settings decide by what. Before 6.12 only RT
+//! The observation decides whether; kernel version and settings decide by what. Before 6.12 only RT
 //! throttling does it. From 6.12 the fair server does, and `sched_rt_runtime_us=-1` alone does not
 //! stop it. Measured with this trial, 3 s on one emulated CPU, Debian RT kernels: 6.1.176 100 ms
 //! taken, 0 with -1; 6.12.95 154 ms, 157 ms with -1, 0 with the fair server at 0, too; 7.2.12
@@ -238,7 +238,7 @@ fn paused(draft: FindingBuilder, run: &Spin, facts: &Facts, intent: &Intent, cpu
         .status(Status::Bad, summary)
 }
 
-/// What the rule takes as it is set.
+/// Time that the rule takes with the current settings.
 fn expected(rule: Rule, facts: &Facts, cpu: u32) -> String {
     let runtime_us = facts.sched.rt_runtime_us.value().copied();
     let period_us = facts.sched.rt_period_us.value().copied();

@@ -16,7 +16,7 @@ const FOLDER: &str = "/boot/loader/entries";
 #[derive(Debug)]
 pub(super) struct Files {
     config: GrubConfig,
-    /// Those of others, newest first, as the menu shows them.
+    /// Entries of others, newest first, as the menu shows them.
     others: Vec<EntryFile>,
     base: EntryFile,
     /// Name of our entry.

@@ -25,9 +25,9 @@ pub(super) struct Firmware {
     pub is_uefi: bool,
     /// Whether it checks signatures.
     pub secure_boot: Option<bool>,
-    /// Who says that it started us: `systemd-boot 257`, `GRUB 2.12`.
+    /// Loader that reports having started us: `systemd-boot 257`, `GRUB 2.12`.
     pub loader: Option<String>,
-    /// Who says that it is the kernel's image: `systemd-stub 257`.
+    /// Stub that reports being in the kernel's image: `systemd-stub 257`.
     pub stub: Option<String>,
     /// What that boot loader can do, as bits.
     pub features: Option<u64>,
@@ -78,7 +78,7 @@ fn utf16(bytes: &[u8]) -> Option<String> {
 /// First line of what is ours.
 const BEGIN: &str = "# rtproof begin";
 
-/// On the first line when the line before it had no end and got one.
+/// On the first line if a missing line end was added before it.
 const NO_NEWLINE: &str = " (the line before had no end)";
 
 /// Last line of what is ours.
@@ -214,7 +214,7 @@ pub(super) fn line_end(text: &[u8]) -> &'static str {
 // Sections of an EFI program, as far as a unified kernel image has its texts in them
 // (UAPI.5: `.cmdline`, `.osrel`, `.uname`).
 
-/// Head of the file that is looked at: PE headers and section table.
+/// Part of the file that is read: PE headers and section table.
 const HEAD_BYTES: usize = 4096;
 
 /// Bytes of one entry of the section table.

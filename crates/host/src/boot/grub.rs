@@ -96,7 +96,7 @@ impl GrubConfig {
 /// A block as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
-    /// Path as it was looked for.
+    /// Requested path.
     pub path: String,
     block: Bytes,
     /// Why GRUB cannot write a choice into it.

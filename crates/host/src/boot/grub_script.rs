@@ -59,7 +59,7 @@ pub(super) struct MenuEntry {
     pub line: usize,
 }
 
-/// A script, as far as it is of interest.
+/// A script, reduced to the statements that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct GrubScript {
     /// Entries in the order of the file; a submenu before what is in it.
@@ -276,7 +276,7 @@ impl<'a> Scan<'a> {
         Some(c)
     }
 
-    /// The words up to the next piece that is none, and that piece.
+    /// The words up to the next piece that is no word, and that piece.
     fn statement(&mut self) -> Result<(Statement, Option<Piece>), BootError> {
         let mut statement = Statement { words: Vec::new(), line: self.line };
         loop {

@@ -245,7 +245,7 @@ fn folder(root: &Root, kernel: &str) -> Result<String, BootError> {
 }
 
 /// Bytes of an image's certificate table (Microsoft's PE format, "The Attribute Certificate
-/// Table"): 0 where nobody has signed it, as with Secure Boot every kernel has to be.
+/// Table"): 0 if it is not signed, as Secure Boot requires of every kernel.
 pub fn signature_bytes(image: &[u8]) -> u32 {
     let word = |at: usize| {
         let bytes = image.get(at..at.checked_add(4)?)?;
@@ -278,7 +278,7 @@ const PLAIN_DISKS: &[&str] = &["hd", "mmcblk", "nvme", "sd", "vd", "xvd"];
 /// One line of /proc/self/mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
-    /// What of its file system is mounted: `/`, or a folder of it.
+    /// Mounted subtree of the file system: `/`, or a subvolume path.
     top: String,
     point: String,
     kind: String,
@@ -483,7 +483,7 @@ fn file_change(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Change {
     Change::File { path: path.into(), content: Some(Bytes(content.into())), mode: None }
 }
 
-/// A file that is to be away.
+/// A file that is to be removed.
 fn removed_file(path: impl Into<String>) -> Change {
     Change::File { path: path.into(), content: None, mode: None }
 }

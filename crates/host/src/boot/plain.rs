@@ -115,7 +115,7 @@ fn parse_extlinux(path: &str, text: &str) -> Result<(Vec<Label>, Option<String>)
                 label.append = value.to_owned();
                 label.line = index + 1;
             }
-            // Settings of the menu that stand below a label.
+            // Settings of the menu that follow a label.
             "timeout" | "prompt" | "ontimeout" | "ui" | "menu" | "display" | "say" => continue,
             _ => {}
         }

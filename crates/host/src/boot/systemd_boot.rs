@@ -23,7 +23,7 @@ struct Other {
     /// Name, as the boot loader has it: with `.conf` or `.efi`.
     name: String,
     mount: &'static str,
-    /// What it is sorted by: with a sort key first, then by key, then newest first.
+    /// Sort order: with a sort key first, then by key, then newest first.
     sort_key: Option<String>,
     version: String,
     is_bad: bool,

@@ -99,7 +99,7 @@ impl Capture {
         }
     }
 
-    /// The bytes of a file, or those lines of it that were taken down.
+    /// The bytes of a file, or its recorded lines.
     pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, ReadRefusal> {
         match self.find(path, true)? {
             // A line that was not read is not a line that the file lacks.
@@ -135,7 +135,7 @@ impl Capture {
         }
     }
 
-    /// Whether there is something.
+    /// Whether the path exists.
     pub(crate) fn exists(&self, path: &str) -> Result<(), ReadRefusal> {
         match self.find(path, false)? {
             CaptureEntry::Denied(_)
@@ -261,7 +261,7 @@ impl CaptureRecorder {
         }
     }
 
-    /// What was taken down.
+    /// The recorded entries.
     pub(crate) fn entries(&self) -> BTreeMap<String, CaptureEntry> {
         self.lock().clone()
     }

@@ -68,7 +68,7 @@ pub struct Card {
 }
 
 impl Devices {
-    /// Reads them; the kernel's taint is handed in.
+    /// Reads them; the kernel's taint is passed in.
     pub fn read(root: &Root, tainted: &Reading<u64>) -> Self {
         Self {
             consoles: root

@@ -1,4 +1,4 @@
-//! What keeps CPUs free beside the boot parameters, and what reached them all the same.
+//! Isolation of CPUs besides boot parameters, and what disturbed them nevertheless.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ pub struct Cpusets {
     pub effective: Option<CpuList>,
     /// Groups that matter: partitions, and the slices that systemd puts everything into.
     pub groups: Vec<Cpuset>,
-    /// Whether all groups were looked at: a machine may have too many.
+    /// Whether all groups were read: a machine may have too many.
     pub is_complete: bool,
 }
 
@@ -162,7 +162,7 @@ const MOUNT: &str = "/sys/fs/cgroup";
 /// Groups that systemd puts everything into.
 const SLICES: &[&str] = &["init.scope", "machine.slice", "system.slice", "user.slice"];
 
-/// How deep partitions are looked for: a container of Kubernetes is the fourth.
+/// Maximum depth of the search for partitions: a container of Kubernetes is the fourth.
 const DEPTH_MAX: u32 = 5;
 
 /// Most folders listed: a host of hundreds of containers has as many groups.

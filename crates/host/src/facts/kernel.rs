@@ -238,7 +238,7 @@ fn read_preemption(
     if words == Built::Model(Preemption::Rt) {
         return Reading::known(&build.path, Preemption::Rt);
     }
-    // The file went with the merge of PREEMPT_RT; its absence says nothing.
+    // The file was removed with the merge of PREEMPT_RT; its absence proves nothing.
     if root.trimmed(REALTIME).value().is_some_and(|text| text == "1") {
         return Reading::known(REALTIME, Preemption::Rt);
     }

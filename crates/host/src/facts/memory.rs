@@ -215,7 +215,7 @@ pub struct ResctrlGroup {
     pub schemata: Vec<String>,
 }
 
-/// Reads the groups; /proc/cpuinfo is handed in.
+/// Reads the groups; /proc/cpuinfo is passed in.
 pub fn read_resctrl(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
     let none = |path: &str| {
         let resctrl = Resctrl { supported: false, groups: Vec::new(), caches: Vec::new() };

@@ -1,4 +1,4 @@
-//! Network interfaces that stand for hardware: how they interrupt, and what they save or put off.
+//! Hardware network interfaces: interrupts, power saving, coalescing.
 //!
 //! Names and settings, never an address. Virtual interfaces (loopback, bridges, veth) are left out:
 //! they have no interrupt.
@@ -56,7 +56,7 @@ pub struct Interface {
 /// Interrupt moderation; `None`: the driver has no such setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coalesce {
-    /// Microseconds for which an interrupt is put off after a packet has come.
+    /// Microseconds that an interrupt is delayed after a packet.
     pub rx_usecs: Option<u32>,
     /// Packets that make it come earlier.
     pub rx_frames: Option<u32>,
@@ -419,7 +419,7 @@ impl Family {
     /// The family with a name.
     ///
     /// # Errors
-    /// ENOENT where the kernel has no such family; no sockets; an answer that is none.
+    /// ENOENT where the kernel has no such family; no sockets; an invalid answer.
     fn named(name: &str) -> Result<Self, Errno> {
         let socket = open_socket(netlink::GENERIC)?;
         let name = text_attribute(CTRL_ATTR_FAMILY_NAME, name);

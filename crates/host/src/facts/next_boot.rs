@@ -194,7 +194,7 @@ fn of_entries(root: &Root, release: &str) -> Reading<NextBoot> {
     Reading::absent(ENTRIES.join(", "))
 }
 
-/// `$kernelopts` and `$tuned_params` stand in grubenv.
+/// `$kernelopts` and `$tuned_params` are in grubenv.
 fn expanded(root: &Root, line: &str) -> String {
     if !line.contains('$') {
         return line.to_owned();

@@ -39,13 +39,13 @@ pub struct Platform {
     pub boot: Reading<super::next_boot::NextBoot>,
     /// Settings that files of sysctl.d make at boot.
     pub sysctl: Reading<Vec<Assigned>>,
-    /// What someone said of the firmware's set-up.
+    /// The user's notes on the firmware's set-up.
     #[serde(default)]
     pub firmware: Reading<Vec<FirmwareItem>>,
 }
 
 impl Platform {
-    /// Reads it. What others have read is handed in.
+    /// Reads it. Facts read elsewhere are passed in.
     pub fn read(
         root: &Root,
         cpuinfo: &Reading<String>,
@@ -103,7 +103,7 @@ fn timer_resolution(root: &Root) -> Reading<u64> {
     called.parsed("a number of ns", |text| text.parse().ok())
 }
 
-// What someone said of the firmware's set-up after looking through it: one line for each item of
+// A user's notes on the firmware's set-up: one line for each item of
 // the list of the check `bios-profile`, in a file of the machine's configuration.
 //
 // Most of what a set-up holds cannot be read from the system. A tick says who looked, when, and in
@@ -140,7 +140,7 @@ impl FirmwareChoice {
     }
 }
 
-/// One item that someone looked at.
+/// One item that a user checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirmwareItem {
     /// Item, e.g. `smt`.
@@ -234,7 +234,7 @@ const OFFLOADED: &str = "Offload RCU callbacks from CPUs: ";
 /// What the kernel said since boot, filtered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelLog {
-    /// Whether every message since boot was looked at: none was overwritten, none left out. Only
+    /// Whether every message since boot was read: none was overwritten, none left out. Only
     /// then does a missing line mean that it was not said.
     pub is_whole: bool,
     /// Names of the parameters that the kernel did not take (5.13 and later); `None` where it said

@@ -1,4 +1,4 @@
-//! Who is granted real-time priorities and locked memory, by whom that is read, and whether a right
+//! Grants of real-time priorities and locked memory, the services that read them, whether a right
 //! that this process has counts here.
 //!
 //! `limits.rs` has the limits of this process; this file has where those of the next login come
@@ -31,7 +31,7 @@ pub struct Rights {
 /// One line of limits.conf or limits.d/*.conf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitLine {
-    /// For whom: `*`, `root`, `@group`, `user 1`, or a range of ids as it is written.
+    /// Domain: `*`, `root`, `@group`, `user 1`, or a range of ids as it is written.
     #[serde(rename = "who")]
     pub domain: String,
     /// `soft`, `hard`, or `-` for both.
@@ -257,10 +257,10 @@ fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<LimitGrou
 
 // One user by name: the groups of it, and what the limits files grant it at its next login.
 //
-// Not part of [`super::Facts`]: who the users of a machine are is private. Only /etc is read, as a
+// Not part of [`super::Facts`]: the users of a machine are private. Only /etc is read, as a
 // static program cannot ask a directory service; a user or group of one is unknown here.
 
-/// How it is known which user is meant.
+/// How the user was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserSource {
     /// Named on the command line.
@@ -273,7 +273,7 @@ pub enum UserSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub name: String,
-    /// How it is known that this one is meant.
+    /// How this user was determined.
     pub source: UserSource,
     /// What the limits files grant: `None` for an item without a line.
     pub grants: Reading<Vec<Grant>>,

@@ -20,7 +20,7 @@ pub struct Virt {
 }
 
 impl Virt {
-    /// Reads what is known of virtualisation; /proc/cpuinfo is handed in.
+    /// Reads the facts of virtualisation; /proc/cpuinfo is passed in.
     pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Self {
         Self {
             hypervisor: read_hypervisor(root, cpuinfo),

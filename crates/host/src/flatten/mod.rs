@@ -326,7 +326,7 @@ fn whole(
     true
 }
 
-/// What makes a task the same one.
+/// Identity of a task.
 type TaskIdentity<'a> = (u32, u32, u64, &'a str, Policy, u32);
 
 fn user_tasks(start: &Facts, end: &Facts, changes: &mut BTreeMap<String, FactChange>) {
@@ -388,7 +388,7 @@ pub enum RowState {
     Malformed,
 }
 
-/// Who sets a fact, and so what has to be done to change it.
+/// Origin of a fact, which decides how to change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactClass {

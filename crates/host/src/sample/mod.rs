@@ -339,7 +339,7 @@ fn policy_cpus(root: &Root, folder: &str, cpu: u32) -> impl Iterator<Item = u32>
 // Idle-state residency as the hardware counted it: the MSRs of Intel's cores.
 //
 // Reading a register interrupts its CPU (arch/x86/kernel/msr.c, `rdmsr_safe_on_cpu`), so this is
-// only for CPUs that nobody measures, and where the user asked for it. A hypervisor answers reads
+// only for unmeasured CPUs, and on request. A hypervisor answers reads
 // of registers that it does not know as it likes (KVM: `ignore_msrs`), so a guest has none.
 
 /// The time stamp counter, at whose rate the others count (Intel SDM volume 4, table 2-2).

@@ -333,7 +333,7 @@ fn why_not(reading: &Reading<String>) -> String {
     }
 }
 
-// tracefs where nobody has mounted it: a mount of this process alone, which no path leads to and
+// tracefs where it is not mounted: a private mount of this process, which no path leads to and
 // which is gone with the last program that holds it (fsmount(2), Linux 5.2).
 
 /// Where tracefs is mounted for all.

@@ -384,7 +384,7 @@ impl InstanceFolder {
         file.and_then(|mut file| file.write_all(text.as_bytes()))
     }
 
-    /// Whether nobody else records events, at the top or in another instance.
+    /// Whether no one else records events, at the top or in another instance.
     fn is_alone(&self, top: &str) -> bool {
         let names = self.root.list_dir(&format!("{top}/instances"));
         let others = names.value().into_iter().flatten();
@@ -484,7 +484,7 @@ impl TracerRequest {
     }
 }
 
-// A tracer at the top of tracefs: what the whole machine shares, borrowed where nobody uses it.
+// A tracer at the top of tracefs: shared by the whole machine, borrowed while unused.
 //
 // function_graph runs there alone before Linux 6.11. The top is one ring, one tracer and one set
 // of events for everybody; whoever changes it puts all of it back ([`Globals`](super::globals)).
@@ -493,7 +493,7 @@ impl TracerRequest {
 #[derive(Debug)]
 pub(super) struct TracefsFolder(pub(super) &'static str);
 
-/// Whether nobody uses it: no tracer, no event, no filter, nothing recorded that is not read yet.
+/// Whether it is unused: no tracer, no event, no filter, nothing recorded that is not read yet.
 ///
 /// # Errors
 /// What is used, and how to end that.

@@ -169,7 +169,7 @@ pub enum Keeps {
     /// The longest latency alone, in a buffer of its own (kernel/trace/trace_sched_wakeup.c,
     /// trace_irqsoff.c).
     Longest,
-    /// The last calls, as many as the ring holds: nobody reads them as fast as they come.
+    /// The last calls, as many as the ring holds: they come faster than they can be read.
     Last,
     /// Lines that can be read as they come.
     Lines,
@@ -183,9 +183,9 @@ pub struct Known {
     /// Build options that it needs.
     pub options: &'static str,
     pub keeps: Keeps,
-    /// What it has in common with others of its kind: one of them runs at a time.
+    /// Resource shared with other tracers: only one of them can run at a time.
     family: &'static str,
-    /// Whether it goes by `tracing_thresh`, which the whole machine shares.
+    /// Whether it uses `tracing_thresh`, which the whole machine shares.
     has_threshold: bool,
 }
 
@@ -235,7 +235,7 @@ fn exclude_each_other(one: &str, other: &str) -> bool {
     family(one).is_some() && family(one) == family(other)
 }
 
-/// Whether a tracer goes by `tracing_thresh`.
+/// Whether a tracer uses `tracing_thresh`.
 fn has_threshold(name: &str) -> bool {
     find_tracer(name).is_some_and(|known| known.has_threshold)
 }

@@ -1,4 +1,4 @@
-//! Who may have changed it: for a change that is no longer as it was applied, the programs and
+//! Suspects of a drift: for a change that is no longer as it was applied, the programs and
 //! files of this machine that set the same thing, each with what points at it.
 //!
 //! The kernel does not know who wrote a value. Reported is which program would write it, and is
@@ -197,13 +197,13 @@ fn packages(root: &Root, change: &Change) -> Option<Suspect> {
 
 // A suspect, and the evidence for it.
 
-/// Someone who sets the same thing.
+/// A program, unit or file that sets the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspect {
     /// A program, a unit or a file.
     #[serde(rename = "who")]
     pub name: String,
-    /// What it does, and how to keep it from doing so.
+    /// What it does, and how to prevent that.
     pub why: String,
     /// What points at it; never empty.
     pub evidence: Vec<DriftClue>,
@@ -451,7 +451,7 @@ fn power_settings(root: &Root, words: &Words) -> Vec<Suspect> {
 
 // The names under which others set what a change sets.
 
-/// What a change is about, for those who set whole subjects.
+/// Subject of a change, for programs that set whole subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     /// Affinity of interrupts.

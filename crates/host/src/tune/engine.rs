@@ -24,7 +24,7 @@ pub struct ApplyOptions {
 /// What happens while changes are applied.
 #[derive(Clone, Copy, Debug)]
 pub enum ApplyEvent<'a> {
-    /// The machine was so already.
+    /// The change was already in force.
     WasSo {
         /// Number of the change, from 0.
         n: usize,
@@ -262,7 +262,7 @@ fn writable(machine: &Machine<'_>, items: &[Item]) -> Result<(), ChangeError> {
     Ok(())
 }
 
-// What became of changes that are in force: nothing is written.
+// Status of changes in force: nothing is written.
 
 /// The status of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -350,7 +350,7 @@ fn standing_of(machine: &Machine<'_>, entry: &JournalEntry, is_earlier_boot: boo
 
 // Undoing changes: newest first, and only what is still as we left it.
 
-/// What became of one change.
+/// Undo of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoneChange {
     pub change: Change,
@@ -373,7 +373,7 @@ pub enum UndoError {
     )]
     Unrecorded {
         path: String,
-        /// What became of each change.
+        /// Outcome of each change.
         undone: Vec<UndoneChange>,
         /// Why it could not be written.
         source: io::Error,
@@ -563,7 +563,7 @@ fn outcome(
     }
 }
 
-/// What it means that a state cannot be read.
+/// Outcome if a state cannot be read.
 fn without_state(error: &ChangeError) -> Outcome {
     match error {
         ChangeError::Gone { .. } => Outcome::Gone { why: Gone::Ended },

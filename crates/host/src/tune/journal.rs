@@ -73,7 +73,7 @@ impl Journal {
     /// as it is held. Its file appears with its first line whole.
     ///
     /// # Errors
-    /// Another rtproof is at it, or the journal cannot be written. Nothing is changed then.
+    /// Another rtproof holds the lock, or the journal cannot be written. Nothing is changed then.
     pub fn begin(
         machine: &Machine<'_>,
         what: String,
@@ -315,7 +315,7 @@ impl Journal {
         machine.gate.step()?;
         let written = append(machine, file, self.script.length, &text);
         if let Err(error) = written {
-            // What is there of the line would make the next one unreadable.
+            // A partial line would make the next one unreadable.
             let _ = file.set_len(self.script.length);
             return Err(error);
         }

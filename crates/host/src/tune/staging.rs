@@ -21,7 +21,7 @@ use super::{FOLDER, Machine, writes};
 use crate::change::{Change, STAGING};
 use crate::{Root, trusted};
 
-/// Who is at it.
+/// The process that holds the lock.
 const LOCK: &str = "/var/lib/rtproof/tune/kernel.lock";
 
 /// The folder, held until it is dropped.
@@ -35,7 +35,7 @@ impl Staging {
     /// An empty folder; what a run that was killed left in it is removed.
     ///
     /// # Errors
-    /// Another rtproof is at it, or it cannot be made.
+    /// Another rtproof holds the lock, or it cannot be made.
     pub fn begin(machine: &Machine<'_>) -> io::Result<Self> {
         make_folders(machine)?;
         let Some(lock) = lock_staging(machine)? else {
@@ -75,7 +75,7 @@ impl Drop for Staging {
 }
 
 impl Machine<'_> {
-    /// Removes what a run that was killed had prepared; what another one is at stays.
+    /// Removes files staged by a killed run; those of a running one stay.
     pub fn sweep_staging(&self) -> io::Result<()> {
         let real = match self.root.entry(STAGING) {
             Ok(real) if fs::symlink_metadata(&real).is_ok() => real,
@@ -277,7 +277,7 @@ fn remove(machine: &Machine<'_>, path: &str) -> io::Result<()> {
 
 // Files and folders that are put in place whole, and removed so: one thing that the machine sees.
 
-/// The label by which SELinux decides who may do what with a file.
+/// The label by which SELinux decides on access to a file.
 const LABEL: &str = "security.selinux";
 
 impl Gate<'_> {

@@ -169,7 +169,7 @@ fn few(lines: &[&str]) -> Vec<String> {
 
 // Values as the kernel shows them, compared by what they mean.
 
-/// What of a text a change is about, in one form for all ways to write it.
+/// Canonical form of a knob's value: `Y`, `1` and `0x1` are equal if it compares as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Text(Vec<String>),
@@ -200,7 +200,7 @@ pub(super) fn meaning(compare: Compare, value: &str, read: &str) -> Meaning {
     }
 }
 
-/// Whether what was read is what was wanted.
+/// Whether the read value equals the wanted one.
 pub(super) fn is_done(compare: Compare, value: &str, read: &str) -> bool {
     match compare {
         Compare::Word => meaning(compare, value, read) == Meaning::Word(true, false),

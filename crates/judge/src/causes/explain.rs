@@ -58,7 +58,7 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     let here =
         |unknown: &&UnknownStretch| (unknown.from_ns..unknown.to_ns).contains(&moment.from_ns);
     if let Some(unknown) = unknown.find(here) {
-        // Nobody is the culprit of what was not recorded.
+        // Unrecorded time has no culprit.
         let nobody = Attribution::default().detail([unknown.why.to_owned()]);
         return (&CAUSES[CAUSES.len() - 1], nobody);
     }
@@ -206,7 +206,7 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     reasons
 }
 
-/// Who woke the thread, and who woke the waker.
+/// The waker of the thread, and the wakers of the waker.
 fn wakers(scene: &Scene<'_>) -> Vec<String> {
     let mut chain = Vec::new();
     let (mut tid, mut before_ns) = (scene.wake.tid, scene.wake.ran_ns);

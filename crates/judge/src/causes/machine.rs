@@ -162,7 +162,7 @@ fn attribute_page_fault(moment: &Moment<'_>) -> Option<Attribution> {
     ))
 }
 
-// The CPU stood still: hardware, firmware or a hypervisor.
+// The CPU stalled: hardware, firmware or a hypervisor.
 
 /// No path inside the timer interrupt is longer.
 const LONG_NS: u64 = 1_000_000;
@@ -178,7 +178,7 @@ pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
     scene.window.surroundings.guest == Some(true) && moment.ns() >= SILENT_NS && is_silent()
 }
 
-/// A moment in which another CPU, idle, got its timer late: both stood still.
+/// A moment in which another, idle CPU got its timer late: both stalled.
 pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
     // Then it waited for another task, whether the machine ran or not.
     if matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked) {
@@ -229,7 +229,7 @@ fn unserved_stall(moment: &Moment<'_>, other: &'static str) -> Option<Attributio
     Some(if is_user { attribution } else { attribution.or_causes(&[other]) })
 }
 
-/// The code that stood, in words.
+/// The stalled code, in words.
 fn where_it_was(interrupted: &Interrupted) -> Option<String> {
     match interrupted {
         Interrupted::User => Some("the CPU was in user mode".to_owned()),
@@ -279,7 +279,7 @@ pub(super) const STALL: Cause = Cause {
 };
 
 fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
-    // What comes over the thread's own work is none of it.
+    // A stall during the thread's own work is not that work.
     let works = moment.phase == WakeUpPhase::OwnCycle && moment.is_task();
     let waits = !works && !matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked);
     if !waits || moment.whole_ns() <= path_ns(moment) {

@@ -187,7 +187,7 @@ impl Attribution {
     }
 }
 
-// Causes by class: what happened, with those who did it beneath.
+// Causes by class: what happened, with the culprits below.
 
 /// All rows of one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ pub struct CauseClass<'a> {
 }
 
 impl CauseClass<'_> {
-    /// What has no other possible cause.
+    /// Time with no other possible cause.
     pub const fn certain_ns(&self) -> u64 {
         self.sum_ns.saturating_sub(self.ambiguous_ns)
     }
@@ -250,7 +250,7 @@ pub fn classes(spikes: &Spikes) -> Vec<CauseClass<'_>> {
 // contradict it, so that the attribution is only likely, and the causes that such events would
 // show are its alternatives.
 
-/// Time that a task had on the CPU, or the kernel in its place: anything may have come over it.
+/// Time of a task on the CPU, or of the kernel instead: anything may have interrupted it.
 const OVER_A_TASK: &[EventClass] =
     &[EventClass::Switches, EventClass::Interrupts, EventClass::Softirqs];
 
@@ -350,7 +350,7 @@ fn doubt(moment: &scene::Moment<'_>, cause: &str, mut by: Attribution) -> Attrib
 /// First priority of fair tasks in the kernel's scale.
 const FAIR: i32 = 100;
 
-/// How the task of a moment stands to the late thread.
+/// Priority of the task of a moment relative to the late thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PriorityOrder {
     /// It runs ahead.
@@ -361,7 +361,7 @@ enum PriorityOrder {
     Below,
     /// It should by what is known, but the kernel, which knew better, did not ask it to.
     NotBelow,
-    /// Nothing is known of one of them.
+    /// One of the priorities is unknown.
     Unknown,
     /// Nor here, but an interrupt over the task found preemption off.
     UnknownAndHeld,

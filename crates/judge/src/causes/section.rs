@@ -100,7 +100,7 @@ fn section(wake: &WakeUp, window: &Window) -> (&'static Cause, Attribution, Stri
     let attribution = attribution.detail(["the kernel's tracer measured this section".to_owned()]);
     let attribution = attribution.detail(longest(wake, window)).detail(stack(wake, window));
     let silent_ns = longest_silence(wake, window);
-    // Where nothing was recorded inside, the CPU may as well have stood still.
+    // Without events inside, the CPU may also have stalled.
     let attribution = if silent_ns > wake.latency_ns() / 2 {
         let mut attribution = attribution.or_causes(&["stall"]);
         attribution.unrecorded.push("what ran in the longest part of it");

@@ -137,7 +137,7 @@ fn attribute_migration(moment: &Moment<'_>) -> Option<Attribution> {
     })
 }
 
-/// Who moved the thread.
+/// The task that moved the thread.
 fn moved(moment: &Moment<'_>) -> Option<String> {
     let scene = moment.scene;
     let inside = |event: &&Event| (scene.wake.due_ns..=scene.wake.ran_ns).contains(&event.at_ns);
@@ -150,7 +150,7 @@ fn moved(moment: &Moment<'_>) -> Option<String> {
     })
 }
 
-/// Who ran on the other CPU, as far as its events are in the window.
+/// The task that ran on the other CPU, as far as its events are in the window.
 fn ran_there(moment: &Moment<'_>, cpu: u32) -> Option<String> {
     let scene = moment.scene;
     // All events are gone through for it.
@@ -248,7 +248,7 @@ fn attribute_preempted(moment: &Moment<'_>) -> Option<Attribution> {
     Some(names::against_task(attribution, scene, tid))
 }
 
-/// The priority below this one that a task has at other times, where no event says who raised it.
+/// The priority below this one that a task has at other times, where no event shows what raised it.
 fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
     let is_told = |event: &&&Event| matches!(event.what, EventData::PiSetprio { .. });
     // Our own recorder has the event.
@@ -698,7 +698,7 @@ mod preempted_tests {
             let story = Story::new().with(60, "ceiling", TaskPolicy::Other, 0).timer(1, 60);
             story.switch(-50, 7, 120, 0, 60, 120).event(3, 60, flags, woken).runs(5_000, 60, 120)
         };
-        // The kernel asks who should give way before it writes the event.
+        // The kernel sets NEED_RESCHED before it writes the event.
         let asked = explained(
             rtproof_trace::event::flags::IRQS_OFF
                 | rtproof_trace::event::flags::HARDIRQ

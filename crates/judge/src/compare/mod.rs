@@ -134,7 +134,7 @@ pub fn compare_groups(groups: &[Group], request: &CompareRequest) -> Comparison 
 
 // One group of runs compared with the first group.
 
-/// What is said of one group of runs against the first.
+/// Result for one group of runs against the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// Number of the group, from 0; the first one is what it is compared with.
@@ -213,7 +213,7 @@ fn equal_exposure(a: u64, b: u64) -> bool {
 
 // One statistic of one group against the first group.
 
-/// How a statistic lies to that of the first group.
+/// Relation of a statistic to that of the first group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -320,7 +320,7 @@ impl StatisticChange {
     }
 }
 
-/// How a ratio lies to 1.
+/// Relation of a ratio to 1.
 fn direction(ratio: f64, margin: f64) -> Direction {
     let margin = rtproof_stats::paired::Margin::of_share(margin);
     match ratio.ln() {

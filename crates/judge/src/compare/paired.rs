@@ -20,7 +20,7 @@ use super::{
     direction, equal_exposure, sentence, table,
 };
 
-/// Statistics that decide beside p99.9: the latest wake-up and the missed ones.
+/// Statistics that decide in addition to p99.9: the latest wake-up and the missed ones.
 const OTHERS: usize = 2;
 
 /// One statistic before the p values are adjusted.

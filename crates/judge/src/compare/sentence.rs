@@ -153,7 +153,7 @@ fn arrows(change: &StatisticChange) -> String {
     }
 }
 
-/// What must be known of two single runs.
+/// Caveats of a comparison of two single runs.
 pub(super) fn reasons_of_single(
     first: &GroupObservation<'_>,
     other: &GroupObservation<'_>,
@@ -368,7 +368,7 @@ fn detectable_change(primary: &StatisticChange) -> String {
     })
 }
 
-/// What must be known of runs that alternate.
+/// Caveats of a comparison of alternating runs.
 pub(super) fn reasons_of_paired(
     (first, other): (&str, &str),
     changes: &[StatisticChange],

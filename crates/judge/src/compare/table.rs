@@ -271,7 +271,7 @@ fn share(runs: &[(u64, u64)], n_eff: Option<u64>, request: &CompareRequest) -> S
     }
 }
 
-// Where the level of each run of a comparison changes, and whether that was looked for.
+// Level changes of each run of a comparison, and whether they were searched for.
 
 /// CPUs of a run whose changes its sentence names.
 const NAMED: usize = 2;
@@ -283,7 +283,7 @@ pub struct RunLevels {
     pub run: String,
     /// In a sentence; also why nothing is known.
     pub text: String,
-    /// Whether it was looked for; else `changes` says nothing.
+    /// Whether changes were searched; else `changes` has no meaning.
     #[serde(rename = "looked")]
     pub searched: bool,
     /// Changes of the level, one finding for each CPU that has any.

@@ -1,4 +1,4 @@
-//! Comparisons with known answers: what is said, what is refused, how often it is wrong.
+//! Comparisons with known answers: results, refusals, error rates.
 
 use rtproof_record::BudgetClass;
 use rtproof_stats::{Bin, Bins, paired};

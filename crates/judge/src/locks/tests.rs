@@ -83,7 +83,7 @@ impl Story {
         self.enter(at, H, WAKE, 1).exit(at + 1, H).switch(at + 2, H, false, L)
     }
 
-    /// Those that are locks, those that may be, the rest.
+    /// Certain locks, possible locks, the rest.
     fn finish(self) -> (Vec<Waits>, u64, Others) {
         let (all, others) = self.0.finish();
         let (waits, not_sure): (Vec<_>, Vec<_>) =

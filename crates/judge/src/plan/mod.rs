@@ -51,7 +51,7 @@ pub struct Plan {
     pub conflicts: Vec<Conflict>,
 }
 
-/// The plan for what stands of `findings`. Pure, and the same for the same arguments.
+/// The plan for the open findings. Pure, and the same for the same arguments.
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
     let mut making = PlanBuilder::new(facts, intent, wanted);
     let taken: Vec<&Finding> =
@@ -63,7 +63,7 @@ pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selec
     making.finish()
 }
 
-/// A plan in the making.
+/// Builder of a plan.
 struct PlanBuilder<'a> {
     facts: &'a Facts,
     intent: &'a Intent,
@@ -439,7 +439,7 @@ pub struct Instruction {
 pub struct LeftOut {
     pub check: String,
     pub why: String,
-    /// Whether it is unknown if something has to be done.
+    /// Whether the need for a change is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
 }

@@ -57,7 +57,7 @@ struct Open {
     stack: Option<Box<Stack>>,
     /// Made in it: process or not, and the new thread.
     made: Option<(bool, u32)>,
-    /// Who woke the thread last.
+    /// Last waker of the thread.
     woken_by: Option<u32>,
     waited: bool,
     /// Whether it began before it was observed: how long it takes is not known.
@@ -86,7 +86,7 @@ impl Open {
     }
 }
 
-/// What is known of a thread.
+/// State of a thread.
 #[derive(Debug, Default)]
 pub struct TrackedThread {
     pub pid: u32,
@@ -524,7 +524,7 @@ impl Tracker {
         };
         match call.kind {
             CallRule::Lock if call.waited => {
-                // Who ends a wait that times out or is interrupted had no lock.
+                // A wait that times out or is interrupted did not get the lock.
                 let what = match result {
                     0 => format!("waited on a lock that {} held", self.thread_name(call.woken_by)),
                     _ => "waited on a lock and did not get it; who held it is not known".into(),

@@ -16,7 +16,7 @@ use super::{EVENTS_MIN, Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, SpikeTimes,
 use crate::causes::{Structure, StructureMoment};
 use crate::quantity;
 
-/// Seconds below which a level has no changes to speak of.
+/// Seconds below which level changes are not searched.
 pub const SECONDS_MIN: usize = 30;
 
 /// Changes of level by less, as a share, are not spoken of.
@@ -95,7 +95,7 @@ fn levels_of_cpu(spikes: &SpikeTimes<'_>, levels: &Levels) -> Vec<Hypothesis> {
     hypotheses
 }
 
-/// The changes alone: the largest one is reported, and what was read beside it.
+/// The changes alone: the largest one is reported, with simultaneous readings.
 fn changes(
     spikes: &SpikeTimes<'_>,
     levels: &Levels,
@@ -199,7 +199,7 @@ fn bursts(host: &[HostSecond]) -> Vec<u64> {
 /// Ends this close together are one.
 const WITHIN_NS: u64 = 100_000;
 
-/// CPUs that are looked at in pairs, those with the most spikes first.
+/// Maximum number of CPUs compared in pairs, those with the most spikes first.
 const PAIRS_OF: usize = 8;
 
 /// Times as often as by chance that is spoken of.
@@ -310,7 +310,7 @@ fn structure(
     }
 }
 
-/// What came on all CPUs says nothing of two.
+/// Spikes of all CPUs are no evidence for two.
 fn leave_out_common(cpus: &mut [Cpu]) {
     let lists: Vec<Vec<u64>> = cpus.iter().map(|cpu| cpu.ends.clone()).collect();
     for cpu in cpus {

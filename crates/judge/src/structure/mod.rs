@@ -102,11 +102,11 @@ const TIMES: f64 = 1.5;
 struct Marks {
     kind: &'static str,
     what: &'static str,
-    /// The CPU it is of; `None`: all.
+    /// CPU number; `None` means all CPUs together.
     cpu: Option<u32>,
     at_ns: Vec<u64>,
     within_ns: u64,
-    /// Largest shift that stands for chance.
+    /// Largest shift for the null distribution.
     most_ns: u64,
 }
 
@@ -217,15 +217,15 @@ fn edges(spikes: &SpikeTimes<'_>) -> Marks {
     }
 }
 
-// What all questions share: the spikes by time, the run that they are of, an answer.
+// Shared by all questions: the spikes by time, their run, an answer.
 
 /// Adjusted probability by chance below which a sentence is written.
 const LEVEL: f64 = 0.01;
 
-/// Groups of spikes below which nothing is said.
+/// Fewest groups of spikes for a test.
 const EVENTS_MIN: usize = 5;
 
-/// Shifts that stand for chance.
+/// Number of shifts for the null distribution.
 const SHIFTS: u32 = 500;
 
 /// Moments that are kept of one sentence: more than a picture can show apart.
@@ -245,11 +245,11 @@ pub struct SpikeAt<'a> {
     pub latency_ns: u64,
     /// Cause of the largest share, by id; empty: not explained.
     pub cause: &'a str,
-    /// Its culprit; empty: nobody to name.
+    /// Its culprit; empty: none.
     pub culprit: &'a str,
 }
 
-/// What is looked at.
+/// Input of the search for structure.
 #[derive(Clone, Copy, Debug)]
 pub struct StructureInput<'a> {
     /// Spikes, in any order.
@@ -266,11 +266,11 @@ pub struct StructureInput<'a> {
     pub levels: &'a [Levels],
 }
 
-/// A question that was asked. What was asked counts, whatever came out.
+/// A tested hypothesis. Each test counts, whatever the result.
 struct Hypothesis {
     /// Probability by chance.
     p: f64,
-    /// What to say, with `{p}` for the adjusted probability; `None`: too small to speak of.
+    /// Makes the finding, with `{p}` for the adjusted probability; `None`: too small an effect.
     found: Option<Structure>,
 }
 
@@ -282,7 +282,7 @@ pub struct Levels {
     pub rows: Vec<(u64, f64)>,
 }
 
-/// The spikes by time, and the run that they are of.
+/// The spikes by time, and their run.
 struct SpikeTimes<'a> {
     all: &'a [SpikeAt<'a>],
     input: &'a StructureInput<'a>,
@@ -337,7 +337,7 @@ fn near(times: &[u64], time: u64, within_ns: u64) -> bool {
     times.get(next).is_some_and(|&other| other <= time.saturating_add(within_ns))
 }
 
-// Who is known to come round at which period.
+// Known sources of periodic interference, by period.
 
 const MS: u64 = 1_000_000;
 

@@ -12,7 +12,7 @@ use super::{EVENTS_MIN, Hypothesis, LEVEL, SECOND_NS, SpikeAt, SpikeTimes, Struc
 use crate::causes::Structure;
 use crate::{causes, quantity};
 
-/// Culprits that are looked at, the most frequent first.
+/// Maximum number of culprits, the most frequent first.
 const CULPRITS_MAX: usize = 6;
 
 /// Periods of one culprit: the most followed, then what the rest follows.
@@ -214,10 +214,10 @@ const FREQUENCY_PARTS: u64 = 10;
 /// A change of temperature by less is not one, thousandths of a degree.
 const JUMP_MC: u64 = 2000;
 
-/// Rows further apart do not tell the second of a change.
+/// Rows further apart do not locate a change to the second.
 const APART_NS: u64 = 2 * SECOND_NS;
 
-/// Share of the run near to a change from which nearness says nothing.
+/// Share of the run near a change above which nearness is no evidence.
 const SHARE_MOST: f64 = 0.2;
 
 /// A change from one reading to the next.
@@ -276,7 +276,7 @@ struct Jumps {
     share: f64,
 }
 
-/// What was read beside the latencies of one CPU.
+/// Readings of one CPU besides its latencies.
 #[derive(Clone, Debug)]
 pub(super) struct Company([Jumps; 2]);
 
@@ -345,7 +345,7 @@ fn percent(share: f64) -> String {
 // With equal rates, the groups of a phase are a binomial share of all: its part of the time
 // (exact, Przyborowski and Wilenski 1940). Groups that bunch within phases are worth fewer.
 
-/// Parts of the run in which bunching is looked at.
+/// Parts of the run in which clustering is tested.
 const PARTS: u64 = 24;
 
 /// Times the rate of the other phases that is spoken of.

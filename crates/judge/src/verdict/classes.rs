@@ -98,7 +98,7 @@ impl VerdictCase<'_> {
         )
     }
 
-    /// What is said of the tail, and whether its level may be over the budget.
+    /// Sentence on the tail, and whether its level may be over the budget.
     fn tail(&self) -> (String, bool) {
         let counted = "the rate is bounded by counting alone";
         self.tail.map_or_else(
@@ -292,7 +292,7 @@ impl VerdictCase<'_> {
         format!("{counted}{}; {bound}", self.idle_text())
     }
 
-    /// What was late without a load, which the bound does not hold for.
+    /// Late wake-ups without a load, which the bound does not cover.
     fn idle_text(&self) -> String {
         let idle = while_idle(self.run);
         let (late, n) = idle.iter().fold((0, 0), |(late, n), of| (late + of.1, n + of.2));

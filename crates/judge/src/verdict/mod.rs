@@ -174,7 +174,7 @@ impl VerdictCase<'_> {
         let loaded: Vec<_> =
             self.run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
         match loaded.as_slice() {
-            // A program of `rtproof run`: nobody started a load for it.
+            // A program of `rtproof run`: no load was started for it.
             [] if self.run.options.phases.is_empty() => "beside what else ran".into(),
             [] => "with no load".into(),
             phases => {

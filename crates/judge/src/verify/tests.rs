@@ -1,4 +1,4 @@
-//! What became of words, on the good machine with one thing changed.
+//! Effects of words, on the good machine with one thing changed.
 
 use rtproof_host::{CpuList, Reading};
 

@@ -148,7 +148,7 @@ impl ArchiveBuilder {
     }
 }
 
-// What a guest's console tells of a boot that failed: a panic, silence before init, no console,
+// Diagnosis of a failed boot from the guest's console: a panic, silence before init, no console,
 // a reset.
 
 /// Lines that are shown.
@@ -177,7 +177,7 @@ pub(super) struct Failed<'a> {
     pub has_driver: Option<bool>,
 }
 
-/// What is known of it.
+/// Status and hint of the boot.
 #[derive(Debug, PartialEq, Eq)]
 struct Known {
     status: String,
@@ -208,7 +208,7 @@ const HINTS: &[(&str, &str)] = &[
 ];
 
 impl Failed<'_> {
-    /// The error that tells it.
+    /// The error for the caller.
     pub(super) fn error(&self, log: &Path) -> KernelError {
         let Known { status, hint, lines } = self.known();
         KernelError::Failed {

@@ -460,7 +460,7 @@ fn failed(
     .error(log)
 }
 
-/// Writes what came out of the guest; the steps and all names.
+/// Writes the guest's output; the steps and all names.
 fn brought(
     outcome: &GuestOutcome,
     plan: &GuestPlan,

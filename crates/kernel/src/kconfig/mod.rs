@@ -1,5 +1,5 @@
 //! The Kconfig files of a kernel source, read to explain why an option was dropped: what it depends
-//! on and who selects it. The kernel's own `conf` decides; this only names the condition.
+//! on and which options select it. The kernel's own `conf` decides; this only names the condition.
 
 mod read;
 
@@ -13,7 +13,7 @@ struct Definition {
     depends: Vec<String>,
     /// Condition of its prompt; `None`: no prompt, so that no user sets it.
     prompt: Option<String>,
-    /// Whether it stands in a choice.
+    /// Whether it belongs to a choice.
     in_choice: bool,
     /// Text of its prompt.
     text: Option<String>,
@@ -25,7 +25,7 @@ struct Definition {
 #[derive(Clone, Debug, Default)]
 pub struct KconfigOptions {
     defined: BTreeMap<String, Vec<Definition>>,
-    /// By the option that is selected: who selects it.
+    /// By selected option: the options that select it.
     selects: BTreeMap<String, Vec<String>>,
     /// Files that could not be followed.
     unread: Vec<String>,

@@ -179,7 +179,7 @@ fn indent(line: &str) -> usize {
     column
 }
 
-/// Without a comment; `#` within quotes is none.
+/// Without a comment; `#` within quotes does not begin one.
 fn uncommented(line: &str) -> &str {
     let mut quote = None;
     for (at, c) in line.char_indices() {

@@ -138,7 +138,7 @@ impl Cycle {
             } else {
                 gaps.busy_ns += step_ns;
             }
-            // A clock that did not move between two readings tells nothing of the loop.
+            // A clock that did not move between two readings does not measure the loop.
             if step_ns < gaps.step_min_ns && step_ns > 0 {
                 gaps.step_min_ns = step_ns;
             }
@@ -265,7 +265,7 @@ pub(crate) struct Sending {
 pub(crate) struct ExchangeAnswer {
     /// Which message it answers.
     pub(crate) number: u64,
-    /// When the thread had it.
+    /// When the thread received it.
     pub(crate) at_ns: u64,
 }
 

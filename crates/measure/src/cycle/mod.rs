@@ -475,7 +475,7 @@ mod tests {
             due_ns
         });
         // Slots 1 and 2 went out; the third grew from second 2 until one was free at 5.5 s. It goes
-        // out at 6 s; then two are used up, and from second 8 nobody collects for 4 s.
+        // out at 6 s; then two are used up, and from second 8 nothing is collected for 4 s.
         assert_eq!(reason, EndReason::Starved);
         assert_eq!(waits, 12_000);
         let mut counts = Vec::new();

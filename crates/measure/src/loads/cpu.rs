@@ -134,7 +134,7 @@ fn cc(ctx: &LoadContext, compiler: &Path, dir: &Path, object: &Path) -> Command 
     command
 }
 
-/// What a compiler does with files; the process that it would be.
+/// File accesses and process of a compiler.
 fn by_itself(ctx: &LoadContext, dir: &Path, object: &Path) -> Result<Command, Failure> {
     let at = |path: &Path| {
         let path = path.display().to_string();

@@ -342,7 +342,7 @@ fn pin_thread(cpu: u32) -> Result<(), Failure> {
 /// # Errors
 /// It has a real-time policy, or cannot have the load CPUs.
 fn settle(name: &str, cpus: &CpuList) -> Result<(), Failure> {
-    // Traces and ps show who disturbed: `rtproof-memory`, not the `exe` of /proc/self/exe.
+    // Traces and ps show the load's name: `rtproof-memory`, not the `exe` of /proc/self/exe.
     set_name(name);
     if let Some(policy) = own_process().map(|own| own.policy).filter(|p| REAL_TIME.contains(p)) {
         return Err(Failure(format!(
@@ -371,7 +371,7 @@ pub(crate) fn sacrifice() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-// A worker's own process and the processes below it, as /proc/PID/stat tells: who they are, to end
+// A worker's own process and the processes below it, from /proc/PID/stat: to identify and end
 // them, and how much CPU time they used, to know that they worked. The worker is a subreaper, so
 // that descendants whose parents have ended, and those with sessions of their own, stay below it.
 

@@ -165,14 +165,14 @@ fn is_passing(error: &std::io::Error) -> bool {
     ) || error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error())
 }
 
-// The loads that the sources of rtproof measured beside, as lists of those that are built in. S0
+// The loads of rtproof's sources, as lists of built-in ones. S0
 // to S4 are the documents of docs/coverage.md.
 
 /// Name, loads, and what the source says.
 pub struct NamedLoad {
     /// On the command line.
     pub name: &'static str,
-    /// What it stands for: the record holds that.
+    /// The loads it stands for, as the record holds them.
     pub loads: &'static str,
     /// What the source used, with its line, and what differs.
     pub about: &'static str,
@@ -211,7 +211,7 @@ pub const NAMED: &[NamedLoad] = &[
     },
 ];
 
-/// The loads that a name stands for.
+/// The loads of a name.
 pub(super) fn loads_of(name: &str) -> Option<&'static str> {
     NAMED.iter().find(|named| named.name == name).map(|named| named.loads)
 }

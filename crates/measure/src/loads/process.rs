@@ -162,7 +162,7 @@ pub enum LoadError {
     )]
     NoStressNg {
         load: String,
-        /// Where it was looked for.
+        /// Folders that were searched.
         source: std::io::Error,
     },
     /// The directory cannot be handed to a worker.

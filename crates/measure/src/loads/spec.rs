@@ -67,7 +67,7 @@ pub struct LoadSet(Vec<LoadSpec>);
 pub enum SpecError {
     #[error("\"{name}\" is not a load{}; known are {}", hint(name), known())]
     Unknown { name: String },
-    /// What follows the name of a load is not what it takes.
+    /// Invalid parameter after the name of a load.
     #[error("{load}{}: expected {expected}", written(parameter.as_deref()))]
     Parameter {
         load: &'static str,
@@ -100,7 +100,7 @@ pub enum SpecError {
 }
 
 impl LoadSpec {
-    /// Whether it is the absence of a load.
+    /// Whether it means no load.
     pub fn is_idle(&self) -> bool {
         matches!(self.0, LoadKind::BuiltIn(cpu::NAME, _))
     }
@@ -233,7 +233,7 @@ impl LoadSet {
             let split = if takes_all { None } else { part.split_once([',', '+']) };
             let (name, more) = split.map_or((part, None), |(name, more)| (name, Some(more)));
             if let Some(loads) = loads_of(name.trim()) {
-                // What it stands for is read in its place.
+                // The loads it stands for are read instead.
                 let added = Self::parse(loads, clean)?;
                 for spec in added.0 {
                     add(&mut specs, spec, text)?;

@@ -21,7 +21,7 @@ use crate::Failure;
 /// Unit of the work of other programs, unless stress-ng reports its own.
 pub(super) const UNIT: &str = "ms of CPU time";
 
-/// How often ended children are looked for. A wake-up of a load disturbs nothing that is not
+/// Interval between searches for ended children. A wake-up of a load disturbs nothing that is not
 /// disturbed.
 const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -37,7 +37,7 @@ const END_HARD: Duration = Duration::from_millis(1600);
 /// What is kept of the output: the end, because that says why a program ended.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
-/// What an error quotes of it.
+/// Length of its output quoted in an error.
 const QUOTE_BYTES_MAX: usize = 600;
 
 /// Runs the program until it is to stop.

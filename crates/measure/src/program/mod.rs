@@ -26,12 +26,12 @@ use crate::sys::perf;
 use crate::sys::perf::{Attr, PerfRing};
 pub use calls::CALLS;
 
-/// What is looked for in the events.
+/// Purpose of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchPurpose {
     /// The rules of a real-time program.
     Rules,
-    /// Who holds the locks that its threads wait for, and who runs meanwhile on the whole machine.
+    /// Holders of the locks that its threads wait for, and tasks that run meanwhile, machine-wide.
     Locks,
 }
 
@@ -82,7 +82,7 @@ const MACHINE: &[Opened] = &[
     trace(EventSource::MachineMoves, "sched/sched_migrate_task", false),
 ];
 
-/// Who wakes a thread reports its sleep, so that these are of all threads of the machine, too.
+/// The waker reports a sleep, so these are of all threads of the machine, too.
 const MONITORS: &[(&str, Opened)] = &[
     ("rtapp:pagefault", trace(EventSource::MonitorFaults, "rv/error_pagefault", false)),
     ("rtapp:sleep", trace(EventSource::MonitorSleeps, "rv/error_sleep", false)),
@@ -321,7 +321,7 @@ impl ProgramWatch {
     pub fn disable(&self) {
         for (_, events) in self.events.iter().filter(|(source, _)| **source != EventSource::Threads)
         {
-            // One that does not go off reports what nobody judges any more.
+            // One that stays on reports events that are no longer judged.
             events.iter().for_each(|event| drop(perf::set_enabled(event.as_fd(), false)));
         }
     }
@@ -355,7 +355,7 @@ impl ProgramWatch {
     }
 }
 
-/// What all events have.
+/// Attributes of all events.
 fn common() -> Attr {
     Attr {
         sample_period: 1,

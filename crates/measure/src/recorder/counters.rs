@@ -137,7 +137,7 @@ impl CounterReader {
         }
     }
 
-    /// What is known of a CPU between two times, for a task of a group.
+    /// Counters of a CPU between two times, for a task of a group.
     pub(super) fn surroundings(
         &mut self,
         cpu: u32,
@@ -344,7 +344,7 @@ impl WakeUpWatch {
         }
     }
 
-    /// Nothing is known of what was before.
+    /// Earlier events are unknown.
     pub(super) fn lost(&mut self) {
         let cpus = std::mem::take(&mut self.fresh.numbers);
         cpus.iter().for_each(|cpu| self.scanner.lost(*cpu));
@@ -387,7 +387,7 @@ impl WakeUpWatch {
         tids.iter().for_each(|tid| self.scanner.follow(*tid));
     }
 
-    /// Who ran in the place of the threads.
+    /// Tasks that ran instead of the threads.
     pub(super) fn preemptions(&self) -> Vec<scan::PreemptedBy> {
         self.scanner.preemptions().copied().collect()
     }

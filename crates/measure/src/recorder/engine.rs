@@ -47,9 +47,9 @@ pub(super) enum EngineCommand {
     On(bool, Reply),
     /// Stacks at the timer interrupt.
     Stack(bool, Reply),
-    /// Late wake-ups of other threads are looked for, or no longer.
+    /// Starts or stops the search for late wake-ups of other threads.
     Watch(Option<(Subjects, u64)>),
-    /// More threads whose wake-ups are looked for.
+    /// Adds threads whose wake-ups are searched.
     Follow(Vec<i32>),
 }
 
@@ -64,7 +64,7 @@ pub(super) struct EngineShared {
     pub(super) totals: Mutex<Vec<ThreadTotals>>,
     pub(super) preemptions: Mutex<Vec<PreemptedBy>>,
     pub(super) kept: Mutex<Vec<WakeUp>>,
-    /// Whether late wake-ups are looked for.
+    /// Whether late wake-ups are searched.
     pub(super) is_watching: AtomicBool,
 }
 
@@ -205,7 +205,7 @@ impl Engine {
         self.names.is_ready() || self.state.started.elapsed() > SYMBOLS_TIMEOUT
     }
 
-    /// Begins to watch when the addresses of timers are known by which to tell them.
+    /// Begins to watch once the addresses that identify timers are known.
     fn begin_watch(&mut self, now_ns: u64) {
         if !self.is_named() {
             return;
@@ -235,7 +235,7 @@ impl Engine {
         });
         let kept = watch.take_kept();
         let found = kept.len();
-        // Before the windows of the late ones, which follow: who takes both knows each of these.
+        // Before the windows of the late ones, which follow: users of both know each of these.
         let room = {
             let mut all = self.shared.kept();
             let room = KEPT_MAX.saturating_sub(all.len()).min(found);
@@ -400,7 +400,7 @@ pub(super) fn settle(settings: &RecorderSettings) {
     let _ = rustix::process::setpriority_process(None, settings.nice);
 }
 
-// The kernel's rings, read without waiting and without disturbing whom they belong to.
+// The kernel's rings, read without waiting and without disturbing the CPUs they belong to.
 //
 // A read takes one sub-buffer out of a CPU's ring. The one that the CPU is still writing into is
 // handed out as far as it is filled, with the time of its first record, and the rest comes with
@@ -467,7 +467,7 @@ impl CpuRings {
         self.pipes.iter().map(|pipe| pipe.complete_ns).min().unwrap_or(0)
     }
 
-    /// Reads what there is into the store, and past who watches.
+    /// Reads all pages into the store and passes them to the watch.
     fn drain(
         &mut self,
         store: &mut Store,

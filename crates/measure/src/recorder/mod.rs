@@ -91,7 +91,7 @@ impl Recorder {
             thread: None,
         };
         let mut counters = CounterReader::new(root, facts, &settings.measured);
-        // What is counted before the first wake-up tells what went by over it.
+        // Counters read before the first wake-up give its differences.
         let own = i32::try_from(std::process::id()).ok().and_then(|pid| task(root, pid));
         own.and_then(|own| own.cgroup).iter().for_each(|group| counters.watch(group));
         counters.sample(sys::now_ns);
@@ -188,7 +188,7 @@ impl Recorder {
         self.shared.is_watching.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Who ran in the place of the watched threads while they were runnable, as of the last look.
+    /// Tasks that ran instead of the watched threads while these were runnable, at the last look.
     pub fn preemptions(&self) -> Vec<PreemptedBy> {
         self.shared.preemptions().clone()
     }
@@ -232,7 +232,7 @@ impl Recorder {
         &self.missing
     }
 
-    /// Instances that killed runs had left behind and that are gone now.
+    /// Instances left behind by killed runs and removed now.
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
@@ -408,7 +408,7 @@ pub struct RecorderStats {
     pub waiting: u64,
     /// Wake-ups that were not taken: too many at once.
     pub refused: u64,
-    /// Wake-ups that were to be kept and were not: nobody took them.
+    /// Wake-ups dropped because they were not taken in time.
     pub kept_lost: u64,
     /// Time without recording, nanoseconds, because reading stops it in freeze mode.
     pub blind_ns: u64,
@@ -424,7 +424,7 @@ pub struct RecorderStats {
 
 // Names for what is in a window: tasks by their ids, kernel addresses by their functions.
 
-/// A task may change its policy: what is known of it holds so long.
+/// A task may change its policy: its properties are cached this long.
 const FRESH_NS: u64 = 1_000_000_000;
 
 /// Tasks that are remembered, also after their end.

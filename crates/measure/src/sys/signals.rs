@@ -306,7 +306,7 @@ impl Alarm {
         }
     }
 
-    /// Whether nobody takes a signal that was sent to the process within 20 ms.
+    /// Whether a signal sent to the process stays pending for 20 ms.
     fn stays_pending(&self) -> bool {
         let is_pending = || {
             let mut set = MaybeUninit::<libc::sigset_t>::uninit();

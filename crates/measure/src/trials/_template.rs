@@ -1,4 +1,4 @@
-//! NAME: what is tried, and what can be known from it that no file tells. Say what bounds it.
+//! NAME: what is tried and what it shows that no file does. Say what bounds it.
 //!
 //! To add a trial: copy this file, fill it in, add `pub mod`, one line to `TRIALS` and one variant
 //! to `Observation` in `mod.rs`; then `crates/judge/src/trials` makes a finding of what it saw.

@@ -1,5 +1,5 @@
 //! Isolation: does anything else run on the real-time CPUs while the others are loaded? They are
-//! looked at from outside, by counters of the kernel before and after: nothing of ours runs there.
+//! observed by counters of the kernel before and after: nothing of ours runs there.
 //!
 //! A task is said to have run there where its last CPU is one of them and its context switches or
 //! its CPU time grew since the look before, a second ago. Tasks that ran there in between and went
@@ -22,7 +22,7 @@ use crate::sys;
 /// softirqs of the network.
 const LOADS: &str = "cpu+fork+memory+net";
 
-/// Time for the loads to start: what starts them is not what is looked for.
+/// Time for the loads to start, which is not part of the trial.
 const SETTLE_NS: u64 = 500_000_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -152,11 +152,11 @@ fn since(before: Vec<InterruptLine>, after: Vec<InterruptLine>) -> Vec<Interrupt
     after.into_iter().filter_map(grown).collect()
 }
 
-/// Who ran on the real-time CPUs.
+/// Tasks that ran on the real-time CPUs.
 struct RanTasks {
     last: HashMap<(u32, u64), (u64, u64)>,
     ran: Vec<RanTask>,
-    /// Why the tasks cannot be looked at.
+    /// Why the tasks cannot be read.
     state: Reading<()>,
 }
 

@@ -201,7 +201,7 @@ fn lock_and_write(bytes: usize) -> Result<Locked, (&'static str, std::io::Error)
 }
 
 // Priority: does this user get SCHED_FIFO at the priority of the application? Asked for by a
-// thread that ends at once; what else may stand behind a refusal is read beside it.
+// thread that ends at once; other possible reasons of a refusal are read, too.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Priority;
@@ -320,7 +320,7 @@ impl Length {
 /// What a trial is given.
 pub struct TrialContext<'a> {
     pub root: &'a Root,
-    /// What is known of it.
+    /// Facts of the machine.
     pub facts: &'a Facts,
     /// Real-time CPUs, online ones.
     pub rt_cpus: &'a CpuList,

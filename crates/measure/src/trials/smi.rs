@@ -121,7 +121,7 @@ fn registers(ctx: &TrialContext<'_>, cpus: &[u32], observed: &mut SmiObservation
 }
 
 /// Lets the time pass in which is counted; returns how long that was. In a guest, whose counter
-/// says nothing of the host, the loop looks meanwhile.
+/// does not show the host, the loop measures meanwhile.
 fn pass(ctx: &TrialContext<'_>, observed: &mut SmiObservation) -> u64 {
     let start_ns = sys::now_ns();
     if !matches!(ctx.facts.virt.hypervisor.value(), Some(None)) {

@@ -1,5 +1,5 @@
 //! Throttling: a SCHED_FIFO spinner beside an ordinary one on one CPU. Is it paused, for how long,
-//! and who ran meanwhile?
+//! and which tasks ran meanwhile?
 //!
 //! The FIFO spinner reads the clock; a step of more than a millisecond is a gap. In a gap it looks
 //! whether it was switched out (ru_nivcsw) and whether the ordinary spinner, which writes down when
@@ -96,7 +96,7 @@ struct Shared {
     stop: AtomicBool,
     /// When the ordinary spinner last ran.
     ran_ns: AtomicU64,
-    /// CPU time that it has had.
+    /// CPU time used so far.
     ordinary_cpu_ns: AtomicU64,
     ordinary_tid: AtomicU32,
     fifo_tid: AtomicU32,

@@ -1,4 +1,4 @@
-//! NAME: what it measures, and for whom.
+//! NAME: what it measures, and for which use.
 //!
 //! Copy this file, fill it in, add `mod` and one line to `WORKLOADS` in `mod.rs`.
 

@@ -115,7 +115,7 @@ pub(crate) fn arm(
 /// `exec:./my-cycle --fast`).
 ///
 /// # Errors
-/// There is none of that name, or the parameter is not what it takes.
+/// No workload of that name, or an invalid parameter.
 pub fn parse(text: &str) -> Result<Arc<dyn Workload>, WorkloadError> {
     let text = text.trim();
     let (name, parameter) = match text.split_once(':') {

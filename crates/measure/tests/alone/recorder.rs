@@ -50,7 +50,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Sleeps to a time and tells how that went. Tried again where the thread was moved meanwhile.
+/// Sleeps until a time and returns the result. Tried again if the thread was moved meanwhile.
 fn sleep() -> WakeUp {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     let cpu = || u32::try_from(rustix::thread::sched_getcpu()).expect("a CPU");
@@ -144,8 +144,8 @@ fn on_cpu<T>(cpu: u32, what: impl FnOnce() -> T) -> T {
     outcome
 }
 
-/// A wake-up of this thread with the window that tells it, on a CPU whose kernel records it; where
-/// there is none, a window that tells at least that it was woken.
+/// A wake-up of this thread with a window that explains it, on a CPU whose kernel records it; where
+/// there is none, a window that shows at least the waking.
 fn next_window(recorder: &Recorder) -> (WakeUp, Window) {
     match cpu_that_tells() {
         Some(cpu) => on_cpu(cpu, || told_here(recorder, true)),

@@ -215,7 +215,7 @@ fn policies_are_what_was_asked_for() {
     }
 }
 
-/// As rtproof has it, which stands on the housekeeping CPUs when it starts the threads.
+/// As in rtproof, which runs on the housekeeping CPUs when it starts the threads.
 #[test]
 fn a_deadline_is_had_from_a_thread_that_is_pinned() {
     let _alone = alone();

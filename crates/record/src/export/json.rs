@@ -117,7 +117,7 @@ struct CauseJson<'a> {
     /// Order of appearance: 0, 1, ...
     number: u32,
     cause: &'a str,
-    /// Who; empty where there is nobody to name.
+    /// Culprit; empty if there is none.
     culprit: &'a str,
     /// Spikes in which it has the largest share.
     top: u64,

@@ -215,7 +215,7 @@ fn cell(out: &mut dyn Write, value: Option<f64>) -> io::Result<()> {
     }
 }
 
-// What all formats of distributions begin with: each thread's cells, of a run of ours or imported.
+// Common input of distribution formats: each thread's cells, of our run or imported.
 
 struct ExportSeries {
     /// `t0.cpu1`, or as the other tool names it.

@@ -238,7 +238,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// What stands round a histogram: live lines, prompts with the command.
+    /// Text around a histogram: live lines, prompts with the command.
     fn around(&mut self, line: ImportLine<'_>) -> Result<(), ImportError> {
         let shown = plain(line.text);
         let shown = shown.trim();
@@ -569,7 +569,7 @@ impl Found {
         Ok((number, thread))
     }
 
-    /// Whether a line is one that these tools print beside.
+    /// Whether a line is an extra one of these tools.
     fn around(&mut self, line: &str) -> bool {
         if is_aside(line) && !line.starts_with("WARN") && !line.starts_with("INFO") {
             return true;

@@ -18,7 +18,7 @@ use crate::error::Contradiction;
 // cyclictest `--json`: exact counts of what fell into the histogram; what did not is only in the
 // count of cycles.
 
-/// What all tools of rt-tests write round their results.
+/// Common envelope of the results of rt-tests.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Envelope<T> {
     #[serde(rename = "cmdline:", alias = "cmdline", default)]

@@ -4,7 +4,7 @@ use rtproof_stats::{Bin, Bins};
 
 use super::{Doubt, Hints, Imported, ImportedThread, Omitted, SampleKind};
 
-/// Identifiers of doubts and what they stand for; `docs/import.md` lists them.
+/// Identifiers of doubts and their meaning; `docs/import.md` lists them.
 pub const DOUBTS: &[(&str, &str)] = &[
     ("command-threads", "the command line asks for another number of threads than there are"),
     ("command-duration", "the command line asks for another duration than was measured"),

@@ -103,7 +103,7 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
 /// Reads a result file.
 ///
 /// # Errors
-/// If it is of no known format, or it is not as the tool writes it.
+/// Unknown format, or not as the tool writes it.
 pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let name = || hints.name.clone();
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -186,7 +186,7 @@ fn begins(bytes: &[u8]) -> String {
     format!("{:?}", text.lines().next().unwrap_or_default())
 }
 
-// What makes a format of another tool.
+// Description of a format of another tool.
 
 /// Largest file that is read.
 pub const BYTES_MAX: u64 = 512 << 20;
@@ -203,7 +203,7 @@ pub struct Importer {
     read: fn(&[u8], &Hints) -> Result<Imported, ImportError>,
 }
 
-/// What the user knows of a file that the file does not say.
+/// Information about a file from the user that the file lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Name of the file, for messages and the record.
@@ -272,7 +272,7 @@ pub enum ImportError {
         name: String,
         /// Line, from 1 on.
         line: u64,
-        /// What stands there and what was expected.
+        /// The text found and what was expected.
         what: String,
     },
     /// A byte is not what it should be.
@@ -281,14 +281,14 @@ pub enum ImportError {
         name: String,
         /// Offset, from 0 on.
         offset: u64,
-        /// What stands there and what was expected.
+        /// The text found and what was expected.
         what: String,
     },
 }
 
 // Results as people hand them on: quoted in a mail, indented, saved in UTF-16.
 
-/// The text as its tool wrote it; `None`: it is no text, or is so already.
+/// The text as its tool wrote it; `None`: it is no text, or unchanged.
 fn unpasted(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = decoded(bytes)?;
     let mut lines: Vec<&str> = text.lines().collect();

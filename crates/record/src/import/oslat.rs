@@ -229,7 +229,7 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
                     label.ok_or_else(|| line.unexpected(key, "a row, e.g. \"001 (us)\""))?;
                 imported.resolution_ns = unit_ns([label].into_iter());
                 let label_ns = row(line, label.trim(), values, &mut cores)?;
-                // Dots stand for rows of zeros; the last row is always there.
+                // Dots replace rows of zeros; the last row is always there.
                 if let Some(before_ns) = last_ns.filter(|_| !is_gap) {
                     let step_ns = label_ns - before_ns;
                     if *width_ns.get_or_insert(step_ns) != step_ns {

@@ -1,4 +1,4 @@
-//! rtla: timerlat and osnoise, histogram and top, and what it tells when it stops.
+//! rtla: timerlat and osnoise, histogram and top, and its report when it stops.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -111,7 +111,7 @@ fn histogram<'a>(
 }
 
 impl<'a> Table<'a> {
-    /// Takes a line of the table; `false`: it is none.
+    /// Takes a line of the table; `false`: no line of it.
     fn line(&mut self, line: ImportLine<'a>) -> Result<bool, ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let Some(&first) = words.first() else { return Ok(true) };
@@ -338,7 +338,7 @@ fn column(line: ImportLine<'_>, word: &str) -> Result<(SampleKind, u32), ImportE
     Ok((kind, cpu.parse().map_err(|_| bad())?))
 }
 
-// What rtla timerlat tells when it stops at a threshold, alone: one sample and its analysis.
+// The report of rtla timerlat that stopped at a threshold: one sample and its analysis.
 
 const MARK: &str = "hit stop tracing, analyzing it ##";
 
@@ -364,7 +364,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         if let Some(rest) = shown.strip_prefix("## CPU ") {
             cpu = Some(line.cpu(rest.split(' ').next().unwrap_or(""))?);
         }
-        // The sum stands at the end, as all of itself.
+        // The sum is at the end, with 100 %.
         let Some(sum) = shown.strip_suffix("us (100%)").or(shown.strip_suffix("us (100 %)")) else {
             continue;
         };

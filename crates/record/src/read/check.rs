@@ -135,7 +135,7 @@ fn same(
     Ok(())
 }
 
-// Seconds, and blocks of seconds, as they stand in rows.
+// Seconds, and blocks of seconds, from rows.
 
 /// The thread of a row.
 pub(super) fn thread_of(

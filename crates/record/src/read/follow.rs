@@ -286,7 +286,7 @@ fn checked(second: Second) -> RowResult<Second> {
     Ok(second)
 }
 
-/// What was asked, once the tables are those of this version.
+/// The options, once the tables are those of this version.
 fn head(conn: &Connection) -> RowResult<(Options, Vec<String>)> {
     let version = check_schema(conn)?;
     let newest = TABLES.iter().map(|table| table.since).max().unwrap_or(version);

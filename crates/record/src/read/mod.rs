@@ -42,7 +42,7 @@ use crate::{Run, seal};
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub run: Run,
-    /// Whether it is as it was when its run ended.
+    /// Integrity of the record.
     pub state: SealState,
     /// What was judged when the run ended; `None` if the run was torn before that.
     pub judgement: Option<Judgement>,
@@ -111,7 +111,7 @@ fn read_in<T>(
     Ok((contents.opened(state).map_err(at)?, None))
 }
 
-/// What was read before it is known what that is worth, and what was made of it; `None`: nothing.
+/// Content read before the seal is verified, and the value made of it; `None`: nothing.
 type ReadAttempt<T> = Option<Result<(Contents, T), Fault>>;
 
 /// Files from this size on are read while they are hashed.
@@ -367,7 +367,7 @@ fn imported(conn: &Connection) -> RowResult<Option<Imported>> {
     Ok(Some(imported))
 }
 
-// Rows of what is watched beside a measurement, read back. Records before version 4 have none.
+// Rows of the surroundings of a measurement, read back. Records before version 4 have none.
 
 /// CPUs that a record may have idle states of.
 const CPUS_MAX: usize = 8192;

@@ -286,7 +286,7 @@ impl ReadBlocks {
         for (number, place) in places {
             let thread = thread_of(threads, number)?;
             thread.seconds.extend(place.piece);
-            // What was not completed is less than a block.
+            // The incomplete rest is less than a block.
             let found = match rest.entry(place.blocks) {
                 std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
                 std::collections::btree_map::Entry::Vacant(none) => {

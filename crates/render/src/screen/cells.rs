@@ -1,4 +1,4 @@
-//! Lines of styled words, columns, and how numbers stand in them. Words of others pass
+//! Lines of styled words, columns, and alignment of numbers. Untrusted words pass
 //! [`rtproof_host::text::line`] here, all of them.
 
 use jiff::{Timestamp, tz::TimeZone};
@@ -66,7 +66,7 @@ impl ScreenLine {
     }
 }
 
-/// A column of a table: title, columns, whether numbers stand in it (at the right).
+/// A column of a table: title, columns, whether it holds numbers (right-aligned).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScreenColumn {
     pub(super) title: &'static str,

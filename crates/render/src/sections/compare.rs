@@ -26,7 +26,7 @@ pub(crate) fn cell(unit: ValueUnit, cell: &StatisticCell) -> String {
     }
 }
 
-/// What stands before a value that may be larger.
+/// Prefix of a value that may be larger.
 pub(crate) const fn at_least(it_is: bool) -> &'static str {
     if it_is { "≥ " } else { "" }
 }
@@ -450,7 +450,7 @@ fn more(to: &mut Terminal, count: usize, noun: &str, where_to: &str) -> io::Resu
     }
 }
 
-// What stands beside the latencies: why wake-ups were late, and what differs between the runs.
+// Besides the latencies: why wake-ups were late, and what differs between the runs.
 
 /// Lines shown; of facts, the others are folded away.
 const SHOWN_HTML: usize = 25;

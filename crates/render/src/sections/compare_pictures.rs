@@ -174,11 +174,11 @@ pub struct GroupFigure {
 #[derive(Clone, Debug)]
 pub struct ComparePage<'a> {
     pub groups: &'a [Group],
-    /// What was made of them.
+    /// Their comparison.
     pub comparison: &'a Comparison,
     /// The same in short.
     pub answer: &'a Answer,
-    /// What stands above all: records that were altered or are torn.
+    /// Banners at the top: records that were altered or are torn.
     pub banners: Vec<String>,
     /// Whether runs over time are aligned by their load phases; else they begin together.
     pub by_phase: bool,

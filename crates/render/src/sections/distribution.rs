@@ -30,7 +30,7 @@ pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from ex
     Worth: what the samples are worth in independent ones for their mean, from which its standard \
      error follows. Nothing is decided by these.";
 
-/// Why P² is beside the point.
+/// Why P² is not applicable.
 pub(crate) const P2_CAUTION: &str = "An estimate without an interval, as older tables have it, \
     made from the cells of each second in order of time: it can be off twelvefold, and cannot be \
     merged. The histogram's own quantile, and how far P² is off it, stand beside it.";
@@ -85,7 +85,7 @@ pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
-/// What became of the prediction.
+/// Result of the prediction.
 pub(crate) fn held_out(held: &Holdout) -> String {
     let (level, of) = (units::ns(held.level_ns.round() as u64), grouped(held.of));
     let found = match held.p < 0.01 {

@@ -1,4 +1,4 @@
-//! What stands in the way: the findings, grouped by what the reader has to do about them.
+//! The open findings, grouped by what the reader has to do about them.
 
 use std::io::{self, Write};
 
@@ -304,7 +304,7 @@ pub(crate) fn head(to: &mut Terminal, findings: &[Finding]) -> io::Result<()> {
     Ok(())
 }
 
-/// What stands in the way, by what has to be done.
+/// The open findings, by what has to be done.
 fn groups(to: &mut Terminal, findings: &[Finding], detail: FindingDetail) -> io::Result<()> {
     for when in [When::Now, When::Login, When::Boot, When::Kernel, When::Firmware] {
         let mut of: Vec<&Finding> =
@@ -339,7 +339,7 @@ const FACTS: [&[&str]; 2] = [
     &["pm-qos-resume", "cpu-dma-latency", "cpuidle-states", "kvm-guest"],
 ];
 
-/// Findings, each with the ids of those that tell the same fact; with all detail each by itself.
+/// Findings, each with the ids of those about the same fact; with all detail each by itself.
 fn by_fact<'a>(of: &[&'a Finding], detail: FindingDetail) -> Vec<(&'a Finding, Vec<&'a str>)> {
     // The idle states are one fact only in a guest whose CPU may halt: elsewhere they are several.
     let halts = of.iter().any(|finding| finding.summary.contains("a guest's CPU may halt"));

@@ -217,7 +217,7 @@ pub fn rebased(to: &mut Terminal, of: &Rebased) -> io::Result<()> {
 
 // A kernel that was booted under QEMU: what it is, what ran inside and how it ended.
 
-/// What came of the boot; then each step with its output.
+/// Result of the boot; then each step with its output.
 pub fn booted(to: &mut Terminal, of: &Booted) -> io::Result<()> {
     let release = text::harmless_line(&of.release);
     writeln!(
@@ -294,7 +294,7 @@ const OPTIONS_MAX: usize = 20;
 /// Names of the kernels in the tables.
 const NAMES: [&str; 2] = ["A", "B"];
 
-/// What tells them apart.
+/// Differences between the two kernels.
 pub fn kernels_compared(to: &mut Terminal, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
     for (name, kernel) in NAMES.iter().zip(&of.kernels) {
         let release = text::harmless_line(&kernel.release);

@@ -656,7 +656,7 @@ fn rate(load: &RecordedLoad) -> String {
 
 // The measurement as a table: CPUs as rows, the account and the quantiles as columns.
 
-/// What was asked, what was measured, what must be known of it.
+/// Request, measurement, caveats.
 pub fn measured(to: &mut Terminal, report: &Report) -> io::Result<()> {
     request_line(to, report)?;
     table_text(to, report)?;

@@ -217,7 +217,7 @@ fn thread(to: &mut Terminal, it: &LaunchedThread) -> io::Result<()> {
     wrapped(to, "  in its place: ", "    ", &format!("{}{more}", names.join(", ")))
 }
 
-/// What became of the changes: in full only where something is not as it was.
+/// Outcome of the changes: in full only if something was not restored.
 fn undone(to: &mut Terminal, of: &Launched) -> io::Result<()> {
     let Some(undone) = &of.undone else { return Ok(()) };
     let is_plain = |it: &&rtproof_results::tune::TakenBack| {
@@ -233,7 +233,7 @@ fn undone(to: &mut Terminal, of: &Launched) -> io::Result<()> {
     taken_back(to, &left)
 }
 
-// The locks that real-time threads of an application waited for: who held each, and who ran in the
+// The locks that real-time threads of an application waited for: holders, and what ran in the
 // holder's place.
 
 /// Most locks that are shown; the JSON form has all.
@@ -365,7 +365,7 @@ pub fn party(of: &LockThread) -> String {
     format!("{}:{} [{rank}]", of.name, of.tid)
 }
 
-/// Waits that are none for a lock without priority inheritance.
+/// Waits that are not for a lock without priority inheritance.
 fn others(to: &mut Terminal, of: &LocksFound) -> io::Result<()> {
     let it = &of.others;
     let count = |count: u64| units::count(count, "wait");

@@ -526,7 +526,7 @@ fn cell_row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
     ]
 }
 
-/// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
+/// Caveats of a cell: own cost, lost cycles, where time went. Said once where it is the
 /// same of several cells.
 fn notes<'a>(to: &mut Terminal, cell: &'a CellResult, shown: &mut Vec<&'a str>) -> io::Result<()> {
     for note in &cell.notes {

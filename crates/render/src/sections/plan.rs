@@ -25,7 +25,7 @@ pub fn plan(to: &mut Terminal, plan: &PlanDocument, verbose: bool) -> io::Result
     left_out(to, &plan.left_out, verbose)
 }
 
-/// What it comes to, in one line.
+/// Summary in one line.
 fn summary(plan: &PlanDocument) -> String {
     let steps = plan.steps.len();
     let words = plan.boot.words.len();

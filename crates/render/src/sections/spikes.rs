@@ -316,7 +316,7 @@ fn shown(spikes: &Spikes) -> &[CauseRow] {
 
 /// The causes, the largest sum first.
 fn causes_table(spikes: &Spikes) -> Markup {
-    // A share of a bar that is always there; what is no number is none.
+    // A share of a bar that is always drawn; not-a-number gives none.
     let part = |row: &CauseRow| row.sum_ns as f64 / spikes.sum_ns.max(1) as f64 * 100.0;
     let (first, rest) = shown(spikes).split_at(shown(spikes).len().min(FIRST));
     let part_table = |rows: &[CauseRow]| {
@@ -385,7 +385,7 @@ fn by_cpu(spikes: &Spikes) -> Markup {
     }
 }
 
-/// What would remove the largest of them.
+/// Knob that would remove the largest of them.
 fn remedies(spikes: &Spikes, findings: &[Finding]) -> Markup {
     let has = |row: &&CauseRow| !row.remedies.is_empty() || !row.checks.is_empty();
     let rows: Vec<&CauseRow> = spikes.causes.iter().filter(has).take(REMEDIES_MAX).collect();
@@ -451,7 +451,7 @@ fn is_card(finding: &Finding) -> bool {
     !matches!(FindingGroup::of(finding), FindingGroup::Skipped | FindingGroup::Fine)
 }
 
-// One spike: its picture, its shares as a sum, who woke it, and what more is known.
+// One spike: its picture, its shares as a sum, its wakers, and details.
 
 /// A spike, folded away. `remedy`: what removes its largest cause.
 fn spike(spike: &ExplainedSpike, window: Option<&Window>, remedy: &Markup) -> Markup {
@@ -564,7 +564,7 @@ fn known_html(share: &Share) -> Markup {
     }
 }
 
-// One late wake-up as text: its steps, its shares as a sum, its timeline, who woke it, what would
+// One late wake-up as text: its steps, its shares as a sum, its timeline, its wakers, what would
 // remove it.
 
 /// Shares of less than one in so many have no remedies shown.
@@ -609,7 +609,7 @@ impl TextPage {
         self.remedies(to, explanation)
     }
 
-    /// The shares with bars, what is known of each, and their sum.
+    /// The shares with bars, details and their sum.
     pub(crate) fn shares(self, to: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
         let (sum_ns, late_ns) = (spike::sum_ns(explanation), explanation.wake.latency_ns());
         let wide = format!("= {}", grouped(sum_ns)).chars().count();
@@ -710,7 +710,7 @@ fn steps(explanation: &Explanation) -> String {
     format!("{} (µs)", texts.join(", "))
 }
 
-/// What more is known of a share; frames of a stack one by one.
+/// Details of a share; frames of a stack one by one.
 fn known_text(share: &Share) -> Vec<(bool, String)> {
     let (frames, mut texts): (Vec<String>, Vec<String>) =
         share.detail.iter().cloned().partition(|detail| spike::is_frame(detail));
@@ -736,7 +736,7 @@ const HEADS: [&str; 4] = ["share", "certain", "spikes", "worst µs"];
 /// A line of the table.
 struct Line {
     name: String,
-    /// Who did it, where that belongs to the same line and there is room.
+    /// Culprit, where it belongs to the same line and there is room.
     culprit: String,
     cells: [String; 4],
     tone: TextStyle,

@@ -258,7 +258,7 @@ fn signature(report: &Report) -> Markup {
     }
 }
 
-// Where a run stands among machines that are kept for reference.
+// Rank of a run among reference machines.
 
 /// Files that are named in sight.
 const SHOWN_HTML: usize = 20;
@@ -620,7 +620,7 @@ pub fn proofs(to: &mut Terminal, findings: &[&Finding], detail: FindingDetail) -
     Ok(())
 }
 
-// Where a run stands among machines of reference, as text.
+// Rank of a run among reference machines, as text.
 
 /// Files that are named.
 const SHOWN_TEXT: usize = 8;

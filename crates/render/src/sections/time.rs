@@ -20,10 +20,10 @@ use crate::svg::time;
 use crate::svg::time::{Dot, HostSeries, StripRows};
 use crate::text::{DIM, Terminal, WARN, wrapped};
 
-// What was seen beside a measurement: threads that were changed from outside, before and after;
+// Surroundings of a measurement: threads that were changed from outside, before and after;
 // idle states and frequencies of the measured CPUs.
 
-/// The section of a report; nothing where there is nothing to tell.
+/// The section of a report; empty if there is nothing to show.
 pub(crate) fn beside_section(report: &Report) -> Markup {
     let surroundings = &report.surroundings;
     let cpu = |number: u32| {
@@ -444,7 +444,7 @@ fn strip_table(run: &Run) -> Markup {
     )
 }
 
-// What was seen beside a measurement, as text: threads that were changed from outside, before and
+// Surroundings of a measurement, as text: threads that were changed from outside, before and
 // after; idle states and frequencies.
 
 /// CPUs whose idle states are shown; the page has a table of all.

@@ -271,7 +271,7 @@ pub fn boot_left(to: &mut Terminal, parameters: &[String], command: &str) -> io:
     wrapped(to, &head, "  ", &format!("{command}{DIM:#}"))
 }
 
-/// What the boot did with its words, and how changes stand.
+/// Effects of the boot's words, and status of changes.
 pub fn verified(to: &mut Terminal, found: &tune::VerifiedDocument) -> io::Result<()> {
     title_line(to, &found.machine)?;
     if let Some(kernel) = &found.kernel {
@@ -292,7 +292,7 @@ pub fn verified(to: &mut Terminal, found: &tune::VerifiedDocument) -> io::Result
     Ok(())
 }
 
-/// What became of the words of a command line.
+/// Effects of the words of a command line.
 pub fn parameters(to: &mut Terminal, all: &[Verified]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());

@@ -107,7 +107,7 @@ impl Frame {
                     y1=(px(self.bottom)) y2=(px(self.bottom)) {}
                 @for (tick, text) in named(ticks) {
                     @let x = self.px_x(tick.value);
-                    // The last text must not stand out of the picture.
+                    // The last text must not exceed the picture.
                     @let last = x > self.right - 14.0;
                     text x=(px(if last { self.width } else { x })) y=(px(self.bottom + 18.0))
                         text-anchor=(if last { "end" } else { "middle" }) { (text) }

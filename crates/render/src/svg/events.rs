@@ -1,4 +1,4 @@
-//! What happened beside the latencies, as marks over a picture of the run: threads that were
+//! Events of the surroundings, as marks over a picture of the run: threads that were
 //! changed from outside, changes of the level, periods, coincidences.
 //!
 //! Each sentence has a lane of its own between the load phases and the plot, with its name before
@@ -30,7 +30,7 @@ pub(crate) struct Lane {
     /// Name before the lane.
     name: String,
     text: String,
-    /// CPU that it is of; `None`: of several.
+    /// CPU; `None`: several.
     cpu: Option<u32>,
     /// Moments: nanoseconds after the first wake-up, and a label that may be empty.
     moments: Vec<(u64, String)>,

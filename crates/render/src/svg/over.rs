@@ -282,7 +282,7 @@ fn drawn(
     }
 }
 
-/// The ends of a scale and where their texts stand; one where they are alike.
+/// The ends of a scale and positions of their texts; one if they are equal.
 fn ends(frame: &Frame, low: f64, high: f64) -> Vec<(f64, f64)> {
     match number(low) == number(high) {
         true => vec![(low, frame.px_y(low) + 4.5)],
@@ -412,7 +412,7 @@ pub(crate) fn draw_shift(
     Some(frame.root(about, &body))
 }
 
-/// Place of a point: the deciles stand close, the tail has room for its names.
+/// Place of a point: the deciles are close together, the tail has room for its names.
 fn place(at: usize) -> f64 {
     const DECILES: usize = 9;
     at.min(DECILES) as f64 * 0.72 + at.saturating_sub(DECILES) as f64 * 1.25

@@ -237,7 +237,7 @@ fn falls(layout: &Layout<'_>, place: &dyn Fn(u64) -> f64, top: f64, bottom: f64)
     path.finish()
 }
 
-// The lanes below the causes: who ran on the late CPU, its interrupts and softirqs, what was lost
+// The lanes below the causes: tasks on the late CPU, its interrupts and softirqs, lost stretches
 // of its events, and what other CPUs did to it.
 
 /// Height of a lane, and from lane to lane.
@@ -393,7 +393,7 @@ fn row(layout: &Layout<'_>, moment: &OtherCpuMoment, is_first: bool, top: f64) -
     }
 }
 
-// Where everything lies in the picture of a spike.
+// Positions in the picture of a spike.
 
 /// Widest culprit that a bar is widened for.
 const CULPRIT_MAX: f64 = 118.0;
@@ -413,7 +413,7 @@ const MARGINS: (u64, u64) = (6, 4);
 /// Least width of a bar that is named from above, and of one that is not named.
 const LEAST: (f64, f64) = (9.0, 3.0);
 
-/// Where everything lies: what the parts of the picture need to know.
+/// Positions that the parts of the picture share.
 struct Layout<'a> {
     explanation: &'a Explanation,
     bars: Vec<Bar>,

@@ -116,7 +116,7 @@ pub(crate) struct Dot {
     pub(crate) cpu: u32,
     /// Cause; empty: not explained.
     pub(crate) cause: String,
-    /// Who; may be empty.
+    /// Culprit; may be empty.
     pub(crate) culprit: String,
     /// Its number, where the page has its picture.
     pub(crate) picture: Option<u32>,
@@ -177,7 +177,7 @@ pub(crate) fn dots_of(run: &Run, report: &Report, shown: usize) -> Vec<Dot> {
         })
         .collect();
     if run.spikes.is_none() {
-        // Nothing looked for causes; the largest samples are known all the same.
+        // Causes were not searched; the largest samples are still known.
         dots = report
             .top
             .iter()
@@ -484,7 +484,7 @@ impl HostSeries {
     pub(crate) fn columns(&self, time: TimeBins) -> Vec<Option<[f64; 3]>> {
         let mut sums = vec![(0_u32, [f64::INFINITY, 0.0, f64::NEG_INFINITY]); time.len];
         for &(at_ns, [low, mean, high]) in &self.points {
-            // A reading tells of the second before it.
+            // A reading covers the second before it.
             let (n, sum) = &mut sums[time.index(at_ns.saturating_sub(500_000_000))];
             *n += 1;
             *sum = [sum[0].min(low), sum[1] + mean, sum[2].max(high)];

@@ -22,7 +22,7 @@ use rtproof_run::{explain::Explained, trace::Traced};
 use crate::next;
 use crate::next::GivenOptions;
 
-// The answer of `check`: how many findings stand, the worst of them, what to do about them.
+// The answer of `check`: number of open findings, the worst of them, the next step.
 
 /// Findings that are named.
 const FINDINGS_NAMED_MAX: usize = 3;
@@ -54,7 +54,7 @@ pub(crate) fn check_answer(
     Answer { result, tone, why: worst_findings(findings), next }
 }
 
-/// The worst findings that stand.
+/// The worst open findings.
 fn worst_findings(findings: &[Finding]) -> Option<String> {
     let mut worst: Vec<&Finding> = findings.iter().filter(|finding| finding.is_open()).collect();
     worst.sort_by_key(|finding| (finding.status, finding.impact, finding.when));
@@ -104,7 +104,7 @@ fn forced(comparison: &Comparison) -> Option<String> {
 }
 
 /// Causes of spikes that come more often in one of two groups, those with the largest sum first.
-/// That they are the reason of a difference is not said: nobody has removed one.
+/// They are not claimed as the reason of a difference: none has been removed.
 fn shifted_causes(comparison: &Comparison, groups: &[Group]) -> Option<String> {
     let spikes: Vec<_> = groups.iter().flat_map(|it| &it.sides).map(|it| &it.spikes).collect();
     let threshold = |it: &&Option<Spikes>| it.as_ref().map(|spikes| spikes.threshold_ns);
@@ -258,7 +258,7 @@ fn of_wakes(found: &Explained, next: Option<String>) -> Answer {
     Answer { result, tone, why: rtproof_results::why(&found.spikes), next }
 }
 
-/// What is known of a cause that no knob removes here: the check that tells of the largest one.
+/// For causes that no knob removes here: the check that explains the largest one.
 pub(crate) fn known_cause(spikes: &Spikes) -> Option<String> {
     let id = spikes.causes.iter().flat_map(|cause| &cause.checks).next()?;
     Some(format!("rtproof check explain {id}"))

@@ -121,7 +121,7 @@ pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<
         result += &format!(", {rest}");
     }
     let next = match applied.confirm_within_ns {
-        // What is not kept is undone while it is measured.
+        // Changes that are not kept are undone while measuring.
         Some(ns) => {
             result += &format!("; undone unless confirmed within {}", next::time(ns));
             format!("rtproof tune confirm{at}")
@@ -191,7 +191,7 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
     Answer { result, tone, why: some(&reasons), next }
 }
 
-/// How changes stand: those as applied, and what is wrong with the others.
+/// Status of changes: number as applied, and problems of the others.
 fn count_standing<'a>(
     changes: impl Iterator<Item = &'a StandingChange>,
 ) -> (usize, Vec<String>, usize) {
@@ -302,7 +302,7 @@ pub(crate) fn verified(
     Answer { result, tone, why: some(&why), next }
 }
 
-/// What became of a parameter that is not as it was asked for.
+/// State of a parameter that differs from the request.
 fn became(it: &Verified) -> String {
     let word = &it.parameter;
     match it.effect {

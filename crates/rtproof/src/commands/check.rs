@@ -224,7 +224,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         proofs: Vec::new(),
     };
     let (cpus, priority) = match &app {
-        // What was taken from the application; `tune` and `prove` do not look at it.
+        // Values taken from the application; `tune` and `prove` do not read them.
         Some(_) => (audit.cpus(), Some(intent.priority)),
         None => (args.cpus.clone(), args.priority),
     };
@@ -301,7 +301,7 @@ impl Audit {
 
 // The application of `--pid` and `--unit`: whether it is really real-time.
 
-/// What is said of an application; its JSON form, too.
+/// Result for an application; its JSON form, too.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Application {
     /// Id of the main process.
@@ -310,7 +310,7 @@ pub(super) struct Application {
     unit: Option<String>,
     /// Name of the main process.
     name: String,
-    /// Number of processes that were looked at.
+    /// Number of processes that were read.
     processes: usize,
     /// Number of their threads.
     threads: usize,
@@ -320,7 +320,7 @@ pub(super) struct Application {
 /// The application asked for, if there is one.
 ///
 /// # Errors
-/// Usage: no such process or unit, one that does not run or may not be looked at.
+/// Usage: no such process or unit, one that does not run or may not be read.
 pub(super) fn read_application(
     root: &Root,
     pid: Option<u32>,
@@ -419,7 +419,7 @@ impl Selection {
     }
 }
 
-// `rtproof check tick`: the list of what to set in the firmware, and who looked at what.
+// `rtproof check tick`: the list of firmware items, and which user checked them.
 
 /// Arguments of `check tick`.
 #[derive(Clone, Debug, clap::Args)]

@@ -48,7 +48,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What is known of a check.
+/// A check as it is explained.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Explained {
     /// Check.
@@ -67,7 +67,7 @@ struct Explained {
     knobs: Vec<KnobShown>,
     /// What is wanted: profile and value.
     wanted: Vec<(String, String)>,
-    /// What it says of this machine; null: it is of applications.
+    /// Its finding on this machine; null: it judges applications.
     here: Option<Finding>,
 }
 

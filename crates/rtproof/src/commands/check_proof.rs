@@ -28,7 +28,7 @@ pub(super) struct TrialProof {
     pub(super) trial: &'static str,
     #[serde(flatten)]
     pub(super) finding: Finding,
-    /// What was seen, number by number: an object with one key, the name of the trial.
+    /// The observation, number by number: an object with one key, the name of the trial.
     #[schemars(with = "Option<serde_json::Value>")]
     pub(super) observed: Option<Observation>,
 }
@@ -40,7 +40,7 @@ pub struct WantedTrial(&'static dyn Trial);
 /// A name of `--prove`.
 ///
 /// # Errors
-/// It is none; the text lists them.
+/// Unknown trial; the text lists them.
 pub(super) fn parse_name(text: &str) -> Result<WantedTrial, Invalid> {
     let names = || trials::TRIALS.iter().map(|trial| trial.name()).collect::<Vec<_>>().join(", ");
     let wanted = trials::find(text.trim()).map(WantedTrial);

@@ -209,10 +209,10 @@ fn refuse(args: &Args, comparison: &Comparison) -> anyhow::Result<()> {
 
 type Loaded = (Vec<Group>, Vec<String>);
 
-/// Where the first run of each condition stands among machines of reference.
+/// Rank of the first run of each condition among reference machines.
 fn reference(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<Reference>> {
     let Some(path) = &args.reference else { return Ok(Vec::new()) };
-    // What was said of the files that are compared is not known of these.
+    // Options for the compared files do not apply to these.
     let (others, unread) = folder(&FileLoader::default(), path)?;
     let firsts = groups.iter().filter_map(|group| group.sides.first());
     Ok(firsts.map(|run| Reference::of(run, &others, &unread)).collect())

@@ -46,7 +46,7 @@ pub(crate) struct ExperimentDocument<'a> {
     pub(super) schema: &'static str,
     pub(super) record: String,
     pub(super) report: String,
-    /// What was to be seen, and what that rests on.
+    /// Smallest detectable change, and its basis.
     #[serde(rename = "seen")]
     detectable: &'a Detectable,
     /// The screening; null: there was none.
@@ -129,7 +129,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// Usage: knobs that are none, too many of them. A machine that cannot be changed, threads that
+/// Usage: unknown knobs, too many of them. A machine that cannot be changed, threads that
 /// cannot run, a machine that could not be put back.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(command) = &args.command {

@@ -140,7 +140,7 @@ struct Document<'a> {
 /// there was no wake-up to look at, or none was late but some may be missing.
 ///
 /// # Errors
-/// Files that cannot be read, threads that are not there, kernel events that cannot be had.
+/// Files that cannot be read, threads that are not there, kernel events that are not available.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let (Some(pid), true) = (args.pid, args.rules) {
         return run_rules(pid, args.duration_ns, args.junit.as_deref(), args.json);
@@ -207,7 +207,7 @@ pub(super) fn show(
     Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }
 
-/// The knob that removes the causes, where this machine has one, else what is known of them.
+/// The knob that removes the causes, where this machine has one, else their description.
 pub(super) fn next(is_live: bool, explained: &Explained) -> Option<String> {
     let fix = match &explained.report {
         Some(report) => next::fix(report),

@@ -26,7 +26,7 @@ use rtproof_run::{
 use super::prove::JudgedArgs;
 use crate::{exit, next, open_root};
 
-/// When a program is taken to be ready that says nothing.
+/// When a program counts as ready that does not report it.
 const READY: Ready = Ready::After(2_000_000_000);
 
 /// Arguments of `run`.

@@ -158,7 +158,7 @@ impl ChangeProgress for ApplyProgress {
             let (made, of) = (self.made, self.of);
             let target: String =
                 rtproof_host::text::harmless_line(&change.title()).chars().take(60).collect();
-            // Progress that nobody sees is no loss.
+            // A failed write of progress does not matter.
             let _ = crate::rewrite("\r\x1b[K", &format!("{made}/{of} {target}"));
         }
     }
@@ -177,7 +177,7 @@ pub(crate) fn manager_line(line: &str) {
     }
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     let line = rtproof_host::text::harmless_line(line);
-    // Progress that nobody sees is no loss.
+    // A failed write of progress does not matter.
     let _ = crate::rewrite(clear, &format!("  {line}\n"));
 }
 
@@ -266,7 +266,7 @@ impl ProgressBar {
     }
 
     /// Hands a text to the thread that writes; dropped while it still writes the one before. A
-    /// paused terminal or a reader that does not read must not stop who empties the slots.
+    /// paused terminal or a reader that does not read must not stop the collector.
     fn send(&self, text: String) {
         if let Some(to) = &self.to {
             let _ = to.try_send(text);

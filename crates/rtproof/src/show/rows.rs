@@ -36,7 +36,7 @@ struct Sums {
     missed: u64,
 }
 
-/// Lines to stdout by a thread of their own: a paused terminal must not stop who empties the slots.
+/// Lines to stdout by a thread of their own: a paused terminal must not stop the collector.
 #[derive(Debug)]
 struct Printer {
     to: Option<Sender<String>>,
@@ -128,7 +128,7 @@ impl Printer {
     }
 }
 
-/// What a row shows: a second of a thread, or all of them.
+/// Content of a row: a second of a thread, or of all.
 struct Row<'a> {
     info: &'a ThreadInfo,
     time: &'a str,

@@ -71,7 +71,7 @@ fn a_stop_of_100_ms_is_counted_to_the_period() {
         "5ms",
         "--budget",
         "50ms",
-        // The arithmetic is that of the measuring: nothing of ours runs beside it.
+        // Only measurement is timed: no load of ours runs.
         "--no-trace",
     ];
     let child = start(folder.path(), &args);
@@ -183,7 +183,7 @@ fn a_full_disk_keeps_what_was_written() {
         stderr(&output)
     );
     assert!(stderr(&output).contains("no space left"), "{}", stderr(&output));
-    // What there is and what is lost, both when it ends and when it is shown again.
+    // Kept and lost seconds, both when it ends and when it is shown again.
     let has_report = text.contains("run.html is there");
     assert_eq!(text.contains("no report was written"), !has_report, "{text}");
     assert_eq!(stderr(&output).contains("the report cannot be written"), !has_report);

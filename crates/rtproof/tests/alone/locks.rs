@@ -1,5 +1,5 @@
 //! `rtproof explain --pid`: the locks that a real-time thread waits for, and priority inversion on
-//! those without priority inheritance; and waits that are none.
+//! those without priority inheritance; and waits that are not for locks.
 
 use std::{
     fs,

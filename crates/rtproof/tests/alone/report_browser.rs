@@ -261,7 +261,7 @@ fn the_histogram_has_two_axes_and_tells_its_bins(page: &mut Page<'_>) {
     let place = page.middle("#axes-log");
     page.click(place);
 
-    // The bin with the most wake-ups of the first CPU, as it stands in the picture.
+    // The bin with the most wake-ups of the first CPU, as drawn in the picture.
     let place = page.evaluate(
         "(() => { const svg = document.querySelector('#chart-histogram');
            svg.scrollIntoView({ block: 'center', behavior: 'instant' });

@@ -36,7 +36,7 @@ use crate::tune::{Once, kernel};
 /// Title of the journals of the boot entry.
 const TITLE: &str = "kernel bisect";
 
-/// Parameter that tells which step a boot belongs to; the kernel does not know it.
+/// Boot parameter with the number of the step; the kernel ignores it.
 const PARAMETER: &str = "rtproof.bisect";
 
 /// Between two looks at a program that runs.
@@ -91,7 +91,7 @@ impl<'a> BisectBoots<'a> {
         Ok(tune::boot_id(self.root())?)
     }
 
-    /// What tells the boot of a step from all others.
+    /// Boot parameter that identifies the boot of a step.
     fn word(pending: &Pending) -> String {
         let boot = pending.boot_id.get(..8).unwrap_or(&pending.boot_id);
         format!("{PARAMETER}={}-{boot}", pending.step.number)
@@ -311,13 +311,13 @@ const FILE: &str = "bisect.json";
 
 const LOCK: &str = "lock";
 
-/// What a killed bisection had started ends within this: make at the next line that it writes.
+/// Processes of a killed bisection end within this time: make at the next line that it writes.
 const BISECT_REST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     version: String,
-    /// What was asked for, by name.
+    /// The request, as names and values.
     pub(super) arguments: BTreeMap<String, String>,
     /// Whether a build is under way: where that was cut off, the newest objects may be torn.
     pub(super) is_building: bool,
@@ -331,13 +331,13 @@ pub(super) struct State {
 /// A kernel that waits for its boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pending {
-    /// What is known of it.
+    /// The step that is tested.
     pub(super) step: BisectStep,
     /// Identity of the boot in which it was chosen.
     pub(super) boot_id: String,
 }
 
-/// The file in a folder that tells that a bisection was begun there.
+/// The state file of a bisection in a folder.
 pub fn state_file(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
@@ -455,7 +455,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Takes the lock. What we start inherits it: a make that outlives us still writes objects.
+/// Takes the lock. Children inherit it: a make that outlives us still writes objects.
 #[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn lock(path: &Path) -> Result<File, KernelError> {
     let mut options = OpenOptions::new();

@@ -64,7 +64,7 @@ fn ask(at: &Path, words: &[&str]) -> Result<String, KernelError> {
     answer(command, at)
 }
 
-/// The commit that a name stands for in the user's repository.
+/// The commit of a name in the user's repository.
 pub(super) fn commit(source: &Path, name: &str) -> Result<String, KernelError> {
     ask(source, &["rev-parse", "--git-dir"])?;
     let wanted = format!("{name}^{{commit}}");
@@ -203,7 +203,7 @@ impl Repository {
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// What is known of a commit.
+    /// Subject, author, date and files of a commit.
     pub(super) fn suspect(
         &self,
         commit: &str,
@@ -296,7 +296,7 @@ fn without(set: &[usize], gone: &[usize]) -> Vec<usize> {
 }
 
 // Options: what differs between two resolved configurations, and candidates between them. A set
-// that is asked for is not the set that kconfig makes of it, so answers belong to the result.
+// that is requested is not the set that kconfig makes of it, so answers belong to the result.
 
 /// Options that a step's title names.
 const NAMED: usize = 4;

@@ -68,7 +68,7 @@ pub fn open<'a>(
     Ok(Bisection { ends, held, rig, boots, limits: BisectLimits::default() })
 }
 
-/// What a bisection is of: another of it is another bisection.
+/// Subject of a bisection: with another subject it is another bisection.
 fn arguments(
     request: &BisectRequest,
     ends: &[String; 2],
@@ -136,7 +136,7 @@ impl Bisection<'_> {
     ///
     /// # Errors
     /// The ends are not as stated, this machine lacks something, the user ended it. With trial
-    /// boots [`KernelError::Reboots`], which is none: this machine has to boot, and the same
+    /// boots [`KernelError::Reboots`], which is no failure: this machine has to boot, and the same
     /// request goes on after it.
     pub fn run(&mut self) -> Result<KernelBisected, KernelError> {
         let outcome = self.work();
@@ -189,7 +189,7 @@ impl Bisection<'_> {
                 conclude(&mut self.held, &self.rig, self.limits, step)?;
                 Err(boots::next(&self.rig.request.place, None, None, &self.held.state.steps))
             }
-            // Chosen again: who was killed may not have come so far.
+            // Chosen again: a killed process may have stopped before it.
             (RunningBoot::Chosen, Some(pending)) => Err(self.chosen(pending)?),
             (_, Some(Pending { mut step, .. })) => {
                 boots.undo()?;
@@ -405,7 +405,7 @@ impl Bisection<'_> {
         })
     }
 
-    /// Both ends are what they are said to be, or nothing is bisected.
+    /// Both ends must be good and bad as stated, or nothing is bisected.
     fn check_ends(&mut self) -> Result<(), KernelError> {
         let criterion = &self.rig.request.criterion;
         let (ends, place) = (&mut self.held.state.steps[..2], &self.rig.request.place);
@@ -515,7 +515,7 @@ fn conclude(
 
 // What is asked of a bisection.
 
-/// What lies between the ends.
+/// The range between good and bad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BisectRange {
     /// Commits of a git tree, all with one configuration.
@@ -569,7 +569,7 @@ pub struct TrialBoots {
 
 // The user while a bisection works: sees the progress, and may end it.
 
-/// Who sees the progress, and may stop the work.
+/// Receives the progress, and may stop the work.
 struct BisectWatch<'a> {
     observer: RefCell<OnProgress<'a>>,
     stopped: Cell<bool>,

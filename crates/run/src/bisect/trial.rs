@@ -1,5 +1,5 @@
-//! One kernel of a bisection: built, booted, tested. What belongs to the kernel skips the step.
-//! What belongs to this machine (a full disk, a missing program) ends the bisection, so that it
+//! One kernel of a bisection: built, booted, tested. A failure of the kernel skips the step.
+//! A failure of this machine (a full disk, a missing program) ends the bisection, so that it
 //! never passes for a property of a commit.
 
 use std::{
@@ -198,7 +198,7 @@ impl Rig<'_> {
         Ok(())
     }
 
-    /// What of an error belongs to the kernel that is tested; all others, and the user's end of
+    /// Errors of the tested kernel; all others, and the user's end of
     /// the work, remain errors.
     fn of_kernel(
         &self,
@@ -327,7 +327,7 @@ fn share(of: f64) -> String {
 // What makes a kernel bad, and what a step's measurement says of it. A number that is not known
 // decides nothing: the step is skipped.
 
-/// Exit code of a command that stands for a panic while it ran.
+/// Exit code that represents a panic while a command ran.
 pub(super) const PANICKED: i32 = 255;
 
 /// Exit codes of `prove`.
@@ -338,7 +338,7 @@ const REFUSED: i32 = 2;
 /// `git bisect run`: this one cannot be tested.
 const SKIP: i32 = 125;
 
-/// What is looked for.
+/// The fault that is bisected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Criterion {
     /// More stretches of a cause than this.
@@ -586,7 +586,7 @@ mod chance_tests {
         let of = Criterion::Cause("irqs-off".into(), 0);
         let note_of = |seen, good| chance_note(&of, &steps(seen, good));
         assert_eq!(note_of(5, 0), None, "only the good end is good");
-        // exp(-0.0513): one stretch says nothing of the rate.
+        // exp(-0.0513): one stretch does not bound the rate.
         let one = note_of(1, 3).unwrap();
         assert!(one.contains("up to 95 % each") && one.contains("a longer --for"), "{one}");
         // exp(-5.425) = 0.44 %: three steps are 1.3 %.

@@ -1,4 +1,4 @@
-//! From slices to what is said of each knob. Pure.
+//! From slices to the report of each knob. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ pub const MARGIN: f64 = 0.05;
 /// Statistics that are tested of each knob.
 pub const STATISTICS: usize = SliceStatistic::ALL.len();
 
-/// What the analysis needs to know beside the slices.
+/// Parameters of the analysis besides the slices.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// Differences up to this do not matter, as a share: 0.05.
@@ -40,7 +40,7 @@ pub struct Terms {
 /// A knob that could not be made, or was not tried, with the reason.
 pub type Untried = std::collections::BTreeMap<usize, String>;
 
-/// Everything that is said of the knobs.
+/// Reports of all knobs.
 pub fn analyse(
     knobs: &[Candidate],
     slices: &[Slice],
@@ -114,7 +114,7 @@ pub fn weight(statistic: SliceStatistic) -> f64 {
     }
 }
 
-/// What is said of a knob before it is tried.
+/// Report of a knob before it is tried.
 pub fn begin(at: usize, knob: &Candidate) -> Reported {
     let why = match knob.kind {
         Switching::Later => {
@@ -197,7 +197,7 @@ impl ComparedStatistic {
     }
 }
 
-/// A statistic with what is said of it.
+/// A statistic with its answer.
 struct Judged<'a> {
     comparison: &'a ComparedStatistic,
     adjusted: paired::Adjusted,

@@ -45,7 +45,7 @@ use crate::tune::{Once, boot as words};
 /// Title of the journals of the boot entry.
 pub const TITLE: &str = "experiment boots";
 
-/// Spread of p99.9 from boot to boot where nobody knows better.
+/// Default spread of p99.9 from boot to boot.
 pub const SPREAD: f64 = 0.1;
 
 /// Whether each boot is one with the parameters: blocks of four, with-without-without-with or the
@@ -130,7 +130,7 @@ pub fn take_back(machine: &Machine<'_>) -> anyhow::Result<()> {
 /// Words as the boot loader's entry takes them.
 ///
 /// # Errors
-/// Usage: one is none.
+/// Usage: an invalid word.
 pub fn parse_words(texts: &[String]) -> anyhow::Result<Vec<String>> {
     texts.iter().map(|text| Ok(words::word(text)?.parameter)).collect()
 }
@@ -220,7 +220,7 @@ pub struct BootsState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boot {
     pub boot_id: String,
-    /// Whether it had the parameters.
+    /// Whether the boot had the parameters.
     pub with: bool,
     pub record: String,
     /// End of the slice.

@@ -111,7 +111,7 @@ impl<'a> Conduct<'a> {
         &self.slices
     }
 
-    /// What became of the machine, after the run.
+    /// State of the machine after the run.
     pub fn end(mut self) -> End {
         std::mem::take(&mut self.end)
     }
@@ -134,7 +134,7 @@ impl<'a> Conduct<'a> {
         if let Err(error) = self.set(&task.on, now()) {
             return self.give_up(error, now());
         }
-        // Knobs that could not be made are out, and a slice without its knobs says nothing.
+        // Knobs that could not be made are out, and a slice without its knobs is no evidence.
         let on: Vec<usize> =
             task.on.iter().copied().filter(|at| !self.untried.contains_key(at)).collect();
         if task.part == SlicePart::Once && on.is_empty() {
@@ -304,7 +304,7 @@ impl<'a> Conduct<'a> {
     }
 }
 
-/// What must be known of a run during which the machine was changed.
+/// Caveats of a run during which the machine was changed.
 fn note_of_trial() -> Note {
     let text = "The machine was changed during this run, to see what its changes do: the numbers \
                 of the whole run are of no one condition. Run `rtproof prove` for a verdict."

@@ -45,7 +45,7 @@ pub enum Factor {
 /// Reads a word: `ID`, `PATH=VALUE` (more of them after a blank), `OPTION=VALUE`, `placebo`.
 ///
 /// # Errors
-/// Usage: it is none of these.
+/// Usage: unknown factor.
 pub fn factor(word: &str) -> anyhow::Result<Factor> {
     let refuse = |why: &str| Err(usage(format!("{word}: {why}")));
     if word.starts_with('/') {

@@ -189,7 +189,7 @@ pub fn is_open(effects: &Effects) -> bool {
 /// Why a run ended before its time.
 pub fn cut_short(run: &Run) -> Option<String> {
     match &run.meta.ended {
-        // Where all threads ended by themselves nobody ended the run.
+        // If all threads ended by themselves the run was not interrupted.
         Some(RunEnd::Complete) => {
             run.threads.iter().find_map(early_end).map(|how| format!("the {how}"))
         }
@@ -235,7 +235,7 @@ pub struct ExperimentOutcome {
     pub profile: Vec<usize>,
 }
 
-/// Everything an experiment needs beside its switch.
+/// Everything an experiment needs besides its switch.
 pub struct ExperimentInput<'a> {
     pub root: &'a Root,
     pub facts: &'a Facts,
@@ -245,7 +245,7 @@ pub struct ExperimentInput<'a> {
     pub args: &'a Request,
     /// Where record and report go.
     pub output: &'a Output,
-    /// Spread that is taken for granted; `None`: a pilot tells.
+    /// Assumed spread; `None`: a pilot measures it.
     pub spread: Option<f64>,
 }
 
@@ -431,7 +431,7 @@ pub trait TrialSchedule {
     /// Time after a change before it is measured.
     fn settle_ns(&self) -> u64;
 
-    /// The next slice, or nothing more. What there is no time for goes to `untried`.
+    /// The next slice, or nothing more. Knobs without time go to `untried`.
     fn task(
         &mut self,
         slices: &[Slice],
@@ -439,10 +439,10 @@ pub trait TrialSchedule {
         now_ns: u64,
     ) -> Option<PlannedSlice>;
 
-    /// Looks at what was measured before the next slice; a line to tell.
+    /// Looks at the measurements before the next slice; returns a line to print.
     fn evaluate(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String>;
 
-    /// Everything that is said of the knobs.
+    /// Reports of all knobs.
     fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported>;
 
     /// Whether what helps stays in force.
@@ -464,7 +464,7 @@ pub enum MeasureSetting {
     Policy(String),
     /// Priority of the measured threads, SCHED_FIFO or SCHED_RR.
     Priority(u32),
-    /// A load beside that of the whole time.
+    /// A load in addition to the permanent one.
     Load(LoadSet),
 }
 
@@ -621,7 +621,7 @@ impl ExperimentSetup {
                  suspect, or give --one-by-one"
             )));
         }
-        // What stands out of a screening is not known yet: one knob at least.
+        // The result of a screening is not known yet: at least one knob.
         let least = paired::pairs_least(if one_by_one { knobs } else { 1 }, LEVEL);
         if !(least..=PAIRS_MAX).contains(&pairs) {
             return Err(usage(format!(
@@ -651,7 +651,7 @@ impl ExperimentSetup {
         self.design(0).map_or(0, |design| design.rows.len())
     }
 
-    /// Pairs that follow where so many knobs stand out.
+    /// Pairs that follow if so many knobs are selected.
     fn confirmed(&self, standing_out: usize) -> usize {
         match self.screened() {
             0 => self.pairs * self.knobs,
@@ -659,7 +659,7 @@ impl ExperimentSetup {
         }
     }
 
-    /// What the slices take where so many knobs stand out.
+    /// Time of the slices if so many knobs are selected.
     pub fn needs_ns(&self, standing_out: usize) -> u64 {
         let slices = 2 * (self.screened() + self.confirmed(standing_out)) as u64;
         // A change, and waiting for the next slot and for the last slots of a slice.

@@ -305,7 +305,7 @@ impl TimeShares {
 }
 
 /// Shares `total_ns` between `toggled` and `once` knobs. `None`: too short for the shortest slices
-/// of one knob; then [`shortest_ns`] tells what is needed.
+/// of one knob; then [`shortest_ns`] gives the needed time.
 pub(crate) fn share(
     total_ns: u64,
     toggled: usize,

@@ -1,4 +1,4 @@
-//! What stood out of a screening, and what is said of every knob in the end.
+//! Result of a screening, and the final report of every knob.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct ShownScreening {
 struct ShownEffect {
     /// Number of the knob.
     knob: usize,
-    /// What of the wake-ups it is of.
+    /// Statistic of the wake-ups.
     statistic: SliceStatistic,
     /// With to without it, parts per million: the contrast of the design.
     ratio_ppm: u64,

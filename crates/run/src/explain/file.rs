@@ -52,7 +52,7 @@ pub struct TextFile {
 /// Longest text in UTF-16, which is decoded whole.
 const UTF16_BYTES_MAX: u64 = 64 << 20;
 
-/// How much of the beginning is looked at at once.
+/// Bytes of the beginning read at once.
 const START_BYTES: u64 = 1 << 20;
 
 /// How SQLite files, trace.dat files and those of perf begin.
@@ -145,7 +145,7 @@ impl TextFile {
         })
     }
 
-    /// Its beginning, where an analysis of rtla would stand.
+    /// Its beginning, which would hold an analysis of rtla.
     pub fn start(&self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.open()?.take(START_BYTES).read_to_end(&mut bytes)?;
@@ -398,7 +398,7 @@ fn hidden_wake_ups(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     // A few are what people write round a trace.
     let skipped = (skipped > trace.count / 10)
         .then(|| format!("not understood: {}", units::count(skipped, "line")));
-    // What was overwritten before the first event of a CPU is before the trace.
+    // Events overwritten before a CPU's first one are before the trace.
     let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
     let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());

@@ -28,7 +28,7 @@ use crate::now_ns;
 use crate::prove::Signals;
 use crate::rules::program;
 
-/// How often answers are taken and the end is looked for.
+/// Interval between polls for answers and the end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Gives way to all but SCHED_IDLE.
@@ -37,7 +37,7 @@ const NICE_LEAST: i32 = 19;
 /// Threads that are named in the first line.
 const NAMED_MAX: usize = 4;
 
-/// Who is looked at.
+/// Which processes are observed.
 #[derive(Clone, Debug)]
 pub enum ProcessTarget {
     /// All threads of a process.
@@ -49,7 +49,7 @@ pub enum ProcessTarget {
 /// Watches for a while.
 ///
 /// # Errors
-/// No such process (usage); why kernel events cannot be had.
+/// No such process (usage); why kernel events are not available.
 pub fn live(target: &ProcessTarget, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
     let root = Root::live();
     let signals = Signals::catch(&root).context("cannot catch signals")?;
@@ -95,7 +95,7 @@ fn with_locks(mut explained: Explained, locking: Option<Result<Locking, String>>
     explained
 }
 
-/// Starts to look at the wake-ups of threads: the recorder, and whom it looks for.
+/// Starts to observe the wake-ups of threads: the recorder, and its subjects.
 ///
 /// # Errors
 /// Those of [`live`].
@@ -253,7 +253,7 @@ impl LiveWatch {
 pub(crate) struct Closed {
     /// Wake-ups of each thread.
     pub(crate) totals: Vec<ThreadTotals>,
-    /// Who ran in the place of each thread.
+    /// Tasks that ran in the place of each thread.
     pub(crate) preemptions: Vec<PreemptedBy>,
     /// What the user must know.
     pub notes: Vec<String>,
@@ -262,7 +262,7 @@ pub(crate) struct Closed {
     pub info: causes::RecorderSummary,
 }
 
-/// Who is looked at, in words.
+/// The observed process, in words.
 pub(crate) fn name(target: &ProcessTarget) -> String {
     match target {
         ProcessTarget::Process(pid) => format!("process {pid}"),
@@ -270,7 +270,7 @@ pub(crate) fn name(target: &ProcessTarget) -> String {
     }
 }
 
-/// Who was looked at, how many wake-ups there were, and the worst.
+/// The observed threads, their number of wake-ups, and the worst one.
 fn about(target: &ProcessTarget, totals: &[ThreadTotals], passed_ns: u64) -> String {
     let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
     let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! What stands behind `explain`: late wake-ups with their windows, wherever they come from.
+//! The work of `explain`: late wake-ups with their windows, from any source.
 
 mod file;
 pub(crate) mod live;
@@ -31,7 +31,7 @@ pub use trace_dat::of_trace_dat;
 /// Late wake-ups with their causes, and what was missing to explain them.
 #[derive(Debug)]
 pub struct Explained {
-    /// What was looked at, in a line: file, thread, how many wake-ups.
+    /// The subject in a line: file, thread, number of wake-ups.
     pub about: String,
     /// The table and the worst.
     pub spikes: Spikes,
@@ -47,7 +47,7 @@ pub struct Explained {
     pub doubts: Vec<String>,
     /// The locks that a running application waits for; `None`: they were not observed.
     pub locks: Option<LocksFound>,
-    /// The run that it is of, judged; `None`: a trace, or a running application.
+    /// The judged run; `None`: a trace, or a running application.
     pub report: Option<Box<Report>>,
 }
 
@@ -176,7 +176,7 @@ pub struct ExplanationGather {
 
 impl ExplanationGather {
     /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns
-    /// whether a stack at the timer interrupt would tell more.
+    /// whether a stack at the timer interrupt would help.
     pub fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
         let explanation = explain(wake, &window);
         self.explained(wake, window, explanation, origin_ns)

@@ -280,7 +280,7 @@ impl AppliedChanges {
         self.guard.process.id()
     }
 
-    /// Looks whether the guard lives, and starts another where it does not; whether that was so.
+    /// Restarts the guard if it has died; returns whether it had.
     pub(super) fn restart_guard(&mut self, guarding: Guarding<'_>) -> anyhow::Result<bool> {
         if self.guard.process.try_wait()?.is_none() {
             return Ok(false);

@@ -26,11 +26,11 @@ use super::{LatencyLimit, LaunchError, LaunchPolicy, Options, place, service, se
 use crate::intent::IntentOptions;
 use crate::tune::boot;
 
-/// Checks that are acted on for CPUs of its own: nobody interrupts the program there.
+/// Checks that are acted on for CPUs of its own: nothing interrupts the program there.
 const INTERRUPT_CHECKS: &[&str] =
     &["irq-affinity", "irqbalance", "kthread-affinity", "workqueue-cpumask"];
 
-/// And for one of a fixed priority: nobody stops it.
+/// And for one of a fixed priority: nothing stops it.
 const UNSTOPPED: &[&str] = &["rt-throttling", "fair-server"];
 
 #[derive(Debug)]

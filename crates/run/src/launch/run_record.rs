@@ -26,7 +26,7 @@ use crate::prove::{Output, clock_ns, engine, snapshot};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// So long a thread's wake-ups are looked at before its period is known.
+/// Time of observation before a thread's period is known.
 const LEARN_NS: u64 = 2 * SECOND_NS;
 
 /// So long a program may take until it has a real-time thread. One that has none by then is judged
@@ -82,7 +82,7 @@ impl PreparedRecord {
         let output = Output::choose_for("run", &wanted.output, &facts)?;
         let online = facts.cpus.online.value();
         let cpu = cpus.or(online).and_then(|cpus| cpus.as_slice().first()).copied().unwrap_or(0);
-        // What it costs to measure stands beside the numbers; they hold without it, too.
+        // The cost of measuring is reported with the numbers; they hold without it, too.
         let cost = calibrate::calibrate(cpu, Policy::Other, 0, Clock::Monotonic);
         let cost = cost.unwrap_or_default();
         let requirement = wanted.requirement.clone();
@@ -134,7 +134,7 @@ impl RunRecord {
             start: Start::Aligned,
             clock: Clock::Monotonic,
             dma_latency_us: of.latency_us,
-            // Nothing is loaded by rtproof: what ran beside the program was its load.
+            // rtproof starts no load: other tasks were the load.
             phases: Vec::new(),
             requirement: of.requirement.clone(),
             profile: String::new(),

@@ -146,7 +146,7 @@ fn affinity(setup: &ProgramSetup) -> anyhow::Result<()> {
         )
     })?;
     let now = LiveTasks.scheduling(0)?.cpus.unwrap_or_default();
-    // The kernel takes those of a list that the group allows, and says nothing of the others.
+    // The kernel takes those of a list that the group allows, and ignores the others silently.
     anyhow::ensure!(now == *cpus, "CPUs {cpus}: only {now} are allowed to this group of processes");
     Ok(())
 }

@@ -29,7 +29,7 @@ pub struct LaunchResult {
 
 /// What happens while a program is started and runs.
 pub trait LaunchObserver {
-    /// What a run that was killed had left behind was undone: the number of its journal.
+    /// Changes left by a killed run were undone: number of its journal.
     fn recovered(&mut self, journal: u32);
 
     fn started(&mut self, pid: u32);
@@ -37,7 +37,7 @@ pub trait LaunchObserver {
     /// Its first process has ended; so many others run on and are waited for.
     fn processes_left(&mut self, processes: usize);
 
-    /// The process that would undo everything had died, and another one was started.
+    /// The guard process had died and was restarted.
     fn guard_replaced(&mut self);
 }
 
@@ -71,7 +71,7 @@ pub fn start(
     set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| {
         LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER"))
     })?;
-    // Where it may not be changed: said in `cannot`, and started all the same.
+    // Where it may not be changed: reported in `cannot`, and started nevertheless.
     let machine = Machine::new(root, &LiveTasks).ok();
     if let Some(machine) = machine.as_ref().filter(|_| planned.acts) {
         place::refuse_second(machine)?;
@@ -306,7 +306,7 @@ impl Run<'_> {
         }
     }
 
-    /// A group that could not be made is none to join.
+    /// A group that could not be made is not joined.
     fn without_missing_group(&self, setup: &ProgramSetup, not_set: &[Cannot]) -> ProgramSetup {
         let is_missing = self.options.best_effort && !not_set.is_empty();
         let group = setup

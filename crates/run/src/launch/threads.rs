@@ -222,7 +222,7 @@ impl Threads {
         self.seen.get(&tid)?.1.as_ref()
     }
 
-    /// Looks at all of them again. One that has ended keeps what it had.
+    /// Looks at all of them again. An ended thread keeps its last values.
     pub(super) fn refresh(&mut self, root: &Root) {
         for (&tid, (pid, seen)) in &mut self.seen {
             let now = task::of_thread(root, *pid, tid);
@@ -290,8 +290,8 @@ fn thread(
 }
 
 /// Whether the budget was kept, as far as it was recorded: by the real-time threads where there are
-/// any, else by all. No confidence is claimed, which `prove` has: nobody chose how long this ran,
-/// and under which load.
+/// any, else by all. No confidence is claimed, which `prove` has: its length was not chosen,
+/// nor its load.
 pub(super) fn verdict(
     budget_ns: u64,
     threads: &[LaunchedThread],
@@ -395,7 +395,7 @@ pub(super) struct RunningProgram<'a> {
 }
 
 pub(super) struct EndedProgram {
-    /// What the ending says beside its number.
+    /// Note on the ending besides its number.
     pub(super) note: Option<String>,
     pub(super) ending: ProgramEnding,
     pub(super) faults: Option<Faults>,
@@ -404,7 +404,7 @@ pub(super) struct EndedProgram {
     pub(super) rules: Result<Option<Watching>, String>,
 }
 
-/// All signals that are taken: SIGURG by itself does nothing to who does not wait for it.
+/// All signals that are taken: by default SIGURG is ignored.
 pub(super) fn taken() -> Vec<i32> {
     PASSED.iter().copied().chain([SIGCHLD, SIGURG]).collect()
 }

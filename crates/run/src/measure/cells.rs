@@ -40,7 +40,7 @@ use crate::{online_cpus, parse, prove};
 /// Cells of a matrix, at most: more are a slip of the hand.
 const CELLS_MAX: usize = 10_000;
 
-/// Duration of a cell where nothing is said.
+/// Default duration of a cell.
 const CELL_NS: u64 = 10_000_000_000;
 
 /// The cells of some blocks on this machine.
@@ -268,13 +268,13 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
     })
 }
 
-/// What may stand in a file name anywhere.
+/// Characters valid in any file name.
 fn safe(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "+.,_-".contains(c) { c } else { '_' };
     text.chars().map(safe).collect::<String>().trim_matches(['.', '_', '-']).into()
 }
 
-/// Names of conditions must tell them apart.
+/// Names of conditions must be unique.
 ///
 /// # Errors
 /// A name twice, or none.
@@ -539,7 +539,7 @@ pub fn quantity(workload: &str) -> Quantity {
     workloads::parse(workload).map_or(Quantity::Latency, |workload| workload.quantity())
 }
 
-/// What samples should be, and what percentages are of; nanoseconds.
+/// Nominal value of samples, and the value that is 100 %; nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NominalScale {
     /// What they should be.

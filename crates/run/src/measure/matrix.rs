@@ -72,7 +72,7 @@ impl Matrix {
     }
 }
 
-/// What a block is where nothing is said.
+/// The default block.
 pub fn default_block() -> Block {
     Block {
         workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into())],
@@ -154,7 +154,7 @@ fn condition(table: &DeTable<'_>) -> Result<Condition> {
     Ok(condition)
 }
 
-/// Sets a key of a block; `false`: it is none.
+/// Sets a key of a block; `false`: unknown key.
 fn set(own: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
         "workload" => own.workloads = many(value, super::workloads)?.concat(),
@@ -172,7 +172,7 @@ fn set(own: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Sets a key that holds for all; `false`: it is none.
+/// Sets a key that holds for all; `false`: unknown key.
 fn set_common(common: &mut Common, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
         "budget" => common.budget_ns = Some(one(value, parse::budget)?),

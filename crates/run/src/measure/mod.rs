@@ -450,7 +450,7 @@ fn one(
     Ok(result)
 }
 
-/// What cells take beside their measuring time, as it was so far.
+/// Mean overhead of cells besides their measuring time so far.
 #[derive(Debug, Default)]
 struct CellOverhead {
     cells: u64,

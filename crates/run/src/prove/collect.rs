@@ -359,7 +359,7 @@ impl Collector {
         let at_ns = now_ns();
         self.pending.notes.extend(samples.map(|samples| samples.finish(at_ns)));
         self.stop_loads(at_ns);
-        // A row stands for a second: what is left of one after the last tick would look like a dip.
+        // A row represents a second: what is left of one after the last tick would look like a dip.
         if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {
             self.sample_host(at_ns);
         }

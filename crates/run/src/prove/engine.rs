@@ -239,7 +239,7 @@ impl Rig<'_> {
     }
 }
 
-/// What to do where a CPU cannot be had.
+/// The next step if a CPU is not available.
 fn cannot_run(cpu: u32, facts: &Facts) -> String {
     match facts.cpus.allowed.value() {
         Some(allowed) if !allowed.contains(cpu) => format!(

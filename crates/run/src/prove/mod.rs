@@ -345,7 +345,7 @@ const DEFAULT_LOAD: &str = "cpu+memory+net+disk";
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Duration of a run where nothing is said.
+/// Default duration of a run.
 const RUN_NS: u64 = 60 * SECOND_NS;
 
 /// Decides everything that a run needs to know.
@@ -405,7 +405,7 @@ pub fn resolve_options(request: &Request, facts: &Facts) -> anyhow::Result<Optio
 pub struct Rooms {
     /// The tool's own work.
     pub housekeeping: CpuList,
-    /// Loads, where nobody says.
+    /// Default loads.
     pub load: CpuList,
 }
 
@@ -571,7 +571,7 @@ pub trait Switcher {
     /// What a thread measured in a slot. `origin_ns`: first wake-up of the run, on its clock.
     fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64);
 
-    /// Does what is due. `now_ns` tells the time after the first wake-up, before and after things
+    /// Does what is due. `now_ns` gives the time after the first wake-up, before and after things
     /// that take long. Returns when to come again; the slots until then are handed over before.
     fn due(&mut self, now_ns: &dyn Fn() -> u64) -> u64;
 

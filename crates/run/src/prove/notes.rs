@@ -290,7 +290,7 @@ pub(crate) fn trace_left_out() -> Note {
     note(0, "no-trace", false, text)
 }
 
-/// Kernel events would tell nothing.
+/// Kernel events would explain nothing.
 pub(crate) fn no_wake_ups(why: &str) -> Note {
     note(0, "no-trace", false, format!("Spikes are counted, not explained: {why}."))
 }
@@ -313,7 +313,7 @@ pub(crate) fn other_pids() -> Note {
     note(0, "pid-namespace", false, text)
 }
 
-/// What killed runs had left behind.
+/// Leftovers of killed runs.
 pub(crate) fn instances_removed(removed: &[String]) -> Note {
     let text = format!(
         "A run that was killed had left the recording of kernel events on ({}); it is off now.",
@@ -360,7 +360,7 @@ pub(crate) fn stacks(at_ns: u64) -> Note {
     note(at_ns, "trace-stacks", false, text)
 }
 
-/// Stacks cannot be had.
+/// Stacks are not available.
 pub(crate) fn no_stacks(at_ns: u64, why: &str) -> Note {
     let text = format!(
         "The kernel's stack cannot be recorded ({why}): interrupts being off and the machine \

@@ -31,7 +31,7 @@ use super::notes::Unexamined;
 /// How often spikes are asked for while kernel events are recorded.
 const POLL_NS: u64 = 50_000_000;
 
-/// After so long explaining waits for the next poll: whose slots nobody empties ends its run.
+/// After so long explaining waits for the next poll: a thread with full slots ends its run.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// Longest wait for answers after the last wake-up.
@@ -201,7 +201,7 @@ impl Recording {
         Self { recorder: None, info, arming_failed: false }
     }
 
-    /// Starts it, if it is wanted and can be had, and measures what it costs.
+    /// Starts it if it is requested and available, and measures its cost.
     fn start(
         root: &Root,
         facts: &Facts,
@@ -311,7 +311,7 @@ impl Recording {
         }
     }
 
-    /// What is known of it so far.
+    /// Its summary so far.
     fn info(&mut self) -> &causes::RecorderSummary {
         if let Some(recorder) = &self.recorder {
             let stats = recorder.stats();
@@ -372,7 +372,7 @@ impl Sums {
         self.threads.push(Some((tid, cpu)));
     }
 
-    /// Who is measured, and since when.
+    /// The measured threads, and since when.
     fn begin(&mut self, plan: &SessionPlan, started: &[StartedThread], origin_ns: u64) {
         let wakes = |s: &StartedThread| plan.workload_of(s.number).wakes();
         let of = |s| wakes(s).then_some((s.tid.cast_signed(), s.cpu));
@@ -432,7 +432,7 @@ impl Sums {
         self.tick.list.push(spikes::Spike { thread, due_ns, latency_ns, why });
     }
 
-    /// An answer came. Returns the explanation; `None`: nobody had asked.
+    /// An answer came. Returns the explanation; `None`: not requested.
     pub(crate) fn answered(&mut self, wake: &WakeUp, mut window: Window) -> Option<Explanation> {
         let (thread, spike) = self.waiting.remove(&(wake.tid, wake.due_ns))?;
         if window.events.len() > EVENTS_MAX {
@@ -505,7 +505,7 @@ impl Sums {
     }
 }
 
-// From when on a wake-up is a spike, where nobody said it: the threshold follows the machine.
+// The threshold of spikes if none is given: it follows the machine.
 //
 // It begins at four times what the machine needs to turn round, 20 µs at least, and is looked at
 // once a second: where more than about twenty wake-ups a second and CPU are beyond it, or fewer
@@ -792,7 +792,7 @@ mod threshold_tests {
         }
         let lowest = threshold.ns();
         assert!((8000..8100).contains(&lowest), "twice the median: {lowest}");
-        // A second without a wake-up says nothing.
+        // A second without a wake-up is ignored.
         assert_eq!(after(&mut threshold, &SlotCounts::default()), lowest);
     }
 

@@ -1,5 +1,5 @@
 //! The measured threads seen from outside, once a second: whether each is still where it was put,
-//! and who changed its policy or the CPUs that it may run on.
+//! and changes of its policy or allowed CPUs.
 
 use rtproof_host::{
     HostSampler, Placement, Root,
@@ -26,7 +26,7 @@ struct Watched {
     /// Whether it was put on its CPU: else it may be anywhere.
     is_pinned: bool,
     lost: bool,
-    /// Times that it had come to another CPU when it was last seen.
+    /// Number of migrations at the last look.
     migrations: Option<u64>,
     /// How it was scheduled, and when that was seen; `None`: it could not be asked.
     last: Option<(Scheduling, u64)>,
@@ -310,7 +310,7 @@ fn note(at_ns: u64, clock: Clock, new: &[(u32, Steps)]) -> Note {
         Clock::Boottime => ", as a suspend does",
         _ => "",
     };
-    // A sample that may hold it is said to.
+    // A sample that may hold it is marked.
     let free = if bounds == 0 { "the step is in no latency; " } else { "" };
     let text = format!(
         "{} was set{why}: {}, noticed {} after the start on {}; {free}{}.",

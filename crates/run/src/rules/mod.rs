@@ -366,7 +366,7 @@ impl Observing {
 // The rules of a program that already runs: it is not changed, and goes on when the observation
 // ends.
 
-/// How often its end is looked for.
+/// Interval between checks for its end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// What was found of a running program.
@@ -424,7 +424,7 @@ fn follow(root: &Root, app: &App, signals: &Signals, mut watching: Watching) -> 
     watching.finish(now_ns())
 }
 
-// The kernel's own monitors of real-time applications beside the rules: on while a program is
+// The kernel's monitors of real-time applications in addition to the rules: on while a program is
 // observed, and what of their reports was seen.
 
 /// The monitors that are on, or why there are none.
@@ -488,7 +488,7 @@ pub(crate) struct Ordered {
     done_ns: u64,
     /// Events that were lost; `Some(0)`: an unknown number.
     pub(crate) lost: Option<u64>,
-    /// Events that came after later ones had been handed out.
+    /// Number of events that arrived after later ones were passed on.
     pub(crate) late: u64,
 }
 

@@ -338,7 +338,7 @@ pub(crate) struct RunningThread {
 /// The application that a process is.
 ///
 /// # Errors
-/// No such process, or one that is none (usage).
+/// No such process, or a kernel thread (usage).
 pub(crate) fn program(root: &Root, pid: u32) -> anyhow::Result<App> {
     if pid == std::process::id() {
         return Err(usage(format!(

@@ -81,7 +81,7 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
 /// A word of the command line of `tune trial` and `tune verify`.
 ///
 /// # Errors
-/// Usage: it is none.
+/// Usage: an invalid word.
 pub fn word(text: &str) -> anyhow::Result<WantedWord> {
     let key = text.split('=').next().unwrap_or_default();
     if key.is_empty() || key.contains(char::is_whitespace) {
@@ -91,7 +91,7 @@ pub fn word(text: &str) -> anyhow::Result<WantedWord> {
     Ok(WantedWord { parameter: cmdline::shortened(text), removes: false })
 }
 
-/// What the entry of rtproof asks for beside what the default entry has; nothing without one.
+/// Words of the rtproof entry that the default entry lacks; empty without an entry.
 pub fn requested_words(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
     let loader = boot::detect(root)?;
     let Some(entry) = loader.entry(root)? else { return Ok(Vec::new()) };
@@ -132,7 +132,7 @@ pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel
     }))
 }
 
-/// How the entry of rtproof stands; `None` without one.
+/// Status of the rtproof entry; `None` without one.
 pub fn entry_standing(machine: &Machine<'_>) -> anyhow::Result<Option<BootStanding>> {
     let root = machine.root();
     let loader = boot::detect(root)?;
@@ -261,7 +261,7 @@ fn is_same_value(change: &Change, one: &str, other: &str) -> bool {
     }
 }
 
-// A plan that `tune plan --json` printed, taken to the letter: it is applied as it stands, or not
+// A plan that `tune plan --json` printed, taken to the letter: it is applied unchanged, or not
 // at all when the machine is no longer what it was made for.
 
 /// Largest plan read: one of a thousand CPUs with every knob is below 8 MiB.
@@ -309,7 +309,7 @@ fn text(path: &Path, accept_owner: bool) -> io::Result<Vec<u8>> {
 /// A plan from its text.
 ///
 /// # Errors
-/// It is none, or has a step that rtproof never makes.
+/// No plan, or one with a step that rtproof never makes.
 pub fn from_text(text: &[u8]) -> Result<StoredPlan, Invalid> {
     let value: serde_json::Value =
         serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;

@@ -230,7 +230,7 @@ pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A change of which the journal says nothing.
+/// A change that is not in the journal.
 fn not_in_journal(change: Change) -> TakenBack {
     let (ours, why) = (change.after(), Some(tune::UNNOTED.to_owned()));
     TakenBack { change, now: ours.clone(), ours, outcome: TakenBackOutcome::Unnoted, why }
@@ -387,7 +387,7 @@ fn of_root(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-// The dead man's switch of `tune apply --confirm`: someone else takes the changes back when nobody
+// The dead man's switch of `tune apply --confirm`: another process undoes the changes when nobody
 // confirms them in time, also when this process, its terminal or its session is gone by then.
 //
 // With systemd that is a transient timer, which outlives the session. Elsewhere it is this program
@@ -426,7 +426,7 @@ pub fn arm(
 ) -> anyhow::Result<RollbackTimer> {
     // A timer of systemd is set whether its program is there or not.
     let program = running()?;
-    // Root would start it later: until then nobody else may have replaced it.
+    // Root would start it later: until then no other user may have replaced it.
     let is_ours = of_root(&program).is_ok();
     let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
     args.push(journal.to_string());
@@ -575,7 +575,7 @@ mod tests {
             run(&[gone.clone(), value("/proc/sys/x")]),
             (vec![MadeOutcome::LeftOut, MadeOutcome::Applied], Ended::Done)
         );
-        // A name that only says so is none.
+        // A thread that only has such a name is no kernel thread.
         assert_eq!(
             run(&[gone, value("/proc/sys/x: gone")]),
             (vec![MadeOutcome::LeftOut, MadeOutcome::Failed], Ended::MachineFailed)

@@ -247,7 +247,7 @@ fn notify_socket(socket: &OsStr, state: &str) -> io::Result<()> {
     }
 }
 
-// A boot entry for the next boot alone, under a journal whose title tells whose it is. Experiments
+// A boot entry for the next boot alone, under a journal whose title names the owner. Experiments
 // and bisections boot a machine with one after the other.
 
 /// What boots once: another kernel, further parameters, or both.

@@ -1,5 +1,5 @@
 //! `rtproof tune apply --from FILE` and `undo --from FILE`: what `rtproof.service` does at each
-//! boot. What fails or is not there does not keep the rest from being set; the exit code tells.
+//! boot. A failure does not stop the other changes; the exit code reports it.
 
 use std::{io::Write, path::Path};
 

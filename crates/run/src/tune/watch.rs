@@ -1,7 +1,7 @@
 //! `rtproof tune status --watch`: a line when something that was applied is no longer so, with who
 //! may have changed it, and when it is so again.
 //!
-//! Values of the kernel tell nobody when they change: they are read every few seconds, on a
+//! Kernel values send no notification when they change: they are read every few seconds, on a
 //! housekeeping CPU, and at once when a device or a CPU comes or goes. Nothing is changed.
 
 #[cfg(test)]
@@ -35,10 +35,10 @@ use crate::parse;
 /// Version of the JSON form of a line.
 pub const SCHEMA: &str = "rtproof/tune-drift/1";
 
-/// How often values are read where nobody says, nanoseconds.
+/// Default interval between reads of values, nanoseconds.
 pub const EVERY_NS: u64 = 10_000_000_000;
 
-/// One change that stands otherwise than before.
+/// One change whose status differs from before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drift {
     /// Version of this form: `rtproof/tune-drift/1`.
@@ -57,7 +57,7 @@ pub struct Drift {
     /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Who may have changed it.
+    /// Suspects that may have changed it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
 }
@@ -84,8 +84,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Looks at every change that is in force, and tells of those that stand otherwise than the
-    /// last time; the first time, of those that are not as applied.
+    /// Looks at every change in force, and reports those whose state differs from the
+    /// last time; the first time, those that are not as applied.
     pub fn poll(&mut self, machine: &Machine<'_>, time: &str) -> anyhow::Result<Vec<Drift>> {
         let mut now = BTreeMap::new();
         let mut drifts = Vec::new();

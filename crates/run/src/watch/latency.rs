@@ -206,7 +206,7 @@ impl Latencies {
     fn add_spikes(&mut self, mut new: Vec<spikes::Spike>) {
         new.sort_by_key(|spike| spike.due_ns);
         for spike in new {
-            // An explanation may come late: newest first all the same.
+            // An explanation may come late: still newest first.
             let at = self.spikes.iter().position(|older| older.due_ns <= spike.due_ns);
             self.spikes.insert(at.unwrap_or(self.spikes.len()), spike);
         }

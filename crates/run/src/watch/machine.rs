@@ -1,4 +1,4 @@
-//! What each CPU does, from files that interrupt nobody: one reading a second.
+//! Activity of each CPU, from files whose reading interrupts no CPU: once a second.
 
 use std::collections::BTreeMap;
 

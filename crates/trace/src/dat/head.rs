@@ -309,7 +309,7 @@ impl DatHead {
         }
     }
 
-    /// The statistics of one CPU, or the name of the buffer that those after it are of.
+    /// The statistics of one CPU, or the name of the buffer that the following ones belong to.
     fn take_stat(&mut self, text: &str) {
         if let Some(name) = text.strip_prefix("Buffer:") {
             name.trim().clone_into(&mut self.stats_of);

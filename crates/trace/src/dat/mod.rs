@@ -120,7 +120,7 @@ impl<R: ReadAt> TraceDat<R> {
         &self.head.buffers
     }
 
-    /// The buffer with the most bytes: what a user means who names none.
+    /// The buffer with the most bytes: the default.
     pub fn main_buffer(&self) -> Option<&Buffer> {
         let bytes = |buffer: &Buffer| buffer.data.iter().map(|data| data.size).sum::<u64>();
         // Of equals the first.
@@ -224,7 +224,7 @@ pub enum DatError {
 const TORN: &str =
     "The file is torn: copy it again; after a killed `trace-cmd record` run `trace-cmd restore`";
 
-/// The next step for a file that nobody writes.
+/// The next step for a complete file.
 const DAMAGED: &str =
     "The file is damaged: see whether `trace-cmd report` reads it, or record again";
 

@@ -419,7 +419,7 @@ fn a_torn_file_is_an_error_wherever_it_ends() {
 #[test]
 fn the_clock_is_known_by_the_timers() {
     let is_mono = |offset_ns: u64| {
-        // A timer of the real-time clock besides.
+        // Also a timer of the real-time clock.
         let expire = |at_ns: u64, now_ns| EventData::TimerExpire {
             timer: 1,
             function: 2,

@@ -324,7 +324,7 @@ fn an_event_without_one_of_its_fields_is_not_known() {
 
 #[test]
 fn fields_lie_where_the_format_says_not_where_they_use_to() {
-    // Kernels with the PREEMPT_RT patches had more common fields; comm is elsewhere since 6.12.
+    // Kernels with the PREEMPT_RT patches have more common fields; comm is elsewhere since 6.12.
     let kernel = &KERNELS[0];
     let fields = "int common_preempt_lazy_count; __data_loc char[] comm; long pid; short prio; \
                   unsigned char target_cpu";

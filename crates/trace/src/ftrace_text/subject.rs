@@ -219,7 +219,7 @@ fn gap(event: &Event, due_ns: u64, ran_ns: u64) -> WakeUp {
     WakeUp { tid: event.pid, cpu: event.cpu, due_ns, ran_ns, how: WakeUpBasis::Gap }
 }
 
-// What `rtla timerlat --auto-analysis` prints when it stops: its numbers, as it tells them.
+// What `rtla timerlat --auto-analysis` prints when it stops: its numbers, unchanged.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtlaText {
@@ -248,7 +248,7 @@ pub struct RtlaPart {
     pub share_e4: Option<u32>,
     /// A remark in parentheses, e.g. `exit from idle`.
     pub remark: Option<String>,
-    /// Who, e.g. name and number of a task or an interrupt, and how long each.
+    /// Tasks or interrupts: name, number, time of each.
     pub tasks: Vec<(String, i32, Option<u64>)>,
 }
 
@@ -388,7 +388,7 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Makes room: many at once, so that the time stays linear. The beginning shows who ran, the
+    /// Makes room: many at once, so that the time stays linear. The beginning shows the task, the
     /// end what came last; what is between them is unknown from then on.
     fn leave_out(&mut self) {
         let mut gone = self.events.drain(EVENTS_MAX / 2..EVENTS_MAX / 4 * 3);

@@ -18,7 +18,7 @@ use crate::event::{HandlerName, Vector};
 /// ; "print fmt" ; function that reads the text, where the keys do not suffice
 /// ```
 ///
-/// A constant tells events of one variant apart; a default does not. The text before a field is
+/// A constant distinguishes events of one variant; a default does not. The text before a field is
 /// `kernel_name=` by default. A field whose type is empty exists in Perfetto only.
 macro_rules! event {
     ($role:ident $system:literal $name:literal $perfetto:expr =>

@@ -1,5 +1,5 @@
 //! Finds the wake-ups of chosen threads in a merged stream of events: for running applications and
-//! for traces of other tools, where nobody measured.
+//! for traces of other tools, without a measurement.
 //!
 //! A thread should have run when the timer was to expire that it slept on; or, when it was woken
 //! by something else, when it was woken.
@@ -59,7 +59,7 @@ pub struct Scanner {
     index: HashMap<i32, u32, BuildHasherDefault<TidHasher>>,
     threads: Vec<ScannedThread>,
     cpus: Vec<Cpu>,
-    /// Wake-ups that nobody has taken yet, where they are kept.
+    /// Kept wake-ups that were not taken yet.
     kept: Option<Vec<WakeUp>>,
     /// Threads that were woken and may not have run since.
     awaited: Vec<usize>,
@@ -236,7 +236,7 @@ impl Scanner {
         self.threads.iter().map(|thread| &thread.totals)
     }
 
-    /// Who ran in the place of each thread while it was runnable.
+    /// Tasks that ran in the place of each thread while it was runnable.
     pub fn preemptions(&self) -> impl Iterator<Item = &PreemptedBy> {
         self.threads.iter().flat_map(|thread| &thread.preempted)
     }

@@ -1,4 +1,4 @@
-//! What is known of one thread while its wake-ups are looked for.
+//! State of one thread while its wake-ups are searched for.
 
 use crate::event::Comm;
 use crate::{WakeUp, WakeUpBasis};
@@ -15,7 +15,7 @@ pub struct ThreadTotals {
     pub wake_ups: u64,
     /// Those later than the threshold.
     pub over: u64,
-    /// Times that it was woken before it had left the CPU: no wake-ups.
+    /// Wakings before it left the CPU: no wake-ups.
     pub never_left: u64,
     /// Times that it was woken and left a CPU later, without a switch to it in between: some
     /// kernels leave out switches from the idle task. How late these wake-ups were is not known.
@@ -34,7 +34,7 @@ pub struct ThreadTotals {
     pub migrations: u64,
 }
 
-/// Who ran in the place of a thread that was runnable.
+/// A task that ran in the place of a runnable thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreemptedBy {
     /// The thread that was switched away from. A thread that yields is among them: the event does
@@ -225,7 +225,7 @@ impl ScannedThread {
         Some(due)
     }
 
-    /// Events were lost: nothing is known of it any more.
+    /// Events were lost: its state is unknown now.
     pub(super) fn forget(&mut self) {
         self.place = Place::Unknown;
         self.woken = None;

@@ -19,7 +19,7 @@ use crate::{CpuList, Reading, Root};
 pub(crate) use unit::is_setting as is_unit_setting;
 pub use unit::{Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, UnitFile};
 
-/// Most processes of a unit that are looked at: those that started first.
+/// Maximum number of processes of a unit: those that started first.
 const PROCESSES_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct App {
 pub enum AppError {
     #[error("no process {0} can be seen: list processes with `ps -e` as root")]
     NoProcess(u32),
-    /// The process cannot be looked at.
+    /// The process cannot be read.
     #[error("process {pid}: {path}: {why}; {next}")]
     Unreadable {
         pid: u32,
@@ -186,7 +186,7 @@ fn alias(root: &Root, file: &str, name: &str) -> Option<String> {
     let target = root.read_link(file);
     let target = target.value()?.rsplit('/').next()?;
     let is_unit = is_running_unit(target) && target != name && !target.contains("@.");
-    // An alias of an alias is none for systemd: this ends.
+    // systemd does not follow an alias of an alias: this ends.
     let is_alias =
         root.read_link(&format!("{}/{target}", file.rsplit_once('/')?.0)).value().is_none();
     (is_unit && is_alias).then(|| target.to_owned())

@@ -13,7 +13,7 @@ use crate::{CpuList, Reading, Root};
 // own: the controller is not enabled in it, or it is the root. That is known where the group's
 // folder can be listed.
 
-/// Deepest group that is looked at.
+/// Maximum depth of groups.
 const DEPTH_MAX: usize = 32;
 
 /// memory.limit_in_bytes of version 1 that is no limit: the largest number of whole pages.

@@ -455,7 +455,7 @@ impl Kind for PlacedChange<'_> {
     }
 }
 
-/// Whose it is: ours, where nothing was added and nothing is another's by now. What was removed of
+/// Owner: ours if nothing was added and nothing belongs to others by now. What was removed of
 /// it makes it no other's.
 pub(super) fn side(
     machine: &Machine<'_>,

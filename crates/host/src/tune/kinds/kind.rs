@@ -129,7 +129,7 @@ pub(crate) trait Kind {
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError>;
 
-    /// What it left, with what it moved along.
+    /// State after it, with coupled values.
     fn state_after(&self, machine: &Machine<'_>, _before: &State) -> Result<State, ChangeError> {
         self.state(machine)
     }
@@ -166,7 +166,7 @@ pub(crate) trait Kind {
     ) -> Result<(), ChangeError>;
 }
 
-// Three-way comparison: what was before, what we made of it, what is there now.
+// Three-way comparison: state before, state that we applied, current state.
 
 /// Whose value is there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

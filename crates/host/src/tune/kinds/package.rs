@@ -121,7 +121,7 @@ impl Kind for Package<'_> {
         Ok(State::Packages { packages: machine.package_states(self.adds)? })
     }
 
-    /// What adds nothing is there.
+    /// A change that adds nothing is done.
     fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
         let State::Packages { packages } = state else { return false };
         let is_in = |(added, now): (&AddedPackage, &PackageState)| {
@@ -164,7 +164,7 @@ impl Kind for Package<'_> {
                 let removed = machine.gate.remove(&initrd);
                 removed.map_err(|error| machine.refusal(&initrd, error))?;
             }
-            // Where /lib is a link it is this one.
+            // If /lib is a link, the files are here.
             let modules = format!("/usr/lib/modules/{release}");
             if machine.state_at(&modules)? == State::Folder {
                 machine.remove_if_empty(&modules)?;
@@ -231,7 +231,7 @@ pub(super) fn example() -> Change {
 // What a machine asks of apt and dpkg: what an installation would add, how packages are now, to
 // install, and to remove exactly those that came with it.
 
-/// What is neither removed nor upgraded on the way, and what is not waited for.
+/// Options: nothing else is removed or upgraded, and no lock is waited for.
 const INSTALL: &[&str] = &[
     "-y",
     "-q",
@@ -246,7 +246,7 @@ const INSTALL: &[&str] = &[
 
 const REMOVE: &[&str] = &["-y", "-q", "-o", "DPkg::Lock::Timeout=0"];
 
-/// Where dpkg notes what it is about to do.
+/// Folder of dpkg's pending operations.
 const UPDATES: &str = "/var/lib/dpkg/updates";
 
 /// Lines of a complaint that are shown.
@@ -327,7 +327,7 @@ impl Machine<'_> {
         let words = words("dpkg-query", &["-W", "..."]);
         let answer = self.packages(&words)?.ask("dpkg-query", &arguments);
         let answer = answer.map_err(|error| unstarted(&words, &error))?;
-        // It fails when one of them is unknown to it, and shows the others all the same.
+        // It fails when one of them is unknown to it, but shows the others.
         let is_unknown = |line: &str| line.starts_with("dpkg-query: no packages found matching ");
         if !answer.success && !answer.complaint.lines().all(is_unknown) {
             return Err(refused(&words, complaint(&answer)));
@@ -544,10 +544,10 @@ fn complaint(answer: &ToolAnswer) -> String {
 /// Time that a question may take; a simulation of apt takes one to three seconds.
 const QUESTION_MAX: Duration = Duration::from_secs(60);
 
-/// How often the output is looked at.
+/// Interval between reads of the output.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// For the maintainers' scripts and hooks of apt: nobody is there to answer, and no service is
+/// For the maintainers' scripts and hooks of apt: no one can answer, and no service is
 /// restarted (needrestart does on Ubuntu).
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),

@@ -129,7 +129,7 @@ impl Kind for TaskChange<'_> {
     }
 }
 
-/// What of a task is set by one call.
+/// Part of the scheduling that one call sets.
 #[derive(Clone, Copy)]
 enum Field {
     Policy,
@@ -234,7 +234,7 @@ impl Machine<'_> {
     }
 }
 
-/// Whether every field that is set is so.
+/// Whether every field of the change is in force.
 fn is_done(set: &Scheduling, current: &Scheduling) -> bool {
     fn holds<T: PartialEq>(wanted: Option<&T>, current: Option<&T>) -> bool {
         wanted.is_none() || wanted == current
@@ -561,7 +561,7 @@ impl Wake {
         Ok(first.map_or(WakeReason::Timer, |(at, _)| sources[at].1))
     }
 
-    /// What came is of no interest but that it came.
+    /// The content does not matter.
     fn drain(&self) {
         let mut buffer = [0; 8192];
         let mut left = 4096;

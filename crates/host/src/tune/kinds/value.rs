@@ -112,7 +112,7 @@ impl<'a> ValueChange<'a> {
         Self { path, value, compare, couples: &[] }
     }
 
-    /// Whether bytes that were read are what is wanted.
+    /// Whether the read bytes equal the wanted value.
     pub(super) fn holds(&self, bytes: &Bytes) -> bool {
         text::is_done(self.compare, self.value, &bytes.text())
     }

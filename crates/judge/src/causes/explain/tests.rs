@@ -486,7 +486,7 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
         story.window.surroundings.guest = Some(guest);
         let story = story.timer(timer_us, 7).stack(timer_us, 7, &[ENTRY, "memset_erms+0x1/0x2"]);
         let explained = story.runs(us, 7, 120);
-        // What was on the CPU is named all the same.
+        // The task on the CPU is still named.
         assert!(
             explained.shares[0].detail.iter().any(|line| line.contains("memset_erms")),
             "{explained:?}"
@@ -553,7 +553,7 @@ fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
     };
     let explained = sleeps(10, &[]);
     assert!(explained.shares.iter().all(|share| share.cause != "own-cycle"), "{explained:?}");
-    // Its own way to sleep takes no 50 ms: the machine stood.
+    // Going to sleep takes no 50 ms: the machine stalled.
     assert_eq!(top(&sleeps(50_000, &[])).0, "stall");
     let ends = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", "hrtimer_start_range_ns+0x3/0x4"];
     let explained = sleeps(50_000, &ends);

@@ -92,7 +92,7 @@ impl<'a> Moment<'a> {
     }
 }
 
-/// A late wake-up with everything known of it.
+/// A late wake-up and its context.
 #[derive(Debug)]
 pub struct Scene<'a> {
     pub wake: WakeUp,
@@ -108,11 +108,11 @@ pub struct Scene<'a> {
     pub set_for_ns: Option<u64>,
     /// Until when the kernel may put that timer off, by the thread's timer slack.
     pub slack_ns: Option<u64>,
-    /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
+    /// End of a timer interrupt on its CPU that did not wake the thread although it was due.
     pub served_ns: Option<u64>,
     /// The timer of an earlier cycle that it still waited for when it was due.
     pub earlier_wait: Option<EarlierWait>,
-    /// Who wakes it in the place of the interrupt, where its timer expires in a thread.
+    /// The thread that wakes it instead of the interrupt, where its timer expires in a thread.
     pub softirq_waker: Option<SoftirqWaker>,
     /// When it was woken.
     pub woken_ns: Option<u64>,
@@ -126,7 +126,7 @@ pub struct Scene<'a> {
     pub coverage: Coverage,
     /// Stretches in which events are missing, and yet the same task was current before and after.
     pub doubts: Vec<DoubtfulStretch>,
-    /// Stretches in which the machine stood still, by the witness of another CPU.
+    /// Stretches in which the machine stalled, as another CPU witnesses.
     pub silent_stretches: Vec<SilentStretch>,
     /// What the thread was doing, in order, from due to run.
     thread: Vec<(u64, u64, ThreadActivity)>,
@@ -136,7 +136,7 @@ pub struct Scene<'a> {
     prios: Vec<(u64, i32)>,
     /// Events of the few kinds that causes look for in the whole window.
     rare: Vec<&'a Event>,
-    /// What is known of a task, in words.
+    /// Name, priority and origin of a task, in words.
     pub details: RefCell<BTreeMap<i32, Vec<String>>>,
     /// The lowest priority that a task has in the window.
     lowest: RefCell<BTreeMap<i32, Option<i32>>>,
@@ -250,7 +250,7 @@ impl<'a> Scene<'a> {
         let stretch = &self.stretches[at.min(self.stretches.len() - 1)];
         let at = self.thread.partition_point(|(_, end_ns, _)| *end_ns <= from_ns);
         let (begin_ns, _, thread) = self.thread[at.min(self.thread.len() - 1)];
-        // The switch to it was not recorded, and later events show that it had the CPU.
+        // The switch to it was not recorded, and later events show that it ran.
         let thread = match thread {
             ThreadActivity::Runnable { .. } if stretch.state.task == self.wake.tid => {
                 ThreadActivity::Running { cpu: self.wake.cpu }
@@ -387,7 +387,7 @@ impl<'a> Scene<'a> {
         earlier.map_or(self.set_for_ns, |of| of.set_for_ns).filter(|&set_ns| set_ns > at_ns)
     }
 
-    /// Who has to run at a time for the thread to be woken.
+    /// The thread that has to run at a time before the late one can be woken.
     pub fn softirq_waker_at(&self, at_ns: u64) -> Option<SoftirqWaker> {
         self.softirq_waker
             .filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
@@ -421,7 +421,7 @@ impl<'a> Scene<'a> {
 /// Why a task is not certain to have run that a later event shows.
 const INFERRED: &str = "the switch to this task (inferred from a later event)";
 
-/// What was recorded: what the source says, less what the kernel does not have. Of interrupts with
+/// Recorded classes: those of the source without those that the kernel lacks. Of interrupts with
 /// a vector of their own, and of non-maskable ones, a kernel for another processor has no events.
 fn coverage(window: &Window) -> Coverage {
     let mut coverage = window.coverage.clone();

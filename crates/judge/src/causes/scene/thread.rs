@@ -55,7 +55,7 @@ pub(super) mod state {
 
 /// What the thread was doing from due to run, from its own events on any CPU.
 pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, ThreadActivity)> {
-    // Where no switch is recorded nobody sees it leave, and that it ran then says nothing of later.
+    // Without recorded switches its leaving is not seen, and having run proves nothing of later.
     let has_switches =
         window.events.iter().any(|event| matches!(event.what, EventData::Switch { .. }));
     let changes = window.events.iter().filter_map(|event| {
@@ -392,7 +392,7 @@ pub struct SoftirqWaker {
     pub tid: i32,
     /// Its priority in the kernel's scale.
     pub prio: Option<i32>,
-    /// Since when it had to run for that.
+    /// Time from which it had to run for that.
     pub from_ns: u64,
 }
 
@@ -445,7 +445,7 @@ pub(super) fn softirq_waker(
     })
 }
 
-// Stretches in which the machine stood still: the late CPU was silent, and another one that was
+// Stretches in which the machine stalled: the late CPU was silent, and another one that was
 // idle got its timer late meanwhile. No code holds up an idle CPU; what stops two at once is
 // below the kernel.
 
@@ -465,7 +465,7 @@ pub(super) fn idle_stretches(wake: &WakeUp, window: &Window) -> Vec<SilentStretc
     let mut found: Vec<SilentStretch> = Vec::new();
     for &witness in &window.late_idle {
         let own = window.events.iter().filter(|event| event.cpu == wake.cpu);
-        // What it wrote last before the witness's timer came, and what first since.
+        // Its last event before the witness's timer, and its first one since.
         let last = own.clone().rfind(|event| event.at_ns < witness.due_ns.max(wake.due_ns));
         let begin_ns = last.map_or(window.from_ns, |event| event.at_ns);
         let next = own.clone().find(|event| event.at_ns > begin_ns);

@@ -279,7 +279,7 @@ fn nothing_risky_is_planned_by_itself() {
         write("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
         unit("irqbalance.service", "disable --now"),
         boot("nohz_full=2-3"),
-        // What takes a risk away is none.
+        // A change that removes a risk is not risky.
         Remedy::Unboot { parameter: "idle".into() },
     ] {
         assert_eq!(plan(&good(), vec![("a", vec![plain])]).left_out, []);

@@ -28,7 +28,7 @@ use crate::cycle::Cycle;
 use crate::task::pin;
 use crate::{EndReason, Failure, Policy, Quantity, sys, task};
 
-/// A program that says nothing for this long, or for ten periods, hangs.
+/// A program that is silent for this long, or for ten periods, hangs.
 const SILENT_NS: u64 = 5_000_000_000;
 
 /// Longest command, bytes.
@@ -173,7 +173,7 @@ impl Reader {
         }
     }
 
-    /// It has ended by itself: well, when it said so and had cycles.
+    /// It ended by itself: successfully if it reported that and ran cycles.
     fn at_end(&mut self, running: &mut Running) -> EndReason {
         match running.ended() {
             Some(status) if status.success() && self.cycles > 0 => EndReason::Complete,

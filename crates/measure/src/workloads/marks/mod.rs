@@ -150,7 +150,7 @@ fn rings_of(pid: u32, folders: &[String]) -> Vec<PathBuf> {
     rings
 }
 
-/// A ring for the fuzz targets, looked at after each change.
+/// A ring for the fuzz targets, read after each change.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(
     path: &Path,
@@ -217,7 +217,7 @@ impl Reader {
         cycle.expect(found.marked - found.lost);
         ending.lost += found.lost;
         if found.lost > 0 {
-            // What lies between was not seen.
+            // Marks in between were lost.
             *last_begin_ns = None;
         }
         Ok(())

@@ -8,7 +8,7 @@ fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/cycle").join(name)
 }
 
-/// Runs a tool; false: it is not installed, which is said.
+/// Runs a tool; false: it is not installed, which is reported.
 fn build(tool: &str, args: &[&str]) -> bool {
     match Command::new(tool).args(args).status() {
         Ok(status) => {

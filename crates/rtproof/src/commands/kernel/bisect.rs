@@ -332,7 +332,7 @@ impl TrialArgs {
         }))
     }
 
-    /// Asks before the machine boots a kernel that nobody has booted.
+    /// Asks before the machine boots an untested kernel.
     ///
     /// # Errors
     /// The user declines.

@@ -372,7 +372,7 @@ pub fn run_config(args: &ConfigArgs) -> anyhow::Result<u8> {
     }
     let root = open_root(args.root.as_deref())?;
     let is_guest = args.purpose.is_some();
-    // Nothing is known of a guest that is not there yet.
+    // A guest that does not exist yet has no facts.
     let facts = if is_guest && args.root.is_none() {
         Facts::read(&Root::captured(Capture::of_files([])))
     } else {

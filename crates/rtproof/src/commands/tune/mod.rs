@@ -223,7 +223,7 @@ impl RequestArgs {
         }
     }
 
-    /// What the machine is meant for: the command line, else the profile's file, else the machine.
+    /// The intent: from the command line, else the profile's file, else the machine.
     ///
     /// # Errors
     /// Usage: a profile, checks or CPUs that are not there; no name of a user.
@@ -314,7 +314,7 @@ pub fn run_status(args: &StatusArgs) -> anyhow::Result<u8> {
     })?;
     text.print_json(&answer.with(&status))?;
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
-    // What went with the reboot is no surprise: the journal of an earlier boot says so.
+    // Changes lost by the reboot are expected: the journal is of an earlier boot.
     Ok(match () {
         () if changes().any(StandingChange::is_changed) => exit::REFUSED,
         () if changes().any(StandingChange::is_unknown) || !status.unusable.is_empty() => {

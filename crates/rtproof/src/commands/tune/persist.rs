@@ -133,7 +133,7 @@ pub struct RepeatDocument {
     pub changes: Vec<Made>,
     /// What the file names and this boot has not.
     pub absent: Vec<AbsentTarget>,
-    /// What is there under another name than the file says.
+    /// Targets found under another name than in the file.
     pub notes: Vec<String>,
 }
 

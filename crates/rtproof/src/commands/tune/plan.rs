@@ -176,7 +176,7 @@ fn next(document: &PlanDocument, args: &Args) -> (Option<String>, Option<String>
     (now, trial)
 }
 
-// `rtproof tune export`: the plan as files for those who manage machines otherwise. Changes
+// `rtproof tune export`: the plan as files for other configuration management. Changes
 // nothing on the machine; what a format cannot express is listed.
 
 /// Arguments of `tune export`.
@@ -236,7 +236,7 @@ pub fn run_export(args: &TuneExportArgs) -> anyhow::Result<u8> {
     let (facts, intent, mut plan) = plan_of(&root, &args.request, &args.ids)?;
     let selection = Selection { ids: super::named_checks(&args.ids)?, ..Selection::default() };
     let build = build_options(&facts, &intent, &selection);
-    // The machine tells interrupts of one name apart.
+    // Interrupts of one name are distinguished by the machine's numbers.
     for step in &mut plan.steps {
         if let Ok(named) = machine.named(step.change.clone()) {
             step.change = named;

@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     };
     let text = TextOutput::new(args.json);
     let ended = undo_requested(&machine, args, &mut undone);
-    // What was undone before an error is reported all the same.
+    // Changes undone before an error are reported nevertheless.
     if ended.is_ok() || !undone.journals.is_empty() {
         undone.still_open = super::not_closed(&machine)?;
         undone.still_open.retain(|open| !undone.unusable.iter().any(|it| it.journal == *open));
@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         })?;
         text.print_json(&answer.with(&undone))?;
     }
-    // What a trial that was killed had prepared of a kernel.
+    // Kernel files staged by a killed trial.
     machine.sweep_staging()?;
     making::sweep_marks(&machine)?;
     ended?;
@@ -261,7 +261,7 @@ pub fn run_confirm(args: &ConfirmArgs) -> anyhow::Result<u8> {
         }
     }
     let boot_entry = match entry_is_confirmed(args, &machine, text) {
-        // What was asked for may be the journals alone: an entry that is not booted yet stays.
+        // Only journals may be confirmed: an entry that is not booted yet stays.
         Err(error) if !journals.is_empty() && !args.force => {
             crate::stderr_line(&format!("the boot entry is not confirmed: {error:#}"))?;
             false
@@ -440,11 +440,11 @@ fn undo_all(root: &Root, number: u32) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let undone = match rtproof_host::tune::undo(&machine, &mut journal, &mut |_| {}) {
-        // What cannot be written down is undone all the same.
+        // Changes are undone even if the journal cannot be written.
         Err(UndoError::Unrecorded { undone, .. }) => undone,
         undone => undone?,
     };
-    // What was left alone is for the user: the mark says that nobody confirmed it.
+    // What was left alone is for the user: the mark says that it was not confirmed.
     if journal.is_closed() {
         let _ = staging::clear(&machine, number);
     }

@@ -215,7 +215,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         () if args.once => once(&mut watch, &signals, args.json),
         () => screen::run_rows(&mut watch, &signals, end, args.json),
     };
-    // What was started ends, whatever became of showing it.
+    // A started source is ended, even if showing it failed.
     let finished = watch.finish();
     shown?;
     if let Some(finished) = finished? {

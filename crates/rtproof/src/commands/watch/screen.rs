@@ -254,7 +254,7 @@ pub(super) fn run_terminal(
         }
         is_new |= stops.poll(&mut screen, &mut view, measures)?;
         if Instant::now() >= next {
-            // Sampled also while the picture stands still: nothing piles up behind it.
+            // Sampled also while the picture is frozen, so that no backlog builds up.
             let new = watch.frame();
             if !view.frozen {
                 frame = new;

@@ -121,7 +121,7 @@ fn nothing_is_told_from_too_little() {
     );
     let none = result_of(&[]);
     assert_eq!((none.decision, none.effects.len()), (Decision::CannotDecide, 0));
-    // Half a pair is none.
+    // Half a pair does not count.
     assert_eq!(result_of(&pairs(10, |p999, max| (p999, max))[..1]).effects.len(), 0);
 }
 

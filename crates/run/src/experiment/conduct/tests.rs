@@ -1,4 +1,4 @@
-//! A made-up machine whose latency follows the knobs, and what a trial makes of it.
+//! A made-up machine whose latency follows the knobs, and the result of a trial on it.
 
 use rtproof_host::tune::{Change, Compare, Item, Switching};
 use rtproof_judge::Impact;

@@ -67,7 +67,7 @@ fn defconfig(head: &str) -> String {
     )
 }
 
-/// What an overlay cannot do: links, files that are to be away, lines of other packages' files.
+/// Not possible in an overlay: links, removed files, lines of other packages' files.
 fn post_build(
     head: &str,
     layout: &ExportLayout<'_>,
@@ -181,7 +181,7 @@ fn fragment(source: &ExportSource<'_>, format: &str) -> (String, Vec<NotExported
     (text, missed.collect())
 }
 
-/// What the plan asks for, with its reasons, then what the build lacks besides.
+/// Options of the plan with their reasons, then other options that the build lacks.
 fn requested_options<'a>(source: &ExportSource<'a>) -> Vec<(&'a str, String)> {
     let build = source.build.unwrap_or_default();
     let is_known = |option: &str| build.iter().any(|known| known.option == option);

@@ -1,4 +1,4 @@
-//! A plan in the words of those who manage machines otherwise: tuned, Ansible, systemd, kernel
+//! A plan in the formats of other tools: tuned, Ansible, systemd, kernel
 //! configuration, Yocto, Buildroot.
 //!
 //! Pure: from a plan to files. What a format cannot say is never dropped: it is in the list of the
@@ -404,7 +404,7 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The head of a file, as comments: who made it, for which machine.
+/// The head of a file, as comments: tool, machine.
 fn file_head(source: &ExportSource<'_>, format: &str) -> String {
     let mut head = format!(
         "# Made by rtproof {} (rtproof tune export --format {format}); make it anew rather than \

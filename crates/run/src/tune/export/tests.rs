@@ -1,4 +1,4 @@
-//! What holds for every format: nothing is dropped, nothing is made up, nothing is said twice.
+//! What holds for every format: nothing is dropped, invented or repeated.
 
 #[path = "../../../../rtproof/tests/export/sample.rs"]
 mod sample;

@@ -378,7 +378,7 @@ fn install(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree
     script += &format!("\n{LIVE}systemctl daemon-reload\n");
     for (unit, want, step) in &layout.units {
         let (unit, verb) = (shell(unit), systemctl(*want));
-        // What is not installed stands in nobody's way.
+        // Units that are not installed do no harm.
         script += &format!(
             "# {}\nsystemctl {verb} {unit} || echo {unit}: not {} >&2\n",
             super::why(&step.reason),

@@ -1,5 +1,5 @@
 //! The staging folder while it is filled: an image, its modules and, where the user gives one, an
-//! initial RAM disk. Regular files and folders alone, of root, that nobody else can write.
+//! initial RAM disk. Only regular files and folders of root that no other user can write.
 
 #![expect(clippy::disallowed_methods, reason = "rtproof's own folder, and files of the user")]
 #![expect(clippy::disallowed_methods, reason = "the user's own build")]

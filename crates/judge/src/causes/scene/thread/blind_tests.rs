@@ -16,7 +16,7 @@ fn a_thread_that_runs_and_was_never_switched_to_tells_of_missing_events() {
     let explained = Story::new().ran(4500);
     assert_eq!(explained.incomplete.len(), 1);
     assert!(explained.incomplete[0].contains("contradict"), "{:?}", explained.incomplete);
-    // What was not recorded is nobody's doing.
+    // Unrecorded time has no culprit.
     assert_eq!(explained.shares[0].culprit, "");
     assert!(explained.shares[0].detail[0].contains("contradict"));
     assert_eq!(unexplained_ns(&explained), 4500 * US);

@@ -77,7 +77,7 @@ fn every_message_is_answered_or_missed() {
     let (reason, scheduled, sum, lost, spikes) = go(wire(|number| match number {
         100 => Fate::Lost,
         200 => Fate::NotSent,
-        // Twice, and beyond its period: the next ones go out all the same.
+        // Twice, and beyond its period: the next ones are sent nevertheless.
         300 => Fate::After(5 * MS, 2),
         _ => Fate::After(200_000, 1),
     }));

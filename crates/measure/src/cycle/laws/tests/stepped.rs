@@ -195,7 +195,7 @@ fn steps_and_stalls_anywhere() {
                 let size = [3_000, 70_000, 900_000, 40_000_000, HOUR as u64][random(5) as usize];
                 let by_ns = (1_000 + random(size)).cast_signed();
                 let by_ns = if random(2) == 0 { by_ns } else { -by_ns };
-                // One a cycle: of a thread that nobody rouses, a second one would end the sleep.
+                // One a cycle: for a thread that is not woken, a second one would end the sleep.
                 let at_ns = (number * 400 + random(380)) * MS + random(MS);
                 let rouse_ns = Some(random(3 * MS)).filter(|_| count > 1 || random(2) == 0);
                 set(at_ns, by_ns, rouse_ns)
