@@ -207,7 +207,7 @@ fn odd_intents_are_answered() {
 }
 
 #[test]
-fn whose_online_cpus_are_not_known_still_says_what_it_rests_on() {
+fn unknown_online_cpus_still_have_evidence() {
     let path = good().cpus.online.path;
     let place = [("/cpus/online".to_owned(), path)];
     for machine in machines() {

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_cpus_that_are_all_offline() {
+    fn offline_cpus_are_not_judged() {
         for finding in judge_all(&with_online(&[0, 1]), &intent()) {
             if finding.cpus.is_some() && finding.check != "isolation" {
                 assert_eq!(finding.status, Status::Unknown);

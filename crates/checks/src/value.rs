@@ -683,7 +683,7 @@ mod build_tests {
     }
 
     #[test]
-    fn a_part_of_what_is_not_built_concerns_nobody() {
+    fn a_row_below_an_unbuilt_option_does_not_apply() {
         for (check, row) in rows() {
             let Some(option) = row.part_of else { continue };
             let mut facts = good();

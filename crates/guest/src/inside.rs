@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_init_of_a_guest_is_refused() {
+    fn refused_unless_init_of_a_guest() {
         assert!(main().unwrap_err().to_string().contains("kernel boot"));
     }
 }

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_since_is_told() {
+    fn states_entered_since_are_reported() {
         let tree = tree();
         let mut sampler = IdleSampler::new(&tree.root(), &CpuList::new([0, 1]));
         let state =
@@ -289,7 +289,7 @@ mod pm_qos_tests {
     }
 
     #[test]
-    fn a_folder_does_not_tell_the_limit_and_the_live_machine_does_or_refuses() {
+    fn the_limit_is_unknown_in_a_folder_and_read_or_denied_live() {
         let dir = tempfile::tempdir().expect("a folder");
         let root = Root::dir(dir.path()).expect("a root");
         assert!(limit_us(&root).why_unknown().is_some_and(|why| why.contains("live machine")));

@@ -749,7 +749,7 @@ mod device_tests {
     }
 
     #[test]
-    fn refusals_are_told_and_an_endless_log_ends() {
+    fn refusals_are_reported_and_an_endless_log_ends() {
         assert!(read(vec![Err(Errno::PERM.into())]).is_err());
         let endless = (0..RECORDS_MAX + 5).map(|_| Ok("6,0,0,-;x\n")).collect();
         assert!(!read(endless).unwrap().to_end);

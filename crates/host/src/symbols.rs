@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_addresses_are_unknown_and_say_why() {
+    fn hidden_addresses_are_unknown_with_a_reason() {
         let hidden = "0000000000000000 T _stext\n0000000000000000 t x\n";
         let tree =
             Tree::new(&[("proc/kallsyms", hidden), ("proc/sys/kernel/kptr_restrict", "2\n")]);

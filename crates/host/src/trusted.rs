@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_else_could_have_written_is_obeyed() {
+    fn only_files_that_no_other_user_could_write_are_obeyed() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let own = made(dir, "own", 0o644);
@@ -459,7 +459,7 @@ mod program_tests {
     }
 
     #[test]
-    fn a_failure_says_what_the_program_said_last() {
+    fn a_failure_quotes_the_last_output() {
         let sh = |script: &str| succeed(command("sh").unwrap().args(["-c", script]));
         assert_eq!(sh("echo out; echo err >&2"), Ok(b"out\n".to_vec()));
         let error = sh("echo one; for i in 2 3 4 5 6; do echo $i >&2; done; exit 7").unwrap_err();

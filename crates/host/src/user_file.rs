@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_reads_it_but_where_the_user_said_so() {
+    fn files_are_private_unless_requested_otherwise() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("page.html");
         let write = || write_whole(&path, |to| Ok(to.write_all(b"page")?)).unwrap();

@@ -65,7 +65,7 @@ fn recorders() -> usize {
 }
 
 #[test]
-fn an_instance_records_beside_the_machines_own_tracing_and_goes() {
+fn an_instance_records_beside_other_tracing_and_is_removed() {
     let before = global();
     let others = recorders();
     let Some(mut instance) = instance() else { return };

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_stand_beside_the_histogram() {
+    fn estimates_are_given_beside_the_histogram() {
         let late: Vec<_> = (0..2000).map(|i| (0, i * 5, 50_000 + i)).collect();
         let run = testing::run(BudgetClass::Soft, 1, 10, &late);
         let found = of_run(&run);
@@ -501,7 +501,7 @@ mod spread_tests {
     }
 
     #[test]
-    fn sums_beyond_128_bits_are_still_told() {
+    fn sums_beyond_128_bits_are_still_reported() {
         let big = Moments::from_parts(
             4,
             (u64::MAX, u64::MAX),

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_told_with_their_length() {
+    fn gaps_are_reported_with_their_length() {
         let mut run = testing::run(BudgetClass::Soft, 2, 60, &[]);
         run.threads[1].seconds.retain(|second| !(20..23).contains(&(second.from_ns / S)));
         run.threads[0].seconds[50].totals.missed = 3;
@@ -396,7 +396,7 @@ mod beside_tests {
     }
 
     #[test]
-    fn what_a_thread_measured_before_and_after_is_told_apart() {
+    fn measurements_before_and_after_a_change_are_separated() {
         let mut run = testing::run(BudgetClass::Soft, 2, 10, &[]);
         run.surroundings.marks = vec![
             mark(MarkKind::Policy, 4, "SCHED_OTHER", "SCHED_FIFO 1"),

@@ -81,7 +81,7 @@ fn has(plan: &Plan, check: &str) -> bool {
 }
 
 #[test]
-fn every_finding_that_stands_is_in_the_plan_and_nothing_contradicts() {
+fn every_open_finding_is_in_the_plan_without_contradictions() {
     for (name, facts, intent, findings) in cases() {
         for wanted in [Selection::default(), everything()] {
             let plan = plan::make(facts, findings, intent, &wanted);

@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_kernels_are_told_from_those_of_their_parts() {
+    fn kernel_packages_are_distinguished_from_their_parts() {
         for name in ["linux-image-rt-amd64", "kernel-rt", "linux-rt-lts", "linux-image-realtime"] {
             assert!(is_realtime(name) && !has_version(name), "{name}");
         }

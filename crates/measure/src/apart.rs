@@ -439,7 +439,7 @@ mod network_tests {
     use super::*;
 
     #[test]
-    fn both_names_are_needed_and_one_peer_is_meant() {
+    fn both_names_are_required_and_the_peer_is_one_address() {
         assert_eq!(
             parse_interface_and_peer("eth1:192.0.2.7"),
             Some(("eth1", Ipv4Addr::new(192, 0, 2, 7)))

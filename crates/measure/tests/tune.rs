@@ -125,8 +125,8 @@ fn comm(tid: u32) -> String {
 }
 
 #[test]
-fn the_kernel_says_no_and_nothing_is_left() {
-    if !inside("tune::the_kernel_says_no_and_nothing_is_left", "true", "") {
+fn a_refusal_by_the_kernel_leaves_nothing() {
+    if !inside("tune::a_refusal_by_the_kernel_leaves_nothing", "true", "") {
         return;
     }
     let root = Root::live();

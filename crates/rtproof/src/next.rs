@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_shell_reads_is_what_was_meant() {
+    fn the_shell_reads_back_the_same_words() {
         assert_eq!(time(1_000_000), "1ms");
         assert_eq!(time(1_500_000), "1500us");
         assert_eq!(time(60_000_000_000), "60s");

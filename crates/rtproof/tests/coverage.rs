@@ -138,7 +138,7 @@ fn there_are_as_many_checks_as_promised_and_each_has_its_cases() {
 }
 
 #[test]
-fn every_row_of_the_catalogue_is_a_check_or_says_why_not() {
+fn every_row_of_the_catalogue_is_a_check_or_has_a_reason() {
     let facts = match std::env::var_os("RTPROOF_CAPTURES") {
         Some(data) => Path::new(&data).join("../facts/knobs.md"),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts/knobs.md"),

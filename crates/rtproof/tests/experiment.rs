@@ -130,7 +130,7 @@ mod alone {
     }
 
     #[test]
-    fn killed_half_way_it_is_told_and_undone() {
+    fn a_killed_experiment_is_reported_and_undone() {
         let _alone = alone();
         let Some(apart) = apart() else { return };
         let child = tried(&apart);

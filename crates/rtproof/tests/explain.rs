@@ -135,7 +135,7 @@ fn a_cut_listing_is_certain_of_nothing() {
 }
 
 #[test]
-fn what_the_timerlat_tracer_recorded_is_what_it_says() {
+fn timerlat_records_are_explained_as_recorded() {
     for (name, cause, culprit) in [
         ("rr99", "preempted", "multipathd"),
         ("irqsoff", "irqs-off", "labdelay_irqsoff in sh"),
@@ -374,7 +374,7 @@ mod alone {
     }
 
     #[test]
-    fn a_name_that_nobody_has_is_no_success() {
+    fn an_unknown_name_is_an_error() {
         let _alone = alone();
         let folder = folder();
         let args = ["explain", "--comm", "rtproof-nosuch", "--for", "1s"];

@@ -115,7 +115,7 @@ fn several_files_are_read_before_any_is_written() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_right_code() {
+fn errors_have_the_right_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("empty"), "").expect("a file");

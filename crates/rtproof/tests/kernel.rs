@@ -146,7 +146,7 @@ fn what_survives_is_built_and_a_failure_shows_the_compiler_s_lines() {
 }
 
 #[test]
-fn what_cannot_be_a_base_is_said_once() {
+fn an_unusable_base_is_reported_once() {
     let folder = folder();
     let of = |base: &str| {
         let output = run(folder.path(), &["kernel", "config", "--base", base, "out"]);
@@ -178,7 +178,7 @@ fn what_is_no_configuration_is_no_base() {
 }
 
 #[test]
-fn nobody_else_s_makefile_runs_as_root() {
+fn a_makefile_of_another_user_never_runs_as_root() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
 
     if !rustix::process::geteuid().is_root() {
@@ -327,7 +327,7 @@ fn git(at: &Path, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_rebase_stops_at_a_conflict_and_goes_on() {
+fn a_rebase_stops_at_a_conflict_and_continues() {
     if !needs(&["git"]) {
         return;
     }

@@ -66,7 +66,7 @@ fn a_panic_shows_the_kernel_s_own_lines_and_ends_at_once() {
 }
 
 #[test]
-fn a_kernel_without_a_console_is_told_from_one_that_has_it() {
+fn a_kernel_without_a_console_is_distinguished() {
     if has_qemu() {
         let said = failed("", Then::Hang);
         assert!(said.contains("nothing on the serial console within 6 s"), "{said}");
@@ -81,7 +81,7 @@ fn a_kernel_without_a_console_is_told_from_one_that_has_it() {
 }
 
 #[test]
-fn what_a_guest_says_is_not_taken_on_trust() {
+fn output_of_a_guest_is_not_trusted() {
     if has_qemu() {
         let said = failed("GUEST-INIT 6.1.0\r\nGUEST-STEP prove\r\n", Then::Reset);
         assert!(said.contains("reset or switched off, while prove ran"), "{said}");

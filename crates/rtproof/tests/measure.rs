@@ -85,7 +85,7 @@ fn what_is_wrong_is_named_before_anything_is_measured() {
 }
 
 #[test]
-fn the_examples_are_what_the_docs_say() {
+fn the_examples_match_the_docs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("examples/measure/s2.toml")).expect("the example");
     let matrix = Matrix::parse(&text, "s2.toml").expect("a matrix");
@@ -162,7 +162,7 @@ mod alone {
     }
 
     #[test]
-    fn a_matrix_that_is_interrupted_keeps_its_cells_and_goes_on() {
+    fn an_interrupted_matrix_keeps_its_cells_and_continues() {
         let _alone = alone();
         let folder = folder();
         let output = cut_short(folder.path(), "INT");

@@ -202,7 +202,7 @@ fn attached(folder: &Path, how: &[&str], more: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn what_is_no_time_to_be_ready_is_a_usage_error() {
+fn an_invalid_ready_time_is_a_usage_error() {
     let folder = folder();
     for args in [
         &["run", "--rules-after", "1s", "--", "true"][..],

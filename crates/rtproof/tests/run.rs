@@ -171,7 +171,7 @@ fn signals_are_passed_on() {
 }
 
 #[test]
-fn a_stop_stops_both_and_a_continuation_goes_on() {
+fn a_stop_stops_both_and_sigcont_continues_both() {
     let folder = folder();
     let script = "echo $$ >pid; mv pid ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
     let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
@@ -194,7 +194,7 @@ fn a_stop_stops_both_and_a_continuation_goes_on() {
 }
 
 #[test]
-fn where_the_kernel_stops_nobody_both_go_on() {
+fn both_continue_if_the_kernel_stops_neither() {
     let folder = folder();
     let script = "echo x >ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
     let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
@@ -262,7 +262,7 @@ fn unprivileged(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn without_tracing_it_says_so_and_a_budget_cannot_be_judged() {
+fn without_tracing_a_budget_is_reported_as_not_judged() {
     let folder = folder();
     let args = ["run", "--policy", "other", "--no-trace", "--budget", "1ms", "--json", "got.json"];
     let output = run(folder.path(), &[&args[..], &["--", "true"]].concat());

@@ -106,7 +106,7 @@ fn trace(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_nothing_is_left() {
+fn impossible_requests_are_reported_and_leave_nothing() {
     let folder = folder();
     for (args, wanted) in [
         (&["nop", "--only", "x"][..], "--only is for function"),

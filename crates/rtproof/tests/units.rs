@@ -97,7 +97,7 @@ fn limit_us() -> Option<i32> {
 }
 
 #[test]
-fn a_limit_is_held_until_sigterm_and_systemd_is_told() {
+fn a_limit_is_held_until_sigterm_and_systemd_is_notified() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("notify");
     let notify = UnixDatagram::bind(&socket).unwrap();

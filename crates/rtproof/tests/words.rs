@@ -61,7 +61,7 @@ fn what_is_to_do_by_hand_is_there_once() {
 }
 
 #[test]
-fn scripts_say_nothing_twice() {
+fn scripts_have_no_duplicate_lines() {
     for (name, text) in texts(&["scripts"], ".sh") {
         let comments = text.lines().filter(|line| line.starts_with('#') && line.len() > 2);
         let mut seen = std::collections::BTreeSet::new();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_it_changes() {
+    fn a_profile_states_its_changes() {
         let found = options(
             "kind = \"busy-poll\"\ncpus = \"2-3\"\npriority = 90\nperiod = \"250us\"\n\
              budget = \"50us\"\n[choices]\nturbo = \"on\"\n[skip]\nsmt = \"no firmware menu\"\n",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_guessed() {
+    fn no_user_is_guessed() {
         let elsewhere = Root::dir(Path::new("/proc/self/fdinfo"));
         let elsewhere = elsewhere.unwrap();
         assert_eq!(user(&elsewhere, None).unwrap(), None);

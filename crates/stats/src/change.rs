@@ -308,7 +308,7 @@ mod cusum_tests {
     use crate::binomial::Random;
 
     #[test]
-    fn false_alarms_are_as_seldom_as_the_tables_say() {
+    fn false_alarms_are_as_rare_as_the_tables_state() {
         let mut random = Random::new(1);
         let mut cusum = Cusum::new(3.0, 2.0);
         let alarms =
@@ -317,7 +317,7 @@ mod cusum_tests {
     }
 
     #[test]
-    fn shifts_are_told_soon_and_which_way() {
+    fn shifts_are_detected_soon_with_their_direction() {
         let mut random = Random::new(2);
         for (shift, turn) in [(1.0, LevelDirection::Up), (-1.0, LevelDirection::Down)] {
             let delays = (0..200).map(|_| {

@@ -538,7 +538,7 @@ mod anderson_tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn misfits_are_detected() {
         let mut random = Random::new(21);
         let p = |mut values: Vec<f64>| {
             values.sort_unstable_by(f64::total_cmp);

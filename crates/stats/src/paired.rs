@@ -703,7 +703,7 @@ mod design_tests {
     }
 
     #[test]
-    fn mirrored_changes_do_not_stand_for_each_other() {
+    fn mirrored_changes_are_not_aliased() {
         for changes in [2, 5, 11, 12, 19] {
             let rows = mirrored(3, changes).expect("a design");
             assert_eq!(Some(rows.len()), mirrored_pairs(changes));

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_cover_what_they_say() {
+    fn ranks_have_the_stated_coverage() {
         for (n, q, covered) in [
             (100, 0.5, 0.9648),
             (1000, 0.99, 0.976_095),

@@ -317,7 +317,7 @@ mod effects_tests {
     }
 
     #[test]
-    fn effects_are_told_exactly_whatever_two_do_together() {
+    fn main_effects_are_exact_despite_interactions() {
         let small = design(3, 4).expect("a design");
         let on = |row: &[bool], factor: usize| f64::from(u8::from(row[factor]));
         let values = law(&small, |row| {
@@ -382,7 +382,7 @@ mod lenth_tests {
     }
 
     #[test]
-    fn few_contrasts_and_no_noise_tell_nothing() {
+    fn few_contrasts_or_no_noise_give_no_answer() {
         assert_eq!(lenth(&[1.0; 6], 0.95), None);
         assert_eq!(lenth(&[f64::NAN; 8], 0.95), None);
         assert_eq!(lenth(&[0.0; 8], 0.95), None);

@@ -325,7 +325,7 @@ mod holdout_tests {
     }
 
     #[test]
-    fn what_was_predicted_comes_and_what_gets_worse_is_told() {
+    fn predictions_hold_and_worsening_is_detected() {
         let alarms = (0..200).filter(|&seed| run(seed, 1.0).expect("a check").p < 0.01).count();
         // The fit's own error is not in the binomial: some more than one in a hundred.
         assert!(alarms <= 14, "{alarms} of 200");

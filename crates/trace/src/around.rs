@@ -694,7 +694,7 @@ mod late_timers_tests {
     }
 
     #[test]
-    fn a_timer_of_the_late_cpu_is_told_whoever_was_on_it() {
+    fn a_timer_of_the_late_cpu_is_reported_whatever_ran() {
         let m = Machine::new();
         let (start, to) = (timer(&m, 190, 7, "start", 210), m.switch(199 * MS, 5, 7));
         for pid in [0, 5, 7] {

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_told_with_the_record_behind_it() {
+    fn a_loss_is_reported_with_the_next_record() {
         let lost = KERNEL.page(20).event(20, &[1, 0, 0, 0]).event(21, &[1, 0, 0, 0]);
         let empty = KERNEL.page(15).missed(Some(3)).done();
         let memory = Memory::new(&[
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_broken_is_an_error_and_the_rest_goes_on() {
+    fn a_broken_page_is_an_error_and_the_rest_continues() {
         let torn = KERNEL.page(20).event(20, &[1, 0, 0, 0]).raw(&[0xff, 0]).done();
         let mut short = page(&[25]);
         short.truncate(5);

@@ -150,7 +150,7 @@ fn no_real_time_cpus_pass_nothing_about_them() {
 }
 
 #[test]
-fn what_the_application_tells_of_itself() {
+fn what_the_application_shows() {
     let mut scene = Scene::good();
     assert_eq!(priority(&scene.app), Some(80));
     assert_eq!(real_time_cpus(&scene.app).unwrap().as_slice(), [2]);

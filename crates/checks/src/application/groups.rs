@@ -703,7 +703,7 @@ mod debugger_tests {
     use crate::application::testing::{Scene, blank, status_of};
 
     #[test]
-    fn nobody_somebody_and_unknown() {
+    fn untraced_traced_and_unknown() {
         let mut scene = Scene::good();
         assert_eq!(scene.judge(&DEBUGGER).status, Good);
         status_of(&mut scene).tracer = 77;

@@ -800,7 +800,7 @@ mod ordinary_threads_tests {
     use rtproof_host::facts::tasks::Policy;
 
     #[test]
-    fn elsewhere_beside_none_and_unknown() {
+    fn elsewhere_on_the_same_cpus_none_and_unknown() {
         let mut scene = Scene::good();
         assert_eq!(scene.judge(&ORDINARY_THREADS).summary, "1 ordinary thread, on other CPUs");
         set_cpus(&mut scene, 100, &[0, 1, 2]);
@@ -905,7 +905,7 @@ mod preempted_tests {
     use rtproof_host::facts::tasks::Policy;
 
     #[test]
-    fn told_unknown_and_not_applicable() {
+    fn reported_unknown_and_not_applicable() {
         let mut scene = Scene::good();
         let finding = scene.judge(&PREEMPTED);
         assert_eq!(finding.status, Good);

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_ask_for_auditing_looks_elsewhere() {
+    fn without_rights_audit_is_judged_by_build_and_boot_words() {
         let mut facts = good();
         let mut asked = |enabled| {
             facts.devices.audit_enabled = Reading::known("audit status", enabled);

@@ -492,7 +492,7 @@ mod services_tests {
     }
 
     #[test]
-    fn without_systemd_and_inside_a_container_nobody_knows() {
+    fn unknown_without_systemd_and_in_a_container() {
         let mut facts = good();
         facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
         assert_eq!(MONITORS.judge(&facts, &intent()).status, Unknown);
@@ -510,7 +510,7 @@ mod told_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn any_value_is_told() {
+    fn any_value_is_reported() {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::IPV6, "0");
         let finding = IPV6.judge(&facts, &intent());

@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_said_unless_something_is_bad_anyway() {
+    fn unknown_is_reported_unless_something_is_bad() {
         let mut facts = good();
         facts.kernel.cmdline = Reading::denied("/proc/cmdline", "EACCES");
         check(&CHECK.judge(&facts, &intent()), Unknown, &["/proc/cmdline: refused"]);
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn an_isolated_cpu_that_is_offline_is_said_to_be() {
+    fn an_isolated_cpu_that_is_offline_is_named() {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();

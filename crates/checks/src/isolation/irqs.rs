@@ -745,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_elsewhere_and_not_moved_is_said() {
+    fn requested_elsewhere_but_not_moved_is_reported() {
         let finding = judge(vec![irq(30, "eth1", &[0, 1], &[3])]);
         assert_eq!(finding.status, Bad);
         assert!(finding.summary.ends_with("1 of them asked elsewhere and not moved"));

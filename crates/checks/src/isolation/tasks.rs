@@ -458,7 +458,7 @@ mod user_tasks_on_iso_tests {
     use crate::testing::{add_task, good, intent, without_tasks};
 
     #[test]
-    fn pinned_and_wide_are_told_apart() {
+    fn pinned_and_wide_are_distinguished() {
         let mut facts = good();
         assert_eq!(USER_TASKS_ON_ISO.judge(&facts, &intent()).status, Good);
         add_task(&mut facts, "cron", false, Some(&[0, 1, 2, 3]), 1);

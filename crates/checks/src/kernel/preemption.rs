@@ -619,7 +619,7 @@ mod high_res_timers_tests {
     }
 
     #[test]
-    fn without_it_only_what_is_off_can_be_told() {
+    fn without_the_timer_resolution_only_off_is_certain() {
         let mut facts = good();
         facts.platform.timer_resolution_ns = Reading::absent("clock_getres");
         assert_eq!(HIGH_RES_TIMERS.judge(&facts, &intent()).status, Unknown);

@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looked_at_is_unknown() {
+    fn unchecked_items_are_unknown() {
         let finding = judge(&with(Vec::clear));
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.ends_with("; all 11 items not ticked"), "{}", finding.summary);
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_says_what_why_and_where_from() {
+    fn every_item_has_advice_reason_and_source() {
         let mut ids: Vec<&str> = ITEMS.iter().map(|item| item.id).collect();
         for item in ITEMS {
             assert!(!item.advice.is_empty() && !item.why.is_empty() && !item.source.is_empty());

@@ -465,7 +465,7 @@ mod microcode_late_tests {
     use rtproof_host::{Reading, facts::platform::KernelLog};
 
     #[test]
-    fn the_build_or_the_log_tells() {
+    fn the_build_or_the_log_decides() {
         let mut facts = good();
         assert_eq!(MICROCODE_LATE.judge(&facts, &intent()).status, Good);
         set_config(&mut facts, "MICROCODE_LATE_LOADING", Some("y"));
@@ -490,7 +490,7 @@ mod mitigations_tests {
     use crate::testing::{fill_setting, good, intent, set_setting};
 
     #[test]
-    fn they_are_told_and_off_only_where_the_user_says_so() {
+    fn mitigations_are_listed_and_off_only_on_request() {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::VULNERABILITIES, "Mitigation: PTI");
         let finding = MITIGATIONS.judge(&facts, &intent());
@@ -540,7 +540,7 @@ mod smi_count_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn none_is_good_and_some_are_told_with_their_rate() {
+    fn none_is_good_and_some_are_reported_with_their_rate() {
         let mut facts = good();
         assert_eq!(SMI_COUNT.judge(&facts, &intent()).status, Good);
         facts.platform.smi_count = Reading::known("/dev/cpu/0/msr", 48);
@@ -615,7 +615,7 @@ mod tsc_unstable_tests {
     }
 
     #[test]
-    fn the_log_and_the_clock_in_force_tell() {
+    fn the_log_and_the_current_clock_decide() {
         let judge = |facts: &Facts| TSC_UNSTABLE.judge(facts, &intent()).status;
         let line = "tsc: Marking TSC unstable due to clocksource watchdog";
         assert_eq!(judge(&with("hpet", &[line], false)), Bad);

@@ -405,7 +405,7 @@ mod hypervisor_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn a_guest_is_named_and_steal_time_tells_what_was_stolen() {
+    fn a_guest_is_named_with_its_steal_time() {
         let mut facts = good();
         set_guest(&mut facts, "kvm");
         facts.virt.steal_ticks = Reading::known("/proc/stat", vec![(0, 99), (2, 5), (3, 2)]);

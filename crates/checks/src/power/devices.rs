@@ -761,7 +761,7 @@ mod thermal_throttle_tests {
     }
 
     #[test]
-    fn a_raspberry_pi_tells_by_bits() {
+    fn a_raspberry_pi_reports_throttling_in_bits() {
         let mut facts = good();
         facts.settings.remove(knobs::CORE_THROTTLE_COUNT.id);
         fill_setting(&mut facts, &knobs::PI_THROTTLED, "0");

@@ -622,7 +622,7 @@ mod cpufreq_driver_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn the_driver_is_told_with_its_mode() {
+    fn the_driver_is_reported_with_its_mode() {
         let mut facts = good();
         let finding = CPUFREQ_DRIVER.judge(&facts, &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Good, "intel_pstate on CPUs 2-3"));

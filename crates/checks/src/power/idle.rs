@@ -1028,7 +1028,7 @@ mod idle_poll_tests {
     }
 
     #[test]
-    fn never_beside_a_sibling() {
+    fn never_with_an_active_sibling() {
         assert_eq!(IDLE_POLL.judge(&good(), &intent()).status, Good);
         assert_eq!(IDLE_POLL.judge(&polling(), &intent()).status, Good);
         let mut facts = polling();

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_tells_smt_off_and_offline_siblings_from_none() {
+    fn a_guest_distinguishes_smt_off_and_offline_siblings() {
         let judge = |facts: &Facts| {
             let finding = SMT_CHECK.judge(facts, &intent());
             assert_eq!(finding.status, Unknown);
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offline_real_time_cpu_is_said_to_be() {
+    fn an_offline_real_time_cpu_is_named() {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();

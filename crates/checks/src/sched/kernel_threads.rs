@@ -948,7 +948,7 @@ mod rt_throttling_tests {
     }
 
     #[test]
-    fn from_6_12_it_stops_nobody_without_groups() {
+    fn from_6_12_nothing_is_throttled_without_groups() {
         let finding = judge(&with_runtime(good(), 950_000));
         assert_eq!(finding.status, NotApplicable);
         assert!(finding.evidence[1].value.contains("RT_GROUP_SCHED is not set"), "{finding:?}");

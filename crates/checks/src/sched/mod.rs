@@ -368,7 +368,7 @@ mod dl_admission_tests {
     }
 
     #[test]
-    fn without_the_limit_nobody_counts() {
+    fn without_the_limit_admission_is_not_checked() {
         let path = "/proc/sys/kernel/sched_rt_runtime_us";
         assert_eq!(DL_ADMISSION.judge(&good(), &intent()).status, Good);
         assert_eq!(judge(false, Reading::known(path, -1)).status, Doubtful);
@@ -402,7 +402,7 @@ mod ext_server_tests {
     }
 
     #[test]
-    fn nobody_is_served_without_a_bpf_scheduler() {
+    fn the_server_is_idle_without_a_bpf_scheduler() {
         assert_eq!(judge(&good()).status, Good);
         let mut facts = good();
         facts.settings.clear();

@@ -632,7 +632,7 @@ mod limits_files_tests {
     }
 
     #[test]
-    fn between_groups_only_less_is_told() {
+    fn between_groups_only_a_lower_limit_is_reported() {
         let judge = |lines: &[&str]| DUPLICATES.judge(&with(lines), &intent());
         assert_eq!(judge(&["@audio - rtprio 95", "@realtime - rtprio 98"]).status, Good);
         let finding = judge(&["@realtime - memlock unlimited", "@audio - memlock 512"]);

@@ -346,7 +346,7 @@ mod priority_tests {
     }
 
     #[test]
-    fn who_refused() {
+    fn the_reason_of_a_refusal_is_named() {
         let mut case = refused(0, false);
         assert!(judged(&case).summary.ends_with("no CAP_SYS_NICE, and rtprio is 0"));
         case = refused(0, true);

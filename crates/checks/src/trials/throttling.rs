@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_without_a_pause_tells_nothing() {
+    fn a_short_run_without_a_pause_proves_nothing() {
         let mut short = seen(Spin::default());
         short.run.as_mut().unwrap().duration_ns = 1_500_000_000;
         let finding = judge(&short, &good(), &intent());

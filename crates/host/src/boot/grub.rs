@@ -692,7 +692,7 @@ mod env_tests {
     }
 
     #[test]
-    fn others_say_what_is_wrong() {
+    fn invalid_blocks_are_errors_with_a_reason() {
         let short = env(&format!("{SIGNATURE}a=1\n"));
         assert!(short.unusable.as_ref().unwrap().contains("29 bytes"));
         assert_eq!(short.get("a").as_deref(), Some("1"));

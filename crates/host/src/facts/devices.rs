@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_machine_says_nothing_of_graphics_or_audit() {
+    fn a_partial_machine_leaves_graphics_and_audit_unknown() {
         let tree = Tree::new(&[("sys/class/net/lo/mtu", "1")]);
         let devices = Devices::read(&tree.root(), &Reading::absent("/t"));
         assert!(devices.graphics.is_absent() && devices.audit_enabled.is_absent());

@@ -552,7 +552,7 @@ mod tests {
     use crate::testing::Tree;
 
     #[test]
-    fn a_folder_has_interfaces_and_nobody_to_ask() {
+    fn a_folder_has_interfaces_but_no_netlink() {
         let tree = Tree::new(&[
             ("sys/class/net/lo/mtu", "65536\n"),
             ("sys/class/net/eth0/device/vendor", "0x8086\n"),

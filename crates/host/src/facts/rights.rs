@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_refused_is_told() {
+    fn absent_and_denied_are_reported() {
         let bare = Rights::read(&Tree::new(&[("proc/version", "")]).root());
         assert!(bare.limit_lines.is_absent() && bare.services.is_absent());
         assert!(bare.groups.is_absent() && bare.initial_user_namespace.is_absent());
@@ -639,7 +639,7 @@ mod account_tests {
     }
 
     #[test]
-    fn who_is_not_there_is_unknown() {
+    fn an_unknown_user_is_unknown() {
         let tree = Tree::new(&[("etc/passwd", PASSWD), ("etc/group", GROUP)]);
         let of = |name: &str| Account::read(&tree.root(), name, UserSource::Stated).grants;
         assert!(of("carol").why_unknown().is_some_and(|why| why.contains("no carol")));

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_machine_says_which_folder_lacks_it() {
+    fn the_live_machine_shows_which_folder_lacks_it() {
         const NONE: Knob = Knob::file("n", "/proc/sys/kernel/no_such_knob");
         let found = setting(&Root::live(), &NONE);
         let lacking = found.missing_from.unwrap();

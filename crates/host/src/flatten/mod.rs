@@ -537,7 +537,7 @@ mod change_tests {
     }
 
     #[test]
-    fn what_moved_is_told_once() {
+    fn each_move_is_reported_once() {
         let tree = machine();
         let start = Facts::read(&tree.root());
         tree.write("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");

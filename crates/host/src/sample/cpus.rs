@@ -436,7 +436,7 @@ mod rt_tasks_tests {
     }
 
     #[test]
-    fn where_processes_are_hidden_nothing_is_said() {
+    fn hidden_processes_give_no_answer() {
         let tree = Tree::new(&[("proc/7/task/7/stat", &stat(7, 90, 1))]);
         let read = RtSampler::new(&tree.root()).sample();
         assert!(read.why_unknown().unwrap().contains("hidepid"));

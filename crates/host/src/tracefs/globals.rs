@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_back_is_said_and_stays_written_down() {
+    fn failed_restores_are_reported_and_stay_recorded() {
         let rig = Rig::new();
         let mut globals = rig.change("/i/rtproof-1-2").unwrap();
         fs::remove_file(rig.path("cpus")).unwrap();
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_puts_them_back_where_nobody_else_does() {
+    fn the_guard_restores_them_if_nothing_else_does() {
         let rig = Rig::new();
         let instance = rig.path("rtproof-1-2");
         fs::create_dir(&instance).unwrap();
@@ -649,7 +649,7 @@ mod monitors_tests {
     }
 
     #[test]
-    fn the_guard_switches_them_off_where_nobody_else_does() {
+    fn the_guard_disables_them_if_nothing_else_does() {
         let rig = Rig::new();
         let mut monitors = rig.on().unwrap();
         std::mem::forget(monitors.globals.take());

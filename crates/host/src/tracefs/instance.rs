@@ -625,7 +625,7 @@ mod top_tests {
     ];
 
     #[test]
-    fn the_top_is_taken_only_where_nobody_uses_it() {
+    fn the_top_instance_is_used_only_when_free() {
         let request = TracerRequest::on_one_cpu("function_graph", 0, Vec::new());
         assert!(is_free(&Tree::new(FREE).root(), TOP, &request).is_ok());
         for (file, text) in [

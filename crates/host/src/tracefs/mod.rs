@@ -415,7 +415,7 @@ mod events_tests {
     use super::*;
 
     #[test]
-    fn every_event_is_named_once_and_what_it_is_for_is_said() {
+    fn every_event_is_listed_once_with_its_purpose() {
         let names: Vec<&str> = WANTED.iter().flat_map(|wanted| wanted.events).copied().collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for wanted in WANTED {

@@ -592,7 +592,7 @@ mod coverage_tests {
     use super::*;
 
     #[test]
-    fn every_cause_says_what_would_contradict_it() {
+    fn every_cause_names_what_would_contradict_it() {
         let listed: Vec<&str> = CONTRADICTIONS.iter().map(|(id, _)| *id).collect();
         let causes: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
         assert_eq!(listed, causes);

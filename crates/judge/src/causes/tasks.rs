@@ -637,7 +637,7 @@ mod own_cycle_tests {
     }
 
     #[test]
-    fn the_switch_to_the_cycle_that_goes_on_may_be_missing() {
+    fn the_switch_to_a_continued_cycle_may_be_missing() {
         let mut story = overrun();
         let to_it = |what: &EventData| matches!(what, EventData::Switch { next_pid, .. } if *next_pid == LATE);
         story.window.events.retain(|event| !to_it(&event.what));
@@ -725,7 +725,7 @@ mod preempted_tests {
     }
 
     #[test]
-    fn the_application_is_not_to_be_stopped_for_itself() {
+    fn the_application_is_not_blamed_for_preempting_itself() {
         let advice = |of: &str| {
             let mut story = Story::new().with(60, "other", TaskPolicy::Rr, 99).timer(1, 7);
             story.window.tasks.get_mut(&LATE).unwrap().unit = Some("control.service".into());
@@ -739,7 +739,7 @@ mod preempted_tests {
     }
 
     #[test]
-    fn a_task_that_was_lowered_as_it_left_had_outranked_the_thread() {
+    fn a_task_lowered_as_it_left_outranked_the_thread() {
         let story = || Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
         let explained = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);
         assert_eq!(top(&explained).0, "preempted", "{explained:?}");
@@ -793,7 +793,7 @@ mod throttled_tests {
     use crate::causes::testing::{LATE, Story, US};
 
     #[test]
-    fn a_cpu_that_went_idle_before_the_thread_was_moved_to_it_passed_nobody_over() {
+    fn a_cpu_idle_before_the_move_did_not_skip_the_thread() {
         // Woken for CPU 1, where it waits; CPU 0 goes idle meanwhile, and gets it at 3 ms.
         let (comm, pid, prio) = ("control".into(), LATE, 19);
         let moved = EventData::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 0 };

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_recorded_is_said() {
+    fn missing_data_is_reported() {
         let mut others = many();
         for other in &mut others {
             (other.policy, other.loads, other.machine) = (None, None, None);

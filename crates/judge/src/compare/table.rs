@@ -503,7 +503,7 @@ mod tests {
     use crate::testing::slower_from as run;
 
     #[test]
-    fn what_was_not_looked_for_is_not_said_to_be_nothing() {
+    fn levels_not_searched_are_not_reported_as_none() {
         let text = |run: &Run| run_levels(&[Group::single(Side::of_run(run, "a", "a"))])[0].clone();
         let quiet = text(&run(40, 1000));
         assert!(quiet.searched && quiet.text.starts_with("no change of the median found in 40"));

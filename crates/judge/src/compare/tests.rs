@@ -118,7 +118,7 @@ fn maxima_are_compared_at_equal_exposure_alone() {
 }
 
 #[test]
-fn what_is_not_alike_is_told() {
+fn differences_are_reported() {
     let mut a = Side::of_run(&run(BudgetClass::Hundred, 1, 2, &[]), "a", "a.rtproof");
     let mut b = a.clone();
     let what = |a: &Side, b: &Side| -> Vec<String> {
@@ -146,7 +146,7 @@ fn what_is_not_alike_is_told() {
 }
 
 #[test]
-fn facts_that_differ_stand_beside() {
+fn differing_facts_are_listed() {
     let mut first = run(BudgetClass::Hundred, 1, 2, &[]);
     let mut a = Side::of_run(&first, "a", "a");
     let mut b = Side::of_run(&first, "b", "b");
@@ -416,7 +416,7 @@ fn few_pairs_and_runs_that_do_not_alternate_decide_nothing() {
 }
 
 #[test]
-fn always_the_same_order_is_told_and_many_pairs_are_folded() {
+fn a_constant_order_is_reported_and_many_pairs_are_folded() {
     let mut bench = Bench::new(11, 60);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for _ in 0..30 {

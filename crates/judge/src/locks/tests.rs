@@ -165,7 +165,7 @@ fn a_lock_that_names_its_holder_is_one_at_once() {
 }
 
 #[test]
-fn who_ran_is_not_always_inversion() {
+fn a_running_task_is_not_always_an_inversion() {
     // The holder is long; it sleeps with the lock; a thread above the waiter runs; none does.
     let longest_wait = |story: &dyn Fn(&mut Story)| {
         let mut all = Story::new();

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_with_the_frequency_are_told() {
+    fn changes_with_the_frequency_are_reported() {
         let found = texts(levels(&SLOW), &host(&SLOW));
         let kinds: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
         assert_eq!(kinds, ["level", "frequency"], "{found:?}");
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_with_the_temperature_are_told() {
+    fn jumps_with_the_temperature_are_reported() {
         let mut rows = host(&[]);
         for (s, row) in (0..).zip(&mut rows) {
             let slow = SLOW.iter().any(|&(from, to)| (from..to).contains(&s));

@@ -484,7 +484,7 @@ mod suspects_tests {
     }
 
     #[test]
-    fn few_of_the_cycles_is_nobody_who_works_in_each() {
+    fn a_period_of_few_cycles_is_not_named() {
         assert_eq!(suspects_text(&found(1e9, 1e3, 20), "stall", 100_000), "");
         let quota = suspects_text(&found(100e6, 1e3, 20), "stall", 10_000);
         assert!(quota.contains("quota"), "{quota}");

@@ -302,7 +302,7 @@ mod case_tests {
     use super::*;
 
     #[test]
-    fn the_worst_is_said_as_a_part_of_the_budget() {
+    fn the_worst_is_reported_as_a_share_of_the_budget() {
         assert_eq!(of_budget(47_000, 100_000), ", 47 % of the budget");
         assert_eq!(of_budget(1, 100_000), ", 1 % of the budget");
         assert_eq!(of_budget(100_000, 100_000), ", 100 % of the budget");

@@ -32,7 +32,7 @@ fn one_late_wake_up_in_seconds_refuses_three_a_day() {
 }
 
 #[test]
-fn a_short_clean_run_proves_little_and_says_how_much() {
+fn a_short_clean_run_reports_how_little_it_proves() {
     let verdict = judge(&run(BudgetClass::Hundred, 1, 20, &[]), false);
     assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     // -ln(0.04) / 20 s = 579.4 per hour.

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_go_out_beside_the_slots() {
+    fn spikes_are_sent_beside_the_slots() {
         // Above the budget, between spike and budget, at the threshold, and one of many periods.
         let late = |due: u64| match due - SLOT_NS {
             0 => 150_000,
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_that_nobody_takes_are_counted() {
+    fn dropped_spikes_are_counted() {
         let (mut cycle, _take, _give, mut inlet) = spiky(3, 0);
         assert_eq!(cycle.run(&AtomicBool::new(false), |due_ns| due_ns + 1), EndReason::Complete);
         let mut n = 0;

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_flushes_are_left_out_and_said() {
+    fn refused_flushes_are_skipped_and_reported() {
         let failed = |errno: Errno| try_flush(Err(errno.into()));
         assert_eq!(try_flush(Ok(())).unwrap(), None);
         for errno in [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS] {

@@ -342,7 +342,7 @@ mod ping_tests {
     use super::*;
 
     #[test]
-    fn a_number_of_floods_is_what_it_says() {
+    fn the_number_of_floods_is_as_given() {
         for (text, is_good) in [
             ("1", true),
             ("64", true),

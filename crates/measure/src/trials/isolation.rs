@@ -213,7 +213,7 @@ mod tests {
     use crate::trials::testing::try_out;
 
     #[test]
-    fn what_grew_is_told_by_cpu() {
+    fn growth_is_reported_by_cpu() {
         let line = |name: &str, counts: &[(u32, u64)]| InterruptLine {
             name: name.into(),
             about: "x".into(),

@@ -450,7 +450,7 @@ mod memlock_tests {
     use super::*;
 
     #[test]
-    fn what_the_child_says_is_read_back() {
+    fn the_child_s_report_is_read_back() {
         let locked = Locked { locked_bytes: 5, faults_minor: 1, faults_major: 0 };
         assert_eq!(parse("locked 5 1 0\n"), Some(Ok(locked)));
         let refused = parse("refused 1 mlockall(x | y)\n").unwrap().unwrap_err();
@@ -461,7 +461,7 @@ mod memlock_tests {
     }
 
     #[test]
-    fn a_child_that_cannot_be_started_is_told() {
+    fn a_child_that_cannot_be_started_is_reported() {
         let Observation::Memlock(observed) = try_out(&Memlock, 0, false) else {
             panic!("another observation");
         };

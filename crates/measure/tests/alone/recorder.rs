@@ -187,7 +187,7 @@ fn ping_pong(stop: &AtomicBool) {
 }
 
 #[test]
-fn a_wake_up_is_told_with_names() {
+fn a_wake_up_is_reported_with_names() {
     let _alone = alone();
     let Some(mut recorder) = recorder(settings()) else { return };
     let (wake, window) = next_window(&recorder);
@@ -213,7 +213,7 @@ fn a_wake_up_is_told_with_names() {
 }
 
 #[test]
-fn partly_filled_sub_buffers_go_on_in_time() {
+fn partly_filled_sub_buffers_continue_in_time() {
     let _alone = alone();
     let often = RecorderSettings { poll: Duration::from_millis(1), ..settings() };
     let Some(recorder) = recorder(often) else { return };
@@ -294,7 +294,7 @@ fn lose(mode: RingMode) -> Option<usize> {
 }
 
 #[test]
-fn loss_is_told() {
+fn loss_is_reported() {
     let _alone = alone();
     for mode in [RingMode::Stream, RingMode::Freeze] {
         let Some(lost) = lose(mode) else { return };

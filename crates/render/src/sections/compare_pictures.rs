@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_does_not_have_is_said() {
+    fn missing_parts_of_a_run_are_named() {
         let mut both = runs(1);
         both[1].host.clear();
         both[1].options.phases.clear();

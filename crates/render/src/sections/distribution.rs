@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_that_failed_is_told() {
+    fn a_failed_prediction_is_reported() {
         let held = Holdout { level_ns: 48_400.0, of: 120, expected: 6.0, exceeded: 7, p: 0.41 };
         assert!(held_out(&held).ends_with("48.4 µs: 7 did (p = 0.41), as chance has it."));
         let bad = Holdout { exceeded: 30, p: 1e-9, ..held };

@@ -589,7 +589,7 @@ mod levels_tests {
     }
 
     #[test]
-    fn only_what_the_samples_carry_stands_in_order() {
+    fn only_quantiles_the_samples_support_are_drawn_in_order() {
         let of = measured(Some(7000.0), Some(2000.0), &[(Q::P50, 6500), (Q::P95, 9500)]);
         let found: Vec<_> = levels(&of);
         let names: Vec<(&str, f64)> = found.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_stand_where_there_is_room_and_never_meet() {
+    fn labels_are_placed_where_there_is_room_and_never_overlap() {
         let frame = frame();
         for seconds in [&[1, 30][..], &[30, 31], &[59], &[10, 11, 12, 13, 20], &[0, 58, 59, 60]] {
             let moments = moments(seconds);

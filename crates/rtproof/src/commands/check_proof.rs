@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_what_is_none() {
+    fn valid_and_invalid_names() {
         assert_eq!(parse_name("smi").map(|wanted| wanted.0.name()), Ok("smi"));
         assert!(parse_name("smo").is_err_and(|error| error.contains("throttling, isolation")));
         assert!(trials::TRIALS.iter().all(|trial| help().contains(trial.name())));

@@ -222,7 +222,7 @@ fn a_disk_that_is_full_for_some_seconds_costs_nothing() {
 }
 
 #[test]
-fn without_rights_it_measures_and_says_so() {
+fn without_rights_it_measures_and_reports_it() {
     if !is_root() {
         assert!(!under_ci(), "CI needs root to drop rights from");
     }
@@ -246,7 +246,7 @@ fn without_rights_it_measures_and_says_so() {
 }
 
 #[test]
-fn a_lower_priority_limit_is_used_and_said() {
+fn a_lower_priority_limit_is_used_and_reported() {
     let may = Command::new("prlimit").args(["--rtprio=30", "true"]).output().expect("prlimit");
     if !may.status.success() {
         eprintln!("not run: RLIMIT_RTPRIO cannot be set here ({})", stderr(&may).trim());
@@ -379,7 +379,7 @@ fn nothing_is_left_of_a_run_that_could_not_start() {
 }
 
 #[test]
-fn an_interrupted_record_is_sealed_and_says_so() {
+fn an_interrupted_record_is_sealed_and_marked() {
     let _alone = alone();
     let folder = folder();
     let child = start(folder.path(), &["prove", "--for", "30s", "--load", "idle"]);

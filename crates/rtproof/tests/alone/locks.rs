@@ -83,7 +83,7 @@ fn middle(of: &Value) -> u64 {
 }
 
 #[test]
-fn who_ran_in_the_holders_place_is_named_and_waits_for_work_are_none() {
+fn tasks_that_ran_instead_of_the_holder_are_named() {
     if !may() {
         return;
     }

@@ -151,7 +151,7 @@ fn text(page: &mut Page<'_>, script: &str) -> String {
 }
 
 #[test]
-fn dots_are_told_followed_and_zoomed() {
+fn dots_are_described_followed_and_zoomed() {
     let Some(mut browser) = Browser::start() else {
         return;
     };

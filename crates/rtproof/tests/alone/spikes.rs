@@ -195,7 +195,7 @@ fn where_tracefs_is_not_mounted_spikes_are_explained_and_it_stays_so() {
 }
 
 #[test]
-fn in_a_pid_namespace_it_says_why_spikes_are_not_explained() {
+fn in_a_pid_namespace_unexplained_spikes_have_a_reason() {
     if !traces() {
         return;
     }

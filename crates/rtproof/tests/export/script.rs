@@ -20,7 +20,7 @@ fn tuning(script: &Path, root: &Path, mode: &str) -> (bool, String) {
 }
 
 #[test]
-fn it_sets_in_order_says_what_is_not_so_and_puts_back() {
+fn the_script_sets_in_order_checks_and_restores() {
     let folder = written(&exported("systemd"));
     let script = script(folder.path());
     let root = tempfile::tempdir().expect("a root");

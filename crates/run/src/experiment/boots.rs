@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_boots_say() {
+    fn effects_of_boots() {
         use rtproof_record::effects::Decision;
         let helps = effects(&state(8, 60_000));
         assert_eq!(helps.knobs[0].decision, Decision::Helps, "{:?}", helps.knobs[0]);

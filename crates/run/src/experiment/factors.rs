@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_is_told() {
+    fn untried_knobs_are_reported() {
         for (word, why) in [
             ("/etc/fstab=x", "below /proc and /sys"),
             ("/sys/../etc/fstab=x", "below /proc and /sys"),
@@ -709,7 +709,7 @@ mod switch_tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test's own files")]
-    fn what_somebody_else_changed_is_said() {
+    fn changes_by_others_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::create_dir_all(folder.join("proc/sys/vm")).unwrap();

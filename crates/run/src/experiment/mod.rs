@@ -752,7 +752,7 @@ mod setup_tests {
     }
 
     #[test]
-    fn what_it_takes_is_said() {
+    fn the_needed_time_is_reported() {
         let one = setup(1, 12, 60 * S).expect("a set-up");
         assert_eq!((one.settle_ns, one.design(1)), (5 * S, None));
         // 24 slices of a minute with five seconds each.

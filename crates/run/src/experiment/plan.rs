@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn too_short_is_said() {
+    fn too_short_an_experiment_is_reported() {
         assert_eq!(share(5 * S, 1, 0, 2, MS), None);
         let [one, all] = shortest_ns(3, 0, 2, MS);
         assert!(share(one, 3, 0, 2, MS).is_some() && share(one - SLOT_NS, 3, 0, 2, MS).is_none());

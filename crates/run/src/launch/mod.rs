@@ -538,7 +538,7 @@ mod core_tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_what_to_do() {
+    fn a_refusal_names_the_next_step() {
         assert!(refused(Errno::NODEV).contains("leave --core-sched out"));
         assert!(refused(Errno::INVAL).contains("CONFIG_SCHED_CORE"));
         assert!(refused(Errno::PERM).contains("seccomp"));
@@ -580,7 +580,7 @@ mod options_tests {
     }
 
     #[test]
-    fn a_program_is_a_fifo_one_unless_something_else_is_said() {
+    fn a_program_is_fifo_by_default() {
         let (policy, scheduling) = Options::default().scheduling().unwrap();
         assert_eq!((policy, scheduling.priority), (LaunchPolicy::Fifo, Some(PRIORITY)));
         let other = Options { policy: Some(LaunchPolicy::Other), ..Options::default() };

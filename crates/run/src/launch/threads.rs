@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_says_no_more_than_was_recorded() {
+    fn a_verdict_claims_no_more_than_was_recorded() {
         let recorded = |lost_events| {
             let spikes = Spikes::default();
             Some(WakeUps { over_ns: 10_000, lost_events, unseen: 0, inferred: 0, spikes })

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_inherit_what_stands_outside() {
+    fn blocks_inherit_outer_keys() {
         let text = "for = \"2s\"\ncpus = \"1-3\"\nperiod = [\"1ms\", \"500us\"]\ntrace = false\n\
                     [[block]]\neach = true\n[[block]]\npriority = [20, 80]\nfor = \"5s\"\n\
                     [[condition]]\nname = \"tuned\"\nbefore = \"true\"\nafter = \"true\"\n";

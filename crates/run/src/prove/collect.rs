@@ -595,7 +595,7 @@ mod samples_tests {
     }
 
     #[test]
-    fn a_line_a_sample_and_what_is_missing_is_told() {
+    fn one_line_a_sample_and_missing_ones_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.samples.csv");
         let mut file = SampleFile::create(&path).unwrap();
@@ -619,7 +619,7 @@ mod samples_tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_and_ends_nothing() {
+    fn a_full_disk_is_reported_and_ends_nothing() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let (path, to) = (PathBuf::from("x.csv"), BufWriter::with_capacity(8, full));
         let mut file = SampleFile { path, to, lines: 0, unkept: 0, failed: None };

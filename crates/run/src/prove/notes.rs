@@ -428,7 +428,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_never_sleeps_tells_where_its_time_went() {
+    fn a_loop_that_never_sleeps_accounts_for_its_time() {
         let gaps = Gaps {
             run_ns: 10_000_000_000,
             busy_ns: 9_990_000_000,

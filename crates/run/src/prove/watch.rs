@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn who_went_away_and_came_back_has_moved() {
+    fn a_thread_that_left_and_returned_has_moved() {
         let mut thread = watched(None);
         let at = |migrations| Placement { cpu: 1, migrations };
         assert!(!thread.has_moved(&at(Some(1))));

@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_plan_is_told() {
+    fn an_invalid_plan_is_reported() {
         for (text, word) in [
             ("", "not JSON"),
             ("[]", "no schema"),

@@ -593,7 +593,7 @@ mod place_tests {
     }
 
     #[test]
-    fn a_program_that_is_gone_is_told_by_its_name() {
+    fn a_deleted_program_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let exe = dir.path().join("rtproof (deleted)");
         let why = without_deleted(exe.clone()).unwrap_err().to_string();

@@ -130,7 +130,7 @@ fn a_fifth_is_found_among_eleven() {
 }
 
 #[test]
-fn several_changes_are_told_apart() {
+fn several_changes_are_separated() {
     let mut changes = [0.0; KNOBS];
     (changes[1], changes[5], changes[8]) = (0.5_f64.ln(), 0.75_f64.ln(), 1.4_f64.ln());
     let experiments = 100;

@@ -382,7 +382,7 @@ fn many_chunks_have_few_marks_and_all_are_found() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_next_step() {
+fn errors_have_the_next_step() {
     let window = window_of(vec![event(1, 3, EventData::IdleExit)]);
     let six = files(&window).swap_remove(0).1;
     let error = |bytes: &[u8]| TraceDat::open(bytes).expect_err("a bad file").to_string();

@@ -471,7 +471,7 @@ mod tests {
         \x20 Thread latency:                                41.96 us (100%)\n";
 
     #[test]
-    fn its_numbers_come_out_as_it_tells_them() {
+    fn rtla_s_numbers_are_kept() {
         let text = parse_rtla(TEXT).expect("an analysis");
         let cpu = &text.cpus[0];
         let delay = cpu.part("IRQ handler delay").expect("a part");

@@ -491,7 +491,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_go_on_lists_add_up_and_an_empty_value_clears() {
+    fn lines_continue_lists_add_up_and_an_empty_value_clears() {
         let mut settings = BTreeMap::new();
         let text = "[Service]\nCPUAffinity=2 \\\n# why\n 3\nNice=5\nRestrictRealtime = yes\nX=1\n";
         parse(text, "a", &mut settings);

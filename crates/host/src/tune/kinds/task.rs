@@ -622,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_is_called_stops_waiting() {
+    fn a_call_ends_the_wait() {
         let tree = Tree::new(&[]);
         let (ours, theirs) = UnixStream::pair().unwrap();
         (&theirs).write_all(b"x").unwrap();

@@ -69,7 +69,7 @@ fn differ(tree: &Tree, before: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 #[test]
-fn an_undo_never_says_more_than_it_did() {
+fn an_undo_never_reports_more_than_it_did() {
     let tree = tree();
     let root = tree.root();
     let before = snapshot(tree.path());

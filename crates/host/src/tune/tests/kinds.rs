@@ -38,7 +38,7 @@ fn why(result: Result<ApplySummary, ApplyError>) -> String {
 }
 
 #[test]
-fn a_value_that_is_not_there_is_no_file_to_be_made() {
+fn a_missing_value_is_not_created_as_a_file() {
     let small = Small::new(&[("proc/sys/x", "1\n")]);
     let refused = why(small.apply(&value("/proc/sys/vm/none", "1")));
     assert!(refused.contains("/proc/sys/vm/none: not there"), "{refused}");
@@ -66,7 +66,7 @@ fn a_value_that_is_not_there_is_no_file_to_be_made() {
 }
 
 #[test]
-fn what_has_ended_is_left_out_and_told() {
+fn ended_tasks_are_skipped_and_listed() {
     let small = Small::new(&[("proc/sys/x", "1\n")]);
     let machine = small.machine();
     let task = TaskName { tid: 41, start_ticks: Some(1), comm: "gone".into() };
@@ -90,7 +90,7 @@ fn what_has_ended_is_left_out_and_told() {
 }
 
 #[test]
-fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
+fn an_interrupt_that_the_kernel_places_is_skipped_and_listed() {
     let file = "/proc/irq/7/smp_affinity_list";
     let small = Small::new(&[("proc/sys/x", "1\n"), (file, "0-3\n")]);
     let machine = small.machine();

@@ -123,7 +123,7 @@ fn the_scheduler_passes_it_over() {
 }
 
 #[test]
-fn a_cpu_that_goes_to_sleep_beside_a_runnable_thread() {
+fn a_cpu_that_goes_idle_with_a_runnable_thread() {
     // Throttled already when it is woken: the idle task stays where it is, and sleeps again.
     let idle = |state| EventData::Idle { state };
     let explained = Story::new()
@@ -262,7 +262,7 @@ fn a_function_that_is_always_short_did_not_run_for_milliseconds() {
 }
 
 #[test]
-fn the_timer_interrupt_had_begun_before_it_was_due() {
+fn the_timer_interrupt_began_before_it_was_due() {
     // A trap of the prototype: handled inside an interrupt that was already running.
     let explained = Story::new().timer(-2, 7).runs(6, 7, 120);
     assert_eq!(explained.irq_ns, Some(DUE - 2 * US));
@@ -304,7 +304,7 @@ fn stopped_by_a_signal() {
 }
 
 #[test]
-fn woken_before_it_had_switched_out() {
+fn woken_before_it_switched_out() {
     // No switch to it: it goes on where it was.
     let explained = Story::new()
         .timer(-100, 7)

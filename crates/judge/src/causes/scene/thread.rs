@@ -598,7 +598,7 @@ mod handed_tests {
     }
 
     #[test]
-    fn who_keeps_the_thread_that_does_its_timers_from_running_is_the_cause() {
+    fn a_task_that_keeps_ktimers_from_running_is_the_cause() {
         for is_woken in [true, false] {
             // The hog is below the late thread (FIFO 80), and above the one that is to wake it.
             let explained = explanation_of((TaskPolicy::Fifo, 50, 49), is_woken);
@@ -662,7 +662,7 @@ mod stood_tests {
     }
 
     #[test]
-    fn a_witness_that_tells_little_or_of_another_time_is_not_heard() {
+    fn a_short_or_distant_witness_is_ignored() {
         // Less than a millisecond late; late for the smaller part of the silence; long before.
         for (from_us, due_us, to_us) in [(0, 7_200, 8_000), (0, 6_000, 8_000), (0, 20, 500)] {
             let explained = explanation_of(from_us, due_us, to_us);

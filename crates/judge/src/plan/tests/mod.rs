@@ -111,7 +111,7 @@ fn each_level_has_the_one_below_and_standard_needs_cpus_of_ones_own() {
 }
 
 #[test]
-fn what_is_named_and_as_wanted_says_so() {
+fn a_named_check_that_is_good_is_reported() {
     let plan = plan_for(&good(), &intent(), &["cpufreq-governor"]);
     let [one] = plan.left_out.as_slice() else { panic!("{plan:#?}") };
     assert!(one.why.starts_with("nothing to do: "), "{}", one.why);
@@ -132,7 +132,7 @@ fn what_the_user_skips_is_left_out_with_the_reason() {
 }
 
 #[test]
-fn ids_that_nobody_has_are_told() {
+fn unknown_ids_are_reported() {
     let wanted = Selection {
         ids: ["smt", "power", "application", "app-policy", "isolation", "smtt"]
             .map(str::to_owned)

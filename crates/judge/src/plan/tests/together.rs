@@ -455,7 +455,7 @@ fn what_lasts_has_the_value_that_is_planned() {
 }
 
 #[test]
-fn a_file_of_others_and_a_file_of_a_process_are_told_and_not_written() {
+fn files_of_others_and_of_processes_are_listed_not_written() {
     let foreign = Remedy::File { path: "/etc/pam.d/sshd".into(), line: "session".into() };
     let remedies = vec![("a", vec![foreign]), ("b", vec![write("/proc/812/timerslack_ns", "1")])];
     let plan = plan(&good(), remedies);
@@ -469,7 +469,7 @@ fn a_file_of_others_and_a_file_of_a_process_are_told_and_not_written() {
 }
 
 #[test]
-fn the_first_remedy_says_how_and_what_has_to_be_early_comes_beside() {
+fn the_first_remedy_is_used_and_early_ones_are_added() {
     let remedies = || {
         vec![
             Remedy::Manual { text: "think".into() },

@@ -153,7 +153,7 @@ fn the_time_of_a_busy_loop_adds_up() {
 }
 
 #[test]
-fn what_others_report_is_counted_as_they_say() {
+fn reported_latencies_are_counted_as_reported() {
     let Rig { mut cycle, mut take, spikes: mut inlet, .. } = rig();
     cycle.begin_counting();
     for i in 0..1500 {

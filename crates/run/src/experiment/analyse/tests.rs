@@ -101,7 +101,7 @@ fn a_choice_is_left_to_the_user() {
 }
 
 #[test]
-fn nothing_is_told_from_too_little() {
+fn too_few_slices_give_no_answer() {
     let same = result_of(&pairs(10, |p999, max| (p999, max)));
     assert_eq!(same.decision, Decision::NoDifference);
     assert!(same.why.contains("larger than 5 %"), "{}", same.why);

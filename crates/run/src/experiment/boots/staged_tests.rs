@@ -100,7 +100,7 @@ fn of_eleven_the_ones_that_matter_are_named() {
 }
 
 #[test]
-fn two_that_do_the_same_are_told_as_such() {
+fn two_knobs_of_the_same_effect_are_reported_as_such() {
     // Either of them takes all of it away.
     let done = experiment(3, 8, |on| if on.contains(&0) || on.contains(&1) { 0.5 } else { 1.0 });
     use rtproof_record::effects::Decision::{Helps, Hurts};

@@ -208,7 +208,7 @@ fn a_knob_that_cannot_be_made_is_left_out() {
 }
 
 #[test]
-fn what_is_made_once_is_told_and_taken_back() {
+fn what_is_made_once_is_reported_and_undone() {
     let mut fake = Fake::default();
     let knobs = [knob("smt", Switching::Once), knob("limits", Switching::Later)];
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {

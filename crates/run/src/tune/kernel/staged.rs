@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_say_what_they_are_for() {
+    fn modules_are_checked_for_their_release() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("kernel/a")).unwrap();
         assert!(modules_fit(dir.path(), "6.1").is_ok(), "none");

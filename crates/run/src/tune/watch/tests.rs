@@ -58,7 +58,7 @@ fn lines(watcher: &mut Watcher, machine: &Machine<'_>) -> Vec<String> {
 }
 
 #[test]
-fn each_drift_is_told_once_with_who_may_have_done_it() {
+fn each_drift_is_reported_once_with_its_suspects() {
     let played = Played::new();
     let machine = Machine::new(&played.root, &LiveTasks).unwrap();
     let mut watcher = Watcher::default();
@@ -92,7 +92,7 @@ fn each_drift_is_told_once_with_who_may_have_done_it() {
 }
 
 #[test]
-fn a_watch_that_begins_late_tells_what_is_off_already() {
+fn a_watch_that_begins_late_reports_existing_drift() {
     let played = Played::new();
     let machine = Machine::new(&played.root, &LiveTasks).unwrap();
     drop(played.applied(&machine));
@@ -113,7 +113,7 @@ fn a_watch_that_begins_late_tells_what_is_off_already() {
 }
 
 #[test]
-fn it_runs_on_cpus_that_nobody_needs() {
+fn it_runs_on_unneeded_cpus() {
     let played = Played::new();
     played.write("sys/devices/system/cpu/online", "0-7\n");
     assert_eq!(housekeeping(&played.root).to_string(), "0-7");

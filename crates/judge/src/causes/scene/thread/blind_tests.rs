@@ -11,7 +11,7 @@ fn unexplained_ns(explained: &crate::causes::Explanation) -> u64 {
 }
 
 #[test]
-fn a_thread_that_runs_and_was_never_switched_to_tells_of_missing_events() {
+fn a_thread_that_runs_without_a_switch_means_missing_events() {
     // As a ring that is resized leaves it: the last switch, then nothing.
     let explained = Story::new().ran(4500);
     assert_eq!(explained.incomplete.len(), 1);
@@ -29,7 +29,7 @@ fn a_thread_that_runs_and_was_never_switched_to_tells_of_missing_events() {
 }
 
 #[test]
-fn who_runs_was_switched_to_or_events_are_missing() {
+fn running_without_a_switch_means_missing_events() {
     // Task 9 runs, and the switch from task 7 to it is not there.
     let explained = Story::new().timer(1, 7).runs(4500, 9, 120);
     assert!(explained.incomplete[0].contains("was not recorded"), "{:?}", explained.incomplete);
@@ -93,7 +93,7 @@ fn what_was_left_out_before_the_window_is_not_missing() {
 }
 
 #[test]
-fn without_switches_nothing_is_said_to_be_missing() {
+fn without_switches_no_events_are_reported_missing() {
     let mut story = Story::new().timer(1, 7);
     story.window.events.retain(|event| !matches!(event.what, EventData::Switch { .. }));
     let wake = WakeUp {

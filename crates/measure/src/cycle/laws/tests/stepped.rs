@@ -145,7 +145,7 @@ fn a_thread_that_is_roused_late_leaves_cycles_unmeasured() {
 }
 
 #[test]
-fn a_thread_that_nobody_rouses_is_late_by_its_own_clock() {
+fn a_thread_that_is_not_woken_is_late_by_its_own_clock() {
     let outcome = go(&[set(500 * MS + 400_000, -10_000_000, None)], None);
     assert_eq!((outcome.steps.unmeasured, outcome.steps.bounds), (10, 1));
     assert_eq!((outcome.sum.missed, outcome.spikes), (0, 0));
