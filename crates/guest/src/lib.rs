@@ -1,5 +1,5 @@
-//! Boots kernels under QEMU. The lab does so for its tests, `rtproof kernel boot` for its users:
-//! both make an initramfs, start QEMU, follow the console and bring results out.
+//! Kernels under QEMU.
+#![doc = include_str!("../README.md")]
 
 #![expect(
     clippy::disallowed_methods,

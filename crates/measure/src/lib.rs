@@ -1,6 +1,5 @@
-//! Measuring: real-time threads, what they do each cycle, and what disturbs them.
-//!
-//! Floor 2. The only crate with unsafe code, all of it in `sys/`.
+//! Real-time threads, workloads, loads, and the recorder of kernel events.
+#![doc = include_str!("../README.md")]
 
 mod apart;
 pub mod calibrate;

@@ -1,4 +1,5 @@
-//! What `run` returns and `report` shows: data that neither owns. No I/O, no clock.
+//! What commands return: typed JSON documents.
+#![doc = include_str!("../README.md")]
 
 pub mod kernel;
 pub mod launch;
