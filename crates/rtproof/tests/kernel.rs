@@ -1,21 +1,13 @@
 //! `rtproof kernel` with a small source of the test's own: real make, patch and git, and a makefile
 //! that answers as the kernel's does. A real kernel is built by hand (docs/kernel.md).
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the test's own files; what is left out is named"
-)]
-
-mod support;
-
 use std::{
     fs,
     path::Path,
     process::{Command, Output},
 };
 
-use support::{ACCEPTED, FAILED, REFUSED, USAGE, folder, run, stderr};
+use crate::support::{self, ACCEPTED, FAILED, REFUSED, USAGE, folder, run, stderr};
 
 /// The head and the end by which a whole configuration is known.
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\

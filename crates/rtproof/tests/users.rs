@@ -1,16 +1,8 @@
 //! Rights of a user, and what a user says of the firmware: `--user`, groups, `check tick`.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
-
 use std::{fs, path::Path, process::Command};
 
-use support::{binary, code, expect_code, folder, run, stderr, stdout};
+use crate::support::{binary, code, expect_code, folder, run, stderr, stdout};
 
 const DMI: &str = "root/sys/class/dmi/id";
 

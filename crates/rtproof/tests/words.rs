@@ -1,8 +1,6 @@
 //! Slips that outputs and pages once had, looked for in everything that is kept of them: golden
 //! outputs, snapshots of machines, pages, scripts.
 
-#![allow(clippy::disallowed_methods, reason = "tests read their own files")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -11,7 +11,7 @@ const ALLOWED: &[&str] = &[
     "crates/measure/src/sys/perf.rs",
     "crates/measure/src/sys/process.rs",
     "crates/measure/src/sys/signals.rs",
-    "crates/measure/tests/session.rs",
+    "crates/measure/tests/alone/session.rs",
     "crates/stats/tests/inside.rs",
     "marks/src/ring.rs",
 ];

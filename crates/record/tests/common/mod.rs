@@ -4,7 +4,7 @@
     dead_code,
     unreachable_pub,
     clippy::disallowed_methods,
-    reason = "each test uses its part"
+    reason = "an example and a fuzz target use it too"
 )]
 
 use std::path::Path;

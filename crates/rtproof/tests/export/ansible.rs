@@ -7,8 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::tools;
-use crate::tools::{exported, got, machine, program, run, said, written};
+use super::tools::{self, exported, got, machine, program, run, said, written};
 
 struct Playbooks {
     program: PathBuf,

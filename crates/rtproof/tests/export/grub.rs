@@ -4,9 +4,10 @@ use std::{fs, process::Command};
 
 use rtproof_judge::plan::BootWord;
 
-use crate::sample::{Sample, because};
-use crate::tools;
-use crate::tools::{exported, ok, program, written};
+use super::{
+    sample::{Sample, because},
+    tools::{self, exported, ok, program, written},
+};
 
 /// What the variables hold once the drop-in is read, word by word in brackets.
 fn sourced(drop_in: &str, linux: &str, default: &str) -> String {

@@ -1,12 +1,7 @@
 //! Every captured machine's plan in every format: each says everything once, and the words, the
 //! patterns and the lines are fit for what reads them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    process::Command,
-};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, process::Command};
 
 use rtproof_host::{Capture, CpuList, Facts, Root};
 use rtproof_judge::{
@@ -15,8 +10,7 @@ use rtproof_judge::{
 };
 use rtproof_run::tune::export::{self, FORMATS, Source};
 
-use crate::tools;
-use crate::tools::{ok, written};
+use super::tools::{self, ok, written};
 
 fn machines() -> Vec<(String, Facts)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");

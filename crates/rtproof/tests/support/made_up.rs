@@ -1,8 +1,6 @@
 //! Made-up kernels for QEMU: a few instructions that write a text to the serial port, then hang or
 //! reset.
 
-#![allow(clippy::print_stderr, reason = "what is left out is named")]
-
 /// What a made-up kernel does after its text.
 #[derive(Clone, Copy)]
 pub(crate) enum Then {

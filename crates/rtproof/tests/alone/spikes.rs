@@ -1,21 +1,15 @@
 //! Late wake-ups of real runs on this machine: every one is explained to the nanosecond, and the
 //! record alone says the same again.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     path::Path,
     process::{Child, Command, Output, Stdio},
 };
 
+use crate::support::{
+    self, alone, code, folder, kill, report, run, start, stderr, stdout, wait_for,
+};
 use serde_json::Value;
-use support::{alone, code, folder, kill, report, run, start, stderr, stdout, wait_for};
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
 

@@ -1,14 +1,6 @@
 //! `rtproof explain --pid`: the locks that a real-time thread waits for, and priority inversion on
 //! those without priority inheritance; and waits that are none.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
-
 use std::{
     fs,
     path::Path,
@@ -16,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use crate::support::{alone, code, folder, run, stderr};
 use serde_json::Value;
-use support::{alone, code, folder, run, stderr};
 
 const C: &str = include_str!("locks/planted.c");
 const RUST: &str = include_str!("locks/planted.rs.in");

@@ -2,14 +2,6 @@
 //! of its own. Left out, with a word, where `dockerd` is not in PATH: `apt-get install docker.io`,
 //! or unpack docker.io, containerd, runc and iptables of Debian and put their folders in front.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests make the daemon's own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -19,7 +11,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use support::{FAILED, REFUSED, alone, binary, code, folder, stderr, stdout, wait_for};
+use crate::support::{FAILED, REFUSED, alone, binary, code, folder, stderr, stdout, wait_for};
 
 /// Where control groups of version 1 and 2 get the daemon's own group.
 const GROUPS: &str = "/sys/fs/cgroup";

@@ -1,11 +1,7 @@
 //! Every workload on this machine, for some tenths of a second each: its account adds up, its
 //! samples are what they can be, and a stall that is planted is seen.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rtproof_measure::{
     EndReason, Plan, Policy, Quantity, Report, Session, Slot, Started,
@@ -14,30 +10,16 @@ use rtproof_measure::{
 };
 use rtproof_stats::{Moments, Totals};
 
-#[path = "workloads/exec.rs"]
+use super::alone;
+
 mod exec;
-#[path = "workloads/kernel.rs"]
 mod kernel;
-#[path = "workloads/marks.rs"]
 mod marks;
-#[path = "workloads/packet.rs"]
 mod packet;
-#[path = "workloads/pairs.rs"]
 mod pairs;
-#[path = "workloads/stall.rs"]
 mod stall;
-#[path = "workloads/timers.rs"]
 mod timers;
-#[path = "workloads/work.rs"]
 mod work;
-
-/// Real-time threads of two tests at once would measure each other, and a process has one interval
-/// timer.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 fn parse(text: &str) -> Arc<dyn Workload> {
     workloads::parse(text).unwrap_or_else(|error| panic!("{error}"))

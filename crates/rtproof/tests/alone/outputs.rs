@@ -1,10 +1,6 @@
 //! Files that are written: never over evidence, whole or not there, tried before anything is
 //! measured.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-mod support;
-
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -12,7 +8,9 @@ use std::{
     process::Output,
 };
 
-use support::{FAILED, USAGE, alone, code, expect_code, files, folder, only, run, stderr, stdout};
+use crate::support::{
+    self, FAILED, USAGE, alone, code, expect_code, files, folder, only, run, stderr, stdout,
+};
 
 /// A short run; the exit code is the machine's business.
 fn prove(folder: &Path, target: &str) -> Output {

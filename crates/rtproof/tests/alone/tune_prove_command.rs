@@ -5,25 +5,17 @@
 //! its knobs, and the folder of its journals, are files of the test there. No value of this machine
 //! is written.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     fs,
     process::Child,
     time::{Duration, Instant},
 };
 
-use rtproof_record::effects::{Decision, Part, Slice};
-use support::{
+use crate::support::{
     ACCEPTED, NOT_PROVEN, USAGE, alone, apart::Apart, code, expect_code, kill, load_workers, only,
     stderr, stdout, wait_for,
 };
+use rtproof_record::effects::{Decision, Part, Slice};
 
 /// Knobs: their file, and what it holds before, as no program would leave it.
 const KNOBS: [(&str, &str); 2] =

@@ -5,18 +5,9 @@
 //!
 //! `make test` tries a sample; `RTPROOF_FAULTS=N` tries N of each kind (docs/faults.md).
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
-
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 
-use support::{
+use crate::support::{
     alone, binary, code, expect_code,
     killed::{self, can_trace},
     odd::{APPLY, Machine, UNDO},

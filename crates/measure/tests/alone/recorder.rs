@@ -1,14 +1,8 @@
 //! The flight recorder on this machine: real wake-ups of real threads, asked for and found.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read what the kernel itself tells, and say what they cannot run"
-)]
-
 use std::{
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -24,12 +18,7 @@ use rtproof_measure::{
 use rtproof_trace::{How, Subjects, WakeUp, What, Window};
 use rustix::thread::ClockId;
 
-/// Tests would load the machine for each other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use super::alone;
 
 fn online() -> CpuList {
     CpuList::new(0..std::thread::available_parallelism().map_or(1, |n| n.get()) as u32)

@@ -1,19 +1,10 @@
 //! The HTML report of a real run in headless Chromium: complete, silent, and alone.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod browser;
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use browser::{Browser, DESKTOP, PHONE, Page, View};
+use crate::browser::{Browser, DESKTOP, PHONE, Page, View};
+use crate::support::{alone, code, files, folder, run, stderr, stdout};
 use serde_json::{Value, json};
-use support::{alone, code, files, folder, run, stderr, stdout};
 
 /// Where screenshots stay for people to look at.
 fn pictures() -> PathBuf {

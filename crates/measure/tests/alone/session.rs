@@ -2,10 +2,7 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -15,13 +12,13 @@ use rtproof_measure::{
 };
 use rtproof_stats::{Histogram, Totals};
 
+use super::alone;
+
 /// Counts what an armed thread allocates or frees.
 struct Counting;
 
 static WHILE_ARMED: AtomicU64 = AtomicU64::new(0);
 static EVER: AtomicU64 = AtomicU64::new(0);
-/// Real-time threads of two tests at once would measure each other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Counting {
     fn count() {
@@ -103,7 +100,7 @@ fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
 
 #[test]
 fn scheduled_is_sampled_plus_missed_at_every_period() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     for period_ns in [PERIOD_MIN_NS, 100_000, 1_000_000] {
         let plan = plan(period_ns, 1_500_000_000);
         for (totals, wake, missed, report) in run(&plan) {
@@ -120,7 +117,7 @@ fn scheduled_is_sampled_plus_missed_at_every_period() {
 
 #[test]
 fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     let before = EVER.load(Ordering::Relaxed);
     let reports = run(&plan(100_000, 3_200_000_000));
     assert!(EVER.load(Ordering::Relaxed) > before, "the counting allocator is in use");
@@ -134,7 +131,7 @@ fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
 /// Every workload by every clock that it takes: the account holds and nothing is allocated.
 #[test]
 fn every_clock_measures() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     let before = WHILE_ARMED.load(Ordering::Relaxed);
     let mut measured = Vec::new();
     for clock in Clock::ALL.into_iter().filter(|clock| !clock.is_monotonic()) {
@@ -185,7 +182,7 @@ fn of_every_workload() -> impl Iterator<Item = Plan> {
 
 #[test]
 fn no_workload_allocates_while_it_is_armed() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     let before = WHILE_ARMED.load(Ordering::Relaxed);
     let mut n = 0;
     for plan in of_every_workload() {
@@ -201,7 +198,7 @@ fn no_workload_allocates_while_it_is_armed() {
 
 #[test]
 fn every_spike_comes_out_or_is_counted() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     let mut plan = plan(1_000_000, 3_100_000_000);
     // Every wake-up, in the first second; then none until the end.
     plan.spike_ns = Some(0);
@@ -229,7 +226,7 @@ fn every_spike_comes_out_or_is_counted() {
 
 #[test]
 fn stopping_ends_within_a_period_and_keeps_the_account() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     let plan = plan(10_000_000, 60_000_000_000);
     let session = Session::start(&plan).expect("a session");
     assert!(session.started().iter().all(|started| started.pin_error.is_none()));
@@ -257,7 +254,7 @@ fn a_cpu_that_is_not_there_is_named() {
 
 #[test]
 fn threads_that_nobody_collects_end_by_themselves() {
-    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let _alone = alone();
     let plan = plan(1_000_000, 60_000_000_000);
     let session = Session::start(&plan).expect("a session");
     let start = std::time::Instant::now();

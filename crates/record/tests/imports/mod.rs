@@ -1,8 +1,6 @@
 //! Results of other tools: real ones with the numbers that are known of them, our own fixtures,
 //! files that are cut, mixed up or empty, and the tools themselves where they are installed.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
 mod captures;
 mod common;
 mod cyclictest;

@@ -1,20 +1,12 @@
 //! The main job on this machine: what is printed, recorded, judged again and exported agrees.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{path::Path, process::Command};
 
-use serde_json::Value;
-use support::{
-    FAILED, NOT_PROVEN, REFUSED, USAGE, alone, assert_accounted, binary, code, expect_code, files,
-    folder, load_workers, only, report, run, stderr, stdout,
+use crate::support::{
+    self, FAILED, NOT_PROVEN, REFUSED, USAGE, alone, assert_accounted, binary, code, expect_code,
+    files, folder, load_workers, only, report, run, stderr, stdout,
 };
+use serde_json::Value;
 
 /// Everything but the line that names the files.
 /// The answer, which a run gives below what it said before it measured and a report gives first,

@@ -1,13 +1,9 @@
 //! docs/notebook.md: what needs Python alone runs as it stands there, and its numbers are those of
 //! the report.
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "tests start programs")]
-
-mod support;
-
 use std::{fs, path::Path, process::Command};
 
-use support::{ACCEPTED, alone, expect_code, folder, only, report, run, stderr, stdout};
+use crate::support::{ACCEPTED, alone, expect_code, folder, only, report, run, stderr, stdout};
 
 /// The first block of Python on the page.
 fn program() -> String {
