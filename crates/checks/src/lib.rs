@@ -174,14 +174,10 @@ pub fn cpus(cpus: &CpuList) -> String {
     cpus.phrase()
 }
 
-// Which kernel it is.
-
 /// Whether the kernel is of this version or later.
 pub(crate) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
     facts.kernel.version.value().map(|&found| found >= version)
 }
-
-// A subsystem and its checks.
 
 /// The checks of one subsystem.
 pub struct Section {

@@ -1,6 +1,5 @@
 //! The machine: facts, knobs, changes and their undo.
 #![doc = include_str!("../README.md")]
-
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make the machines that they read")

@@ -35,8 +35,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::loads::worker;
 
-// Why a load or a workload could not go on.
-
 /// Why a load or a workload could not go on: the value, what was expected, the next step. That of a
 /// load crosses a pipe as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,5 @@
 //! One run as one file; other tools' results in and out.
 #![doc = include_str!("../README.md")]
-
 #![expect(clippy::disallowed_methods, reason = "the user's own file")]
 
 #[cfg(test)]

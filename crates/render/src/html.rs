@@ -47,8 +47,6 @@ fn value(row: &FactRow) -> String {
     }
 }
 
-// What the sections of a report are made from.
-
 /// What sections are made from.
 pub(crate) struct Page<'a> {
     pub(crate) run: &'a Run,

@@ -193,8 +193,6 @@ pub fn p_value(ppb: Option<u64>) -> String {
     }
 }
 
-// How work ended, as an exit code reports it.
-
 /// How a command ended; its exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -205,8 +203,6 @@ pub enum Ended {
     /// It cannot be decided, or something is unknown.
     CannotTell,
 }
-
-// What an audit was made for, as it is shown.
 
 /// What an audit was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

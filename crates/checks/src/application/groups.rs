@@ -421,8 +421,6 @@ fn version_2(case: &Case<'_>, draft: Draft, list: &[CpuGroup]) -> Finding {
         .bad(format!("{}: CONFIG_RT_GROUP_SCHED refuses real-time tasks in it", group.folder))
 }
 
-// Do filters look at each of its system calls?
-
 pub(super) static SECCOMP: Check = Check {
     id: "app-seccomp",
     title: "system call filters of the application",

@@ -166,8 +166,6 @@ fn time(limit: Limit) -> String {
     limit.soft.map_or_else(|| "unlimited".into(), |us| crate::ns(us.saturating_mul(1_000)))
 }
 
-// Memory limits of its control groups: met or not.
-
 pub(super) static MEMORY_LIMIT: Check = Check {
     id: "app-memory-limit",
     title: "memory limits of the application's control groups",

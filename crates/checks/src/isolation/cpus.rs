@@ -95,8 +95,6 @@ fn glued(parameter: &Parameter) -> Option<String> {
     Some(format!("{}={value}", parameter.key))
 }
 
-// Is the boot CPU one of the real-time CPUs?
-
 pub(super) static CPU0_ISOLATED: Check = Check {
     id: "cpu0-isolated",
     title: "the boot CPU among the real-time or isolated CPUs",
@@ -554,8 +552,6 @@ fn judge_isolcpus_managed_irq(draft: Draft, facts: &Facts, intent: &Intent) -> F
         }
     }
 }
-
-// Are the real-time CPUs on one node, with others to help them?
 
 pub(super) static NUMA_PLACEMENT: Check = Check {
     id: "numa-placement",

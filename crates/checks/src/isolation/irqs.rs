@@ -241,8 +241,6 @@ fn irqaffinity(facts: &Facts, intent: &Intent) -> Option<Remedy> {
         .then(|| Remedy::Boot { parameter: format!("irqaffinity={parameter}") })
 }
 
-// Do several drivers share an interrupt of a real-time CPU?
-
 pub(super) static IRQ_SHARED: Check = Check {
     id: "irq-shared",
     title: "interrupts of the real-time CPUs that several drivers share",

@@ -66,8 +66,6 @@ fn judge_nohz_full(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
 }
 
-// Is the tick allowed to stop at all?
-
 pub(super) static NOHZ_ON: Check = Check {
     id: "nohz-on",
     title: "tick of idle CPUs allowed to stop (nohz)",

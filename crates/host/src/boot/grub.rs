@@ -7,8 +7,6 @@ use super::loader::{
 use super::{BootError, Files, View, cmdline, efi, grub_script};
 use crate::change::{Bytes, Change};
 
-// grub.cfg and what goes with it.
-
 /// grub.cfg and what goes with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {

@@ -361,8 +361,6 @@ pub fn checksum(last: &str, json: &str) -> String {
     hex(&digest[..DIGITS / 2])
 }
 
-// What became of a change that was to be undone.
-
 /// What became of a change that was to be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "became")]

@@ -128,8 +128,6 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
     }
 }
 
-// One group of runs compared with the first group.
-
 /// What is said of one group of runs against the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
@@ -206,8 +204,6 @@ impl Answer {
 fn equal_exposure(a: u64, b: u64) -> bool {
     a.abs_diff(b) as f64 <= EXPOSURE_SLACK * a.max(b) as f64
 }
-
-// One statistic of one group against the first group.
 
 /// How a statistic lies to that of the first group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -280,8 +280,6 @@ fn formats(instance: &Instance) -> Result<Formats, RecorderError> {
     Ok(formats)
 }
 
-// Why nothing is recorded.
-
 /// Why nothing is recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
@@ -381,8 +379,6 @@ impl Settings {
         }
     }
 }
-
-// What a recorder did.
 
 /// What a recorder did so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

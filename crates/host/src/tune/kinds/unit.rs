@@ -624,8 +624,6 @@ impl Units for Systemctl {
     }
 }
 
-// What a machine asks of its service manager.
-
 impl Machine<'_> {
     /// The service manager, where there is one to ask.
     pub(crate) fn units(&self, unit: &str) -> Result<Option<&dyn Units>, ChangeError> {
