@@ -19,15 +19,18 @@ pub mod store;
 mod testing;
 pub mod window;
 
-pub use around::Around;
-pub use coverage::{Class, Coverage, Extent};
-pub use decode::{Brief, Decoder};
-pub use event::{Event, What};
+pub use around::WindowSize;
+pub use coverage::{Coverage, EventClass, Extent};
+pub use decode::{Decoder, EventBrief};
+pub use event::{Event, EventData};
 pub use format::{ByteOrder, Formats};
 pub use merge::Merge;
-pub use page::{Page, Pages, Raw};
+pub use page::{Pages, Raw, RingPage};
 pub use scan::{Scanner, Subjects};
 pub use store::Store;
-pub use window::{Beside, How, IdleState, LateTimer, Lost, Policy, Section, Task, WakeUp, Window};
+pub use window::{
+    LateTimer, Lost, Task, TaskPolicy, TracedSection, WakeUp, WakeUpBasis, Window, WindowIdleState,
+    WindowSurroundings,
+};
 
-pub use crate::kernel::text::Text;
+pub use crate::kernel::text::FixedText;

@@ -5,7 +5,7 @@
 //! in `mod.rs`, and run `cargo test -p rtproof-measure`: its cases of loads take every load of the
 //! list.
 
-use super::{Context, Load};
+use super::{Load, LoadContext};
 use crate::Failure;
 
 /// Additions between two looks at the stop flag: well below a millisecond.
@@ -20,7 +20,7 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), Failure> {
+fn work(ctx: &LoadContext) -> Result<(), Failure> {
     // Say once what the record shall hold: sizes, tools, what was fallen back to.
     (ctx.detail)(&format!("{} threads", ctx.before.cpus.len()));
     ctx.on_each_cpu(|cpu| {
