@@ -1,4 +1,4 @@
-//! HTML primitives.
+//! HTML that all pages share: the document, tables, folded parts, data for programs.
 
 use std::fmt::Write;
 

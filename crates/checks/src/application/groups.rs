@@ -1,4 +1,5 @@
-//! Quotas, cpusets, throttling.
+//! Control groups and other things that hold an application back: quotas, cpusets, throttling,
+//! seccomp, a debugger, a container.
 
 use rtproof_host::{
     CpuList, Reading,

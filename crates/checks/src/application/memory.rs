@@ -1,4 +1,4 @@
-//! Locked memory, faults, limits.
+//! Memory of an application: locked or not, page faults, swap, limits, nodes.
 
 use rtproof_host::{
     CpuList,

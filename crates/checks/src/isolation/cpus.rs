@@ -1,4 +1,5 @@
-//! Isolcpus, cpusets, affinity.
+//! Which CPUs are isolated, by what (isolcpus, cpusets, affinity), and whether enough are left for
+//! the rest.
 
 use rtproof_host::{
     CpuList, Facts,

@@ -1,4 +1,4 @@
-//! Interrupts.
+//! Which interrupts may reach the real-time CPUs, and what places them.
 
 use rtproof_host::{
     CpuList, Facts, Reading,

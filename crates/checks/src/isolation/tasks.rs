@@ -1,4 +1,4 @@
-//! Tasks on isolated CPUs.
+//! Kernel threads, workqueues and ordinary tasks that may run on the real-time CPUs.
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,

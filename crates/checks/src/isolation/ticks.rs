@@ -1,4 +1,4 @@
-//! Nohz, RCU, skew_tick.
+//! The timer tick and RCU on the real-time CPUs: nohz_full, callbacks, skew_tick.
 
 use std::collections::BTreeMap;
 

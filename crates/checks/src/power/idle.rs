@@ -1,3 +1,5 @@
+//! Idle states: which may be entered, which limits hold, who chooses.
+//!
 //! What the checks of idle states share: how deep is too deep, and which limits are in force.
 //!
 //! A state is not entered where its exit takes longer than the CPU's own limit

@@ -1,4 +1,4 @@
-//! GRUB: menu, config, environment.
+//! GRUB 2: its menu (grub.cfg), its configuration in /etc/default and its environment block.
 
 use super::grub_script::{GrubScript, MenuEntry, Statement};
 use super::loader::{
