@@ -1,4 +1,5 @@
-//! Copy this file to start a check; say here what it decides and where others get it wrong.
+//! Copy this into the file of its subject to start a check; say in a comment above it where others
+//! get it wrong.
 //!
 //! It is compiled and tested, but it is in no list. CONTRIBUTING.md has the steps.
 

@@ -1,10 +1,5 @@
-//! The checks, and what a machine is for. Pure: no I/O, no clock.
-//!
-//! One folder for each subsystem, with its list in the order of the report.
-//!
-//! A check is a [`Check`]: a pure function from facts and intent to a [`Finding`], with its texts.
-//! Copy `_template.rs` to start one. `contract.rs` holds each to what every check promises: it is
-//! never good without what it read, and says what that was.
+//! The catalogue of checks, and what a machine is for.
+#![doc = include_str!("../README.md")]
 
 #[cfg(test)]
 mod _template;
@@ -179,14 +174,10 @@ pub fn cpus(cpus: &CpuList) -> String {
     cpus.phrase()
 }
 
-// Which kernel it is.
-
 /// Whether the kernel is of this version or later.
 pub(crate) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
     facts.kernel.version.value().map(|&found| found >= version)
 }
-
-// A subsystem and its checks.
 
 /// The checks of one subsystem.
 pub struct Section {

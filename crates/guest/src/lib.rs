@@ -1,6 +1,5 @@
-//! Boots kernels under QEMU. The lab does so for its tests, `rtproof kernel boot` for its users:
-//! both make an initramfs, start QEMU, follow the console and bring results out.
-
+//! Kernels under QEMU.
+#![doc = include_str!("../README.md")]
 #![expect(
     clippy::disallowed_methods,
     reason = "kernel images, modules and programs that the caller names; results in its own folder"
@@ -22,8 +21,6 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use rtproof_host::trusted;
-
-// Processor architectures of guests.
 
 /// Processor architecture of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,5 @@
-//! The machine: one [`Root`] through which every machine path is read, and the [`facts::Facts`]
-//! read from it.
-//!
-//! Floor 1. Nothing else in the house opens a path under /proc, /sys, /etc or /boot. Parsers take
-//! bytes; readers take a [`Root`]; what cannot be read stays unknown, with the path.
-
+//! The machine: facts, knobs, changes and their undo.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make the machines that they read")

@@ -630,8 +630,6 @@ fn parts(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(part).collect()
 }
 
-// Why a path cannot be a captured machine.
-
 /// Why a path cannot be a captured machine.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {

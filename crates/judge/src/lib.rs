@@ -1,6 +1,5 @@
-//! Judging: causes of late wake-ups, plan, comparison, verdict over a run.
-//!
-//! Pure: no I/O, no clock. The same facts and the same record give the same answer.
+//! Causes, verdict, plan and comparison: pure functions over facts and records.
+#![doc = include_str!("../README.md")]
 
 pub mod causes;
 pub mod compare;

@@ -1,8 +1,8 @@
 //! After a boot: the effect of each word requested on the kernel's command line.
 //!
 //! A word can be missing, be refused by the kernel in silence, or have less effect than it says.
-//! Where the kernel shows the effect is one table (`places.rs`); what it shows is read by the
-//! caller and handed in.
+//! Where the kernel shows the effect is one table (`PLACES`); what it shows is read by the caller
+//! and handed in.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
 //! What the distribution of this machine offers as a real-time kernel, asked through its own
-//! package manager. To add one: its file and a line of `MANAGERS`.
+//! package manager. To add one: a `Manager` and a line of `MANAGERS`.
 
 use std::{collections::BTreeMap, time::Duration};
 

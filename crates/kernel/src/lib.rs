@@ -1,4 +1,5 @@
-//! Errors, list of modules, one example.
+//! Real-time kernels: found, configured, built, booted, compared.
+#![doc = include_str!("../README.md")]
 
 pub mod boot;
 pub mod compare;

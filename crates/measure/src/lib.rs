@@ -1,6 +1,5 @@
-//! Measuring: real-time threads, what they do each cycle, and what disturbs them.
-//!
-//! Floor 2. The only crate with unsafe code, all of it in `sys/`.
+//! Real-time threads, workloads, loads, and the recorder of kernel events.
+#![doc = include_str!("../README.md")]
 
 mod apart;
 pub mod calibrate;
@@ -35,8 +34,6 @@ pub use crate::sys::perf::{Queue, TakenSignal, inherited, keep_ended_children, u
 use serde::{Deserialize, Serialize};
 
 use crate::loads::worker;
-
-// Why a load or a workload could not go on.
 
 /// Why a load or a workload could not go on: the value, what was expected, the next step. That of a
 /// load crosses a pipe as text.

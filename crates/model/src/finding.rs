@@ -1,4 +1,4 @@
-//! What a check answers.
+//! What a check answers: a finding, its evidence and its remedies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,5 @@
-//! The nouns of rtproof as plain data: what a check finds, why a wake-up was late, what a trial
-//! observed, what a verdict says. A record holds them, the judge makes them, the report shows them;
-//! each is defined here once.
-//!
-//! Data only: no I/O, no clock, no judgement.
+//! Nouns that several crates share, as plain data.
+#![doc = include_str!("../README.md")]
 
 pub mod finding;
 pub mod run;

@@ -1,4 +1,4 @@
-//! What a measuring thread reports of itself.
+//! What a measuring thread reports of itself, and what the threads of a traced program do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

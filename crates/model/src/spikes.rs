@@ -128,8 +128,6 @@ pub struct StructureMoment {
     pub text: String,
 }
 
-// Why one wake-up was late: shares that sum to its latency.
-
 /// Why a wake-up was late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {

@@ -1,12 +1,5 @@
-//! One run as one file: what was asked, what the machine was, what was measured, what was judged.
-//!
-//! Floor 2. A record is an SQLite file that is written once a second and sealed at the end. All
-//! that is shown of a run is computed from [`run::Run`], so a report made next year says the same.
-//!
-//! The way of a record: [`Writer::create`] before the first wake-up, [`Writer::append`] once a
-//! second, [`Writer::finish`], then [`read()`] it back, judge it, [`Finished::store_judgement`],
-//! [`Finished::seal`]. A record that stops anywhere on this way can be read, and says so.
-
+//! One run as one file; other tools' results in and out.
+#![doc = include_str!("../README.md")]
 #![expect(clippy::disallowed_methods, reason = "the user's own file")]
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! HTML primitives.
+//! HTML that all pages share: the document, tables, folded parts, data for programs.
 
 use std::fmt::Write;
 
@@ -46,8 +46,6 @@ fn value(row: &FactRow) -> String {
         RowState::Malformed => format!("unknown: holds {}", row.value),
     }
 }
-
-// What the sections of a report are made from.
 
 /// What sections are made from.
 pub(crate) struct ReportPage<'a> {

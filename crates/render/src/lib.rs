@@ -1,4 +1,5 @@
-//! Values to strings and pictures: text, HTML, SVG, SARIF, JUnit.
+//! Documents to text, HTML, SVG, terminal, SARIF and JUnit.
+#![doc = include_str!("../README.md")]
 
 mod html;
 pub mod page;

@@ -43,7 +43,8 @@ pub use crate::text::{
 // by a screen reader, and carries its own numbers as JSON.
 //
 // The order is the order of questions: is it accepted, what stands in the way, what was measured,
-// when, on what machine, how. One file per section; pictures come from [`crate::svg::chart`].
+// when, on what machine, how. Sections are in [`crate::sections`]; pictures come from
+// [`crate::svg::chart`].
 
 /// What the record itself cannot say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,8 +151,8 @@ pub(crate) fn data(report: &Report, shown: usize) -> Markup {
     crate::html::data("rtproof-report", &report)
 }
 
-// The sections of the report, in order. To add one: a file with its function, its `mod`, a row
-// here.
+// The sections of the report, in order. To add one: its function in the file of its subject, a row
+// in `SECTIONS`.
 
 /// Whether a section is read at once or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Terminal: width, ink, tables.
+//! Text for a terminal: its width, its colours, tables, wrapping.
 
 use std::{
     fmt,

@@ -1,4 +1,5 @@
-//! What `run` returns and `report` shows: data that neither owns. No I/O, no clock.
+//! What commands return: typed JSON documents.
+#![doc = include_str!("../README.md")]
 
 pub mod kernel;
 pub mod launch;
@@ -193,8 +194,6 @@ pub fn p_value(ppb: Option<u64>) -> String {
     }
 }
 
-// How work ended, as an exit code reports it.
-
 /// How a command ended; its exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -205,8 +204,6 @@ pub enum Ended {
     /// It cannot be decided, or something is unknown.
     CannotTell,
 }
-
-// What an audit was made for, as it is shown.
 
 /// What an audit was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

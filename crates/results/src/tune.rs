@@ -193,8 +193,6 @@ impl StandingChange {
     }
 }
 
-// What an export of a plan wrote.
-
 pub const EXPORTED_SCHEMA: &str = "rtproof/tune-exported/1";
 
 /// Files that `tune export` wrote.

@@ -1,7 +1,5 @@
-//! rtproof: takes a Linux machine from unknown to proven real-time.
-//!
-//! Arguments and wiring: parse, run, report, print. The library part exists so that the reference
-//! pages and the tests see the same definitions as the program.
+//! The program: command line, exit codes, printing.
+#![doc = include_str!("../README.md")]
 
 mod answers;
 pub mod commands;

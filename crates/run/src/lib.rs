@@ -1,7 +1,5 @@
-//! Conducting: prove, measure, experiment, tune and explain as library calls. Options go in,
-//! results come out, progress is reported to the caller. Nothing is printed here.
-//!
-//! `examples/prove.rs` proves a machine in thirty lines.
+//! Conducting: every command as a library call.
+#![doc = include_str!("../README.md")]
 
 pub mod bisect;
 pub mod compare;

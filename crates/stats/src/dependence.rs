@@ -1,4 +1,5 @@
-//! Effective n, clusters, dispersion, Holm.
+//! Samples that depend on each other: what they are worth, how they cluster, corrections for many
+//! tests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,5 @@
-//! Numbers of latency: what is counted, how it is merged, and what may be said of it.
-//!
-//! Floor 0: no I/O, no clock, no allocation in anything that a measuring thread calls.
-//! All latencies are integer nanoseconds.
+//! Numbers of latency: what is counted, how it is merged, what may be said of it.
+#![doc = include_str!("../README.md")]
 
 pub mod binomial;
 pub mod change;

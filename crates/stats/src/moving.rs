@@ -458,8 +458,6 @@ impl Sums {
     }
 }
 
-// The statistics at a moment.
-
 /// Statistics of the samples at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Values {

@@ -1,4 +1,4 @@
-//! Search of periods and multiples.
+//! The search for a period among many, and its multiples.
 
 use crate::binomial;
 use crate::coincidence::thin;

@@ -1,4 +1,4 @@
-//! Largest samples, jitter, quantities and units.
+//! The largest samples, jitter, and quantities as text with their units.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Choice of the threshold.
+//! The threshold above which a tail is fitted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,5 @@
-//! Kernel traces: bytes to events, events to what each CPU did, and out again for other tools.
-//!
-//! Floor 0. Pure: no I/O, no clock. The kernel's own `format` files say where a field is; nothing
-//! is assumed of the kernel's version, word size or byte order.
-//!
-//! [`Formats`] come from the kernel's texts; a [`page::RingPage`] is a sub-buffer of its ring, and has
-//! records; a [`Decoder`] makes [`Event`]s of them. [`Pages`] are sub-buffers of several CPUs, in
-//! memory ([`Store`]) or in a file; [`around::window`] takes a [`Window`] out of them.
+//! Kernel traces: bytes and text to events, windows and other tools' formats.
+#![doc = include_str!("../README.md")]
 
 pub mod around;
 pub mod context;

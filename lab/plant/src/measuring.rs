@@ -14,7 +14,7 @@ const LOOK_NS: u64 = 20 * MS_NS;
 const WARM_UP: u64 = 20;
 /// After all threads are ready the first wake-up is 20 ms off (session.rs, LEAD_NS). Longer than
 /// the slices of 100 ms in which prove first measures what its recorder costs, with threads of the
-/// same names (prove/spikes/recording.rs).
+/// same names (crates/run/src/prove/spikes.rs).
 const LEAD_NS: u64 = 200 * MS_NS;
 
 /// Waits for the measuring threads (`rtproof/0`, `rtproof/1`, ...); the time at which they are

@@ -1,4 +1,5 @@
-//! Quotas, cpusets, throttling.
+//! Control groups and other things that hold an application back: quotas, cpusets, throttling,
+//! seccomp, a debugger, a container.
 
 use rtproof_host::{
     CpuList, Reading,
@@ -420,8 +421,6 @@ fn version_2(case: &Case<'_>, draft: FindingBuilder, list: &[CpuGroup]) -> Findi
         ])
         .bad(format!("{}: CONFIG_RT_GROUP_SCHED refuses real-time tasks in it", group.folder))
 }
-
-// Do filters look at each of its system calls?
 
 pub(super) static SECCOMP: Check = Check {
     id: "app-seccomp",

@@ -1,4 +1,4 @@
-//! Locked memory, faults, limits.
+//! Memory of an application: locked or not, page faults, swap, limits, nodes.
 
 use rtproof_host::{
     CpuList,
@@ -168,8 +168,6 @@ fn size(limit: Limit) -> String {
 fn time(limit: Limit) -> String {
     limit.soft.map_or_else(|| "unlimited".into(), |us| crate::ns(us.saturating_mul(1_000)))
 }
-
-// Memory limits of its control groups: met or not.
 
 pub(super) static MEMORY_LIMIT: Check = Check {
     id: "app-memory-limit",

@@ -1,4 +1,4 @@
-//! Is this application really real-time? One file for each subject.
+//! Is this application really real-time?
 //!
 //! A check of an application is a `Check` whose function also reads the application's facts. A
 //! check of real-time threads does not apply to an application without any: `app-policy` reports
@@ -89,8 +89,6 @@ pub fn without_own(facts: &Facts, app: &App) -> Facts {
     });
     facts
 }
-
-// Do its threads stay on the real-time CPUs?
 
 static AFFINITY: Check = Check {
     id: "app-affinity",

@@ -1,4 +1,5 @@
-//! Isolcpus, cpusets, affinity.
+//! Which CPUs are isolated, by what (isolcpus, cpusets, affinity), and whether enough are left for
+//! the rest.
 
 use rtproof_host::{
     CpuList, Facts,
@@ -94,8 +95,6 @@ fn glued(parameter: &Parameter) -> Option<String> {
     let _ = APPENDED.iter().find(is_end).filter(|_| !is_text)?;
     Some(format!("{}={value}", parameter.key))
 }
-
-// Is the boot CPU one of the real-time CPUs?
 
 pub(super) static CPU0_ISOLATED: Check = Check {
     id: "cpu0-isolated",
@@ -562,8 +561,6 @@ fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Int
         }
     }
 }
-
-// Are the real-time CPUs on one node, with others to help them?
 
 pub(super) static NUMA_PLACEMENT: Check = Check {
     id: "numa-placement",

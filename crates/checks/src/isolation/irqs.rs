@@ -1,4 +1,4 @@
-//! Interrupts.
+//! Which interrupts may reach the real-time CPUs, and what places them.
 
 use rtproof_host::{
     CpuList, Facts, Reading,
@@ -242,8 +242,6 @@ fn irqaffinity(facts: &Facts, intent: &Intent) -> Option<Remedy> {
     (!parameter.is_empty() && !is_there)
         .then(|| Remedy::Boot { parameter: format!("irqaffinity={parameter}") })
 }
-
-// Do several drivers share an interrupt of a real-time CPU?
 
 pub(super) static IRQ_SHARED: Check = Check {
     id: "irq-shared",

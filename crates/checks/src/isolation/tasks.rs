@@ -1,4 +1,4 @@
-//! Tasks on isolated CPUs.
+//! Kernel threads, workqueues and ordinary tasks that may run on the real-time CPUs.
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
@@ -16,8 +16,6 @@ use crate::profile::Choice;
 use crate::remedies::move_to;
 use crate::value::{grouped, mask};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, machine, value};
-
-// Which kernel threads that could be elsewhere may run on the real-time CPUs?
 
 pub(super) static KTHREAD_AFFINITY: Check = Check {
     id: "kthread-affinity",
@@ -186,8 +184,6 @@ fn interrupts(facts: &Facts, off: &[&RtTask], intent: &Intent) -> String {
         many => format!("; {} go there", machine::count(many, "interrupt")),
     }
 }
-
-// Which ordinary tasks may run on the real-time CPUs?
 
 pub(super) static USER_TASKS_ON_ISO: Check = Check {
     id: "user-tasks-on-iso",

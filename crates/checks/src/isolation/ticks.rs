@@ -1,4 +1,4 @@
-//! Nohz, RCU, skew_tick.
+//! The timer tick and RCU on the real-time CPUs: nohz_full, callbacks, skew_tick.
 
 use std::collections::BTreeMap;
 
@@ -65,8 +65,6 @@ fn judge_nohz_full(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         _ => draft.good(format!("{} tickless", machine::cpus(&on))),
     }
 }
-
-// Is the tick allowed to stop at all?
 
 pub(super) static NOHZ_ON: Check = Check {
     id: "nohz-on",

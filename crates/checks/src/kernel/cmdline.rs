@@ -1,4 +1,5 @@
-//! Command line, debug words, EFI.
+//! The kernel's command line: duplicates, unknown words, words for debugging; and EFI runtime
+//! services.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Preemption model, HZ, timers, KFENCE.
+//! Preemption model, HZ and high-resolution timers, and options of the build that stall a CPU.
 
 use rtproof_host::{Facts, Reading, facts::kernel::Preemption, knobs};
 

@@ -1,3 +1,5 @@
+//! Huge pages, mounts, and the share of the cache that the real-time CPUs have.
+//!
 //! Does the kernel build huge pages behind the application's back?
 //!
 //! PREEMPT_RT kernels have no transparent huge pages, so there the file is missing rightly. Writing

@@ -1,4 +1,4 @@
-//! Persistence and drift.
+//! Whether what is set now survives the next boot, and whether it still stands.
 
 use rtproof_host::{Facts, facts::next_boot::relevant};
 

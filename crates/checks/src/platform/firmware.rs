@@ -1,4 +1,4 @@
-//! BIOS profile, laptop, fwupd.
+//! Settings of the firmware that only a person can look up, and firmware that is busy meanwhile.
 
 use rtproof_host::{
     Facts, Reading,

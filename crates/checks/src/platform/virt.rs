@@ -1,4 +1,4 @@
-//! Container, KVM.
+//! Containers, guests, and hosts of real-time guests (KVM).
 
 use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
 

@@ -1,4 +1,4 @@
-//! ASPM, runtime PM, RAPL, daemons.
+//! Power saving of devices (ASPM, runtime PM), power limits and the daemons that manage power.
 
 use rtproof_host::{
     CpuList, Facts, Reading,

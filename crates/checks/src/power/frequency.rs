@@ -1,3 +1,5 @@
+//! The frequency of the CPUs: governor, driver, limits, turbo, preferences, the uncore.
+//!
 //! What the checks of the frequency share: which CPUs keep theirs, and what it means that a
 //! machine has no cpufreq.
 

@@ -1,3 +1,5 @@
+//! Idle states: which may be entered, which limits hold, who chooses.
+//!
 //! What the checks of idle states share: how deep is too deep, and which limits are in force.
 //!
 //! A state is not entered where its exit takes longer than the CPU's own limit
@@ -279,8 +281,8 @@ fn judge_cpuidle_governor(draft: FindingBuilder, facts: &Facts, _: &Intent) -> F
 // A C-state is not bad in itself: its exit latency is part of the latency, so it is held against
 // the budget. Up to a quarter of the budget is good, up to the whole is doubtful, beyond is bad.
 // Without a budget, up to 20 µs is good and anything deeper doubtful, as only the user knows.
-// States that the CPU's own limit or the machine's forbids are not entered (`idle.rs`); where the
-// machine's cannot be read, a deep state is not certain to be.
+// States that the CPU's own limit or the machine's forbids are not entered; where the machine's
+// cannot be read, a deep state is not certain to be.
 
 pub(super) static CPUIDLE_STATES: Check = Check {
     id: "cpuidle-states",

@@ -1,3 +1,5 @@
+//! Threads of one core: SMT, siblings of the real-time CPUs, core scheduling.
+//!
 //! Does anything share a core with a real-time CPU?
 //!
 //! Judged by the siblings of the real-time CPUs, not by the machine's switch alone: SMT may be on

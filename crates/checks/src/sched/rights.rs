@@ -1,4 +1,4 @@
-//! Limits and capabilities.
+//! Who may use real-time priorities and lock memory: limits, capabilities, groups.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! GRUB: menu, config, environment.
+//! GRUB 2: its menu (grub.cfg), its configuration in /etc/default and its environment block.
 
 use super::grub_script::{GrubScript, MenuEntry, Statement};
 use super::loader::{
@@ -7,8 +7,6 @@ use super::loader::{
 };
 use super::{BootError, BootView, KernelFiles, cmdline, efi, grub_script};
 use crate::change::{Bytes, Change};
-
-// grub.cfg and what goes with it.
 
 /// grub.cfg and what goes with it.
 #[derive(Clone, Debug)]

@@ -117,8 +117,6 @@ fn shown(kernel: &str) -> String {
     release_of(kernel).unwrap_or_else(|| kernel.to_owned())
 }
 
-// Why a boot loader cannot be read or changed.
-
 /// Why the boot loader cannot be read or changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootError {

@@ -1,4 +1,4 @@
-//! Extlinux, Raspberry Pi.
+//! Boot loaders whose configuration is one plain file: extlinux and U-Boot, the Raspberry Pi.
 
 use super::loader::{
     AFTER_A_TRIAL, BootEntry, BootError, BootView, Change, ID, Loader, LoaderContext, LoaderKind,

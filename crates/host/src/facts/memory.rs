@@ -1,4 +1,4 @@
-//! Swap and transparent huge pages.
+//! Memory: swap, huge pages, mounts, and parts of the cache given to groups of CPUs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -154,8 +154,6 @@ impl ClockSource {
     }
 }
 
-// Who the machine is. Nothing here identifies it to others: the id is a hash.
-
 /// Who the machine is. Nothing here identifies it to others: the id is a hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {

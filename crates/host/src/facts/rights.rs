@@ -1,10 +1,9 @@
 //! Grants of real-time priorities and locked memory, the services that read them, whether a right
 //! that this process has counts here.
 //!
-//! `limits.rs` has the limits of this process; this file has where those of the next login come
-//! from: the lines of pam_limits (limits.conf(5)), the login services that read them (pam.d(5)) and
-//! the groups that the lines name. Users are numbered in the order of the lines: who they are is
-//! private.
+//! `Limits` are those of this process. Those of the next login come from the lines of pam_limits
+//! (limits.conf(5)), the login services that read them (pam.d(5)) and the groups that the lines
+//! name. Users are numbered in the order of the lines: who they are is private.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -358,8 +358,6 @@ fn identities(tasks: &[RtTask]) -> BTreeSet<TaskIdentity<'_>> {
         .collect()
 }
 
-// One fact as a row.
-
 /// One fact as a row for SQL, with the path that it was read from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactRow {

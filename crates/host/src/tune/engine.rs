@@ -1,4 +1,4 @@
-//! Apply, undo, status.
+//! The engine: applies changes, undoes them, and says where each stands.
 
 use std::io;
 

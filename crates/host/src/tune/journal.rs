@@ -435,8 +435,6 @@ pub(super) fn make_folders(machine: &Machine<'_>) -> io::Result<()> {
     Ok(())
 }
 
-// Why a journal cannot be used.
-
 /// Why a journal cannot be used. Nothing was written to the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {

@@ -170,7 +170,7 @@ fn is_of_files(path: &str) -> bool {
 /// Folder of the journals and their lock.
 pub const FOLDER: &str = "/var/lib/rtproof/tune";
 
-/// Scheduling of tasks; `rtproof_measure::scheduling::LiveTasks` asks the kernel.
+/// Scheduling of tasks; `rtproof_measure::LiveTasks` asks the kernel.
 pub trait Tasks {
     /// All of how a task is scheduled.
     ///

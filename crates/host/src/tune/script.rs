@@ -361,8 +361,6 @@ pub fn checksum(last: &str, json: &str) -> String {
     hex(&digest[..DIGITS / 2])
 }
 
-// Outcome of the undo of a change.
-
 /// Outcome of the undo of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "became")]

@@ -1,5 +1,5 @@
-//! Copy this file to add a cause; CONTRIBUTING.md has the steps. It is compiled and tested, but it
-//! is in no list, so it explains nothing.
+//! Copy this into the file of its subject to add a cause; CONTRIBUTING.md has the steps. It is
+//! compiled and tested, but it is in no list, so it explains nothing.
 //!
 //! An event that is not recorded yet comes first: `rtproof_trace::event`.
 

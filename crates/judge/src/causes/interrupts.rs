@@ -1,4 +1,5 @@
-//! Causes: interrupts.
+//! Causes whose culprit is an interrupt or what it leaves behind: its handler, its thread,
+//! softirqs, IPIs, NMIs, and stretches with interrupts or preemption off.
 
 use rtproof_trace::{
     EventClass, EventData,

@@ -1,4 +1,5 @@
-//! Causes: machine.
+//! Causes that no task and no interrupt explains: idle states, frequency, page faults, stalls,
+//! hotplug.
 
 use rtproof_trace::{EventData, LateTimer};
 

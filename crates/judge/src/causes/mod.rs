@@ -1,11 +1,11 @@
-//! Causes: why a wake-up was late, one file each, in one list.
+//! Causes: why a wake-up was late.
 //!
 //! The time from due to run is cut into moments ([`scene`]). Each moment goes to the first cause of
 //! [`CAUSES`] that attributes it; the last cause takes the rest. Shares are disjoint and sum to the
 //! latency by construction.
 //!
-//! To add one: copy `_template.rs`, fill it in, add `mod`, one line to [`CAUSES`], one to
-//! [`CONTRADICTIONS`].
+//! To add one: copy what is in `_template.rs` into the file of its subject, fill it in, add one
+//! line to [`CAUSES`] and one to [`CONTRADICTIONS`].
 //!
 //! Pure: the same wake-up and window give the same explanation.
 

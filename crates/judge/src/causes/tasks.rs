@@ -1,4 +1,5 @@
-//! Causes: tasks.
+//! Causes whose culprit is a task, or what the scheduler does with tasks: preemption, queues,
+//! throttling, locks.
 
 use rtproof_host::knobs::cpu::RT_RUNTIME;
 use rtproof_trace::{Event, EventData, WakeUpBasis, context::reconstruct};

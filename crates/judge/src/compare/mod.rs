@@ -132,8 +132,6 @@ pub fn compare_groups(groups: &[Group], request: &CompareRequest) -> Comparison 
     }
 }
 
-// One group of runs compared with the first group.
-
 /// Result for one group of runs against the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
@@ -210,8 +208,6 @@ impl CompareAnswer {
 fn equal_exposure(a: u64, b: u64) -> bool {
     a.abs_diff(b) as f64 <= EXPOSURE_SLACK * a.max(b) as f64
 }
-
-// One statistic of one group against the first group.
 
 /// Relation of a statistic to that of the first group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

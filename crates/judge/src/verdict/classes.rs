@@ -1,4 +1,4 @@
-//! Class 95 and 100.
+//! The rules of class 95 and of class 100.
 
 use rtproof_model::verdict::{LateGroups, VerdictAnswer};
 use rtproof_record::Run;

@@ -1,4 +1,4 @@
-//! Images, console.
+//! The initramfs of a guest, with rtproof in it, and what comes back over its console.
 
 use std::{
     collections::BTreeSet,

@@ -1,8 +1,9 @@
 //! NAME: what it does to the machine, and which latencies that brings out (cache misses, softirqs,
 //! TLB shootdowns, disk interrupts ...). Say what bounds it.
 //!
-//! How to add a load: copy this file, fill it, add `mod` and one line to `LOADS` in `mod.rs`, and
-//! run `cargo test -p rtproof-measure`: the cases of `tests/loads.rs` take every load of the list.
+//! How to add a load: copy this into the file of its subject, fill it in, add one line to `LOADS`
+//! in `mod.rs`, and run `cargo test -p rtproof-measure`: its cases of loads take every load of the
+//! list.
 
 use super::{Load, LoadContext};
 use crate::Failure;

@@ -1,6 +1,4 @@
-//! Keeps every load CPU busy with integer and floating-point work. Brings out what depends on a
-//! busy machine: preemption of a running task, floating-point state to save, shared execution units
-//! of a sibling thread, clock and power limits of the package. Touches next to no memory.
+//! Loads of CPU and memory: computing, memory traffic, processes, messages, a compiler; and none.
 
 use std::{
     hint::black_box,
@@ -18,6 +16,10 @@ use rtproof_host::trusted;
 
 use super::{Load, LoadContext};
 use crate::{Failure, apart};
+
+// Keeps every load CPU busy with integer and floating-point work. Brings out what depends on a
+// busy machine: preemption of a running task, floating-point state to save, shared execution units
+// of a sibling thread, clock and power limits of the package. Touches next to no memory.
 
 /// Operations between two looks at the stop flag: some tens of microseconds.
 const CPU_BATCH: u64 = 10_000;

@@ -1,14 +1,4 @@
-//! Rewrites a file and reads it back, past the page cache where the file system allows. Brings out
-//! disk interrupts and their softirqs, completion work on other CPUs, writeback and journal
-//! threads, and flushes of the disk's own cache.
-//!
-//! Bounded: one file of at most 64 MiB and a quarter of the free space, without a name, so that
-//! nothing stays after a SIGKILL; and a rate of writes, because a flash disk that is written to at
-//! full speed through a run of days is worn out. Between writes the disk is kept busy with reads.
-//!
-//! What a file system refuses is left out and said: O_DIRECT, and flushes (fsync). The file is
-//! never resized or asked about: servers that know files by name alone (9p of QEMU before 10.1)
-//! answer ENOENT then.
+//! Loads of disks and file systems.
 
 use std::{
     fs::{File, OpenOptions},
@@ -49,6 +39,18 @@ const ALIGN: usize = 4096;
 const SIZES: u64 = 9;
 
 const BUFFER_BYTES: usize = ALIGN << (SIZES - 1);
+
+// Rewrites a file and reads it back, past the page cache where the file system allows. Brings out
+// disk interrupts and their softirqs, completion work on other CPUs, writeback and journal
+// threads, and flushes of the disk's own cache.
+//
+// Bounded: one file of at most 64 MiB and a quarter of the free space, without a name, so that
+// nothing stays after a SIGKILL; and a rate of writes, because a flash disk that is written to at
+// full speed through a run of days is worn out. Between writes the disk is kept busy with reads.
+//
+// What a file system refuses is left out and said: O_DIRECT, and flushes (fsync). The file is
+// never resized or asked about: servers that know files by name alone (9p of QEMU before 10.1)
+// answer ENOENT then.
 
 /// Writes between two flushes.
 const WRITES_PER_FLUSH: u64 = 16;

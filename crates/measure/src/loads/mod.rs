@@ -1,12 +1,11 @@
-//! Loads: what disturbs the machine while the measured threads are measured. One file each, one
-//! list.
+//! Loads: what disturbs the machine while the measured threads are measured.
 //!
 //! A latency without a load is a latency of an idle machine and proves nothing. A load runs in a
 //! process of its own, so that its page faults, its `mmap_lock` and its TLB shootdowns do not touch
 //! the measuring process; it has the normal scheduling policy, keeps within a budget of memory and
 //! disk, says how much work it did, and ends with rtproof whatever happens to rtproof. How that is
-//! done is in [`runner`]. To add a load: copy `built_in/_template.rs`,
-//! fill it in, add one line to [`LOADS`].
+//! done is in [`runner`]. To add a load: copy what is in `_template.rs` into the file of its
+//! subject, fill it in, add one line to [`LOADS`].
 
 mod cpu;
 mod disk;
@@ -45,8 +44,6 @@ use rtproof_host::CpuList;
 
 use crate::apart;
 use crate::apart::Echo;
-
-// The loads that are built in. One file each, one list.
 
 /// Every load, in the order of the reference page.
 pub const LOADS: &[&Load] = &[

@@ -1,9 +1,4 @@
-//! Floods the loopback device with datagrams and a stream. Brings out network softirqs, ksoftirqd,
-//! socket locks, timers and wake-ups between CPUs, without a cable and without another machine:
-//! only 127.0.0.1 and ::1 on ports that the kernel chooses are used, nothing leaves the machine.
-//! Interrupts of a real network card are not brought out by it; for them use `cmd:` with iperf3.
-//!
-//! Bounded: at most [`PAIRS_MAX`] pairs of datagram sockets and one stream.
+//! Loads of the network: loopback, echo requests, frames through an interface.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -15,6 +10,13 @@ use std::{
 use super::{Load, LoadContext, LoadInput, LoadParameter};
 use crate::apart::{Echo, parse_interface_and_peer};
 use crate::{Failure, apart};
+
+// Floods the loopback device with datagrams and a stream. Brings out network softirqs, ksoftirqd,
+// socket locks, timers and wake-ups between CPUs, without a cable and without another machine:
+// only 127.0.0.1 and ::1 on ports that the kernel chooses are used, nothing leaves the machine.
+// Interrupts of a real network card are not brought out by it; for them use `cmd:` with iperf3.
+//
+// Bounded: at most [`PAIRS_MAX`] pairs of datagram sockets and one stream.
 
 /// Most pairs of datagram sockets.
 const PAIRS_MAX: usize = 8;

@@ -310,8 +310,6 @@ fn hint(name: &str) -> String {
     names.find(close).map(|known| format!(" (did you mean {known}?)")).unwrap_or_default()
 }
 
-// Where loads run and what they may use.
-
 /// Where loads run and what they may use.
 #[derive(Clone, Debug)]
 pub struct LoadSettings {

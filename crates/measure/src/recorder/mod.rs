@@ -286,8 +286,6 @@ fn formats(instance: &Instance) -> Result<Formats, RecorderError> {
     Ok(formats)
 }
 
-// Why nothing is recorded.
-
 /// Why nothing is recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
@@ -387,8 +385,6 @@ impl RecorderSettings {
         }
     }
 }
-
-// What a recorder did.
 
 /// What a recorder did so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! NAME: what is tried and what it shows that no file does. Say what bounds it.
 //!
-//! To add a trial: copy this file, fill it in, add `pub mod`, one line to `TRIALS` and one variant
-//! to `Observation` in `mod.rs`; then `crates/judge/src/trials` makes a finding of what it saw.
+//! To add a trial: copy this into the file of its subject, fill it in, add one line to `TRIALS` and
+//! one variant to `Observation` in `mod.rs`; `crates/checks/src/trials` makes a finding of what it
+//! saw.
 
 use rtproof_model::trial::PriorityObservation;
 

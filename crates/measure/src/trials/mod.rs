@@ -1,12 +1,11 @@
 //! Trials: short, bounded experiments on the live machine that show what a check can only infer.
-//! One file each, one list.
 //!
-//! A trial observes and does not judge: `rtproof_judge::trials` makes a finding of what it saw.
+//! A trial observes and does not judge: `rtproof_checks::trials` makes a finding of what it saw.
 //! It leaves the machine as it was: what it starts ends by itself, at a deadline that each of its
 //! threads looks at, and settings of the kernel's tracers are put back, also after a kill.
 //!
-//! To add one: copy `_template.rs`, fill it in, add one line to [`TRIALS`]
-//! and one variant to [`Observation`].
+//! To add one: copy what is in `_template.rs` into the file of its subject, fill it in, add one
+//! line to [`TRIALS`] and one variant to [`Observation`].
 
 pub mod isolation;
 pub mod smi;
@@ -269,8 +268,6 @@ fn group_runtime_us(root: &Root) -> Reading<i64> {
         file(controllers).or_else(|| file("cpu"))
     })
 }
-
-// What a trial is.
 
 /// An experiment that observes what settings do not show (`check --prove`).
 pub trait Trial: Sync + std::fmt::Debug {

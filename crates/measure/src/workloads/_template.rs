@@ -1,6 +1,6 @@
 //! NAME: what it measures, and for which use.
 //!
-//! Copy this file, fill it in, add `mod` and one line to `WORKLOADS` in `mod.rs`.
+//! Copy this into the file of its subject, fill it in, add one line to `WORKLOADS` in `mod.rs`.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,6 +1,7 @@
-//! Workloads: what a measured thread does each cycle. One file each, one list.
+//! Workloads: what a measured thread does each cycle.
 //!
-//! To add one: copy `_template.rs`, fill it in, add `mod` and one line to [`WORKLOADS`].
+//! To add one: copy what is in `_template.rs` into the file of its subject, fill it in, add one
+//! line to [`WORKLOADS`].
 //!
 //! A [`Workload`] is a choice, shared by threads; [`Workload::arm`] makes of it what one thread
 //! needs (buffers, timers, partners, a calibrated amount of work), before anything is measured.

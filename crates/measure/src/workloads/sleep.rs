@@ -1,4 +1,4 @@
-//! Sleeping workloads.
+//! Workloads that sleep until they are due, each by another call of the kernel.
 
 use std::{
     os::fd::OwnedFd,

@@ -262,8 +262,6 @@ pub trait Armed {
     }
 }
 
-// Why a workload is not available.
-
 /// Why a workload is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {

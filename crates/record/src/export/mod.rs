@@ -1,4 +1,4 @@
-//! Records in the forms that other tools open. One file per format and one line in [`FORMATS`].
+//! Records in the forms that other tools open: an [`Exporter`] each, and a line in [`FORMATS`].
 //!
 //! Every export is computed from the run that was read back, so all formats hold the same numbers.
 
@@ -82,8 +82,6 @@ pub fn export_moving(
     moving_rows(&opened.run, spans, &mut out)?;
     Ok(out.flush()?)
 }
-
-// What makes a form of export.
 
 /// One form of export.
 pub struct Exporter {

@@ -1,4 +1,4 @@
-//! Cyclictest, HdrHistogram, JUnit.
+//! Exports for other tools: cyclictest's histogram, HdrHistogram's log, JUnit.
 
 use std::{
     io::{self, Write},

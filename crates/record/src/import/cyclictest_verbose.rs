@@ -1,4 +1,4 @@
-//! Verbose, JSON.
+//! cyclictest's single samples (`-v`) and its JSON.
 
 use std::collections::{BTreeMap, VecDeque};
 

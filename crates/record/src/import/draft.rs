@@ -1,4 +1,4 @@
-//! Empty imports to fill in, and the doubts that importers share.
+//! Empty imports to fill in, the doubts that importers share, and command lines of tools.
 
 use rtproof_stats::{Bin, Bins};
 

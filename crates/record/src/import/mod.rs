@@ -1,4 +1,4 @@
-//! Result files of other tools, read to the last sample: one file per format, one list.
+//! Result files of other tools, read to the last sample: a file for each tool, one list.
 //!
 //! A format is recognised by its content, never by its name. What a file does not say stays
 //! unknown, what may mislead is a [`Doubt`]; a file that is cut off or holds anything unexpected is

@@ -1,4 +1,4 @@
-//! Screens of made-up frames, as text: `SNAPSHOTS=overwrite cargo test -p rtproof-report screen`
+//! Screens of made-up frames, as text: `SNAPSHOTS=overwrite cargo test -p rtproof-render screen`
 //! writes them anew.
 
 use std::path::Path;

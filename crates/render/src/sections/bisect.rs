@@ -1,4 +1,4 @@
-//! Bisection.
+//! A bisection of kernels, as text and as a page.
 
 use std::io::{self, Write};
 

@@ -1,3 +1,5 @@
+//! A comparison of runs, as text and as a page.
+//!
 //! What text and page of a comparison share: numbers in words, and how it was made.
 
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Its pictures.
+//! The pictures of a comparison.
 
 use maud::{Markup, html};
 

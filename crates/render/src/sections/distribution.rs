@@ -1,3 +1,5 @@
+//! Moments, percentiles and moving statistics, as text and on the page.
+//!
 //! Words and numbers that text and HTML share about the distribution of the samples.
 
 use std::io::{self, Write};

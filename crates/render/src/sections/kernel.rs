@@ -1,4 +1,4 @@
-//! What `rtproof kernel` found, chose and built.
+//! What `rtproof kernel` found, chose, built, booted and compared.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Latency: the histogram and the percentile plot.
+//! Latency: histogram, percentiles, quantiles, largest samples, missed wake-ups, CPUs.
 
 use std::io::{self, Write};
 

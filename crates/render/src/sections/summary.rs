@@ -1,4 +1,5 @@
-//! Answer, verdict, reference, print sheet.
+//! The answer first: verdict, what it rests on, where it stands among reference machines, the sheet
+//! to print.
 
 use std::io::{self, Write};
 

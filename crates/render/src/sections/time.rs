@@ -1,4 +1,4 @@
-//! Time line, host, beside.
+//! The run over time: latency, the host's counters, changes from outside.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! `Chart`: axes, series, marks, scales.
+//! `Chart`: axes, scales, series and marks of every picture.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Histogram, percentile, missed.
+//! Pictures of the distribution of latency: histogram, percentiles, missed wake-ups.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! Strip, heat, moving, host, dots.
+//! Pictures over time: strips, heat maps, moving statistics, the host's counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 

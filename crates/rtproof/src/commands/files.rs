@@ -1,4 +1,4 @@
-//! Report, import, export, capture.
+//! Commands that read or write one file: `report`, `import`, `export`, `capture`.
 
 use std::{
     ffi::OsString,

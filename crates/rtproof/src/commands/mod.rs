@@ -1,5 +1,5 @@
-//! The commands, one file each: arguments, what they do, how they end. To add one: its file, its
-//! `mod` and a row of [`Command`]. Help, man pages, completions and the call follow from the row.
+//! The commands: arguments, what they do, how they end. To add one: its file, its `mod` and a row
+//! of [`Command`]. Help, man pages, completions and the call follow from the row.
 
 /// Makes the subcommands and their call from one list: help, name, arguments, function.
 macro_rules! commands {

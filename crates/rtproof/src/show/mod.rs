@@ -328,8 +328,6 @@ fn write_all(texts: &Receiver<String>) {
     }
 }
 
-// Knobs while they are tried, and what was found.
-
 /// Shows knobs while they are tried.
 #[derive(Debug)]
 pub(crate) struct ExperimentProgress {

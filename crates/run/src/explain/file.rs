@@ -1,4 +1,4 @@
-//! The kind of a file that is to be explained.
+//! Files that are to be explained: of which kind each is, and what is read of a text.
 
 use std::{
     fs::File,

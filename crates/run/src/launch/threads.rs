@@ -1,4 +1,4 @@
-//! What threads got.
+//! The process that becomes the program, and what its threads were granted.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},

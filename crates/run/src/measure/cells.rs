@@ -369,8 +369,6 @@ fn run(command: &str) -> Result<(), Invalid> {
     }
 }
 
-// What the run of a cell found, as a row of the index.
-
 /// What the run of a cell found.
 pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
     let (state, why) = match &run.meta.ended {

@@ -1,4 +1,4 @@
-//! The measurement behind `prove`: options, threads, loads, record, one file each.
+//! The measurement behind `prove`: options, threads, loads, record.
 
 pub(crate) mod collect;
 pub mod engine;

@@ -187,8 +187,6 @@ pub fn is_monotonic(pages: &mut dyn Pages, decoder: &Decoder) -> io::Result<Opti
     Ok(nearest_ns.map(|nearest| nearest <= READING_NS))
 }
 
-// What can be wrong with a trace.dat file, where, and what to do about it.
-
 /// What is wrong with a trace.dat file.
 #[derive(Debug, thiserror::Error)]
 pub enum DatError {

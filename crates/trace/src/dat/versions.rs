@@ -1,4 +1,4 @@
-//! Versions 6 and 7.
+//! What differs between versions 6 and 7 of trace.dat.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Lines of every kind; the real traces are in tests/traces.rs.
+//! Lines of every kind; the real traces are in tests/others/text.rs.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Its unit and control groups.
+//! The systemd unit of an application, and its control groups.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Grubenv, EFI, initrd, placed images.
+//! Changes of what boots: GRUB's environment, EFI variables, an initial RAM disk, a kernel put in
+//! place.
 
 use super::file::of_files;
 use super::kind::{

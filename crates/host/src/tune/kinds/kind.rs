@@ -1,4 +1,4 @@
-//! What every kind of change can do. One file for each kind, below [`super`].
+//! What every kind of change can do.
 
 use crate::change::Change;
 pub(crate) use crate::knob::Rank;

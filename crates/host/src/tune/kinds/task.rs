@@ -1,4 +1,4 @@
-//! Scheduling of tasks.
+//! Scheduling of tasks, and the CPUs of interrupts.
 
 use std::{
     collections::BTreeSet,

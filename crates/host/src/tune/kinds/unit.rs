@@ -639,8 +639,6 @@ impl ServiceManager for Systemctl {
     }
 }
 
-// What a machine asks of its service manager.
-
 impl Machine<'_> {
     /// The service manager, where there is one to ask.
     pub(crate) fn units(&self, unit: &str) -> Result<Option<&dyn ServiceManager>, ChangeError> {

@@ -1,5 +1,5 @@
-//! `rtproof kernel`: find, configure, build, boot, compare and bisect real-time kernels; one file
-//! for each of its commands. To add one: its file, its `mod` and a row of [`Command`].
+//! `rtproof kernel`: find, configure, build, boot, compare and bisect real-time kernels. To add a
+//! command: its arguments and function in a file here, and a row of [`Command`].
 
 pub mod bisect;
 pub mod build;

@@ -1,5 +1,5 @@
-//! `rtproof tune`: plan changes, apply and undo them, try them at the next boot; one file for each
-//! of its commands. To add one: its file, its `mod` and a row of [`Command`].
+//! `rtproof tune`: plan changes, apply and undo them, try them at the next boot. To add a command:
+//! its arguments and function in a file here, and a row of [`Command`].
 
 pub mod apply;
 pub mod persist;
@@ -84,8 +84,6 @@ commands! {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     args.command.run()
 }
-
-// Which journals are open.
 
 /// Numbers of the journals that are open as far as they can be read, ascending; a damaged one may
 /// be.

@@ -1,4 +1,4 @@
-//! Its terminal.
+//! `watch` on a terminal: keys, drawing, and rows for logs.
 
 use std::{
     io::{self, BufWriter, Stdout, Write, stdout},

@@ -1,4 +1,4 @@
-//! Yocto, Buildroot.
+//! Exports for builders of images: Yocto, Buildroot.
 
 use rtproof_host::tune::UnitState;
 use rtproof_kernel::config;
