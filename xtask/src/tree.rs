@@ -1,11 +1,15 @@
 //! The source tree in memory, so that every rule is a function from texts to complaints and is
 //! tested without touching a disk.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, ensure};
+
+use crate::source::Source;
 
 /// Every file that is or would be tracked.
 pub(crate) struct Tree {
@@ -16,15 +20,12 @@ pub(crate) struct Tree {
 pub(crate) enum Contents {
     /// Valid UTF-8 without NUL.
     Text(String),
-    /// Anything else; only its size matters.
-    Binary {
-        /// Size in bytes.
-        size_bytes: usize,
-    },
+    /// Anything else.
+    Binary,
 }
 
 /// One thing that is wrong, where, and what to do.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Complaint {
     /// Path from the root of the tree.
     pub(crate) path: String,
@@ -32,12 +33,19 @@ pub(crate) struct Complaint {
     pub(crate) line: usize,
     /// What is wrong and what to do.
     pub(crate) text: String,
+    /// Under which name `known.txt` counts it; `None`: it is never known.
+    pub(crate) known: Option<String>,
 }
 
 impl Complaint {
     /// A complaint about a line.
     pub(crate) fn at(path: &str, line: usize, text: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, text: text.into() }
+        Self { path: path.to_owned(), line, text: text.into(), known: None }
+    }
+
+    /// The same, of a rule that the tree broke when it came: counted under this name.
+    pub(crate) fn known_as(self, name: impl Into<String>) -> Self {
+        Self { known: Some(name.into()), ..self }
     }
 
     /// A complaint about a file.
@@ -80,27 +88,16 @@ impl Tree {
         Self { files }
     }
 
-    /// A tree of one binary file.
-    #[cfg(test)]
-    pub(crate) fn of_binary(path: &str, size_bytes: usize) -> Self {
-        Self { files: BTreeMap::from([(path.to_owned(), Contents::Binary { size_bytes })]) }
-    }
-
     /// Every path.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
-    }
-
-    /// Every file with its contents.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Contents)> {
-        self.files.iter().map(|(path, contents)| (path.as_str(), contents))
     }
 
     /// Every text.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, contents)| match contents {
             Contents::Text(text) => Some((path.as_str(), text.as_str())),
-            Contents::Binary { .. } => None,
+            Contents::Binary => None,
         })
     }
 
@@ -113,7 +110,7 @@ impl Tree {
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         match self.files.get(path)? {
             Contents::Text(text) => Some(text),
-            Contents::Binary { .. } => None,
+            Contents::Binary => None,
         }
     }
 
@@ -130,12 +127,53 @@ impl Tree {
     }
 }
 
+/// The tree with each Rust file of ours taken apart, once for all rules.
+pub(crate) struct Files<'a> {
+    pub(crate) tree: &'a Tree,
+    rust: Vec<File<'a>>,
+}
+
+/// One Rust file.
+pub(crate) struct File<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) source: Source,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn of(tree: &'a Tree) -> Self {
+        let file = |(path, text)| File { path, text, source: Source::parse(text) };
+        Self { tree, rust: tree.rust().map(file).collect() }
+    }
+
+    pub(crate) fn rust(&self) -> impl Iterator<Item = &File<'a>> {
+        self.rust.iter()
+    }
+
+    /// The files that a user gets: source of the crates, without what is compiled for tests alone.
+    pub(crate) fn product(&self) -> impl Iterator<Item = &File<'a>> {
+        self.rust.iter().filter(|file| is_product(file.path))
+    }
+}
+
+impl File<'_> {
+    /// Lines of code that the product has, with their numbers from 1.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.source.code.lines().enumerate().map(|(index, line)| (index + 1, line));
+        lines.filter(|(number, _)| !self.source.in_test(*number))
+    }
+}
+
+/// Whether a file is source of the crates that a user gets.
+pub(crate) fn is_product(path: &str) -> bool {
+    path.starts_with("crates/") && path.contains("/src/") && !is_test_file(path)
+}
+
 impl From<Vec<u8>> for Contents {
     fn from(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Self::Text(text),
-            Ok(text) => Self::Binary { size_bytes: text.len() },
-            Err(error) => Self::Binary { size_bytes: error.as_bytes().len() },
+            _ => Self::Binary,
         }
     }
 }
@@ -175,8 +213,8 @@ mod tests {
 
     #[test]
     fn a_nul_makes_a_file_binary() {
-        assert!(matches!(Contents::from(b"a\0b".to_vec()), Contents::Binary { size_bytes: 3 }));
-        assert!(matches!(Contents::from(vec![0xff]), Contents::Binary { size_bytes: 1 }));
+        assert!(matches!(Contents::from(b"a\0b".to_vec()), Contents::Binary));
+        assert!(matches!(Contents::from(vec![0xff]), Contents::Binary));
         assert!(matches!(Contents::from(b"ab".to_vec()), Contents::Text(_)));
     }
 }
