@@ -25,7 +25,7 @@
 #                            tune       apply, status, persist, trial, undo, each by its own binary
 #                            new        the projects of `rtproof new`
 #   --before-bin FILE      the binary of BEFORE; also --after-bin
-#   --before-tests FILE    saved output of `cargo test --workspace -- --list`; also --after-tests
+#   --before-tests FILE    what `cargo test --workspace -- --list 2>&1` printed; also --after-tests
 #   --profile NAME         profile to build with: dev (default), release, ...
 #   --data DIR             more inputs: captures, traces, results. Default: $RTPROOF_CAPTURES, else
 #                          ../shared/data beside BEFORE, where it exists
@@ -114,14 +114,16 @@ built() {
 }
 
 # test_names TREE SAVED: the last part of the name of each test, sorted, repeated as often as it is
-# there. Examples in documentation have no name that lasts.
+# there. Examples in documentation have no name that lasts. xtask is built with the rest, so that
+# the crates have the same features as in `make test`; its tests are left out.
 test_names() {
     if [ -n "$2" ]; then
         cat "$2"
     else
-        (cd "$1" && cargo test --quiet --locked --profile "$profile" --workspace --exclude xtask \
-            --no-fail-fast -- --list)
-    fi | sed -n 's/: test$//p' | grep -v '\.rs - ' | sed 's/.*:://' | LC_ALL=C sort
+        (cd "$1" && cargo test --locked --profile "$profile" --workspace -- --list 2>&1) ||
+            fail "the tests of $1 cannot be listed"
+    fi | awk '/^ +Running / { skip = /\/xtask-/ } /^ +Doc-tests / { skip = 1 }
+              /: test$/ && !skip { sub(/: test$/, ""); sub(/.*::/, ""); print }' | LC_ALL=C sort
 }
 
 # Python's part: unpacks captures, makes variants of them, writes machines to be changed.
