@@ -9,12 +9,10 @@ use std::{
 
 use rtproof_stats::{
     Histogram, Layout, Moments, change,
-    extreme::{
-        gpd::{self, Gpd},
-        tail::{Measured, Model, Peak},
-    },
+    gpd::{self, Gpd},
+    moments,
     moving::{self, Row, Spans},
-    series,
+    tail::{Measured, Model, Peak},
 };
 
 use crate::numbers::spread;
@@ -43,7 +41,6 @@ impl Random {
     }
 }
 
-/// Prints the tables.
 pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
     writeln!(out, "Analysing, ms of CPU time: median (quartiles; range) of 5 rounds\n")?;
     writeln!(out, "| what | ms |\n|---|---|")?;
@@ -143,7 +140,7 @@ impl Week {
     }
 
     fn worth(&self) -> Option<f64> {
-        series::n_eff(&self.medians)
+        moments::n_eff(&self.medians)
     }
 
     fn tail(&self) -> impl Sized {

@@ -11,14 +11,12 @@ use anyhow::Context;
 
 use crate::numbers::spread;
 
-/// One tool.
 struct Tool {
     name: &'static str,
     checks: String,
     command: Vec<String>,
 }
 
-/// One run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ran {
     pub(crate) wall_ms: f64,

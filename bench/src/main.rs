@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
     );
     // Peers hold the idle states off by themselves; so that all are measured alike, it is held for
     // all. On machines without it the peers do not get it either.
-    let held = rtproof_host::pm_qos::hold(&rtproof_host::Root::live(), 0);
+    let held = rtproof_host::idle::hold(&rtproof_host::Root::live(), 0);
     let state = held.as_ref().map_or_else(ToString::to_string, |_| "held at 0 for all".into());
     writeln!(out, "/dev/cpu_dma_latency: {state}\n")?;
     recording::run(&mut out)?;

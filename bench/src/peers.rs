@@ -8,16 +8,13 @@ use std::{
 use anyhow::Context;
 use serde_json::Value;
 
-/// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// The loop of `bare.rs`.
     Bare,
     /// `rtproof prove`, recording kernel events.
     Rtproof,
-    /// `cyclictest -q`.
     Cyclictest,
-    /// `jitterdebugger`.
     Jitterdebugger,
     /// `rtproof prove --no-trace`.
     Untraced,

@@ -8,7 +8,7 @@ use std::{hint::black_box, io::Write, sync::atomic::AtomicBool, time::Instant};
 use rtproof_measure::{
     Slot,
     cycle::{self, Cycle, SLOT_NS, SLOTS_MAX, Schedule},
-    spike,
+    slot,
     thread::STACK_BYTES,
 };
 
@@ -41,7 +41,7 @@ fn latencies() -> Vec<u64> {
 }
 
 /// A thread that is about to run: `SAMPLES` periods, all in one slot.
-fn thread() -> (Cycle, spike::Inlet) {
+fn thread() -> (Cycle, slot::Inlet) {
     let (_, empty) = rtrb::RingBuffer::new(1);
     let (full, _) = rtrb::RingBuffer::new(1);
     let length_ns = SAMPLES as u64 * PERIOD_NS;
@@ -53,7 +53,7 @@ fn thread() -> (Cycle, spike::Inlet) {
         slot_ns: length_ns,
         budget_ns: BUDGET_NS,
     };
-    let (outlet, inlet) = spike::ring(SPIKE_NS);
+    let (outlet, inlet) = slot::ring(SPIKE_NS);
     (Cycle::new(schedule, Box::default(), empty, full, outlet), inlet)
 }
 

@@ -5,11 +5,10 @@
 
 use std::io::Write;
 
-use crate::{
-    args::Args,
-    numbers::spread,
-    peers::{self, Order, Ran, Tool},
-};
+use crate::args::Args;
+use crate::numbers::spread;
+use crate::peers;
+use crate::peers::{Order, Ran, Tool};
 
 const SHORT_SECONDS: u64 = 1;
 

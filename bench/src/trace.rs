@@ -25,10 +25,8 @@ use rtproof_trace::{
     dat::{self, Parts, ReadAt, TraceDat},
 };
 
-use crate::{
-    audit::{Ran, resident, time},
-    numbers::spread,
-};
+use crate::audit::{Ran, resident, time};
+use crate::numbers::spread;
 
 /// Events that the trace has at least.
 const EVENTS_MIN: u64 = 2_500_000;

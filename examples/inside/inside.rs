@@ -18,7 +18,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_stats::{Histogram, Layout, Moments, p2::P2, quantile::Q, shape::Shape};
+use rtproof_stats::{
+    Histogram, Layout, Moments,
+    moments::Shape,
+    quantile::{P2, Q},
+};
 
 /// Cycles of a window.
 const WINDOW: u64 = 1000;

@@ -6,7 +6,6 @@ use rtproof_trace::{
     What, around,
 };
 
-/// Declarations and sizes.
 type Fields = &'static [(&'static str, usize)];
 
 /// Events and their own fields, each with its size. Numbers are places in this list, from 1 on.
@@ -64,7 +63,6 @@ const EVENTS: &[(&str, &str, Fields)] = &[
 ];
 
 /// A `header_page`.
-#[must_use]
 pub fn header_page(long_bytes: usize) -> String {
     let at = 8 + long_bytes;
     format!(
@@ -79,7 +77,6 @@ pub fn header_page(long_bytes: usize) -> String {
 ///
 /// # Panics
 /// When they are refused.
-#[must_use]
 pub fn formats(kernel: u8) -> Formats {
     let order = if kernel & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big };
     let long_bytes = if kernel & 2 == 0 { 8 } else { 4 };

@@ -9,10 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 use serde_json::Value;
 
-use crate::{binaries::Binaries, cache::Cache};
+use crate::binaries::Binaries;
+use crate::cache::Cache;
 
 /// Of Debian's package linux-source-6.12.
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";

@@ -36,9 +36,6 @@ pub struct Cache {
 
 impl Cache {
     /// Opens the cache, making its folder.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
     pub fn open() -> Result<Self> {
         let folder =
             |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -50,9 +47,6 @@ impl Cache {
     }
 
     /// A cache in this folder, which is made.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
     pub fn at(dir: &Path) -> Result<Self> {
         // kbuild splits at spaces, QEMU's options at commas, qemu-img at colons.
         let text = dir.to_string_lossy();
@@ -69,14 +63,11 @@ impl Cache {
         Ok(Self { dir })
     }
 
-    /// The folder itself.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The entry `KIND/KEY` if it is there; it is marked as used now.
-    #[must_use]
     pub fn existing(&self, kind: &str, key: &str) -> Option<PathBuf> {
         let path = self.dir.join(kind).join(key);
         let file = File::open(&path).ok()?;
@@ -261,7 +252,10 @@ fn remove(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::atomic::AtomicU32, sync::atomic::Ordering, thread};
+    use std::{
+        sync::atomic::{AtomicU32, Ordering},
+        thread,
+    };
 
     use super::*;
 

@@ -6,7 +6,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use anyhow::Result;
 use rtproof_guest::process::{Cue, Process};
 
-use crate::{expect::Expect, machine::Machine, plants::Plant, programs::Make, seen::Evidence};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::plants::Plant;
+use crate::programs::Make;
+use crate::seen::Evidence;
 
 /// When a case is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -30,7 +34,6 @@ pub type Change = Arc<dyn Fn(&mut Case) + Send + Sync>;
 /// One boot of a case.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The machine.
     pub machine: Machine,
     /// Causes planted before the script.
     pub plants: Vec<Plant>,
@@ -51,18 +54,15 @@ impl Plan {
 pub enum KernelPackage {
     /// One of the lab's own kernels, by name.
     Pinned(&'static str),
-    /// A file.
     File(PathBuf),
 }
 
-/// One case.
 #[derive(Clone)]
 pub struct Case {
     /// `family/what/kernel`.
     pub name: String,
     /// What it shows, one sentence.
     pub shows: &'static str,
-    /// When it runs.
     pub tier: Tier,
     /// Boots, one after the other; those of the disk image share one disk.
     pub boots: Vec<Plan>,
@@ -76,7 +76,6 @@ pub struct Case {
     pub cues: Vec<(String, Cue)>,
     /// Time that one boot may take.
     pub limit: Duration,
-    /// Expectations.
     pub check: Check,
     /// What must make it fail, and at which expectation.
     pub mutations: Vec<Mutation>,
@@ -85,17 +84,14 @@ pub struct Case {
 /// A change after which an expectation must fail.
 #[derive(Clone)]
 pub struct Mutation {
-    /// What is changed.
     pub says: &'static str,
     /// Beginning of the name of an expectation that must fail.
     pub fails: &'static str,
-    /// The change.
     pub change: Change,
 }
 
 impl Case {
     /// A case of tier 2 with nothing planted.
-    #[must_use]
     pub fn new(name: impl Into<String>, shows: &'static str, machine: Machine) -> Self {
         Self {
             name: name.into(),
@@ -112,7 +108,6 @@ impl Case {
         }
     }
 
-    /// When it runs.
     #[must_use]
     pub const fn tier(mut self, tier: Tier) -> Self {
         self.tier = tier;
@@ -201,7 +196,6 @@ impl Case {
         self
     }
 
-    /// What must come.
     #[must_use]
     pub fn expect(
         mut self,
@@ -260,7 +254,6 @@ impl Case {
     }
 
     /// Host threads that its hungriest guest keeps busy.
-    #[must_use]
     pub fn host_threads(&self) -> u32 {
         self.boots.iter().map(|boot| boot.machine.host_threads()).max().unwrap_or(1)
     }

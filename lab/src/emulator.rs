@@ -3,22 +3,13 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use rtproof_guest::{
-    arch::Arch,
-    emulator::{self, Emulator, RECENT},
-};
+use rtproof_guest::{Arch, Emulator, RECENT};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Newest, Package, Suite},
-    pins,
-};
+use crate::cache::Cache;
+use crate::fetch::{Newest, Package, Suite};
+use crate::{deb, fetch, pins};
 
 /// A QEMU of version 10 or later: the installed one if it is, else unpacked into the cache.
-///
-/// # Errors
-/// It cannot be fetched.
 pub fn recent(arch: Arch, cache: &Cache) -> Result<Emulator> {
     if let Ok(installed) = Emulator::installed(arch)
         && installed.version >= RECENT
@@ -35,8 +26,8 @@ pub fn recent(arch: Arch, cache: &Cache) -> Result<Emulator> {
             ["*/bin/qemu-system-*", "*/share/qemu/*", "*/share/seabios/*", "*/lib/ipxe/*"];
         fetched.debs.iter().try_for_each(|package| deb::unpack(package, place, &members))
     })?;
-    let program = folder.join("usr/bin").join(emulator::names(arch).0);
-    let version = emulator::version(&program)?;
+    let program = folder.join("usr/bin").join(rtproof_guest::names(arch).0);
+    let version = rtproof_guest::version(&program)?;
     ensure!(version >= RECENT, "{}: is {version:?}, expected 10 or later", program.display());
     let mut arguments = Vec::new();
     for data in ["share/qemu", "share/seabios", "lib/ipxe/qemu"] {

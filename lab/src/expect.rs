@@ -8,13 +8,10 @@ use std::{fmt::Debug, ops::RangeInclusive};
 pub struct Failure {
     /// Name of the expectation.
     pub what: String,
-    /// What was expected.
     pub expected: String,
-    /// What came.
     pub came: String,
 }
 
-/// Collects expectations.
 #[derive(Debug, Default)]
 pub struct Expect {
     asked: usize,
@@ -22,7 +19,6 @@ pub struct Expect {
 }
 
 impl Expect {
-    /// Both are equal.
     pub fn equal<T: PartialEq + Debug>(&mut self, what: &str, came: T, expected: T) {
         let holds = came == expected;
         self.note(what, holds, || (format!("{expected:?}"), format!("{came:?}")));
@@ -57,14 +53,11 @@ impl Expect {
         self.note(what, false, || ("to be there".to_owned(), format!("{error:#}")));
     }
 
-    /// Expectations checked.
-    #[must_use]
     pub const fn asked(&self) -> usize {
         self.asked
     }
 
     /// Those that did not hold.
-    #[must_use]
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }

@@ -9,10 +9,13 @@ use std::{
     process::{Command, Output},
 };
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 use serde_json::Value;
 
-use crate::{binaries::Binaries, cache::Cache, cases, programs::succeed, run::Bench};
+use crate::binaries::Binaries;
+use crate::cache::Cache;
+use crate::programs::succeed;
+use crate::run::Bench;
 
 /// Of Debian's package linux-source-6.12.
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
@@ -126,7 +129,7 @@ fn linux_source_becomes_a_proven_kernel_and_differs_from_stock() {
     };
     let package = packages.map(|entry| entry.unwrap().path()).find(is_image).unwrap();
     let bench = Bench::open(work.folder.join("lab")).unwrap();
-    let case = cases::tune::of_build(package);
+    let case = crate::cases::tune::of_build(package);
     let report = bench.run(&case, "kernel-of-build").unwrap();
     assert!(report.failures.is_empty(), "{:#?}\n{}", report.failures, report.console);
     assert!(report.asked > 8, "{}", report.asked);

@@ -11,17 +11,14 @@ use std::{
 
 use anyhow::{Context, Result};
 use rtproof_guest::{
-    arch::Arch,
-    cpio::{Archive, sorted},
+    Arch,
+    image::{Archive, sorted},
 };
 use sha2::{Digest, Sha256};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Package, hex, sha256_of},
-    pins,
-};
+use crate::cache::Cache;
+use crate::fetch::{Package, hex, sha256_of};
+use crate::{deb, fetch, pins};
 
 const INIT: &[u8] = include_bytes!("../guest/init.sh");
 

@@ -8,14 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use rtproof_guest::{arch::Arch, modules::choose, vmlinux};
+use rtproof_guest::{Arch, modules::choose};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Fetched, Newest, Package, Suite},
-    initramfs, modules, pins,
-};
+use crate::cache::Cache;
+use crate::fetch::{Fetched, Newest, Package, Suite};
+use crate::{deb, fetch, initramfs, modules, pins};
 
 /// Changed when what is made of the packages changes.
 const RECIPE: u32 = 4;
@@ -25,7 +22,6 @@ const RECIPE: u32 = 4;
 pub struct Kernel {
     /// Name in the lab: `rt-6.1`, `stock-6.1`, `rt-6.1-arm64`.
     pub id: &'static str,
-    /// Architecture.
     pub arch: Arch,
     /// Whether it is PREEMPT_RT.
     pub is_rt: bool,
@@ -48,7 +44,6 @@ pub struct Ready {
     pub digest: String,
 }
 
-/// All kernels.
 pub const KERNELS: &[Kernel] = &[
     x86("rt-5.10", Suite::Bullseye, RT_5_10),
     x86("stock-5.10", Suite::Bullseye, STOCK_5_10),
@@ -169,7 +164,6 @@ pub fn named(id: &str) -> Result<&'static Kernel> {
 }
 
 /// Packages that stay in the cache however long they are not used.
-#[must_use]
 pub fn known_packages() -> HashSet<String> {
     pins::file_names()
 }
@@ -194,9 +188,6 @@ impl Kernel {
     }
 
     /// The Debian package with its image and modules.
-    ///
-    /// # Errors
-    /// It cannot be fetched.
     pub fn package(&self, cache: &Cache) -> Result<PathBuf> {
         let fetched = self.fetched(cache)?;
         let image = fetched.debs.into_iter().find(|deb| is_image(deb));
@@ -249,7 +240,7 @@ impl Kernel {
             let path = places.iter().find(|path| path.exists()).unwrap_or(&places[0]);
             fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))
         };
-        let image = vmlinux::bootable(&one_of([
+        let image = rtproof_guest::modules::bootable(&one_of([
             tree.join(format!("boot/vmlinuz-{release}")),
             library.join("vmlinuz.unsigned"),
         ])?)?;

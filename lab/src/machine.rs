@@ -4,16 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use rtproof_guest::{arch::Arch, emulator::Emulator, hardware::Hardware};
+use rtproof_guest::{Arch, Emulator, Hardware};
 
-pub use rtproof_guest::hardware::Mode;
+pub use rtproof_guest::Mode;
 
-use crate::{
-    cache::Cache,
-    emulator,
-    kernels::{self, Kernel, Ready},
-    tables,
-};
+use crate::cache::Cache;
+use crate::kernels::{Kernel, Ready};
+use crate::{emulator, kernels, tables};
 
 /// How files get in and out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,32 +34,25 @@ pub enum Boot {
 
 impl Boot {
     /// Whether the disk image is needed.
-    #[must_use]
     pub const fn has_disk(self) -> bool {
         matches!(self, Self::Grub | Self::Disk)
     }
 }
 
-/// A machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Kernel of the table.
     pub kernel: &'static str,
     /// Added to the kernel's command line.
     pub command_line: String,
-    /// CPUs.
     pub cpus: u32,
     /// Hardware threads of a core.
     pub threads: u32,
-    /// NUMA nodes.
     pub nodes: u32,
-    /// Memory, MiB.
     pub memory_mib: u32,
-    /// How time passes.
     pub mode: Mode,
     /// How files get in and out.
     pub share: Share,
-    /// What is started.
     pub boot: Boot,
     /// Idle states and frequencies through ACPI or the device tree.
     pub power_states: bool,
@@ -78,7 +68,6 @@ pub struct Machine {
 
 impl Machine {
     /// One CPU under icount.
-    #[must_use]
     pub fn new(kernel: &'static str) -> Self {
         Self {
             kernel,
@@ -98,7 +87,6 @@ impl Machine {
         }
     }
 
-    /// Several CPUs.
     #[must_use]
     pub const fn cpus(mut self, cpus: u32) -> Self {
         self.cpus = cpus;
@@ -112,21 +100,18 @@ impl Machine {
         self
     }
 
-    /// NUMA nodes.
     #[must_use]
     pub const fn nodes(mut self, nodes: u32) -> Self {
         self.nodes = nodes;
         self
     }
 
-    /// Memory in MiB.
     #[must_use]
     pub const fn memory_mib(mut self, memory_mib: u32) -> Self {
         self.memory_mib = memory_mib;
         self
     }
 
-    /// Kernel parameters.
     #[must_use]
     pub fn command_line(mut self, parameters: &str) -> Self {
         parameters.clone_into(&mut self.command_line);
@@ -185,21 +170,18 @@ impl Machine {
     }
 
     /// The Debian disk image through its GRUB, on two CPUs in the host's time: for what reboots.
-    #[must_use]
     pub fn grub() -> Self {
         let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
         Self { boot: Boot::Grub, cpus: 2, mode: Mode::Threads, ..machine }
     }
 
     /// The Debian disk image on one CPU under icount: for latencies.
-    #[must_use]
     pub fn disk() -> Self {
         let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
         Self { boot: Boot::Disk, ..machine }
     }
 
     /// One line: kernel, CPUs, mode, parameters.
-    #[must_use]
     pub fn describe(&self) -> String {
         let what = match self.boot {
             Boot::Kernel => self.kernel,
@@ -227,16 +209,11 @@ impl Machine {
         text
     }
 
-    /// The kernel's row.
-    ///
-    /// # Errors
-    /// There is no such kernel.
     pub fn kernel_row(&self) -> Result<&'static Kernel> {
         kernels::named(self.kernel)
     }
 
     /// Host threads that the guest keeps busy.
-    #[must_use]
     pub const fn host_threads(&self) -> u32 {
         match self.mode {
             Mode::Icount => 1,
@@ -307,7 +284,6 @@ impl Machine {
     }
 
     /// Arguments that share a folder by 9p.
-    #[must_use]
     pub fn share_arguments(folder: &Path) -> Vec<String> {
         // A comma in a value is written twice.
         let folder = folder.display().to_string().replace(',', ",,");
@@ -320,9 +296,6 @@ impl Machine {
     }
 
     /// The whole command line of the kernel; `extra` is for init.
-    ///
-    /// # Errors
-    /// There is no such kernel.
     pub fn kernel_command_line(&self, extra: &str) -> Result<String> {
         let base = match self.kernel_row()?.arch {
             Arch::X86_64 => {
@@ -338,9 +311,6 @@ impl Machine {
     }
 
     /// Arguments that start the kernel directly.
-    ///
-    /// # Errors
-    /// There is no such kernel.
     pub fn kernel_arguments(
         &self,
         ready: &Ready,
@@ -360,7 +330,6 @@ impl Machine {
 }
 
 /// The folder of one guest's files under the target folder.
-#[must_use]
 pub fn share_of(dir: &Path) -> PathBuf {
     dir.join("host")
 }

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use rtproof_guest::{arch::Arch, emulator::Emulator};
+use rtproof_guest::{Arch, Emulator};
 use rtproof_lab::{
     binaries::Binaries,
     cache::Cache,

@@ -11,12 +11,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Archive, Newest, Package, Suite},
-    kernels::Kernel,
-};
+use crate::cache::Cache;
+use crate::fetch::{Archive, Newest, Package, Suite};
+use crate::kernels::Kernel;
+use crate::{deb, fetch};
 
 const SOURCES: &[(&str, &str)] = &[
     ("rtproof_plant.c", include_str!("../module/rtproof_plant.c")),

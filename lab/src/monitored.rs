@@ -5,17 +5,14 @@
 
 use std::{fs, path::Path, process::Command};
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 use serde_json::Value;
 
-use crate::{
-    binaries::Binaries,
-    cache::Cache,
-    deb,
-    fetch::{Newest, Suite, fetch_set},
-    pins,
-    programs::{compiled, succeed},
-};
+use crate::binaries::Binaries;
+use crate::cache::Cache;
+use crate::fetch::{Newest, Suite, fetch_set};
+use crate::programs::{compiled, succeed};
+use crate::{deb, pins};
 
 const PLANTED: &str = include_str!("../../crates/rtproof/tests/rules/planted.c");
 const MONITORED: &str = include_str!("../../crates/rtproof/tests/rules/monitored.c");

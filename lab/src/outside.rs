@@ -3,10 +3,12 @@
 
 use std::{fs, path::Path, process::Command};
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 use serde_json::Value;
 
-use crate::{binaries::Binaries, cache::Cache, kernels};
+use crate::binaries::Binaries;
+use crate::cache::Cache;
+use crate::kernels;
 
 /// Boots a kernel of the table with these words; exit code and answer.
 fn boot(cache: &Cache, id: &str, out: &Path, words: &[&str]) -> (i32, Value) {

@@ -32,7 +32,6 @@ pub fn sets(section: &str) -> Result<Vec<Vec<Package>>> {
 }
 
 /// File names of all pinned packages: what stays in the cache.
-#[must_use]
 pub fn file_names() -> HashSet<String> {
     let pins = TABLE.lines().filter_map(|line| package(line).ok());
     pins.map(|package| package.file_name()).collect()

@@ -8,14 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use rtproof_guest::programs::{find, libraries};
+use rtproof_guest::inside::{find, libraries};
 
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{self, Newest, Package},
-    pins,
-};
+use crate::cache::Cache;
+use crate::fetch::{Newest, Package};
+use crate::{deb, fetch, pins};
 
 /// Where Debian's packages for x86-64 have their libraries.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -63,9 +60,6 @@ pub fn packaged(folder: &Path, section: &str, newest: &Newest, path: &str) -> Re
 }
 
 /// Makes a program, and puts it into `bin` as `name` and its libraries below `root`.
-///
-/// # Errors
-/// It cannot be made.
 pub fn make(name: &str, make: Make, rtproof: &Path, bin: &Path, root: &Path) -> Result<()> {
     let folder = tempfile::tempdir().context("a folder for a program")?;
     let path = make(rtproof, folder.path()).with_context(|| format!("making {name}"))?;

@@ -11,28 +11,21 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use rtproof_guest::{
-    arch::Arch,
-    emulator::Emulator,
+    Arch, Emulator,
     process::{
         self, Cue, Ending, NEVER, NotReady, Outcome, SPEAK_LIMIT, SPEAK_LIMIT_DISK, Spec, tail_of,
     },
 };
 
-use crate::{
-    binaries::Binaries,
-    cache::{Cache, Lock},
-    case::{Case, KernelPackage, Plan},
-    disk,
-    expect::{Expect, Failure},
-    initramfs,
-    kernels::{self, Kernel},
-    machine::{self, Machine, Share, share_of},
-    module,
-    plants::Plant,
-    programs,
-    seen::{Boot, Evidence},
-    snapshot, state,
-};
+use crate::binaries::Binaries;
+use crate::cache::{Cache, Lock};
+use crate::case::{Case, KernelPackage, Plan};
+use crate::expect::{Expect, Failure};
+use crate::kernels::Kernel;
+use crate::machine::{Machine, Share, share_of};
+use crate::plants::Plant;
+use crate::seen::{Boot, Evidence};
+use crate::{disk, initramfs, kernels, machine, module, programs, snapshot, state};
 
 /// What runs before every script.
 pub(crate) const PRELUDE: &str = include_str!("../guest/prelude.sh");
@@ -40,7 +33,6 @@ pub(crate) const PRELUDE: &str = include_str!("../guest/prelude.sh");
 /// What all cases share.
 #[derive(Debug)]
 pub struct Bench {
-    /// The cache.
     pub cache: Cache,
     /// Folder of the runs: `target/lab`.
     pub dir: PathBuf,
@@ -66,7 +58,6 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Guests that had to be started a second time because init never spoke.
     pub retries: u32,
-    /// Requested plants.
     pub planted: Vec<serde_json::Value>,
     /// Lines that the plants wrote down.
     pub truth: Vec<String>,

@@ -11,15 +11,12 @@ use std::{
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
-use crate::{
-    case::{Case, Mutation, Tier},
-    run::{Bench, Report},
-};
+use crate::case::{Case, Mutation, Tier};
+use crate::run::{Bench, Report};
 
 /// Guests that never spoke, above which a run fails: then it is not chance.
 const RETRIES_MAX: u32 = 2;
 
-/// What to run.
 #[derive(Clone)]
 pub struct Job {
     case: Case,
@@ -41,14 +38,10 @@ pub struct Books {
 }
 
 impl Job {
-    /// The case itself.
-    #[must_use]
     pub const fn case(case: Case) -> Self {
         Self { case, mutation: None }
     }
 
-    /// Its mutations.
-    #[must_use]
     pub fn mutations(case: &Case) -> Vec<Self> {
         let job = |mutation: &Mutation| {
             let mut changed = case.clone();
@@ -83,13 +76,11 @@ impl Job {
 
 impl Books {
     /// Whether everything went as it must.
-    #[must_use]
     pub const fn all_well(&self) -> bool {
         self.failed == 0 && self.retries <= RETRIES_MAX
     }
 
     /// The books as JSON.
-    #[must_use]
     pub fn json(&self) -> Value {
         json!({
             "schema": "rtproof/lab/1",
@@ -124,7 +115,6 @@ impl Drop for Started<'_> {
 }
 
 /// Runs the jobs, at most `slots` host threads at once. After `until` none is begun any more.
-#[must_use]
 pub fn run_all(
     bench: &Bench,
     mut jobs: Vec<Job>,

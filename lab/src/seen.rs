@@ -14,11 +14,8 @@ use rtproof_guest::process::Outcome;
 /// What one boot left.
 #[derive(Clone, Debug)]
 pub struct Boot {
-    /// The shared folder.
     pub share: PathBuf,
-    /// The console.
     pub console: PathBuf,
-    /// How it ended.
     pub outcome: Outcome,
 }
 
@@ -65,9 +62,6 @@ impl Evidence {
     }
 
     /// Keeps a document that was made of the results: `target/lab/reports/NAME`.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<()> {
         fs::create_dir_all(&self.reports)?;
         let path = self.reports.join(name);
@@ -75,13 +69,10 @@ impl Evidence {
     }
 
     /// Release of the kernel that was booted, as the table has it.
-    #[must_use]
     pub fn release(&self) -> &str {
         &self.release
     }
 
-    /// Boots, in order.
-    #[must_use]
     pub fn boots(&self) -> &[Boot] {
         &self.boots
     }
@@ -99,9 +90,6 @@ impl Evidence {
     }
 
     /// Text of a file.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn text(&self, name: &str) -> Result<String> {
         let path = self.path(name)?;
         let bytes = fs::read(&path).with_context(|| format!("{}: read", path.display()))?;
@@ -109,17 +97,11 @@ impl Evidence {
     }
 
     /// Standard output of `run NAME ...`.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn out(&self, name: &str) -> Result<String> {
         self.text(&format!("{name}.out"))
     }
 
     /// Standard error of `run NAME ...`.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn err(&self, name: &str) -> Result<String> {
         self.text(&format!("{name}.err"))
     }
@@ -187,7 +169,6 @@ impl Json {
     }
 
     /// The value at a JSON pointer; null where there is none.
-    #[must_use]
     pub fn at(&self, pointer: &str) -> &Value {
         self.value.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -201,13 +182,11 @@ impl Json {
     }
 
     /// A text; empty where there is none.
-    #[must_use]
     pub fn text(&self, pointer: &str) -> &str {
         self.at(pointer).as_str().unwrap_or_default()
     }
 
     /// A list; empty where there is none.
-    #[must_use]
     pub fn list(&self, pointer: &str) -> &[Value] {
         self.at(pointer).as_array().map_or(&[], Vec::as_slice)
     }
@@ -224,7 +203,6 @@ impl Json {
     }
 
     /// The whole document as text, to look for words in.
-    #[must_use]
     pub fn whole(&self) -> String {
         self.value.to_string()
     }

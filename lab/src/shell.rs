@@ -5,11 +5,9 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use rtproof_guest::process;
 
-use crate::{
-    kernels,
-    machine::{Machine, share_of},
-    run::Bench,
-};
+use crate::kernels;
+use crate::machine::{Machine, share_of};
+use crate::run::Bench;
 
 /// What to boot.
 #[derive(Debug, clap::Args)]

@@ -8,17 +8,15 @@ use std::{
 
 use anyhow::{Context, Result};
 use rtproof_guest::{
-    emulator::Emulator,
+    Emulator,
     process::{NEVER, SPEAK_LIMIT, Spec},
 };
 use sha2::{Digest, Sha256};
 
-use crate::{
-    cache::Cache,
-    kernels::Ready,
-    machine::{Machine, share_of},
-    state,
-};
+use crate::cache::Cache;
+use crate::kernels::Ready;
+use crate::machine::{Machine, share_of};
+use crate::state;
 
 /// Word on the kernel's command line that makes init wait.
 const WAIT: &str = "labsnap";
@@ -28,7 +26,6 @@ const WAIT: &str = "labsnap";
 pub struct Saved {
     /// Arguments, the same as when it was saved, but for the shared folder.
     pub arguments: Vec<String>,
-    /// The state.
     pub state: PathBuf,
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use rtproof_guest::{
-    console::Mark,
+    inside::Mark,
     process::{NotReady, Outcome, Spec, Started, tail_of},
 };
 use serde_json::json;
@@ -111,7 +111,7 @@ fn quoted_path(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_guest::{emulator::Emulator, process::NEVER};
+    use rtproof_guest::{Emulator, process::NEVER};
 
     use super::*;
 

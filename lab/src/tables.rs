@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use rtproof_guest::emulator::Emulator;
+use rtproof_guest::Emulator;
 
 use crate::cache::Cache;
 

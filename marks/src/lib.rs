@@ -55,9 +55,6 @@ impl Marks {
     }
 
     /// A ring in a file of its own, which is replaced.
-    ///
-    /// # Errors
-    /// The file cannot be made.
     pub fn open_at(path: &Path) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -75,8 +72,6 @@ impl Marks {
         Ok(Self { ring: Ring::new(&file)?, path: path.into(), begin_ns: 0 })
     }
 
-    /// The file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,7 +1,11 @@
 //! The oldest Rust that the workspace states: no crate that the binary is built from states a newer
 //! one. `cargo deny` does not compare these.
 
-use std::{collections::BTreeSet, io::Write, process::Command, process::ExitCode};
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    process::{Command, ExitCode},
+};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;

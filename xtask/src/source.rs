@@ -129,7 +129,6 @@ impl<'a> Lexer<'a> {
 struct Quotes {
     /// Bytes of prefix, hashes and quote.
     open: usize,
-    /// What closes it.
     close: String,
     /// Whether a backslash is a backslash.
     raw: bool,

@@ -88,12 +88,10 @@ impl Tree {
         Self { files }
     }
 
-    /// Every path.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// Every text.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, contents)| match contents {
             Contents::Text(text) => Some((path.as_str(), text.as_str())),
@@ -138,12 +136,28 @@ pub(crate) struct File<'a> {
     pub(crate) path: &'a str,
     pub(crate) text: &'a str,
     pub(crate) source: Source,
+    /// Whether it is compiled for tests alone.
+    pub(crate) is_test: bool,
 }
 
 impl<'a> Files<'a> {
     pub(crate) fn of(tree: &'a Tree) -> Self {
-        let file = |(path, text)| File { path, text, source: Source::parse(text) };
-        Self { tree, rust: tree.rust().map(file).collect() }
+        let file = |(path, text)| File {
+            path,
+            text,
+            source: Source::parse(text),
+            is_test: is_test_file(path),
+        };
+        let mut rust: Vec<_> = tree.rust().map(file).collect();
+        let tests: Vec<String> = rust.iter().flat_map(File::test_modules).collect();
+        for file in &mut rust {
+            let is_in = |module: &String| {
+                let rest = file.path.strip_prefix(module.as_str());
+                rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+            };
+            file.is_test |= tests.iter().any(is_in);
+        }
+        Self { tree, rust }
     }
 
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File<'a>> {
@@ -152,21 +166,33 @@ impl<'a> Files<'a> {
 
     /// The files that a user gets: source of the crates, without what is compiled for tests alone.
     pub(crate) fn product(&self) -> impl Iterator<Item = &File<'a>> {
-        self.rust.iter().filter(|file| is_product(file.path))
+        self.rust.iter().filter(|file| file.is_product())
     }
 }
 
 impl File<'_> {
+    /// Whether it is source of the crates that a user gets.
+    pub(crate) fn is_product(&self) -> bool {
+        self.path.starts_with("crates/") && self.path.contains("/src/") && !self.is_test
+    }
+
+    /// Paths, without an ending, of the modules that it declares under `#[cfg(test)]`.
+    fn test_modules(&self) -> impl Iterator<Item = String> {
+        let own = self.path.trim_end_matches(".rs");
+        let root = ["/mod", "/lib", "/main"].iter().find_map(|root| own.strip_suffix(root));
+        let folder = root.unwrap_or(own);
+        let lines = self.source.code.lines().enumerate();
+        lines.filter(|(index, _)| self.source.in_test(index + 1)).filter_map(move |(_, line)| {
+            let (_, name) = line.strip_suffix(';')?.split_once("mod ")?;
+            Some(format!("{folder}/{name}"))
+        })
+    }
+
     /// Lines of code that the product has, with their numbers from 1.
     pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.source.code.lines().enumerate().map(|(index, line)| (index + 1, line));
         lines.filter(|(number, _)| !self.source.in_test(*number))
     }
-}
-
-/// Whether a file is source of the crates that a user gets.
-pub(crate) fn is_product(path: &str) -> bool {
-    path.starts_with("crates/") && path.contains("/src/") && !is_test_file(path)
 }
 
 impl From<Vec<u8>> for Contents {
@@ -209,6 +235,22 @@ mod tests {
         assert!(tree.exists("docs/adr"));
         assert!(tree.exists("docs/adr/README.md"));
         assert!(!tree.exists("docs/ad"));
+    }
+
+    #[test]
+    fn files_of_test_modules_are_no_product() {
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", "mod b;\n#[cfg(test)]\nmod c;\nmod cd;\n"),
+            ("crates/a/src/b.rs", "#[cfg(test)]\npub(crate) mod e;\n"),
+            ("crates/a/src/b/e.rs", ""),
+            ("crates/a/src/c/mod.rs", ""),
+            ("crates/a/src/c/f.rs", ""),
+            ("crates/a/src/cd.rs", ""),
+        ]);
+        let files = Files::of(&tree);
+        let product: Vec<_> = files.product().map(|file| file.path).collect();
+        let wanted = ["crates/a/src/b.rs", "crates/a/src/cd.rs", "crates/a/src/lib.rs"];
+        assert_eq!(product, wanted);
     }
 
     #[test]

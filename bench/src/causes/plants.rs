@@ -3,7 +3,6 @@
 
 use rtproof_lab::blame::Counted;
 
-/// A plant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plant {
     /// Name in the matrix.
@@ -35,7 +34,6 @@ const DAEMON: Plant = Plant {
     times_as_long: 1,
 };
 
-/// All.
 pub(super) const ALL: &[Plant] = &[
     DAEMON,
     Plant {

@@ -19,7 +19,6 @@ pub(super) struct Case {
     pub(super) claim: &'static str,
     /// What the machine does.
     pub(super) process: String,
-    /// What is promised.
     pub(super) promise: Promise,
     /// Experiments for the page.
     pub(super) runs: u64,

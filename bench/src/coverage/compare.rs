@@ -11,8 +11,8 @@ use rtproof_judge::{
 use rtproof_record::Class;
 use rtproof_stats::{
     Bin, Bins,
+    binomial::Random,
     paired::{self, Answer as Knob, MAIN, Margin, PAIRS, Question, Spread},
-    random::Random,
     screening,
 };
 
@@ -227,7 +227,6 @@ const NOISES: [(&str, Noise); 12] = [
     ("spikes of a fixed height", Noise::FixedSpikes),
 ];
 
-/// The cases.
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     let mut add = |claim, process: String, promise, runs, quick, happened: Happened| {

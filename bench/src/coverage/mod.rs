@@ -39,7 +39,6 @@ pub(crate) struct Options {
     page: PathBuf,
 }
 
-/// Every case.
 fn cases() -> Vec<Case> {
     let all = [rate::cases(), share::cases(), tail::cases(), compare::cases(), structure::cases()];
     all.into_iter().flatten().collect()

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use rtproof_judge::{Answer, Standing, Verdict, testing, verdict};
 use rtproof_record::{Class, Run};
-use rtproof_stats::{Moments, Sample, random::Random};
+use rtproof_stats::{Moments, Sample, binomial::Random};
 
 use super::case::{Case, Promise};
 
@@ -31,7 +31,6 @@ const BOUND: &str = "the rate is above its printed upper bound, at some look";
 const GOOD: &str = "class 100 accepts a good machine";
 const BAD: &str = "class 100 refuses a bad machine";
 
-/// The cases.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = wrong();
     cases.extend(power());
@@ -92,7 +91,6 @@ fn looked(claim: &'static str, is_so: impl Fn(&Verdict) -> bool + Sync + 'static
     Case { runs: 600, quick: 0, ..case(claim, about, Promise::AtMost(0.05), happened) }
 }
 
-/// What must happen.
 fn power() -> Vec<Case> {
     let at = |claim, answer, share: f64, times: f64, text: &str| {
         let hours = SHORTEST_H * times;

@@ -7,8 +7,8 @@ use rtproof_judge::{Answer, Report, Standing, distribution, verdict};
 use rtproof_record::Run;
 use rtproof_stats::quantile::Q;
 
-use self::machines::{LOG_SD, Machine, run};
 use super::case::{Case, Promise};
+use machines::{LOG_SD, Machine, run};
 
 const ACCEPTS_5: &str = "class 95 accepts a machine at a true share of 5 %";
 const ACCEPTS_6: &str = "class 95 accepts a machine at a true share of 6 %";
@@ -17,7 +17,6 @@ const POWER: &str = "class 95 accepts a good machine";
 const TENTH: Promise = Promise::AtLeast(0.9);
 const WRONG: Promise = Promise::AtMost(0.05);
 
-/// The cases.
 pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, machine, seconds, quick) in machines() {

@@ -7,7 +7,7 @@ use rtproof_judge::{
     causes::Structure,
     structure::{Input, SpikeAt, structure},
 };
-use rtproof_stats::random::Random;
+use rtproof_stats::binomial::Random;
 
 use super::case::{Case, Promise};
 
@@ -24,7 +24,6 @@ const SHARED: &str = "CPUs that only share a load are said to be stopped togethe
 /// Events of a process in so long a run.
 type Events = Arc<dyn Fn(&mut Random) -> Vec<u64> + Send + Sync>;
 
-/// The cases.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for claim in [FOUND, OTHER] {
@@ -278,7 +277,6 @@ fn both(a: u64, b: u64) -> Vec<Comb> {
     [a, b].map(|seconds| comb(seconds * SECOND, 1.0, Jitter::Late(2 * MS))).into()
 }
 
-/// Name, length, events.
 fn without_period() -> Vec<(&'static str, u64, Events)> {
     fn of(
         name: &'static str,

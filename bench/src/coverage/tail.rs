@@ -2,8 +2,8 @@
 //! that are printed.
 
 use rtproof_stats::{
-    extreme::tail::{Level, Measured, Model, Peak, Tail},
-    random::Random,
+    binomial::Random,
+    tail::{Level, Measured, Model, Peak, Tail},
 };
 
 use super::case::{Case, Promise};
@@ -27,7 +27,6 @@ const AHEAD: [(f64, f64); 2] = [(1.0, 8.0), (4.0, 24.0)];
 /// What is said beside each level.
 const CONDITION: &str = "if nothing comes less often than three times in such a run";
 
-/// The cases.
 pub(super) fn cases() -> Vec<Case> {
     let processes: [(&str, Process, Rate); 12] = [
         ("bounded, shape -0.2", |r, h| iid(r, h, -0.2), |y| GROUPS * survival(-0.2, y)),

@@ -9,9 +9,8 @@ use rtproof_model::{CauseCpu, CauseRow};
 use rtproof_record::{
     Class, Head, Options, Origin, Requirement, Snapshot, SpikeTick, Start, Tail, ThreadTick, Tick,
     Writer,
-    options::Phase,
     run::{
-        Cost, EndReason, HostCpuSecond, HostSecond, Meta, RunEnd, Sample, Second, ThreadEnd,
+        Cost, EndReason, HostCpuSecond, HostSecond, Meta, Phase, RunEnd, Sample, Second, ThreadEnd,
         ThreadInfo,
     },
     spikes::{CauseEntry, Spike, Summary, Why},
@@ -59,7 +58,6 @@ impl Random {
     }
 }
 
-/// What was written.
 #[derive(Debug)]
 pub(super) struct Made {
     /// Threads times seconds.

@@ -7,7 +7,8 @@ use std::{io::Write, path::PathBuf, time::Instant};
 
 use anyhow::{Context, ensure};
 
-use crate::{audit, numbers::spread};
+use crate::audit;
+use crate::numbers::spread;
 
 /// Rounds: each command once a round.
 const ROUNDS: usize = 5;
@@ -114,7 +115,6 @@ fn check(rtproof: &std::path::Path, record: &std::path::Path, expected: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     /// Just more than is read second by second.
     const SECONDS: u64 = 2100;
@@ -124,7 +124,7 @@ mod tests {
     fn a_long_run_is_read_by_minutes_and_to_the_last_wake_up() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("long.rtproof");
-        let made = make::record(&path, SECONDS, CPUS, 0).expect("a record");
+        let made = crate::long::make::record(&path, SECONDS, CPUS, 0).expect("a record");
         assert_eq!(made.rows, SECONDS * u64::from(CPUS));
         let run = rtproof_record::read_shown(&path).expect("readable").run;
         let sampled = |thread: &rtproof_record::run::Thread| thread.totals.wake.count();

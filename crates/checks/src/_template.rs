@@ -11,7 +11,7 @@ use crate::{Finding, Intent, Remedy};
 /// Taint of a module from outside the tree (Documentation/admin-guide/tainted-kernels.rst).
 const OUT_OF_TREE: u64 = 1 << 12;
 
-pub(super) static CHECK: Check = Check {
+pub(crate) static CHECK: Check = Check {
     id: "template",
     title: "modules from outside the kernel's tree",
     why: "nobody has measured for how long these modules turn interrupts off",

@@ -16,7 +16,7 @@ fn blanks(path: &str) -> [Value; 3] {
 }
 
 /// Where readings are in the JSON of facts, and the path each one asked. Inner ones come later.
-pub(super) fn readings(value: &Value, at: &str, found: &mut Vec<(String, String)>) {
+pub(crate) fn readings(value: &Value, at: &str, found: &mut Vec<(String, String)>) {
     match value {
         Value::Object(fields) => {
             if let (Some(Value::String(path)), Some(_)) = (fields.get("path"), fields.get("state"))
@@ -37,7 +37,7 @@ pub(super) fn readings(value: &Value, at: &str, found: &mut Vec<(String, String)
 }
 
 /// The facts, or a scene, with the readings at these places replaced by blank number `which`.
-pub(super) fn blanked<T: Serialize + DeserializeOwned>(
+pub(crate) fn blanked<T: Serialize + DeserializeOwned>(
     facts: &T,
     places: &[(String, String)],
     which: usize,
@@ -53,7 +53,7 @@ pub(super) fn blanked<T: Serialize + DeserializeOwned>(
 }
 
 /// Whether evidence names a path, also as `cpu{2-3}` or joined to others by `, `.
-pub(super) fn cites(finding: &Finding, path: &str) -> bool {
+pub(crate) fn cites(finding: &Finding, path: &str) -> bool {
     finding.evidence.iter().any(|evidence| {
         evidence.path == path || spread(&evidence.path).iter().any(|one| one == path)
     })

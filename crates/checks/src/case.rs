@@ -2,24 +2,25 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::app::{App, Process, Thread, ThreadSched, ThreadStatus},
-    facts::tasks::{Policy, RtTask},
+    facts::{
+        app::{App, Process, Thread, ThreadSched, ThreadStatus},
+        tasks::{Policy, RtTask},
+    },
     tune::{Scheduling, TaskName},
 };
 
-use super::draft::Draft;
+use crate::draft::Draft;
 use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most lines of evidence for one kind of file.
-pub(super) const GROUPS_MAX: usize = 32;
+pub(crate) const GROUPS_MAX: usize = 32;
+
 /// Most names in a summary.
-pub(super) const NAMED_MAX: usize = 4;
+pub(crate) const NAMED_MAX: usize = 4;
 
 /// An application, the machine and the intent.
 pub struct Case<'a> {
-    /// The machine.
     pub facts: &'a Facts,
-    /// The application.
     pub app: &'a App,
     /// What it is meant for.
     pub intent: &'a Intent,
@@ -27,30 +28,30 @@ pub struct Case<'a> {
 
 /// A thread whose policy is known.
 #[derive(Clone, Copy)]
-pub(super) struct Scheduled<'a> {
-    pub(super) thread: &'a Thread,
-    pub(super) sched: &'a ThreadSched,
+pub(crate) struct Scheduled<'a> {
+    pub(crate) thread: &'a Thread,
+    pub(crate) sched: &'a ThreadSched,
 }
 
 /// A real-time thread whose CPUs are known, too.
 #[derive(Clone, Copy)]
-pub(super) struct Placed<'a> {
-    pub(super) thread: &'a Thread,
-    pub(super) sched: &'a ThreadSched,
-    pub(super) status: &'a ThreadStatus,
+pub(crate) struct Placed<'a> {
+    pub(crate) thread: &'a Thread,
+    pub(crate) sched: &'a ThreadSched,
+    pub(crate) status: &'a ThreadStatus,
 }
 
 /// What was found, with the draft that cites it; the error is the finding of a check that ends
 /// here: unknown, or not applicable.
-pub(super) type Found<T> = Result<(Draft, Vec<T>), Box<Finding>>;
+pub(crate) type Found<T> = Result<(Draft, Vec<T>), Box<Finding>>;
 
 impl<'a> Case<'a> {
     /// All threads with their policies, as evidence; `Err`: one of them is unknown.
-    pub(super) fn scheduled(&self, draft: Draft) -> Found<Scheduled<'a>> {
+    pub(crate) fn scheduled(&self, draft: Draft) -> Found<Scheduled<'a>> {
         let lists = self.app.processes.iter().map(|process| &process.threads);
-        let draft = draft.saw(lists.map(|list| {
-            Evidence::of(list, |threads| crate::quantity::count(threads.len(), "thread"))
-        }));
+        let draft = draft.saw(
+            lists.map(|list| Evidence::of(list, |threads| crate::count(threads.len(), "thread"))),
+        );
         let unread = self.app.processes.iter().find(|process| process.threads.value().is_none());
         if let Some(process) = unread {
             return Err(Box::new(draft.blind(&process.threads)));
@@ -72,7 +73,7 @@ impl<'a> Case<'a> {
     }
 
     /// The real-time threads; `Err`: unknown, or there is none.
-    pub(super) fn real_time(&self, draft: Draft) -> Found<Scheduled<'a>> {
+    pub(crate) fn real_time(&self, draft: Draft) -> Found<Scheduled<'a>> {
         let (draft, mut threads) = self.scheduled(draft)?;
         threads.retain(|thread| thread.sched.policy.is_real_time());
         if threads.is_empty() {
@@ -82,16 +83,15 @@ impl<'a> Case<'a> {
     }
 
     /// The real-time threads and their CPUs; `Err`: unknown, or there is none.
-    pub(super) fn placed(&self, draft: Draft) -> Found<Placed<'a>> {
+    pub(crate) fn placed(&self, draft: Draft) -> Found<Placed<'a>> {
         let (draft, threads) = self.real_time(draft)?;
         place(draft, &threads)
     }
 
     /// Real-time tasks of others; `Err`: unknown, also where not every task can be seen.
-    pub(super) fn others(&self, draft: Draft) -> Found<&'a RtTask> {
-        let draft = draft.read(&self.facts.rt_tasks, |tasks| {
-            crate::quantity::count(tasks.len(), "real-time task")
-        });
+    pub(crate) fn others(&self, draft: Draft) -> Found<&'a RtTask> {
+        let draft =
+            draft.read(&self.facts.rt_tasks, |tasks| crate::count(tasks.len(), "real-time task"));
         let Some(tasks) = self.facts.rt_tasks.value() else {
             return Err(Box::new(draft.blind(&self.facts.rt_tasks)));
         };
@@ -105,7 +105,7 @@ impl<'a> Case<'a> {
     }
 
     /// Processes with real-time threads; the main one where there is none.
-    pub(super) fn processes(&self) -> Vec<&'a Process> {
+    pub(crate) fn processes(&self) -> Vec<&'a Process> {
         let all = &self.app.processes;
         let real_time: Vec<&Process> =
             all.iter().filter(|process| process.real_time().next().is_some()).collect();
@@ -116,7 +116,7 @@ impl<'a> Case<'a> {
     }
 
     /// One reading of each process that matters; `Err`: one of them is unknown.
-    pub(super) fn of_processes<T>(
+    pub(crate) fn of_processes<T>(
         &self,
         mut draft: Draft,
         reading: impl Fn(&'a Process) -> &'a Reading<T>,
@@ -137,7 +137,7 @@ impl<'a> Case<'a> {
     }
 
     /// The line of a drop-in, where the application is a service of the system's manager.
-    pub(super) fn drop_in(&self, line: &str) -> Option<Remedy> {
+    pub(crate) fn drop_in(&self, line: &str) -> Option<Remedy> {
         let unit = self.app.unit.value()?.as_ref().filter(|unit| unit.ends_with(".service"))?;
         let file = self.app.unit_file.value()?;
         let path = format!("/etc/systemd/system/{unit}.d/90-rtproof.conf");
@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
 }
 
 /// Adds the CPUs of threads.
-pub(super) fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed<'a>> {
+pub(crate) fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed<'a>> {
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
     let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let mut found = Vec::new();
@@ -166,7 +166,7 @@ pub(super) fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed
 
 /// One reading of each thread as evidence: equal values of a process share a line whose path names
 /// the threads in braces.
-pub(super) fn of_threads<'a, T: 'a>(
+pub(crate) fn of_threads<'a, T: 'a>(
     readings: impl Iterator<Item = (&'a Thread, &'a Reading<T>)>,
     show: impl Fn(&T) -> String,
 ) -> Vec<Evidence> {
@@ -191,23 +191,23 @@ pub(super) fn of_threads<'a, T: 'a>(
 }
 
 /// `path`, which names the first of `tids` in its last number, for all of them.
-pub(super) fn spread(path: &str, tids: &[u32]) -> String {
+pub(crate) fn spread(path: &str, tids: &[u32]) -> String {
     let ([first, _, ..], Some(last)) = (tids, path.rfind('/')) else {
         return path.into();
     };
     let (folder, file) = path.split_at(last);
     match folder.strip_suffix(&first.to_string()) {
-        Some(above) => format!("{above}{{{}}}{file}", super::text::list(tids)),
+        Some(above) => format!("{above}{{{}}}{file}", crate::machine::list(tids)),
         None => path.into(),
     }
 }
 
 /// Policy and priority in words.
-pub(super) fn policy_of(sched: &ThreadSched) -> String {
+pub(crate) fn policy_of(sched: &ThreadSched) -> String {
     policy_text(sched.policy, sched.priority)
 }
 
-pub(super) fn policy_text(policy: Policy, priority: u32) -> String {
+fn policy_text(policy: Policy, priority: u32) -> String {
     let name = policy.name().to_ascii_uppercase();
     match policy {
         Policy::Fifo | Policy::Rr => format!("SCHED_{name} {priority}"),
@@ -216,38 +216,38 @@ pub(super) fn policy_text(policy: Policy, priority: u32) -> String {
 }
 
 /// Priority of a SCHED_FIFO or SCHED_RR thread.
-pub(super) fn rank(sched: &ThreadSched) -> Option<u32> {
+pub(crate) fn rank(sched: &ThreadSched) -> Option<u32> {
     matches!(sched.policy, Policy::Fifo | Policy::Rr).then_some(sched.priority)
 }
 
 /// A thread in a summary.
-pub(super) fn name(thread: &Thread, sched: &ThreadSched) -> String {
+pub(crate) fn name(thread: &Thread, sched: &ThreadSched) -> String {
     format!("{} (tid {}, {})", sched.comm, thread.tid, policy_of(sched))
 }
 
 /// A task of others in a summary.
-pub(super) fn task_name(task: &RtTask) -> String {
+pub(crate) fn task_name(task: &RtTask) -> String {
     format!("{} (tid {}, {})", task.comm, task.tid, policy_text(task.policy, task.priority))
 }
 
 /// A task of others as evidence.
-pub(super) fn task_evidence(task: &RtTask) -> Evidence {
-    let place = task.cpus.as_ref().map_or_else(|| "CPUs unknown".into(), crate::quantity::cpus);
+pub(crate) fn task_evidence(task: &RtTask) -> Evidence {
+    let place = task.cpus.as_ref().map_or_else(|| "CPUs unknown".into(), crate::cpus);
     let value = format!("{} on {place}", task_name(task));
     Evidence { path: format!("/proc/{}/task/{}/stat", task.pid, task.tid), value }
 }
 
 /// Whether a task of others may run on one of these CPUs; one with an unreadable affinity may.
-pub(super) fn may_run_on(task: &RtTask, cpus: &CpuList) -> bool {
+pub(crate) fn may_run_on(task: &RtTask, cpus: &CpuList) -> bool {
     task.cpus.as_ref().is_none_or(|on| !on.intersection(cpus).is_empty())
 }
 
-pub(super) fn is_own(app: &App, task: &RtTask) -> bool {
+pub(crate) fn is_own(app: &App, task: &RtTask) -> bool {
     app.processes.iter().any(|process| process.pid == task.pid)
 }
 
 /// Sets the scheduling of a thread.
-pub(super) fn set(thread: &Thread, sched: &ThreadSched, set: Scheduling) -> Remedy {
+pub(crate) fn set(thread: &Thread, sched: &ThreadSched, set: Scheduling) -> Remedy {
     let comm = sched.comm.clone();
     let task = TaskName { tid: thread.tid, start_ticks: Some(sched.start_ticks), comm };
     Remedy::Task { task, set }

@@ -2,12 +2,10 @@
 
 use rtproof_host::{CpuList, Facts, Knob, facts::app::App};
 
-use super::build::Build;
-use super::case::Case;
-use super::draft::Draft;
-use super::machine;
-use super::value::{Absent, Applies, Value, Want};
-use crate::{Finding, Impact, Intent, Status, When};
+use crate::case::Case;
+use crate::draft::Draft;
+use crate::value::{Absent, Applies, Build, KnobValue, Want};
+use crate::{Finding, Impact, Intent, Status, When, machine};
 
 /// One check. `..Check::NEW` fills in what it does not say.
 pub struct Check {
@@ -38,7 +36,7 @@ pub struct Check {
 /// How a check judges.
 pub enum Judge {
     /// By the value of its first knob.
-    Value(Value),
+    Value(KnobValue),
     /// By options of the kernel's build.
     Build(Build),
     /// By a function of the machine.
@@ -74,24 +72,19 @@ pub enum Wanted {
     Of(fn(&Intent) -> String),
 }
 
-/// For the tests of a check of one knob's value: the knob, a good value, and one that is bad or
-/// doubtful.
-#[cfg(any(test, feature = "testing"))]
-pub type Example = (&'static Knob, &'static str, &'static str);
-
 impl Judge {
     /// By the value of a knob.
-    pub(super) const fn value(want: fn(&Intent) -> Want, absent: Absent) -> Self {
-        Self::Value(Value { want, absent, applies: None })
+    pub(crate) const fn value(want: fn(&Intent) -> Want, absent: Absent) -> Self {
+        Self::Value(KnobValue { want, absent, applies: None })
     }
 
     /// By the value of a knob, on the machines where it applies.
-    pub(super) const fn value_where(
+    pub(crate) const fn value_where(
         want: fn(&Intent) -> Want,
         absent: Absent,
         applies: fn(&Facts, &Intent) -> Applies,
     ) -> Self {
-        Self::Value(Value { want, absent, applies: Some(applies) })
+        Self::Value(KnobValue { want, absent, applies: Some(applies) })
     }
 }
 
@@ -112,7 +105,7 @@ impl Check {
     };
 
     /// A check of one knob: it has the knob's id and takes effect as the knob does.
-    pub(super) const fn of(knobs: &'static [&'static Knob]) -> Self {
+    pub(crate) const fn of(knobs: &'static [&'static Knob]) -> Self {
         Self { id: knobs[0].id, when: When::of(knobs[0].effect), knobs, ..Self::NEW }
     }
 
@@ -138,8 +131,6 @@ impl Check {
         })
     }
 
-    /// Judges the machine.
-    #[must_use]
     pub fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = match self.wanted {
             Wanted::Of(text) => self.draft().wants(text(intent)),
@@ -160,8 +151,6 @@ impl Check {
         }
     }
 
-    /// Judges an application.
-    #[must_use]
     pub fn judge_app(&self, facts: &Facts, app: &App, intent: &Intent) -> Finding {
         match self.judge {
             Judge::App(judge) => {

@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 
 use rtproof_host::Facts;
 
-use super::blanks::{blanked, cites, readings};
-use super::testing::{cpus, good, good_stock, intent};
-use super::{_template, Check, judge_all};
-use crate::{Finding, Intent, Remedy, Status};
+use crate::blanks::{blanked, cites, readings};
+use crate::testing::{cpus, good, good_stock, intent};
+use crate::{_template, Check, Finding, Intent, Remedy, Status, judge_all};
 
 /// The checks, and the template that new ones are copied from.
 fn all() -> impl Iterator<Item = &'static Check> {
-    super::all().chain([&_template::CHECK])
+    crate::all().chain([&_template::CHECK])
 }
 
 /// Machines on which a check may be good.

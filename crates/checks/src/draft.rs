@@ -5,8 +5,7 @@
 
 use rtproof_host::{CpuList, Facts, Reading};
 
-use super::machine;
-use crate::{Evidence, Finding, Remedy, Status};
+use crate::{Evidence, Finding, Remedy, Status, machine};
 
 /// A finding without its status and summary.
 #[derive(Clone)]
@@ -52,17 +51,14 @@ impl Draft {
         self
     }
 
-    /// As wanted.
     pub(crate) fn good(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Good, summary)
     }
 
-    /// Adds latency.
     pub(crate) fn bad(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Bad, summary)
     }
 
-    /// May add latency.
     pub(crate) fn doubtful(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Doubtful, summary)
     }

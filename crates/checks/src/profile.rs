@@ -4,6 +4,7 @@
 //! `timer_migration` to 0, OpenShift's profile to 1, both with a reason. A profile decides each of
 //! these questions by name, and the finding says what the choice costs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Kind of work, with the choices that follow from it or that a file of the user's makes.
@@ -12,13 +13,10 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// Name: of a built-in profile, or the file's.
     pub name: String,
-    /// Kind of work.
     pub kind: Kind,
-    /// Choices.
     pub choices: Choices,
 }
 
-/// Kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -38,7 +36,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::Periodic,
         Self::BusyPoll,
@@ -49,7 +46,6 @@ impl Kind {
     ];
 
     /// Name on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Periodic => "periodic",
@@ -62,7 +58,6 @@ impl Kind {
     }
 
     /// What it is for, in one line.
-    #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
             Self::Periodic => "a loop that sleeps until its next period: PLC, robot, motion",
@@ -76,35 +71,30 @@ impl Kind {
 }
 
 /// A question on which the sources disagree, answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Choice {
     /// Wanted.
     On,
-    /// Not wanted.
     Off,
     /// Either will do: the finding tells the value and what it means.
     Either,
 }
 
 /// How CPUs are kept free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Isolation {
     /// `isolcpus=` at boot.
     Boot,
     /// cgroup v2 partitions, at run time.
     Cpuset,
-    /// Either, or none.
     Either,
 }
 
 /// Choices where the sources disagree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choices {
     /// `kernel.timer_migration`: off keeps timers where they were set (tuned), on lets idle and
     /// tickless CPUs hand them over (OpenShift).
@@ -138,7 +128,6 @@ impl Default for Profile {
 
 impl Profile {
     /// The built-in profile of a kind of work.
-    #[must_use]
     pub fn of(kind: Kind) -> Self {
         use Choice::{Either, Off, On};
         let periodic = Choices {
@@ -195,20 +184,17 @@ impl Profile {
     }
 
     /// As it is kept in the options of a run.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // A struct of names: serialising it cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The profile of a run; the default where the run has none, or one of a later rtproof.
-    #[must_use]
     pub fn from_json(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
     /// The built-in profile with a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name).map(Self::of)
     }

@@ -1,12 +1,16 @@
 //! Remedies that several checks share. A task is named by its start, too: its number may become
 //! another's.
 
-use rtproof_host::facts::account::{Account, Grant, Meant};
-use rtproof_host::facts::tasks::RtTask;
-use rtproof_host::knobs::names::LIMITS_FILE;
-use rtproof_host::reading::State;
-use rtproof_host::tune::{Change, Scheduling, TaskName};
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{
+    CpuList, Facts,
+    facts::{
+        rights::{Account, Grant, Meant},
+        tasks::RtTask,
+    },
+    knobs::LIMITS_FILE,
+    reading::State,
+    tune::{Change, Scheduling, TaskName},
+};
 use rtproof_model::finding::Part;
 
 use crate::draft::Draft;
@@ -17,18 +21,18 @@ use crate::{Finding, Intent, Remedy};
 pub(crate) const RIGHTS: &str = "@realtime";
 
 /// Moves a task to other CPUs.
-pub(super) fn move_to(task: &RtTask, cpus: &CpuList) -> Remedy {
+pub(crate) fn move_to(task: &RtTask, cpus: &CpuList) -> Remedy {
     set(task, Scheduling { cpus: Some(cpus.clone()), ..Scheduling::default() })
 }
 
 /// Makes a task real-time with this priority.
-pub(super) fn make_fifo(task: &RtTask, priority: u32) -> Remedy {
+pub(crate) fn make_fifo(task: &RtTask, priority: u32) -> Remedy {
     let policy = Some("fifo".to_owned());
     set(task, Scheduling { policy, priority: Some(priority), ..Scheduling::default() })
 }
 
 /// Makes a task an ordinary one.
-pub(super) fn make_ordinary(task: &RtTask) -> Remedy {
+pub(crate) fn make_ordinary(task: &RtTask) -> Remedy {
     set(task, Scheduling { policy: Some("other".to_owned()), ..Scheduling::default() })
 }
 

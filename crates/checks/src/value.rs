@@ -5,22 +5,22 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::settings::Value as Instance,
+    facts::settings::{Value, Value as Instance},
     knob::{Knob, Place, Scope},
 };
 
-use super::{draft::Draft, machine, text};
-use crate::{Evidence, Finding, Intent, Remedy, Status, When};
+use crate::draft::Draft;
+use crate::{Evidence, Finding, Intent, Remedy, Status, When, machine};
 
 /// Most values named in a summary.
 const NAMED_MAX: usize = 4;
+
 /// Most files whose different values a summary lists.
 const FILES_MAX: usize = 8;
 
 /// What is wanted of the value of a knob.
 #[derive(Clone, Copy)]
-pub struct Value {
-    /// What is wanted.
+pub struct KnobValue {
     pub want: fn(&Intent) -> Want,
     /// What it means that no such file is there.
     pub absent: Absent,
@@ -43,7 +43,6 @@ pub enum Absent {
 /// Whether a rule concerns the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applies {
-    /// It does.
     Yes,
     /// It does not: what shows it, and the reason.
     No(Evidence, String),
@@ -119,7 +118,6 @@ impl Want {
         Self { set: Some(value.into()), ..self }
     }
 
-    /// Nothing to write.
     #[must_use]
     pub fn not_set(self) -> Self {
         Self { set: None, ..self }
@@ -140,7 +138,7 @@ impl Want {
             Accept::OneOf(values) => values.join(" or "),
             Accept::AtMost(most) => format!("at most {most}"),
             Accept::AtLeast(least) => format!("at least {least}"),
-            Accept::MaskWithin(cpus) => format!("none but {}", text::cpus(cpus)),
+            Accept::MaskWithin(cpus) => format!("none but {}", machine::cpus(cpus)),
         }
     }
 
@@ -181,9 +179,9 @@ pub fn mask(cpus: &CpuList) -> String {
     words.join(",")
 }
 
-impl Value {
+impl KnobValue {
     /// The finding for a knob.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         draft: Draft,
         knob: &'static Knob,
@@ -341,10 +339,10 @@ fn summary(values: &[&Instance]) -> String {
     match values.first() {
         Some(first) if groups.len() > 2 && values.len() > FILES_MAX => {
             let value = first.reading.value().map_or("", String::as_str);
-            let more = text::count(values.len() - 1, "other file");
+            let more = machine::count(values.len() - 1, "other file");
             format!("{}: {}, and {more}", first.reading.path, shown(value))
         }
-        _ => text::first_few(&groups, NAMED_MAX),
+        _ => machine::first_few(&groups, NAMED_MAX),
     }
 }
 
@@ -352,19 +350,152 @@ fn summary(values: &[&Instance]) -> String {
 fn names(of: &[&str]) -> String {
     let numbers: Option<Vec<u32>> = of.iter().map(|name| name.parse().ok()).collect();
     match numbers {
-        Some(numbers) => text::cpus(&CpuList::new(numbers)),
-        None => text::first_few(of, NAMED_MAX),
+        Some(numbers) => machine::cpus(&CpuList::new(numbers)),
+        None => machine::first_few(of, NAMED_MAX),
     }
 }
 
 /// Values as evidence; equal ones share a line.
-pub(super) fn grouped(values: &[&Instance]) -> Vec<Evidence> {
+pub(crate) fn grouped(values: &[&Instance]) -> Vec<Evidence> {
     let numbers: Option<Vec<u32>> = values.iter().map(|value| value.of.parse().ok()).collect();
     if let Some(numbers) = numbers.filter(|numbers| numbers.len() > 1) {
         let readings = values.iter().map(|value| &value.reading);
-        return text::grouped(numbers.into_iter().zip(readings), String::clone);
+        return machine::grouped(numbers.into_iter().zip(readings), String::clone);
     }
-    text::by_path(values.iter().map(|value| &value.reading))
+    machine::by_path(values.iter().map(|value| &value.reading))
+}
+
+// Checks that say "the kernel is built with this option", or without it.
+//
+// A build says what a kernel can do, seldom what it does. So a check may name what makes another
+// build harmless. An unreadable configuration is unknown.
+
+/// What is wanted of options of the kernel's build.
+pub struct Build {
+    /// Options without `CONFIG_`.
+    pub options: &'static [&'static str],
+    /// What is wanted of them.
+    pub want: fn(&Intent) -> Built,
+    /// Status of another build.
+    pub otherwise: Status,
+    /// Option without which the check does not apply.
+    pub part_of: Option<&'static str>,
+    /// What makes another build harmless on this machine, and how to say so.
+    pub harmless: Option<fn(&Facts, &Intent) -> Harmless>,
+    /// What helps without another kernel.
+    pub remedy: Option<fn() -> Remedy>,
+}
+
+/// What shows that a build is harmless, and how to say so.
+pub type Harmless = Option<(Evidence, &'static str)>;
+
+/// What is wanted of options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Built {
+    /// All of them.
+    With,
+    /// None of them.
+    Without,
+    /// Either: the finding shows the build.
+    Either,
+}
+
+impl Build {
+    /// Without the options, else doubtful.
+    pub const NEW: Self = Self {
+        options: &[],
+        want: |_| Built::Without,
+        otherwise: Status::Doubtful,
+        part_of: None,
+        harmless: None,
+        remedy: None,
+    };
+
+    /// Whether neither way is wanted.
+    pub fn is_open(&self, intent: &Intent) -> bool {
+        (self.want)(intent) == Built::Either
+    }
+
+    pub(crate) fn judge(&self, draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+        let want = (self.want)(intent);
+        let names = |options: &[&str]| {
+            let names: Vec<String> = options.iter().map(|name| format!("CONFIG_{name}")).collect();
+            names.join(", ")
+        };
+        let wanted = match want {
+            Built::With => format!("{} set", names(self.options)),
+            Built::Without => format!("{} not set", names(self.options)),
+            Built::Either => "known".into(),
+        };
+        let draft = draft.wants(wanted);
+        let evidence: Vec<Evidence> =
+            self.options.iter().map(|option| machine::option(facts, option)).collect();
+        let texts: Vec<String> = evidence.iter().map(|one| one.value.clone()).collect();
+        let config = &facts.kernel.config;
+        let Some(found) = config.value() else {
+            return draft.blind(config);
+        };
+        let draft = draft.saw(evidence);
+        if let Some(option) = self.part_of
+            && machine::built_with(facts, option) == Some(false)
+        {
+            return draft.without(facts, option);
+        }
+        let is_set =
+            |option: &&&str| matches!(found.get(**option).map(String::as_str), Some("y" | "m"));
+        let wrong: Vec<&str> = match want {
+            Built::With => self.options.iter().filter(|option| !is_set(option)).copied().collect(),
+            Built::Without => self.options.iter().filter(is_set).copied().collect(),
+            Built::Either => Vec::new(),
+        };
+        if wrong.is_empty() {
+            return draft.good(match (want, texts.len()) {
+                (_, ..=2) => texts.join(", "),
+                (Built::Without, n) => format!("none of {n} options set"),
+                (_, n) => format!("all of {n} options set"),
+            });
+        }
+        let is = if want == Built::With { "not set" } else { "set" };
+        let summary = format!("{}: {is}", names(&wrong));
+        if let Some((evidence, why)) = self.harmless.and_then(|ask| ask(facts, intent)) {
+            return draft.saw([evidence]).good(format!("{summary}; {why}"));
+        }
+        let value = if want == Built::With { "y" } else { "n" };
+        let options = wrong.iter().map(|name| format!("{name}={value}")).collect();
+        let remedies = self.remedy.map(|remedy| remedy()).into_iter();
+        draft.remedies(remedies.chain([Remedy::Build { options }])).status(self.otherwise, summary)
+    }
+}
+
+// Values of knobs, as checks that need more than one of them read them.
+
+/// Every value of a knob: one for each CPU or device, in the order of their names.
+pub(crate) fn all<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
+    facts.settings.get(knob.id).map_or(&[], |setting| &setting.values)
+}
+
+/// Its first value. What a record of an earlier rtproof does not hold is refused, not absent.
+pub(crate) fn text(facts: &Facts, knob: &Knob) -> Reading<String> {
+    let path = knob.patterns().next().unwrap_or(knob.id);
+    match facts.settings.get(knob.id).map(|setting| setting.values.first()) {
+        Some(Some(value)) => value.reading.clone(),
+        Some(None) => Reading::absent(path),
+        None => Reading::denied(path, "not asked"),
+    }
+}
+
+/// Its first value, a number.
+pub(crate) fn number(facts: &Facts, knob: &Knob) -> Reading<i64> {
+    text(facts, knob).and_then(|path, text| match text.parse() {
+        Ok(number) => Reading::known(path, number),
+        Err(_) => Reading::malformed(path, &text, "a number"),
+    })
+}
+
+/// What is known to lack the file, where it is not there.
+pub(crate) fn lacking<'a>(facts: &'a Facts, knob: &Knob) -> Option<&'a Reading<String>> {
+    let lacking = facts.settings.get(knob.id)?.lacking.as_ref()?;
+    lacking.value().is_some().then_some(lacking)
 }
 
 #[cfg(test)]
@@ -373,8 +504,8 @@ mod tests {
     use crate::testing::{cpus, examples, good, good_stock, intent, set_setting};
     use crate::{Check, Judge, all, by_id};
 
-    fn rules() -> impl Iterator<Item = (&'static Check, &'static Value, &'static str, &'static str)>
-    {
+    fn rules()
+    -> impl Iterator<Item = (&'static Check, &'static KnobValue, &'static str, &'static str)> {
         examples().map(|(knob, good, bad)| {
             let check = by_id(knob.id).unwrap();
             let Judge::Value(value) = &check.judge else { panic!("{} is no value", knob.id) };
@@ -390,7 +521,7 @@ mod tests {
     }
 
     /// A machine that the rule concerns: the good one, else the stock one.
-    fn machine(knob: &Knob, value: &Value) -> Facts {
+    fn machine(knob: &Knob, value: &KnobValue) -> Facts {
         let found = [good(), good_stock()].into_iter().find(|facts| {
             let applies = value.applies.map_or(Applies::Yes, |applies| applies(facts, &intent()));
             applies == Applies::Yes && other_machine(knob, facts).is_none()
@@ -484,5 +615,83 @@ mod tests {
         let all: Vec<&Instance> = values.iter().collect();
         assert_eq!(summary(&all), "/sys/kernel/slab/kmalloc-1/x: 1, and 11 other files");
         assert_eq!(summary(&all[..2]), "kmalloc-1: 1, kmalloc-2: 2");
+    }
+}
+
+#[cfg(test)]
+mod build_tests {
+    use super::*;
+    use crate::Profile;
+    use crate::profile::Kind;
+    use crate::testing::{good, good_stock, intent, set_config};
+    use crate::{Check, Judge, all};
+    use rtproof_host::Reading;
+
+    fn rows() -> impl Iterator<Item = (&'static Check, &'static Build)> {
+        all().filter_map(|check| match &check.judge {
+            Judge::Build(build) => Some((check, build)),
+            _ => None,
+        })
+    }
+
+    /// A machine on which nothing makes another build harmless.
+    fn machine(row: &Build) -> Facts {
+        let mut facts = good_stock();
+        facts.kernel.cmdline = Reading::absent("/proc/cmdline");
+        facts.settings.clear();
+        for cpu in &mut facts.cpus.cpus {
+            cpu.freq.governor = Reading::known("/sys/x", "schedutil".to_owned());
+        }
+        if let Some(option) = row.part_of {
+            set_config(&mut facts, option, Some("y"));
+        }
+        set_config(&mut facts, "PREEMPT_RCU", Some("y"));
+        facts
+    }
+
+    #[test]
+    fn every_row_has_a_good_another_and_unknown_cases() {
+        for (check, row) in rows() {
+            let mut intents = vec![intent()];
+            intents.extend(Kind::ALL.map(|kind| Intent { profile: Profile::of(kind), ..intent() }));
+            for intent in intents {
+                let with = |value| {
+                    let mut facts = machine(row);
+                    row.options.iter().for_each(|option| set_config(&mut facts, option, value));
+                    check.judge(&facts, &intent)
+                };
+                let (set, unset) = (with(Some("y")), with(None));
+                let (right, wrong) = match (row.want)(&intent) {
+                    Built::With => (set, unset),
+                    Built::Without => (unset, set),
+                    Built::Either => {
+                        assert_eq!((set.status, unset.status), (Status::Good, Status::Good));
+                        continue;
+                    }
+                };
+                assert_eq!(right.status, Status::Good, "{right:#?}");
+                assert_eq!(wrong.status, row.otherwise, "{wrong:#?}");
+                assert!(!wrong.remedies.is_empty());
+            }
+            let mut facts = good();
+            facts.kernel.config = Reading::denied("/proc/config.gz", "EACCES");
+            let finding = check.judge(&facts, &intent());
+            assert_eq!(finding.status, Status::Unknown, "{finding:#?}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_what_is_not_built_concerns_nobody() {
+        for (check, row) in rows() {
+            let Some(option) = row.part_of else { continue };
+            let mut facts = good();
+            set_config(&mut facts, option, None);
+            assert_eq!(
+                check.judge(&facts, &intent()).status,
+                Status::NotApplicable,
+                "{}",
+                check.id
+            );
+        }
     }
 }

@@ -1,12 +1,6 @@
 //! Whoever knows less never gets a better answer: each path of each captured machine is refused in
 //! turn, and no check says "good" or "not applicable" that did not say so before.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
 use std::{collections::BTreeMap, fs, path::Path, thread};
 
 use rtproof_checks::{Intent, Profile, Status, judge_all};

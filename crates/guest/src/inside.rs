@@ -1,15 +1,16 @@
 //! The first process of a guest of `rtproof kernel boot`: makes the machine usable, runs what the
 //! plan says, sends back what came of it, and ends the guest.
 //!
-//! It speaks to the host by marks on the console ([`crate::console`]).
+//! It speaks to the host by marks on the console ([`self`]).
 
 use std::{
     ffi::CString,
-    fs::{self, OpenOptions},
-    io::{self, Read, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, Read, Write},
     os::unix::{fs::OpenOptionsExt, process::ExitStatusExt},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::mpsc::Sender,
     time::{Duration, Instant},
 };
 
@@ -21,11 +22,8 @@ use rustix::{
     system::{RebootCommand, init_module, reboot, sethostname, uname},
 };
 
-use crate::{
-    cpio::sorted,
-    files,
-    plan::{self, COMMAND, LOG, OUT, Plan, RAN, Ran, Step},
-};
+use crate::image::sorted;
+use crate::{COMMAND, LOG, OUT, Plan, RAN, Ran, Step, image};
 
 /// File systems: kind, where, options, what the kernel needs for it (none: it may be missing).
 const MOUNTS: &[(&str, &str, &str, &str)] = &[
@@ -39,8 +37,10 @@ const MOUNTS: &[(&str, &str, &str, &str)] = &[
     ("debugfs", "/sys/kernel/debug", "", ""),
     ("cgroup2", "/sys/fs/cgroup", "", ""),
 ];
+
 /// Messages of the kernel that reach the console beside ours: errors and worse.
 const ERRORS: &str = "4";
+
 /// The same while files are sent: nothing may come between their lines.
 const NOTHING: &str = "1";
 
@@ -52,7 +52,7 @@ const NOTHING: &str = "1";
 pub fn main() -> Result<()> {
     let is_first = rustix::process::getpid().is_init();
     // A container's first process finds /proc there.
-    let is_bare = !Path::new("/proc/self").exists() && Path::new(plan::PATH).exists();
+    let is_bare = !Path::new("/proc/self").exists() && Path::new(crate::PATH).exists();
     ensure!(is_first && is_bare, "{COMMAND} is for the first process of a guest of `kernel boot`");
     let ended = mounted("proc", "/proc", "")
         .context("proc cannot be mounted; the kernel needs CONFIG_PROC_FS=y")
@@ -86,8 +86,8 @@ fn run() -> Result<()> {
     let _ = loopback_up();
     // Where programs look for the configuration of the running kernel.
     let _ = fs::rename("/boot/config", format!("/boot/config-{release}"));
-    let text = fs::read(plan::PATH).with_context(|| plan::PATH.to_owned())?;
-    let plan: Plan = serde_json::from_slice(&text).with_context(|| plan::PATH.to_owned())?;
+    let text = fs::read(crate::PATH).with_context(|| crate::PATH.to_owned())?;
+    let plan: Plan = serde_json::from_slice(&text).with_context(|| crate::PATH.to_owned())?;
     fs::create_dir_all(OUT).context(OUT)?;
     for name in &plan.modules {
         let path = Path::new("/modules").join(name);
@@ -103,7 +103,7 @@ fn run() -> Result<()> {
     write(RAN, &serde_json::to_vec(&ran)?)?;
     let _ = write(LOG, kernel_log().unwrap_or_default().as_bytes());
     if let Ok(config) = fs::read("/proc/config.gz") {
-        write(plan::CONFIG, &config)?;
+        write(crate::CONFIG, &config)?;
     }
     send_files()
 }
@@ -136,7 +136,7 @@ fn run_step(step: &Step) -> Result<Ran> {
     let began = Instant::now();
     let file = |ending: &str| {
         let path = format!("{OUT}/{}.{ending}", step.name);
-        fs::File::create(&path).with_context(|| path.clone())
+        File::create(&path).with_context(|| path.clone())
     };
     let (program, arguments) = step.command.split_first().context("an empty command")?;
     let status = Command::new(program)
@@ -194,11 +194,11 @@ fn send_files() -> Result<()> {
     for path in sorted(Path::new(OUT))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // What a command left beside, e.g. folders, is not asked for.
-        if path.is_file() && files::is_plain(&name) {
+        if path.is_file() && image::is_plain(&name) {
             found.push((name, fs::read(&path).with_context(|| path.display().to_string())?));
         }
     }
-    let lines = files::pack(&found)?;
+    let lines = image::pack(&found)?;
     console_level(NOTHING);
     say("GUEST-FILES-BEGIN");
     let mut stdout = io::stdout().lock();
@@ -225,6 +225,130 @@ fn say(line: &str) {
     let _ = rustix::termios::tcdrain(&stdout);
 }
 
+// The guest's console: read line by line as it comes, kept on disk with the second of each line,
+// and searched for the marks that init and the prelude print.
+
+/// How the kernel's panic() begins its last message.
+pub const PANIC: &str = "Kernel panic - not syncing";
+
+/// Longest line: a longer one comes in parts. Those of init are below 200 bytes.
+const LINE_MAX: u64 = 64 << 10;
+
+/// Largest log: a kernel that repeats one message fills no disk. Marks are read beyond it.
+const LOG_MAX: usize = 64 << 20;
+
+/// What a line of the console says to the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Init runs: release of the kernel.
+    Init(String),
+    /// Init waits for a line; the state may be saved.
+    Ready,
+    /// The script asks the host to act.
+    Cue(String),
+    /// The script has ended with this code.
+    Ended(i32),
+    /// Init could not do its work.
+    Broken(String),
+    /// The kernel has panicked.
+    Panic,
+    /// A line of the files that come over the console.
+    File(String),
+    /// Standard output is closed: QEMU has ended.
+    Closed,
+}
+
+/// Reads until the guest closes; sends marks.
+pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark>) -> Result<()> {
+    let mut log = File::create(log).with_context(|| format!("{}: create", log.display()))?;
+    let mut reader = BufReader::new(output);
+    let mut line = Vec::new();
+    let mut in_files = false;
+    let mut left = LOG_MAX;
+    loop {
+        line.clear();
+        // A guest that is killed ends its console anywhere; an error is an end too.
+        if (&mut reader).take(LINE_MAX).read_until(b'\n', &mut line).unwrap_or(0) == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\r', '\n']);
+        match text {
+            "GUEST-FILES-BEGIN" => in_files = true,
+            "GUEST-FILES-END" => in_files = false,
+            _ if in_files => {
+                let _ = marks.send(Mark::File(text.to_owned()));
+                continue;
+            }
+            _ => {}
+        }
+        match left.checked_sub(line.len()) {
+            Some(rest) => {
+                writeln!(log, "[{:7.2}] {text}", began.elapsed().as_secs_f64())?;
+                left = rest;
+            }
+            None if left > 0 => {
+                writeln!(log, "[{:7.2}] the log ends: 64 MiB", began.elapsed().as_secs_f64())?;
+                left = 0;
+            }
+            None => {}
+        }
+        if text.contains(PANIC) {
+            let _ = marks.send(Mark::Panic);
+        }
+        if let Some(mark) = parse(text) {
+            let _ = marks.send(mark);
+        }
+    }
+    let _ = marks.send(Mark::Closed);
+    Ok(())
+}
+
+/// The mark of a line. Kernel messages may precede it on the same line.
+fn parse(line: &str) -> Option<Mark> {
+    let mark = &line[line.find("GUEST-")?..];
+    let (word, rest) = mark.split_once([' ', '=']).unwrap_or((mark, ""));
+    Some(match word {
+        "GUEST-INIT" => Mark::Init(rest.trim().to_owned()),
+        "GUEST-READY" => Mark::Ready,
+        "GUEST-CUE" => Mark::Cue(rest.trim().to_owned()),
+        "GUEST-RC" => Mark::Ended(rest.trim().parse().ok()?),
+        "GUEST-BROKEN" => Mark::Broken(rest.to_owned()),
+        _ => return None,
+    })
+}
+
+// Programs of this machine and the libraries that they load, for guests of the same architecture.
+
+/// Where a program is: its path, or its name in a folder of PATH.
+pub fn find(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+    }
+    std::env::var_os("PATH")
+        .iter()
+        .flat_map(std::env::split_paths)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+/// The libraries that a program loads at its start, its loader among them; none: it is static.
+///
+/// # Errors
+/// ldd is missing, or one of the libraries is.
+pub fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
+    let output = Command::new("ldd").arg(program).output().context("ldd cannot be run")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if let Some(line) = text.lines().find(|line| line.ends_with("=> not found")) {
+        bail!("{}: a library is missing: {}", program.display(), line.trim());
+    }
+    Ok(text
+        .split_whitespace()
+        .filter(|word| word.starts_with('/'))
+        .map(|word| PathBuf::from(word.trim_end_matches(':')))
+        .collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,5 +363,82 @@ mod tests {
     #[test]
     fn who_is_not_init_of_a_guest_is_refused() {
         assert!(main().unwrap_err().to_string().contains("kernel boot"));
+    }
+}
+
+#[cfg(test)]
+mod console_tests {
+    use super::*;
+
+    fn marks_of(text: &str) -> Vec<Mark> {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        follow(text.as_bytes(), &folder.path().join("log"), Instant::now(), &sender).unwrap();
+        drop(sender);
+        receiver.iter().collect()
+    }
+
+    #[test]
+    fn marks_are_found_among_kernel_messages() {
+        let text =
+            "[    0.1] hello\r\nGUEST-INIT 6.1.0\r\n[    2.0] x: GUEST-CUE stop now\nGUEST-RC=7\n";
+        assert_eq!(
+            marks_of(text),
+            [
+                Mark::Init("6.1.0".into()),
+                Mark::Cue("stop now".into()),
+                Mark::Ended(7),
+                Mark::Closed
+            ]
+        );
+    }
+
+    #[test]
+    fn files_are_not_taken_for_marks() {
+        let text = "GUEST-FILES-BEGIN\nTEFCLVJDPTA=\nGUEST-RC=1\nGUEST-FILES-END\nGUEST-RC=0\n";
+        assert_eq!(
+            marks_of(text),
+            [
+                Mark::File("TEFCLVJDPTA=".into()),
+                Mark::File("GUEST-RC=1".into()),
+                Mark::Ended(0),
+                Mark::Closed
+            ]
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_and_a_flood_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let flood = io::repeat(b'x').take(80 << 20);
+        let end = "\nGUEST-RC=3\n";
+        follow(flood.chain(end.as_bytes()), &log, Instant::now(), &sender).unwrap();
+        drop(sender);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [Mark::Ended(3), Mark::Closed]);
+        let length = usize::try_from(log.metadata().unwrap().len()).unwrap();
+        assert!((LOG_MAX..LOG_MAX + (1 << 20)).contains(&length), "{length}");
+    }
+
+    #[test]
+    fn a_cut_or_foreign_line_is_no_mark() {
+        assert_eq!(marks_of("GUEST-RC=\nGUEST-RCX\nGUEST-RC=zero\nLA"), [Mark::Closed]);
+    }
+}
+
+#[cfg(test)]
+mod programs_tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_machine_is_found_with_its_libraries() {
+        let sh = find("sh").unwrap();
+        assert_eq!(find(&sh.display().to_string()), Some(sh.clone()));
+        assert_eq!(find("no-such-program"), None);
+        // Static on some machines; then there is nothing to find.
+        for library in libraries(&sh).unwrap() {
+            assert!(library.is_absolute() && library.exists(), "{library:?}");
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! CPU lists as the kernel writes them: `0-3,8-11`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A set of CPUs, ascending. Serialises as the kernel's list format.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(with = "String"))]
+#[schemars(with = "String")]
 pub struct CpuList(Vec<u32>);
 
 /// Largest CPU number taken: the kernel's limit is 8192 (NR_CPUS of x86 MAXSMP).
@@ -24,14 +24,12 @@ pub enum CpuListError {
     /// Larger than any CPU the kernel can have.
     #[error("CPU {0} is larger than {CPU_MAX}, the most Linux can have")]
     TooLarge(u32),
-    /// Not a mask.
     #[error("\"{0}\" is not a mask of CPUs in hexadecimal like ff or 1,00000000")]
     Mask(String),
 }
 
 impl CpuList {
     /// `CPU 2` or `CPUs 2-3`.
-    #[must_use]
     pub fn phrase(&self) -> String {
         match self.len() {
             0 => "no CPUs".into(),
@@ -51,9 +49,6 @@ impl CpuList {
     /// Parses the kernel's format (lib/bitmap-str.c): numbers, ranges, `N` for the last CPU,
     /// groups `0-31:used/of`, `all`. `last` is the CPU that `N` and `all` mean, where the caller
     /// knows one. Empty text is the empty list.
-    ///
-    /// # Errors
-    /// What is wrong, naming the part.
     pub fn parse(text: &str, last: Option<u32>) -> Result<Self, CpuListError> {
         let mut cpus = Vec::new();
         for part in text.trim().split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -122,7 +117,6 @@ impl CpuList {
     }
 
     /// The CPUs, ascending.
-    #[must_use]
     pub fn as_slice(&self) -> &[u32] {
         &self.0
     }
@@ -133,37 +127,28 @@ impl CpuList {
     }
 
     /// Whether the list is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Number of CPUs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether a CPU is in the list.
-    #[must_use]
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.binary_search(&cpu).is_ok()
     }
 
-    /// CPUs in both.
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
     }
 
     /// CPUs here and not in `other`.
-    #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&cpu| !other.contains(cpu)).collect())
     }
 
-    /// CPUs in either.
-    #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::new(self.iter().chain(other.iter()))
     }

@@ -4,14 +4,14 @@
 //! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
 //! a knob should have, and for whom, is up to the checks: a knob knows no profile.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One knob.
+/// A setting of the machine: where it is, what it affects, how it is undone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
     /// Identifier: short, kebab-case, never changed. Settings are kept under it.
     pub id: &'static str,
-    /// Where it is.
     pub place: Place,
     /// What one value of it is about.
     pub scope: Scope,
@@ -60,9 +60,8 @@ pub enum Kind {
 
 /// How a value that was read is compared with one that was written: the kernel shows many values
 /// otherwise than they were written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Compare {
     /// The same text but for white space at the ends.
     #[default]
@@ -190,24 +189,19 @@ pub enum Place {
 /// What one value is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The machine.
     Machine,
     /// One CPU: only real-time CPUs are judged.
     Cpu,
-    /// One interrupt.
     Irq,
-    /// One task.
     Task,
     /// One device, queue, file system or link.
     Device,
-    /// One unit.
     Unit,
 }
 
 /// When a change takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// At once.
     Runtime,
     /// At the next login or start of the application.
     Login,
@@ -230,7 +224,6 @@ pub enum Undo {
     Close,
     /// Give the unit the state it had: enabled, active, masked.
     UnitState,
-    /// Remove our file.
     RemoveFile,
     /// Boot the former kernel.
     FormerKernel,
@@ -241,8 +234,6 @@ pub enum Undo {
 }
 
 impl Undo {
-    /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::WriteBack => "write the saved value back",
@@ -260,7 +251,6 @@ impl Undo {
 /// Machines that can have a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arch {
-    /// All.
     Any,
     /// x86 only.
     X86,
@@ -270,7 +260,6 @@ pub enum Arch {
 
 impl Arch {
     /// Whether a machine with this name (`uname -m`) can have it.
-    #[must_use]
     pub fn has(self, machine: &str) -> bool {
         match self {
             Self::Any => true,
@@ -284,52 +273,42 @@ impl Arch {
 
 impl Knob {
     /// A file of the machine, changed at once, undone by writing back.
-    #[must_use]
     pub const fn file(id: &'static str, pattern: &'static str) -> Self {
         Self::new(id, Place::File(pattern))
     }
 
     /// A file with a choice in brackets.
-    #[must_use]
     pub const fn choice(id: &'static str, pattern: &'static str) -> Self {
         Self::new(id, Place::Choice(pattern))
     }
 
-    /// A boot parameter.
-    #[must_use]
     pub const fn parameter(id: &'static str, name: &'static str) -> Self {
         let knob = Self::new(id, Place::Parameter(name));
         Self { effect: Effect::Boot, undo: Undo::BootEntry, ..knob }
     }
 
     /// An option of the kernel's build.
-    #[must_use]
     pub const fn build(id: &'static str, option: &'static str) -> Self {
         let knob = Self::new(id, Place::BuildOption(option));
         Self { effect: Effect::Build, undo: Undo::FormerKernel, ..knob }
     }
 
-    /// systemd units.
-    #[must_use]
     pub const fn units(id: &'static str, units: &'static [&'static str]) -> Self {
         let knob = Self::new(id, Place::Units(units));
         Self { scope: Scope::Unit, undo: Undo::UnitState, ..knob }
     }
 
     /// Something else, in words.
-    #[must_use]
     pub const fn other(id: &'static str, what: &'static str) -> Self {
         Self { undo: Undo::ByHand, ..Self::new(id, Place::Other(what)) }
     }
 
     /// A file of a control group: groups nest, so that no pattern names it.
-    #[must_use]
     pub const fn group(id: &'static str, what: &'static str) -> Self {
         Self::new(id, Place::Other(what)).fact()
     }
 
     /// A key of a configuration file or a property of a unit.
-    #[must_use]
     pub const fn key(name: &'static str) -> Self {
         Self { undo: Undo::RemoveFile, ..Self::new(name, Place::Key(name)) }
     }
@@ -373,7 +352,6 @@ impl Knob {
     }
 
     /// What `mark` (`{cpu}`, `*`) stands for in one of its paths.
-    #[must_use]
     pub fn part_of<'a>(&self, mark: &str, path: &'a str) -> Option<&'a str> {
         self.patterns().find_map(|pattern| {
             let is_alike = path.split('/').count() == pattern.split('/').count();
@@ -386,7 +364,6 @@ impl Knob {
     }
 
     /// The CPU that one of its paths concerns.
-    #[must_use]
     pub fn cpu_of(&self, path: &str) -> Option<u32> {
         self.part_of("{cpu}", path)?.parse().ok()
     }
@@ -427,7 +404,6 @@ builders! {
     compared(compare: Compare) compare: Some(compare);
     /// Set at this point of the order.
     ranked(rank: Rank) rank: Some(rank);
-    /// With a risk.
     risky(risk: &'static str) risk: Some(risk);
     /// Concerns the placement of work on CPUs.
     cpus(cpus: Cpus) cpus: Some(cpus);

@@ -9,6 +9,7 @@
 use crate::{Reading, Root};
 
 const PATH: &str = "/proc/kallsyms";
+
 /// Code that lies farther from its symbol than this belongs to something without a name.
 const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 
@@ -25,7 +26,6 @@ pub struct Symbols {
 
 impl Symbols {
     /// Reads the live machine's symbols. Denied where the kernel hides addresses.
-    #[must_use]
     pub fn read(root: &Root) -> Reading<Self> {
         let hidden = || {
             let path = "/proc/sys/kernel/kptr_restrict";
@@ -43,7 +43,6 @@ impl Symbols {
 
     /// Lines `ADDRESS TYPE NAME[\t[MODULE]]`; only code is kept. `None` where no line has an
     /// address: all are written as zero for whom the kernel does not trust.
-    #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut names = Vec::with_capacity(text.len() / 2);
         // Address, whether it is a local name, offset: the global name of an address first.
@@ -63,26 +62,21 @@ impl Symbols {
         (!addresses.is_empty()).then_some(Self { names, addresses, offsets })
     }
 
-    /// Number of functions.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
     /// Whether there are none; never true of what was read.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 
     /// Memory that the table takes, bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.names.capacity() + self.len() * (size_of::<u64>() + size_of::<u32>())
     }
 
     /// Where functions of these names begin, in no order; a name may be that of several.
-    #[must_use]
     pub fn addresses_of(&self, names: &[&str]) -> Vec<u64> {
         let of = |at: usize| self.names.get(at..)?.split(|&byte| byte == b'\n').next();
         let is_wanted = |at: u32| {
@@ -94,7 +88,6 @@ impl Symbols {
 
     /// The function of an address: `name+0x1f/0x80` or `name+0x1f/0x80 [module]`, offset and size
     /// in bytes as the kernel writes them. `None` for what is no code of the kernel.
-    #[must_use]
     pub fn lookup(&self, address: u64) -> Option<String> {
         let after = self.addresses.partition_point(|start| *start <= address);
         let found = after.checked_sub(1)?;

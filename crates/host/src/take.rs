@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::{
-    Capture, Facts, Root,
-    capture::{Recorder, escape},
-    facts::app::{App, AppError, Target},
-};
+use crate::capture::form::{Recorder, escape};
+use crate::facts::app::{App, AppError, Target};
+use crate::{Capture, Facts, Root};
 
 impl Capture {
     /// Reads a machine as the checks do, and keeps what was read and answered.
-    #[must_use]
     pub fn take(root: &Root) -> Self {
         let recorder = Arc::new(Recorder::default());
         Self::taken(root, &recorder)

@@ -2,10 +2,14 @@
 //! written or run with the caller's rights, so that nobody else may be able to write them.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File, Metadata, OpenOptions},
     io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -13,18 +17,14 @@ use rustix::{
     process::{getegid, geteuid},
 };
 
-use crate::input;
-
 /// Who else could have written a file that is to be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    /// The file itself.
     #[error(
         "{} {why}, and what it says is done with your rights; look through it, then: \
          chown {owner} {0} && chmod go-w {0}", path.display()
     )]
     File {
-        /// The file.
         path: PathBuf,
         /// `belongs to user 1000`, `can be written by others`.
         why: String,
@@ -38,9 +38,7 @@ pub enum Distrust {
         path.display(), folder.display()
     )]
     Folder {
-        /// The file.
         path: PathBuf,
-        /// The folder.
         folder: PathBuf,
         /// `belongs to user 1000`, `can be written by others`.
         why: String,
@@ -61,8 +59,8 @@ impl From<Distrust> for io::Error {
 /// It cannot be opened, is no regular file, or another user could have written it
 /// ([`is_distrust`]).
 pub fn open(path: &Path) -> io::Result<File> {
-    if input::is_given(path) {
-        let file = input::open(path)?;
+    if is_given(path) {
+        let file = open_input(path)?;
         return given(&file).map(|()| file);
     }
     open_with(path, OpenOptions::new().read(true))
@@ -74,7 +72,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub fn open_if(path: &Path, anyones: bool) -> io::Result<File> {
-    if anyones { input::open(path) } else { open(path) }
+    if anyones { open_input(path) } else { open(path) }
 }
 
 /// Checks what a shell has opened for us: a file as [`open`] does, a pipe not at all.
@@ -130,7 +128,6 @@ pub fn folder(path: &Path) -> io::Result<()> {
 }
 
 /// Whether an error is that of another user's file.
-#[must_use]
 pub fn is_distrust(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Distrust>())
 }
@@ -166,6 +163,169 @@ fn why_not(metadata: &Metadata) -> Option<String> {
         it if it.mode() & by_others != 0 => Some("can be written by others".into()),
         _ => None,
     }
+}
+
+// The door for files that a user names: another user may have made them.
+
+/// Names of what the process was given by whoever started it: a pipe of a shell's `|` or `<(...)`.
+const GIVEN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
+
+/// Opens a file to be read. Never waits for a program that the user did not name: what lies in a
+/// folder and is a pipe, a socket or a device is refused, whoever holds its other end; a terminal
+/// does not become the process's own. A pipe that the process was given is read.
+///
+/// # Errors
+/// It cannot be opened, or is no regular file.
+#[expect(clippy::disallowed_methods, reason = "the user's own file")]
+pub fn open_input(path: &Path) -> io::Result<File> {
+    let given = is_given(path);
+    let wait = if given { OFlags::empty() } else { OFlags::NONBLOCK };
+    let flags = (wait | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let kind = file.metadata()?.file_type();
+    match kind {
+        _ if kind.is_file() || given && kind.is_fifo() => Ok(file),
+        _ if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a pipe, a socket or a device, no regular file; copy what it holds into one",
+        )),
+    }
+}
+
+/// Whether a path is of what the process was given, and of no folder.
+pub(crate) fn is_given(path: &Path) -> bool {
+    GIVEN.iter().any(|name| path.starts_with(name))
+}
+
+// Programs of the machine that rtproof itself runs: by absolute path, from folders and files that
+// only root can change.
+
+/// Where they are looked for, whatever PATH says; the last is NixOS's.
+const FOLDERS: &[&str] = &[
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/run/current-system/sw/bin",
+];
+
+/// Lines of what a program that fails says.
+const LINES_MAX: usize = 5;
+
+/// The PATH of what they start.
+pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Finds a program.
+///
+/// # Errors
+/// It is in none of the folders, or another than root can change it: the path says which.
+pub fn find(name: &str) -> io::Result<PathBuf> {
+    let mut refused = None;
+    for folder in FOLDERS {
+        let path = Path::new(folder).join(name);
+        match of_root(&path) {
+            Ok(true) => return Ok(path),
+            Ok(false) => refused = refused.or(Some(path)),
+            Err(_) => {}
+        }
+    }
+    Err(match refused {
+        Some(path) => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("{}: another user than root can change it: it is not run", path.display()),
+        ),
+        None => io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("{name} is in none of {}", FOLDERS.join(", ")),
+        ),
+    })
+}
+
+/// A program with its arguments to come, and a PATH of the system's folders for what it starts.
+///
+/// # Errors
+/// As [`find`].
+pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
+    let mut command = Command::new(find(&name.as_ref().to_string_lossy())?);
+    command.env("PATH", PATH);
+    Ok(command)
+}
+
+/// Runs a program to its end, within a time: what it wrote, to each of stdout and stderr.
+///
+/// # Errors
+/// It cannot be run, or takes longer; it is ended then.
+pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
+    // Memory, not pipes: nobody has to read while it runs.
+    let (stdout, stderr) = (memory()?, memory()?);
+    command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+    let mut child = command.spawn()?;
+    let end = Instant::now() + limit;
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                let why = format!("no answer within {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+    };
+    Ok(Output { status, stdout: written(&stdout, 0)?, stderr: written(&stderr, 0)? })
+}
+
+/// Runs a program to its good end: what it wrote to stdout.
+///
+/// # Errors
+/// It cannot be run, or fails: its name, its status and the last lines that it wrote.
+pub fn succeed(command: &mut Command) -> Result<Vec<u8>, String> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let name = name.to_string_lossy().into_owned();
+    let ran = command.stdin(Stdio::null()).output();
+    let ran = ran.map_err(|error| format!("{name} cannot be run: {error}"))?;
+    if ran.status.success() {
+        return Ok(ran.stdout);
+    }
+    let said = [ran.stdout, ran.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+    Err(format!("{name} failed ({}): {}", ran.status, last.join("; ")))
+}
+
+/// A file in memory for what a program writes.
+pub(crate) fn memory() -> io::Result<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    Ok(rustix::fs::memfd_create("rtproof-output", flags)?.into())
+}
+
+/// What was written to such a file from a byte on. The place where the program writes stays.
+pub(crate) fn written(file: &File, from: u64) -> io::Result<Vec<u8>> {
+    let bytes = file.metadata()?.len().saturating_sub(from);
+    let mut all = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut all, from)?;
+    Ok(all)
+}
+
+/// Whether nobody but root can change a program, where we are root: a user's own run uses what the
+/// user has.
+fn of_root(path: &Path) -> io::Result<bool> {
+    let file = path.metadata()?;
+    if !file.is_file() || file.mode() & 0o111 == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let folder = path.parent().map(Path::metadata).transpose()?;
+    Ok(!geteuid().is_root() || keeps(&file) && folder.is_none_or(|of| keeps(&of)))
+}
+
+/// Owned by root and written by nobody else.
+fn keeps(of: &Metadata) -> bool {
+    of.uid() == 0 && of.mode() & 0o022 == 0
 }
 
 #[cfg(test)]
@@ -242,5 +402,86 @@ mod tests {
         set(&file, 0o600);
         chown(dir.path(), Some(1000), None).unwrap();
         assert!(why(&file).contains("belongs to user 1000: the file could be replaced"));
+    }
+}
+
+#[cfg(test)]
+mod input_tests {
+    use std::{io::Read, os::fd::AsRawFd};
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, pipe) = (dir.path().join("file"), dir.path().join("pipe"));
+        File::create(&file).unwrap();
+        assert!(open_input(&file).is_ok());
+        let kind = |path: &Path| open_input(path).map_err(|error| error.kind()).err();
+        assert_eq!(kind(dir.path()), Some(io::ErrorKind::IsADirectory));
+        assert_eq!(kind(&dir.path().join("none")), Some(io::ErrorKind::NotFound));
+        // Nobody writes to it: opened as usual, this would wait for ever.
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let made = rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0);
+        made.unwrap();
+        assert_eq!(kind(&pipe), Some(io::ErrorKind::InvalidInput));
+        assert_eq!(kind(Path::new("/dev/null")), Some(io::ErrorKind::InvalidInput));
+        // What a shell's <(...) gives.
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let given = format!("/dev/fd/{}", read.as_raw_fd());
+        rustix::io::write(&write, b"piped").unwrap();
+        drop(write);
+        let mut text = String::new();
+        open_input(Path::new(&given)).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "piped");
+    }
+}
+
+#[cfg(test)]
+mod program_tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_has_is_found_by_its_path() {
+        let sh = find("sh").unwrap();
+        assert!(sh.is_absolute() && FOLDERS.iter().any(|folder| sh.starts_with(folder)), "{sh:?}");
+        let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
+        assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
+        assert_eq!(find("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_failure_says_what_the_program_said_last() {
+        let sh = |script: &str| succeed(command("sh").unwrap().args(["-c", script]));
+        assert_eq!(sh("echo out; echo err >&2"), Ok(b"out\n".to_vec()));
+        let error = sh("echo one; for i in 2 3 4 5 6; do echo $i >&2; done; exit 7").unwrap_err();
+        assert_eq!(error, "sh failed (exit status: 7): 2; 3; 4; 5; 6");
+    }
+
+    #[test]
+    fn what_takes_too_long_is_ended() {
+        let sh =
+            |script: &str, limit| output_within(command("sh").unwrap().args(["-c", script]), limit);
+        let output = sh("cat; echo out; echo err >&2; exit 3", Duration::from_secs(60)).unwrap();
+        assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
+        assert_eq!(output.status.code(), Some(3));
+        let error = sh("exec sleep 60", Duration::from_millis(10)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test's own file")]
+    fn what_others_can_write_is_no_program_of_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("systemctl");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert!(of_root(&path).is_err(), "it cannot be run");
+        for (mode, ours) in [(0o755, true), (0o775, false), (0o757, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let root = geteuid().is_root();
+            assert_eq!(of_root(&path).unwrap(), ours || !root, "{mode:o}");
+        }
     }
 }

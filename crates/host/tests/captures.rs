@@ -1,8 +1,6 @@
 //! Real machines captured by others, read in place: the folder named by `RTPROOF_CAPTURES`, or
 //! ../shared/data beside the workspace. Where it is absent the tests say so and pass.
 
-#![expect(clippy::disallowed_methods, reason = "tests make the machines that they read")]
-
 use std::{
     fs::{self, File},
     io::{self, Read, Write},

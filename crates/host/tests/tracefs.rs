@@ -1,12 +1,5 @@
 //! An instance of tracefs on this machine: made, filled, removed, and what a killed run leaves.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "tests look at what the machine says itself, and say what cannot run"
-)]
-
 use std::{io::Read, process::Command};
 
 use rtproof_host::{
@@ -161,7 +154,7 @@ fn what_a_killed_run_leaves_the_next_one_removes() {
     }
     let own = std::env::current_exe().expect("a path");
     let mut child = Command::new(own)
-        .args(["--exact", "hold_an_instance", "--nocapture"])
+        .args(["--exact", "tracefs::hold_an_instance", "--nocapture"])
         .env("RTPROOF_HOLD", "1")
         .stdout(std::process::Stdio::piped())
         .spawn()

@@ -4,36 +4,36 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use rtproof_record::{
     Run,
     run::{Second, Thread},
 };
 use rtproof_stats::{
     Bins, Histogram, Layout, Moments,
-    cluster::{self, GAP_PERIODS},
-    extremal,
-    long_run::{self, BLOCKS_MIN, TIMES_MIN},
-    p2::P2,
-    quantile::Q,
-    shape::{Shape, hard_bounds},
+    dependence::{self, BLOCKS_MIN, GAP_PERIODS, TIMES_MIN},
+    moments::{Shape, hard_bounds},
+    quantile::{P2, Q},
 };
-use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
+
 /// Quantiles estimated by P²: those of older tables.
 const P2_OF: [Q; 5] = Q::TABLE;
+
 /// Samples beyond which there are no P² estimates: tables made with them are of a few thousand.
 const P2_MAX: u64 = 1 << 17;
+
 /// The error is widened for few batches so that 1.96 of it on either side cover 95 %.
 const ONE_SIDED: f64 = 0.975;
 
 /// The distribution of the samples of a CPU, or of all together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// CPU; null: all together.
     pub cpu: Option<u32>,
-    /// Samples.
     pub n: u64,
     /// Mean; null: no sample.
     pub mean_ns: Option<f64>,
@@ -62,14 +62,12 @@ pub struct Distribution {
 
 /// The extremal index at the level of the largest samples kept: how many of them are news, the rest
 /// being company. 1: they come one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extremal {
     /// CPU that it is of: the one whose largest samples are most bunched.
     pub cpu: u32,
     /// Samples at or above this level.
     pub level_ns: u64,
-    /// So many.
     pub of: u64,
     /// Groups among them, ten on-time periods apart.
     pub clusters: u64,
@@ -80,10 +78,8 @@ pub struct Extremal {
 }
 
 /// What P² makes of a quantile, and what the histogram has.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimated {
-    /// Which.
     pub q: Q,
     /// P²: an estimate without an error, from the cells of each second in order of time.
     pub p2_ns: f64,
@@ -94,7 +90,6 @@ pub struct Estimated {
 }
 
 /// All together, and each CPU where there are several.
-#[must_use]
 pub fn of_run(run: &Run) -> Vec<Distribution> {
     let period_ns = run.options.period_ns;
     let each: Vec<Distribution> = run
@@ -155,7 +150,7 @@ fn mean_error(threads: &[Thread], all: &Moments) -> Option<(f64, u64)> {
     }
     let count = means.len() as f64;
     let mean = means.iter().sum::<f64>() / count;
-    let of = long_run::of(means.iter().map(|m| m - mean).collect(), ONE_SIDED)?;
+    let of = dependence::long_run_of(means.iter().map(|m| m - mean).collect(), ONE_SIDED)?;
     if of.times < TIMES_MIN {
         return None;
     }
@@ -176,9 +171,9 @@ fn extremal_of(thread: &Thread, period_ns: u64) -> Option<Extremal> {
         cpu: thread.info.cpu,
         level_ns,
         of,
-        clusters: cluster::clusters(times.iter().copied(), 1),
-        runs: extremal::runs(&times, GAP_PERIODS).unwrap_or(1.0),
-        intervals: extremal::intervals(&times),
+        clusters: dependence::clusters(times.iter().copied(), 1),
+        runs: dependence::runs(&times, GAP_PERIODS).unwrap_or(1.0),
+        intervals: dependence::intervals(&times),
     })
 }
 
@@ -234,6 +229,141 @@ const fn gcd(mut a: usize, mut b: usize) -> usize {
         (a, b) = (b, a % b);
     }
     a
+}
+
+// The mean latency over time, as tables and pictures of averages show it: of each stretch, of all
+// so far (cumulative), and of the last few stretches (moving).
+
+/// Stretches at most: as many as a picture has columns.
+const ROWS_MAX: u64 = 300;
+
+/// Averages of all CPUs together over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Averages {
+    /// Length of a stretch: whole seconds, so many that there are 300 stretches at most.
+    pub width_ns: u64,
+    /// Length that the moving average is of, a tenth of the run or three stretches.
+    pub window_ns: u64,
+    /// Stretches, in order of time; those without a sample are left out.
+    pub rows: Vec<AverageRow>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AverageRow {
+    /// Start, nanoseconds after the first wake-up.
+    pub from_ns: u64,
+    pub n: u64,
+    pub mean_ns: f64,
+    /// Mean of all samples up to the end of the stretch.
+    pub cumulative_ns: f64,
+    /// Mean of the samples of the window that ends with the stretch; null: it is not full yet.
+    pub moving_ns: Option<f64>,
+}
+
+impl Averages {
+    /// Of a run.
+    pub fn of(run: &Run) -> Self {
+        let seconds = || run.threads.iter().flat_map(|thread| &thread.seconds);
+        let Some(end_ns) = seconds().map(|second| second.to_ns).max() else {
+            return Self::default();
+        };
+        let width_ns = end_ns.div_ceil(ROWS_MAX).div_ceil(SECOND_NS).max(1) * SECOND_NS;
+        let len = end_ns.div_ceil(width_ns).max(1) as usize;
+        let window = (len / 10).max(3);
+        let mut sums = vec![(0_u64, 0_u128); len];
+        for second in seconds() {
+            let (n, sum) = &mut sums[((second.from_ns / width_ns) as usize).min(len - 1)];
+            *n = n.saturating_add(second.totals.wake.count());
+            *sum = sum.saturating_add(second.totals.wake.sum());
+        }
+        Self { width_ns, window_ns: width_ns * window as u64, rows: rows(&sums, width_ns, window) }
+    }
+}
+
+fn rows(sums: &[(u64, u128)], width_ns: u64, window: usize) -> Vec<AverageRow> {
+    let add = |all: (u64, u128), of: &(u64, u128)| {
+        (all.0.saturating_add(of.0), all.1.saturating_add(of.1))
+    };
+    let mean = |(n, sum): (u64, u128)| (n > 0).then(|| sum as f64 / n as f64);
+    let mut so_far = (0, 0);
+    let mut rows = Vec::new();
+    for (i, of) in sums.iter().enumerate() {
+        so_far = add(so_far, of);
+        let (Some(mean_ns), Some(cumulative_ns)) = (mean(*of), mean(so_far)) else { continue };
+        let last = (i + 1).checked_sub(window).map(|from| &sums[from..=i]);
+        let moving_ns = last.and_then(|last| mean(last.iter().fold((0, 0), add)));
+        let from_ns = i as u64 * width_ns;
+        rows.push(AverageRow { from_ns, n: of.0, mean_ns, cumulative_ns, moving_ns });
+    }
+    rows
+}
+
+// How samples lie about their mean and about a nominal value, exact from their power sums.
+
+/// Count, mean, two kinds of deviation, extremes; nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    pub n: u64,
+    /// What they should be: the period for intervals, 0 for lateness; null: there is no such value.
+    pub nominal_ns: Option<u64>,
+    /// Mean; null: no sample.
+    pub mean_ns: Option<f64>,
+    /// Standard deviation about the mean (n - 1); null: fewer than two samples.
+    pub sd_ns: Option<f64>,
+    /// Root of the mean square deviation from the nominal value; null: there is none.
+    pub rms_ns: Option<f64>,
+    /// Smallest; null: no sample.
+    pub min_ns: Option<u64>,
+    /// Largest; null: no sample.
+    pub max_ns: Option<u64>,
+}
+
+impl Spread {
+    /// Of samples, about a nominal value.
+    pub fn of(moments: &Moments, nominal_ns: Option<u64>) -> Self {
+        Self {
+            n: moments.count(),
+            nominal_ns,
+            mean_ns: moments.mean(),
+            sd_ns: moments.sd(),
+            rms_ns: nominal_ns.and_then(|nominal_ns| rms(moments, nominal_ns)),
+            min_ns: moments.min(),
+            max_ns: moments.max(),
+        }
+    }
+
+    /// Coefficient of variation: sd / mean.
+    pub fn cv(&self) -> Option<f64> {
+        Some(self.sd_ns? / self.mean_ns.filter(|&mean| mean > 0.0)?)
+    }
+
+    /// (max - min) / `median_ns`.
+    pub fn range_over(&self, median_ns: Option<u64>) -> Option<f64> {
+        let median_ns = median_ns.filter(|&median| median > 0)?;
+        Some((self.max_ns? - self.min_ns?) as f64 / median_ns as f64)
+    }
+}
+
+/// The sums fit: squares up to 2^107 after 2^43 samples of an hour, times two.
+fn rms(moments: &Moments, nominal_ns: u64) -> Option<f64> {
+    let n = moments.count();
+    if n == 0 {
+        return None;
+    }
+    let (sum, sum2, _) = moments.power_sums();
+    let nominal = u128::from(nominal_ns);
+    let exact = nominal
+        .checked_mul(nominal)
+        .and_then(|square| square.checked_mul(u128::from(n)))
+        .and_then(|squares| squares.checked_add(sum2))
+        .zip(nominal.checked_mul(sum).and_then(|product| product.checked_mul(2)))
+        .map(|(all, twice)| all.saturating_sub(twice) as f64);
+    let about = || {
+        let (mean, nominal) = (sum as f64 / n as f64, nominal as f64);
+        let variance = moments.sd().map_or(0.0, |sd| sd * sd * (n - 1) as f64);
+        variance + (mean - nominal) * (mean - nominal) * n as f64
+    };
+    Some((exact.unwrap_or_else(about) / n as f64).sqrt())
 }
 
 #[cfg(test)]
@@ -294,5 +424,91 @@ mod tests {
         let mut run = testing::run(Class::Soft, 1, 1, &[]);
         run.threads.clear();
         assert_eq!(of_run(&run), [Distribution::default()]);
+    }
+}
+
+#[cfg(test)]
+mod averages_tests {
+    use rtproof_record::Class;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn averages_are_of_samples_and_not_of_means() {
+        let rows = rows(&[(1, 10), (3, 90), (0, 0), (2, 20), (4, 40)], SECOND_NS, 3);
+        let found: Vec<_> =
+            rows.iter().map(|row| (row.mean_ns, row.cumulative_ns, row.moving_ns)).collect();
+        assert_eq!(
+            found,
+            [
+                (10.0, 10.0, None),
+                (30.0, 25.0, None),
+                (10.0, 20.0, Some(22.0)),
+                (10.0, 16.0, Some(10.0)),
+            ]
+        );
+        assert_eq!(rows[2].from_ns, 3 * SECOND_NS);
+    }
+
+    #[test]
+    fn a_run_has_a_row_a_second_and_nothing_has_none() {
+        let run = testing::run(Class::Soft, 2, 20, &[]);
+        let found = Averages::of(&run);
+        assert_eq!((found.width_ns, found.window_ns), (SECOND_NS, 3 * SECOND_NS));
+        assert_eq!(found.rows.len(), 20);
+        assert!(found.rows.iter().all(|row| (row.cumulative_ns / row.mean_ns - 1.0).abs() < 0.1));
+        let mut none = run;
+        none.threads.clear();
+        assert_eq!(Averages::of(&none), Averages::default());
+    }
+}
+
+#[cfg(test)]
+mod spread_tests {
+    use super::*;
+
+    fn moments(values: &[u64]) -> Moments {
+        let mut moments = Moments::default();
+        values.iter().for_each(|&value| {
+            moments.push(value);
+        });
+        moments
+    }
+
+    #[test]
+    fn one_interval_has_an_rms_and_no_sd() {
+        // The last row of S3: n 1, mean 1035, "SD" 35.
+        let spread = Spread::of(&moments(&[1_035_000]), Some(1_000_000));
+        assert_eq!((spread.n, spread.mean_ns, spread.sd_ns), (1, Some(1_035_000.0), None));
+        assert_eq!(spread.rms_ns, Some(35_000.0));
+        assert_eq!(Spread::of(&moments(&[7]), None).rms_ns, None);
+        assert_eq!(
+            Spread::of(&moments(&[]), Some(1)),
+            Spread { nominal_ns: Some(1), ..Spread::default() }
+        );
+    }
+
+    #[test]
+    fn rms_is_sd_and_bias_together() {
+        let spread = Spread::of(&moments(&[9, 11, 13]), Some(10));
+        let rms = spread.rms_ns.unwrap();
+        assert!((rms - (11.0_f64 / 3.0).sqrt()).abs() < 1e-12, "{rms}");
+        let late = Spread::of(&moments(&[3, 4]), Some(0));
+        assert_eq!(late.rms_ns, Some(12.5_f64.sqrt()));
+        assert_eq!(spread.cv(), Some(2.0 / 11.0));
+        assert_eq!((spread.range_over(Some(8)), spread.range_over(Some(0))), (Some(0.5), None));
+    }
+
+    #[test]
+    fn sums_beyond_128_bits_are_still_told() {
+        let big = Moments::from_parts(
+            4,
+            (u64::MAX, u64::MAX),
+            (4 * u128::from(u64::MAX), u128::MAX),
+            None,
+        );
+        let rms = Spread::of(&big, Some(u64::MAX)).rms_ns.unwrap();
+        assert!(rms.is_finite() && rms >= 0.0);
     }
 }

@@ -1,5 +1,8 @@
 //! The report of a run as data: what text, JSON and HTML show. Computed from the record alone.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use rtproof_host::Facts;
 use rtproof_record::{
     Options, Run,
@@ -7,68 +10,52 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Histogram, Layout, Totals,
-    extreme::holdout::Holdout,
     moving::Lengths,
     quantile::{self, Q, Quantile},
+    tail::Holdout,
 };
-use serde::{Deserialize, Serialize};
 
+use crate::causes::Spikes;
+use crate::distribution::{Averages, Distribution};
+use crate::moving::{Beside, Moving};
+use crate::share::Blocks;
+use crate::weakness::Reference;
 use crate::{
-    Finding, Intent, Standing, Verdict,
-    averages::Averages,
-    beside::Beside,
-    causes::Spikes,
-    checks,
-    dependence::Blocks,
-    distribution::{self, Distribution},
-    moving::Moving,
-    reference::Reference,
-    share, tail, units, verdict, weakness,
+    Finding, Intent, Standing, Verdict, checks, distribution, share, tail, units, verdict, weakness,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/report/1";
 
-/// Samples listed.
 const TOP_SHOWN: usize = 20;
 
-/// A run, judged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// Everything that is said of one run, as JSON keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Identity of the run and how it ended.
     pub run: Meta,
     /// Whether the record is what the run left.
     pub record: Standing,
-    /// The verdict.
     pub verdict: Verdict,
     /// The machine in short.
     pub machine: Machine,
-    /// What was asked.
     pub options: Options,
     /// Until when it was measured: due time of the last wake-up, nanoseconds after the first.
     /// In a run that was cut short less than the duration asked for.
     #[serde(default)]
     pub measured_ns: u64,
-    /// The checks.
     pub findings: Vec<Finding>,
-    /// What measuring cost.
     pub cost: Cost,
-    /// All CPUs together.
     pub all: Measured,
-    /// Each CPU.
     pub cpus: Vec<CpuReport>,
     /// Each load phase, all CPUs together.
     pub phases: Vec<PhaseReport>,
-    /// The loads.
     pub loads: Vec<Load>,
     /// The largest samples of all CPUs, largest first.
     pub top: Vec<Top>,
     /// What changed in the machine between start and end.
     pub changes: Vec<Change>,
-    /// Warnings.
     pub notes: Vec<Note>,
     /// Why wake-ups were late; `None`: the record has nothing of it.
     #[serde(default)]
@@ -95,42 +82,29 @@ pub struct Report {
 }
 
 /// The machine in short.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// Host name.
     pub hostname: Option<String>,
-    /// Board or product.
     pub model: Option<String>,
-    /// CPU model.
     pub cpu_model: Option<String>,
-    /// Kernel release.
     pub kernel: Option<String>,
-    /// Architecture.
     pub arch: Option<String>,
     /// Preemption model in words.
     pub preemption: String,
     /// Number of CPUs online.
     pub cpus_online: Option<u32>,
-    /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Hypervisor.
     pub hypervisor: Option<String>,
-    /// Container runtime.
     pub container: Option<String>,
-    /// Clock source.
     pub clocksource: Option<String>,
 }
 
 /// What was measured of one CPU or of all.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Wake-ups that were due.
     pub scheduled: u64,
-    /// Of those measured.
     pub sampled: u64,
-    /// Of those missed.
     pub missed: u64,
     /// Later than the budget.
     pub late: u64,
@@ -154,59 +128,43 @@ pub struct Measured {
 
 impl Measured {
     /// A quantile of the wake-up view; `None`: the samples do not carry it.
-    #[must_use]
     pub fn wake_ns(&self, q: Q) -> Option<u64> {
         self.wake.iter().find(|quantile| quantile.q == q).and_then(|quantile| quantile.value_ns)
     }
 }
 
-/// One CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
-    /// The thread.
     pub thread: ThreadInfo,
     /// How it ended; `None` in a torn record.
     pub end: Option<ThreadEnd>,
-    /// What it measured.
     pub measured: Measured,
 }
 
-/// One load phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
-    /// Name.
     pub name: String,
-    /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
-    /// End.
     pub to_ns: u64,
     /// What was measured in the seconds that begin in it; quantiles from buckets 3.1 % wide.
     pub measured: Measured,
 }
 
 /// One of the largest samples.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Top {
-    /// CPU.
     pub cpu: u32,
     /// When it was due, nanoseconds after the first wake-up.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
-    /// Load phase.
     pub phase: String,
 }
 
 /// A fact that changed during the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Fact, e.g. `cpus.3.freq.governor`.
     pub key: String,
-    /// At the start.
     pub from: String,
     /// At the end.
     pub to: String,
@@ -214,7 +172,6 @@ pub struct Change {
 
 impl Change {
     /// Whether it is a real-time task that came or went, and no setting.
-    #[must_use]
     pub fn is_task(&self) -> bool {
         self.key.starts_with(weakness::TASKS)
     }
@@ -223,7 +180,6 @@ impl Change {
 impl Report {
     /// Judges a run: checks, quantiles, verdict. The spikes, which take as long as all the rest, on
     /// a thread of their own.
-    #[must_use]
     pub fn new(run: &Run, standing: &Standing) -> Self {
         std::thread::scope(|scope| {
             let spikes = scope.spawn(|| crate::spikes::of_run(run));
@@ -270,7 +226,6 @@ impl Report {
 
 impl Machine {
     /// The machine in short, from its facts.
-    #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let known = |reading: &rtproof_host::Reading<String>| reading.value().cloned();
         Self {
@@ -411,7 +366,7 @@ fn phases(run: &Run) -> Vec<PhaseReport> {
     run.options.phases.iter().map(|phase| phase_report(run, phase)).collect()
 }
 
-fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseReport {
+fn phase_report(run: &Run, phase: &rtproof_record::run::Phase) -> PhaseReport {
     let mut totals = Totals::default();
     let mut wake = Histogram::new(Layout::COARSE);
     let mut missed = Histogram::new(Layout::COARSE);
@@ -467,7 +422,6 @@ fn top(run: &Run) -> Vec<Top> {
 
 impl Report {
     /// How long was measured, and of what where that was to be longer: `20 s`, `7.58 s of 20 s`.
-    #[must_use]
     pub fn duration_text(&self) -> String {
         let asked = units::duration(self.options.duration_ns);
         if self.run.ended == Some(RunEnd::Complete) {
@@ -482,7 +436,6 @@ impl Report {
 
 impl CpuReport {
     /// Whether the thread measured all it was to.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.reason == EndReason::Complete)
     }

@@ -4,25 +4,29 @@
 //! level below the budget bounds that above the budget, and its dependence is seen in the run: the
 //! highest level that was exceeded in enough independent events is judged in its place.
 
+use std::collections::BTreeMap;
+
+use rtproof_model::verdict::LateGroups;
 use rtproof_record::{
     Run,
-    options::Phase,
-    run::{Second, Thread},
+    run::{Phase, Second, Thread},
 };
 use rtproof_stats::{
-    Histogram, Layout, binomial, cluster,
-    long_run::{EVENTS_MIN, Worth},
+    Histogram, Layout, binomial,
+    dependence::{self, BLOCKS_MIN, EVENTS_MIN, Worth},
+    quantile::Q,
 };
-
-use crate::dependence::Blocks;
 
 /// Shortest time under load that bounds a share: a minute, less the seconds in which a load begins
 /// and ends, which belong to no phase as a whole.
 pub(crate) const COVERED_MIN_NS: u64 = 58_000_000_000;
+
 /// Upper shares whose levels are looked at.
 const LEVELS: [f64; 5] = [0.001, 0.003, 0.01, 0.02, 0.03];
+
 /// A level with a larger share bounds nothing of use.
 const LEVEL_MAX: f64 = 0.05;
+
 /// An episode of late wake-ups may be so many times as long as the longest of the few seen.
 const LONGER: f64 = 6.0;
 
@@ -33,7 +37,7 @@ pub(crate) fn n_eff(run: &Run, thread: &Thread) -> u64 {
 
 /// Share of independent ones among the largest samples of a thread.
 pub(crate) fn extremal_index(run: &Run, thread: &Thread) -> f64 {
-    cluster::extremal_index(&thread.top, run.options.period_ns)
+    dependence::extremal_index(&thread.top, run.options.period_ns)
 }
 
 /// Late wake-ups of a thread in the phases that had a load, or in all when none had one.
@@ -215,4 +219,238 @@ pub(crate) fn share_lower(shares: &[Shares], confidence: f64) -> f64 {
 /// The shares of each thread.
 pub(crate) fn shares(run: &Run) -> Vec<Shares> {
     run.threads.iter().map(|thread| Shares::of(run, thread)).collect()
+}
+
+// What wake-ups are worth in independent ones at a value: how much the share above it varies from
+// second to second, and for how long it stays up or down.
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The seconds of some threads. Threads that were measured in the same second make one block: what
+/// strikes one may strike all.
+pub(crate) struct Blocks<'a> {
+    pub(crate) seconds: Vec<&'a Second>,
+}
+
+/// Events at several levels, and trials, of each block in order of time.
+pub(crate) type Counts<const N: usize> = BTreeMap<u64, ([u64; N], u64)>;
+
+impl<'a> Blocks<'a> {
+    /// The seconds that begin in `from_ns..to_ns`.
+    pub(crate) fn of(threads: &'a [Thread], from_ns: u64, to_ns: u64) -> Self {
+        let inside = |second: &&Second| (from_ns..to_ns).contains(&second.from_ns);
+        let seconds = threads.iter().flat_map(|thread| &thread.seconds).filter(inside);
+        Self { seconds: seconds.collect() }
+    }
+
+    /// Wake-ups in the coarse buckets from each of `from` on; `missed`: in the deadline view.
+    pub(crate) fn counts<const N: usize>(&self, from: [usize; N], missed: bool) -> Counts<N> {
+        let mut blocks = Counts::new();
+        for second in &self.seconds {
+            // A second of a staggered thread begins a little later than that of the first one.
+            let (above, n) = blocks.entry(second.from_ns / SECOND_NS).or_insert(([0; N], 0));
+            let views = [&second.wake, &second.missed];
+            for view in views.into_iter().take(1 + usize::from(missed)) {
+                let count = |buckets: &[(u16, u64)]| buckets.iter().map(|&(_, n)| n).sum::<u64>();
+                *n += count(view);
+                for (above, &from) in above.iter_mut().zip(&from) {
+                    // Ascending: high quantiles look at few buckets.
+                    let below = view.partition_point(|&(bucket, _)| usize::from(bucket) < from);
+                    *above += count(&view[below..]);
+                }
+            }
+        }
+        blocks
+    }
+
+    /// Worth of the wake-ups at each quantile, whose value is given; `None` where the run is too
+    /// short for how long the share above it stays up or down, or too few are above or below.
+    pub(crate) fn n_eff<const N: usize>(
+        &self,
+        quantiles: &[(Q, Option<u64>); N],
+        missed: bool,
+        confidence: f64,
+    ) -> [Option<u64>; N] {
+        let bucket =
+            |value: Option<u64>| value.map_or(usize::MAX - 1, |ns| Layout::COARSE.index(ns));
+        // Both edges of the bucket: it may hold much of the distribution.
+        let at = self.counts(quantiles.map(|(_, value)| bucket(value)), missed);
+        let above = self.counts(quantiles.map(|(_, value)| bucket(value) + 1), missed);
+        let two_sided = f64::midpoint(1.0, confidence);
+        let mut i = 0;
+        quantiles.map(|(q, value)| {
+            let here = i;
+            i += 1;
+            value?;
+            let of = |counts: &Counts<N>| {
+                Worth::of(counts.values().map(|(k, n)| (k[here], *n)), two_sided)
+            };
+            worth_at(q, [of(&at), of(&above)], at.len())
+        })
+    }
+}
+
+/// Of the worth at both edges of the bucket that holds a quantile.
+fn worth_at(q: Q, edges: [Option<Worth>; 2], blocks: usize) -> Option<u64> {
+    let edges: Vec<Worth> = edges.into_iter().flatten().collect();
+    let rarer = q.value().min(1.0 - q.value());
+    // All in one bucket, whenever: a second is worth one wake-up.
+    let n_eff = edges.iter().map(|worth| worth.n_eff).reduce(f64::min).unwrap_or(blocks as f64);
+    let is_seen = blocks >= BLOCKS_MIN && edges.iter().all(|worth| worth.is_seen(1.0));
+    (is_seen && n_eff * rarer >= EVENTS_MIN).then_some(n_eff as u64)
+}
+
+// Groups of late wake-ups, on whatever CPU: how many, how large, and whether they come at a steady
+// rate.
+//
+// Their moments are exact where the largest samples of every thread hold all that were late; else
+// they are known to the second, and groups of several CPUs are counted one by one.
+
+/// Seed of the samples that stand for chance: any will do, as long as it stays.
+const SEED: u64 = 0x6772_6f75;
+
+/// A group: when it began, and its wake-ups, where they are known.
+struct Group {
+    at_ns: u64,
+    late: Option<u64>,
+}
+
+/// Groups of a run with a budget.
+pub(crate) fn of(run: &Run, budget_ns: u64) -> LateGroups {
+    let exact = exact(run, budget_ns);
+    let of_one = run.threads.iter().map(|thread| thread.totals.late_clusters).max().unwrap_or(0);
+    let at_least = exact.as_ref().map_or(of_one, |groups| groups.len() as u64);
+    let groups = exact.unwrap_or_else(|| by_rows(run));
+    let count = groups.len() as u64;
+    let late: u64 = run.threads.iter().map(|thread| thread.totals.late()).sum();
+    let spans = spans(run);
+    let times: Vec<u64> = groups.iter().filter_map(|group| within(&spans, group.at_ns)).collect();
+    let length_ns = spans.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum();
+    LateGroups {
+        count,
+        at_least,
+        largest: groups.iter().map(|group| group.late).max().flatten(),
+        mean: (count > 0).then(|| late as f64 / count as f64),
+        dispersion: dependence::dispersion_of(&times, length_ns, SEED),
+    }
+}
+
+/// From the largest samples, where they hold every late one; those that were missed followed one.
+fn exact(run: &Run, budget_ns: u64) -> Option<Vec<Group>> {
+    let late = |thread: &Thread| {
+        let samples = thread.top.iter().filter(|sample| sample.latency_ns > budget_ns);
+        samples.copied().collect::<Vec<_>>()
+    };
+    let of_threads: Vec<_> = run.threads.iter().map(late).collect();
+    let mut threads = run.threads.iter().zip(&of_threads);
+    if !threads.all(|(thread, late)| late.len() as u64 == thread.totals.late_sampled) {
+        return None;
+    }
+    let mut samples = of_threads.concat();
+    samples.sort_unstable_by_key(|sample| sample.due_ns);
+    let period_ns = run.options.period_ns.max(1);
+    let gap_ns = period_ns.saturating_mul(dependence::GAP_PERIODS);
+    let (mut groups, mut end_ns) = (Vec::<Group>::new(), 0_u64);
+    for sample in samples {
+        let late = 1 + (sample.latency_ns - budget_ns - 1) / period_ns;
+        match groups.last_mut().filter(|_| sample.due_ns.saturating_sub(end_ns) <= gap_ns) {
+            Some(group) => group.late = group.late.map(|before| before + late),
+            None => groups.push(Group { at_ns: sample.due_ns, late: Some(late) }),
+        }
+        end_ns = end_ns.max(sample.due_ns.saturating_add(sample.latency_ns));
+    }
+    Some(groups)
+}
+
+/// From the seconds: those of one second spread over it.
+fn by_rows(run: &Run) -> Vec<Group> {
+    let rows = run.threads.iter().flat_map(|thread| &thread.seconds);
+    let of_row = |second: &Second| {
+        let (from_ns, count) = (second.from_ns, second.totals.late_clusters);
+        let step_ns = second.to_ns.saturating_sub(from_ns) / (count + 1);
+        (1..=count).map(move |i| Group { at_ns: from_ns + i * step_ns, late: None })
+    };
+    rows.flat_map(of_row).collect()
+}
+
+/// The time that the verdict counts: loaded phases, or all of it where there is none.
+fn spans(run: &Run) -> Vec<(u64, u64)> {
+    let to_ns = run.threads.iter().map(|thread| thread.covered().1).max().unwrap_or(0);
+    let loaded = run.options.phases.iter().filter(|phase| !phase.loads.is_empty());
+    let spans: Vec<_> = loaded
+        .map(|phase| (phase.from_ns, phase.to_ns.min(to_ns)))
+        .filter(|(from_ns, to_ns)| from_ns < to_ns)
+        .collect();
+    if spans.is_empty() { vec![(0, to_ns)] } else { spans }
+}
+
+/// A moment in the time of the spans, one after the other.
+fn within(spans: &[(u64, u64)], at_ns: u64) -> Option<u64> {
+    let mut before_ns = 0;
+    for &(from_ns, to_ns) in spans {
+        if (from_ns..to_ns).contains(&at_ns) {
+            return Some(before_ns + at_ns - from_ns);
+        }
+        before_ns += to_ns - from_ns;
+    }
+    None
+}
+
+#[cfg(test)]
+mod dependence_tests {
+    use rtproof_record::Class;
+
+    use super::*;
+    use crate::testing::run;
+
+    const P90: Q = Q { above: 1, of: 10 };
+
+    #[test]
+    fn steady_seconds_are_worth_all_and_one_bad_second_gives_no_interval() {
+        let steady: Vec<_> = (0..6000).map(|i| (0, i * 5, 200_000)).collect();
+        let burst: Vec<_> = (0..6000).map(|i| (0, 3000 + i, 200_000)).collect();
+        let worth = |late: &[_]| {
+            let run = run(Class::Hundred, 1, 30, late);
+            let quantiles = [(P90, Some(200_000)), (P90, None)];
+            Blocks::of(&run.threads, 0, u64::MAX).n_eff(&quantiles, false, 0.95)
+        };
+        assert_eq!(worth(&steady), [Some(30_000), None]);
+        assert_eq!(worth(&burst), [None, None]);
+        let constant = run(Class::Hundred, 1, 30, &[]);
+        let blocks = Blocks::of(&constant.threads, 0, u64::MAX);
+        assert_eq!(blocks.n_eff(&[(Q::P50, Some(5000))], false, 0.95), [Some(30)]);
+    }
+}
+
+#[cfg(test)]
+mod groups_tests {
+    use rtproof_record::Class;
+
+    use super::*;
+    use crate::testing::run;
+
+    #[test]
+    fn what_strikes_all_cpus_is_one_group() {
+        let all = [(0, 500, 150_000), (1, 500, 160_000), (1, 507, 2_300_000), (0, 900, 150_000)];
+        let mut four = run(Class::Hundred, 2, 1, &all);
+        let groups = of(&four, 100_000);
+        // Three sampled, and two missed of the one that was 2.3 ms late.
+        assert_eq!((groups.count, groups.largest), (2, Some(5)));
+        // Their moments are not known any more: one by one, to the second.
+        four.threads[0].top.clear();
+        let groups = of(&four, 100_000);
+        assert_eq!((groups.count, groups.at_least, groups.largest), (3, 2, None));
+        assert!(groups.dispersion.is_some());
+    }
+
+    #[test]
+    fn only_the_time_under_load_has_a_rate() {
+        let late: Vec<_> = (0..20).map(|i| (0, 10_000 + i * 500, 150_000)).collect();
+        let mut half = run(Class::Hundred, 1, 20, &late);
+        assert!(of(&half, 100_000).dispersion.is_some_and(|steady| steady.p < 0.01));
+        half.options.phases[0].from_ns = 10_000_000_000;
+        let half = of(&half, 100_000);
+        assert!(half.dispersion.is_some_and(|steady| steady.p > 0.5), "{half:?}");
+        assert_eq!(of(&run(Class::Hundred, 1, 1, &[]), 100_000).dispersion, None);
+    }
 }

@@ -12,7 +12,6 @@ use rtproof_trace::{How, WakeUp};
 use crate::causes::{Table, explain, title};
 
 /// The spikes of a run; `None`: its record has nothing of them.
-#[must_use]
 pub fn of_run(run: &Run) -> Option<Spikes> {
     let spikes = run.spikes.as_ref()?;
     let mut found = of_summary(&spikes.summary, spikes.summary.recorder.clone());
@@ -24,7 +23,6 @@ pub fn of_run(run: &Run) -> Option<Spikes> {
 
 /// Late wake-ups that no run measured: of another tool's trace, or of a running application.
 /// `worst` is sorted here.
-#[must_use]
 pub fn gathered(
     table: &mut Table,
     mut summary: spikes::Summary,
@@ -73,7 +71,6 @@ fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {
     worst
 }
 
-/// Worst first.
 fn sort(worst: &mut [Spike]) {
     worst.sort_by_key(|spike| {
         (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns, spike.number)
@@ -108,7 +105,8 @@ mod tests {
     use rtproof_trace::Window;
 
     use super::*;
-    use crate::{Report, Standing, causes::Table};
+    use crate::causes::Table;
+    use crate::{Report, Standing};
 
     /// A run of two CPUs with three spikes, two of them kept, as a collector leaves it.
     fn run() -> Run {

@@ -8,24 +8,23 @@
 use rtproof_model::verdict::{Ahead, Extrapolation};
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::{
-    Histogram, Layout, cluster,
-    extreme::{
-        holdout::{self, Holdout},
-        tail::{self, Measured, Model, Peak},
-    },
+    Histogram, Layout, dependence,
     quantile::Q,
+    tail::{self, Holdout, Measured, Model, Peak},
 };
 
 const HOUR_NS: u64 = 3_600_000_000_000;
+
 /// Seed of the samples that stand for chance: any will do, as long as it stays.
 const SEED: u64 = 0x7461_696c;
+
 /// Seconds that may exceed a threshold, one in so many: then one second seldom hides two groups.
 const SECONDS: u64 = 20;
+
 /// Wake-ups that may exceed a threshold.
 const HIGHEST: Q = Q { above: 1, of: 100 };
 
 /// Of a run with so much time under its load; `None` where there is none.
-#[must_use]
 pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
     let rate = run.options.requirement.rate_per_1000h;
     if exposure_ns == 0 || rate == 0 {
@@ -65,7 +64,6 @@ const HELD_SHARE: f64 = 0.05;
 
 /// The tail of the first half of the time under load put to the test by the second; `None`: too few
 /// groups.
-#[must_use]
 pub fn holdout(run: &Run) -> Option<Holdout> {
     let loaded = || run.options.phases.iter().filter(|phase| !phase.loads.is_empty());
     let end_ns = run.threads.iter().map(|thread| thread.covered().1).max()?;
@@ -73,7 +71,7 @@ pub fn holdout(run: &Run) -> Option<Holdout> {
     let to_ns = loaded().map(|phase| phase.to_ns).max().unwrap_or(end_ns).min(end_ns);
     let mut peaks = peaks(run, complete_ns(run));
     peaks.iter_mut().for_each(|peak| peak.at_ns = peak.at_ns.saturating_sub(from_ns));
-    holdout::check(&peaks, to_ns.saturating_sub(from_ns), HELD_SHARE)
+    tail::check(&peaks, to_ns.saturating_sub(from_ns), HELD_SHARE)
 }
 
 /// Whether a moment is of the time that the verdict counts.
@@ -113,19 +111,20 @@ fn peaks(run: &Run, over_ns: u64) -> Vec<Peak> {
             .filter(|peak| peak.latency_ns > over_ns && counts(run, peak.at_ns))
             .collect()
     };
-    let gap_ns = run.options.period_ns.saturating_mul(cluster::GAP_PERIODS);
+    let gap_ns = run.options.period_ns.saturating_mul(dependence::GAP_PERIODS);
     tail::peaks(run.threads.iter().flat_map(of_thread), gap_ns)
 }
 
 #[cfg(test)]
 mod tests {
     use rtproof_record::Class;
-    use rtproof_stats::extreme::tail::Rule;
+    use rtproof_stats::tail::Rule;
 
-    use rtproof_stats::extreme::tail::Tail;
+    use rtproof_stats::tail::Tail;
 
     use super::*;
-    use crate::{Answer, Standing, testing::run, verdict};
+    use crate::testing::run;
+    use crate::{Answer, Standing, verdict};
 
     /// Latencies with an exponential tail of 5 µs over 20 µs, one every 15 s or so.
     fn late(seconds: u64, scale_ns: f64) -> Vec<(u32, u64, u64)> {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_record::{
     Class, Options, Requirement, Run, Start,
-    options::Phase,
-    run::{Cost, EndReason, Load, Meta, RunEnd, Second, Thread, ThreadEnd, ThreadInfo},
+    run::{Cost, EndReason, Load, Meta, Phase, RunEnd, Second, Thread, ThreadEnd, ThreadInfo},
 };
 use rtproof_stats::{Histogram, Layout, TopSamples, Totals};
 
 const SECOND_NS: u64 = 1_000_000_000;
+
 const MS: u64 = 1_000_000;
 
 /// A run at 1 ms under load `cpu`, all of it at 5 µs but for `late`: (CPU, millisecond, latency).

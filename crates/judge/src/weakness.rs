@@ -1,9 +1,11 @@
 //! What takes force from a measurement, and what it does not cover: sentences under a verdict.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use rtproof_record::{
     Run,
-    options::Phase,
-    run::{EndReason, RunEnd, Thread},
+    run::{EndReason, Phase, RunEnd, Thread},
 };
 
 use crate::{Standing, units};
@@ -12,7 +14,6 @@ use crate::{Standing, units};
 pub(crate) const TASKS: &str = "rt_tasks.";
 
 /// Whether every load of a phase ran without an error.
-#[must_use]
 pub fn loads_ran(run: &Run, phase: &Phase) -> bool {
     let ran = |name: &String| {
         run.loads.iter().any(|load| &load.name == name && load.error.is_none() && load.work > 0)
@@ -92,7 +93,6 @@ pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> 
 }
 
 /// What ended a thread before its time, as `thread of CPU 3 lost its CPU`.
-#[must_use]
 pub fn early_end(thread: &Thread) -> Option<String> {
     let how = match thread.end.as_ref()?.reason {
         EndReason::Complete | EndReason::Stopped => return None,
@@ -184,4 +184,52 @@ pub(crate) fn scope(run: &Run) -> Vec<String> {
         scope.push(format!("Measured inside a container ({name})."));
     }
     scope
+}
+
+// Where a run stands among machines of reference, as data: of a report and of a comparison.
+
+/// Where a run stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    /// Name of the run.
+    pub run: String,
+    pub lines: Vec<String>,
+    /// Among all machines with a like run.
+    pub all: Vec<Rank>,
+    /// What the narrower group shares, e.g. `board Raspberry Pi 4`; null: neither board nor CPU is
+    /// known.
+    pub alike_by: Option<String>,
+    /// Among those of the same board, or of the same CPU where the board is not known.
+    pub alike: Vec<Rank>,
+    /// Files of the folder that were not used, and why.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Place of one quantile among machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rank {
+    /// `p50`, `p99.9`, `p99.99`.
+    pub statistic: String,
+    /// Value of the run, nanoseconds.
+    pub value_ns: u64,
+    /// Other machines that carry this quantile.
+    pub machines: u64,
+    /// Those with a lower value; null: too few to rank among.
+    pub lower: Option<u64>,
+    /// Those whose value cannot be distinguished from it; null: too few.
+    pub same: Option<u64>,
+    /// Those with a higher value; null: too few.
+    pub higher: Option<u64>,
+    /// Smallest value of theirs, nanoseconds.
+    pub least_ns: u64,
+    /// The middle one, nanoseconds.
+    pub middle_ns: u64,
+    pub most_ns: u64,
+}
+
+/// A file that was not used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    pub file: String,
+    pub why: String,
 }

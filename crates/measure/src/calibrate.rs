@@ -2,15 +2,11 @@
 
 use std::{sync::mpsc, time::Duration};
 
+use crate::clock::Clock;
+use crate::slot::Slot;
+use crate::task::{pin, raise};
+use crate::{Policy, clock, sys, task};
 pub use rtproof_model::run::Cost;
-
-use crate::{
-    Policy,
-    clock::{self, Clock},
-    slot::Slot,
-    sys,
-    task::{self, pin, raise},
-};
 
 /// Longest wait for the calibration, which takes some milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,7 +44,7 @@ fn measure(clock: Clock) -> Cost {
     Cost {
         clock_read_ps: clock_read_ps(clock),
         clock_step_ns: clock_step(clock),
-        clock_getres_ns: sys::clock::resolution_ns(clock::id(clock)),
+        clock_getres_ns: sys::resolution_ns(clock::id(clock)),
         record_ps: record_cost(),
         floor_ns: floor(),
     }
@@ -58,7 +54,7 @@ fn measure(clock: Clock) -> Cost {
 pub(crate) fn clock_read_ps(clock: Clock) -> u64 {
     let id = clock::id(clock);
     per_call_ps(1000, |_| {
-        std::hint::black_box(sys::clock::clock_ns(id));
+        std::hint::black_box(sys::clock_ns(id));
     })
 }
 
@@ -80,9 +76,9 @@ pub(crate) fn median(mut values: Vec<u64>) -> u64 {
 fn clock_step(clock: Clock) -> u64 {
     let id = clock::id(clock);
     let mut smallest = u64::MAX;
-    let mut last_ns = sys::clock::clock_ns(id);
+    let mut last_ns = sys::clock_ns(id);
     for _ in 0..10_000 {
-        let now_ns = sys::clock::clock_ns(id);
+        let now_ns = sys::clock_ns(id);
         if now_ns > last_ns {
             smallest = smallest.min(now_ns - last_ns);
             last_ns = now_ns;

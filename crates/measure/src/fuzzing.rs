@@ -5,12 +5,9 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
-use crate::{
-    cycle::{self, Cycle, Schedule},
-    slot::Slot,
-    spike, workloads,
-};
+use crate::cycle::{Cycle, Schedule};
+use crate::slot::Slot;
+use crate::{Failure, cycle, slot, workloads};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -29,7 +26,7 @@ fn account(take: impl FnOnce(&mut Cycle)) -> Box<Slot> {
         slot_ns: cycle::SLOT_NS,
         budget_ns: 100_000,
     };
-    let (outlet, _inlet) = spike::ring(200_000);
+    let (outlet, _inlet) = slot::ring(200_000);
     let mut cycle = Cycle::new(schedule, Box::default(), empty, full, outlet);
     cycle.begin_counting();
     take(&mut cycle);
@@ -59,7 +56,6 @@ pub fn exec(bytes: &[u8], piece: usize) -> Result<(), Failure> {
 ///
 /// # Panics
 /// When the account does not hold together.
-#[must_use]
 pub fn tracer(which: u8, bytes: &[u8], piece: usize) -> u64 {
     let mut lost = 0;
     account(|cycle| lost = workloads::fuzz_tracer(which, bytes, piece.max(1), cycle));

@@ -9,42 +9,40 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    Policy,
-    clock::{Clock, StepWatcher, Steps},
-    cycle::SLOT_NS,
-    slot::Slot,
-    spike::Spike,
-    sys,
-    thread::{self, Handle, Order, Report, Started},
-    workloads::{Clocks, Workload, WorkloadError},
-};
+use crate::clock::{Clock, StepWatcher, Steps};
+use crate::cycle::SLOT_NS;
+use crate::slot::{Slot, Spike};
+use crate::sys::signals;
+use crate::thread::{Handle, Order, Report, Started};
+use crate::workloads::{Clocks, Workload, WorkloadError};
+use crate::{Policy, sys, thread};
 
 /// Time from the moment the last thread is ready to the first wake-up.
 const LEAD_NS: u64 = 20_000_000;
+
 /// Longest wait for the threads to get ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Longest wait for a thread after its end was requested, beyond its period.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// From this period on, a thread is not left to sleep until its next wake-up when it is to stop.
 const NUDGED_PERIOD_NS: u64 = 100_000_000;
+
 /// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
 pub const PERIOD_MIN_NS: u64 = 5_000;
-/// Longest period.
+
 pub const PERIOD_MAX_NS: u64 = 10_000_000_000;
 
-/// What to measure.
+/// What a session measures: CPUs, priority, period, duration.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// CPUs, one thread each.
     pub cpus: Vec<u32>,
-    /// Policy.
     pub policy: Policy,
     /// Priority, 1 to 99; 0 for [`Policy::Other`].
     pub priority: u32,
-    /// Period in nanoseconds.
     pub period_ns: u64,
-    /// Duration in nanoseconds.
     pub duration_ns: u64,
     /// Thread i of n starts at i/n of the period; otherwise all at once.
     pub staggered: bool,
@@ -70,69 +68,44 @@ pub enum SessionError {
     NoCpus,
     /// Neither one workload nor one for each CPU.
     #[error("{workloads} workloads for {cpus} CPUs; name one for all of them or one for each")]
-    Workloads {
-        /// CPUs.
-        cpus: usize,
-        /// Workloads.
-        workloads: usize,
-    },
+    Workloads { cpus: usize, workloads: usize },
     /// More threads than a workload can serve.
     #[error(
         "{workload}: there is only one of what it needs, a timer of the process or a tracer of the \
          kernel; measure one CPU at a time"
     )]
-    TooMany {
-        /// Name.
-        workload: &'static str,
-    },
+    TooMany { workload: &'static str },
     /// A workload cannot run.
     #[error("CPU {cpu}: {error}")]
-    Workload {
-        /// CPU.
-        cpu: u32,
-        /// Why.
-        error: WorkloadError,
-    },
+    Workload { cpu: u32, error: WorkloadError },
     /// A thread could not be made.
     #[error("cannot start a measuring thread for CPU {cpu}: {error}; check `ulimit -u`")]
-    Spawn {
-        /// CPU.
-        cpu: u32,
-        /// Why.
-        error: std::io::Error,
-    },
+    Spawn { cpu: u32, error: std::io::Error },
     /// Sets of the clock cannot be watched: a thread might sleep for as long as it is set back by.
     #[error("cannot watch for steps of {name}: {error}; leave --clock out")]
     Clock {
         /// Name of the clock.
         name: &'static str,
-        /// Why.
         error: std::io::Error,
     },
     /// A thread could not be put on its CPU.
     #[error(
         "cannot run on CPU {cpu}: {error}; is it online, and does this process's cpuset allow it?"
     )]
-    Pin {
-        /// CPU.
-        cpu: u32,
-        /// Why.
-        error: String,
-    },
+    Pin { cpu: u32, error: String },
     /// A thread did not get ready: something outranks it on its CPU and never yields.
     #[error(
         "no word from the measuring thread of CPU {cpu} after {seconds} s: a task of higher \
          real-time priority keeps that CPU for itself; see `rtproof check`"
     )]
     NotReady {
-        /// CPU.
         cpu: u32,
         /// How long was waited.
         seconds: u64,
     },
 }
 
-/// Threads that measure.
+/// The measuring threads of one run.
 #[derive(Debug)]
 pub struct Session {
     handles: Vec<Handle>,
@@ -245,13 +218,12 @@ impl Session {
         }
         for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
             if handle.stop.load(Ordering::Relaxed) {
-                sys::signals::nudge(handle.tid.load(Ordering::Acquire));
+                signals::nudge(handle.tid.load(Ordering::Acquire));
             }
         }
     }
 
     /// What each thread got, by number.
-    #[must_use]
     pub fn started(&self) -> &[Started] {
         &self.started
     }
@@ -262,7 +234,6 @@ impl Session {
     }
 
     /// First wake-up of thread 0, CLOCK_MONOTONIC nanoseconds.
-    #[must_use]
     pub const fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
@@ -298,7 +269,6 @@ impl Session {
     }
 
     /// Whether every thread has ended.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handles.iter().all(|handle| handle.join.is_finished())
     }
@@ -348,7 +318,6 @@ impl Plan {
     ///
     /// # Panics
     /// There is no workload at all; [`Session::start`] refuses such a plan.
-    #[must_use]
     pub fn workload_of(&self, number: u32) -> &Arc<dyn Workload> {
         &self.workloads[number as usize % self.workloads.len()]
     }

@@ -10,21 +10,20 @@ use std::{
     time::Duration,
 };
 
-pub use crate::task::{become_ordinary, pin_all};
-use crate::{
-    EndReason, Policy,
-    clock::{self, Clock, Ledger, Steps},
-    cycle::{self, Cycle, Schedule},
-    slot::{Kept, Slot},
-    spike::{self, Inlet, Outlet},
-    sys,
-    task::{lock_code, pin, raise, set_armed, tid},
-    workloads::{self, Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError},
-};
 use rtrb::{Consumer, Producer};
+
+use crate::clock::{Clock, Ledger, Steps};
+use crate::cycle::{Cycle, Schedule};
+use crate::slot::{Inlet, Kept, Outlet, Slot};
+use crate::sys::signals;
+pub use crate::task::{become_ordinary, pin_all};
+use crate::task::{lock_code, pin, raise, set_armed, tid};
+use crate::workloads::{Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError};
+use crate::{EndReason, Policy, clock, cycle, slot, sys, workloads};
 
 /// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
 pub const STACK_BYTES: usize = 64 * 1024;
+
 /// Wake-ups before the run that warm caches and timers and are not recorded.
 const WARM_UP: u64 = 20;
 
@@ -33,13 +32,9 @@ const WARM_UP: u64 = 20;
 pub struct Started {
     /// Index among the threads of the session.
     pub number: u32,
-    /// Thread id.
     pub tid: u32,
-    /// CPU.
     pub cpu: u32,
-    /// Policy in force.
     pub policy: Policy,
-    /// Priority in force.
     pub priority: u32,
     /// Why the policy or the priority is not the requested one.
     pub policy_error: Option<String>,
@@ -61,11 +56,9 @@ pub struct Started {
 pub struct Report {
     /// Index among the threads of the session.
     pub number: u32,
-    /// Why it ended.
     pub reason: EndReason,
     /// Wake-ups that were due, from the schedule alone.
     pub scheduled: u64,
-    /// The last slot.
     pub last: Box<Slot>,
     /// Minor page faults while armed.
     pub faults_minor: u64,
@@ -114,7 +107,6 @@ impl Order {
     }
 }
 
-/// The collector's ends.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) stop: Arc<AtomicBool>,
@@ -141,7 +133,7 @@ pub(crate) fn spawn(
     let kept = order.kept_per_slot();
     let slot = || Box::new(Slot { kept: Kept::new(kept), ..Slot::default() });
     let mut slots: Vec<Box<Slot>> = (0..n).map(|_| slot()).collect();
-    let (mut outlet, inlet) = spike::ring(order.spike_ns);
+    let (mut outlet, inlet) = slot::ring(order.spike_ns);
     let ledger = Arc::new(Ledger::default());
     let lock_error = slots
         .iter()
@@ -222,7 +214,7 @@ impl Life {
             set_armed(is_on_cpu);
             if is_on_cpu {
                 // Not before: partners of the thread allow none.
-                sys::signals::allow_nudges();
+                signals::allow_nudges();
             }
             let outcome = catch_unwind(AssertUnwindSafe(|| armed.run(&mut cycle, &self.stop)));
             set_armed(false);

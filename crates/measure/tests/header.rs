@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use rtproof_stats::{Histogram, Layout, Moments, quantile::Q, random::Random, shape::Shape};
+use rtproof_stats::{Histogram, Layout, Moments, binomial::Random, moments::Shape, quantile::Q};
 
 /// Reads values; the first so many into one struct, the rest into another, which is merged into it.
 const PROGRAM: &str = r#"#include "rtproof_stats.h"

@@ -2,12 +2,6 @@
 //! of the machine is; and the machines that it refuses. Each runs in a mount namespace of its own,
 //! where /var/lib is an empty place in memory.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
 use std::{
     fs,
     process::Command,
@@ -82,7 +76,7 @@ fn outcomes(machine: &Machine<'_>, journal: &mut Journal) -> Vec<Outcome> {
 
 #[test]
 fn a_thread_of_our_own_is_changed_and_put_back() {
-    if !inside("a_thread_of_our_own_is_changed_and_put_back", "true", "") {
+    if !inside("tune::a_thread_of_our_own_is_changed_and_put_back", "true", "") {
         return;
     }
     let root = Root::live();
@@ -129,7 +123,7 @@ fn comm(tid: u32) -> String {
 
 #[test]
 fn the_kernel_says_no_and_nothing_is_left() {
-    if !inside("the_kernel_says_no_and_nothing_is_left", "true", "") {
+    if !inside("tune::the_kernel_says_no_and_nothing_is_left", "true", "") {
         return;
     }
     let root = Root::live();
@@ -156,7 +150,7 @@ fn the_kernel_says_no_and_nothing_is_left() {
 #[test]
 fn a_container_is_refused() {
     let before = "mount --bind /sys /sys && mount -o remount,ro,bind /sys";
-    if !inside("a_container_is_refused", before, "") {
+    if !inside("tune::a_container_is_refused", before, "") {
         return;
     }
     let root = Root::live();
@@ -168,7 +162,7 @@ fn a_container_is_refused() {
 #[test]
 fn whoever_is_not_root_is_refused() {
     let launcher = "setpriv --reuid=65534 --regid=65534 --clear-groups";
-    if !inside("whoever_is_not_root_is_refused", "true", launcher) {
+    if !inside("tune::whoever_is_not_root_is_refused", "true", launcher) {
         return;
     }
     let root = Root::live();
@@ -180,7 +174,7 @@ fn whoever_is_not_root_is_refused() {
 fn a_read_only_file_system_is_refused_before_and_after() {
     // A place that is made read-only half way, by its own mount.
     let before = "mkdir /var/lib/rtproof && mount -t tmpfs none /var/lib/rtproof";
-    if !inside("a_read_only_file_system_is_refused_before_and_after", before, "") {
+    if !inside("tune::a_read_only_file_system_is_refused_before_and_after", before, "") {
         return;
     }
     let root = Root::live();

@@ -1,20 +1,20 @@
 //! What a check answers.
 
-use rtproof_host::{
-    CpuList, Knob, Reading,
-    knob::Effect,
-    pm_qos::PATH,
-    tune::{Change, Scheduling, TaskName},
-};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use rtproof_host::{
+    CpuList, Knob, Reading,
+    idle::PATH,
+    knob::Effect,
+    tune::{Change, Scheduling, TaskName},
+};
+
 /// The answer of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Check, e.g. `cpufreq-governor`.
     pub check: String,
-    /// The answer.
     pub status: Status,
     /// One line: what is so, with names and numbers.
     pub summary: String,
@@ -46,7 +46,6 @@ pub struct Finding {
 
 impl Finding {
     /// Whether it stands in the way: bad or doubtful, and not left out by the user.
-    #[must_use]
     pub fn stands(&self) -> bool {
         self.skipped.is_none() && matches!(self.status, Status::Bad | Status::Doubtful)
     }
@@ -54,10 +53,20 @@ impl Finding {
 
 /// What has to be done for a change to take effect, in the order in which a user would.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum When {
     /// Nothing more: at once, on the running machine.
     #[default]
@@ -74,7 +83,6 @@ pub enum When {
 
 impl When {
     /// As the head of a group of findings.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Now => "Now",
@@ -88,7 +96,6 @@ impl When {
 
 impl When {
     /// When a change of a knob with this effect takes effect.
-    #[must_use]
     pub const fn of(effect: Effect) -> Self {
         match effect {
             Effect::Runtime => Self::Now,
@@ -103,10 +110,20 @@ impl When {
 /// How much latency a bad answer costs, as a rule: what the sources tell, by order of magnitude.
 /// The first is the worst.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Impact {
     /// Milliseconds, or real-time operation fails as a whole.
     Milliseconds,
@@ -115,15 +132,12 @@ pub enum Impact {
     /// Tens of microseconds.
     #[default]
     Tens,
-    /// Single microseconds.
     Microseconds,
     /// None by itself: good to know.
     Information,
 }
 
 impl Impact {
-    /// In words.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Milliseconds => "milliseconds",
@@ -136,27 +150,23 @@ impl Impact {
 }
 
 /// Status of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Status {
-    /// Adds latency.
     Bad,
     /// May add latency; depends on what only the user knows.
     Doubtful,
     /// Unknown, and the finding says why.
     Unknown,
-    /// As wanted.
     Good,
     /// Does not concern this machine.
     NotApplicable,
 }
 
-/// One thing read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Path or call.
     pub path: String,
     /// Value found, or why there is none.
     pub value: String,
@@ -174,9 +184,8 @@ impl Evidence {
 }
 
 /// What would change a finding, as data: shown as text here, applied by `tune`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Remedy {
     /// Write a value to files of /proc or /sys. Lost at reboot.
     #[serde(rename = "write")]
@@ -187,7 +196,6 @@ pub enum Remedy {
         /// Paths.
         #[serde(rename = "paths")]
         at: Vec<String>,
-        /// Value.
         value: String,
     },
     /// Put a parameter on the kernel command line and reboot.
@@ -208,17 +216,11 @@ pub enum Remedy {
         action: String,
     },
     /// A line in a configuration file.
-    File {
-        /// Path.
-        path: String,
-        /// Line to have.
-        line: String,
-    },
+    File { path: String, line: String },
     /// Set policy, priority or CPUs of a task.
     Task {
         /// Its thread id and name.
         task: TaskName,
-        /// What is set.
         set: Scheduling,
     },
     /// A property of a systemd unit, until the next boot.
@@ -227,15 +229,13 @@ pub enum Remedy {
         unit: String,
         /// Property, e.g. `AllowedCPUs`.
         property: String,
-        /// Value.
         value: String,
     },
     /// Several changes that only together have an effect, in this order.
     Changes {
         /// What they do, in words.
         text: String,
-        /// They.
-        #[cfg_attr(feature = "schema", schemars(with = "Vec<Change>"))]
+        #[schemars(with = "Vec<Change>")]
         changes: Vec<Part>,
         /// What is left for the user to do with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,24 +248,17 @@ pub enum Remedy {
     },
     /// A command that rtproof does not run for anybody: it names what only the user knows, or what
     /// it sets has no place that could be put back to the byte.
-    Command {
-        /// The command.
-        command: String,
-    },
+    Command { command: String },
     /// A kernel that is built otherwise.
     Build {
         /// Options as `NAME=value` without `CONFIG_`; `n`: not set.
         options: Vec<String>,
     },
     /// What only a human can do: firmware, kernel package, hypervisor.
-    Manual {
-        /// What to do.
-        text: String,
-    },
+    Manual { text: String },
 }
 
 impl Remedy {
-    /// Sets a knob.
     pub fn set(knob: &'static Knob, at: Vec<String>, value: impl Into<String>) -> Self {
         Self::Set { knob: Some(knob), at, value: value.into() }
     }
@@ -275,7 +268,6 @@ impl Remedy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part {
-    /// The change.
     pub change: Change,
     /// The knob that it sets, if there is one.
     #[serde(skip)]
@@ -384,7 +376,7 @@ mod tests {
 
     fn tee(paths: &[&str]) -> String {
         let paths = paths.iter().map(|&path| path.to_owned()).collect();
-        Remedy::set(&rtproof_host::knobs::memory::KSM, paths, "0").to_string()
+        Remedy::set(&rtproof_host::knobs::cpu::KSM, paths, "0").to_string()
     }
 
     #[test]

@@ -4,17 +4,17 @@
 //!
 //! Data only: no I/O, no clock, no judgement.
 
-pub mod explanation;
 pub mod finding;
-pub mod program;
 pub mod run;
 pub mod spikes;
 pub mod trial;
 pub mod verdict;
 
-pub use explanation::{Certainty, Explanation, Share, Span};
 pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use run::{Cost, EndReason};
-pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
+pub use spikes::{
+    CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,
+    Structure,
+};
 pub use trial::Observation;
 pub use verdict::{Ahead, Answer, Basis, Extrapolation, Standing, Verdict, Worst};

@@ -1,21 +1,20 @@
 //! The spikes of a run: table of causes, worst ones, what the recorder saw and cost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Explanation;
+use rtproof_trace::WakeUp;
+
 use crate::Remedy;
 
 /// The spikes of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spikes {
     /// Wake-ups later than this are spikes.
     pub threshold_ns: u64,
     /// Whether the threshold followed the machine, because nobody gave one.
     pub adaptive: bool,
-    /// Spikes seen.
     pub seen: u64,
-    /// Of those explained.
     pub explained: u64,
     /// Of the explained: with lost events or missing ones, so that the shares may be wrong.
     pub incomplete: u64,
@@ -23,7 +22,6 @@ pub struct Spikes {
     pub unexamined: u64,
     /// Sum of the latencies of the explained spikes.
     pub sum_ns: u64,
-    /// Of that with one possible cause.
     pub certain_ns: u64,
     /// How kernel events were recorded.
     pub recorder: Recorder,
@@ -36,8 +34,7 @@ pub struct Spikes {
 }
 
 /// How kernel events were recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recorder {
     /// Why nothing was recorded; `None`: it was.
     pub off: Option<String>,
@@ -56,24 +53,18 @@ pub struct Recorder {
 }
 
 /// One cause and culprit over the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseRow {
-    /// Cause.
     pub cause: String,
     /// In words, e.g. `preempted by a task of higher priority`.
     pub title: String,
-    /// Who.
     pub culprit: String,
     /// Unit, driver or module.
     pub owner: Option<String>,
     /// Spikes in which it has the largest share.
     pub top: u64,
-    /// Spikes in which it has a share.
     pub count: u64,
-    /// Its largest share.
     pub worst_ns: u64,
-    /// Sum of its shares.
     pub sum_ns: u64,
     /// Sum of those that may have been something else.
     pub ambiguous_ns: u64,
@@ -81,51 +72,40 @@ pub struct CauseRow {
     pub cpus: Vec<CauseCpu>,
     /// Checks whose knobs remove it.
     pub checks: Vec<String>,
-    /// What would remove it.
     pub remedies: Vec<Remedy>,
 }
 
 /// One cause on one CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseCpu {
-    /// CPU.
     pub cpu: u32,
-    /// Spikes in which it has a share.
     pub count: u64,
-    /// Its largest share.
     pub worst_ns: u64,
-    /// Sum of its shares.
     pub sum_ns: u64,
 }
 
 /// One spike of which the window is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spike {
     /// Number among the kept ones: `rtproof explain RUN --spike N`.
     pub number: u32,
     /// When it was due, nanoseconds after the first wake-up of the run.
     pub at_ns: u64,
-    /// Load phase.
     pub phase: String,
     /// Why it was late.
     pub explanation: Explanation,
 }
 
 /// Something that the spikes have in common.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Structure {
     /// `period`, `cpus`, `frequency`, `steal`, `phase`, `level`, `temperature`, `interrupts`.
     pub kind: String,
-    /// The sentence.
     pub text: String,
     /// Period, where it is one.
     pub period_ns: Option<u64>,
     /// Spikes that follow it, or changes of the level.
     pub count: u64,
-    /// Of so many.
     pub of: u64,
     /// Probability of as much by chance.
     pub p: f64,
@@ -139,12 +119,120 @@ pub struct Structure {
 }
 
 /// A moment of what spikes or levels have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     /// When, nanoseconds after the first wake-up of the run.
     pub at_ns: u64,
     /// In short, e.g. `12 µs → 25 µs`; empty: there is nothing to add.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+}
+
+// Why one wake-up was late: shares that sum to its latency.
+
+/// Why a wake-up was late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The wake-up. Times are those of its trace.
+    pub wake: WakeUp,
+    /// The late task with policy and priority, e.g. `rtproof/1 [FIFO 80]`.
+    pub task: String,
+    /// When the interrupt began that woke it; `None`: not seen.
+    pub irq_ns: Option<u64>,
+    /// When it was woken (sched_waking); `None`: not seen.
+    pub woken_ns: Option<u64>,
+    /// When it was switched to; `None`: not seen, or it had never left the CPU.
+    pub switched_ns: Option<u64>,
+    /// What each nanosecond from `due_ns` to `ran_ns` went into: in order, without gaps.
+    pub spans: Vec<Span>,
+    /// The same, summed by cause and culprit: largest first. Sums to the latency exactly.
+    pub shares: Vec<Share>,
+    /// Why the shares may be wrong: events were lost or were not recorded. Empty: complete.
+    pub incomplete: Vec<String>,
+    /// Who woke it, and who woke the waker, nearest first: e.g. `IRQ 24 eth0-rx`.
+    pub wakers: Vec<String>,
+}
+
+/// A stretch of time with one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Span {
+    pub from_ns: u64,
+    pub to_ns: u64,
+    /// Index in the explanation's shares.
+    pub share: u32,
+}
+
+/// What one cause and culprit took of the latency.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// Cause, e.g. `preempted`: an id of the list of causes.
+    pub cause: String,
+    /// Who: `multipathd [RR 99]`, `IRQ 24 nvme0q1`, `C6`. Empty where there is nobody to name.
+    pub culprit: String,
+    /// Nanoseconds.
+    pub ns: u64,
+    /// Other causes that it may as well be, by id.
+    pub or: Vec<String>,
+    /// What was not recorded and could contradict it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
+    /// How certain it is; `None`: an older rtproof wrote it, see [`Share::certainty`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
+    /// What more is known: control group, waker, stack, address.
+    pub detail: Vec<String>,
+    /// systemd unit, driver or module that it belongs to.
+    pub owner: Option<String>,
+    /// Checks whose knobs remove it: `rtproof check explain ID`.
+    pub checks: Vec<String>,
+    pub remedies: Vec<Remedy>,
+}
+
+/// How certain the cause of a share is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// All events that could contradict it were recorded, and none does.
+    Certain,
+    /// It fits; what else fits, and what was not recorded, is named with it.
+    Likely,
+    /// No cause is known.
+    Unknown,
+}
+
+impl Share {
+    /// How certain its cause is.
+    pub fn certainty(&self) -> Certainty {
+        if self.cause == "unexplained" {
+            Certainty::Unknown
+        } else if self.or.is_empty() && self.unseen.is_empty() {
+            Certainty::Certain
+        } else {
+            Certainty::Likely
+        }
+    }
+
+    /// Whether it can be nothing else.
+    pub fn is_certain(&self) -> bool {
+        self.certainty() == Certainty::Certain
+    }
+}
+
+impl Explanation {
+    /// The cause with the largest share.
+    pub fn top(&self) -> Option<&Share> {
+        self.shares.first()
+    }
+
+    /// Nanoseconds that can be nothing else.
+    pub fn certain_ns(&self) -> u64 {
+        self.shares.iter().filter(|share| share.is_certain()).map(|share| share.ns).sum()
+    }
+
+    /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
+    /// apart.
+    pub fn wants_stacks(&self) -> bool {
+        let several = self.shares.iter().filter(|share| !share.or.is_empty());
+        several.map(|share| share.ns).sum::<u64>() > self.wake.latency_ns() / 2
+    }
 }

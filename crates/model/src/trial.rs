@@ -1,12 +1,13 @@
 //! What the trials on a live machine observe, as plain values: a trial makes one, the judge reads
 //! it.
 
+use serde::Serialize;
+
 use rtproof_host::{
     CpuList, Reading,
-    activity::{CpuTimes, Events},
     facts::tasks::Policy,
+    task::{CpuTimes, Events},
 };
-use serde::Serialize;
 
 /// Names of the trials, in the order in which they run.
 pub const NAMES: &[&str] = &["priority", "memlock", "throttling", "isolation", "smi"];
@@ -30,10 +31,8 @@ pub enum Observation {
     Smi(SmiObservation),
 }
 
-/// What the trial observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThrottlingObservation {
-    /// The CPU.
     pub cpu: u32,
     /// What the FIFO spinner saw, or why it did not spin.
     #[serde(serialize_with = "or_refused")]
@@ -67,16 +66,12 @@ pub struct Spin {
 /// Gaps of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Gaps {
-    /// How many.
     pub count: u64,
-    /// Together, nanoseconds.
     pub sum_ns: u64,
-    /// The longest, nanoseconds.
     pub max_ns: u64,
 }
 
 impl Gaps {
-    /// Adds a gap.
     pub fn add(&mut self, gap_ns: u64) {
         self.count += 1;
         self.sum_ns += gap_ns;
@@ -84,10 +79,8 @@ impl Gaps {
     }
 }
 
-/// What the trial observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IsolationObservation {
-    /// The real-time CPUs.
     pub cpus: CpuList,
     /// CPUs that were loaded; empty: there are none, and nothing was tried.
     pub load_cpus: CpuList,
@@ -97,13 +90,11 @@ pub struct IsolationObservation {
     pub duration_ns: u64,
     /// Time of each CPU.
     pub times: Reading<Vec<CpuTimes>>,
-    /// Interrupts that came.
     pub interrupts: Reading<Vec<Events>>,
     /// Softirqs that were run.
     pub softirqs: Reading<Vec<Events>>,
     /// Time slices of tasks on the CPUs together.
     pub time_slices: Reading<u64>,
-    /// Tasks that ran.
     pub tasks: Reading<Vec<Ran>>,
 }
 
@@ -121,15 +112,11 @@ pub struct Work {
 /// A task that ran on a real-time CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ran {
-    /// Thread id.
     pub tid: u32,
-    /// Name.
     pub comm: String,
-    /// Whether it is a kernel thread.
     pub kernel_thread: bool,
     /// Policy, if it is known here.
     pub policy: Option<Policy>,
-    /// CPUs that it may run on.
     pub allowed: CpuList,
     /// Real-time CPUs that it was seen on.
     pub on: CpuList,
@@ -139,10 +126,8 @@ pub struct Ran {
     pub time_ms: u64,
 }
 
-/// What the trial observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PriorityObservation {
-    /// Requested priority.
     pub priority: u32,
     /// Priority in force after that, or why there is none.
     #[serde(serialize_with = "or_refused")]
@@ -161,7 +146,6 @@ pub struct PriorityObservation {
 
 impl PriorityObservation {
     /// Nothing was requested yet.
-    #[must_use]
     pub fn unasked(priority: u32) -> Self {
         Self {
             priority,
@@ -174,7 +158,6 @@ impl PriorityObservation {
     }
 }
 
-/// What the trial observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemlockObservation {
     /// Memory beyond that of the program itself, bytes.
@@ -197,7 +180,6 @@ pub struct Locked {
     pub faults_major: u64,
 }
 
-/// What the trial observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SmiObservation {
     /// Maker of the CPU, e.g. `GenuineIntel`.
@@ -219,7 +201,6 @@ pub struct SmiObservation {
 /// (Documentation/trace/hwlat_detector.rst): none of them is the work of the kernel or of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HwlatLook {
-    /// The CPU.
     pub cpu: u32,
     /// How long it looked at most, nanoseconds: a part of the time of the trial. The kernel does
     /// not count its windows.
@@ -232,7 +213,6 @@ pub struct HwlatLook {
     pub with_nmi: u64,
 }
 
-/// What counts SMIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SmiCounter {
@@ -246,7 +226,6 @@ pub enum SmiCounter {
 
 impl SmiCounter {
     /// What counted, in words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Register => "MSR_SMI_COUNT (0x34)",
@@ -259,7 +238,6 @@ impl SmiCounter {
 /// Gaps of an ordinary thread that reads the clock without pause on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GapLook {
-    /// The CPU.
     pub cpu: u32,
     /// How long it looked, nanoseconds.
     pub duration_ns: u64,
@@ -284,13 +262,11 @@ pub struct Refusal {
 
 impl Refusal {
     /// Of a call that failed.
-    #[must_use]
     pub fn new(call: &str, error: &std::io::Error) -> Self {
         Self { errno: error.raw_os_error(), text: format!("{call}: {error}") }
     }
 
     /// Whether it is EPERM: a right is missing.
-    #[must_use]
     pub fn is_permission(&self) -> bool {
         self.errno == Some(EPERM)
     }

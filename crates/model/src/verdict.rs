@@ -1,16 +1,16 @@
 //! What a verdict says and what it rests on.
 
-use rtproof_stats::{
-    dispersion::Dispersion,
-    extreme::tail::{Level, Tail},
-    quantity,
-};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use rtproof_stats::{
+    dependence::Dispersion,
+    samples,
+    tail::{Level, Tail},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// The requirement is met, at its confidence, under the load that was run.
     Accepted,
@@ -23,8 +23,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// As printed.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Accepted => "ACCEPTED",
@@ -36,10 +34,8 @@ impl Answer {
 }
 
 /// A verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The answer.
     pub answer: Answer,
     /// The verdict in a sentence, to follow the answer.
     pub sentence: String,
@@ -54,14 +50,11 @@ pub struct Verdict {
 }
 
 /// The numbers under a verdict.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Basis {
     /// Wake-ups that were due, all CPUs.
     pub scheduled: u64,
-    /// Of those measured.
     pub sampled: u64,
-    /// Of those missed.
     pub missed: u64,
     /// Later than the budget, measured or missed.
     pub late: u64,
@@ -69,7 +62,6 @@ pub struct Basis {
     pub late_clusters: u64,
     /// What the measured wake-ups are worth in independent ones.
     pub n_eff: u64,
-    /// Largest latency.
     pub worst: Option<Worst>,
     /// Upper bound on the share of late wake-ups at the confidence, worst CPU; `None`: less than a
     /// minute under load, or latencies depend on each other for too long.
@@ -91,8 +83,7 @@ pub struct Basis {
 }
 
 /// Groups of late wake-ups, less than ten on-time periods apart, on whatever CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LateGroups {
     /// How many; CPU by CPU where not every late wake-up's moment was kept.
     pub count: u64,
@@ -113,19 +104,15 @@ impl LateGroups {
     pub const TESTED_MIN: u64 = 5;
 
     /// How they differ from a steady rate, if they do.
-    #[must_use]
     pub fn episodes(&self) -> Option<Dispersion> {
         self.dispersion.filter(|dispersion| dispersion.p <= Self::EPISODES)
     }
 }
 
 /// The largest latency of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Worst {
-    /// How late.
     pub latency_ns: u64,
-    /// On which CPU.
     pub cpu: u32,
     /// When it was due, nanoseconds after the first wake-up.
     pub due_ns: u64,
@@ -134,9 +121,8 @@ pub struct Worst {
 }
 
 /// Whether a record is what its run left.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Standing {
     /// Sealed, or about to be by the run itself.
     #[default]
@@ -151,8 +137,7 @@ pub enum Standing {
 }
 
 /// The tail of a run, followed as far as it may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extrapolation {
     /// Time measured, as the verdict counts it.
     pub exposure_ns: u64,
@@ -164,7 +149,6 @@ pub struct Extrapolation {
     pub asked: Ahead,
     /// An hour of operation.
     pub hour: Ahead,
-    /// A day.
     pub day: Ahead,
     /// A year of 365.25 days.
     pub year: Ahead,
@@ -174,8 +158,7 @@ pub struct Extrapolation {
 }
 
 /// A time of operation, and the level exceeded once in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ahead {
     /// The time of operation.
     pub target_ns: u64,
@@ -190,7 +173,6 @@ impl Extrapolation {
 
     /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
     /// says what holds without a level.
-    #[must_use]
     pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {
         match &self.asked.tail {
             Tail::Refused { rules } => {
@@ -208,24 +190,23 @@ impl Extrapolation {
         let is_over = level.high_ns >= budget_ns as f64;
         let over = match (is_over, level.is_exploratory) {
             (_, true) => "of too few groups to count".into(),
-            (true, _) => format!("not surely below {}", quantity::ns(budget_ns)),
-            (false, _) => format!("below {}", quantity::ns(budget_ns)),
+            (true, _) => format!("not surely below {}", samples::ns(budget_ns)),
+            (false, _) => format!("below {}", samples::ns(budget_ns)),
         };
         let text = format!(
             "The tail, followed to {}, comes to {}, at most {} at 99 % confidence {}: {over} ({} \
              groups over {}).",
-            quantity::duration(self.asked.target_ns),
-            quantity::ns(level.level_ns as u64),
-            quantity::ns(level.high_ns.ceil() as u64),
+            samples::duration(self.asked.target_ns),
+            samples::ns(level.level_ns as u64),
+            samples::ns(level.high_ns.ceil() as u64),
             Self::CONDITION,
-            quantity::grouped(level.clusters),
-            quantity::ns(level.threshold_ns),
+            samples::grouped(level.clusters),
+            samples::ns(level.threshold_ns),
         );
         (text, is_over && !level.is_exploratory)
     }
 
     /// The levels in a line, where there is any: `Once in an hour of operation 42 µs, ...`.
-    #[must_use]
     pub fn levels_text(&self) -> Option<String> {
         let rows = self.rows();
         rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
@@ -236,7 +217,6 @@ impl Extrapolation {
     }
 
     /// What is shown: time of operation in words, and level or rules.
-    #[must_use]
     pub fn rows(&self) -> [(&'static str, &Ahead); 3] {
         [("hour", &self.hour), ("day", &self.day), ("year", &self.year)]
     }
@@ -244,7 +224,6 @@ impl Extrapolation {
 
 impl Ahead {
     /// The level, where there is one.
-    #[must_use]
     pub const fn level(&self) -> Option<&Level> {
         match &self.tail {
             Tail::Level(level) => Some(level),
@@ -253,15 +232,14 @@ impl Ahead {
     }
 
     /// The level with its upper end, or the rules by number: `48.4 µs, at most 61.2 µs`.
-    #[must_use]
     pub fn text(&self) -> String {
         match &self.tail {
             Tail::Level(level) => {
                 let few = if level.is_exploratory { ", exploratory" } else { "" };
                 format!(
                     "{}, at most {}{few}",
-                    quantity::ns(level.level_ns as u64),
-                    quantity::ns(level.high_ns.ceil() as u64)
+                    samples::ns(level.level_ns as u64),
+                    samples::ns(level.high_ns.ceil() as u64)
                 )
             }
             Tail::Refused { rules } => {

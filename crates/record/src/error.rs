@@ -20,10 +20,7 @@ pub enum WriteError {
          move this one away",
         path.display()
     )]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The file cannot be made.
     #[error(
         "{}: the record cannot be made there ({source}); name a file in a folder that exists and \
@@ -31,7 +28,6 @@ pub enum WriteError {
         path.display()
     )]
     Create {
-        /// The file.
         path: PathBuf,
         /// Why.
         r#source: io::Error,
@@ -43,7 +39,6 @@ pub enum WriteError {
         path.display()
     )]
     Full {
-        /// The file.
         path: PathBuf,
         /// What was being written.
         doing: &'static str,
@@ -55,7 +50,6 @@ pub enum WriteError {
         path.display()
     )]
     Busy {
-        /// The file.
         path: PathBuf,
         /// What was being written.
         doing: &'static str,
@@ -69,9 +63,7 @@ pub enum WriteError {
         path.display()
     )]
     Inconsistent {
-        /// The file.
         path: PathBuf,
-        /// Thread or field.
         subject: String,
         /// What was found and what was expected.
         what: String,
@@ -79,21 +71,17 @@ pub enum WriteError {
     /// The record is not in the state that the step needs.
     #[error("{}: {what}, expected a record that is not sealed; {next}", path.display())]
     State {
-        /// The file.
         path: PathBuf,
-        /// What it is.
         what: String,
         /// The next step to take.
         next: &'static str,
     },
-    /// SQLite failed.
     #[error(
         "{}: {doing} failed ({source}); whether what was written before is still there, rtproof \
          report tells; check the file, the disk and the kernel log",
         path.display()
     )]
     Sqlite {
-        /// The file.
         path: PathBuf,
         /// What was being written.
         doing: &'static str,
@@ -107,7 +95,6 @@ pub enum WriteError {
         path.display()
     )]
     Io {
-        /// The file.
         path: PathBuf,
         /// What was being done.
         doing: &'static str,
@@ -185,46 +172,28 @@ impl WriteError {
 pub enum ReadError {
     /// The file cannot be opened or read.
     #[error("{}: cannot be read ({source}); check the name and your rights", path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        r#source: io::Error,
-    },
+    Open { path: PathBuf, r#source: io::Error },
     /// The file holds nothing yet.
     #[error(
         "{}: the record is empty: the run ended before its first wake-up; nothing can be \
          recovered, run again",
         path.display()
     )]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// The file is something else.
     #[error(
         "{}: not an rtproof record: found {found}, expected an SQLite file with application id \
          0x52545046 (RTPF); name a *.rtproof file, or use `rtproof import` for other tools' files",
         path.display()
     )]
-    NotARecord {
-        /// The file.
-        path: PathBuf,
-        /// What it is.
-        found: String,
-    },
+    NotARecord { path: PathBuf, found: String },
     /// The file was written by a newer rtproof.
     #[error(
         "{}: schema version {found}, expected {} or lower; update rtproof",
         path.display(),
         crate::schema::VERSION
     )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: i32,
-    },
+    Newer { path: PathBuf, found: i32 },
     /// The file is damaged.
     #[error(
         "{}: the record is damaged: {what}{}; use an undamaged copy; `sqlite3 FILE .recover` may \
@@ -233,7 +202,6 @@ pub enum ReadError {
         if *sealed { ", and it was changed after it was sealed" } else { "" }
     )]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What was found and what was expected.
         what: String,
@@ -247,28 +215,19 @@ pub enum ReadError {
         path.display(),
         path.display()
     )]
-    Recover {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Recover { path: PathBuf, why: String },
     /// Another program is writing the file.
     #[error(
         "{}: the record could not be locked for {BUSY_SECONDS} seconds: another program has it \
          (wait for the run to end), or this kernel has no file locks (no /proc/locks)",
         path.display()
     )]
-    Busy {
-        /// The file.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
 }
 
 /// A fault of the content, before the path is known to it.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// SQLite says so.
     Sqlite(rusqlite::Error),
     /// A value is not what it can be.
     Content(String),

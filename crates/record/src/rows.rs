@@ -1,25 +1,26 @@
 //! Rows of the tables as values: the columns of each stand here once, for the writer and the
 //! reader. Statements are made from the tables' own columns, prepared once and kept.
 
+use rusqlite::{Connection, Row as SqlRow, ToSql, types::FromSql};
+use serde::de::DeserializeOwned;
+
 use rtproof_model::{CauseCpu, Recorder};
 use rtproof_stats::{Bin, Sample};
-use rusqlite::{Connection, Row as SqlRow, ToSql, types::FromSql};
-use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    beside::{IdleState, IdleTime, Mark},
-    effects::{Effect, KnobResult, Slice, Trial},
-    error::Fault,
-    imported::{Imported, ImportedThread},
-    run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
-    schema::{self, Table},
-    spikes::{Kept, Summary},
+use crate::effects::{Effect, Imported, ImportedThread, KnobResult, Slice, Trial};
+use crate::error::Fault;
+use crate::run::{
+    HostCpuSecond, HostSecond, IdleState, IdleTime, Load, Mark, Note, ThreadEnd, ThreadInfo,
 };
+use crate::schema;
+use crate::schema::Table;
+use crate::spikes::{Kept, Summary};
 
 /// Most wake-ups of one thread in one run: 5 us for 44 years. Sums over 2^15 threads fit 64 bits.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
 
-pub(crate) type Result<T> = std::result::Result<T, Fault>;
+pub(crate) type RowResult<T> = Result<T, Fault>;
+
 type Written<T = ()> = rusqlite::Result<T>;
 
 /// A value that is one row of a table, but for the key before it and the columns behind it.
@@ -28,8 +29,7 @@ pub(crate) trait Row: Sized {
     const TABLE: &'static str;
     /// Hands over the values of the columns.
     fn put(&self, write: &mut dyn FnMut(&[&dyn ToSql]) -> Written) -> Written;
-    /// Reads the columns.
-    fn take(c: &mut Columns<'_, '_>) -> Result<Self>;
+    fn take(c: &mut Columns<'_, '_>) -> RowResult<Self>;
 }
 
 macro_rules! rows {
@@ -41,7 +41,7 @@ macro_rules! rows {
                 write(&[$(&put::$kind(&self.$field)?),*])
             }
 
-            fn take(c: &mut Columns<'_, '_>) -> Result<Self> {
+            fn take(c: &mut Columns<'_, '_>) -> RowResult<Self> {
                 Ok(Self { $($field: c.$kind()?,)* $($rest: Default::default(),)? })
             }
         }
@@ -111,9 +111,9 @@ rows! {
 
 /// How values are written; [`Columns`] reads each in the same way.
 pub(crate) mod put {
-    use super::{Serialize, Written};
+    use super::Written;
+    use serde::Serialize;
 
-    /// As it is.
     pub(crate) fn get<T>(value: &T) -> Written<&T> {
         Ok(value)
     }
@@ -123,7 +123,7 @@ pub(crate) mod put {
         i64::try_from(*value).map_err(unwritten)
     }
 
-    pub(crate) use uint as count;
+    pub(crate) use super::put::uint as count;
 
     pub(crate) fn opt_uint(value: &Option<u64>) -> Written<Option<i64>> {
         value.as_ref().map(uint).transpose()
@@ -133,7 +133,7 @@ pub(crate) mod put {
         serde_json::to_string(value).map_err(unwritten)
     }
 
-    pub(super) use json as recorder;
+    pub(super) use super::put::json as recorder;
 
     pub(super) fn opt_json<T: Serialize>(value: &Option<T>) -> Written<Option<String>> {
         value.as_ref().map(json).transpose()
@@ -149,7 +149,6 @@ pub(crate) mod put {
     }
 }
 
-/// Runs a statement.
 pub(crate) fn run(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> Written {
     conn.prepare_cached(sql)?.execute(values).map(drop)
 }
@@ -214,7 +213,7 @@ pub(crate) fn on_conflict(table: &str, unique: &str) -> String {
 }
 
 /// A fault of the content.
-pub(crate) fn fault<T>(what: impl Into<String>) -> Result<T> {
+pub(crate) fn fault<T>(what: impl Into<String>) -> RowResult<T> {
     Err(Fault::Content(what.into()))
 }
 
@@ -223,8 +222,8 @@ pub(crate) fn each(
     conn: &Connection,
     sql: &str,
     params: impl rusqlite::Params,
-    mut read: impl FnMut(&mut Columns<'_, '_>) -> Result<()>,
-) -> Result<()> {
+    mut read: impl FnMut(&mut Columns<'_, '_>) -> RowResult<()>,
+) -> RowResult<()> {
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;
     while let Some(row) = rows.next()? {
@@ -237,8 +236,8 @@ pub(crate) fn each(
 pub(crate) fn each_of<K: FromSql, R: Row>(
     conn: &Connection,
     order: &str,
-    mut read: impl FnMut(K, R) -> Result<()>,
-) -> Result<()> {
+    mut read: impl FnMut(K, R) -> RowResult<()>,
+) -> RowResult<()> {
     each(conn, &format!("SELECT * FROM {} {order}", R::TABLE), [], |c| read(c.get()?, R::take(c)?))
 }
 
@@ -249,7 +248,7 @@ pub(crate) fn list<R: Row>(
     skipped: usize,
     order: &str,
     most: usize,
-) -> Result<Vec<R>> {
+) -> RowResult<Vec<R>> {
     let mut list = Vec::new();
     each(conn, &format!("SELECT * FROM {} {order}", R::TABLE), [], |c| {
         room(R::TABLE, list.len(), most)?;
@@ -261,7 +260,7 @@ pub(crate) fn list<R: Row>(
 }
 
 /// Refuses more rows than a record has, before they take memory.
-pub(crate) fn room(table: &str, len: usize, most: usize) -> Result<()> {
+pub(crate) fn room(table: &str, len: usize, most: usize) -> RowResult<()> {
     if len >= most {
         return fault(format!("table {table} has more than {most} rows"));
     }
@@ -275,13 +274,13 @@ pub(crate) struct Columns<'a, 'b> {
 }
 
 impl Columns<'_, '_> {
-    pub(crate) fn get<T: FromSql>(&mut self) -> Result<T> {
+    pub(crate) fn get<T: FromSql>(&mut self) -> RowResult<T> {
         self.at += 1;
         Ok(self.row.get(self.at - 1)?)
     }
 
     /// Bytes, without a copy.
-    pub(crate) fn blob<T>(&mut self, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+    pub(crate) fn blob<T>(&mut self, read: impl FnOnce(&[u8]) -> RowResult<T>) -> RowResult<T> {
         self.at += 1;
         read(self.row.get_ref(self.at - 1)?.as_blob().map_err(rusqlite::Error::from)?)
     }
@@ -289,8 +288,8 @@ impl Columns<'_, '_> {
     /// A column that may be NULL, read by `read` where it is not.
     pub(crate) fn opt<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<Option<T>> {
+        read: impl FnOnce(&mut Self) -> RowResult<T>,
+    ) -> RowResult<Option<T>> {
         // A column that came later than this record.
         if self.at >= self.row.as_ref().column_count() {
             self.at += 1;
@@ -309,16 +308,16 @@ impl Columns<'_, '_> {
         self.row.as_ref().column_name(self.at - 1).unwrap_or("?")
     }
 
-    pub(crate) fn uint(&mut self) -> Result<u64> {
+    pub(crate) fn uint(&mut self) -> RowResult<u64> {
         let value: i64 = self.get()?;
         u64::try_from(value).or_else(|_| fault(format!("{} is {value}", self.name())))
     }
 
-    pub(crate) fn opt_uint(&mut self) -> Result<Option<u64>> {
+    pub(crate) fn opt_uint(&mut self) -> RowResult<Option<u64>> {
         self.opt(Self::uint)
     }
 
-    pub(crate) fn count(&mut self) -> Result<u64> {
+    pub(crate) fn count(&mut self) -> RowResult<u64> {
         let value = self.uint()?;
         if value > COUNT_MAX {
             return fault(format!("{} is {value}, expected {COUNT_MAX} at most", self.name()));
@@ -326,32 +325,32 @@ impl Columns<'_, '_> {
         Ok(value)
     }
 
-    pub(crate) fn sum(&mut self) -> Result<u128> {
+    pub(crate) fn sum(&mut self) -> RowResult<u128> {
         let text: String = self.get()?;
         text.parse().or_else(|_| fault(format!("{} is \"{text}\"", self.name())))
     }
 
-    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> RowResult<T> {
         let text: String = self.get()?;
         self.expected(serde_json::from_str(&text))
     }
 
-    pub(crate) fn opt_json<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
+    pub(crate) fn opt_json<T: DeserializeOwned>(&mut self) -> RowResult<Option<T>> {
         self.opt(Self::json)
     }
 
     /// A unit variant by its name.
-    pub(crate) fn word<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub(crate) fn word<T: DeserializeOwned>(&mut self) -> RowResult<T> {
         let text: String = self.get()?;
         self.expected(serde_json::from_value(text.into()))
     }
 
-    fn expected<T>(&self, read: serde_json::Result<T>) -> Result<T> {
+    fn expected<T>(&self, read: serde_json::Result<T>) -> RowResult<T> {
         read.or_else(|error| fault(format!("{} is not as expected: {error}", self.name())))
     }
 
     /// How kernel events were recorded; what another version wrote is read as far as it goes.
-    fn recorder(&mut self) -> Result<Recorder> {
+    fn recorder(&mut self) -> RowResult<Recorder> {
         let document: serde_json::Value = self.json()?;
         Ok(serde_json::from_value(document).unwrap_or_else(|error| Recorder {
             off: Some(format!("the record does not say it in words that are known here ({error})")),

@@ -11,19 +11,23 @@ use std::{
 };
 
 use memchr::memmem;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::file;
-
 /// What stands before the identity.
 const PREFIX: &[u8] = b"rtproof-seal-1:";
+
 const ID_LEN: usize = 32;
+
 /// Length of the digest in hex digits.
 pub(crate) const DIGITS: usize = 64;
+
 const MARK_LEN: usize = PREFIX.len() + ID_LEN + 1 + DIGITS;
+
 /// Bytes read at once.
 const CHUNK: usize = 1 << 20;
+
 /// A file with more marks than this is no record: one is right.
 const MARKS_MAX: usize = 16;
 
@@ -69,7 +73,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Mark> {
 
 /// All marks in a file, [`MARKS_MAX`] at most.
 pub(crate) fn find(path: &Path) -> io::Result<Vec<Mark>> {
-    Ok(walk(&mut file::open(path)?, CHUNK, |_| {})?.marks)
+    Ok(walk(&mut crate::open_file(path)?, CHUNK, |_| {})?.marks)
 }
 
 /// What one walk over a file tells.
@@ -92,7 +96,7 @@ impl Scan {
 /// Looks for marks and makes the digest in one walk.
 pub(crate) fn scan(path: &Path) -> io::Result<Scan> {
     let mut hash = Sha256::new();
-    let mut scan = walk(&mut file::open(path)?, CHUNK, |bytes| hash.update(bytes))?;
+    let mut scan = walk(&mut crate::open_file(path)?, CHUNK, |bytes| hash.update(bytes))?;
     scan.digest = (scan.marks.len() == 1).then(|| hex(hash));
     Ok(scan)
 }
@@ -132,7 +136,7 @@ fn walk(file: &mut impl Read, chunk: usize, mut take: impl FnMut(&[u8])) -> io::
 
 /// Digest of a file, lower-case hex, with the digits at `digits_at` taken as zeros.
 pub(crate) fn digest(path: &Path, digits_at: u64) -> io::Result<String> {
-    let mut file = file::open(path)?;
+    let mut file = crate::open_file(path)?;
     let mut hash = Sha256::new();
     hash_some(&mut file.by_ref().take(digits_at), &mut hash)?;
     hash.update([b'0'; DIGITS]);
@@ -158,17 +162,15 @@ fn hash_some(from: &mut impl Read, hash: &mut Sha256) -> io::Result<()> {
 }
 
 /// State of the seal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Seal"))]
+#[schemars(rename = "Seal")]
 pub enum SealState {
     /// Every byte is as it was sealed.
     Sealed {
         /// SHA-256, 64 hex digits.
         digest: String,
     },
-    /// Never sealed.
     Torn,
     /// Changed after it was sealed.
     Altered {

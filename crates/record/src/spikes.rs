@@ -1,25 +1,30 @@
 //! Spikes of a run as a record holds them: numbers, causes, the list, the kept windows.
 
-use crate::error::{Contradiction, bound};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
+
 use rtproof_model::{CauseRow, Recorder, Remedy};
 use rtproof_trace::Window;
-use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
+
+use crate::error::{Contradiction, bound};
 
 /// Spikes listed, at most; all of them are counted.
 pub const SPIKES_MAX: usize = 100_000;
+
 /// Windows kept, at most.
 pub const WINDOWS_MAX: usize = 128;
-/// Causes, at most.
+
 pub const CAUSES_MAX: usize = 256;
+
 /// CPUs of one cause, at most: what Linux can have.
 pub const CPUS_MAX: usize = 8192;
+
 /// Events of a kept window, at most.
 pub const EVENTS_MAX: usize = 20_000;
 
 /// The spikes of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spikes {
-    /// In numbers.
     pub summary: Summary,
     /// What caused them, in order of appearance.
     pub causes: Vec<CauseEntry>,
@@ -32,11 +37,9 @@ pub struct Spikes {
 /// What one second brought of spikes.
 #[derive(Clone, Debug, Default)]
 pub struct SpikeTick {
-    /// The numbers now.
     pub summary: Option<Summary>,
     /// Causes that are new or have changed: as they are now.
     pub causes: Vec<CauseEntry>,
-    /// New spikes.
     pub list: Vec<Spike>,
     /// Windows to keep from now on.
     pub kept: Vec<Kept>,
@@ -44,17 +47,14 @@ pub struct SpikeTick {
     pub dropped: Vec<u32>,
 }
 
-/// Spikes in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// Numbers of late wake-ups: seen, explained, dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Wake-ups later than this are spikes; of an adaptive threshold the last one.
     pub threshold_ns: u64,
     /// Whether the threshold followed the machine.
     pub adaptive: bool,
-    /// Spikes.
     pub seen: u64,
-    /// Of those explained.
     pub explained: u64,
     /// Of the explained: events were lost or missing.
     pub incomplete: u64,
@@ -64,11 +64,10 @@ pub struct Summary {
     pub dropped: u64,
     /// Sum of the latencies of the explained ones.
     pub sum_ns: u64,
-    /// Of that with one possible cause.
     pub certain_ns: u64,
     /// How kernel events were recorded.
     #[serde(rename = "recorder_json", serialize_with = "as_text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     pub recorder: Recorder,
 }
 
@@ -80,25 +79,19 @@ pub(crate) fn as_text<T: Serialize, S: Serializer>(
     serializer.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
 }
 
-/// One spike.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
-    /// Thread.
     pub thread: u32,
     /// When it was due, after the origin.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// Cause and culprit of the largest share; null: not explained.
     pub why: Option<Why>,
 }
 
 /// What a spike was mostly caused by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Why {
-    /// Cause.
     pub cause: String,
     /// Who; empty where there is nobody to name.
     pub culprit: String,
@@ -138,25 +131,21 @@ impl CauseDocument {
 }
 
 /// A spike of which the window is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Kept {
     /// Number: 1, 2, ...
     pub number: u32,
-    /// Thread.
     pub thread: u32,
     /// When it was due, after the origin.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// Kernel events round it; times are CLOCK_MONOTONIC nanoseconds.
-    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    #[schemars(with = "serde_json::Value")]
     pub window: Window,
 }
 
 impl Spikes {
     /// The window kept under a number.
-    #[must_use]
     pub fn window(&self, number: u32) -> Option<&Window> {
         self.kept.iter().find(|kept| kept.number == number).map(|kept| &kept.window)
     }

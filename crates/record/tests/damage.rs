@@ -1,15 +1,11 @@
 //! Edited, cut and corrupted files: an error or a run that holds together, never a panic.
 
-#![expect(clippy::disallowed_methods, reason = "the test's own files")]
-
-mod common;
-
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use common::{Random, begin, sealed};
+use crate::common::{self, Random, begin, sealed};
 use rtproof_record::{Opened, ReadError, SealState, read};
 
 struct Victim {

@@ -1,10 +1,8 @@
 //! Every format holds every sample.
 
-mod common;
-
 use std::io::{self, Write};
 
-use common::sealed;
+use crate::common::sealed;
 use hdrhistogram::serialization::{
     Deserializer,
     interval_log::{IntervalLogIterator, LogEntry},

@@ -1,9 +1,7 @@
 //! A record that is followed while it is written: every second, spike and note once, and nothing
 //! that the writer is kept from.
 
-#![allow(clippy::disallowed_methods, reason = "tests read their own files")]
-
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,8 @@
 //! What is written is what is read, of whole runs and of torn ones.
 
-#![expect(clippy::disallowed_methods, reason = "the test's own files")]
-
-mod common;
-
 use std::{ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _, path::Path};
 
-use common::{Maker, assert_same, begin, head, judgement, sealed, tail};
+use crate::common::{self, Maker, assert_same, begin, head, judgement, sealed, tail};
 use proptest::prelude::*;
 use rtproof_record::{
     Beside, Finished, Origin, ReadError, Run, SealState, ThreadTick, Tick, WriteError, Writer,

@@ -1,18 +1,23 @@
 //! What `rtproof run` would set, and what a program got that it started.
 
-use rtproof_judge::causes::Spikes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tune::{outcome::JournalUndone, plan::Document as Changes};
+use rtproof_judge::{
+    causes::Spikes,
+    rules::{Kept, Rule},
+};
+
+use crate::tune::{JournalUndone, PlanDocument as Changes};
 
 /// Version of the JSON form of a plan.
 pub const PLAN: &str = "rtproof/run-plan/1";
+
 /// Version of the JSON form of a run.
 pub const SCHEMA: &str = "rtproof/run/1";
 
 /// What would be set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Plan {
     /// Version of this form: `rtproof/run-plan/1`.
     pub schema: &'static str,
@@ -31,44 +36,35 @@ pub struct Plan {
 }
 
 /// One thing that a program is started with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Setting {
-    /// What.
     pub what: String,
-    /// Its value.
     pub value: String,
     /// How it is set, or why so.
     pub how: String,
 }
 
 /// What cannot be set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cannot {
-    /// What.
     pub what: String,
     /// Why, and what to do.
     pub why: String,
 }
 
 /// A program from its start to its end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Launched {
     /// Version of this form: `rtproof/run/1`.
     pub schema: &'static str,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Its process id.
     pub pid: u32,
     /// How long it ran, nanoseconds, with the processes that it left.
     pub ran_ns: u64,
-    /// How it ended.
     pub ending: Ending,
     /// What it was started with.
     pub program: Vec<Setting>,
-    /// What was held.
     pub held: Vec<Setting>,
     /// What could not be set: with `--best-effort` alone.
     pub not_set: Vec<Cannot>,
@@ -87,7 +83,7 @@ pub struct Launched {
     /// Whether the budget was kept; `None`: there was none.
     pub verdict: Option<BudgetKept>,
     /// What was found of the rules of a real-time program; `None`: nobody asked.
-    pub rules: Option<crate::rules::Rules>,
+    pub rules: Option<Rules>,
     /// The record of its wake-ups and its verdict; `None`: there is no budget, or none was wanted.
     pub proof: Option<Proof>,
     /// What the user has to know.
@@ -95,32 +91,25 @@ pub struct Launched {
 }
 
 /// A record of a program's wake-ups, judged as `prove` judges.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "record")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Proof {
     /// It is there.
     Made {
-        /// The record.
         file: String,
         /// Its page; `None`: it could not be written.
         page: Option<String>,
         /// Whether the record is sealed.
         sealed: bool,
-        /// The verdict.
         verdict: Box<rtproof_model::Verdict>,
     },
     /// There is none.
-    Missing {
-        /// Why.
-        why: String,
-    },
+    Missing { why: String },
 }
 
 /// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Ending {
     /// With an exit status.
     Exited(u8),
@@ -130,7 +119,6 @@ pub enum Ending {
 
 impl Ending {
     /// The exit status as a shell has it.
-    #[must_use]
     pub fn status(self) -> u8 {
         match self {
             Self::Exited(code) => code,
@@ -139,9 +127,7 @@ impl Ending {
     }
 }
 
-/// Page faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Faults {
     /// That needed no disk.
     pub minor: u64,
@@ -150,20 +136,15 @@ pub struct Faults {
 }
 
 /// What one thread got. Counts are those of the last look before it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Thread {
-    /// Thread id.
     pub tid: u32,
-    /// Its process.
     pub pid: u32,
-    /// Its name.
     pub name: String,
     /// Policy and priority; `None`: it was too short to be seen.
     pub scheduling: Option<Scheduling>,
     /// CPUs it may run on; empty where it was not seen.
     pub cpus: String,
-    /// Page faults.
     pub faults: Option<Faults>,
     /// Times it gave the CPU up to wait.
     pub voluntary_switches: Option<u64>,
@@ -178,8 +159,7 @@ pub struct Thread {
 }
 
 /// How a thread is scheduled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Scheduling {
     /// Policy, e.g. `SCHED_FIFO`.
     pub policy: &'static str,
@@ -190,34 +170,27 @@ pub struct Scheduling {
 }
 
 /// Wake-up latency of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Latency {
-    /// Wake-ups.
     pub wake_ups: u64,
     /// Those later than the threshold.
     pub over: u64,
-    /// Mean, nanoseconds.
     pub mean_ns: u64,
-    /// The latest, nanoseconds.
     pub worst_ns: u64,
 }
 
 /// Who ran in the place of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Preempted {
     /// Name of the task; empty: tasks beyond those kept apart.
     pub by: String,
-    /// How often.
     pub times: u64,
     /// How long the thread waited in all, nanoseconds.
     pub waited_ns: u64,
 }
 
 /// Wake-ups that were recorded.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WakeUps {
     /// Later than this is late, nanoseconds.
     pub over_ns: u64,
@@ -228,26 +201,20 @@ pub struct WakeUps {
     /// Wake-ups that are counted with a bound as their end, as the kernel did not record the switch
     /// to the thread: those on time were at most, the late ones at least that late.
     pub inferred: u64,
-    /// Late ones, explained.
     pub spikes: Spikes,
 }
 
 /// Whether a budget was kept, as far as it was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BudgetKept {
-    /// The budget, nanoseconds.
     pub budget_ns: u64,
-    /// The answer.
     pub answer: Answer,
-    /// In words.
     pub text: String,
 }
 
 /// Whether a budget was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Answer {
     /// No recorded wake-up was later. That is an observation, not a proof.
     Within,
@@ -255,4 +222,101 @@ pub enum Answer {
     Exceeded,
     /// Wake-ups were not recorded, or not all.
     CannotTell,
+}
+
+// What `rtproof run --rules` and `explain --rules` found of the rules of a real-time program.
+
+/// Which rules a program kept while it was watched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rules {
+    /// How the program said that it is ready.
+    pub ready: String,
+    /// When that was, nanoseconds after its start, or after rtproof came; `None`: it never was.
+    pub ready_after_ns: Option<u64>,
+    /// How long it was observed from then on, nanoseconds.
+    pub watched_ns: u64,
+    pub answer: Kept,
+    pub text: String,
+    pub rules: Vec<RuleKept>,
+    /// The breaches, by rule and then the most frequent first.
+    pub breaches: Vec<Breach>,
+    /// Breaches beyond those that are kept apart.
+    pub breaches_more: u64,
+    /// Real-time threads that were judged.
+    pub threads: Vec<Judged>,
+    /// Names of ordinary threads, which are not judged.
+    pub ordinary: Vec<String>,
+    /// Why not everything is known.
+    pub unknown: Vec<String>,
+    /// The kernel's own monitors of real-time applications.
+    pub monitors: Monitors,
+}
+
+/// The kernel's own monitors of real-time applications (Linux 6.16, CONFIG_RV_MON_RTAPP).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Monitors {
+    /// Those whose reports were taken to the end.
+    pub taken: Vec<&'static str>,
+    /// What was seen of them, or why nothing was.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RuleKept {
+    pub rule: Rule,
+    pub title: &'static str,
+    /// Whether it was kept.
+    pub answer: Kept,
+    /// Why that is not known.
+    pub why: Option<String>,
+}
+
+/// A breach, by one thread at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Breach {
+    pub rule: Rule,
+    pub pid: u32,
+    pub tid: u32,
+    /// Name of the thread.
+    pub thread: String,
+    /// What was done: that of the first time.
+    pub what: String,
+    pub count: u64,
+    /// The longest, nanoseconds; `None`: it has no length, or did not return.
+    pub worst_ns: Option<u64>,
+    /// The first time, nanoseconds after the program was ready.
+    pub first_ns: u64,
+    /// The innermost frame of the program itself; `None`: the stack shows none.
+    pub at: Option<Frame>,
+    /// The user's stack, innermost first.
+    pub stack: Vec<Frame>,
+    /// Whether the stack ends where it was not sampled or cannot be unwound.
+    pub is_cut: bool,
+    /// Why it is a breach.
+    pub why: &'static str,
+    /// What to do instead.
+    pub instead: &'static str,
+    /// The kernel's monitor that reports it, too; `None`: none does.
+    pub monitor: Option<&'static str>,
+    /// How often it does.
+    pub monitor_count: u64,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Frame {
+    pub module: Option<String>,
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub address: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Judged {
+    pub pid: u32,
+    pub tid: u32,
+    pub name: String,
+    /// Times it left the CPU while it was observed.
+    pub switches: u64,
 }

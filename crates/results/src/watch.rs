@@ -1,25 +1,22 @@
 //! One moment of a machine as `watch` shows it: what the samplers read and what was measured, as
 //! data. What is not known is `None`, never 0; why stands in [`Frame::unknown`].
 
-use rtproof_host::{CpuList, facts::tasks::Policy};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Version of the JSON.
+use rtproof_host::{CpuList, facts::tasks::Policy};
+
 pub const SCHEMA: &str = "rtproof/watch/1";
 
 /// One second of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Frame {
-    /// `rtproof/watch/1`.
     pub schema: &'static str,
     /// When it was taken, nanoseconds since 1970.
     pub at_realtime_ns: u64,
     /// Time since the frame before: rates are counts over it, per second.
     pub span_ns: u64,
-    /// Host name.
     pub host: Option<String>,
-    /// Kernel release.
     pub kernel: Option<String>,
     /// Where latencies come from.
     pub source: Source,
@@ -31,7 +28,6 @@ pub struct Frame {
     pub cpus: Vec<Cpu>,
     /// Real-time tasks; null: they cannot be listed.
     pub tasks: Option<Vec<Task>>,
-    /// Latencies by thread.
     pub latencies: Vec<Latency>,
     /// All wake-ups since the last reset, in buckets; empty where nothing is measured.
     pub histogram: Vec<Bin>,
@@ -51,7 +47,6 @@ pub struct Frame {
 
 impl Frame {
     /// A frame of nothing.
-    #[must_use]
     pub fn empty(source: Source) -> Self {
         Self {
             schema: SCHEMA,
@@ -77,10 +72,8 @@ impl Frame {
 }
 
 /// Where latencies come from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Source {
-    /// Kind.
     pub kind: Kind,
     /// What is measured, in words; empty: nothing.
     pub about: String,
@@ -93,9 +86,8 @@ pub struct Source {
 }
 
 /// Kind of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// Nothing is measured.
     Passive,
@@ -107,11 +99,8 @@ pub enum Kind {
     Application,
 }
 
-/// One CPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cpu {
-    /// Number.
     pub cpu: u32,
     /// Whether it is isolated from the scheduler's domains.
     pub isolated: bool,
@@ -123,34 +112,28 @@ pub struct Cpu {
     pub idle: Vec<Idle>,
     /// Who counted the idle states; null: nobody.
     pub idle_by: Option<IdleBy>,
-    /// Frequency, Hz.
     pub freq_hz: Option<u64>,
     /// Temperature of its core, thousandths of a degree Celsius: with `--msr`, of CPUs that nobody
     /// measures.
     pub temp_mc: Option<i64>,
     /// Times that the CPU was throttled because of heat, in this span.
     pub throttled: Option<u64>,
-    /// Interrupts.
     pub interrupts: Option<Rate>,
-    /// Softirqs.
     pub softirqs: Option<Rate>,
     /// Times per second that a task was switched to; the idle task is not counted.
     pub switches_per_s: Option<u64>,
 }
 
 /// Events per second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rate {
-    /// All of them.
     pub per_s: u64,
     /// The most frequent, three at most: name and rate.
     pub top: Vec<(String, u64)>,
 }
 
 /// Time in an idle state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Idle {
     /// Name, e.g. `C6`.
     pub name: String,
@@ -159,9 +142,8 @@ pub struct Idle {
 }
 
 /// Who counted idle time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum IdleBy {
     /// The kernel (cpuidle): what it asked for; counted when a state is left.
     Kernel,
@@ -169,25 +151,18 @@ pub enum IdleBy {
     Hardware,
 }
 
-/// A real-time task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Task {
     /// CPU that it last ran on.
     pub cpu: u32,
-    /// Thread id.
     pub tid: u32,
-    /// Name.
     pub comm: String,
-    /// Policy.
     pub policy: Policy,
     /// Priority, 1 to 99; 0 for SCHED_DEADLINE.
     pub priority: u32,
-    /// Whether it is a kernel thread.
     pub kernel_thread: bool,
     /// Time on a CPU, 1/1000 of the span; null: new, or not counted.
     pub share_permille: Option<u32>,
-    /// CPUs that it may run on.
     pub cpus: Option<CpuList>,
     /// How many real-time tasks may take a CPU from it.
     pub outranked: u32,
@@ -196,14 +171,12 @@ pub struct Task {
 }
 
 /// Latency of one thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Latency {
     /// Number of the thread.
     pub thread: u32,
     /// CPU; null: several.
     pub cpu: Option<u32>,
-    /// Thread id.
     pub tid: u32,
     /// Workload or name of the thread.
     pub what: String,
@@ -228,30 +201,23 @@ pub struct Latency {
 }
 
 /// A bucket of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bin {
     /// Smallest latency in it.
     pub low_ns: u64,
     /// Largest latency in it.
     pub high_ns: u64,
-    /// Wake-ups.
     pub n: u64,
 }
 
-/// A late wake-up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
     /// When it was due, nanoseconds since 1970.
     pub at_realtime_ns: u64,
-    /// Thread, by number.
     pub thread: u32,
     /// When it was due on the clock of its source: with the thread its identity.
     pub due_ns: u64,
-    /// CPU.
     pub cpu: u32,
-    /// How late it was.
     pub latency_ns: u64,
     /// Cause with the largest share, an id of the list of causes; null: not explained.
     pub cause: Option<String>,
@@ -267,12 +233,9 @@ pub struct Spike {
     pub has_picture: bool,
 }
 
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// When, nanoseconds since 1970.
     pub at_realtime_ns: u64,
-    /// What.
     pub text: String,
 }

@@ -1,27 +1,42 @@
 //! Exit codes: what a script may rely on.
 
+use std::{
+    io::{self, Write},
+    sync::{Mutex, PoisonError},
+};
+
+use serde::Serialize;
+
+use rtproof_host::text;
+pub use rtproof_host::user_file::{Usage, usage};
 use rtproof_judge::{Answer, Finding, Report, Standing, Status};
 use rtproof_record::run::RunEnd;
-use rtproof_report::junit::fails;
+use rtproof_render::{
+    page::{Glyphs, Sheet},
+    sarif::fails,
+};
 use rtproof_results::Ended;
-
-pub use rtproof_run::usage::{Usage, usage};
 
 /// Accepted, or done where nothing was to be judged.
 pub const ACCEPTED: u8 = 0;
-/// The tool failed.
+
 pub const FAILED: u8 = 1;
+
 /// The machine failed: refused, or bad findings.
 pub const REFUSED: u8 = 2;
+
 /// Cannot tell: not proven, or unknown.
 pub const NOT_PROVEN: u8 = 3;
+
 /// The command line is wrong (`EX_USAGE` of sysexits.h), so that 2 stays the verdict's.
 pub const USAGE: u8 = 64;
 
 /// `run`: the program was not started, or not all was undone (as `env` and `timeout` have it).
 pub const NOT_STARTED: u8 = 125;
+
 /// `run`: the program cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
+
 /// `run`: there is no such program.
 pub const NOT_FOUND: u8 = 127;
 
@@ -66,14 +81,12 @@ pub const CODES: &[(u8, &str, &str)] = &[
 ];
 
 /// Exit code of a judged run. One that was cut short is not done, even where nothing is judged.
-#[must_use]
 pub fn of_report(report: &Report) -> u8 {
     let whole = report.run.ended == Some(RunEnd::Complete) && report.record == Standing::Sealed;
     of_answer(report.verdict.answer, whole)
 }
 
 /// The same; `whole`: the run is complete, and its record sealed.
-#[must_use]
 pub fn of_answer(answer: Answer, whole: bool) -> u8 {
     match answer {
         Answer::Accepted => ACCEPTED,
@@ -84,7 +97,6 @@ pub fn of_answer(answer: Answer, whole: bool) -> u8 {
 }
 
 /// Exit code of an audit.
-#[must_use]
 pub fn of_findings(findings: &[Finding]) -> u8 {
     let counts = |finding: &&Finding| finding.skipped.is_none();
     let any = |status| findings.iter().filter(counts).any(|finding| finding.status == status);
@@ -110,7 +122,6 @@ pub enum FailOn {
 
 impl FailOn {
     /// The status; `None`: never.
-    #[must_use]
     pub const fn status(self) -> Option<Status> {
         match self {
             Self::Bad => Some(Status::Bad),
@@ -121,7 +132,6 @@ impl FailOn {
     }
 
     /// Exit code of an audit.
-    #[must_use]
     pub fn exit(self, findings: &[Finding]) -> u8 {
         if findings.iter().any(|finding| fails(finding, self.status())) {
             REFUSED
@@ -132,12 +142,116 @@ impl FailOn {
 }
 
 /// Exit code of work that ended.
-#[must_use]
 pub const fn of(ended: Ended) -> u8 {
     match ended {
         Ended::Done => ACCEPTED,
         Ended::ToolFailed => FAILED,
         Ended::MachineFailed => REFUSED,
         Ended::CannotTell => NOT_PROVEN,
+    }
+}
+
+// Where answers go: stdout.
+
+/// What `--quiet` keeps from stdout: printed at the end of a command without an answer block.
+static HELD: Mutex<Held> = Mutex::new(Held::Texts(String::new()));
+
+#[derive(Debug)]
+enum Held {
+    /// No answer block was printed so far.
+    Texts(String),
+    /// One was: all else is left out.
+    Nothing,
+}
+
+/// Where text goes: stdout, unless JSON was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text {
+    json: bool,
+}
+
+impl Text {
+    /// Text, or nothing when JSON is to be printed.
+    pub(crate) const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints text, unless JSON was asked for.
+    pub(crate) fn print(self, show: impl FnOnce(&mut Sheet) -> io::Result<()>) -> io::Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        let mut sheet = Sheet::new(crate::width(), glyphs());
+        show(&mut sheet)?;
+        if !crate::is_quiet() {
+            return write(&sheet.shown());
+        }
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *held, sheet.answer()) {
+            // The answer is printed once.
+            (Held::Texts(_), Some(answer)) => {
+                *held = Held::Nothing;
+                write(&answer)
+            }
+            (Held::Texts(texts), None) => {
+                texts.push_str(&sheet.shown());
+                Ok(())
+            }
+            (Held::Nothing, _) => Ok(()),
+        }
+    }
+
+    /// Prints JSON, if it was asked for.
+    pub(crate) fn print_json(self, value: &impl Serialize) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let mut text = text::json(&serde_json::to_string_pretty(value)?);
+        text.push('\n');
+        let mut stdout = io::stdout().lock();
+        unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    }
+}
+
+/// Columns of a terminal, all of them; elsewhere those of text.
+pub(crate) fn columns() -> u16 {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    size.ok().map(|size| size.ws_col).filter(|&columns| columns > 0).unwrap_or(120)
+}
+
+/// Prints what `--quiet` held back of a command that has no answer block: its output is the answer.
+/// Also before a question, which is about what was printed.
+pub fn end() -> io::Result<()> {
+    match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        Held::Texts(texts) if !texts.is_empty() => write(&std::mem::take(texts)),
+        Held::Texts(_) | Held::Nothing => Ok(()),
+    }
+}
+
+/// Prints bytes as they are: what another program reads.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    unless_gone(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// Writes text; colours go where they are wanted: a terminal, or as `--color` says.
+fn write(text: &str) -> io::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// A reader that went away is not an error: the work goes on, and the exit code tells the verdict.
+fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Characters that the terminal can show.
+fn glyphs() -> Glyphs {
+    match std::env::var_os("TERM") {
+        Some(term) if term == "dumb" => Glyphs::ASCII,
+        _ => Glyphs::BLOCKS,
     }
 }

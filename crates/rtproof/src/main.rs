@@ -3,8 +3,9 @@
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::Parser;
-use rtproof::{cli::Cli, exit, manners, print, stderr};
-use rtproof_run::load_worker::NAME;
+
+use rtproof::{Cli, exit};
+use rtproof_run::NAME;
 
 fn main() -> ExitCode {
     if let Some(code) = load_worker(std::env::args_os()) {
@@ -13,17 +14,17 @@ fn main() -> ExitCode {
     if let Some(code) = program(std::env::args_os()) {
         return code;
     }
-    if let Err(error) = rtproof_run::kernel::boot::init(std::env::args_os()) {
+    if let Err(error) = rtproof_kernel::boot::init(std::env::args_os()) {
         return ExitCode::from(fail(&error));
     }
-    manners::color_of(std::env::args_os().skip(1));
+    rtproof::color_of(std::env::args_os().skip(1));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Nowhere left to report a failure to print the usage. An error repeats arguments,
             // which may be file names of others; help has words of our own only.
             let code = if error.use_stderr() {
-                let _ = stderr::write(&error.render().to_string());
+                let _ = rtproof::write(&error.render().to_string());
                 exit::USAGE
             } else {
                 let _ = error.print();
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     };
     cli.manners.keep();
     let ended = can_wait().and_then(|()| cli.command.run());
-    match print::end().map_err(Into::into).and(ended) {
+    match exit::end().map_err(Into::into).and(ended) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(fail(&error)),
     }
@@ -66,7 +67,7 @@ fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
         Ok(()) => exit::ACCEPTED,
         Err(error) => {
             // The parent reads it. If the parent is gone, nothing is left to report to.
-            let _ = stderr::line(&error.to_string());
+            let _ = rtproof::line(&error.to_string());
             exit::FAILED
         }
     };
@@ -75,15 +76,15 @@ fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 
 /// Becomes the program of `rtproof run` if the arguments request that. Returns where it cannot.
 fn program(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    args.nth(1).filter(|name| name == rtproof_run::launch::child::NAME)?;
+    args.nth(1).filter(|name| name == rtproof_run::launch::threads::NAME)?;
     // The parent knows why, by the socket between both, and says it.
-    let _ = rtproof_run::launch::child::main(args);
+    let _ = rtproof_run::launch::threads::main(args);
     Some(ExitCode::from(exit::NOT_STARTED))
 }
 
 /// Prints an error with its causes.
 fn fail(error: &anyhow::Error) -> u8 {
     // Nowhere left to report a failure to print the error.
-    let _ = stderr::line(&format!("rtproof: {error:#}"));
+    let _ = rtproof::line(&format!("rtproof: {error:#}"));
     if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }
 }

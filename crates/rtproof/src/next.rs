@@ -5,18 +5,17 @@ use std::path::Path;
 use rtproof_judge::{
     Answer, Finding, Remedy, Report, Status, When, causes::Spikes, report::Machine,
 };
-
 use rtproof_record::{Class, Clock, Requirement};
 
-use crate::intent::IntentArgs;
+use crate::IntentArgs;
 
 /// Checks that one command names at most.
 const IDS_MAX: usize = 3;
+
 /// `--max-rate` where none was given, 3/day, per 1000 hours.
 const RATE_USUAL: u64 = 125;
 
 /// What to do after a run; `None`: the reasons of the verdict say more than a command.
-#[must_use]
 pub(crate) fn of_report(report: &Report, record: &Path) -> Option<String> {
     let verdict = &report.verdict;
     let is_judged = verdict.answer != Answer::NotJudged;
@@ -87,7 +86,6 @@ fn requirement(wanted: &Requirement) -> String {
 
 /// What sets the knobs of the causes that cost most; `None`: there are none, or the machine is
 /// another one.
-#[must_use]
 pub(crate) fn fix(report: &Report) -> Option<String> {
     let ids = knobs(report.spikes.as_ref()?, &report.findings);
     let is_ours = !ids.is_empty() && is_here(&report.machine);
@@ -95,7 +93,6 @@ pub(crate) fn fix(report: &Report) -> Option<String> {
 }
 
 /// The same for causes that were seen on this machine just now.
-#[must_use]
 pub(crate) fn fix_of(spikes: &Spikes, findings: &[Finding]) -> Option<String> {
     let ids = knobs(spikes, findings);
     (!ids.is_empty()).then(|| format!("rtproof tune apply {ids} --confirm 60s"))
@@ -144,13 +141,9 @@ fn wishes(report: &Report) -> String {
 pub(crate) struct Given<'a> {
     /// `--profile`, `--skip`.
     pub(crate) intent: &'a IntentArgs,
-    /// `--cpus`.
     pub(crate) cpus: Option<&'a str>,
-    /// `--priority`.
     pub(crate) priority: Option<u32>,
-    /// `--period`.
     pub(crate) period_ns: Option<u64>,
-    /// `--budget`.
     pub(crate) budget_ns: Option<u64>,
     /// `--user`, which `check` and `tune` take.
     pub(crate) user: Option<&'a str>,
@@ -158,7 +151,6 @@ pub(crate) struct Given<'a> {
 
 impl Given<'_> {
     /// On a command line, each with a blank before it.
-    #[must_use]
     pub(crate) fn options(&self) -> String {
         let mut text = String::new();
         let profile = self.intent.profile.as_deref();
@@ -179,20 +171,17 @@ impl Given<'_> {
 
     /// The measurement that shows whether the machine is good enough. A file of `capture` or a
     /// folder cannot be measured.
-    #[must_use]
     pub(crate) fn prove(&self) -> String {
         format!("rtproof prove{}", Self { user: None, ..*self }.options())
     }
 }
 
 /// `--root`, with a blank before it.
-#[must_use]
 pub(crate) fn root(root: Option<&Path>) -> String {
     root.map_or_else(String::new, |root| format!(" --root {}", path(root)))
 }
 
 /// A time as an option takes it: `250us`.
-#[must_use]
 pub(crate) fn time(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     match units.into_iter().find(|&(unit, _)| ns > 0 && ns.is_multiple_of(unit)) {
@@ -202,7 +191,6 @@ pub(crate) fn time(ns: u64) -> String {
 }
 
 /// A path, in quotes where the shell would not leave it alone.
-#[must_use]
 pub(crate) fn path(path: &Path) -> String {
     let short = path.strip_prefix(".").unwrap_or(path);
     // What begins with a dash would be an option.
@@ -211,7 +199,6 @@ pub(crate) fn path(path: &Path) -> String {
 }
 
 /// A word, in quotes where the shell would not leave it alone.
-#[must_use]
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {

@@ -1,17 +1,9 @@
 //! `check --pid` and `--unit`: live processes that only sleep.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read their own children's files, and say what they leave out"
-)]
-
-mod support;
-
 use std::process::{Child, Command, Stdio};
 
+use crate::support::{self, USAGE, code, expect_code, folder, run, stderr, stdout};
 use serde_json::Value;
-use support::{USAGE, code, expect_code, folder, run, stderr, stdout};
 
 /// A child that sleeps and is ended with the test.
 struct Sleeper(Child);

@@ -1,14 +1,6 @@
 //! Every bad input: a clear error, nothing written, the documented exit code.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
-use support::{FAILED, USAGE, code, command, expect_code, files, folder, run, stderr};
+use crate::support::{self, FAILED, USAGE, code, command, expect_code, files, folder, run, stderr};
 
 /// Runs `prove` with arguments that must be refused before anything is measured.
 #[track_caller]

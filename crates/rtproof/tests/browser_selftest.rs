@@ -1,13 +1,9 @@
 //! Proves that the browser of the tests hears what a test asks it about: each fault is planted in a
 //! small page and must be caught, and a clean page must be clean.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-mod browser;
-
 use std::path::PathBuf;
 
-use browser::{Browser, DESKTOP, PHONE, View};
+use crate::browser::{Browser, DESKTOP, PHONE, View};
 use serde_json::json;
 use tempfile::TempDir;
 

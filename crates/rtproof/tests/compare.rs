@@ -1,23 +1,16 @@
 //! `rtproof compare`: S0's files say what they hold and no more, records decide in groups alone,
 //! and what is not alike is refused.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod browser;
-mod support;
-
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use browser::{Browser, DESKTOP, PHONE, View};
+use crate::browser::{Browser, DESKTOP, PHONE, View};
+use crate::support::{
+    FAILED, REFUSED, USAGE, alone, code, expect_code, folder, run, stderr, stdout,
+};
 use serde_json::Value;
-use support::{FAILED, REFUSED, USAGE, alone, code, expect_code, folder, run, stderr, stdout};
 
 /// The ten files of S0, with the names of their figures; says so where they are not.
 const TEN: [(&str, &str); 10] = [
@@ -214,77 +207,6 @@ fn records(folder: &Path, names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn live_records_alone_and_in_groups() {
-    let _alone = alone();
-    let folder = folder();
-    let path = folder.path();
-    let files = records(path, &["a1", "b1", "b2", "a2", "a3", "b3"]);
-    let comparison = json(path, &files[..2], &[]);
-    assert_eq!(
-        (&comparison["design"], &comparison["view"]),
-        (&"single".into(), &"deadline".into())
-    );
-    assert_eq!(comparison["result"], "cannot_decide");
-    let lines = comparison["table"].as_array().expect("lines");
-    let p999 = lines.iter().find(|line| line["statistic"] == "p99.9").expect("p99.9");
-    assert!(p999["cells"][0]["n"].as_u64().is_some_and(|n| n > 1000), "{p999}");
-
-    let group = ["--a", "a1.rtproof", "a2.rtproof", "a3.rtproof", "--b", "b1.rtproof"];
-    let group = [&group[..], &["b2.rtproof", "b3.rtproof", "--html", "groups.html"]].concat();
-    let output = compare(path, &[], &group);
-    expect_code(&output, 0);
-    let text = stdout(&output);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("Cannot decide between a and b: 3 pairs, and fewer than 6"), "{text}");
-    assert!(text.contains("95 % interval"), "{text}");
-
-    // The same run twice, and the page in the place of a record.
-    let twice = compare(path, &[files[0].clone(), files[0].clone()], &[]);
-    expect_code(&twice, USAGE);
-    assert!(stderr(&twice).contains("given twice"), "{}", stderr(&twice));
-    let over = compare(path, &files[..2], &["--html", "a1.rtproof"]);
-    expect_code(&over, USAGE);
-    assert!(fs::read(path.join("a1.rtproof")).expect("a record").starts_with(b"SQLite"));
-
-    // Another period is another measurement.
-    let other = ["prove", "--for", "1s", "--load", "idle", "--no-trace", "--period", "1ms"];
-    run(path, &[&other[..], &["-o", "slow"]].concat());
-    let pair = [files[0].clone(), "slow.rtproof".into()];
-    let refused = compare(path, &pair, &[]);
-    expect_code(&refused, USAGE);
-    assert!(stderr(&refused).contains("different periods"), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("--force"));
-    let forced = json(path, &pair, &["--force"]);
-    assert_eq!(forced["mismatches"][0]["what"], "period");
-    // Also where the answer alone is printed.
-    let why = forced["answer"]["why"].as_str().expect("why");
-    assert!(why.starts_with("compared by force, not alike: "), "{why}");
-
-    let Some(mut browser) = Browser::start() else { return };
-    let mut page = browser.open_file(&path.join("groups.html"), DESKTOP);
-    page.heard().assert_clean();
-    let pictures = "[...document.querySelectorAll('svg.chart')].map(c => c.id)";
-    let pictures = page.evaluate(pictures);
-    for id in ["chart-overlay", "chart-later", "chart-shift-1", "chart-runs"] {
-        assert!(pictures.as_array().is_some_and(|all| all.contains(&id.into())), "{id} {pictures}");
-    }
-    let broken = page.evaluate(
-        "[...document.querySelectorAll('svg')].map(svg => svg.outerHTML).join('')
-            .match(/NaN|Infinity|undefined/)",
-    );
-    assert_eq!(broken, Value::Null);
-    let inside = "JSON.parse(document.querySelector('#rtproof-compare').text).schema";
-    assert_eq!(page.evaluate(inside), "rtproof/compare/2");
-    page.print_to_pdf(&path.join("compare.pdf"));
-    for view in [PHONE, View { dark: true, ..DESKTOP }, View { dark: true, ..PHONE }] {
-        page.show(view);
-        let wide = page.evaluate("document.documentElement.scrollWidth - innerWidth");
-        assert!(wide.as_f64().is_some_and(|wide| wide <= 0.0), "{view:?} scrolls sideways: {wide}");
-    }
-    page.heard().assert_clean();
-}
-
-#[test]
 fn bad_input_is_told_with_its_place() {
     let folder = folder();
     let path = folder.path();
@@ -368,4 +290,89 @@ fn a_machine_is_ranked_among_those_of_a_folder() {
     let output = compare(path, &files, &["--reference", "nowhere"]);
     expect_code(&output, FAILED);
     assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn live_records_alone_and_in_groups() {
+        let _alone = alone();
+        let folder = folder();
+        let path = folder.path();
+        let files = records(path, &["a1", "b1", "b2", "a2", "a3", "b3"]);
+        let comparison = json(path, &files[..2], &[]);
+        assert_eq!(
+            (&comparison["design"], &comparison["view"]),
+            (&"single".into(), &"deadline".into())
+        );
+        assert_eq!(comparison["result"], "cannot_decide");
+        let lines = comparison["table"].as_array().expect("lines");
+        let p999 = lines.iter().find(|line| line["statistic"] == "p99.9").expect("p99.9");
+        assert!(p999["cells"][0]["n"].as_u64().is_some_and(|n| n > 1000), "{p999}");
+
+        let group = ["--a", "a1.rtproof", "a2.rtproof", "a3.rtproof", "--b", "b1.rtproof"];
+        let group = [&group[..], &["b2.rtproof", "b3.rtproof", "--html", "groups.html"]].concat();
+        let output = compare(path, &[], &group);
+        expect_code(&output, 0);
+        let text = stdout(&output);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("Cannot decide between a and b: 3 pairs, and fewer than 6"),
+            "{text}"
+        );
+        assert!(text.contains("95 % interval"), "{text}");
+
+        // The same run twice, and the page in the place of a record.
+        let twice = compare(path, &[files[0].clone(), files[0].clone()], &[]);
+        expect_code(&twice, USAGE);
+        assert!(stderr(&twice).contains("given twice"), "{}", stderr(&twice));
+        let over = compare(path, &files[..2], &["--html", "a1.rtproof"]);
+        expect_code(&over, USAGE);
+        assert!(fs::read(path.join("a1.rtproof")).expect("a record").starts_with(b"SQLite"));
+
+        // Another period is another measurement.
+        let other = ["prove", "--for", "1s", "--load", "idle", "--no-trace", "--period", "1ms"];
+        run(path, &[&other[..], &["-o", "slow"]].concat());
+        let pair = [files[0].clone(), "slow.rtproof".into()];
+        let refused = compare(path, &pair, &[]);
+        expect_code(&refused, USAGE);
+        assert!(stderr(&refused).contains("different periods"), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("--force"));
+        let forced = json(path, &pair, &["--force"]);
+        assert_eq!(forced["mismatches"][0]["what"], "period");
+        // Also where the answer alone is printed.
+        let why = forced["answer"]["why"].as_str().expect("why");
+        assert!(why.starts_with("compared by force, not alike: "), "{why}");
+
+        let Some(mut browser) = Browser::start() else { return };
+        let mut page = browser.open_file(&path.join("groups.html"), DESKTOP);
+        page.heard().assert_clean();
+        let pictures = "[...document.querySelectorAll('svg.chart')].map(c => c.id)";
+        let pictures = page.evaluate(pictures);
+        for id in ["chart-overlay", "chart-later", "chart-shift-1", "chart-runs"] {
+            assert!(
+                pictures.as_array().is_some_and(|all| all.contains(&id.into())),
+                "{id} {pictures}"
+            );
+        }
+        let broken = page.evaluate(
+            "[...document.querySelectorAll('svg')].map(svg => svg.outerHTML).join('')
+            .match(/NaN|Infinity|undefined/)",
+        );
+        assert_eq!(broken, Value::Null);
+        let inside = "JSON.parse(document.querySelector('#rtproof-compare').text).schema";
+        assert_eq!(page.evaluate(inside), "rtproof/compare/2");
+        page.print_to_pdf(&path.join("compare.pdf"));
+        for view in [PHONE, View { dark: true, ..DESKTOP }, View { dark: true, ..PHONE }] {
+            page.show(view);
+            let wide = page.evaluate("document.documentElement.scrollWidth - innerWidth");
+            assert!(
+                wide.as_f64().is_some_and(|wide| wide <= 0.0),
+                "{view:?} scrolls sideways: {wide}"
+            );
+        }
+        page.heard().assert_clean();
+    }
 }

@@ -1,9 +1,7 @@
 //! docs/coverage.md against the program: what its lines name exists, and every row of the facts'
 //! catalogue is a check or says why not.
 
-#![allow(clippy::disallowed_methods, reason = "tests read their own files")]
-
-mod support;
+use crate::support;
 
 use std::{
     collections::BTreeSet,

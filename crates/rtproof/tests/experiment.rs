@@ -5,26 +5,18 @@
 //! measured ones burns CPU 0 while the first file does not hold 10. Bounded: it ends with the test,
 //! and at the latest after three minutes.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     fs,
     process::Child,
     time::{Duration, Instant},
 };
 
-use rtproof_record::effects::{Decision, Design, Part};
-use serde_json::Value;
-use support::{
+use crate::support::{
     ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, apart::Apart, code, expect_code, files, kill,
     load_workers, only, plant::Plant, stderr, stdout,
 };
+use rtproof_record::effects::{Decision, Design, Part};
+use serde_json::Value;
 
 /// Knobs: their file, and what it holds before, as no program would leave it.
 const KNOBS: [(&str, &str); 3] = [
@@ -42,22 +34,6 @@ fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 fn apart() -> Option<Apart> {
     Apart::here(&KNOBS)
-}
-
-#[test]
-fn what_matters_is_found_and_can_be_applied() {
-    let _alone = alone();
-    // A machine whose own stalls are longer than what is planted cannot tell; it is asked again.
-    for again in (0..3).rev() {
-        let Some(apart) = apart() else { return };
-        let Some(_plant) = Plant::start(apart.file(KNOBS[0].0), "10") else {
-            eprintln!("left out: needs the right to SCHED_FIFO 90");
-            return;
-        };
-        if find_planted(&apart, again == 0) {
-            return;
-        }
-    }
 }
 
 /// Whether the planted knob was found, and everything that holds then; it must be if it is `last`.
@@ -112,59 +88,6 @@ fn tried(apart: &Apart) -> Child {
 }
 
 #[test]
-fn killed_half_way_it_is_told_and_undone() {
-    let _alone = alone();
-    let Some(apart) = apart() else { return };
-    let child = tried(&apart);
-    kill("KILL", child.id());
-    assert_eq!(code(&child.wait_with_output().expect("it ends")), -9);
-    assert!(!apart.differ().is_empty(), "killed while a knob was on");
-    let again = apart.run(&words(&[]));
-    expect_code(&again, FAILED);
-    let told = stderr(&again);
-    assert!(told.contains("was killed") && told.contains("tune undo --journal"), "{told}");
-    expect_code(&apart.run(&["tune", "undo"]), ACCEPTED);
-    assert_eq!(apart.differ(), Vec::<String>::new());
-}
-
-#[test]
-fn ended_by_a_signal_nothing_stays() {
-    let _alone = alone();
-    for signal in ["TERM", "INT"] {
-        let Some(apart) = apart() else { return };
-        let child = tried(&apart);
-        let asked = Instant::now();
-        kill(signal, child.id());
-        let output = child.wait_with_output().expect("it ends");
-        assert!(asked.elapsed() < Duration::from_secs(10), "SIG{signal}: {:?}", asked.elapsed());
-        assert_eq!(apart.differ(), Vec::<String>::new(), "SIG{signal}");
-        expect_code(&output, NOT_PROVEN);
-        assert!(stdout(&output).contains(&format!("cut short: SIG{signal}")), "{output:?}");
-        assert!(load_workers().is_empty());
-    }
-}
-
-#[test]
-fn options_are_knobs_and_nothing_is_one_too() {
-    let _alone = alone();
-    let Some(apart) = apart() else { return };
-    let args =
-        ["experiment", "placebo", "priority=70", "policy=rr", "--one-by-one", "--pairs", "8"];
-    let quick = ["--slice", "500ms", "--load", "idle", "--yes", "--spread", "10"];
-    let output = apart.run(&[&args[..], &quick].concat());
-    assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");
-    let text = stdout(&output);
-    for part in ["taken to move, not measured", "placebo", "--priority 70", "--policy rr"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    let opened = rtproof_record::read(&only(apart.folder(), ".rtproof")).expect("a record");
-    let effects = opened.run.effects.expect("effects");
-    assert_eq!(effects.slices.len(), 3 * 2 * 8, "{:?}", opened.run.notes);
-    assert!(effects.knobs.iter().all(|knob| knob.decision != Decision::NotTried), "{text}");
-    assert!(files(apart.folder(), "-pilot.rtproof").is_empty());
-}
-
-#[test]
 fn what_cannot_be_tried_is_a_usage_error() {
     let Some(apart) = apart() else { return };
     let refused = |args: &[&str], why: &str| {
@@ -180,4 +103,82 @@ fn what_cannot_be_tried_is_a_usage_error() {
     refused(&["placebo", "--spread", "10"], "give --yes");
     refused(&["resume"], "no experiment over boots is under way");
     assert_eq!(files(apart.folder(), ".rtproof").len(), 0);
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn what_matters_is_found_and_can_be_applied() {
+        let _alone = alone();
+        // A machine whose own stalls are longer than what is planted cannot tell: another attempt.
+        for again in (0..3).rev() {
+            let Some(apart) = apart() else { return };
+            let Some(_plant) = Plant::start(apart.file(KNOBS[0].0), "10") else {
+                eprintln!("left out: needs the right to SCHED_FIFO 90");
+                return;
+            };
+            if find_planted(&apart, again == 0) {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn killed_half_way_it_is_told_and_undone() {
+        let _alone = alone();
+        let Some(apart) = apart() else { return };
+        let child = tried(&apart);
+        kill("KILL", child.id());
+        assert_eq!(code(&child.wait_with_output().expect("it ends")), -9);
+        assert!(!apart.differ().is_empty(), "killed while a knob was on");
+        let again = apart.run(&words(&[]));
+        expect_code(&again, FAILED);
+        let told = stderr(&again);
+        assert!(told.contains("was killed") && told.contains("tune undo --journal"), "{told}");
+        expect_code(&apart.run(&["tune", "undo"]), ACCEPTED);
+        assert_eq!(apart.differ(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn ended_by_a_signal_nothing_stays() {
+        let _alone = alone();
+        for signal in ["TERM", "INT"] {
+            let Some(apart) = apart() else { return };
+            let child = tried(&apart);
+            let asked = Instant::now();
+            kill(signal, child.id());
+            let output = child.wait_with_output().expect("it ends");
+            assert!(
+                asked.elapsed() < Duration::from_secs(10),
+                "SIG{signal}: {:?}",
+                asked.elapsed()
+            );
+            assert_eq!(apart.differ(), Vec::<String>::new(), "SIG{signal}");
+            expect_code(&output, NOT_PROVEN);
+            assert!(stdout(&output).contains(&format!("cut short: SIG{signal}")), "{output:?}");
+            assert!(load_workers().is_empty());
+        }
+    }
+
+    #[test]
+    fn options_are_knobs_and_nothing_is_one_too() {
+        let _alone = alone();
+        let Some(apart) = apart() else { return };
+        let args =
+            ["experiment", "placebo", "priority=70", "policy=rr", "--one-by-one", "--pairs", "8"];
+        let quick = ["--slice", "500ms", "--load", "idle", "--yes", "--spread", "10"];
+        let output = apart.run(&[&args[..], &quick].concat());
+        assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");
+        let text = stdout(&output);
+        for part in ["taken to move, not measured", "placebo", "--priority 70", "--policy rr"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let opened = rtproof_record::read(&only(apart.folder(), ".rtproof")).expect("a record");
+        let effects = opened.run.effects.expect("effects");
+        assert_eq!(effects.slices.len(), 3 * 2 * 8, "{:?}", opened.run.notes);
+        assert!(effects.knobs.iter().all(|knob| knob.decision != Decision::NotTried), "{text}");
+        assert!(files(apart.folder(), "-pilot.rtproof").is_empty());
+    }
 }

@@ -1,16 +1,13 @@
 //! `rtproof experiment boots` on a machine in a folder that boots with GRUB: twelve "reboots", each
 //! another boot_id and the command line that GRUB would have given; and what can go wrong.
 
-#![allow(clippy::disallowed_methods, reason = "the test's own files")]
-
-mod support;
-
 use std::process::Output;
 
-use serde_json::Value;
-use support::{
-    ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, code, expect_code, small::Small, stderr, stdout,
+use crate::support::{
+    self, ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, code, expect_code, small::Small, stderr,
+    stdout,
 };
+use serde_json::Value;
 
 const WORD: &str = "nohz_full=2-3";
 
@@ -47,66 +44,6 @@ fn state(tree: &Small) -> Value {
 }
 
 #[test]
-fn twelve_boots_are_an_experiment() {
-    let _alone = alone();
-    let tree = Small::with_grub();
-    let before = tree.all();
-    let output = begin(&tree);
-    expect_code(&output, ACCEPTED);
-    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["12 boots, 6 with and 6 without nohz_full=2-3", "then rtproof experiment resume"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    // Not rebooted yet; a second experiment beside it.
-    let early = experiment(&tree, &["resume"]);
-    expect_code(&early, FAILED);
-    assert!(stderr(&early).contains("this boot is no new one"), "{}", stderr(&early));
-    let second = begin(&tree);
-    expect_code(&second, FAILED);
-    assert!(stderr(&second).contains("is under way, 0 of 12"), "{}", stderr(&second));
-
-    let order = state(&tree)["order"].as_array().expect("an order").clone();
-    let mut last = None;
-    for (number, with) in order.iter().enumerate() {
-        assert_eq!(reboot(&tree, number + 1), with.as_bool().expect("an arm"), "boot {number}");
-        if number == 4 {
-            // A boot that is not the one that was chosen is not counted, and chosen again.
-            let line = tree.read("/proc/cmdline");
-            let other = match line.contains(WORD) {
-                true => line.replace(WORD, ""),
-                false => line.replace("quiet", &format!("quiet {WORD}")),
-            };
-            tree.write("/proc/cmdline", &other);
-            let output = experiment(&tree, &["resume"]);
-            expect_code(&output, ACCEPTED);
-            let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(text.contains("was not measured; chosen again"), "{text}");
-            assert_eq!(reboot(&tree, 99), with.as_bool().expect("an arm"), "chosen again");
-        }
-        let output = experiment(&tree, &["resume"]);
-        assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");
-        last = Some(output);
-    }
-    let text = stdout(&last.expect("twelve boots"));
-    for part in ["Effects", WORD, "12 records in"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    let over = experiment(&tree, &["resume"]);
-    expect_code(&over, USAGE);
-    // The boot loader is as it was.
-    let after = tree.all();
-    for (path, bytes) in before.iter().filter(|(path, _)| path.starts_with(tree.file("/boot"))) {
-        assert_eq!(after.get(path), Some(bytes), "{}", path.display());
-    }
-    let of_boot = |all: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| {
-        all.keys().filter(|path| path.starts_with(tree.file("/boot"))).count()
-    };
-    assert_eq!(of_boot(&after), of_boot(&before), "nothing of ours is left in /boot");
-    let records = support::files(&tree.file("/var/lib/rtproof/experiment"), ".rtproof");
-    assert_eq!(records.len(), 12);
-}
-
-#[test]
 fn given_up_the_boot_loader_is_as_it_was() {
     let tree = Small::with_grub();
     let before = tree.all();
@@ -137,4 +74,72 @@ fn what_is_there_already_cannot_be_tried() {
     assert!(stderr(&output).contains("on the command line already"), "{}", stderr(&output));
     expect_code(&experiment(&tree, &["boots", WORD, "--boots", "5", "--yes"]), USAGE);
     expect_code(&experiment(&tree, &["boots", "=2", "--yes"]), USAGE);
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn twelve_boots_are_an_experiment() {
+        let _alone = alone();
+        let tree = Small::with_grub();
+        let before = tree.all();
+        let output = begin(&tree);
+        expect_code(&output, ACCEPTED);
+        let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in
+            ["12 boots, 6 with and 6 without nohz_full=2-3", "then rtproof experiment resume"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // Not rebooted yet; a second experiment beside it.
+        let early = experiment(&tree, &["resume"]);
+        expect_code(&early, FAILED);
+        assert!(stderr(&early).contains("this boot is no new one"), "{}", stderr(&early));
+        let second = begin(&tree);
+        expect_code(&second, FAILED);
+        assert!(stderr(&second).contains("is under way, 0 of 12"), "{}", stderr(&second));
+
+        let order = state(&tree)["order"].as_array().expect("an order").clone();
+        let mut last = None;
+        for (number, with) in order.iter().enumerate() {
+            assert_eq!(reboot(&tree, number + 1), with.as_bool().expect("an arm"), "boot {number}");
+            if number == 4 {
+                // A boot that is not the one that was chosen is not counted, and chosen again.
+                let line = tree.read("/proc/cmdline");
+                let other = match line.contains(WORD) {
+                    true => line.replace(WORD, ""),
+                    false => line.replace("quiet", &format!("quiet {WORD}")),
+                };
+                tree.write("/proc/cmdline", &other);
+                let output = experiment(&tree, &["resume"]);
+                expect_code(&output, ACCEPTED);
+                let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(text.contains("was not measured; chosen again"), "{text}");
+                assert_eq!(reboot(&tree, 99), with.as_bool().expect("an arm"), "chosen again");
+            }
+            let output = experiment(&tree, &["resume"]);
+            assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");
+            last = Some(output);
+        }
+        let text = stdout(&last.expect("twelve boots"));
+        for part in ["Effects", WORD, "12 records in"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let over = experiment(&tree, &["resume"]);
+        expect_code(&over, USAGE);
+        // The boot loader is as it was.
+        let after = tree.all();
+        for (path, bytes) in before.iter().filter(|(path, _)| path.starts_with(tree.file("/boot")))
+        {
+            assert_eq!(after.get(path), Some(bytes), "{}", path.display());
+        }
+        let of_boot = |all: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| {
+            all.keys().filter(|path| path.starts_with(tree.file("/boot"))).count()
+        };
+        assert_eq!(of_boot(&after), of_boot(&before), "nothing of ours is left in /boot");
+        let records = support::files(&tree.file("/var/lib/rtproof/experiment"), ".rtproof");
+        assert_eq!(records.len(), 12);
+    }
 }

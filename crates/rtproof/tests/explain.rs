@@ -1,20 +1,12 @@
 //! `rtproof explain`: records, traces of other tools, running applications, bad input.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use crate::support::{self, alone, code, folder, stderr, stdout};
 use serde_json::Value;
-use support::{alone, code, folder, stderr, stdout};
 
 /// Captures of other tools, beside the project; says so where they are not.
 fn capture(name: &str) -> Option<PathBuf> {
@@ -242,99 +234,6 @@ impl Drop for Sleeper {
     }
 }
 
-#[test]
-fn a_running_application() {
-    let instances = Path::new("/sys/kernel/tracing/instances");
-    let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
-    if !root || !instances.is_dir() {
-        eprintln!("skipped: needs root and tracefs at /sys/kernel/tracing");
-        return;
-    }
-    let _alone = alone();
-    // An ordinary thread that sleeps and wakes, and knows nothing of it.
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "while :; do sleep 0.01; done"]);
-    shell.stdout(Stdio::null()).stderr(Stdio::null());
-    let sleeper = Sleeper(shell.spawn().expect("a shell"));
-    let pid = sleeper.0.id().to_string();
-    let answer = json(&["explain", "--pid", &pid, "--for", "2s", "--over", "1us", "--json"]);
-    let text = run(&["explain", "--comm", "sleep", "--for", "1s", "--over", "1us"]);
-    drop(sleeper);
-    assert_sums(&answer);
-    let seen = answer["spikes"]["seen"].as_u64().expect("a count");
-    assert!(seen > 10, "{}", answer["about"]);
-    // A shell is woken by its child's end; that is no timer.
-    let how = &answer["spikes"]["worst"][0]["explanation"]["wake"]["how"];
-    assert_eq!(how, "woken");
-    assert_eq!(code(&text), 0, "{}", stderr(&text));
-    assert!(stdout(&text).contains("name sleep"), "{}", stdout(&text));
-}
-
-#[test]
-fn a_record_and_what_others_open() {
-    let instances = Path::new("/sys/kernel/tracing/instances");
-    if !instances.is_dir() {
-        eprintln!("skipped: no tracefs at /sys/kernel/tracing");
-        return;
-    }
-    let dir = folder();
-    let _alone = alone();
-    let output = dir.path().join("run");
-    let name = output.to_string_lossy();
-    let made =
-        run(&["prove", "--for", "2s", "--load", "idle", "--spike", "1us", "-o", &name, "--json"]);
-    assert!([0, 2, 3].contains(&code(&made)), "{}", stderr(&made));
-    let report: Value = serde_json::from_slice(&made.stdout).expect("JSON");
-    if report["spikes"]["explained"] == 0 {
-        eprintln!("skipped: {}", report["spikes"]["recorder"]["off"]);
-        return;
-    }
-    let record = format!("{name}.rtproof");
-    let (pftrace, dat) = (dir.path().join("s.pftrace"), dir.path().join("s.dat"));
-    let answer = explain(Path::new(&record), &[]);
-    assert_sums(&answer);
-    assert_eq!(answer["spikes"], report["spikes"], "the record says what the run said");
-    // One that was woken and switched to: both are in its window.
-    let worst = answer["spikes"]["worst"].as_array().expect("spikes").iter();
-    let whole = |spike: &&Value| {
-        let told = &spike["explanation"];
-        told["irq_ns"].is_u64() && told["woken_ns"].is_u64() && told["switched_ns"].is_u64()
-    };
-    let spike = worst.clone().find(whole).expect("an ordinary spike");
-    let number = spike["number"].to_string();
-    let _ = explain(
-        Path::new(&record),
-        &[
-            "--spike",
-            &number,
-            "--perfetto",
-            &pftrace.to_string_lossy(),
-            "--trace-dat",
-            &dat.to_string_lossy(),
-        ],
-    );
-    assert!(std::fs::metadata(&pftrace).expect("a file").len() > 500);
-    // What was written is a trace.dat that we read ourselves.
-    let tid = spike["explanation"]["wake"]["tid"].to_string();
-    let again = explain(&dat, &["--tid", &tid, "--over", "1us"]);
-    assert_sums(&again);
-    assert!(again["spikes"]["seen"].as_u64() > Some(0), "{again}");
-    let missing = run(&["explain", &record, "--spike", "9999"]);
-    assert_eq!(code(&missing), 64, "{}", stderr(&missing));
-    let over = run(&["explain", &record, "--perfetto", &record]);
-    assert_eq!(code(&over), 64, "the record is never written over");
-}
-
-#[test]
-fn a_name_that_nobody_has_is_no_success() {
-    let _alone = alone();
-    let folder = folder();
-    let args = ["explain", "--comm", "rtproof-nosuch", "--for", "1s"];
-    let output = support::run(folder.path(), &args);
-    assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
-    assert!(!stdout(&output).contains("--unit"), "it has no such option: {}", stdout(&output));
-}
-
 /// A trace of a kernel that leaves out switches from the idle task: `busy_us` after each wake-up
 /// the thread sleeps again, and only that is seen.
 fn without_switches_from_idle(busy_us: u32) -> String {
@@ -381,4 +280,104 @@ fn none_was_late_is_not_known_where_ends_are_missing() {
     assert_eq!((exit, all["gaps"].as_array().map(Vec::len)), (3, Some(1)), "{all}");
     let (exit, _) = answer(&format!("CPU:1 [LOST 12 EVENTS]\n{short}"));
     assert_eq!(exit, 0);
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn a_running_application() {
+        let instances = Path::new("/sys/kernel/tracing/instances");
+        let root =
+            Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+        if !root || !instances.is_dir() {
+            eprintln!("skipped: needs root and tracefs at /sys/kernel/tracing");
+            return;
+        }
+        let _alone = alone();
+        // An ordinary thread that sleeps and wakes, and knows nothing of it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "while :; do sleep 0.01; done"]);
+        shell.stdout(Stdio::null()).stderr(Stdio::null());
+        let sleeper = Sleeper(shell.spawn().expect("a shell"));
+        let pid = sleeper.0.id().to_string();
+        let answer = json(&["explain", "--pid", &pid, "--for", "2s", "--over", "1us", "--json"]);
+        let text = run(&["explain", "--comm", "sleep", "--for", "1s", "--over", "1us"]);
+        drop(sleeper);
+        assert_sums(&answer);
+        let seen = answer["spikes"]["seen"].as_u64().expect("a count");
+        assert!(seen > 10, "{}", answer["about"]);
+        // A shell is woken by its child's end; that is no timer.
+        let how = &answer["spikes"]["worst"][0]["explanation"]["wake"]["how"];
+        assert_eq!(how, "woken");
+        assert_eq!(code(&text), 0, "{}", stderr(&text));
+        assert!(stdout(&text).contains("name sleep"), "{}", stdout(&text));
+    }
+
+    #[test]
+    fn a_record_and_what_others_open() {
+        let instances = Path::new("/sys/kernel/tracing/instances");
+        if !instances.is_dir() {
+            eprintln!("skipped: no tracefs at /sys/kernel/tracing");
+            return;
+        }
+        let dir = folder();
+        let _alone = alone();
+        let output = dir.path().join("run");
+        let name = output.to_string_lossy();
+        let made = run(&[
+            "prove", "--for", "2s", "--load", "idle", "--spike", "1us", "-o", &name, "--json",
+        ]);
+        assert!([0, 2, 3].contains(&code(&made)), "{}", stderr(&made));
+        let report: Value = serde_json::from_slice(&made.stdout).expect("JSON");
+        if report["spikes"]["explained"] == 0 {
+            eprintln!("skipped: {}", report["spikes"]["recorder"]["off"]);
+            return;
+        }
+        let record = format!("{name}.rtproof");
+        let (pftrace, dat) = (dir.path().join("s.pftrace"), dir.path().join("s.dat"));
+        let answer = explain(Path::new(&record), &[]);
+        assert_sums(&answer);
+        assert_eq!(answer["spikes"], report["spikes"], "the record says what the run said");
+        // One that was woken and switched to: both are in its window.
+        let worst = answer["spikes"]["worst"].as_array().expect("spikes").iter();
+        let whole = |spike: &&Value| {
+            let told = &spike["explanation"];
+            told["irq_ns"].is_u64() && told["woken_ns"].is_u64() && told["switched_ns"].is_u64()
+        };
+        let spike = worst.clone().find(whole).expect("an ordinary spike");
+        let number = spike["number"].to_string();
+        let _ = explain(
+            Path::new(&record),
+            &[
+                "--spike",
+                &number,
+                "--perfetto",
+                &pftrace.to_string_lossy(),
+                "--trace-dat",
+                &dat.to_string_lossy(),
+            ],
+        );
+        assert!(std::fs::metadata(&pftrace).expect("a file").len() > 500);
+        // What was written is a trace.dat that we read ourselves.
+        let tid = spike["explanation"]["wake"]["tid"].to_string();
+        let again = explain(&dat, &["--tid", &tid, "--over", "1us"]);
+        assert_sums(&again);
+        assert!(again["spikes"]["seen"].as_u64() > Some(0), "{again}");
+        let missing = run(&["explain", &record, "--spike", "9999"]);
+        assert_eq!(code(&missing), 64, "{}", stderr(&missing));
+        let over = run(&["explain", &record, "--perfetto", &record]);
+        assert_eq!(code(&over), 64, "the record is never written over");
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_no_success() {
+        let _alone = alone();
+        let folder = folder();
+        let args = ["explain", "--comm", "rtproof-nosuch", "--for", "1s"];
+        let output = support::run(folder.path(), &args);
+        assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+        assert!(!stdout(&output).contains("--unit"), "it has no such option: {}", stdout(&output));
+    }
 }

@@ -3,25 +3,14 @@
 //!
 //! Nothing here touches the machine: values are files of a folder.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-#[path = "export/ansible.rs"]
 mod ansible;
-#[path = "export/builders.rs"]
 mod builders;
-#[path = "export/grub.rs"]
 mod grub;
-#[path = "export/machines.rs"]
 mod machines;
-#[path = "export/sample.rs"]
 mod sample;
-#[path = "export/script.rs"]
 mod script;
-#[path = "export/systemd.rs"]
 mod systemd;
-#[path = "export/tools.rs"]
 mod tools;
-#[path = "export/tuned.rs"]
 mod tuned;
 
 use rtproof_run::tune::export::Source;

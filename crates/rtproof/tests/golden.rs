@@ -1,12 +1,8 @@
 //! What the reading commands print, as files that a reviewer reads: 80, 120 and 160 columns,
 //! colours and none, a machine that is set up, one that is not, one of which nothing is known.
 //!
-//! `SNAPSHOTS=overwrite cargo test -p rtproof --test golden` writes them to `tests/golden`. A
+//! `SNAPSHOTS=overwrite cargo test -p rtproof --test it golden::` writes them to `tests/golden`. A
 //! colour is written as `␛[1m` there.
-
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-mod support;
 
 use std::{
     collections::BTreeSet,
@@ -15,12 +11,12 @@ use std::{
     process::Command,
 };
 
-use snapbox::{Assert, Data};
-use support::{
-    command, folder,
+use crate::support::{
+    self, command, folder,
     odd::{APPLY, Machine, UNDO},
     stderr, stdout,
 };
+use snapbox::{Assert, Data};
 
 /// What every command is run with.
 const WIDTHS: [u32; 3] = [80, 120, 160];

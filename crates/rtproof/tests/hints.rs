@@ -1,19 +1,15 @@
 //! Commands that the program, its pages and its help show: each is one, with options that it has.
 
-#![allow(clippy::disallowed_methods, reason = "tests read their own files")]
-
-mod support;
-
 use std::{fs, path::Path, process::Output};
 
-use clap::CommandFactory;
-use rtproof::cli::Cli;
-use support::{
+use crate::support::{
     ACCEPTED, expect_code, run,
     shown::{files, words, wrong},
     small::Small,
     stdout,
 };
+use clap::CommandFactory;
+use rtproof::Cli;
 
 /// Folders without texts of today.
 const BUT: [&str; 4] = ["target", "tests", "adr", ".git"];

@@ -1,7 +1,5 @@
 //! `rtproof import` and what is made of its records, as a user runs them.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},

@@ -1,21 +1,13 @@
 //! `rtproof kernel` with a small source of the test's own: real make, patch and git, and a makefile
 //! that answers as the kernel's does. A real kernel is built by hand (docs/kernel.md).
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the test's own files; what is left out is named"
-)]
-
-mod support;
-
 use std::{
     fs,
     path::Path,
     process::{Command, Output},
 };
 
-use support::{ACCEPTED, FAILED, REFUSED, USAGE, folder, run, stderr};
+use crate::support::{self, ACCEPTED, FAILED, REFUSED, USAGE, folder, run, stderr};
 
 /// The head and the end by which a whole configuration is known.
 const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
@@ -76,7 +68,7 @@ fn got(at: &Path, path: &str) -> String {
 
 /// Whether programs are here; says what is left out.
 fn needs(programs: &[&str]) -> bool {
-    let is_here = |name: &&&str| rtproof_host::program::find(name).is_err();
+    let is_here = |name: &&&str| rtproof_host::trusted::find(name).is_err();
     let missing: Vec<_> = programs.iter().filter(is_here).collect();
     if !missing.is_empty() {
         let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");

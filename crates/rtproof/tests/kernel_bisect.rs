@@ -2,18 +2,10 @@
 //! it "builds" are made-up kernels that answer as a guest does. A real kernel is bisected outside
 //! of the lab's guests (lab/src/outside.rs).
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the test's own files; what is left out is named"
-)]
-
-mod support;
-
 use std::{fs, path::Path, process::Output};
 
-use support::{
-    ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
+use crate::support::{
+    self, ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
     made_up::{Then, has_qemu, kernel},
     run,
     small_linux::{self, HEAD, has_programs, sh},

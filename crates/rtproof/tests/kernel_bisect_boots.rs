@@ -2,14 +2,6 @@
 //! choice for the next boot is read as GRUB reads it. Real boots are in the lab
 //! (`lab/src/cases/tune/bisect.rs`).
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the test's own files; what is left out is named"
-)]
-
-mod support;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -17,13 +9,13 @@ use std::{
     process::Output,
 };
 
-use serde_json::Value;
-use support::{
-    ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
+use crate::support::{
+    self, ACCEPTED, FAILED, REFUSED, USAGE, expect_code, folder,
     small::{Small, image},
     small_linux::{has_programs, repository},
     start, stderr, wait_for,
 };
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Exit code: a reboot comes next.

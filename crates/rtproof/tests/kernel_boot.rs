@@ -1,14 +1,6 @@
 //! `rtproof kernel boot` with real QEMU and made-up kernels: a few instructions that write a text
 //! to the serial port, then hang or reset. The test at the end boots a kernel that is installed.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the test's own files; what is left out is named"
-)]
-
-mod support;
-
 use std::{
     fs,
     path::Path,
@@ -16,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use support::{
-    ACCEPTED, FAILED, USAGE, folder,
+use crate::support::{
+    self, ACCEPTED, FAILED, USAGE, folder,
     made_up::{Then, has_qemu, kernel},
     run, start, stderr, stdout,
 };
@@ -171,7 +163,7 @@ fn what_cannot_be_booted_is_refused_before_anything_is_made() {
         assert!(refused(&["plain", "--load", "msr"]).contains("--modules"));
         assert!(refused(&["plain", "--append", "a -- b"]).contains("\"--\" is set by rtproof"));
     }
-    if rtproof_host::program::find("qemu-system-aarch64").is_ok() && cfg!(target_arch = "x86_64") {
+    if rtproof_host::trusted::find("qemu-system-aarch64").is_ok() && cfg!(target_arch = "x86_64") {
         let said = refused(&["Image"]);
         assert!(
             said.contains("a static rtproof for aarch64") && said.contains("--binary"),

@@ -4,10 +4,6 @@
 //! To add a machine, put the file of `rtproof capture` into fixtures/machines; to accept what the
 //! commands say, run with `SNAPSHOTS=overwrite`.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-mod support;
-
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
@@ -15,10 +11,12 @@ use std::{
     process::{Output, Stdio},
 };
 
+use crate::support::{
+    self, ACCEPTED, FAILED, USAGE, code, expect_code, files, folder, run, stderr, stdout,
+};
 use rtproof_host::{Capture, Facts, Root};
 use serde_json::Value;
 use snapbox::{Assert, Data};
-use support::{ACCEPTED, FAILED, USAGE, code, expect_code, files, folder, run, stderr, stdout};
 
 /// Largest machine: a repository is cloned in a second. fixtures/machines/README.md says how to
 /// make one small.

@@ -1,25 +1,17 @@
 //! `rtproof measure` on this machine: cells, index, rows, and what is left of a matrix that was cut
 //! short.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     path::Path,
     process::{Command, Output, Stdio},
 };
 
+use crate::support::{
+    self, ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, assert_accounted, command, expect_code,
+    files, folder, kill, report, run, stderr, stdout, wait_for,
+};
 use rtproof_run::measure::matrix::Matrix;
 use serde_json::Value;
-use support::{
-    ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, assert_accounted, command, expect_code, files,
-    folder, kill, report, run, stderr, stdout, wait_for,
-};
 
 /// The index of a matrix, as its folder has it.
 fn index(folder: &Path) -> Value {
@@ -37,55 +29,6 @@ fn records(folder: &Path) -> Vec<std::path::PathBuf> {
     files(&folder.join("m"), ".rtproof")
 }
 
-#[test]
-fn each_combination_is_a_record_and_a_row_of_the_index() {
-    let _alone = alone();
-    let folder = folder();
-    let args = ["measure", "--workload", "timer-wakeup,registers", "--cpus", "0"];
-    let rest = ["--policy", "other,fifo", "--for", "1s", "--no-trace", "-o", "m"];
-    let output = run(folder.path(), &[&args[..], &rest].concat());
-    expect_code(&output, ACCEPTED);
-    let text = stdout(&output);
-    for part in ["4 cells", "registers, CPU 0, other, 1 ms, load idle", "fifo 80", "4 done"] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    assert_eq!(states(folder.path()), ["done"; 4]);
-    assert_eq!(records(folder.path()).len(), 4);
-    let found = index(folder.path());
-    assert_eq!(found["schema"], "rtproof/measure/1");
-    for (cell, record) in
-        found["cells"].as_array().expect("cells").iter().zip(records(folder.path()))
-    {
-        let (report, _) = report(&record);
-        assert_accounted(&report);
-        assert_eq!(report["record"]["state"], "sealed");
-        let thread = &cell["threads"][0];
-        assert_eq!(thread["samples"]["n"], report["cpus"][0]["measured"]["sampled"]);
-        assert_eq!(thread["samples"]["max_ns"], report["cpus"][0]["measured"]["max_ns"]);
-        assert_eq!(thread["missed"], report["cpus"][0]["measured"]["missed"]);
-        let is_duration = thread["workload"] == "registers";
-        assert_eq!(thread["quantity"], if is_duration { "duration" } else { "latency" });
-        assert_eq!(thread["samples"]["rms_ns"].is_null(), is_duration);
-    }
-    let page = std::fs::read_to_string(folder.path().join("m/index.html")).expect("the page");
-    assert!(page.contains("id=\"chart-ranges\"") && page.contains("registers"));
-    // All is done: nothing is measured again, and the index is as it was.
-    let bytes = std::fs::read(&records(folder.path())[0]).expect("a record");
-    let again = run(folder.path(), &["measure", "--resume", "m", "--json"]);
-    expect_code(&again, ACCEPTED);
-    let mut printed: Value = serde_json::from_slice(&again.stdout).expect("JSON");
-    let answer = printed.as_object_mut().and_then(|of| of.remove("answer")).expect("an answer");
-    let result = answer["result"].as_str().expect("a result");
-    assert!(result.contains(" up to ") && result.contains("(cell "), "{result}");
-    assert_eq!(printed, index(folder.path()));
-    assert_eq!(printed["cells"][0]["threads"], found["cells"][0]["threads"]);
-    assert_eq!(std::fs::read(&records(folder.path())[0]).expect("a record"), bytes);
-    // Records are never overwritten.
-    let over = run(folder.path(), &["measure", "--for", "1s", "-o", "m"]);
-    expect_code(&over, FAILED);
-    assert!(stderr(&over).contains("--resume"), "{}", stderr(&over));
-}
-
 /// Starts three cells and sends a signal while the second is measured.
 fn cut_short(folder: &Path, signal: &str) -> Output {
     let args = ["measure", "--cpus", "0", "--period", "1ms,2ms,5ms", "--for", "4s", "--no-trace"];
@@ -96,106 +39,6 @@ fn cut_short(folder: &Path, signal: &str) -> Output {
     std::thread::sleep(std::time::Duration::from_millis(3000));
     kill(signal, child.id());
     child.wait_with_output().expect("it ends")
-}
-
-#[test]
-fn a_matrix_that_is_interrupted_keeps_its_cells_and_goes_on() {
-    let _alone = alone();
-    let folder = folder();
-    let output = cut_short(folder.path(), "INT");
-    expect_code(&output, NOT_PROVEN);
-    assert!(stdout(&output).contains("--resume m"), "{}", stdout(&output));
-    assert_eq!(states(folder.path()), ["done", "cut_short", "missing"]);
-    let all = records(folder.path());
-    assert_eq!(all.len(), 2);
-    assert_eq!(report(&all[1]).0["record"]["state"], "sealed");
-    let first = std::fs::read(&all[0]).expect("the first record");
-    expect_code(&run(folder.path(), &["measure", "--resume", "m"]), ACCEPTED);
-    assert_eq!(states(folder.path()), ["done"; 3]);
-    let all = records(folder.path());
-    assert_eq!(std::fs::read(&all[0]).expect("the first record"), first);
-    // What was cut short is still there, under another name.
-    assert_eq!(all.len(), 4);
-    assert!(all.iter().any(|path| path.to_string_lossy().contains("cut-short-1")), "{all:?}");
-}
-
-#[test]
-fn a_matrix_that_is_killed_leaves_sealed_records_and_a_torn_one_that_is_read() {
-    let _alone = alone();
-    let folder = folder();
-    cut_short(folder.path(), "KILL");
-    assert_eq!(states(folder.path()), ["done", "missing", "missing"]);
-    let all = records(folder.path());
-    assert_eq!(report(&all[0]).0["record"]["state"], "sealed");
-    let (torn, code) = report(&all[1]);
-    assert_eq!((torn["record"]["state"].as_str(), code), (Some("torn"), NOT_PROVEN));
-    assert!(torn["all"]["sampled"].as_u64().is_some_and(|n| n > 0), "{}", torn["all"]);
-    expect_code(&run(folder.path(), &["measure", "--resume", "m"]), ACCEPTED);
-    assert_eq!(states(folder.path()), ["done"; 3]);
-}
-
-#[test]
-fn chrt_in_mid_run_is_marked_in_rows_record_and_report() {
-    let _alone = alone();
-    if !Path::new("/usr/bin/chrt").exists() || !is_root() {
-        eprintln!("left out: chrt changes policies only as root");
-        return;
-    }
-    let folder = folder();
-    let args = ["measure", "--workload", "setitimer", "--policy", "other", "--cpus", "0"];
-    let rest = ["--for", "5s", "--rows", "--no-trace", "-o", "m"];
-    let out = folder.path().join("rows");
-    let file = std::fs::File::create(&out).expect("a file");
-    let mut child = command(folder.path(), &[&args[..], &rest].concat());
-    let mut child = child.stdout(file).stderr(Stdio::piped()).spawn().expect("it starts");
-    let text = || std::fs::read_to_string(&out).expect("rows");
-    // After the first row.
-    let tid = || text().split("thread ").nth(1)?.split(' ').next().map(str::to_owned);
-    wait_for("a row", 60, || tid().is_some() && text().contains("\n   0 "));
-    let tid = tid().expect("a thread");
-    let changed = Command::new("chrt").args(["-f", "-p", "7", &tid]).status().expect("chrt");
-    assert!(changed.success());
-    assert!(child.wait().expect("it ends").success());
-    let text = text();
-    assert!(text.contains("changed from outside: SCHED_FIFO 7 (was SCHED_OTHER"), "{text}");
-    assert!(text.lines().any(|line| line.starts_with("   0       all")), "{text}");
-    assert!(text.contains("with SCHED_FIFO 7:"), "{text}");
-    let (report, _) = report(&records(folder.path())[0]);
-    let mark = &report["beside"]["marks"][0];
-    assert_eq!((mark["kind"].as_str(), mark["thread"].as_u64()), (Some("policy"), Some(0)));
-    let [since, at] = ["since_ns", "at_ns"].map(|key| mark[key].as_u64().expect("a time"));
-    assert!(since < at, "{mark}");
-    let with: Vec<_> = report["beside"]["segments"].as_array().expect("segments").iter().collect();
-    assert_eq!(with.last().map(|s| s["policy"].clone()), Some("SCHED_FIFO 7".into()));
-    assert!(with.iter().all(|s| s["intervals"]["nominal_ns"] == 1_000_000), "{with:?}");
-}
-
-#[test]
-fn single_samples_are_those_of_the_record() {
-    let _alone = alone();
-    let folder = folder();
-    let args = ["measure", "--for", "2s", "--no-trace", "--keep-samples", "-o", "kept"];
-    expect_code(&run(folder.path(), &args), ACCEPTED);
-    let record = support::only(&folder.path().join("kept"), ".rtproof");
-    let all = report(&record).0["all"].clone();
-    let text = std::fs::read_to_string(record.with_extension("samples.csv")).unwrap();
-    let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("cpu,due_ns,latency_ns"));
-    let (mut sum, mut max, mut count) = (0_u64, 0_u64, 0_u64);
-    let mut last = std::collections::BTreeMap::new();
-    for line in lines {
-        let n: Vec<u64> = line.split(',').map(|word| word.parse().expect(line)).collect();
-        let [cpu, due_ns, latency_ns] = n[..] else { panic!("{line}") };
-        assert!(last.insert(cpu, due_ns).is_none_or(|before| before < due_ns), "{line}");
-        (sum, max, count) = (sum + latency_ns, max.max(latency_ns), count + 1);
-    }
-    assert_eq!(
-        (Some(count), Some(max)),
-        (all["sampled"].as_u64(), all["max_ns"].as_u64()),
-        "{all}"
-    );
-    let mean_ns = all["mean_ns"].as_f64().unwrap();
-    assert!((sum as f64 / count as f64 - mean_ns).abs() < 0.001, "{sum} / {count}: {mean_ns}");
 }
 
 fn is_root() -> bool {
@@ -242,19 +85,6 @@ fn what_is_wrong_is_named_before_anything_is_measured() {
 }
 
 #[test]
-fn a_load_that_fails_is_no_success() {
-    let _alone = alone();
-    let folder = folder();
-    let args = ["measure", "--cpus", "0", "--policy", "other", "--load", "cmd:false"];
-    let rest = ["--for", "1s", "--no-trace", "-o", "m"];
-    let output = run(folder.path(), &[&args[..], &rest].concat());
-    expect_code(&output, NOT_PROVEN);
-    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("not all of the load worked in 1 cell"), "{text}");
-    assert_eq!(index(folder.path())["cells"][0]["load_ran"], false);
-}
-
-#[test]
 fn the_examples_are_what_the_docs_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("examples/measure/s2.toml")).expect("the example");
@@ -278,50 +108,228 @@ fn the_examples_are_what_the_docs_say() {
     assert!(text.contains("memory:64KiB, CPU 0, fifo 20, 1 ms, load cpu+memory, tuned"), "{text}");
 }
 
-#[test]
-fn conditions_are_made_and_taken_back() {
-    let _alone = alone();
-    let folder = folder();
-    let matrix = "cpus = \"0\"\nfor = \"500ms\"\ntrace = false\n\
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn each_combination_is_a_record_and_a_row_of_the_index() {
+        let _alone = alone();
+        let folder = folder();
+        let args = ["measure", "--workload", "timer-wakeup,registers", "--cpus", "0"];
+        let rest = ["--policy", "other,fifo", "--for", "1s", "--no-trace", "-o", "m"];
+        let output = run(folder.path(), &[&args[..], &rest].concat());
+        expect_code(&output, ACCEPTED);
+        let text = stdout(&output);
+        for part in ["4 cells", "registers, CPU 0, other, 1 ms, load idle", "fifo 80", "4 done"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(states(folder.path()), ["done"; 4]);
+        assert_eq!(records(folder.path()).len(), 4);
+        let found = index(folder.path());
+        assert_eq!(found["schema"], "rtproof/measure/1");
+        for (cell, record) in
+            found["cells"].as_array().expect("cells").iter().zip(records(folder.path()))
+        {
+            let (report, _) = report(&record);
+            assert_accounted(&report);
+            assert_eq!(report["record"]["state"], "sealed");
+            let thread = &cell["threads"][0];
+            assert_eq!(thread["samples"]["n"], report["cpus"][0]["measured"]["sampled"]);
+            assert_eq!(thread["samples"]["max_ns"], report["cpus"][0]["measured"]["max_ns"]);
+            assert_eq!(thread["missed"], report["cpus"][0]["measured"]["missed"]);
+            let is_duration = thread["workload"] == "registers";
+            assert_eq!(thread["quantity"], if is_duration { "duration" } else { "latency" });
+            assert_eq!(thread["samples"]["rms_ns"].is_null(), is_duration);
+        }
+        let page = std::fs::read_to_string(folder.path().join("m/index.html")).expect("the page");
+        assert!(page.contains("id=\"chart-ranges\"") && page.contains("registers"));
+        // All is done: nothing is measured again, and the index is as it was.
+        let bytes = std::fs::read(&records(folder.path())[0]).expect("a record");
+        let again = run(folder.path(), &["measure", "--resume", "m", "--json"]);
+        expect_code(&again, ACCEPTED);
+        let mut printed: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+        let answer = printed.as_object_mut().and_then(|of| of.remove("answer")).expect("an answer");
+        let result = answer["result"].as_str().expect("a result");
+        assert!(result.contains(" up to ") && result.contains("(cell "), "{result}");
+        assert_eq!(printed, index(folder.path()));
+        assert_eq!(printed["cells"][0]["threads"], found["cells"][0]["threads"]);
+        assert_eq!(std::fs::read(&records(folder.path())[0]).expect("a record"), bytes);
+        // Records are never overwritten.
+        let over = run(folder.path(), &["measure", "--for", "1s", "-o", "m"]);
+        expect_code(&over, FAILED);
+        assert!(stderr(&over).contains("--resume"), "{}", stderr(&over));
+    }
+
+    #[test]
+    fn a_matrix_that_is_interrupted_keeps_its_cells_and_goes_on() {
+        let _alone = alone();
+        let folder = folder();
+        let output = cut_short(folder.path(), "INT");
+        expect_code(&output, NOT_PROVEN);
+        assert!(stdout(&output).contains("--resume m"), "{}", stdout(&output));
+        assert_eq!(states(folder.path()), ["done", "cut_short", "missing"]);
+        let all = records(folder.path());
+        assert_eq!(all.len(), 2);
+        assert_eq!(report(&all[1]).0["record"]["state"], "sealed");
+        let first = std::fs::read(&all[0]).expect("the first record");
+        expect_code(&run(folder.path(), &["measure", "--resume", "m"]), ACCEPTED);
+        assert_eq!(states(folder.path()), ["done"; 3]);
+        let all = records(folder.path());
+        assert_eq!(std::fs::read(&all[0]).expect("the first record"), first);
+        // What was cut short is still there, under another name.
+        assert_eq!(all.len(), 4);
+        assert!(all.iter().any(|path| path.to_string_lossy().contains("cut-short-1")), "{all:?}");
+    }
+
+    #[test]
+    fn a_matrix_that_is_killed_leaves_sealed_records_and_a_torn_one_that_is_read() {
+        let _alone = alone();
+        let folder = folder();
+        cut_short(folder.path(), "KILL");
+        assert_eq!(states(folder.path()), ["done", "missing", "missing"]);
+        let all = records(folder.path());
+        assert_eq!(report(&all[0]).0["record"]["state"], "sealed");
+        let (torn, code) = report(&all[1]);
+        assert_eq!((torn["record"]["state"].as_str(), code), (Some("torn"), NOT_PROVEN));
+        assert!(torn["all"]["sampled"].as_u64().is_some_and(|n| n > 0), "{}", torn["all"]);
+        expect_code(&run(folder.path(), &["measure", "--resume", "m"]), ACCEPTED);
+        assert_eq!(states(folder.path()), ["done"; 3]);
+    }
+
+    #[test]
+    fn chrt_in_mid_run_is_marked_in_rows_record_and_report() {
+        let _alone = alone();
+        if !Path::new("/usr/bin/chrt").exists() || !is_root() {
+            eprintln!("left out: chrt changes policies only as root");
+            return;
+        }
+        let folder = folder();
+        let args = ["measure", "--workload", "setitimer", "--policy", "other", "--cpus", "0"];
+        let rest = ["--for", "5s", "--rows", "--no-trace", "-o", "m"];
+        let out = folder.path().join("rows");
+        let file = std::fs::File::create(&out).expect("a file");
+        let mut child = command(folder.path(), &[&args[..], &rest].concat());
+        let mut child = child.stdout(file).stderr(Stdio::piped()).spawn().expect("it starts");
+        let text = || std::fs::read_to_string(&out).expect("rows");
+        // After the first row.
+        let tid = || text().split("thread ").nth(1)?.split(' ').next().map(str::to_owned);
+        wait_for("a row", 60, || tid().is_some() && text().contains("\n   0 "));
+        let tid = tid().expect("a thread");
+        let changed = Command::new("chrt").args(["-f", "-p", "7", &tid]).status().expect("chrt");
+        assert!(changed.success());
+        assert!(child.wait().expect("it ends").success());
+        let text = text();
+        assert!(text.contains("changed from outside: SCHED_FIFO 7 (was SCHED_OTHER"), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("   0       all")), "{text}");
+        assert!(text.contains("with SCHED_FIFO 7:"), "{text}");
+        let (report, _) = report(&records(folder.path())[0]);
+        let mark = &report["beside"]["marks"][0];
+        assert_eq!((mark["kind"].as_str(), mark["thread"].as_u64()), (Some("policy"), Some(0)));
+        let [since, at] = ["since_ns", "at_ns"].map(|key| mark[key].as_u64().expect("a time"));
+        assert!(since < at, "{mark}");
+        let with: Vec<_> =
+            report["beside"]["segments"].as_array().expect("segments").iter().collect();
+        assert_eq!(with.last().map(|s| s["policy"].clone()), Some("SCHED_FIFO 7".into()));
+        assert!(with.iter().all(|s| s["intervals"]["nominal_ns"] == 1_000_000), "{with:?}");
+    }
+
+    #[test]
+    fn single_samples_are_those_of_the_record() {
+        let _alone = alone();
+        let folder = folder();
+        let args = ["measure", "--for", "2s", "--no-trace", "--keep-samples", "-o", "kept"];
+        expect_code(&run(folder.path(), &args), ACCEPTED);
+        let record = support::only(&folder.path().join("kept"), ".rtproof");
+        let all = report(&record).0["all"].clone();
+        let text = std::fs::read_to_string(record.with_extension("samples.csv")).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("cpu,due_ns,latency_ns"));
+        let (mut sum, mut max, mut count) = (0_u64, 0_u64, 0_u64);
+        let mut last = std::collections::BTreeMap::new();
+        for line in lines {
+            let n: Vec<u64> = line.split(',').map(|word| word.parse().expect(line)).collect();
+            let [cpu, due_ns, latency_ns] = n[..] else { panic!("{line}") };
+            assert!(last.insert(cpu, due_ns).is_none_or(|before| before < due_ns), "{line}");
+            (sum, max, count) = (sum + latency_ns, max.max(latency_ns), count + 1);
+        }
+        assert_eq!(
+            (Some(count), Some(max)),
+            (all["sampled"].as_u64(), all["max_ns"].as_u64()),
+            "{all}"
+        );
+        let mean_ns = all["mean_ns"].as_f64().unwrap();
+        assert!((sum as f64 / count as f64 - mean_ns).abs() < 0.001, "{sum} / {count}: {mean_ns}");
+    }
+
+    #[test]
+    fn a_load_that_fails_is_no_success() {
+        let _alone = alone();
+        let folder = folder();
+        let args = ["measure", "--cpus", "0", "--policy", "other", "--load", "cmd:false"];
+        let rest = ["--for", "1s", "--no-trace", "-o", "m"];
+        let output = run(folder.path(), &[&args[..], &rest].concat());
+        expect_code(&output, NOT_PROVEN);
+        let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("not all of the load worked in 1 cell"), "{text}");
+        assert_eq!(index(folder.path())["cells"][0]["load_ran"], false);
+    }
+
+    #[test]
+    fn conditions_are_made_and_taken_back() {
+        let _alone = alone();
+        let folder = folder();
+        let matrix = "cpus = \"0\"\nfor = \"500ms\"\ntrace = false\n\
                   [[condition]]\nname = \"plain\"\n\
                   [[condition]]\nname = \"made\"\nbefore = \"echo on >>log\"\nafter = \"echo off >>log\"\n\
                   [[condition]]\nname = \"broken\"\nbefore = \"echo tried >>log; exit 3\"\nafter = \"echo back >>log\"\n";
-    std::fs::write(folder.path().join("m.toml"), matrix).expect("a file");
-    let output = run(folder.path(), &["measure", "--matrix", "m.toml", "-o", "m"]);
-    expect_code(&output, FAILED);
-    assert_eq!(states(folder.path()), ["done", "done", "failed"]);
-    let log = std::fs::read_to_string(folder.path().join("log")).expect("the log");
-    assert_eq!(log.split_whitespace().collect::<Vec<_>>(), ["on", "off", "tried", "back"]);
-    assert!(stdout(&output).contains("condition broken"), "{}", stdout(&output));
-}
+        std::fs::write(folder.path().join("m.toml"), matrix).expect("a file");
+        let output = run(folder.path(), &["measure", "--matrix", "m.toml", "-o", "m"]);
+        expect_code(&output, FAILED);
+        assert_eq!(states(folder.path()), ["done", "done", "failed"]);
+        let log = std::fs::read_to_string(folder.path().join("log")).expect("the log");
+        assert_eq!(log.split_whitespace().collect::<Vec<_>>(), ["on", "off", "tried", "back"]);
+        assert!(stdout(&output).contains("condition broken"), "{}", stdout(&output));
+    }
 
-#[test]
-fn two_conditions_take_turns_and_are_compared() {
-    let _alone = alone();
-    let folder = folder();
-    let matrix = "cpus = \"0\"\nfor = \"200ms\"\ntrace = false\nrepeat = 6\n\
+    #[test]
+    fn two_conditions_take_turns_and_are_compared() {
+        let _alone = alone();
+        let folder = folder();
+        let matrix = "cpus = \"0\"\nfor = \"200ms\"\ntrace = false\nrepeat = 6\n\
                   [[condition]]\nname = \"plain\"\n\
                   [[condition]]\nname = \"made\"\nbefore = \"true\"\nafter = \"true\"\n";
-    std::fs::write(folder.path().join("m.toml"), matrix).expect("a file");
-    let plan = run(folder.path(), &["measure", "--matrix", "m.toml", "--plan"]);
-    assert!(stdout(&plan).contains("6 of plain and made: enough to decide"), "{}", stdout(&plan));
-    let output = run(folder.path(), &["measure", "--matrix", "m.toml", "-o", "m", "--json"]);
-    expect_code(&output, ACCEPTED);
-    let index: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let cells = index["cells"].as_array().expect("cells");
-    let conditions: Vec<&str> =
-        cells.iter().filter_map(|cell| cell["cell"]["condition"].as_str()).collect();
-    assert!(conditions.chunks(2).all(|pair| pair[0] != pair[1]), "{conditions:?}");
-    for thread in cells.iter().filter_map(|cell| cell["threads"].get(0)) {
-        let sum = thread["samples"]["n"].as_u64().zip(thread["missed"].as_u64());
-        assert_eq!(thread["scheduled"].as_u64(), sum.map(|(n, missed)| n + missed));
+        std::fs::write(folder.path().join("m.toml"), matrix).expect("a file");
+        let plan = run(folder.path(), &["measure", "--matrix", "m.toml", "--plan"]);
+        assert!(
+            stdout(&plan).contains("6 of plain and made: enough to decide"),
+            "{}",
+            stdout(&plan)
+        );
+        let output = run(folder.path(), &["measure", "--matrix", "m.toml", "-o", "m", "--json"]);
+        expect_code(&output, ACCEPTED);
+        let index: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let cells = index["cells"].as_array().expect("cells");
+        let conditions: Vec<&str> =
+            cells.iter().filter_map(|cell| cell["cell"]["condition"].as_str()).collect();
+        assert!(conditions.chunks(2).all(|pair| pair[0] != pair[1]), "{conditions:?}");
+        for thread in cells.iter().filter_map(|cell| cell["threads"].get(0)) {
+            let sum = thread["samples"]["n"].as_u64().zip(thread["missed"].as_u64());
+            assert_eq!(thread["scheduled"].as_u64(), sum.map(|(n, missed)| n + missed));
+        }
+        let compared = &index["compared"][0];
+        assert_eq!(
+            (compared["pairs"].as_u64(), compared["pairs_min"].as_u64()),
+            (Some(6), Some(6))
+        );
+        assert_eq!(
+            (compared["from"].as_str(), compared["to"].as_str()),
+            (Some("plain"), Some("made"))
+        );
+        assert!(compared["sentence"].as_str().is_some_and(|text| text.len() > 10), "{compared}");
+        let two = matrix.replace("repeat = 6", "repeat = 2");
+        std::fs::write(folder.path().join("m.toml"), two).expect("a file");
+        let plan = run(folder.path(), &["measure", "--matrix", "m.toml", "--plan"]);
+        assert!(stdout(&plan).contains("shown, not decided"), "{}", stdout(&plan));
     }
-    let compared = &index["compared"][0];
-    assert_eq!((compared["pairs"].as_u64(), compared["pairs_min"].as_u64()), (Some(6), Some(6)));
-    assert_eq!((compared["from"].as_str(), compared["to"].as_str()), (Some("plain"), Some("made")));
-    assert!(compared["sentence"].as_str().is_some_and(|text| text.len() > 10), "{compared}");
-    let two = matrix.replace("repeat = 6", "repeat = 2");
-    std::fs::write(folder.path().join("m.toml"), two).expect("a file");
-    let plan = run(folder.path(), &["measure", "--matrix", "m.toml", "--plan"]);
-    assert!(stdout(&plan).contains("shown, not decided"), "{}", stdout(&plan));
 }

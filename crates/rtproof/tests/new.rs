@@ -1,21 +1,15 @@
 //! `rtproof new`: every project builds without a warning, runs in real time, is measured by its
 //! marks, keeps the rules, ends on request, and says which right is missing.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
+use crate::support::{
+    ACCEPTED, FAILED, USAGE, alone, binary, expect_code, folder, run, stderr, stdout,
+};
 use serde_json::Value;
-use support::{ACCEPTED, FAILED, USAGE, alone, binary, expect_code, folder, run, stderr, stdout};
 
 /// Warnings as errors, for make.
 const STRICT: [&str; 2] = ["CFLAGS=-O2 -g -Werror", "CXXFLAGS=-O2 -g -Werror"];
@@ -158,59 +152,6 @@ const FIFO: &str = "cannot take SCHED_FIFO 80";
 const DEADLINE: &str = "cannot take SCHED_DEADLINE";
 
 #[test]
-fn c_runs_as_fifo() {
-    check("c", &[], FIFO);
-}
-
-#[test]
-fn c_runs_as_deadline() {
-    check("c", &["--deadline"], DEADLINE);
-}
-
-#[test]
-fn cpp_runs_as_fifo() {
-    check("cpp", &[], FIFO);
-}
-
-#[test]
-fn cpp_runs_as_deadline() {
-    check("cpp", &["--deadline"], DEADLINE);
-}
-
-#[test]
-fn rust_runs_as_fifo() {
-    check("rust", &[], FIFO);
-}
-
-#[test]
-fn rust_runs_as_deadline() {
-    check("rust", &["--deadline"], DEADLINE);
-}
-
-#[test]
-fn a_loop_that_prints_fails_its_test_and_without_rtproof_that_is_not_seen() {
-    let _alone = alone();
-    let folder = folder();
-    let Some(program) = built(folder.path(), "c", &[]) else { return };
-    if !is_root() {
-        return;
-    }
-    let source = folder.path().join("arm/src/main.c");
-    let text = std::fs::read_to_string(&source).expect("the source");
-    let law = "\t*output += ";
-    let prints = text.replace(law, &format!("\tif (setpoint > 0) fputs(\"x\\n\", stderr);\n{law}"));
-    assert_ne!(text, prints);
-    std::fs::write(&source, prints).expect("the source");
-    succeed(Command::new("make").current_dir(folder.path().join("arm")));
-    let output = test(&program, binary()).output().expect("sh");
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}{}", stdout(&output));
-    assert!(said.contains("broke rules") && said.contains("at cycle (main.c:"), "{said}");
-    let text = stdout(&succeed(&mut test(&program, "/no/such/rtproof")));
-    assert!(text.contains("left out") && text.ends_with("passed, without its rules\n"), "{text}");
-}
-
-#[test]
 fn the_answer_names_what_to_do_next() {
     let folder = folder();
     let output = run(folder.path(), &["new", "arm", "--lang", "c"]);
@@ -280,5 +221,67 @@ fn systemd_takes_the_units() {
         let output = succeed(Command::new("systemd-analyze").arg("verify").arg(&unit));
         let said = stderr(&output);
         assert!(!said.contains("arm.service"), "{said}");
+    }
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn c_runs_as_fifo() {
+        check("c", &[], FIFO);
+    }
+
+    #[test]
+    fn c_runs_as_deadline() {
+        check("c", &["--deadline"], DEADLINE);
+    }
+
+    #[test]
+    fn cpp_runs_as_fifo() {
+        check("cpp", &[], FIFO);
+    }
+
+    #[test]
+    fn cpp_runs_as_deadline() {
+        check("cpp", &["--deadline"], DEADLINE);
+    }
+
+    #[test]
+    fn rust_runs_as_fifo() {
+        check("rust", &[], FIFO);
+    }
+
+    #[test]
+    fn rust_runs_as_deadline() {
+        check("rust", &["--deadline"], DEADLINE);
+    }
+
+    #[test]
+    fn a_loop_that_prints_fails_its_test_and_without_rtproof_that_is_not_seen() {
+        let _alone = alone();
+        let folder = folder();
+        let Some(program) = built(folder.path(), "c", &[]) else { return };
+        if !is_root() {
+            return;
+        }
+        let source = folder.path().join("arm/src/main.c");
+        let text = std::fs::read_to_string(&source).expect("the source");
+        let law = "\t*output += ";
+        let prints =
+            text.replace(law, &format!("\tif (setpoint > 0) fputs(\"x\\n\", stderr);\n{law}"));
+        assert_ne!(text, prints);
+        std::fs::write(&source, prints).expect("the source");
+        succeed(Command::new("make").current_dir(folder.path().join("arm")));
+        let output = test(&program, binary()).output().expect("sh");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}{}", stdout(&output));
+        assert!(said.contains("broke rules") && said.contains("at cycle (main.c:"), "{said}");
+        let text = stdout(&succeed(&mut test(&program, "/no/such/rtproof")));
+        assert!(
+            text.contains("left out") && text.ends_with("passed, without its rules\n"),
+            "{text}"
+        );
     }
 }

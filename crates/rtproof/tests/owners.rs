@@ -1,10 +1,6 @@
 //! What others own or can write is not obeyed: journals, plans, matrices, folders. A plan writes
 //! where tuning writes, whoever made it.
 
-#![allow(clippy::disallowed_methods, reason = "tests make the files that they read")]
-
-mod support;
-
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -12,7 +8,9 @@ use std::{
     process::Output,
 };
 
-use support::{ACCEPTED, FAILED, USAGE, code, expect_code, folder, run, small::Small, stderr};
+use crate::support::{
+    ACCEPTED, FAILED, USAGE, code, expect_code, folder, run, small::Small, stderr,
+};
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -1,14 +1,6 @@
 //! `rtproof run --rules` and `explain --pid PID --rules`: programs that break rules in a known
 //! line, programs that break none, and programs of which nothing can be said.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
-
 use std::{
     collections::BTreeSet,
     fs,
@@ -18,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::{self, alone, code, expect_code, folder, run, stderr};
 use rtproof_judge::rules::Rule;
 use serde_json::Value;
-use support::{alone, code, expect_code, folder, run, stderr};
 
 const C: &str = include_str!("rules/planted.c");
 const RUST: &str = include_str!("rules/planted.rs.in");
@@ -101,36 +93,6 @@ fn each_is_found(source: &str, compiler: &[&str]) {
     assert_eq!((code, of["answer"].as_str()), (0, Some("kept")), "{text}");
 }
 
-#[test]
-fn each_breach_of_a_c_program_is_found_in_its_line() {
-    each_is_found(C, &["cc", "-O0", "-g", "-pthread"]);
-}
-
-#[test]
-fn each_breach_of_a_rust_program_is_found_in_its_line() {
-    each_is_found(RUST, &["rustc", "-g", "--edition", "2021"]);
-}
-
-#[test]
-fn what_was_not_ready_or_not_real_time_is_not_kept() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    cc(folder.path(), C);
-    for (options, program, why) in [
-        (&["--rules-after", "mark"][..], &["./planted", "c"][..], "before it was ready"),
-        (&[], &["true"], "before it was ready"),
-        (&["--policy", "other", "--rules-after", "1ms"], &["sleep", "1"], "no real-time thread"),
-    ] {
-        let (code, of, text) = rules(folder.path(), options, program);
-        assert_eq!((code, of["answer"].as_str()), (3, Some("not-known")), "{text}");
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(why), "{text}");
-    }
-}
-
 /// A thread of 1 ms between two looks; and 300 threads that wait.
 const MANY: &str = r#"
 #include <pthread.h>
@@ -158,23 +120,6 @@ int main(int argc, char **argv) {
     _exit(0);
 }
 "#;
-
-#[test]
-fn three_hundred_threads_are_observed_and_so_is_a_brief_one() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    cc(folder.path(), MANY);
-    let options = ["--rules-after", "signal", "--rules-for", "500ms"];
-    let (_, of, text) = rules(folder.path(), &options, &["./planted"]);
-    assert_eq!(of["threads"].as_array().map(Vec::len), Some(301), "{text}");
-    assert!(of["breaches"].as_array().unwrap().is_empty(), "{text}");
-    let (code, of, text) = rules(folder.path(), &["--rules-after", "signal"], &["./planted", "b"]);
-    assert_eq!(code, 2, "{text}");
-    assert!(found(&of, MANY).1.contains("yield"), "{text}");
-}
 
 /// Ordered to end by itself, as by a key of the terminal: rtproof passes nothing on.
 const ENDS: &str = r#"
@@ -220,74 +165,6 @@ int main(int argc, char **argv) {
 }
 "#;
 
-#[test]
-fn what_a_program_does_when_it_is_asked_to_end_is_no_cycle() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    cc(folder.path(), ENDS);
-    for program in [&["./planted"][..], &["./planted", "handler"]] {
-        let (_, of, text) = rules(folder.path(), &["--rules-after", "signal"], program);
-        let (_, all) = found(&of, ENDS);
-        // That it asks itself is a breach. From then on it is not observed.
-        assert!(all.contains("blocking") && !all.contains("yield"), "{text}");
-        let watched_ns = of["watched_ns"].as_u64().unwrap();
-        assert!((300_000_000..5_000_000_000).contains(&watched_ns), "{text}");
-    }
-}
-
-#[test]
-fn in_a_pid_namespace_each_is_found() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    cc(folder.path(), C);
-    let mut command = Command::new("unshare");
-    command.args(["-p", "-f", "-m", "--mount-proc", support::binary(), "run"]);
-    command.args(["--dma-latency", "off", "--no-trace", "--rules", "--rules-after", "signal"]);
-    command.args(["--json", "got.json", "--", "./planted"]).current_dir(folder.path());
-    let output = command.output().unwrap();
-    let text = stderr(&output);
-    if text.starts_with("unshare: ") {
-        eprintln!("left out: {text}");
-        return;
-    }
-    let json = fs::read(folder.path().join("got.json")).unwrap_or_else(|_| panic!("{text}"));
-    let json: Value = serde_json::from_slice(&json).unwrap();
-    let (right, _) = found(&json["rules"], C);
-    assert!(right.contains("inheritance"), "{text}");
-    let all = json["rules"]["breaches"].as_array().unwrap();
-    let lock = all.iter().find(|it| it["rule"] == "lock").unwrap();
-    assert!(lock["what"].as_str().unwrap().contains("planted:"), "who held it: {lock}");
-    assert_eq!(json["rules"]["unknown"].as_array().map(Vec::len), Some(0), "{text}");
-}
-
-#[test]
-fn without_rights_nothing_is_kept() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
-        .unwrap();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", support::binary()]);
-    command.args(["run", "--policy", "other", "--no-trace", "--rules", "--rules-after", "1ms"]);
-    let output = command.args(["--", "sleep", "0.2"]).current_dir(folder.path()).output().unwrap();
-    let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    // Another user may not be let to the binary at all.
-    if !text.contains("ermission denied (os error 13)") || text.contains("Rules") {
-        assert_eq!(code(&output), 3, "{text}");
-        assert!(text.contains("not known") && text.contains("it needs root"), "{text}");
-        assert!(!text.contains("before it was ready"), "{text}");
-    }
-}
-
 /// A program that runs for at most 30 s, and ends with the test.
 struct Running(Child);
 
@@ -325,97 +202,6 @@ fn attached(folder: &Path, how: &[&str], more: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn a_program_that_runs_is_judged_as_one_that_is_started() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    cc(folder.path(), ATTACHED);
-    let (code, of) = attached(folder.path(), &[], &["--for", "1s", "--junit", "rules.xml"]);
-    assert_eq!((code, &of["rules"]["answer"]), (2, &"broken".into()), "{of}");
-    let (right, all) = found(&of["rules"], ATTACHED);
-    let wanted = ["lock", "memory", "output", "relative-sleep", "yield"];
-    assert_eq!(right, wanted.map(ToOwned::to_owned).into(), "{of}");
-    // Where it waits in vain for its CPU the kernel may move it: it has one.
-    assert_eq!(all, right, "{of}");
-    let breaches = of["rules"]["breaches"].as_array().unwrap();
-    // A cycle of 10 ms waits for the lock as well: some dozens a second, of each call as many.
-    let count = |what: &str| {
-        let mut of = breaches.iter().filter(|it| it["what"].as_str().unwrap().starts_with(what));
-        of.next().unwrap()["count"].as_u64().unwrap()
-    };
-    assert!((15..=110).contains(&count("sched_yield")), "{of}");
-    assert!(count("mmap").abs_diff(count("munmap")) <= 1, "{of}");
-    assert!(breaches.iter().all(|it| it["thread"] == "cycle"), "{of}");
-    let xml = fs::read_to_string(folder.path().join("rules.xml")).unwrap();
-    assert!(xml.contains("<failure") && xml.contains("explain --rules"), "{xml}");
-
-    // None; 300 threads; that of a child that runs already; a first thread that has ended.
-    for how in ["c", "cm", "cf", "ce"] {
-        let (code, of) = attached(folder.path(), &[how], &["--for", "1s"]);
-        assert_eq!((code, &of["rules"]["answer"]), (0, &"kept".into()), "{how}: {of}");
-        assert_eq!(of["rules"]["threads"].as_array().map(Vec::len), Some(1), "{how}: {of}");
-    }
-    // Threads that start and end while rtproof comes: each is reported once, or it is not known.
-    let (code, of) = attached(folder.path(), &["b"], &["--for", "1s"]);
-    assert_eq!(code, 2, "{of}");
-    let (right, _) = found(&of["rules"], ATTACHED);
-    assert!(right.contains("yield"), "{of}");
-    // A wait for a lock that began before.
-    let (code, of) = attached(folder.path(), &["w"], &["--for", "500ms"]);
-    assert_eq!((code, &of["rules"]["breaches"][0]["rule"]), (2, &"lock".into()), "{of}");
-}
-
-#[test]
-fn an_observation_ends_with_a_signal_or_the_program_and_ends_nothing() {
-    if !may() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    cc(folder.path(), ATTACHED);
-    let mut running = Running::start(folder.path(), &["c"]);
-    let args = ["explain", "--pid", &running.pid(), "--rules", "--for", "20s", "--json"];
-    for ends in [false, true] {
-        let child = support::start(folder.path(), &args);
-        std::thread::sleep(Duration::from_secs(1));
-        if ends {
-            running.0.kill().unwrap();
-        } else {
-            let rtproof = rustix::process::Pid::from_child(&child);
-            rustix::process::kill_process(rtproof, rustix::process::Signal::INT).unwrap();
-        }
-        let started = Instant::now();
-        let output = child.wait_with_output().unwrap();
-        assert!(started.elapsed() < Duration::from_secs(10), "{output:?}");
-        assert_eq!(code(&output), 0, "{output:?}");
-        assert_eq!(running.0.try_wait().unwrap().is_some(), ends);
-    }
-    // It has ended and was waited for; one that was not; a thread of the kernel; rtproof's parent.
-    let mut zombie = Command::new("true").spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    for (pid, says) in [
-        (running.pid(), "no process"),
-        (zombie.id().to_string(), "has ended"),
-        ("2".into(), "thread of the kernel"),
-    ] {
-        let output = run(folder.path(), &["explain", "--pid", &pid, "--rules"]);
-        expect_code(&output, support::USAGE);
-        assert!(stderr(&output).contains(says), "{pid}: {}", stderr(&output));
-    }
-    zombie.wait().unwrap();
-    for args in [
-        &["explain", "--rules"][..],
-        &["explain", "--pid", "1", "--junit", "x.xml"],
-        &["explain", "--pid", "1", "--rules", "--spike", "1"],
-        &["explain", "--comm", "x", "--rules"],
-    ] {
-        expect_code(&run(folder.path(), args), support::USAGE);
-    }
-}
-
-#[test]
 fn what_is_no_time_to_be_ready_is_a_usage_error() {
     let folder = folder();
     for args in [
@@ -426,5 +212,223 @@ fn what_is_no_time_to_be_ready_is_a_usage_error() {
         &["run", "--junit", "x.xml", "--", "true"],
     ] {
         expect_code(&run(folder.path(), args), support::USAGE);
+    }
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn each_breach_of_a_c_program_is_found_in_its_line() {
+        each_is_found(C, &["cc", "-O0", "-g", "-pthread"]);
+    }
+
+    #[test]
+    fn each_breach_of_a_rust_program_is_found_in_its_line() {
+        each_is_found(RUST, &["rustc", "-g", "--edition", "2021"]);
+    }
+
+    #[test]
+    fn what_was_not_ready_or_not_real_time_is_not_kept() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        cc(folder.path(), C);
+        for (options, program, why) in [
+            (&["--rules-after", "mark"][..], &["./planted", "c"][..], "before it was ready"),
+            (&[], &["true"], "before it was ready"),
+            (
+                &["--policy", "other", "--rules-after", "1ms"],
+                &["sleep", "1"],
+                "no real-time thread",
+            ),
+        ] {
+            let (code, of, text) = rules(folder.path(), options, program);
+            assert_eq!((code, of["answer"].as_str()), (3, Some("not-known")), "{text}");
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn three_hundred_threads_are_observed_and_so_is_a_brief_one() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        cc(folder.path(), MANY);
+        let options = ["--rules-after", "signal", "--rules-for", "500ms"];
+        let (_, of, text) = rules(folder.path(), &options, &["./planted"]);
+        assert_eq!(of["threads"].as_array().map(Vec::len), Some(301), "{text}");
+        assert!(of["breaches"].as_array().unwrap().is_empty(), "{text}");
+        let (code, of, text) =
+            rules(folder.path(), &["--rules-after", "signal"], &["./planted", "b"]);
+        assert_eq!(code, 2, "{text}");
+        assert!(found(&of, MANY).1.contains("yield"), "{text}");
+    }
+
+    #[test]
+    fn what_a_program_does_when_it_is_asked_to_end_is_no_cycle() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        cc(folder.path(), ENDS);
+        for program in [&["./planted"][..], &["./planted", "handler"]] {
+            let (_, of, text) = rules(folder.path(), &["--rules-after", "signal"], program);
+            let (_, all) = found(&of, ENDS);
+            // That it asks itself is a breach. From then on it is not observed.
+            assert!(all.contains("blocking") && !all.contains("yield"), "{text}");
+            let watched_ns = of["watched_ns"].as_u64().unwrap();
+            assert!((300_000_000..5_000_000_000).contains(&watched_ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn in_a_pid_namespace_each_is_found() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        cc(folder.path(), C);
+        let mut command = Command::new("unshare");
+        command.args(["-p", "-f", "-m", "--mount-proc", support::binary(), "run"]);
+        command.args(["--dma-latency", "off", "--no-trace", "--rules", "--rules-after", "signal"]);
+        command.args(["--json", "got.json", "--", "./planted"]).current_dir(folder.path());
+        let output = command.output().unwrap();
+        let text = stderr(&output);
+        if text.starts_with("unshare: ") {
+            eprintln!("left out: {text}");
+            return;
+        }
+        let json = fs::read(folder.path().join("got.json")).unwrap_or_else(|_| panic!("{text}"));
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        let (right, _) = found(&json["rules"], C);
+        assert!(right.contains("inheritance"), "{text}");
+        let all = json["rules"]["breaches"].as_array().unwrap();
+        let lock = all.iter().find(|it| it["rule"] == "lock").unwrap();
+        assert!(lock["what"].as_str().unwrap().contains("planted:"), "who held it: {lock}");
+        assert_eq!(json["rules"]["unknown"].as_array().map(Vec::len), Some(0), "{text}");
+    }
+
+    #[test]
+    fn without_rights_nothing_is_kept() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+            .unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", support::binary()]);
+        command.args(["run", "--policy", "other", "--no-trace", "--rules", "--rules-after", "1ms"]);
+        let output =
+            command.args(["--", "sleep", "0.2"]).current_dir(folder.path()).output().unwrap();
+        let text = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        // Another user may not be let to the binary at all.
+        if !text.contains("ermission denied (os error 13)") || text.contains("Rules") {
+            assert_eq!(code(&output), 3, "{text}");
+            assert!(text.contains("not known") && text.contains("it needs root"), "{text}");
+            assert!(!text.contains("before it was ready"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_runs_is_judged_as_one_that_is_started() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        cc(folder.path(), ATTACHED);
+        let (code, of) = attached(folder.path(), &[], &["--for", "1s", "--junit", "rules.xml"]);
+        assert_eq!((code, &of["rules"]["answer"]), (2, &"broken".into()), "{of}");
+        let (right, all) = found(&of["rules"], ATTACHED);
+        let wanted = ["lock", "memory", "output", "relative-sleep", "yield"];
+        assert_eq!(right, wanted.map(ToOwned::to_owned).into(), "{of}");
+        // Where it waits in vain for its CPU the kernel may move it: it has one.
+        assert_eq!(all, right, "{of}");
+        let breaches = of["rules"]["breaches"].as_array().unwrap();
+        // A cycle of 10 ms waits for the lock as well: some dozens a second, of each call as many.
+        let count = |what: &str| {
+            let mut of =
+                breaches.iter().filter(|it| it["what"].as_str().unwrap().starts_with(what));
+            of.next().unwrap()["count"].as_u64().unwrap()
+        };
+        assert!((15..=110).contains(&count("sched_yield")), "{of}");
+        assert!(count("mmap").abs_diff(count("munmap")) <= 1, "{of}");
+        assert!(breaches.iter().all(|it| it["thread"] == "cycle"), "{of}");
+        let xml = fs::read_to_string(folder.path().join("rules.xml")).unwrap();
+        assert!(xml.contains("<failure") && xml.contains("explain --rules"), "{xml}");
+
+        // None; 300 threads; that of a child that runs already; a first thread that has ended.
+        for how in ["c", "cm", "cf", "ce"] {
+            let (code, of) = attached(folder.path(), &[how], &["--for", "1s"]);
+            assert_eq!((code, &of["rules"]["answer"]), (0, &"kept".into()), "{how}: {of}");
+            assert_eq!(of["rules"]["threads"].as_array().map(Vec::len), Some(1), "{how}: {of}");
+        }
+        // Threads that start and end while rtproof attaches: each is reported once, or is unknown.
+        let (code, of) = attached(folder.path(), &["b"], &["--for", "1s"]);
+        assert_eq!(code, 2, "{of}");
+        let (right, _) = found(&of["rules"], ATTACHED);
+        assert!(right.contains("yield"), "{of}");
+        // A wait for a lock that began before.
+        let (code, of) = attached(folder.path(), &["w"], &["--for", "500ms"]);
+        assert_eq!((code, &of["rules"]["breaches"][0]["rule"]), (2, &"lock".into()), "{of}");
+    }
+
+    #[test]
+    fn an_observation_ends_with_a_signal_or_the_program_and_ends_nothing() {
+        if !may() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        cc(folder.path(), ATTACHED);
+        let mut running = Running::start(folder.path(), &["c"]);
+        let args = ["explain", "--pid", &running.pid(), "--rules", "--for", "20s", "--json"];
+        for ends in [false, true] {
+            let child = support::start(folder.path(), &args);
+            std::thread::sleep(Duration::from_secs(1));
+            if ends {
+                running.0.kill().unwrap();
+            } else {
+                let rtproof = rustix::process::Pid::from_child(&child);
+                rustix::process::kill_process(rtproof, rustix::process::Signal::INT).unwrap();
+            }
+            let started = Instant::now();
+            let output = child.wait_with_output().unwrap();
+            assert!(started.elapsed() < Duration::from_secs(10), "{output:?}");
+            assert_eq!(code(&output), 0, "{output:?}");
+            assert_eq!(running.0.try_wait().unwrap().is_some(), ends);
+        }
+        // Ended and waited for; ended and not waited for; a kernel thread; rtproof's parent.
+        let mut zombie = Command::new("true").spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        for (pid, says) in [
+            (running.pid(), "no process"),
+            (zombie.id().to_string(), "has ended"),
+            ("2".into(), "thread of the kernel"),
+        ] {
+            let output = run(folder.path(), &["explain", "--pid", &pid, "--rules"]);
+            expect_code(&output, support::USAGE);
+            assert!(stderr(&output).contains(says), "{pid}: {}", stderr(&output));
+        }
+        zombie.wait().unwrap();
+        for args in [
+            &["explain", "--rules"][..],
+            &["explain", "--pid", "1", "--junit", "x.xml"],
+            &["explain", "--pid", "1", "--rules", "--spike", "1"],
+            &["explain", "--comm", "x", "--rules"],
+        ] {
+            expect_code(&run(folder.path(), args), support::USAGE);
+        }
     }
 }

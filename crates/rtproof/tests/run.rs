@@ -1,14 +1,5 @@
 //! `rtproof run`: programs of every kind are started, accompanied and undone.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
-
 use std::{
     fs,
     os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
@@ -18,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use support::{alone, code, expect_code, folder, kill, run, small::Small, start, stderr, stdout};
+use crate::support::{
+    self, alone, code, expect_code, folder, kill, run, small::Small, start, stderr, stdout,
+};
 
 const NOT_STARTED: i32 = 125;
 const NOT_EXECUTABLE: i32 = 126;
@@ -254,91 +247,6 @@ fn a_signal_ends_what_a_program_left() {
     assert_eq!(code(&child.wait_with_output().unwrap()), 0, "the program's own status");
 }
 
-#[test]
-fn a_real_time_program_gets_what_was_asked_for() {
-    if !is_root() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    // Field 40 is the priority, 41 the policy.
-    let script =
-        "awk '{ print $41, $40 }' /proc/self/stat; grep Cpus_allowed_list /proc/self/status";
-    let got = |args: &[&str]| {
-        let tail = ["--dma-latency", "off", "-q", "--no-trace", "--", "sh", "-c", script];
-        let output = run(folder.path(), &[&["run"], args, &tail].concat());
-        expect_code(&output, 0);
-        stdout(&output)
-    };
-    assert!(got(&[]).starts_with("1 80\n"));
-    assert!(got(&["--policy", "rr", "--priority", "7"]).starts_with("2 7\n"));
-    let on_one = got(&["--cpus", "1", "--tune", "none", "--place", "affinity"]);
-    assert!(on_one.contains("Cpus_allowed_list:\t1\n"), "{on_one}");
-    let first = ["run", "--runtime", "2ms", "--period", "50ms", "-q", "--no-trace", "--"];
-    let of_shell = ["sh", "-c", "read -r line </proc/$$/stat; echo $line"];
-    let output = run(folder.path(), &[&first[..], &of_shell].concat());
-    expect_code(&output, 0);
-    assert_eq!(stdout(&output).split_whitespace().nth(40), Some("6"), "{}", stdout(&output));
-    // Threads that it starts are ordinary ones: it may start them.
-    let output = run(folder.path(), &[&first[..], &["sh", "-c", "sleep 0; exit 3"]].concat());
-    expect_code(&output, 3);
-}
-
-#[test]
-fn a_deadline_that_is_too_much_is_refused_and_undone() {
-    if !is_root() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    let args = |command: &[&'static str]| {
-        let first = ["run", "--runtime", "980ms", "--period", "1s", "-q", "--no-trace", "--"];
-        [&first[..], command].concat()
-    };
-    // As many as there are CPUs: together more than 95 % of them.
-    let cpus = thread::available_parallelism().unwrap().get();
-    let mut holding: Vec<_> =
-        (1..cpus).map(|_| start(folder.path(), &args(&["sleep", "60"]))).collect();
-    thread::sleep(Duration::from_secs(3));
-    let output = run(folder.path(), &args(&["true"]));
-    holding.iter().for_each(|child| kill("TERM", child.id()));
-    holding.iter_mut().for_each(|child| assert!(child.wait().is_ok()));
-    expect_code(&output, NOT_STARTED);
-    assert!(stderr(&output).contains("no bandwidth left"), "{}", stderr(&output));
-}
-
-#[test]
-fn another_user_and_fewer_capabilities() {
-    if !is_root() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    let got = |args: &[&str], script: &str| {
-        let first = ["run", "--policy", "other", "--no-trace", "-q"];
-        run(folder.path(), &[&first[..], args, &["--", "sh", "-c", script]].concat())
-    };
-    let who = got(&["--user", "65534:65534"], "id -u; id -G; grep CapEff /proc/self/status");
-    expect_code(&who, 0);
-    assert_eq!(stdout(&who), "65534\n65534\nCapEff:\t0000000000000000\n");
-    let kept = "CapEff:\t0000000000800000\n";
-    for user in [&["--user", "65534:65534"][..], &[]] {
-        let args = [user, &["--caps", "sys_nice"]].concat();
-        let output = got(&args, "grep CapEff /proc/self/status");
-        expect_code(&output, 0);
-        assert_eq!(stdout(&output), kept, "{args:?}");
-    }
-    let none = got(&["--caps", "none"], "grep -E 'CapEff|CapBnd' /proc/self/status");
-    assert_eq!(stdout(&none), "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n");
-    // A program that only its owner may execute.
-    let own = folder.path().join("own");
-    fs::write(&own, "#!/bin/sh\nexit 0\n").unwrap();
-    fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
-    let args = ["run", "--policy", "other", "--user", "65534:65534", "--no-trace", "--"];
-    let output = run(folder.path(), &[&args[..], &[own.to_str().unwrap()]].concat());
-    expect_code(&output, NOT_EXECUTABLE);
-}
-
 /// A command as a user without any right.
 fn unprivileged(folder: &Path, args: &[&str]) -> Output {
     let program = folder.join("rtproof");
@@ -351,36 +259,6 @@ fn unprivileged(folder: &Path, args: &[&str]) -> Output {
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     command.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(&program).args(args);
     command.current_dir("/").env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
-}
-
-#[test]
-fn without_rights_it_is_refused_or_does_what_it_can() {
-    if !is_root() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    let cpus = ["--cpus", "1", "--place", "affinity"];
-    let refused =
-        unprivileged(folder.path(), &[&["run"], &cpus[..], &["--", "echo", "x"]].concat());
-    expect_code(&refused, NOT_STARTED);
-    assert_eq!(stdout(&refused), "", "nothing was started");
-    assert!(stderr(&refused).contains("--best-effort"), "{}", stderr(&refused));
-    let plain = ["run", "--no-trace", "--", "true"];
-    let refused = unprivileged(folder.path(), &plain);
-    expect_code(&refused, NOT_STARTED);
-    assert!(stderr(&refused).contains("policy: SCHED_FIFO, priority 80"), "{}", stderr(&refused));
-    let script = "grep Cpus_allowed_list /proc/self/status";
-    let tail = ["--best-effort", "--", "sh", "-c", script];
-    let tried = unprivileged(folder.path(), &[&["run"], &cpus[..], &tail].concat());
-    expect_code(&tried, 0);
-    assert!(stdout(&tried).contains("Cpus_allowed_list:\t1\n"), "what can be set is");
-    let said = stderr(&tried);
-    for missing in
-        ["not set  policy", "not set  changes of the machine", "Wake-ups were not recorded"]
-    {
-        assert!(said.contains(missing), "{missing}: {said}");
-    }
 }
 
 #[test]
@@ -398,39 +276,6 @@ fn without_tracing_it_says_so_and_a_budget_cannot_be_judged() {
     // The program's own failure comes first.
     let output = run(folder.path(), &[&args[..], &["--", "false"]].concat());
     expect_code(&output, 1);
-}
-
-#[test]
-fn wake_ups_of_all_threads_are_counted() {
-    if !is_root() || !Path::new("/sys/kernel/tracing/instances").exists() {
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    let script = "import threading, time
-def work():
-    for _ in range(60): time.sleep(0.01)
-all = [threading.Thread(target=work) for _ in range(300)]
-for t in all: t.start()
-for t in all: t.join()
-";
-    fs::write(folder.path().join("many.py"), script).unwrap();
-    let args = ["run", "--policy", "other", "--budget", "10s", "--no-record", "--json", "got.json"];
-    let output = run(folder.path(), &[&args[..], &["--", "python3", "many.py"]].concat());
-    let text = fs::read_to_string(folder.path().join("got.json")).unwrap();
-    let got: serde_json::Value = serde_json::from_str(&text).unwrap();
-    if got["wake_ups"].is_null() {
-        eprintln!("left out: {}", got["notes"]);
-        return;
-    }
-    let threads = got["threads"].as_array().unwrap();
-    assert!(threads.len() > 300, "{} threads", threads.len());
-    let woke = |it: &&serde_json::Value| it["latency"]["wake_ups"].as_u64().unwrap_or(0) > 10;
-    let woke = threads.iter().filter(woke).count();
-    assert!(woke >= 300, "{woke} threads were seen to wake");
-    let of = |name: &str| got["wake_ups"][name].as_u64().unwrap();
-    let lost = of("lost_events") + of("unseen");
-    expect_code(&output, if lost == 0 { 0 } else { support::NOT_PROVEN });
 }
 
 /// A real-time loop of 5 ms beside an ordinary thread.
@@ -453,61 +298,6 @@ fn periodic(folder: &Path) -> Option<Vec<&'static str>> {
     fs::write(folder.join("periodic.py"), PERIODIC).unwrap();
     let args = "run --priority 10 --dma-latency off --budget 10s --json got.json --output it";
     Some(args.split(' ').collect())
-}
-
-#[test]
-fn with_a_budget_its_wake_ups_are_a_record_and_judged() {
-    let _alone = alone();
-    let folder = folder();
-    let Some(args) = periodic(folder.path()) else { return };
-    let program = ["--", "python3", "periodic.py", "600"];
-    let output = run(folder.path(), &[&args[..], &program].concat());
-    // Three seconds show no rate.
-    expect_code(&output, support::NOT_PROVEN);
-    assert!(stderr(&output).contains("Verdict  NOT PROVEN"), "{}", stderr(&output));
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    let got: serde_json::Value = serde_json::from_str(&read("got.json")).unwrap();
-    assert_eq!((&got["proof"]["record"], &got["proof"]["sealed"]), (&"made".into(), &true.into()));
-    assert!(read("it.html").contains("python3"));
-    let report = run(folder.path(), &["report", "it.rtproof", "--json"]);
-    let report: serde_json::Value = serde_json::from_str(&stdout(&report)).unwrap();
-    let threads = report["cpus"].as_array().unwrap();
-    // Its own, and those of what stands before it in PATH; the ordinary one is left out.
-    let all_fifo = threads.iter().all(|it| it["thread"]["policy"] == "fifo");
-    assert!(all_fifo && !threads.is_empty(), "{threads:?}");
-    for it in threads {
-        let count = |name: &str| it["measured"][name].as_u64().unwrap();
-        assert!(count("sampled") > 0);
-        assert_eq!(count("scheduled"), count("sampled") + count("missed"));
-        assert!(it["thread"]["workload"].as_str().unwrap().starts_with("app:"));
-    }
-    // There already: nothing is started.
-    expect_code(&run(folder.path(), &[&args[..], &program].concat()), NOT_STARTED);
-    let without = [&args[..], &["--no-record"], &program].concat();
-    fs::remove_file(folder.path().join("it.rtproof")).unwrap();
-    let output = run(folder.path(), &without);
-    let got: serde_json::Value = serde_json::from_str(&read("got.json")).unwrap();
-    let of = |name: &str| got["wake_ups"][name].as_u64().unwrap();
-    let is_whole = of("lost_events") + of("unseen") == 0;
-    expect_code(&output, if is_whole { 0 } else { support::NOT_PROVEN });
-    assert!(!folder.path().join("it.rtproof").exists());
-}
-
-#[test]
-fn the_record_of_a_run_that_was_killed_is_read() {
-    let _alone = alone();
-    let folder = folder();
-    let Some(args) = periodic(folder.path()) else { return };
-    let mut child = start(
-        folder.path(),
-        &[&args[..], &["--", "timeout", "9", "python3", "periodic.py", "4000"]].concat(),
-    );
-    thread::sleep(Duration::from_secs(6));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let report = run(folder.path(), &["report", "it.rtproof"]);
-    expect_code(&report, support::NOT_PROVEN);
-    assert!(stdout(&report).contains("torn"), "{}", stdout(&report));
 }
 
 /// The tree of a machine with two CPUs of its own for the program.
@@ -594,10 +384,11 @@ fn processes(word: &str) -> Vec<u32> {
     pids.filter(has).collect()
 }
 
-/// Rounds that are killed; more by hand with `RTPROOF_KILLS`.
-fn rounds() -> u64 {
-    let asked = std::env::var("RTPROOF_KILLS").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(50)
+/// Rounds that are killed: a third of 50, all of them with `FULL=1`, as many as `RTPROOF_KILLS` says.
+fn rounds() -> Vec<u64> {
+    let asked = std::env::var("RTPROOF_KILLS").ok().and_then(|text| text.parse().ok());
+    let step = if support::is_full() || asked.is_some() { 1 } else { 3 };
+    (0..asked.unwrap_or(50)).step_by(step).collect()
 }
 
 #[test]
@@ -609,7 +400,7 @@ fn killed_at_any_moment_nothing_is_left() {
     let before = values(&tree);
     let root = tree.path().to_str().unwrap().to_owned();
     let (mut set, rounds) = (0, rounds());
-    for round in 0..rounds {
+    for &round in &rounds {
         let mut child = start(tree.path(), &on_tree(&root, &["sleep", "0.6"]));
         // From before the journal to after the end.
         thread::sleep(Duration::from_millis(round * 37 % 1500));
@@ -626,6 +417,7 @@ fn killed_at_any_moment_nothing_is_left() {
         // Killed before the guard was armed, a journal without a change stays open.
         expect_code(&run(tree.path(), &["tune", "undo", "--all", "--root", &root]), 0);
     }
+    let rounds = rounds.len() as u64;
     println!("rounds {rounds}, of them {set} while the machine was set; values that differ 0");
     assert!(set > rounds / 10, "{set} of {rounds} hit it while it was set");
 }
@@ -673,4 +465,220 @@ fn a_guard_that_dies_is_replaced() {
     kill("TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
     assert_eq!(values(&tree), before);
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn a_real_time_program_gets_what_was_asked_for() {
+        if !is_root() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        // Field 40 is the priority, 41 the policy.
+        let script =
+            "awk '{ print $41, $40 }' /proc/self/stat; grep Cpus_allowed_list /proc/self/status";
+        let got = |args: &[&str]| {
+            let tail = ["--dma-latency", "off", "-q", "--no-trace", "--", "sh", "-c", script];
+            let output = run(folder.path(), &[&["run"], args, &tail].concat());
+            expect_code(&output, 0);
+            stdout(&output)
+        };
+        assert!(got(&[]).starts_with("1 80\n"));
+        assert!(got(&["--policy", "rr", "--priority", "7"]).starts_with("2 7\n"));
+        let on_one = got(&["--cpus", "1", "--tune", "none", "--place", "affinity"]);
+        assert!(on_one.contains("Cpus_allowed_list:\t1\n"), "{on_one}");
+        let first = ["run", "--runtime", "2ms", "--period", "50ms", "-q", "--no-trace", "--"];
+        let of_shell = ["sh", "-c", "read -r line </proc/$$/stat; echo $line"];
+        let output = run(folder.path(), &[&first[..], &of_shell].concat());
+        expect_code(&output, 0);
+        assert_eq!(stdout(&output).split_whitespace().nth(40), Some("6"), "{}", stdout(&output));
+        // Threads that it starts are ordinary ones: it may start them.
+        let output = run(folder.path(), &[&first[..], &["sh", "-c", "sleep 0; exit 3"]].concat());
+        expect_code(&output, 3);
+    }
+
+    #[test]
+    fn a_deadline_that_is_too_much_is_refused_and_undone() {
+        if !is_root() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        let args = |command: &[&'static str]| {
+            let first = ["run", "--runtime", "980ms", "--period", "1s", "-q", "--no-trace", "--"];
+            [&first[..], command].concat()
+        };
+        // As many as there are CPUs: together more than 95 % of them.
+        let cpus = thread::available_parallelism().unwrap().get();
+        let mut holding: Vec<_> =
+            (1..cpus).map(|_| start(folder.path(), &args(&["sleep", "60"]))).collect();
+        thread::sleep(Duration::from_secs(3));
+        let output = run(folder.path(), &args(&["true"]));
+        holding.iter().for_each(|child| kill("TERM", child.id()));
+        holding.iter_mut().for_each(|child| assert!(child.wait().is_ok()));
+        expect_code(&output, NOT_STARTED);
+        assert!(stderr(&output).contains("no bandwidth left"), "{}", stderr(&output));
+    }
+
+    #[test]
+    fn another_user_and_fewer_capabilities() {
+        if !is_root() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        let got = |args: &[&str], script: &str| {
+            let first = ["run", "--policy", "other", "--no-trace", "-q"];
+            run(folder.path(), &[&first[..], args, &["--", "sh", "-c", script]].concat())
+        };
+        let who = got(&["--user", "65534:65534"], "id -u; id -G; grep CapEff /proc/self/status");
+        expect_code(&who, 0);
+        assert_eq!(stdout(&who), "65534\n65534\nCapEff:\t0000000000000000\n");
+        let kept = "CapEff:\t0000000000800000\n";
+        for user in [&["--user", "65534:65534"][..], &[]] {
+            let args = [user, &["--caps", "sys_nice"]].concat();
+            let output = got(&args, "grep CapEff /proc/self/status");
+            expect_code(&output, 0);
+            assert_eq!(stdout(&output), kept, "{args:?}");
+        }
+        let none = got(&["--caps", "none"], "grep -E 'CapEff|CapBnd' /proc/self/status");
+        assert_eq!(stdout(&none), "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n");
+        // A program that only its owner may execute.
+        let own = folder.path().join("own");
+        fs::write(&own, "#!/bin/sh\nexit 0\n").unwrap();
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+        let args = ["run", "--policy", "other", "--user", "65534:65534", "--no-trace", "--"];
+        let output = run(folder.path(), &[&args[..], &[own.to_str().unwrap()]].concat());
+        expect_code(&output, NOT_EXECUTABLE);
+    }
+
+    #[test]
+    fn without_rights_it_is_refused_or_does_what_it_can() {
+        if !is_root() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        let cpus = ["--cpus", "1", "--place", "affinity"];
+        let refused =
+            unprivileged(folder.path(), &[&["run"], &cpus[..], &["--", "echo", "x"]].concat());
+        expect_code(&refused, NOT_STARTED);
+        assert_eq!(stdout(&refused), "", "nothing was started");
+        assert!(stderr(&refused).contains("--best-effort"), "{}", stderr(&refused));
+        let plain = ["run", "--no-trace", "--", "true"];
+        let refused = unprivileged(folder.path(), &plain);
+        expect_code(&refused, NOT_STARTED);
+        assert!(
+            stderr(&refused).contains("policy: SCHED_FIFO, priority 80"),
+            "{}",
+            stderr(&refused)
+        );
+        let script = "grep Cpus_allowed_list /proc/self/status";
+        let tail = ["--best-effort", "--", "sh", "-c", script];
+        let tried = unprivileged(folder.path(), &[&["run"], &cpus[..], &tail].concat());
+        expect_code(&tried, 0);
+        assert!(stdout(&tried).contains("Cpus_allowed_list:\t1\n"), "what can be set is");
+        let said = stderr(&tried);
+        for missing in
+            ["not set  policy", "not set  changes of the machine", "Wake-ups were not recorded"]
+        {
+            assert!(said.contains(missing), "{missing}: {said}");
+        }
+    }
+
+    #[test]
+    fn wake_ups_of_all_threads_are_counted() {
+        if !is_root() || !Path::new("/sys/kernel/tracing/instances").exists() {
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        let script = "import threading, time
+def work():
+    for _ in range(60): time.sleep(0.01)
+all = [threading.Thread(target=work) for _ in range(300)]
+for t in all: t.start()
+for t in all: t.join()
+";
+        fs::write(folder.path().join("many.py"), script).unwrap();
+        let args =
+            ["run", "--policy", "other", "--budget", "10s", "--no-record", "--json", "got.json"];
+        let output = run(folder.path(), &[&args[..], &["--", "python3", "many.py"]].concat());
+        let text = fs::read_to_string(folder.path().join("got.json")).unwrap();
+        let got: serde_json::Value = serde_json::from_str(&text).unwrap();
+        if got["wake_ups"].is_null() {
+            eprintln!("left out: {}", got["notes"]);
+            return;
+        }
+        let threads = got["threads"].as_array().unwrap();
+        assert!(threads.len() > 300, "{} threads", threads.len());
+        let woke = |it: &&serde_json::Value| it["latency"]["wake_ups"].as_u64().unwrap_or(0) > 10;
+        let woke = threads.iter().filter(woke).count();
+        assert!(woke >= 300, "{woke} threads were seen to wake");
+        let of = |name: &str| got["wake_ups"][name].as_u64().unwrap();
+        let lost = of("lost_events") + of("unseen");
+        expect_code(&output, if lost == 0 { 0 } else { support::NOT_PROVEN });
+    }
+
+    #[test]
+    fn with_a_budget_its_wake_ups_are_a_record_and_judged() {
+        let _alone = alone();
+        let folder = folder();
+        let Some(args) = periodic(folder.path()) else { return };
+        let program = ["--", "python3", "periodic.py", "600"];
+        let output = run(folder.path(), &[&args[..], &program].concat());
+        // Three seconds show no rate.
+        expect_code(&output, support::NOT_PROVEN);
+        assert!(stderr(&output).contains("Verdict  NOT PROVEN"), "{}", stderr(&output));
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        let got: serde_json::Value = serde_json::from_str(&read("got.json")).unwrap();
+        assert_eq!(
+            (&got["proof"]["record"], &got["proof"]["sealed"]),
+            (&"made".into(), &true.into())
+        );
+        assert!(read("it.html").contains("python3"));
+        let report = run(folder.path(), &["report", "it.rtproof", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&stdout(&report)).unwrap();
+        let threads = report["cpus"].as_array().unwrap();
+        // Its own, and those of what stands before it in PATH; the ordinary one is left out.
+        let all_fifo = threads.iter().all(|it| it["thread"]["policy"] == "fifo");
+        assert!(all_fifo && !threads.is_empty(), "{threads:?}");
+        for it in threads {
+            let count = |name: &str| it["measured"][name].as_u64().unwrap();
+            assert!(count("sampled") > 0);
+            assert_eq!(count("scheduled"), count("sampled") + count("missed"));
+            assert!(it["thread"]["workload"].as_str().unwrap().starts_with("app:"));
+        }
+        // There already: nothing is started.
+        expect_code(&run(folder.path(), &[&args[..], &program].concat()), NOT_STARTED);
+        let without = [&args[..], &["--no-record"], &program].concat();
+        fs::remove_file(folder.path().join("it.rtproof")).unwrap();
+        let output = run(folder.path(), &without);
+        let got: serde_json::Value = serde_json::from_str(&read("got.json")).unwrap();
+        let of = |name: &str| got["wake_ups"][name].as_u64().unwrap();
+        let is_whole = of("lost_events") + of("unseen") == 0;
+        expect_code(&output, if is_whole { 0 } else { support::NOT_PROVEN });
+        assert!(!folder.path().join("it.rtproof").exists());
+    }
+
+    #[test]
+    fn the_record_of_a_run_that_was_killed_is_read() {
+        let _alone = alone();
+        let folder = folder();
+        let Some(args) = periodic(folder.path()) else { return };
+        let mut child = start(
+            folder.path(),
+            &[&args[..], &["--", "timeout", "9", "python3", "periodic.py", "4000"]].concat(),
+        );
+        thread::sleep(Duration::from_secs(6));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let report = run(folder.path(), &["report", "it.rtproof"]);
+        expect_code(&report, support::NOT_PROVEN);
+        assert!(stdout(&report).contains("torn"), "{}", stdout(&report));
+    }
 }

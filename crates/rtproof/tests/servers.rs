@@ -1,18 +1,14 @@
 //! Two real servers of 80 and 32 CPUs, captured by others and read in place: what `check` has to
 //! see there, in one line each, and what it must not claim of what was not collected.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-mod support;
-
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::Command,
 };
 
+use crate::support::{folder, run, stderr};
 use serde_json::Value;
-use support::{folder, run, stderr};
 use tempfile::TempDir;
 
 /// The archive of a server, where the captures are on this machine.

@@ -1,14 +1,6 @@
 //! `rtproof trace` on this machine: what it finds, what it refuses, and that it leaves nothing
 //! changed, however it ends. The tracers that this kernel lacks are the lab's (`trace/`).
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read tracefs, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -23,14 +15,18 @@ use std::{
     time::Duration,
 };
 
+use crate::support::{
+    self, FAILED, NOT_PROVEN, USAGE, alone, code, folder, kill, run, start, stderr, wait_for,
+};
 use rtproof_host::tune::{Scheduling, Tasks};
 use rtproof_measure::LiveTasks;
 use serde_json::Value;
-use support::{FAILED, NOT_PROVEN, USAGE, alone, code, folder, kill, run, start, stderr, wait_for};
 
 const TOP: &str = "/sys/kernel/tracing";
 /// How often it is killed.
 const KILLED: u64 = 50;
+/// Without `FULL=1`.
+const SAMPLE: u64 = 12;
 /// What the whole machine shares.
 const SHARED: &[&str] = &[
     "current_tracer",
@@ -110,66 +106,6 @@ fn trace(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn late_wake_ups_are_explained_at_once_and_the_text_is_kept() {
-    if !traces() {
-        return;
-    }
-    let (_alone, folder, _thread) = (alone(), folder(), RealTime::start());
-    let before = shared();
-    let args = ["nop", "--for", "1s", "--over", "1us", "--json", "--out", "text"];
-    let output = trace(folder.path(), &args);
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(json["spikes"]["explained"].as_u64().expect("a count") > 0, "{}", json["answer"]);
-    for spike in json["spikes"]["worst"].as_array().expect("spikes") {
-        let wake = &spike["explanation"]["wake"];
-        let late = wake["ran_ns"].as_u64().unwrap() - wake["due_ns"].as_u64().unwrap();
-        let shares = spike["explanation"]["shares"].as_array().expect("shares");
-        assert_eq!(shares.iter().map(|of| of["ns"].as_u64().unwrap()).sum::<u64>(), late);
-    }
-    assert_eq!(shared(), before);
-    // The text is what explain reads.
-    let again = run(folder.path(), &["explain", "text", "--over", "1us", "--json"]);
-    let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
-    assert_eq!(again["spikes"], json["spikes"]);
-    // Nothing is over ten seconds: the longest is named.
-    let none = trace(folder.path(), &["nop", "--for", "500ms", "--over", "10s", "--json"]);
-    let json: Value = serde_json::from_slice(&none.stdout).expect("JSON");
-    let text = json["answer"]["result"].as_str().expect("a result");
-    // Some kernels leave out switches from the idle task: what they hide is not known.
-    let is_open = ["gaps", "doubts"].iter().any(|list| json[list] != Value::Array(Vec::new()));
-    assert_eq!(code(&none), if is_open { NOT_PROVEN } else { 0 }, "{text}");
-    assert!(text.contains("nothing over 10 s") && text.contains("the longest was "), "{text}");
-    // A name that nobody has.
-    let nobody = trace(folder.path(), &["nop", "--for", "300ms", "--task", "no such thread"]);
-    assert_eq!(code(&nobody), NOT_PROVEN, "{}", support::stdout(&nobody));
-}
-
-#[test]
-fn killed_at_any_moment_it_leaves_nothing_changed() {
-    if !traces() {
-        return;
-    }
-    let (_alone, folder) = (alone(), folder());
-    let before = shared();
-    for _ in 0..KILLED {
-        let mut child = start(folder.path(), &["trace", "nop", "--for", "20s", "--out", "text"]);
-        let pid = child.id();
-        std::thread::sleep(Duration::from_millis(RandomState::new().hash_one(pid) % 400));
-        kill("KILL", pid);
-        child.wait().expect("it is dead");
-        wait_for("the guard", 30, || left_of(pid).is_empty());
-        assert_eq!(shared(), before);
-    }
-    assert_eq!(support::files(folder.path(), "").len(), 0, "no file, whole or in part");
-    let mut child = start(folder.path(), &["trace", "nop", "--for", "20s"]);
-    wait_for("an instance", 10, || !left_of(child.id()).is_empty());
-    kill("INT", child.id());
-    assert!(child.wait().expect("it ends").code().is_some(), "Ctrl-C ends it in order");
-    assert_eq!((left_of(child.id()), shared()), (Vec::new(), before));
-}
-
-#[test]
 fn what_cannot_be_done_is_said_and_nothing_is_left() {
     let folder = folder();
     for (args, wanted) in [
@@ -197,5 +133,71 @@ fn what_cannot_be_done_is_said_and_nothing_is_left() {
         let text = stderr(&output);
         assert_eq!(code(&output), FAILED, "{text}");
         assert!(text.contains("CONFIG_") && text.contains(all.trim()), "{text}");
+    }
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn late_wake_ups_are_explained_at_once_and_the_text_is_kept() {
+        if !traces() {
+            return;
+        }
+        let (_alone, folder, _thread) = (alone(), folder(), RealTime::start());
+        let before = shared();
+        let args = ["nop", "--for", "1s", "--over", "1us", "--json", "--out", "text"];
+        let output = trace(folder.path(), &args);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(json["spikes"]["explained"].as_u64().expect("a count") > 0, "{}", json["answer"]);
+        for spike in json["spikes"]["worst"].as_array().expect("spikes") {
+            let wake = &spike["explanation"]["wake"];
+            let late = wake["ran_ns"].as_u64().unwrap() - wake["due_ns"].as_u64().unwrap();
+            let shares = spike["explanation"]["shares"].as_array().expect("shares");
+            assert_eq!(shares.iter().map(|of| of["ns"].as_u64().unwrap()).sum::<u64>(), late);
+        }
+        assert_eq!(shared(), before);
+        // The text is what explain reads.
+        let again = run(folder.path(), &["explain", "text", "--over", "1us", "--json"]);
+        let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+        assert_eq!(again["spikes"], json["spikes"]);
+        // Nothing is over ten seconds: the longest is named.
+        let none = trace(folder.path(), &["nop", "--for", "500ms", "--over", "10s", "--json"]);
+        let json: Value = serde_json::from_slice(&none.stdout).expect("JSON");
+        let text = json["answer"]["result"].as_str().expect("a result");
+        // Some kernels leave out switches from the idle task: what they hide is not known.
+        let is_open = ["gaps", "doubts"].iter().any(|list| json[list] != Value::Array(Vec::new()));
+        assert_eq!(code(&none), if is_open { NOT_PROVEN } else { 0 }, "{text}");
+        assert!(text.contains("nothing over 10 s") && text.contains("the longest was "), "{text}");
+        // A name that nobody has.
+        let nobody = trace(folder.path(), &["nop", "--for", "300ms", "--task", "no such thread"]);
+        assert_eq!(code(&nobody), NOT_PROVEN, "{}", support::stdout(&nobody));
+    }
+
+    #[test]
+    fn killed_at_any_moment_it_leaves_nothing_changed() {
+        if !traces() {
+            return;
+        }
+        let (_alone, folder) = (alone(), folder());
+        let before = shared();
+        for _ in 0..if support::is_full() { KILLED } else { SAMPLE } {
+            let mut child =
+                start(folder.path(), &["trace", "nop", "--for", "20s", "--out", "text"]);
+            let pid = child.id();
+            std::thread::sleep(Duration::from_millis(RandomState::new().hash_one(pid) % 400));
+            kill("KILL", pid);
+            child.wait().expect("it is dead");
+            wait_for("the guard", 30, || left_of(pid).is_empty());
+            assert_eq!(shared(), before);
+        }
+        assert_eq!(support::files(folder.path(), "").len(), 0, "no file, whole or in part");
+        let mut child = start(folder.path(), &["trace", "nop", "--for", "20s"]);
+        wait_for("an instance", 10, || !left_of(child.id()).is_empty());
+        kill("INT", child.id());
+        assert!(child.wait().expect("it ends").code().is_some(), "Ctrl-C ends it in order");
+        assert_eq!((left_of(child.id()), shared()), (Vec::new(), before));
     }
 }

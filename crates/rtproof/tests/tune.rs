@@ -1,17 +1,13 @@
 //! `tune` on a machine in a folder: plans, changes and their return to the byte, refusals.
 
-#![allow(clippy::disallowed_methods, reason = "the test's own files")]
-
-mod support;
-
 use std::{fs, os::unix::process::CommandExt, path::Path, process::Stdio};
 
-use serde_json::Value;
-use support::{
-    ACCEPTED, FAILED, NOT_PROVEN, REFUSED, USAGE, command, expect_code, folder,
+use crate::support::{
+    self, ACCEPTED, FAILED, NOT_PROVEN, REFUSED, USAGE, command, expect_code, folder,
     small::{GOVERNORS, Small},
     stderr, stdout,
 };
+use serde_json::Value;
 
 /// Checks of which the tree has something to change.
 const IDS: &str = "cpufreq-governor,ksm,stat-interval,timer-migration,thp";

@@ -1,13 +1,11 @@
 //! `tune trial`, `verify` and `confirm` on a machine in a folder that boots with GRUB.
 
-#![allow(clippy::disallowed_methods, reason = "the test's own files")]
-
-mod support;
-
 use std::process::Output;
 
+use crate::support::{
+    self, ACCEPTED, FAILED, NOT_PROVEN, REFUSED, expect_code, small::Small, stderr, stdout,
+};
 use serde_json::Value;
-use support::{ACCEPTED, FAILED, NOT_PROVEN, REFUSED, expect_code, small::Small, stderr, stdout};
 
 const WORDS: [&str; 2] = ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3"];
 

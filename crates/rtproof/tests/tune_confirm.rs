@@ -1,17 +1,11 @@
 //! `tune apply --confirm`: everything is undone when no confirmation comes, whatever became of
 //! the tool.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the test's own files, and what it leaves out"
-)]
-
-mod support;
-
 use std::{path::Path, time::Duration};
 
-use support::{ACCEPTED, FAILED, expect_code, kill, small::Small, start, stderr, stdout, wait_for};
+use crate::support::{
+    self, ACCEPTED, FAILED, expect_code, kill, small::Small, start, stderr, stdout, wait_for,
+};
 
 const APPLY: [&str; 6] = ["apply", "ksm,cpufreq-governor", "--cpus", "2-3", "--yes", "--confirm"];
 

@@ -1,22 +1,18 @@
 //! `tune trial --kernel`: another kernel in the boot entry of a machine in a folder, and everything
 //! as it was after the undo.
 
-#![allow(clippy::disallowed_methods, reason = "the test's own files")]
-
-mod support;
-
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
-use serde_json::Value;
-use support::{
-    ACCEPTED, FAILED, REFUSED, expect_code,
+use crate::support::{
+    self, ACCEPTED, FAILED, REFUSED, expect_code,
     small::{Small, image},
     stderr, stdout,
 };
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The kernel that the machine runs.

@@ -1,20 +1,14 @@
-//! SIGKILL at every step of `tune apply` and of `tune undo`, not at a sample of them: undo then
-//! gives back every byte, permission, owner, time and link of a machine that had odd values before.
-
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
+//! SIGKILL at the steps of `tune apply` and of `tune undo`: undo then gives back every byte,
+//! permission, owner, time and link of a machine that had odd values before.
+//!
+//! The steps are the first and the last call of each system call with each file; `FULL=1` takes
+//! every one. The engine itself is always killed at every write (host/src/tune/faults.rs).
 
 use std::{sync::Arc, thread, time::Instant};
 
-use support::{
+use crate::support::{
     binary, code, expect_code,
-    killed::{Call, calls, can_trace, failing_at, killed_at},
+    killed::{Call, calls, can_trace, failing_at, killed_at, tried},
     odd::{self, APPLY, Machine, UNDO},
     run, stderr,
 };
@@ -38,12 +32,19 @@ enum Fault {
     Error(&'static str),
 }
 
-/// Does it to a run at each of its calls in turn, and takes everything back after each; two
-/// machines share the work. `prepare` comes before each round. Returns the number of rounds.
-fn every_step(args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)) -> usize {
+/// Does it to a run at each of these calls in turn, and takes everything back after each; two
+/// machines share the work. `prepare` comes before each round. Returns the number of rounds, and
+/// of calls.
+fn every_step(
+    args: &'static [&'static str],
+    fault: Fault,
+    prepare: fn(&Machine),
+) -> (usize, usize) {
     let machine = Machine::new();
     prepare(&machine);
-    let calls = Arc::new(calls(binary(), machine.folder.path(), args));
+    let all = calls(binary(), machine.folder.path(), args);
+    let count = all.len();
+    let calls = Arc::new(tried(all));
     let work = |first: usize| {
         let calls = Arc::clone(&calls);
         move || {
@@ -58,7 +59,7 @@ fn every_step(args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)
     };
     let halves = [0, 1].map(|first| thread::spawn(work(first)));
     halves.into_iter().for_each(|half| half.join().expect("every round is well"));
-    calls.len()
+    (calls.len(), count)
 }
 
 /// One run, hit at one call.
@@ -82,10 +83,12 @@ fn printed(what: &str, args: &'static [&'static str], fault: Fault, prepare: fn(
         return;
     }
     let began = Instant::now();
-    let rounds = every_step(args, fault, prepare);
-    assert!(rounds >= 100, "{rounds} rounds");
+    let (rounds, calls) = every_step(args, fault, prepare);
+    assert!(calls >= 100 && rounds >= 50, "{rounds} rounds of {calls}");
     let (changes, seconds) = (odd::count(), began.elapsed().as_secs_f64());
-    println!("{what}, {changes} changes: rounds {rounds}, files that differ 0, {seconds:.0} s");
+    println!(
+        "{what}, {changes} changes: rounds {rounds} of {calls}, files that differ 0, {seconds:.0} s"
+    );
 }
 
 fn applied(machine: &Machine) {

@@ -5,16 +5,9 @@
 //! milliseconds, twenty times a second, while the first file does not hold 1; nobody looks at the
 //! second one. Bounded: the thread ends with the test, and at the latest after two minutes.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{fs, path::Path};
 
+use crate::support::{alone, folder, plant::Plant};
 use rtproof_host::{
     Facts, Root,
     tune::{Change, Compare, Journal, Machine, undo},
@@ -28,13 +21,12 @@ use rtproof_record::{
     Effects, SealState,
     effects::{Decision, KnobResult, Part, Statistic},
 };
-use rtproof_report::html;
+use rtproof_render::page;
 use rtproof_results::Ended;
 use rtproof_run::{
-    experiment::{Journaled, events::Events, plan as prove},
-    prove::{Observer, Request, observer},
+    experiment::{Events, Journaled, plan as prove},
+    prove::{Observer, Request},
 };
-use support::{alone, folder, plant::Plant};
 
 fn step(path: &str, check: &str) -> Step {
     let change = Change::Value {
@@ -74,7 +66,7 @@ impl Events for Silent {
     }
 
     fn observer(&self, _: u64) -> Box<dyn Observer> {
-        Box::new(observer::Silent)
+        Box::new(rtproof_run::prove::Silent)
     }
 }
 
@@ -91,7 +83,7 @@ fn trial(tree: &Path, plan: &Plan) -> Effects {
     let (results, _) =
         prove::run(&live, facts, plan, &request, &mut switch, &mut Silent).expect("a trial");
     assert!([Ended::Done, Ended::CannotTell].contains(&results.ended().expect("effects")));
-    let html = html::render(&results.sealed.run, &results.report, &html::Extra::default());
+    let html = page::render(&results.sealed.run, &results.report, &page::Extra::default());
     fs::write(out.path().join("run.html"), &html).expect("a report");
     assert!(html.contains("Effects of the changes"));
     let opened = rtproof_record::read(&out.path().join("run.rtproof")).expect("a record");
@@ -108,63 +100,6 @@ fn trial(tree: &Path, plan: &Plan) -> Effects {
 
 fn knob<'a>(effects: &'a Effects, name: &str) -> &'a KnobResult {
     effects.knobs.iter().find(|knob| knob.name == name).expect("the knob")
-}
-
-#[test]
-fn a_knob_that_takes_latency_away_is_found_and_a_placebo_is_not() {
-    let _alone = alone();
-    let tree = folder();
-    let path = |name: &str| tree.path().join("sys").join(name);
-    fs::create_dir(tree.path().join("sys")).expect("a folder");
-    let reset = || ["plant", "placebo"].map(|name| fs::write(path(name), "0\n").expect("a file"));
-    reset();
-    let Some(_plant) = Plant::start(path("plant"), "1") else {
-        eprintln!("skipped: needs the right to SCHED_FIFO 90");
-        return;
-    };
-    let steps = vec![step("/sys/placebo", "placebo"), step("/sys/plant", "plant")];
-    let plan = Plan { steps, ..Plan::default() };
-    let mut effects = trial(tree.path(), &plan);
-    let is_named = |effects: &Effects| {
-        [Decision::Helps, Decision::Hurts].contains(&knob(effects, "placebo").decision)
-    };
-    // A placebo is named in one run of twenty, by construction: not again and again. And a machine
-    // whose own stalls are longer than what is planted cannot tell.
-    for _ in 0..2 {
-        let is_told = knob(&effects, "plant").decision != Decision::CannotDecide;
-        if is_told && !is_named(&effects) {
-            break;
-        }
-        let root = Root::dir(tree.path()).expect("a folder");
-        let machine = Machine::new(&root, &LiveTasks).expect("a machine");
-        if effects.knobs.iter().any(|knob| knob.kept) {
-            let mut journal = Journal::open(&machine, None).expect("what was kept");
-            undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
-        }
-        effects = trial(tree.path(), &plan);
-    }
-    let plant = knob(&effects, "plant");
-    assert_eq!((plant.decision, plant.kept), (Decision::Helps, true), "{effects:#?}");
-    let p999 = Effects::of(plant, Statistic::P999).expect("an effect");
-    assert!(p999.off_ns > 4_000_000 && p999.on_ns < p999.off_ns, "{p999:?}");
-    assert!(!is_named(&effects), "{:#?}", knob(&effects, "placebo"));
-    let parts = |part| effects.slices.iter().filter(|slice| slice.part == part).count();
-    assert_eq!((parts(Part::Before), parts(Part::After)), (8, 4));
-    assert!(parts(Part::Pair) >= 2 * 2 * 8, "{}", parts(Part::Pair));
-
-    // What helped is in force with a journal, and the undo brings every byte back.
-    assert_eq!(fs::read_to_string(path("plant")).expect("a file").trim(), "1");
-    assert_eq!(fs::read_to_string(path("placebo")).expect("a file"), "0\n");
-    let root = Root::dir(tree.path()).expect("a folder");
-    let machine = Machine::new(&root, &LiveTasks).expect("a machine");
-    let in_force = |summary: &rtproof_host::tune::Summary| !summary.closed;
-    assert_eq!(
-        Journal::list(&machine).expect("journals").iter().filter(|s| in_force(s)).count(),
-        1
-    );
-    let mut journal = Journal::open(&machine, None).expect("a journal");
-    undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
-    assert_eq!(fs::read_to_string(path("plant")).expect("a file"), "0\n");
 }
 
 #[test]
@@ -187,4 +122,67 @@ fn too_little_time_and_nothing_to_try_are_usage_errors() {
     let empty = refused(&Plan::default());
     assert!(empty.contains("nothing that can be measured now"), "{empty}");
     assert_eq!(fs::read_dir(out.path()).expect("a folder").count(), 0, "no record is begun");
+}
+
+/// Measures live.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn a_knob_that_takes_latency_away_is_found_and_a_placebo_is_not() {
+        let _alone = alone();
+        let tree = folder();
+        let path = |name: &str| tree.path().join("sys").join(name);
+        fs::create_dir(tree.path().join("sys")).expect("a folder");
+        let reset =
+            || ["plant", "placebo"].map(|name| fs::write(path(name), "0\n").expect("a file"));
+        reset();
+        let Some(_plant) = Plant::start(path("plant"), "1") else {
+            eprintln!("skipped: needs the right to SCHED_FIFO 90");
+            return;
+        };
+        let steps = vec![step("/sys/placebo", "placebo"), step("/sys/plant", "plant")];
+        let plan = Plan { steps, ..Plan::default() };
+        let mut effects = trial(tree.path(), &plan);
+        let is_named = |effects: &Effects| {
+            [Decision::Helps, Decision::Hurts].contains(&knob(effects, "placebo").decision)
+        };
+        // A placebo is named in one run of twenty, by construction: not again and again. A machine
+        // whose own stalls are longer than what is planted cannot tell.
+        for _ in 0..2 {
+            let is_told = knob(&effects, "plant").decision != Decision::CannotDecide;
+            if is_told && !is_named(&effects) {
+                break;
+            }
+            let root = Root::dir(tree.path()).expect("a folder");
+            let machine = Machine::new(&root, &LiveTasks).expect("a machine");
+            if effects.knobs.iter().any(|knob| knob.kept) {
+                let mut journal = Journal::open(&machine, None).expect("what was kept");
+                undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
+            }
+            effects = trial(tree.path(), &plan);
+        }
+        let plant = knob(&effects, "plant");
+        assert_eq!((plant.decision, plant.kept), (Decision::Helps, true), "{effects:#?}");
+        let p999 = Effects::of(plant, Statistic::P999).expect("an effect");
+        assert!(p999.off_ns > 4_000_000 && p999.on_ns < p999.off_ns, "{p999:?}");
+        assert!(!is_named(&effects), "{:#?}", knob(&effects, "placebo"));
+        let parts = |part| effects.slices.iter().filter(|slice| slice.part == part).count();
+        assert_eq!((parts(Part::Before), parts(Part::After)), (8, 4));
+        assert!(parts(Part::Pair) >= 2 * 2 * 8, "{}", parts(Part::Pair));
+
+        // What helped is in force with a journal, and the undo brings every byte back.
+        assert_eq!(fs::read_to_string(path("plant")).expect("a file").trim(), "1");
+        assert_eq!(fs::read_to_string(path("placebo")).expect("a file"), "0\n");
+        let root = Root::dir(tree.path()).expect("a folder");
+        let machine = Machine::new(&root, &LiveTasks).expect("a machine");
+        let in_force = |summary: &rtproof_host::tune::Summary| !summary.closed;
+        assert_eq!(
+            Journal::list(&machine).expect("journals").iter().filter(|s| in_force(s)).count(),
+            1
+        );
+        let mut journal = Journal::open(&machine, None).expect("a journal");
+        undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
+        assert_eq!(fs::read_to_string(path("plant")).expect("a file"), "0\n");
+    }
 }

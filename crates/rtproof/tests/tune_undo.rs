@@ -1,22 +1,14 @@
 //! What `tune undo` goes by and what it refuses: a damaged journal, one of another machine, a copy,
 //! a second instance, a file system that cannot be written, what something else has changed.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they leave out"
-)]
-
-mod support;
-
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
-use support::{
-    FAILED, REFUSED, binary, code, expect_code, files,
+use crate::support::{
+    self, FAILED, REFUSED, binary, code, expect_code, files,
     odd::{APPLY, Machine, UNDO},
     only, run, stderr, stdout,
     tree::{differences, snapshot},
@@ -196,7 +188,7 @@ fn a_second_apply_does_not_forget_what_was_before_the_first() {
     }
     let machine = Machine::new();
     for at in (5..100).step_by(10) {
-        let call = ("write".to_owned(), at);
+        let call = support::killed::Call::new("write", at);
         let end = support::killed::killed_at(binary(), machine.folder.path(), APPLY, &call);
         assert!(end.was_reached, "write {at}");
         // Refused, or continued: both are right, to forget is not.

@@ -1,8 +1,6 @@
 //! The units of rtproof before systemd's own tools, and the one that holds the latency limit at
 //! work: reported ready, the limit in force while it runs, gone after SIGTERM.
 
-#![expect(clippy::disallowed_methods, reason = "tests start programs and look at the machine")]
-
 use std::{
     fs,
     io::Read as _,

@@ -1,16 +1,8 @@
 //! Rights of a user, and what a user says of the firmware: `--user`, groups, `check tick`.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests read and write their own files, and say what they did"
-)]
-
-mod support;
-
 use std::{fs, path::Path, process::Command};
 
-use support::{binary, code, expect_code, folder, run, stderr, stdout};
+use crate::support::{binary, code, expect_code, folder, run, stderr, stdout};
 
 const DMI: &str = "root/sys/class/dmi/id";
 
@@ -118,7 +110,7 @@ fn a_user_s_rights_are_judged_and_planned_and_groups_of_a_folder_refused() {
 #[test]
 fn the_machine_s_own_tools_make_a_group_and_a_member() {
     let may =
-        rustix::process::geteuid().is_root() && rtproof_host::program::find("groupadd").is_ok();
+        rustix::process::geteuid().is_root() && rtproof_host::trusted::find("groupadd").is_ok();
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(may || !is_ci, "CI runs as root, with groupadd");
     if !may {

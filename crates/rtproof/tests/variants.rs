@@ -1,16 +1,12 @@
 //! A captured machine with a small change: mistakes that other tools make, or leave their users to
 //! make, and that `check` has to catch. One file each in fixtures/variants.
 
-#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
-
-mod support;
-
 use std::{collections::BTreeMap, fs, path::Path};
 
+use crate::support::{files, folder, run, stderr};
 use rtproof_host::Capture;
 use serde::Deserialize;
 use serde_json::Value;
-use support::{files, folder, run, stderr};
 
 /// One variant.
 #[derive(Deserialize)]

@@ -1,8 +1,6 @@
 //! Slips that outputs and pages once had, looked for in everything that is kept of them: golden
 //! outputs, snapshots of machines, pages, scripts.
 
-#![allow(clippy::disallowed_methods, reason = "tests read their own files")]
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -81,7 +79,7 @@ fn every_page_and_every_command_can_be_found() {
             index.contains(&format!("({name})")) || readme.contains(&format!("(docs/{name})"));
         assert!(is_linked || !name.ends_with(".md") || name == "README.md", "{name}: no link");
     }
-    let command = rtproof::cli::command();
+    let command = rtproof::command();
     let tune = command.find_subcommand("tune").expect("tune");
     let told = |name: &str| {
         let word = |c: char| !c.is_ascii_alphanumeric() && c != '-';

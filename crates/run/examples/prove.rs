@@ -5,9 +5,7 @@
 
 use rtproof_host::{Facts, Root};
 use rtproof_judge::Report;
-use rtproof_run::prove::{
-    self, Request, observer::Silent, output::Output, resolve, switcher::NoSwitcher,
-};
+use rtproof_run::prove::{self, NoSwitcher, Output, Request, Silent};
 
 fn main() -> anyhow::Result<()> {
     let root = Root::live();
@@ -18,7 +16,7 @@ fn main() -> anyhow::Result<()> {
         load: Some("idle".parse()?),
         ..Request::new(5_000_000_000, ".")
     };
-    let options = resolve::options(&request, &facts)?;
+    let options = prove::options(&request, &facts)?;
     let output = Output::choose(&request.output, &facts)?;
     let (mut switcher, mut observer) = (NoSwitcher, Silent);
     let finished =

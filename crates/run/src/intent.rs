@@ -3,35 +3,34 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use serde::Deserialize;
+
 use rtproof_host::{
     CpuList, Facts, Root,
     change::RIGHTS_GROUPS,
-    facts::account::{self, Account, Meant},
+    facts::rights::{self, Account, Meant},
     tune::Change,
+    user_file::{Invalid, usage},
 };
 use rtproof_judge::{
     Intent, Profile, application, checks,
     profile::{Choices, Kind},
 };
-use serde::Deserialize;
 
-use crate::{
-    cpus::online_cpus,
-    parse,
-    usage::{Invalid, usage},
-};
+use crate::{online_cpus, parse};
 
 /// Priority of the application where nobody says.
 pub const PRIORITY: u32 = 80;
+
 /// Period of its loop where nobody says.
 pub const PERIOD_NS: u64 = 1_000_000;
+
 /// Largest file of a profile.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Profile and checks left out. What a file leaves open is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntentOptions {
-    /// Profile.
     pub profile: Profile,
     /// Real-time CPUs, as a list.
     pub cpus: Option<String>,
@@ -39,9 +38,7 @@ pub struct IntentOptions {
     pub priority: Option<u32>,
     /// Period of its loop.
     pub period_ns: Option<u64>,
-    /// Latency budget.
     pub budget_ns: Option<u64>,
-    /// Checks left out.
     pub skip: BTreeMap<String, String>,
 }
 
@@ -103,7 +100,7 @@ pub fn user(root: &Root, stated: Option<&str>) -> anyhow::Result<Option<Account>
     }
     let uid = rustix::process::geteuid();
     if !uid.is_root() {
-        let name = account::name_of(root, uid.as_raw());
+        let name = rights::name_of(root, uid.as_raw());
         return Ok(name.map(|name| Account::read(root, &name, Meant::Runs)));
     }
     let asked = ["SUDO_USER", "DOAS_USER"].iter().find_map(|name| std::env::var(name).ok());
@@ -218,7 +215,7 @@ fn profile(name: &str) -> Result<IntentOptions, Invalid> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    let file = rtproof_host::input::open(path)?;
+    let file = rtproof_host::trusted::open_input(path)?;
     let mut text = String::new();
     std::io::Read::read_to_string(&mut std::io::Read::take(file, BYTES_MAX), &mut text)?;
     Ok(text)
@@ -263,7 +260,7 @@ fn choices(base: &Choices, given: toml::Table) -> Result<Choices, Invalid> {
 mod tests {
     use rtproof_judge::profile::Choice;
 
-    use crate::intent::*;
+    use super::*;
 
     fn options(text: &str) -> Result<IntentOptions, Invalid> {
         from_text(text, Path::new("/etc/press.toml"))

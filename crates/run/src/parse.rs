@@ -1,8 +1,7 @@
 //! Values of the command line: durations and latencies with units, rates, percentages.
 
+use rtproof_host::user_file::Invalid;
 use rtproof_measure::clock::Clock;
-
-use crate::usage::Invalid;
 
 /// Units and their length in nanoseconds. `m` is minutes, as in `sleep 10m`; milliseconds are `ms`.
 const UNITS: &[(&str, u64)] = &[
@@ -19,9 +18,6 @@ const UNITS: &[(&str, u64)] = &[
 ];
 
 /// Parses a time with its unit, e.g. `250us`, `1.5ms`, `10m`, to integer nanoseconds.
-///
-/// # Errors
-/// What is wrong and an example.
 pub fn time(text: &str) -> Result<u64, Invalid> {
     const HOW: &str = "write a number and its unit, e.g. 250us, 1.5ms, 20s, 10m, 24h";
     let text = text.trim();
@@ -64,8 +60,8 @@ fn bounded(text: &str, min_ns: u64, max_ns: u64, what: &str) -> Result<u64, Inva
     Ok(ns)
 }
 
-/// Shortest run.
 const RUN_MIN_NS: u64 = 100_000_000;
+
 /// Longest run: a year.
 const YEAR_NS: u64 = 366 * 86_400_000_000_000;
 
@@ -194,9 +190,6 @@ pub fn spike(text: &str) -> Result<u64, Invalid> {
 }
 
 /// A confidence in percent, e.g. `95`, `99.9%`, to parts per million.
-///
-/// # Errors
-/// What is wrong and an example.
 pub fn confidence(text: &str) -> Result<u32, Invalid> {
     let number = text.trim().trim_end_matches('%').trim();
     let ppm = decimal(number, 10_000).and_then(|ppm| u32::try_from(ppm).ok());
@@ -207,9 +200,6 @@ pub fn confidence(text: &str) -> Result<u32, Invalid> {
 }
 
 /// A rate, e.g. `12/h`, `1/day`, to events per 1000 hours.
-///
-/// # Errors
-/// What is wrong and an example.
 pub fn rate(text: &str) -> Result<u64, Invalid> {
     const HOW: &str = "write a count per time, e.g. 12/h, 1/day, 1/week, 1/year";
     let (count, per) = text.trim().split_once('/').ok_or(HOW)?;
@@ -241,9 +231,6 @@ pub fn priority(text: &str) -> Result<u32, Invalid> {
 }
 
 /// A spread in percent, as a share.
-///
-/// # Errors
-/// What is wrong and an example.
 pub fn spread(text: &str) -> Result<f64, Invalid> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent / 100.0),

@@ -8,34 +8,37 @@ use std::{
 };
 
 use anyhow::Context;
+
 use rtproof_host::{
     CpuList, Facts, Root,
-    tracefs::{
-        self, Tracer, TracerRequest, WANTED,
-        catalogue::{Keeps, Known},
-    },
+    tracefs::{self, Keeps, Known, Tracer, TracerRequest, WANTED},
+    user_file::usage,
 };
 use rtproof_judge::units;
 use rtproof_trace::scan::Subjects;
 
-use crate::{
-    explain::{self, Explained, TextFile},
-    prove::signals::Signals,
-    usage::usage,
-};
+use crate::explain;
+use crate::explain::{Explained, TextFile};
+use crate::prove::Signals;
 
 /// How often it is looked at.
 const POLL: Duration = Duration::from_millis(20);
+
 /// Text that is kept; it is in memory until it is explained.
 const TEXT_BYTES_MAX: u64 = 128 << 20;
+
 /// Latencies whose traces are kept, of tracers that keep the longest.
 const KEPT_MAX: usize = 32;
+
 /// Size of the ring of a CPU, kilobytes.
 const RING_KB: u64 = 4096;
+
 /// Of all CPUs together.
 const RINGS_KB_MAX: u64 = 128 << 10;
+
 /// Times and tasks in the lines of function_graph: without them nothing can be explained.
 const GRAPH_OPTIONS: &[(&str, &str)] = &[("funcgraph-abstime", "1"), ("funcgraph-proc", "1")];
+
 /// What timerlat and osnoise say of interrupts and tasks.
 const NOISE: &[&str] = &[
     "osnoise:irq_noise",
@@ -49,14 +52,11 @@ const NOISE: &[&str] = &[
 const NOT_FOLLOWED: &str = "The kernel follows one wake-up at a time here, and none while a task \
                             of the same or a higher priority runs: such a delay is not seen.";
 
-/// What to trace.
+/// What `rtproof trace` records.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// The tracer.
     pub tracer: &'static Known,
-    /// For how long.
     pub duration_ns: u64,
-    /// What is late.
     pub over_ns: u64,
     /// On these CPUs, as the user wrote them; `None`: all.
     pub cpus: Option<String>,
@@ -93,7 +93,7 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
     let cpus = cpus(options, &facts)?;
     fits(options)?;
     if let Some(out) = &options.out {
-        crate::file::try_new(out)
+        rtproof_host::user_file::try_new(out)
             .with_context(|| format!("{}: cannot be written", out.display()))?;
     }
     let signals = Signals::catch(&root).context("cannot catch signals")?;
@@ -117,7 +117,7 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
 
 fn cpus(options: &TraceOptions, facts: &Facts) -> anyhow::Result<CpuList> {
     match &options.cpus {
-        Some(text) => crate::cpus::online_cpus(text, "--cpus", facts),
+        Some(text) => crate::online_cpus(text, "--cpus", facts),
         None => facts.cpus.online.value().cloned().context("the CPUs that are online are unknown"),
     }
 }
@@ -342,7 +342,6 @@ impl Text {
         self.file.write_all(text.as_bytes())
     }
 
-    /// A whole trace.
     fn take(&mut self, of: &mut File) -> io::Result<()> {
         let left = TEXT_BYTES_MAX.saturating_sub(self.bytes);
         self.bytes += io::copy(&mut of.take(left), &mut self.file)?;
@@ -382,7 +381,7 @@ impl Ended {
     fn keep(&self, out: &Path) -> anyhow::Result<()> {
         let mut text = self.text.file.try_clone()?;
         text.seek(SeekFrom::Start(0))?;
-        crate::file::write_whole(out, |to| Ok(io::copy(&mut text, to).map(drop)?))
+        rtproof_host::user_file::write_whole(out, |to| Ok(io::copy(&mut text, to).map(drop)?))
     }
 
     fn explain(mut self, options: &TraceOptions, cpus: &CpuList) -> anyhow::Result<Traced> {
@@ -466,13 +465,13 @@ fn lost(tracer: &Known, events: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_host::tracefs::catalogue;
+    use rtproof_host::tracefs;
 
     use super::*;
 
     fn options(tracer: &str) -> TraceOptions {
         TraceOptions {
-            tracer: catalogue::find(tracer).unwrap(),
+            tracer: tracefs::find_tracer(tracer).unwrap(),
             duration_ns: 1,
             over_ns: 100_000,
             cpus: None,

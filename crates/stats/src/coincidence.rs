@@ -5,15 +5,14 @@
 //! the other: each list keeps its own bunching, only what ties them together is lost. Moderate
 //! shifts keep slow changes of both rates where they were.
 
-use crate::beta::poisson_cdf;
-use crate::random::Random;
+use crate::binomial::{Random, poisson_cdf};
 
 /// Most events of a list that are looked at; the rest is thinned, evenly over the run.
 pub const EVENTS_MAX: usize = 4096;
-/// Most shifts.
+
 const SHIFTS_MAX: u32 = 10_000;
 
-/// How to ask.
+/// Parameters of a search for events that fall together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Events this close together coincide.
@@ -46,7 +45,6 @@ pub struct Coincidence {
 }
 
 /// P(X >= k) for a Poisson count of this mean.
-#[must_use]
 pub fn poisson_tail(k: u64, mean: f64) -> f64 {
     if k == 0 { 1.0 } else { (1.0 - poisson_cdf(k - 1, mean)).max(small_tail(k, mean)).min(1.0) }
 }
@@ -68,13 +66,11 @@ fn small_tail(k: u64, mean: f64) -> f64 {
 
 /// How often events of the first list come with one of the second within the window. Both
 /// ascending. `None`: a list is empty, or the duration leaves no room for shifts.
-#[must_use]
 pub fn pair(a: &[u64], b: &[u64], ask: &Ask) -> Option<Coincidence> {
     all(&[a, b], ask)
 }
 
 /// How often an event of the first list comes with one of each other list.
-#[must_use]
 pub fn all(lists: &[&[u64]], ask: &Ask) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     let step = ask.step_ns.max(1);

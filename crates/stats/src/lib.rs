@@ -3,49 +3,31 @@
 //! Floor 0: no I/O, no clock, no allocation in anything that a measuring thread calls.
 //! All latencies are integer nanoseconds.
 
-mod beta;
 pub mod binomial;
-mod bins;
 pub mod change;
-pub mod cluster;
 pub mod coincidence;
-pub mod dispersion;
-pub mod extremal;
-pub mod extreme;
+pub mod dependence;
+pub mod gpd;
 pub mod histogram;
-pub mod holm;
-pub mod jitter;
-pub mod long_run;
 pub mod moments;
 pub mod moving;
-mod optimum;
-pub mod p2;
 pub mod paired;
 pub mod period;
-mod plackett_burman;
+mod period_search;
 pub mod quantile;
-pub mod quantity;
-pub mod random;
 #[cfg(test)]
 mod reference;
+pub mod samples;
 pub mod screening;
-pub mod sequential;
-pub mod series;
-pub mod shape;
-mod slot_counts;
-pub mod top;
-mod totals;
+pub mod tail;
+pub mod threshold;
 
-pub use bins::{Bin, Bins, BinsError};
-pub use histogram::{Histogram, Layout};
-pub use moments::Moments;
-pub use slot_counts::SlotCounts;
-pub use top::{Sample, TopSamples};
-pub use totals::Totals;
+pub use histogram::{Bin, Bins, BinsError, Histogram, Layout, SlotCounts};
+pub use moments::{Moments, Totals};
+pub use samples::{Sample, TopSamples};
 
 /// Addresses of the code that recording a sample may run besides what is inlined, for locking it
 /// into memory.
-#[must_use]
 pub fn code() -> [usize; 4] {
     [
         Moments::push_large as fn(&mut Moments, u64) as usize,

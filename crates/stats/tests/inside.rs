@@ -3,7 +3,7 @@
 
 #[allow(dead_code, reason = "its main is not run here")]
 #[path = "../../../examples/inside/inside.rs"]
-mod inside;
+mod example;
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -11,9 +11,9 @@ use std::{
     time::Duration,
 };
 
-use rtproof_stats::{quantile::Q, random::Random, shape::Shape};
+use rtproof_stats::{binomial::Random, moments::Shape, quantile::Q};
 
-use inside::Statistics;
+use example::Statistics;
 
 /// Counts what this thread allocates or frees.
 struct Counting;
@@ -65,10 +65,10 @@ fn nothing_is_allocated_in_the_loop() {
     let mut statistics = Statistics::new();
     let mut beyond = 0;
     let period = Duration::from_micros(50);
-    assert_eq!(calls(|| beyond = inside::cycles(3_000, period, &mut statistics)), 0);
+    assert_eq!(calls(|| beyond = example::cycles(3_000, period, &mut statistics)), 0);
     assert_eq!((statistics.all.count(), statistics.recent().count()), (3_000, 3_000));
     let mut text = Vec::new();
-    inside::table(&statistics, beyond, &mut text).expect("memory");
+    example::table(&statistics, beyond, &mut text).expect("memory");
     let text = String::from_utf8(text).expect("text");
     assert!(text.starts_with("cycles 3000, ") && text.contains("\np99 "), "{text}");
 

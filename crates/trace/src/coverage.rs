@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, What, event::Vector};
+use crate::event::Vector;
+use crate::{Event, What};
 
 /// A class of kernel events that shows one kind of cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,16 +19,13 @@ pub enum Class {
     Interrupts,
     /// Begin and end of softirqs.
     Softirqs,
-    /// Non-maskable interrupts.
     Nmis,
-    /// Idle states.
     Idle,
     /// Functions of high-resolution timers.
     Timers,
 }
 
 impl Class {
-    /// All classes.
     pub const ALL: [Self; 7] = [
         Self::Switches,
         Self::WakeUps,
@@ -39,7 +37,6 @@ impl Class {
     ];
 
     /// In words, as what was not recorded.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Switches => "every task switch",
@@ -53,7 +50,6 @@ impl Class {
     }
 
     /// The class that an event of this name belongs to, e.g. `irq:irq_handler_entry`.
-    #[must_use]
     pub fn of_event(name: &str) -> Option<Self> {
         let (system, event) = name.split_once(':').unwrap_or(("", name));
         Some(match (system, event) {
@@ -76,11 +72,9 @@ impl Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// None.
     None,
     /// Some of it, or no event that would prove that all are there.
     Partial,
-    /// All.
     Complete,
 }
 
@@ -91,32 +85,26 @@ pub enum Extent {
 pub struct Coverage(BTreeMap<Class, Extent>);
 
 impl Coverage {
-    /// Nothing at all.
-    #[must_use]
     pub fn none() -> Self {
         Self(Class::ALL.into_iter().map(|class| (class, Extent::None)).collect())
     }
 
     /// How much of a class there is.
-    #[must_use]
     pub fn of(&self, class: Class) -> Extent {
         self.0.get(&class).copied().unwrap_or(Extent::Complete)
     }
 
     /// Whether there is all of a class.
-    #[must_use]
     pub fn has(&self, class: Class) -> bool {
         self.of(class) == Extent::Complete
     }
 
     /// Whether everything is complete.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         Class::ALL.into_iter().all(|class| self.has(class))
     }
 
     /// The classes that are not complete, in words.
-    #[must_use]
     pub fn without(&self) -> String {
         let lacking = Class::ALL.into_iter().filter(|&class| !self.has(class));
         lacking.map(Class::text).collect::<Vec<_>>().join(", ")
@@ -168,7 +156,6 @@ struct Fit {
 struct OnCpu {
     /// The task that was switched to.
     task: Option<i32>,
-    /// The innermost last.
     open: Vec<Interrupt>,
     has_begun: bool,
 }
@@ -184,7 +171,9 @@ const SILENT_NS: u64 = 10_000_000;
 
 /// CPUs, interrupts of one machine, and those inside each other, that are kept apart at most.
 const CPUS_MAX: u32 = 8_192;
+
 const INTERRUPTS_MAX: usize = 4_096;
+
 const OPEN_MAX: usize = 16;
 
 /// Most events that do not fit: where a recording begins or ends, kind by kind, some may be alone.
@@ -297,7 +286,6 @@ impl KindsSeen {
 
     /// CPUs that are used, and of which the source has no event, or none of its beginning, which
     /// may have been overwritten: nobody knows what ran there.
-    #[must_use]
     pub fn silent_cpus(&self) -> Vec<u32> {
         let is_silent = |since_ns: u64| self.end_ns.saturating_sub(since_ns) > SILENT_NS;
         self.silent.iter().filter(|&(_, &at_ns)| is_silent(at_ns)).map(|(&cpu, _)| cpu).collect()
@@ -314,7 +302,6 @@ impl KindsSeen {
     }
 
     /// Events that contradict the one before them: entries are missing between.
-    #[must_use]
     pub fn misfits(&self) -> u64 {
         if self.fit.gaps > GAPS_MAX { self.fit.gaps } else { 0 }
     }
@@ -351,7 +338,6 @@ impl KindsSeen {
     }
 
     /// What a source holds in which these came.
-    #[must_use]
     pub fn coverage(&self) -> Coverage {
         let has = |kinds: u32| self.kinds & kinds == kinds;
         let any = |kinds: u32| self.kinds & kinds != 0;

@@ -10,6 +10,7 @@ use crate::Text;
 
 /// Name of a task at the time of the event, as the kernel keeps it.
 pub type Comm = Text<16>;
+
 /// Name of an interrupt's handler or of an inter-processor interrupt.
 pub type Name = Text<32>;
 
@@ -27,13 +28,11 @@ pub struct Event {
     /// `common_preempt_count`: low four bits the depth of preemption being off, high four (since
     /// 5.16 or so) of migration.
     pub preempt: u8,
-    /// What happened.
     pub what: What,
 }
 
 /// Bits of [`Event::flags`] (`enum trace_flag_type` in include/linux/trace_events.h).
 pub mod flags {
-    /// Interrupts were off.
     pub const IRQS_OFF: u8 = 0x01;
     /// The current task is to be replaced soon, when it leaves the kernel.
     pub const NEED_RESCHED_LAZY: u8 = 0x02;
@@ -41,11 +40,9 @@ pub mod flags {
     pub const NEED_RESCHED: u8 = 0x04;
     /// In a hard interrupt.
     pub const HARDIRQ: u8 = 0x08;
-    /// In a softirq.
     pub const SOFTIRQ: u8 = 0x10;
     /// In a non-maskable interrupt.
     pub const NMI: u8 = 0x40;
-    /// Softirqs were off.
     pub const BH_OFF: u8 = 0x80;
 }
 
@@ -53,7 +50,6 @@ pub mod flags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vector {
-    /// The local timer.
     LocalTimer,
     /// Reschedule request from another CPU.
     Reschedule,
@@ -63,23 +59,17 @@ pub enum Vector {
     CallFunctionSingle,
     /// Work queued from a context that could not do it.
     IrqWork,
-    /// Thermal event.
     Thermal,
-    /// Machine-check threshold.
     Threshold,
-    /// Deferred machine-check error.
     DeferredError,
     /// Error of the interrupt controller.
     Error,
-    /// Spurious interrupt.
     Spurious,
-    /// Platform-specific.
     PlatformIpi,
 }
 
 impl Vector {
     /// Its name, as /proc/interrupts explains it.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::LocalTimer => "local timer",
@@ -101,12 +91,11 @@ const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// Name of a softirq.
-#[must_use]
 pub fn softirq_name(vec: u32) -> String {
     SOFTIRQS.get(vec as usize).map_or_else(|| format!("softirq {vec}"), ToString::to_string)
 }
 
-/// What happened.
+/// What a kernel event reports: the fields of it that are used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -114,61 +103,44 @@ pub enum What {
     Switch {
         /// Name of the task that left.
         prev_comm: Comm,
-        /// Task that left.
         prev_pid: i32,
-        /// Its priority.
         prev_prio: i32,
         /// Its state: 0 still runnable, 1 sleeping, 2 uninterruptible, 4 stopped, 8 traced.
         prev_state: u64,
         /// Name of the task that came.
         next_comm: Comm,
-        /// Task that came.
         next_pid: i32,
-        /// Its priority.
         next_prio: i32,
     },
     /// sched_waking: a waker (the current task, or an interrupt over it) wakes a task.
     Waking {
-        /// Name of the task.
         comm: Comm,
         /// Task that is woken.
         pid: i32,
-        /// Its priority.
         prio: i32,
-        /// CPU it is to run on.
         target_cpu: u32,
     },
     /// sched_wakeup, sched_wakeup_new: the task is on its CPU's queue.
     Wakeup {
-        /// Name of the task.
         comm: Comm,
         /// Task that was woken.
         pid: i32,
-        /// Its priority.
         prio: i32,
-        /// CPU it is to run on.
         target_cpu: u32,
     },
     /// sched_migrate_task.
     Migrate {
-        /// Name of the task.
         comm: Comm,
-        /// Task.
         pid: i32,
-        /// Its priority.
         prio: i32,
-        /// CPU it leaves.
         from_cpu: u32,
         /// CPU it goes to.
         to_cpu: u32,
     },
     /// sched_pi_setprio: a task inherits a priority, or gives it back.
     PiSetprio {
-        /// Name of the task.
         comm: Comm,
-        /// Task.
         pid: i32,
-        /// Priority before.
         old_prio: i32,
         /// Priority from now on.
         new_prio: i32,
@@ -186,13 +158,9 @@ pub enum What {
         soft_ns: u64,
     },
     /// hrtimer_cancel.
-    TimerCancel {
-        /// Address of the timer.
-        timer: u64,
-    },
+    TimerCancel { timer: u64 },
     /// hrtimer_expire_entry: its function begins.
     TimerExpire {
-        /// Address of the timer.
         timer: u64,
         /// Address of its function.
         function: u64,
@@ -200,32 +168,15 @@ pub enum What {
         now_ns: u64,
     },
     /// hrtimer_expire_exit.
-    TimerExpired {
-        /// Address of the timer.
-        timer: u64,
-    },
+    TimerExpired { timer: u64 },
     /// timer_expire_entry: a timer of the wheel begins.
-    WheelExpire {
-        /// Address of the timer.
-        timer: u64,
-        /// Address of its function.
-        function: u64,
-    },
+    WheelExpire { timer: u64, function: u64 },
     /// timer_expire_exit.
-    WheelExpired {
-        /// Address of the timer.
-        timer: u64,
-    },
+    WheelExpired { timer: u64 },
     /// irq_vectors: `*_entry`.
-    VectorEntry {
-        /// Which.
-        vector: Vector,
-    },
+    VectorEntry { vector: Vector },
     /// irq_vectors: `*_exit`.
-    VectorExit {
-        /// Which.
-        vector: Vector,
-    },
+    VectorExit { vector: Vector },
     /// irq_handler_entry.
     IrqEntry {
         /// Number, as in /proc/interrupts.
@@ -234,20 +185,14 @@ pub enum What {
         name: Name,
     },
     /// irq_handler_exit.
-    IrqExit {
-        /// Number.
-        irq: i32,
-    },
+    IrqExit { irq: i32 },
     /// ipi_entry (Arm).
     IpiEntry {
         /// Why, in the kernel's words.
         reason: Name,
     },
     /// ipi_exit (Arm).
-    IpiExit {
-        /// Why.
-        reason: Name,
-    },
+    IpiExit { reason: Name },
     /// ipi_raise (Arm) and ipi_send_cpumask: the current task sends to several CPUs.
     IpiRaise {
         /// CPUs 0 to 63 as bits; 0: not known.
@@ -257,7 +202,6 @@ pub enum What {
     },
     /// ipi_send_cpu (6.4): the current task sends to one CPU.
     IpiSend {
-        /// To this CPU.
         to_cpu: u32,
         /// Address of the code that sends.
         callsite: u64,
@@ -271,15 +215,9 @@ pub enum What {
         vec: u32,
     },
     /// softirq_entry.
-    SoftirqEntry {
-        /// As above.
-        vec: u32,
-    },
+    SoftirqEntry { vec: u32 },
     /// softirq_exit.
-    SoftirqExit {
-        /// As above.
-        vec: u32,
-    },
+    SoftirqExit { vec: u32 },
     /// nmi_handler: written when the handler has ended.
     Nmi {
         /// Address of the handler.
@@ -295,17 +233,11 @@ pub enum What {
     /// cpu_idle with state -1: the CPU woke.
     IdleExit,
     /// cpu_frequency.
-    Frequency {
-        /// Of this CPU.
-        of_cpu: u32,
-        /// Frequency.
-        khz: u32,
-    },
+    Frequency { of_cpu: u32, khz: u32 },
     /// workqueue_execute_start.
     WorkStart {
         /// Address of the work item.
         work: u64,
-        /// Address of its function.
         function: u64,
     },
     /// workqueue_execute_end.
@@ -315,7 +247,6 @@ pub enum What {
     },
     /// page_fault_user, page_fault_kernel: written when the fault begins.
     PageFault {
-        /// In user mode.
         user: bool,
         /// Address that was touched.
         address: u64,
@@ -350,7 +281,6 @@ pub enum What {
     },
     /// signal_generate: the current task sends a signal.
     Signal {
-        /// Number.
         number: i32,
         /// Name of the task it goes to.
         comm: Comm,
@@ -366,7 +296,6 @@ pub enum What {
         /// Address of the step's function.
         function: u64,
     },
-    /// ftrace:timerlat.
     Timerlat {
         /// Number of the wake-up.
         sequence: u32,
@@ -383,18 +312,15 @@ pub enum What {
         name: Name,
         /// Number of that; -1: none.
         number: i32,
-        /// Start.
         start_ns: u64,
         /// Duration, without what interrupted it in turn.
         duration_ns: u64,
     },
-    /// ftrace:hwlat.
     Hwlat {
         /// Longest gap inside one reading loop.
         inner_ns: u64,
         /// Longest gap between two loops.
         outer_ns: u64,
-        /// Non-maskable interrupts meanwhile.
         nmi_count: u32,
     },
     /// An event that is not one of these.

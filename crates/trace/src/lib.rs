@@ -8,7 +8,6 @@
 //! memory ([`Store`]) or in a file; [`around::window`] takes a [`Window`] out of them.
 
 pub mod around;
-mod carry;
 pub mod context;
 pub mod coverage;
 pub mod dat;
@@ -19,14 +18,11 @@ pub mod ftrace_text;
 mod kernel;
 pub mod merge;
 pub mod page;
-pub mod pages;
 pub mod perfetto;
 pub mod scan;
 pub mod store;
 #[cfg(test)]
 mod testing;
-pub mod text_value;
-pub mod wakeup;
 pub mod window;
 
 pub use around::Around;
@@ -35,10 +31,9 @@ pub use decode::{Brief, Decoder};
 pub use event::{Event, What};
 pub use format::{ByteOrder, Formats};
 pub use merge::Merge;
-pub use page::{Page, Raw};
-pub use pages::Pages;
+pub use page::{Page, Pages, Raw};
 pub use scan::{Scanner, Subjects};
 pub use store::Store;
-pub use text_value::Text;
-pub use wakeup::{How, WakeUp};
-pub use window::{Beside, IdleState, LateTimer, Lost, Policy, Section, Task, Window};
+pub use window::{Beside, How, IdleState, LateTimer, Lost, Policy, Section, Task, WakeUp, Window};
+
+pub use crate::kernel::text::Text;

@@ -6,11 +6,9 @@ use std::{
     io,
 };
 
-use crate::{
-    Decoder, Event, Pages,
-    carry::Carry,
-    page::{Page, PageError},
-};
+use crate::merge::Carry;
+use crate::page::{Page, PageError};
+use crate::{Decoder, Event, Pages};
 
 /// What a kept page costs beside its bytes.
 const PAGE_COST_BYTES: usize = 64;
@@ -40,7 +38,6 @@ struct Cpu {
 
 impl Store {
     /// For pages whose records the decoder knows; keeps at most `bytes_max` of them.
-    #[must_use]
     pub fn new(decoder: Decoder, bytes_max: usize) -> Self {
         let layout = decoder.layout();
         let page_bytes = layout.data_at + layout.data_bytes;
@@ -98,25 +95,21 @@ impl Store {
 
     /// From when to when the events of a CPU are complete, but for marked losses. `None`: nothing
     /// is known of it.
-    #[must_use]
     pub fn covered(&self, cpu: u32) -> Option<(u64, u64)> {
         self.cpus.get(&cpu)?.covered
     }
 
     /// Bytes that are kept.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Pages that had to make room.
-    #[must_use]
     pub const fn dropped_pages(&self) -> u64 {
         self.dropped_pages
     }
 
     /// The decoder of its records.
-    #[must_use]
     pub const fn decoder(&self) -> &Decoder {
         &self.decoder
     }

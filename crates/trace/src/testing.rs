@@ -1,10 +1,8 @@
 //! For tests: kernels of every word size and byte order, and what they write: format files,
 //! records, pages.
 
-use crate::{
-    Pages,
-    format::{ByteOrder, Format, Formats, Shape},
-};
+use crate::Pages;
+use crate::format::{ByteOrder, Format, Formats, Shape};
 
 /// What decides how a kernel writes.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +92,6 @@ impl Kernel {
         )
     }
 
-    /// Of all events.
     pub(crate) fn formats(&self) -> Formats {
         let mut formats = Formats::new(&self.header_page(4096), self.order).expect("a header");
         for (at, (name, fields)) in EVENTS.iter().enumerate() {
@@ -163,7 +160,6 @@ impl Kernel {
     }
 }
 
-/// Makes a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     kernel: Kernel,
@@ -181,7 +177,6 @@ impl Record {
         (field.at, field.size)
     }
 
-    /// Sets a number.
     pub(crate) fn set(mut self, name: &str, value: i64) -> Self {
         let (at, size) = self.place(name);
         self.put(at, size, value.cast_unsigned());

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Coverage, Event, What,
-    kernel::{self, Value},
-};
+use crate::kernel::table;
+use crate::kernel::table::Value;
+use crate::{Coverage, Event, What};
 
 /// The events round one late wake-up, in order of time.
 ///
@@ -43,7 +43,7 @@ pub struct Window {
     /// Timers of the late CPU itself that came late meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_own: Vec<LateTimer>,
-    /// The section of code that a tracer measured: a wake-up of [`crate::How::Section`].
+    /// The section of code that a tracer measured: a wake-up of [`How::Section`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<Section>,
     /// What is known beside the events.
@@ -65,7 +65,6 @@ pub struct Section {
 /// A timer that came late after a silence of its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateTimer {
-    /// The CPU.
     pub cpu: u32,
     /// Its last event before, ns.
     pub from_ns: u64,
@@ -105,7 +104,6 @@ pub struct Beside {
 /// An idle state as the kernel describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleState {
-    /// Name, e.g. `C6`.
     pub name: String,
     /// Exit latency that it declares.
     pub exit_latency_ns: u64,
@@ -114,36 +112,28 @@ pub struct IdleState {
 /// A stretch in which a CPU's events were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Last event before.
     pub from_ns: u64,
-    /// First event after.
     pub to_ns: u64,
     /// How many; `None`: the kernel does not say.
     pub count: Option<u64>,
 }
 
 /// Scheduling policy of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Policy {
-    /// SCHED_OTHER.
     Other,
-    /// SCHED_FIFO.
     Fifo,
-    /// SCHED_RR.
     Rr,
-    /// SCHED_BATCH.
     Batch,
-    /// SCHED_IDLE.
     Idle,
-    /// SCHED_DEADLINE.
     Deadline,
 }
 
 impl Policy {
     /// As the kernel's manuals write it, without `SCHED_`.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Other => "OTHER",
@@ -157,10 +147,8 @@ impl Policy {
 }
 
 /// A task, as it was when the window was taken.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
-    /// Name.
     pub comm: String,
     /// Process it belongs to; 0: not known.
     pub tgid: i32,
@@ -170,7 +158,6 @@ pub struct Task {
     pub rt_priority: u32,
     /// Nice value of fair tasks.
     pub nice: i32,
-    /// A kernel thread.
     pub kernel: bool,
     /// Control group (v2 path, or the path of the cpu controller).
     pub cgroup: Option<String>,
@@ -182,7 +169,6 @@ pub struct Task {
 
 impl Window {
     /// Whether events of this CPU are missing between two times.
-    #[must_use]
     pub fn lost_between(&self, from_ns: u64, to_ns: u64) -> bool {
         self.lost.iter().any(|lost| lost.from_ns < to_ns && from_ns < lost.to_ns)
             || from_ns < self.from_ns
@@ -190,7 +176,6 @@ impl Window {
     }
 
     /// Every thread id in its events.
-    #[must_use]
     pub fn tids(&self) -> BTreeSet<i32> {
         let mut tids = BTreeSet::new();
         for event in &self.events {
@@ -205,7 +190,6 @@ impl Window {
     }
 
     /// Every address of kernel code in its events.
-    #[must_use]
     pub fn addresses(&self) -> BTreeSet<u64> {
         let mut addresses = BTreeSet::new();
         for event in &self.events {
@@ -228,7 +212,6 @@ impl Window {
     }
 
     /// The name of an address: `function+0x1f/0x80`, or `None`.
-    #[must_use]
     pub fn symbol(&self, address: u64) -> Option<&str> {
         self.symbols.get(&address).map(String::as_str)
     }
@@ -239,14 +222,51 @@ impl Window {
     }
 
     /// The function an address lies in, without the offset.
-    #[must_use]
     pub fn function(&self, address: u64) -> Option<&str> {
         self.symbol(address).map(|symbol| symbol.split('+').next().unwrap_or(symbol))
     }
 }
 
 fn values(what: &What) -> Vec<Value<'_>> {
-    kernel::values(what).map(|(_, values)| values).unwrap_or_default()
+    table::values(what).map(|(_, values)| values).unwrap_or_default()
+}
+
+// One wake-up of a thread: when it should have run, and when it did.
+
+/// A wake-up. `ran_ns - due_ns` is its latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WakeUp {
+    pub tid: i32,
+    /// CPU it ran on.
+    pub cpu: u32,
+    /// When it should have run, on the clock of the trace.
+    pub due_ns: u64,
+    pub ran_ns: u64,
+    /// What `due_ns` and `ran_ns` are.
+    pub how: How,
+}
+
+impl WakeUp {
+    pub const fn latency_ns(&self) -> u64 {
+        self.ran_ns.saturating_sub(self.due_ns)
+    }
+}
+
+/// How the times of a wake-up are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// The thread itself: due is the deadline that it slept for, ran is its own clock reading.
+    Measured,
+    /// From the trace: due is when its timer was to expire, ran is when it was switched to.
+    Timer,
+    /// From the trace: due is when it was woken (sched_waking), ran as above.
+    Woken,
+    /// No wake-up: a section of code with interrupts or preemption off, from its begin to its end,
+    /// as the kernel's tracer measured it.
+    Section,
+    /// No wake-up: a gap in the work of a thread that polls the clock (tracers hwlat, osnoise).
+    Gap,
 }
 
 #[cfg(test)]

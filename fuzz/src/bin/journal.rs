@@ -2,7 +2,7 @@
 //! an attacker who knows the format would make them. What is read is a prefix of what was written.
 #![no_main]
 
-use rtproof_host::tune::journal::script::{Script, checksum};
+use rtproof_host::tune::script::{Script, checksum};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     read(bytes);

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use rtproof_host::{Capture, Facts, Root};
-use rtproof_results::measure::plan::Plan;
+use rtproof_results::measure::Plan;
 use rtproof_run::measure::{cells, matrix::Matrix};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

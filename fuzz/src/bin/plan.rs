@@ -3,10 +3,10 @@
 #![no_main]
 
 use rtproof_host::tune::Change;
-use rtproof_run::tune::stored;
+use rtproof_run::tune::boot;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(plan) = stored::from_text(bytes) else { return };
+    let Ok(plan) = boot::from_text(bytes) else { return };
     for it in &plan.steps {
         let change = &it.step.change;
         assert_eq!(change.may_be_made(), Ok(()));

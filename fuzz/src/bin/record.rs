@@ -44,11 +44,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     let standing = Standing::Altered { why: "a row was changed".into() };
     match &opened.run.imported {
-        Some(imported) => drop(rtproof_report::html::imported(imported, None)),
+        Some(imported) => drop(rtproof_render::page::imported_html(imported, None)),
         None => {
             let report = Report::new(&opened.run, &standing);
-            let extra = rtproof_report::html::Extra::default();
-            let page = rtproof_report::html::render(&opened.run, &report, &extra);
+            let extra = rtproof_render::page::Extra::default();
+            let page = rtproof_render::page::render(&opened.run, &report, &extra);
             assert!(page.ends_with("</html>"));
         }
     }

@@ -33,7 +33,6 @@ const VALUES: &[&str] = &[
     "truth",
 ];
 
-/// What was given.
 #[derive(Debug, Default)]
 pub(crate) struct Args {
     given: Vec<(String, String)>,
@@ -85,7 +84,6 @@ impl Args {
         if ns == 0 { Err(format!("--{name} must be more than nothing")) } else { Ok(ns) }
     }
 
-    /// A plain number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, String> {
         self.read(name, |text| text.parse().ok(), "a whole number")
     }

@@ -7,12 +7,9 @@ use rustix::{
     time::{Timespec, clock_gettime},
 };
 
-/// A second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
-/// A millisecond.
 pub(crate) const MS_NS: u64 = 1_000_000;
 
-/// Now.
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
@@ -36,7 +33,6 @@ pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / SECOND_NS).cast_signed(), tv_nsec: (ns % SECOND_NS).cast_signed() }
 }
 
-/// Sleeps, whatever comes.
 pub(crate) fn sleep(ns: u64) {
     sleep_until(now_ns() + ns, &AtomicBool::new(false));
 }

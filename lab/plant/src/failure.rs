@@ -6,7 +6,6 @@ pub(crate) enum Failure {
     Usage(String),
     /// `rtproof prove` did not come to measure in time.
     NotMeasuring(String),
-    /// Anything else.
     Other(String),
 }
 

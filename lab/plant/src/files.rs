@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-/// The whole text.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, String> {
     let path = path.as_ref();
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))

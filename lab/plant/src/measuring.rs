@@ -5,10 +5,8 @@
 
 use std::{collections::BTreeMap, fs};
 
-use crate::{
-    clock::{self, MS_NS, now_ns},
-    files,
-};
+use crate::clock::{MS_NS, now_ns};
+use crate::{clock, files};
 
 /// Time between two looks.
 const LOOK_NS: u64 = 20 * MS_NS;

@@ -23,7 +23,6 @@ impl Occurrences {
         Self { listed: Vec::with_capacity(room), ..Self::default() }
     }
 
-    /// Books one.
     pub(crate) fn add(&mut self, begin_ns: u64, end_ns: u64) {
         let ns = end_ns.saturating_sub(begin_ns);
         self.count += 1;

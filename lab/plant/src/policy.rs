@@ -2,10 +2,8 @@
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// A scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// SCHED_OTHER.
     Other,
     /// SCHED_FIFO with its priority.
     Fifo(i32),

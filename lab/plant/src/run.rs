@@ -11,15 +11,12 @@ use std::{
 
 use rustix::process::Signal;
 
-use crate::{
-    args::Args,
-    cgroup,
-    clock::{self, SECOND_NS, now_ns},
-    failure::Failure,
-    files, measuring,
-    policy::{self, Policy},
-    truth::Truth,
-};
+use crate::args::Args;
+use crate::clock::{SECOND_NS, now_ns};
+use crate::failure::Failure;
+use crate::policy::Policy;
+use crate::truth::Truth;
+use crate::{cgroup, clock, files, measuring, policy};
 
 const FOR_NS: u64 = 5 * SECOND_NS;
 const FOR_NS_MAX: u64 = 120 * SECOND_NS;
@@ -86,7 +83,6 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The usual one.
     pub(crate) const PLAIN: Self = Self { policy: Policy::Other, pins: true, joins: true };
 
     /// Prepares, waits, runs `work`, writes the truth.

@@ -2,7 +2,6 @@
 
 use std::{fmt::Display, fs::OpenOptions, io::Write};
 
-/// One line.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     fields: Vec<(&'static str, String)>,
@@ -26,12 +25,10 @@ impl Truth {
         self.set(key, value.map_or_else(|| "null".into(), |value| value.to_string()));
     }
 
-    /// A text.
     pub(crate) fn text(&mut self, key: &'static str, value: &str) {
         self.set(key, quoted(value));
     }
 
-    /// Appends the line.
     pub(crate) fn append(&self, path: &str) -> Result<(), String> {
         let line = self.line();
         OpenOptions::new()

@@ -13,15 +13,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 use sha2::{Digest, Sha256};
 
 use super::{elf, pins};
-use crate::{
-    cache::Cache,
-    deb,
-    fetch::{Newest, Package, fetch_set, hex},
-};
+use crate::cache::Cache;
+use crate::deb;
+use crate::fetch::{Newest, Package, fetch_set, hex};
 
 /// Cache kind of the unpacked compilers.
 const KIND: &str = "cross";

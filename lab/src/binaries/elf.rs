@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 
 /// `p_type` of a segment that names the dynamic loader.
 const PT_INTERP: u32 = 3;

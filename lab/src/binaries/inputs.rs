@@ -110,7 +110,7 @@ mod tests {
         let root = tree.path();
         let first = digest(root, "rustc 1").unwrap();
         assert_eq!(digest(root, "rustc 1").unwrap(), first);
-        assert_eq!(digest(self::tree().path(), "rustc 1").unwrap(), first, "another clone");
+        assert_eq!(digest(tests::tree().path(), "rustc 1").unwrap(), first, "another clone");
         assert_ne!(digest(root, "rustc 2").unwrap(), first);
         for file in [
             "Cargo.toml",

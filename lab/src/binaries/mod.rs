@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use rtproof_guest::arch::Arch;
+use rtproof_guest::Arch;
 
 use crate::cache::Cache;
 
@@ -36,9 +36,7 @@ const PROGRAMS: &[(&str, &str)] = &[("rtproof", "rtproof"), ("rtproof-lab-plant"
 /// Static programs for one architecture.
 #[derive(Clone, Debug)]
 pub struct Binaries {
-    /// `rtproof`.
     pub rtproof: PathBuf,
-    /// `lab-plant`.
     pub plant: PathBuf,
 }
 

@@ -128,7 +128,6 @@ pub(super) const GCC_ARMHF: (&[Package], Newest) = (
     },
 );
 
-/// What they load.
 pub(super) const GCC_LIBRARIES: &[Package] = &[
     Package {
         name: "libbinutils",
@@ -188,7 +187,6 @@ pub(super) const GCC_LIBRARIES: &[Package] = &[
     },
 ];
 
-/// What LLVM loads.
 pub(super) const RUSTC_LIBRARIES: &[Package] = &[
     Package {
         name: "libz3-4",

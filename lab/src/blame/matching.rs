@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{spikes::Spike, stretches::Stretches};
+use super::spikes::Spike;
+use super::stretches::Stretches;
 
 /// So much of a spike's latency must lie within a plant's stretches for it to be the plant's, in
 /// percent. More than half, so that the plant has the largest share whatever the rest is.
@@ -17,7 +18,6 @@ pub struct Expected {
     pub causes: Vec<String>,
     /// Words that the culprit must have, all of them.
     pub culprit: Vec<String>,
-    /// When it acted.
     pub acted: Stretches,
     /// Shorter spikes are left out: what is no longer than the way there and back has no
     /// attribution.
@@ -27,11 +27,9 @@ pub struct Expected {
 /// A planted spike, and what rtproof says about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The plant.
     pub plant: String,
     /// When it was due, CLOCK_MONOTONIC.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// The cause that rtproof says; `not examined` where it says none.
     pub cause: String,
@@ -47,7 +45,6 @@ pub struct Judged {
 
 impl Expected {
     /// The planted ones among the spikes.
-    #[must_use]
     pub fn judge(&self, spikes: &[Spike]) -> Vec<Judged> {
         let planted = spikes.iter().filter(|spike| self.is_planted(spike));
         planted.map(|spike| self.judged(spike)).collect()

@@ -10,7 +10,6 @@ use super::matching::Judged;
 /// What stands in front of a cause that is right but for its culprit.
 const WRONG_CULPRIT: &str = "wrong culprit: ";
 
-/// Planted spikes, counted.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     /// Plants in the order in which they came.
@@ -47,20 +46,17 @@ impl Matrix {
     }
 
     /// Right ones and all of a plant, without the incomplete ones.
-    #[must_use]
     pub fn of(&self, plant: &str) -> (u64, u64) {
         let all = self.cells.iter().filter(|((of, _), _)| of == plant).map(|(_, n)| n).sum();
         (self.right.get(plant).copied().unwrap_or(0), all)
     }
 
     /// Right ones and all, without the incomplete ones.
-    #[must_use]
     pub fn total(&self) -> (u64, u64) {
         (self.right.values().sum(), self.cells.values().sum())
     }
 
     /// As a table of Markdown, which reads as text, too.
-    #[must_use]
     pub fn table(&self) -> String {
         let causes: BTreeSet<&str> = self.cells.keys().map(|(_, cause)| cause.as_str()).collect();
         let mut table = String::from("| planted |");

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    matching::{Expected, Judged},
-    spikes::Spike,
-};
+use super::matching::{Expected, Judged};
+use super::spikes::Spike;
 
 /// Sums over the spikes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,11 +15,9 @@ pub struct Sums {
     pub exact: u64,
     /// Sum of the latencies of the planted spikes among them.
     pub planted_ns: u64,
-    /// Of that with one possible cause.
     pub planted_certain_ns: u64,
     /// Sum of the latencies of all explained spikes.
     pub sum_ns: u64,
-    /// Of that with one possible cause.
     pub certain_ns: u64,
 }
 
@@ -30,7 +26,6 @@ pub struct Sums {
 pub struct Kept {
     /// Name of the plant.
     pub plant: String,
-    /// Its spikes.
     pub judged: Vec<Judged>,
     /// Sums over all spikes of the run.
     pub sums: Sums,
@@ -41,7 +36,6 @@ impl Kept {
     pub const PREFIX: &str = "causes-";
 
     /// Spikes of which rtproof names a cause, or should: right ones and all.
-    #[must_use]
     pub fn right(&self) -> (usize, usize) {
         let complete = self.judged.iter().filter(|judged| !judged.incomplete);
         (complete.clone().filter(|judged| judged.right).count(), complete.count())
@@ -60,7 +54,6 @@ impl std::ops::AddAssign for Sums {
 }
 
 /// Sums over `rtproof prove --json` or `rtproof report --json`, and what of them is planted.
-#[must_use]
 pub fn sums(report: &Value, expected: &Expected) -> Sums {
     let spikes = &report["spikes"];
     let mut sums = Sums {
@@ -93,7 +86,6 @@ fn certain_ns(explanation: &Value) -> u64 {
 
 /// The spikes of which a report has all shares, on the clock of the trace: also those of an
 /// application, of which there is no record.
-#[must_use]
 pub fn shown(report: &Value) -> Vec<Spike> {
     explanations(report).filter_map(one_shown).collect()
 }

@@ -5,16 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
 
-/// A spike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spike {
     /// When the wake-up was due, CLOCK_MONOTONIC.
     pub due_ns: u64,
-    /// How late it was.
     pub latency_ns: u64,
     /// The cause with the largest share; `None`: it was not examined.
     pub cause: Option<String>,
-    /// Who.
     pub culprit: String,
     /// Whether it was examined, and no events were lost or missing.
     pub complete: bool,

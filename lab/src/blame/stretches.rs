@@ -22,7 +22,6 @@ pub struct Stretches(Vec<(u64, u64)>);
 
 impl Stretches {
     /// Of pairs of begin and end, in any order.
-    #[must_use]
     pub fn of(mut pairs: Vec<(u64, u64)>) -> Self {
         pairs.retain(|(begin, end)| begin < end);
         pairs.sort_unstable();
@@ -37,7 +36,6 @@ impl Stretches {
     }
 
     /// Of a line that a plant wrote into its truth.
-    #[must_use]
     pub fn of_truth(line: &Value, told: Counted) -> Self {
         match told {
             Counted::Occurrences => pairs(line, "occurrences").without(&pairs(line, "gaps")),
@@ -60,7 +58,6 @@ impl Stretches {
         self
     }
 
-    /// These and those.
     #[must_use]
     pub fn with(mut self, others: Self) -> Self {
         self.0.extend(others.0);
@@ -68,7 +65,6 @@ impl Stretches {
     }
 
     /// These where those are not.
-    #[must_use]
     pub fn without(&self, others: &Self) -> Self {
         let mut left = Vec::with_capacity(self.0.len());
         let mut others = others.0.iter().peekable();
@@ -84,7 +80,6 @@ impl Stretches {
     }
 
     /// How much of a time lies in them.
-    #[must_use]
     pub fn overlap_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
         let first = self.0.partition_point(|(_, end)| *end <= from_ns);
         let inside = self.0[first..].iter().take_while(|(begin, _)| *begin < to_ns);
@@ -92,13 +87,11 @@ impl Stretches {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

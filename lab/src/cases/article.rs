@@ -8,12 +8,10 @@ use std::{collections::HashMap, fmt::Write};
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 use super::common;
 

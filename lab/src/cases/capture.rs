@@ -9,12 +9,10 @@ use std::{
 use anyhow::{Context, Result};
 
 use super::topology::ISOLATED;
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 /// Name of the fixture, machine, another kernel.
 fn rows() -> Vec<(&'static str, Machine, &'static str)> {
@@ -40,7 +38,6 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// Name in the reports' folder, path of the fixture.
-#[must_use]
 pub fn captures() -> Vec<(String, PathBuf)> {
     rows().into_iter().map(|(name, ..)| (format!("{name}.txt"), fixture(name))).collect()
 }

@@ -5,21 +5,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::{
-    common,
-    planted::{
-        DAEMON, DELIVERY, FREQUENCY, HARD_IRQ, IDLE_EXIT, INTERRUPT, IPI, IRQ_THREAD, IRQS_OFF,
-        KWORKER, LOCK, NEIGHBOUR, NMI, PREEMPT_OFF, Planted, SMI, SOFT_IRQ, STOPPED, THROTTLED,
-    },
+use super::common;
+use super::planted::{
+    DAEMON, DELIVERY, FREQUENCY, HARD_IRQ, IDLE_EXIT, INTERRUPT, IPI, IRQ_THREAD, IRQS_OFF,
+    KWORKER, LOCK, NEIGHBOUR, NMI, PREEMPT_OFF, Planted, SMI, SOFT_IRQ, STOPPED, THROTTLED,
 };
-use crate::{
-    blame::{self, Counted, Expected, Judged, Kept, Stretches},
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    plants::Plant,
-    seen::Evidence,
-};
+use crate::blame;
+use crate::blame::{Counted, Expected, Judged, Kept, Stretches};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::plants::Plant;
+use crate::seen::Evidence;
 
 /// Spikes that a plant must hit at least; each acts some twenty times.
 const LEAST_SPIKES: usize = 5;

@@ -1,6 +1,7 @@
 //! Expectations that many cases share.
 
-use crate::{expect::Expect, seen::Json};
+use crate::expect::Expect;
+use crate::seen::Json;
 
 /// scheduled = sampled + missed: for every thread, for all together, and no period lost between the
 /// two. `n` is the number of measured CPUs.

@@ -4,7 +4,10 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// What runs in the namespaces.
 const INSIDE: &str = "cat >/tmp/inside.sh <<'END'

@@ -4,12 +4,10 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 const MS: i64 = 1_000_000;
 

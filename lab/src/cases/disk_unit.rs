@@ -2,12 +2,10 @@
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// A service with settings of its own, which another file changes; it says how it runs.
 const UNIT: &str = r#"

@@ -3,7 +3,11 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{case::Case, expect::Expect, machine::Machine, plants::Plant, seen::Evidence};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::plants::Plant;
+use crate::seen::Evidence;
 
 const MS: i64 = 1_000_000;
 

@@ -15,13 +15,11 @@ use super::planted::{
     DAEMON, DELIVERY, HARD_IRQ, INTERRUPT, IRQS_OFF, LEAST_NS, LOCK, NEIGHBOUR, PREEMPT_OFF,
     Planted, SOFT_IRQ,
 };
-use crate::{
-    blame::Stretches,
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::blame::Stretches;
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// What an instance of tracefs records, in a boot of its own: its name, its tracer, its events.
 const RECORDED: &[(&str, &str, &str)] = &[

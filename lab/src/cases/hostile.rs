@@ -3,13 +3,11 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    plants::Plant,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::plants::Plant;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![without_tracefs(), without_sys(), unprivileged()];

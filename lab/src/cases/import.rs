@@ -3,12 +3,10 @@
 
 use anyhow::{Context, Result};
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 /// Name of the output, what is run, what it is imported as, series.
 const RUNS: &[(&str, &str, &str, usize)] = &[

@@ -3,12 +3,10 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// Kernel, tier, another kernel that must not be taken for it.
 const ROWS: &[(&str, Tier, &str)] = &[

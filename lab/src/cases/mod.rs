@@ -32,8 +32,6 @@ mod watch;
 
 pub use capture::captures;
 
-/// Every case.
-#[must_use]
 pub fn all() -> Vec<Case> {
     [
         kernels::cases(),

@@ -9,12 +9,10 @@ use std::{
 use anyhow::Result;
 
 use super::common;
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 const MS: i64 = 1_000_000;
 /// How often the emulator is stopped, and for how long.

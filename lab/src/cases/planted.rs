@@ -1,6 +1,7 @@
 //! What is planted to be blamed: each cause with what an explanation of its spikes must say.
 
-use crate::{blame::Counted, plants::Plant};
+use crate::blame::Counted;
+use crate::plants::Plant;
 
 /// Shorter spikes are left out: guests of the lab need so long to wake a thread.
 pub(super) const LEAST_NS: u64 = 300_000;

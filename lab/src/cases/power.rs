@@ -6,7 +6,10 @@ use anyhow::{Context, Result, ensure};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 const SECOND_NS: i64 = 1_000_000_000;
 

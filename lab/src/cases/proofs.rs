@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 const PROVE: &str = "rtproof check --only rt-throttling --prove throttling --json";
 const NO_LIMIT: &str = "echo -1 >/proc/sys/kernel/sched_rt_runtime_us\n";

@@ -6,14 +6,13 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 
 use super::common;
-use crate::{
-    blame::{self, Counted, Expected, Stretches},
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    plants::Plant,
-    seen::{Evidence, Json},
-};
+use crate::blame;
+use crate::blame::{Counted, Expected, Stretches};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::plants::Plant;
+use crate::seen::{Evidence, Json};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![found_and_removed(), killed(), lossy(), cost(), each_event(), quota(), one_cpu()]

@@ -3,12 +3,10 @@
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 /// What the whole machine shares. The ring of the top gets its size when it is used first, which
 /// nobody can undo: it has been used.
@@ -28,7 +26,6 @@ ls /run 2>/dev/null | grep tracer
 grep -c . per_cpu/cpu0/trace
 END
 ";
-/// Tracers, in turn.
 const TRACERS: &str = "wakeup_rt function_graph timerlat hwlat nop";
 /// Rounds that are killed.
 const ROUNDS: i32 = 50;

@@ -7,14 +7,12 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    fetch::{Newest, Suite},
-    machine::Machine,
-    programs::packaged,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::fetch::{Newest, Suite};
+use crate::machine::Machine;
+use crate::programs::packaged;
+use crate::seen::{Evidence, Json};
 
 /// Both take what the kernel adds up, and begin within a second. The peer begins when rtproof is
 /// up: its start is work that would be in one window alone.

@@ -11,16 +11,15 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use rtproof_guest::{
-    emulator::Emulator,
+    Emulator, modules,
     process::{self, Ending, NEVER, SPEAK_LIMIT_DISK, Spec, tail_of},
-    vmlinux,
 };
 
-use super::{
-    image::{Boot, Image, args},
-    recipe,
-};
-use crate::{cache::Cache, fetch::Archive, machine::Machine};
+use super::image::{Boot, Image, args};
+use super::recipe;
+use crate::cache::Cache;
+use crate::fetch::Archive;
+use crate::machine::Machine;
 
 /// Time that the first boot may take. Quiet: 40 s.
 const FIRST_BOOT_LIMIT: Duration = Duration::from_secs(400);
@@ -194,7 +193,7 @@ fn keep_kernel(root: &Path, place: &Path) -> Result<()> {
     let read = |path: &Path| fs::read(path).with_context(|| format!("{}: read", path.display()));
     let initrd = read(&boot.join(format!("initrd.img-{rt}")))?;
     // Unpacked here, so that no guest has to.
-    let kernel = vmlinux::bootable(&read(&boot.join(format!("vmlinuz-{rt}")))?)?;
+    let kernel = modules::bootable(&read(&boot.join(format!("vmlinuz-{rt}")))?)?;
     for (name, bytes) in [(recipe::KERNEL, kernel), (recipe::INITRD, initrd)] {
         let path = place.join(name);
         fs::write(&path, bytes).with_context(|| format!("{}: cannot write", path.display()))?;

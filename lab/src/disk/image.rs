@@ -11,7 +11,6 @@ pub struct Image {
     pub disk: PathBuf,
     /// The PREEMPT_RT kernel as an unpacked ELF file; GRUB's default is the same kernel.
     pub kernel: PathBuf,
-    /// Its initramfs.
     pub initrd: PathBuf,
     /// `uname -r` of the PREEMPT_RT kernel.
     pub release: String,
@@ -29,7 +28,6 @@ pub enum Boot<'a> {
 }
 
 /// QEMU arguments for a disk (raw, or a layer that ends in `.qcow2`) and what starts from it.
-#[must_use]
 pub fn args(disk: &Path, boot: Boot<'_>) -> Vec<String> {
     let format = if disk.extension().is_some_and(|end| end == "qcow2") { "qcow2" } else { "raw" };
     // A comma in a value is written twice.

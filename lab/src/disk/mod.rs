@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use rtproof_guest::emulator::Emulator;
+use rtproof_guest::Emulator;
 
 use crate::cache::Cache;
 
@@ -21,7 +21,6 @@ pub use image::{Boot, Image, args};
 pub const DISKS: &str = "disks";
 
 /// Key of the image in the cache, for whoever prunes it.
-#[must_use]
 pub fn key() -> String {
     recipe::key()
 }

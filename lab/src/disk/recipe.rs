@@ -15,7 +15,6 @@ pub(super) const SUITE: &str = "bookworm";
 pub(super) const DISK: &str = "disk.raw";
 /// The PREEMPT_RT kernel, unpacked: QEMU starts it without a boot loader.
 pub(super) const KERNEL: &str = "vmlinux";
-/// Its initramfs.
 pub(super) const INITRD: &str = "initrd";
 
 /// Packages beside the essential ones.

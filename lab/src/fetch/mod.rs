@@ -14,8 +14,8 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use self::newest::resolve;
 use crate::cache::Cache;
+use newest::resolve;
 
 mod newest;
 mod package;
@@ -117,9 +117,6 @@ fn download(cache: &Cache, package: &Located) -> Result<PathBuf> {
 }
 
 /// SHA-256 of a file, in hexadecimal.
-///
-/// # Errors
-/// It cannot be read.
 pub(crate) fn sha256_of(path: &Path) -> Result<String> {
     let failed = |error: io::Error| anyhow!("{}: cannot be read: {error}", path.display());
     let mut digest = Sha256::new();
@@ -135,7 +132,8 @@ pub(crate) fn sha256_of(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{package::file_name, *};
+    use super::*;
+    use crate::fetch::package::file_name;
 
     const ONE: Package = Package {
         name: "one",

@@ -10,7 +10,6 @@ use crate::cache::Cache;
 
 /// A suite of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "Debian's own names")]
 pub enum Suite {
     Bullseye,
     Bookworm,
@@ -22,7 +21,6 @@ pub enum Suite {
 
 impl Suite {
     /// Its name in Debian.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Bullseye => "bullseye",
@@ -35,7 +33,6 @@ impl Suite {
     }
 
     /// The archive that has it.
-    #[must_use]
     pub fn archive(self) -> Archive {
         if self == Self::BookwormSecurity { Archive::Security } else { Archive::Debian }
     }
@@ -44,7 +41,6 @@ impl Suite {
 /// What to take when no pin can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newest {
-    /// From here.
     pub suite: Suite,
     /// Debian's name of the architecture.
     pub architecture: &'static str,

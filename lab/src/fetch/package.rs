@@ -7,13 +7,11 @@ use std::process::Output;
 pub enum Archive {
     /// `debian`: releases and backports.
     Debian,
-    /// `debian-security`.
     Security,
 }
 
 impl Archive {
     /// Address without a slash at its end. `RTPROOF_LAB_MIRROR` takes the place of Debian's server.
-    #[must_use]
     pub fn url(self) -> String {
         let server = std::env::var("RTPROOF_LAB_MIRROR").ok().filter(|server| !server.is_empty());
         let server = server.unwrap_or_else(|| "http://deb.debian.org".to_owned());
@@ -26,10 +24,8 @@ impl Archive {
     }
 }
 
-/// One pinned package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Name.
     pub name: &'static str,
     /// Version, for messages and for whoever renews the pin.
     pub version: &'static str,
@@ -37,13 +33,11 @@ pub struct Package {
     pub path: &'static str,
     /// SHA-256 in lower-case hexadecimal.
     pub sha256: &'static str,
-    /// The archive.
     pub archive: Archive,
 }
 
 impl Package {
     /// Name of its file in the cache.
-    #[must_use]
     pub fn file_name(&self) -> String {
         file_name(self.path)
     }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 mod causes;
 mod shell;
 
-/// What is planted.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cause {
@@ -34,49 +33,40 @@ pub enum Cause {
     FairServer,
     /// A UDP flood over loopback.
     NetworkFlood,
-    /// Timer interrupts.
     TimerInterrupts,
     /// Page faults; with a limit, also reclaim.
     Memory {
-        /// Touched each time.
         bytes: u64,
         /// `memory.high` of its group.
         high: Option<u64>,
     },
-    /// Processes.
     Forks,
     /// A step of the wall clock, and back.
     ClockStep {
-        /// By how much.
         by_ms: i64,
     },
     /// A full file system, and free again.
     FullDisk {
-        /// Folder on it.
         dir: String,
         /// Bytes that stay free.
         leave: u64,
     },
     /// CPU [`Plant::cpu`] goes and comes back.
     Offline {
-        /// For how long.
         down_ms: u64,
     },
     /// A lock held by a thread of low priority, which one of FIFO 90 waits for.
     Boost,
     /// One datagram to many sockets: a long soft interrupt.
     Deliver {
-        /// Sockets.
         sockets: u64,
     },
     /// Timers that expire in the same instant.
     Expire {
-        /// Timers.
         timers: u64,
     },
     /// A socket that is closed with many messages in it.
     Purge {
-        /// Messages.
         messages: u64,
     },
     /// SIGSTOP and SIGCONT for the measuring process.
@@ -90,7 +80,6 @@ pub enum Cause {
     },
 }
 
-/// One plant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plant {
     cause: Cause,
@@ -168,14 +157,11 @@ impl Plant {
         self
     }
 
-    /// What is planted.
-    #[must_use]
     pub fn cause(&self) -> &Cause {
         &self.cause
     }
 
     /// Requests to the guest, for the books of the run.
-    #[must_use]
     pub fn asked(&self) -> Value {
         json!({
             "cause": format!("{:?}", self.cause),
@@ -191,7 +177,6 @@ impl Plant {
     }
 
     /// Whether the kernel module must be there.
-    #[must_use]
     pub fn needs_module(&self) -> bool {
         matches!(self.cause, Cause::Module(_))
     }

@@ -12,7 +12,6 @@ const GROUP: &str = "/sys/fs/cgroup/lab";
 impl Plant {
     /// Shell lines that run in the guest before the case's script; they start the plant in the
     /// background.
-    #[must_use]
     pub fn shell(&self) -> String {
         lines(self)
     }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use rtproof_judge::{
     application,
-    causes::{CAUSES, Cause, coverage},
+    causes::{self, CAUSES, Cause},
 };
 
 use super::markdown::{head, sentence};
@@ -16,7 +16,6 @@ const ABOUT: &str = "What a late wake-up can be explained by. The time from due 
                      claims it has it. Shares are disjoint and sum to the latency. A share with \
                      \"or\" may as well be the other cause. `rtproof explain` shows them.";
 
-/// The page.
 pub(crate) fn page() -> String {
     let of_application: BTreeSet<&str> = application::all().map(|check| check.id).collect();
     let mut page = head("Causes", ABOUT);
@@ -37,8 +36,7 @@ fn text(cause: &Cause, of_application: &BTreeSet<&str>) -> String {
         [] => String::new(),
         checks => format!("- Checks: {}\n", checks.join(", ")),
     };
-    let classes: Vec<&str> =
-        coverage::contradictions(id).iter().map(|class| class.text()).collect();
+    let classes: Vec<&str> = causes::contradictions(id).iter().map(|class| class.text()).collect();
     let certain = match classes.as_slice() {
         [] => String::new(),
         classes => format!("- Certain only where these were recorded: {}\n", classes.join(", ")),

@@ -15,7 +15,6 @@ const ABOUT: &str = "What `rtproof check` looks at. Each check answers good, bad
                      unknown or not applicable; unknown is never good. `rtproof check explain ID` \
                      says the same, what each profile wants, and what it is on this machine.";
 
-/// The page.
 pub(crate) fn page() -> String {
     let mut page = head("Checks", ABOUT);
     for section in checks::sections() {

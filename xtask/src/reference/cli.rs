@@ -8,7 +8,6 @@ use super::markdown::{cell, head, sentence};
 
 const ABOUT: &str = "What `--help` says, on one page.";
 
-/// The page.
 pub(crate) fn page(mut command: Command) -> String {
     command.build();
     let mut page = head("Command line", ABOUT);

@@ -14,7 +14,6 @@ pub(crate) struct Kind {
 pub(crate) const WORKLOADS: Kind =
     Kind { title: "Workloads", about: "What a measured thread does each cycle." };
 
-/// What disturbs it.
 pub(crate) const LOADS: Kind =
     Kind { title: "Loads", about: "What disturbs the machine while it is measured." };
 

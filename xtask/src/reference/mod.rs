@@ -56,15 +56,14 @@ const PAGES: &[(&str, Page)] = &[
 /// Every page: its name and its text.
 fn pages() -> Result<Vec<(String, String)>> {
     let written = PAGES.iter().map(|(name, page)| Ok(((*name).to_owned(), page()?)));
-    let schemas = rtproof::schemas::FORMS
+    let schemas = rtproof::FORMS
         .iter()
         .map(|form| Ok((format!("{}.schema.json", form.page), schema::page(form)?)));
     written.chain(schemas).collect()
 }
 
-/// The command line.
 fn command() -> clap::Command {
-    rtproof::cli::command()
+    rtproof::command()
 }
 
 /// Writes every page, or only tells which are out of date.
@@ -138,12 +137,12 @@ pub(crate) fn dist_files(folder: &Path) -> Result<ExitCode> {
     for folder in [&man, &completions] {
         std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
     }
-    for (name, page) in rtproof::commands::man::pages()? {
+    for (name, page) in rtproof::commands::pages()? {
         std::fs::write(man.join(format!("{name}.1")), page).context("cannot write a man page")?;
     }
     for (shell, name) in COMPLETIONS {
         let shell = shell.parse().map_err(anyhow::Error::msg)?;
-        let script = rtproof::commands::completions::script(shell);
+        let script = rtproof::commands::script(shell);
         std::fs::write(completions.join(name), script).context("cannot write a completion")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -154,7 +153,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{source::Source, tree::Tree};
+    use crate::source::Source;
+    use crate::tree::Tree;
 
     #[test]
     fn every_form_that_names_a_version_has_a_page() {
@@ -180,7 +180,7 @@ mod tests {
             named.extend(strings.map(|(_, text)| text.clone()).filter(|text| is_version(text)));
         }
         let listed: BTreeSet<String> =
-            rtproof::schemas::FORMS.iter().map(|form| form.id.to_owned()).collect();
+            rtproof::FORMS.iter().map(|form| form.id.to_owned()).collect();
         assert_eq!(named, listed, "crates/rtproof/src/schemas.rs lists every form");
     }
 

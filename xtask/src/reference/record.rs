@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use rtproof_record::{
-    limits::rows_max,
+    rows_max,
     schema::{APPLICATION_ID, Table, VERSION},
 };
 
@@ -11,7 +11,6 @@ use super::markdown::{cell, head};
 
 const ABOUT: &str = "One run is one SQLite file. Any program that reads SQLite can open it.";
 
-/// The page.
 pub(crate) fn page(tables: &[Table]) -> String {
     let mut page = head("The record", ABOUT);
     let mut put = |text: String| page.write_str(&text).expect("a string takes everything");

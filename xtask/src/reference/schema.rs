@@ -1,7 +1,7 @@
 //! docs/reference/*.schema.json: the shape of what `--json` prints.
 
 use anyhow::Result;
-use rtproof::schemas::Form;
+use rtproof::Form;
 
 /// The page of a form, made from the type that is printed.
 pub(crate) fn page(form: &Form) -> Result<String> {

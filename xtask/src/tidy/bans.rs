@@ -68,8 +68,9 @@ pub(super) fn check(files: &Files<'_>) -> Vec<Complaint> {
         let source = &file.source;
         for (line, text) in source.strings.iter().filter(|(line, _)| !source.in_test(*line)) {
             if KERNEL_FILES.iter().any(|path| text.starts_with(path)) {
+                let path = text.split_whitespace().next().unwrap_or_default();
                 let text =
-                    format!("`{text}`: a path of the machine belongs to a knob or fact of host");
+                    format!("`{path}`: a path of the machine belongs to a knob or fact of host");
                 let name = file.path.split("/src/").next().unwrap_or_default();
                 let complaint = Complaint::at(file.path, *line, text);
                 complaints.push(complaint.known_as(format!("machine paths in {name}")));

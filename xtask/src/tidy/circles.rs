@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     source::Source,
-    tree::{Complaint, File, Files, is_test_file},
+    tree::{Complaint, File, Files},
 };
 
 /// Checks every crate.
@@ -21,8 +21,8 @@ pub(super) fn check(files: &Files<'_>) -> Vec<Complaint> {
 
 fn check_package(files: &Files<'_>, package: &str) -> Vec<Complaint> {
     let src = format!("{package}/src");
-    let is_product = |path: &str| !is_test_file(path) && !path.contains("/bin/");
-    let arrows = Modules::read(&src, files.rust().filter(|file| is_product(file.path))).arrows();
+    let is_inside = |file: &&File<'_>| !file.is_test && !file.path.contains("/bin/");
+    let arrows = Modules::read(&src, files.rust().filter(is_inside)).arrows();
     let mut levels: BTreeMap<&[String], Vec<(&str, &str, &Arrow)>> = BTreeMap::new();
     for arrow in &arrows {
         if let Some((folder, from, to)) = meeting(&arrow.from, &arrow.to) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     source::has_word,
-    tree::{Complaint, File, Files, is_fixture, is_product, is_test_file},
+    tree::{Complaint, File, Files, is_fixture},
 };
 
 /// Longest file in lines, with its tests.
@@ -66,7 +66,7 @@ fn check_lines(path: &str, text: &str, rust: Option<&File<'_>>, complaints: &mut
             complain("a tab: use spaces".into());
         }
         // Data of a test is clearer whole than broken.
-        let is_test = rust.is_some_and(|file| is_test_file(path) || file.source.in_test(number));
+        let is_test = rust.is_some_and(|file| file.is_test || file.source.in_test(number));
         let is_data = is_test && line.contains('"') || line.contains("://");
         let columns = line.chars().count();
         if !path.ends_with(".md") && columns > COLUMNS_MAX && !is_data {
@@ -96,7 +96,7 @@ fn check_rust(file: &File<'_>, complaints: &mut Vec<Complaint>) {
     };
     let numbered = file.text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let code = numbered.filter(|line| has_code(*line)).count();
-    if is_product(path) && code < CODE_MIN && !ROOTS.contains(&name) && !SHORT.contains(&path) {
+    if file.is_product() && code < CODE_MIN && !ROOTS.contains(&name) && !SHORT.contains(&path) {
         complain(format!("{code} lines of code: put it into the file that uses it"));
     }
 }
@@ -114,9 +114,9 @@ fn check_folders(files: &Files<'_>, complaints: &mut Vec<Complaint>) {
     let is_inside = |folder: &str| folder.contains("/src/") && !folder.ends_with("/bin");
     for (folder, names) in folders.into_iter().filter(|(folder, _)| is_inside(folder)) {
         let [name] = names.iter().copied().collect::<Vec<_>>()[..] else { continue };
-        if name.ends_with(".rs") && name != "tests.rs" {
+        let path = format!("{folder}/{name}");
+        if files.product().any(|file| file.path == path) {
             let text = format!("the only file of its folder: put it into {folder}.rs");
-            let path = format!("{folder}/{name}");
             complaints.push(Complaint::about(&path, text).known_as(format!("folder {folder}")));
         }
     }
@@ -186,9 +186,11 @@ mod tests {
             let files: Vec<_> = paths.iter().map(|path| (*path, w)).collect();
             found(check, &files).into_iter().map(|(path, ..)| path).collect::<Vec<_>>()
         };
-        assert_eq!(found(&["lab/src/lib.rs", "lab/src/a/mod.rs"]), ["lab/src/a/mod.rs"]);
-        assert_eq!(found(&["lab/src/a.rs", "lab/src/a/tests.rs"]), [""; 0]);
-        assert_eq!(found(&["lab/src/a/mod.rs", "lab/src/a/b.rs", "lab/src/a/b/tests.rs"]), [""; 0]);
-        assert_eq!(found(&["lab/tests/main.rs", "lab/src/bin/a.rs"]), [""; 0]);
+        let is_root = |path: &String| path.ends_with("lib.rs") || path.ends_with("mod.rs");
+        let one = "crates/c/src/a/mod.rs";
+        let of = |paths: &[&str]| found(paths).into_iter().filter(is_root).collect::<Vec<_>>();
+        assert_eq!(of(&["crates/c/src/lib.rs", one]), [one]);
+        assert_eq!(of(&["crates/c/src/lib.rs", "crates/c/src/a/tests.rs"]), [""; 0]);
+        assert_eq!(of(&[one, "crates/c/src/a/b.rs", "crates/c/tests/main.rs"]), [""; 0]);
     }
 }

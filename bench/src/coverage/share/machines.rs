@@ -2,7 +2,7 @@
 
 use rtproof_judge::testing;
 use rtproof_record::{Class, Run};
-use rtproof_stats::random::Random;
+use rtproof_stats::binomial::Random;
 
 const MS_PER_S: f64 = 1000.0;
 /// Budget of the simulated runs.

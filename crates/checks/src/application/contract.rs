@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rtproof_host::CpuList;
 
 use super::testing::{Scene, sched_of};
-use super::{all, by_id, cpus, judge_all, priority, without_own};
+use super::{all, by_id, judge_all, priority, real_time_cpus, without_own};
 use crate::blanks::{blanked, cites, readings};
 use crate::check::Check;
 use crate::testing::{good_stock, intent, task};
@@ -153,11 +153,11 @@ fn no_real_time_cpus_pass_nothing_about_them() {
 fn what_the_application_tells_of_itself() {
     let mut scene = Scene::good();
     assert_eq!(priority(&scene.app), Some(80));
-    assert_eq!(cpus(&scene.app).unwrap().as_slice(), [2]);
+    assert_eq!(real_time_cpus(&scene.app).unwrap().as_slice(), [2]);
     let own = task(100, "loop", 80, &[2], false);
     super::testing::add_task(&mut scene, own);
     let strangers = without_own(&scene.facts, &scene.app);
     assert!(strangers.rt_tasks.value().unwrap().iter().all(|task| task.pid != 100));
     sched_of(&mut scene, 101).policy = rtproof_host::facts::tasks::Policy::Other;
-    assert_eq!((priority(&scene.app), cpus(&scene.app)), (None, None));
+    assert_eq!((priority(&scene.app), real_time_cpus(&scene.app)), (None, None));
 }

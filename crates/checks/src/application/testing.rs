@@ -4,14 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::facts::app::{
-    App, Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Process, ProcessLimits, Status,
-    Thread, ThreadSched, ThreadStatus, UnitFile,
-};
-use rtproof_host::facts::limits::Limit;
-use rtproof_host::facts::tasks::{Policy, RtTask};
-use rtproof_host::{Facts, Reading, reading::State};
 use serde::{Deserialize, Serialize};
+
+use rtproof_host::{
+    Facts, Reading,
+    facts::{
+        app::{
+            App, Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Process, ProcessLimits,
+            Status, Thread, ThreadSched, ThreadStatus, UnitFile,
+        },
+        rights::Limit,
+        tasks::{Policy, RtTask},
+    },
+    reading::State,
+};
 
 use crate::Finding;
 use crate::check::Check;
@@ -23,21 +29,17 @@ const GROUP: &str = "/sys/fs/cgroup/arm.service";
 /// A machine and an application on it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scene {
-    /// The machine.
     pub facts: Facts,
-    /// The application.
     pub app: App,
 }
 
 impl Scene {
     /// Everything as wanted: `arm` with a thread at FIFO 80 on CPU 2 and an ordinary one on 0-1.
-    #[must_use]
     pub fn good() -> Self {
         Self { facts: good(), app: app() }
     }
 
     /// Judged for the intent of the tests.
-    #[must_use]
     pub fn judge(&self, check: &Check) -> Finding {
         check.judge_app(&self.facts, &self.app, &intent())
     }
@@ -232,7 +234,6 @@ pub fn cpu_group(scene: &mut Scene) -> &mut CpuGroup {
     &mut known(&mut scene.app.groups.cpu)[0]
 }
 
-/// Its own cpuset.
 pub fn cpuset(scene: &mut Scene) -> &mut CpusetGroup {
     &mut known(&mut scene.app.groups.cpuset)[0]
 }

@@ -1,11 +1,12 @@
 //! What users of other tools ran into: each must be caught, by whichever check.
 
-use rtproof_host::facts::{cpu::Cpu, cpu::Node, irq};
-use rtproof_host::{CpuList, Facts, Reading};
+use rtproof_host::{
+    CpuList, Facts, Reading,
+    facts::cpu::{Cpu, Node},
+};
 
 use crate::testing::{cpus, good, intent, irq, set_cmdline};
-use crate::{Intent, Status};
-use crate::{by_id, judge_all};
+use crate::{Intent, Status, by_id, judge_all};
 
 /// The machine with another command line and these CPUs isolated, as the kernel does with it.
 fn with(line: &str, isolated: &[u32]) -> Facts {
@@ -120,7 +121,7 @@ fn a_large_server_of_which_a_part_was_collected() {
     facts.cpus.cpus = all.iter().map(|id| Cpu { id, ..one.clone() }).collect();
     let sockets = [0, 1].map(|id| Node { id, cpus: CpuList::new((id..80).step_by(2)) });
     facts.cpus.nodes = Reading::known("/sys/devices/system/node", sockets.into());
-    let queue = |n: u32| irq::Irq {
+    let queue = |n: u32| rtproof_host::facts::irq::Irq {
         managed: false,
         count: if n < 127 { 794_140 - u64::from(n) } else { 0 },
         ..irq(100 + n, &format!("eno3-TxRx-{n}"), &[n % 5], &[n % 5])

@@ -5,18 +5,21 @@
 //! question of `smt-sibling-isolation`; the profile says whether two threads a core are wanted.
 //! A guest cannot see which of its CPUs share a core, so that it sees none proves nothing.
 
-use rtproof_host::knobs::power::ONLINE;
-use rtproof_host::knobs::power::SMT;
-use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
+use rtproof_host::{
+    CpuList, Facts,
+    facts::cpu::Cpu,
+    knobs::power::{ONLINE, SMT},
+};
 
-use crate::check::{Check, Judge};
+use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
-use crate::machine::{guest, guest_unseen, offline, rt_cpus, without_cpu_folder};
+use crate::machine::{
+    built_with, guest, guest_unseen, offline, option, rt_cpus, without_cpu_folder,
+};
 use crate::profile::Choice;
-use crate::text;
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy, When, machine};
 
-pub(super) static CHECK: Check = Check {
+pub(super) static SMT_CHECK: Check = Check {
     id: "smt",
     title: "hardware threads that share a core with the real-time CPUs",
     why: "threads of one core share its pipeline, first-level caches and fill buffers: what the \
@@ -27,11 +30,11 @@ pub(super) static CHECK: Check = Check {
         "SMT off halves the number of CPUs; hosts of containers keep it, and give both threads of \
          a core to the same work",
     ),
-    judge: Judge::Ask(judge),
+    judge: Judge::Ask(judge_smt),
     ..Check::NEW
 };
 
-fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_smt(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = match intent.profile.choices.smt {
         Choice::Off => "no sibling online",
         Choice::On | Choice::Either => "known",
@@ -51,7 +54,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let is_wish = intent.profile.choices.smt == Choice::Off;
     if !shared.is_empty() && (is_wish || missing.is_empty()) {
         let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-        let draft = draft.saw(text::grouped(siblings, CpuList::to_string));
+        let draft = draft.saw(machine::grouped(siblings, CpuList::to_string));
         return judge_shared(draft, facts, intent, &shared);
     }
     if !missing.is_empty() {
@@ -80,9 +83,9 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             let each = if cpus.len() > 1 { "each of " } else { "" };
             let offline = offline(facts).filter(|offline| !offline.is_empty());
             let offline = offline.map(|cpus| format!(" while {}", are_offline(&cpus)));
-            draft.saw(text::grouped(siblings, CpuList::to_string)).good(format!(
+            draft.saw(machine::grouped(siblings, CpuList::to_string)).good(format!(
                 "{each}{} has its core alone{}",
-                text::cpus(&intent.rt_cpus),
+                machine::cpus(&intent.rt_cpus),
                 offline.unwrap_or_default()
             ))
         }
@@ -98,7 +101,7 @@ pub(super) fn threads(cpu: &Cpu) -> Option<CpuList> {
 
 /// `CPU 4 is offline`, `CPUs 4-5 are offline`.
 fn are_offline(cpus: &CpuList) -> String {
-    format!("{} {} offline", text::cpus(cpus), if cpus.len() == 1 { "is" } else { "are" })
+    format!("{} {} offline", machine::cpus(cpus), if cpus.len() == 1 { "is" } else { "are" })
 }
 
 /// A guest that sees no sibling: the kernel lists those that are online, and the host may run
@@ -137,7 +140,7 @@ fn judge_shared(draft: Draft, facts: &Facts, intent: &Intent, shared: &[CpuList]
     };
     let cores = shared.iter().map(with).filter(|(is_foreign, _)| *is_foreign != foreign.is_empty());
     let cores: Vec<String> = cores.map(|(_, text)| text).collect();
-    let cores = text::first_few(&cores, 4);
+    let cores = machine::first_few(&cores, 4);
     let with = if foreign.is_empty() { "each other" } else { "others" };
     let summary = format!("real-time CPUs share cores with {with}: {cores}");
     if intent.profile.choices.smt == Choice::Off {
@@ -162,7 +165,7 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
     if !foreign.is_empty() && (takes_rt || takes_rest) {
         let text = format!(
             "choose real-time CPUs by whole cores: {} share theirs with them",
-            text::cpus(foreign)
+            machine::cpus(foreign)
         );
         remedies.push(Remedy::Manual { text });
     }
@@ -182,6 +185,147 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
         remedies.push(Remedy::Manual { text: "turn SMT off in the firmware".into() });
     }
     remedies
+}
+
+// Could the scheduler keep others off the core while a real-time task runs?
+//
+// With a cookie (`prctl(PR_SCHED_CORE)`) only tasks of the same cookie run on one core at a time.
+// That is a way to keep SMT, no substitute for a core of one's own: forcing the sibling idle
+// takes an interrupt. Which tasks have a cookie only those can ask that may trace them, so this
+// says whether the kernel could.
+
+pub(super) static CORE_SCHED: Check = Check {
+    id: "core-sched",
+    title: "core scheduling, where threads share a core",
+    why: "without it the scheduler puts any task on the other thread of a real-time task's core",
+    source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst; kernel/Kconfig.preempt \
+             (SCHED_CORE); Wu, \"Real-time programming with Linux, part 2\", note 5",
+    impact: Impact::Information,
+    when: When::Kernel,
+    wanted: Wanted::Text("CONFIG_SCHED_CORE, where real-time CPUs share a core"),
+    judge: Judge::Ask(judge_core_sched),
+    ..Check::NEW
+};
+
+fn judge_core_sched(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let active = &facts.cpus.smt_active;
+    let draft = draft.read(active, |&active| u8::from(active).to_string());
+    match active.value() {
+        Some(false) => return draft.good("SMT is not active here: not needed"),
+        None => return draft.blind(active),
+        Some(true) => {}
+    }
+    let draft = draft.saw([option(facts, "SCHED_CORE")]);
+    let (cpus, missing) = rt_cpus(facts, intent);
+    let shares = cpus.iter().any(|cpu| threads(cpu).is_some());
+    let is_alone = !cpus.is_empty()
+        && missing.is_empty()
+        && cpus.iter().all(|cpu| cpu.siblings.value().is_some());
+    match built_with(facts, "SCHED_CORE") {
+        None => draft.blind(&facts.kernel.config),
+        Some(true) => draft.good(
+            "in the kernel: tasks with a cookie share a core with no other; \
+             rtproof run --core-sched starts a program with one",
+        ),
+        Some(false) if shares => draft.doubtful(
+            "real-time CPUs share cores, and this kernel is built without CONFIG_SCHED_CORE",
+        ),
+        Some(false) if is_alone => {
+            let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
+            draft
+                .saw(machine::grouped(siblings, CpuList::to_string))
+                .good("not in the kernel, and not needed: the real-time CPUs share no core")
+        }
+        Some(false) => draft.unknown(
+            "built without CONFIG_SCHED_CORE; whether real-time CPUs share cores is not known",
+        ),
+    }
+}
+
+// Is a core split between a real-time CPU and one that runs ordinary work?
+//
+// `smt` asks whether anything shares a core with the real-time CPUs; this, whether what shares it
+// is kept as free as they are: a real-time CPU too, or isolated. tuned's `calc_isolated_cores`
+// reserves one logical CPU of each socket for housekeeping and so splits a core.
+
+pub(super) static SMT_SIBLING_ISOLATION: Check = Check {
+    id: "smt-sibling-isolation",
+    title: "cores split between real-time and ordinary work",
+    why: "ordinary work, and its interrupts, on the other thread of the core take the pipeline and \
+          the caches from the real-time thread at any time, and no priority helps",
+    source: "Documentation/admin-guide/cpu-isolation.rst; rteval, CoreSiblings; tuned, \
+             calc_isolated_cores; Flatscher, \"Real-time Optimizations\"",
+    impact: Impact::Tens,
+    wanted: Wanted::Text("each core in one role"),
+    judge: Judge::Ask(judge_smt_sibling_isolation),
+    ..Check::NEW
+};
+
+fn judge_smt_sibling_isolation(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
+    }
+    let (cpus, missing) = rt_cpus(facts, intent);
+    if let Some(why) = without_cpu_folder(facts) {
+        return draft.no_cpu_folder(facts, why);
+    }
+    let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
+    let draft = draft.saw(machine::grouped(siblings, CpuList::to_string));
+    let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
+    let kept = intent.rt_cpus.union(&isolated);
+    let mut split: Vec<(CpuList, CpuList)> = Vec::new();
+    for cpu in &cpus {
+        let Some(core) = threads(cpu) else { continue };
+        let (own, others) = (core.intersection(&intent.rt_cpus), core.difference(&kept));
+        if !others.is_empty() && !split.iter().any(|(known, _)| *known == own) {
+            split.push((own, others));
+        }
+    }
+    if !split.is_empty() {
+        let others = split.iter().fold(CpuList::default(), |all, (_, cpus)| all.union(cpus));
+        let cores: Vec<String> =
+            split.iter().map(|(own, others)| format!("{own} with {others}")).collect();
+        let cores = machine::first_few(&cores, 4);
+        let draft = draft.remedies(remedies(facts, intent, &others));
+        let split = format!("cores split between real-time and other CPUs: {cores}");
+        let isolated = &facts.cpus.isolated;
+        return match isolated.why_unknown() {
+            None => draft.bad(split),
+            // The other threads may be isolated, and idle.
+            Some(why) => draft
+                .read(isolated, CpuList::to_string)
+                .doubtful(format!("{split}; what is isolated is unknown: {why}")),
+        };
+    }
+    if let Some(blind) = cpus.iter().find(|cpu| cpu.siblings.value().is_none()) {
+        return draft.blind(&blind.siblings);
+    }
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
+    }
+    if let Some(hypervisor) = guest(facts) {
+        return draft.read(&facts.virt.hypervisor, |_| hypervisor.into()).unknown(format!(
+            "this {hypervisor} guest sees no split core: what shares one, the host knows"
+        ));
+    }
+    if let Some(unseen) = guest_unseen(facts) {
+        return draft.blind(unseen);
+    }
+    let draft = draft.read(&facts.virt.hypervisor, |_| "none".into());
+    let core = |cpu: &&_| threads(cpu).map(|core| core.difference(&intent.rt_cpus));
+    let idle = cpus.iter().filter_map(core).fold(CpuList::default(), |all, c| all.union(&c));
+    if !idle.is_empty() {
+        return draft.read(&facts.cpus.isolated, CpuList::to_string).good(format!(
+            "the siblings of the real-time CPUs are isolated as well: {}",
+            machine::cpus(&idle)
+        ));
+    }
+    let is_shared = cpus.iter().any(|cpu| threads(cpu).is_some());
+    draft.good(match is_shared {
+        true => "the real-time CPUs share cores with each other alone",
+        false => "the real-time CPUs share no core",
+    })
 }
 
 #[cfg(test)]
@@ -204,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_housekeeping_sibling_is_doubtful_here_and_bad_in_smt_sibling_isolation() {
-        let finding = CHECK.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent());
+        let finding = SMT_CHECK.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 2 with 0, 3 with 1");
         // SMT off would stop CPUs 2-3, and CPUs 0-1 are all that is left for the rest.
@@ -220,7 +364,7 @@ mod tests {
         let boot = Remedy::Boot { parameter: "nosmt".into() };
         let on = |rt: &[u32], rest: &[u32]| {
             let intent = Intent { rt_cpus: cpus(rt), housekeeping: cpus(rest), ..intent() };
-            CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent).remedies
+            SMT_CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent).remedies
         };
         // The first thread of its core: SMT off leaves it, and CPUs 0-1 stay.
         let found = on(&[2], &[0, 1, 3]);
@@ -233,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_real_time_sibling_is_doubtful() {
-        let finding = CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
+        let finding = SMT_CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with each other: 2 with 3");
     }
@@ -241,7 +385,7 @@ mod tests {
     #[test]
     fn a_profile_may_take_two_threads_a_core() {
         let profile = crate::Profile::of(crate::profile::Kind::ContainerHost);
-        let finding = CHECK
+        let finding = SMT_CHECK
             .judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &Intent { profile, ..intent() });
         assert_eq!(finding.status, Good);
         assert!(finding.remedies.is_empty());
@@ -250,17 +394,17 @@ mod tests {
     #[test]
     fn each_core_is_named_once() {
         let intent = Intent { rt_cpus: cpus(&[1, 2, 3]), ..intent() };
-        let finding = CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent);
+        let finding = SMT_CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 1 with 0");
         let four: &[u32] = &[0, 1, 2, 3];
-        let finding = CHECK.judge(&with([four, four, four, four]), &intent);
+        let finding = SMT_CHECK.judge(&with([four, four, four, four]), &intent);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 1-3 with 0");
     }
 
     #[test]
     fn siblings_that_are_numbered_apart_are_named_once() {
         let intent = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), ..intent() };
-        let finding = CHECK.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent);
+        let finding = SMT_CHECK.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent);
         assert_eq!(
             finding.summary,
             "real-time CPUs share cores with each other: 0 with 2, 1 with 3"
@@ -277,7 +421,7 @@ mod tests {
             (cpus(&[0, 1, 2, 3, 4, 5]), "CPUs 4-5 are offline"),
         ] {
             facts.cpus.possible = Reading::known(possible.clone(), possible_cpus);
-            let finding = CHECK.judge(&facts, &intent());
+            let finding = SMT_CHECK.judge(&facts, &intent());
             assert_eq!(finding.status, Good);
             assert!(finding.summary.ends_with(says), "{}", finding.summary);
         }
@@ -286,7 +430,7 @@ mod tests {
     #[test]
     fn a_guest_tells_smt_off_and_offline_siblings_from_none() {
         let judge = |facts: &Facts| {
-            let finding = CHECK.judge(facts, &intent());
+            let finding = SMT_CHECK.judge(facts, &intent());
             assert_eq!(finding.status, Unknown);
             finding.summary
         };
@@ -318,14 +462,14 @@ mod tests {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();
-        let finding = CHECK.judge(&facts, &intent());
+        let finding = SMT_CHECK.judge(&facts, &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Unknown, "CPU 3: offline"));
     }
 
     #[test]
     fn smt_elsewhere_does_no_harm() {
         let facts = with([&[0, 1], &[0, 1], &[2], &[3]]);
-        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
+        assert_eq!(SMT_CHECK.judge(&facts, &intent()).status, Good);
     }
 
     #[test]
@@ -333,17 +477,97 @@ mod tests {
         let mut facts = good();
         facts.cpus.smt_active = Reading::absent(facts.cpus.smt_active.path.clone());
         facts.cpus.smt_control = Reading::absent(facts.cpus.smt_control.path.clone());
-        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
+        assert_eq!(SMT_CHECK.judge(&facts, &intent()).status, Good);
         facts.cpus.cpus[3].siblings = Reading::absent("/sys/devices/system/cpu/cpu3/topology");
-        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(SMT_CHECK.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]
     fn a_cpu_without_smt_and_a_guest_that_sees_none() {
         let mut facts = good();
         facts.cpus.smt_control = Reading::known("/sys/x/smt/control", "notsupported".into());
-        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(SMT_CHECK.judge(&facts, &intent()).status, NotApplicable);
         set_guest(&mut facts, "kvm");
-        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(SMT_CHECK.judge(&facts, &intent()).status, Unknown);
+    }
+}
+
+#[cfg(test)]
+mod core_sched_tests {
+    use super::*;
+    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::testing::{cpus, good, intent, set_config};
+    use rtproof_host::Reading;
+
+    #[test]
+    fn only_where_cores_are_shared() {
+        let mut facts = good();
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Good);
+        facts.cpus.smt_active = Reading::known(facts.cpus.smt_active.path.clone(), true);
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Good);
+        facts.cpus.cpus[2].siblings = Reading::absent("/sys/devices/system/cpu/cpu2/topology");
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Unknown);
+        for cpu in &mut facts.cpus.cpus {
+            let core = if cpu.id < 2 { cpus(&[0, 1]) } else { cpus(&[2, 3]) };
+            cpu.siblings = Reading::known(cpu.siblings.path.clone(), core);
+        }
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Doubtful);
+        set_config(&mut facts, "SCHED_CORE", Some("y"));
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Good);
+        facts.kernel.config = Reading::absent("/boot/config");
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Unknown);
+        facts.cpus.smt_active = Reading::absent("/sys/devices/system/cpu/smt/active");
+        assert_eq!(CORE_SCHED.judge(&facts, &intent()).status, Unknown);
+    }
+}
+
+#[cfg(test)]
+mod smt_sibling_isolation_tests {
+    use super::*;
+    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::testing::{cpus, good, intent, set_guest};
+    use rtproof_host::Reading;
+
+    fn with(siblings: [&[u32]; 4]) -> Facts {
+        let mut facts = good();
+        for (cpu, siblings) in facts.cpus.cpus.iter_mut().zip(siblings) {
+            cpu.siblings = Reading::known(cpu.siblings.path.clone(), cpus(siblings));
+        }
+        facts
+    }
+
+    #[test]
+    fn a_core_in_two_roles_is_bad() {
+        let facts = with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]);
+        let finding = SMT_SIBLING_ISOLATION.judge(&facts, &intent());
+        assert_eq!(finding.status, Bad);
+        assert!(finding.summary.ends_with("2 with 0, 3 with 1"), "{}", finding.summary);
+        assert!(!finding.remedies.is_empty());
+    }
+
+    #[test]
+    fn a_core_in_one_role_is_good() {
+        let facts = with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]);
+        assert_eq!(SMT_SIBLING_ISOLATION.judge(&facts, &intent()).status, Good);
+        // CPU 3 is isolated and idle: as free as CPU 2.
+        let alone = Intent { rt_cpus: cpus(&[2]), ..intent() };
+        let finding = SMT_SIBLING_ISOLATION.judge(&facts, &alone);
+        assert_eq!(finding.status, Good);
+        assert!(finding.summary.ends_with("as well: CPU 3"), "{}", finding.summary);
+        let mut facts = facts;
+        facts.cpus.isolated = Reading::known(facts.cpus.isolated.path.clone(), cpus(&[2]));
+        assert_eq!(SMT_SIBLING_ISOLATION.judge(&facts, &alone).status, Bad);
+        facts.cpus.isolated = Reading::denied(facts.cpus.isolated.path.clone(), "EACCES");
+        assert_eq!(SMT_SIBLING_ISOLATION.judge(&facts, &alone).status, Doubtful);
+    }
+
+    #[test]
+    fn a_guest_and_unread_siblings_are_unknown() {
+        let mut facts = good();
+        set_guest(&mut facts, "kvm");
+        assert_eq!(SMT_SIBLING_ISOLATION.judge(&facts, &intent()).status, Unknown);
+        let mut facts = good();
+        facts.cpus.cpus[3].siblings = Reading::absent("/sys/devices/system/cpu/cpu3/topology");
+        assert_eq!(SMT_SIBLING_ISOLATION.judge(&facts, &intent()).status, Unknown);
     }
 }

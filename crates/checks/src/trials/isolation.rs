@@ -5,14 +5,13 @@
 //! of it (bound kernel threads, inter-processor interrupts, the tick), is doubtful: part of it goes
 //! with nohz_full and rcu_nocbs, part stays. Tasks that may run nowhere else were put there.
 
-use rtproof_host::knobs::isolation::IRQ_CPUS;
-use rtproof_host::{CpuList, Facts, activity::Events};
+use rtproof_host::{CpuList, Facts, knobs::cpu::IRQ_CPUS, task::Events};
 use rtproof_model::trial::{IsolationObservation, Ran};
 
 use crate::check::{Check, Wanted};
 use crate::draft::Draft;
-use crate::text::first_few;
-use crate::{Evidence, Finding, Intent, Remedy, Status, When, quantity};
+use crate::machine::first_few;
+use crate::{Evidence, Finding, Intent, Remedy, Status, When};
 
 pub(super) static CHECK: Check = Check {
     id: "proof-isolation",
@@ -28,8 +27,10 @@ pub(super) static CHECK: Check = Check {
 
 /// Names in a summary.
 const NAMES_MAX: usize = 3;
+
 /// Names in the evidence.
 const ROWS_MAX: usize = 16;
+
 /// Lowest rate of the tick that a kernel can be built with (kernel/Kconfig.hz), a tenth less: what
 /// comes as often is the tick.
 const TICK_PER_S: u64 = 90;
@@ -130,9 +131,9 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
     };
     let head = format!(
         "{} in {} of load on {}{without}",
-        quantity::cpus(&seen.cpus),
-        quantity::ns(seen.duration_ns),
-        quantity::cpus(&seen.load_cpus)
+        crate::cpus(&seen.cpus),
+        crate::ns(seen.duration_ns),
+        crate::cpus(&seen.load_cpus)
     );
     if !bad.is_empty() {
         let all: Vec<String> = bad.into_iter().chain(doubtful).collect();
@@ -147,7 +148,7 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
     if !doubtful.is_empty() {
         return draft.status(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
     }
-    if seen.duration_ns < super::conditions::SHORT_NS {
+    if seen.duration_ns < super::SHORT_NS {
         return draft.status(Status::Unknown, format!("{head}: quiet, and too short to tell"));
     }
     let has_tasks = seen.tasks.value().is_some_and(|tasks| !tasks.is_empty());
@@ -168,7 +169,7 @@ fn is_tick(line: &Events, seen: &IsolationObservation) -> bool {
 }
 
 fn task_text(task: &Ran) -> String {
-    let mut text = format!("{} ({}×", task.comm, quantity::grouped(task.switches));
+    let mut text = format!("{} ({}×", task.comm, crate::grouped(task.switches));
     if task.time_ms > 0 {
         text += &format!(", {} ms", task.time_ms);
     }
@@ -197,9 +198,9 @@ fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
         .map(|load| format!("{}: {}", load.load, load.error.as_ref().unwrap_or(&load.work)))
         .collect();
     let draft = draft
-        .took(format!("load on {}", quantity::cpus(&seen.load_cpus)), loads.join("; "))
+        .took(format!("load on {}", crate::cpus(&seen.load_cpus)), loads.join("; "))
         .read(&seen.times, |times| {
-            let one = |times: &rtproof_host::activity::CpuTimes| {
+            let one = |times: &rtproof_host::task::CpuTimes| {
                 format!(
                     "cpu{} user {} nice {} system {} irq {} softirq {} steal {} ms",
                     times.cpu,
@@ -225,7 +226,7 @@ fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
         Some(tasks) => {
             let row = |task: &Ran| {
                 let kind = match why(task, &seen.cpus) {
-                    Why::Stray => format!("may run on {}", quantity::cpus(&task.allowed)),
+                    Why::Stray => format!("may run on {}", crate::cpus(&task.allowed)),
                     Why::Bound => "kernel thread of these CPUs".to_owned(),
                     Why::Put => "put there".to_owned(),
                 };
@@ -285,7 +286,7 @@ fn remedies(
 
 #[cfg(test)]
 mod tests {
-    use rtproof_host::{Reading, activity::CpuTimes, facts::tasks::Policy};
+    use rtproof_host::{Reading, facts::tasks::Policy, task::CpuTimes};
     use rtproof_model::trial::Work;
 
     use super::*;

@@ -7,7 +7,7 @@ use rtproof_model::trial::{GapLook, HwlatLook, SmiCounter, SmiObservation};
 
 use crate::check::{Check, Wanted};
 use crate::draft::Draft;
-use crate::{Finding, Impact, Remedy, Status, When, quantity};
+use crate::{Finding, Impact, Remedy, Status, When};
 
 /// What to do about them.
 const FIRMWARE: &str = "in the firmware: USB legacy support, ECC and thermal reporting, power \
@@ -50,7 +50,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
         seen.counts.iter().filter_map(|(cpu, count)| Some((*cpu, *count.value()?))).collect();
     let blind = seen.counts.iter().find(|(_, count)| count.value().is_none());
     let total: u64 = known.iter().map(|(_, count)| count).sum();
-    let time = quantity::ns(seen.duration_ns);
+    let time = crate::ns(seen.duration_ns);
     if total > 0 {
         let summary = format!(
             "{} in {time}, by {}",
@@ -70,7 +70,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
         _ if seen.counts.is_empty() || seen.duration_ns == 0 => {
             draft.status(Status::Unknown, "no CPU could be asked")
         }
-        _ if seen.duration_ns < super::conditions::SHORT_NS => {
+        _ if seen.duration_ns < super::SHORT_NS => {
             draft.status(Status::Unknown, format!("none in {time}, which is too short to tell"))
         }
         Some(None) => draft.status(
@@ -95,7 +95,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
 }
 
 fn counted(n: u64, noun: &str) -> String {
-    quantity::count(n, noun)
+    crate::count(n, noun)
 }
 
 /// Nothing counted: what the loop saw, and where to go on.
@@ -146,7 +146,7 @@ fn by_hwlat(look: &Reading<HwlatLook>, facts: &Facts) -> String {
         let why = (!look.is_absent()).then(|| look.why_unknown()).flatten();
         return why.map_or_else(String::new, |why| format!("hwlat could not look: {why}"));
     };
-    let (time, over) = (quantity::ns(look.duration_ns), quantity::ns(look.threshold_ns));
+    let (time, over) = (crate::ns(look.duration_ns), crate::ns(look.threshold_ns));
     let nmi = match look.with_nmi {
         0 => String::new(),
         n => format!(
@@ -171,7 +171,7 @@ fn by_hwlat(look: &Reading<HwlatLook>, facts: &Facts) -> String {
         "hwlat, which looks with interrupts off, saw {} above {over} in {time} of looking at \
          most, the longest {}: not the kernel's, but {whose}{nmi}",
         counted(gaps.count, "gap"),
-        quantity::ns(gaps.max_ns)
+        crate::ns(gaps.max_ns)
     )
 }
 
@@ -179,14 +179,14 @@ fn with_loop(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
     let Some(gaps) = gaps.filter(|gaps| gaps.duration_ns > 0) else {
         return format!("{why}; no loop could look for gaps");
     };
-    let (cpu, time) = (gaps.cpu, quantity::ns(gaps.duration_ns));
-    let over = quantity::ns(gaps.threshold_ns);
+    let (cpu, time) = (gaps.cpu, crate::ns(gaps.duration_ns));
+    let over = crate::ns(gaps.threshold_ns);
     let beneath = &gaps.beneath;
     let hidden = match gaps.switched.count {
         0 => String::new(),
         n => format!(
             " Other tasks ran for {} of it ({}), and hid what came then.",
-            quantity::ns(gaps.switched.sum_ns),
+            crate::ns(gaps.switched.sum_ns),
             counted(n, "gap")
         ),
     };
@@ -210,7 +210,7 @@ fn with_loop(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
         "{why}; a loop on CPU {cpu} saw {} above {over} in {time}, the longest {}: {whose}, \
          which a loop cannot tell apart.{hidden}",
         counted(beneath.count, "gap"),
-        quantity::ns(beneath.max_ns)
+        crate::ns(beneath.max_ns)
     )
 }
 

@@ -6,17 +6,18 @@
 //! taken, 0 with -1; 6.12.95 154 ms, 157 ms with -1, 0 with the fair server at 0, too; 7.2.12
 //! 151 ms, 151 ms, 0.
 
-use rtproof_host::facts::sched::{FairServer, wants_debugfs};
-use rtproof_host::knobs::sched::FAIR_SERVER;
-use rtproof_host::knobs::sched::RT_RUNTIME;
-use rtproof_host::{CpuList, Facts, Reading};
+use rtproof_host::{
+    CpuList, Facts, Reading,
+    facts::tasks::{FairServer, wants_debugfs},
+    knobs::cpu::{FAIR_SERVER, RT_RUNTIME},
+};
 use rtproof_model::trial::{Gaps, Spin, ThrottlingObservation};
 
-use super::conditions::is_locked_down;
+use super::is_locked_down;
 use crate::check::{Check, Wanted};
 use crate::draft::Draft;
 use crate::machine::{built_with, option, since};
-use crate::{Finding, Impact, Intent, Remedy, Status, quantity};
+use crate::{Finding, Impact, Intent, Remedy, Status};
 
 pub(super) static CHECK: Check = Check {
     id: "proof-throttling",
@@ -35,6 +36,7 @@ pub(super) static CHECK: Check = Check {
 
 /// Period of both rules unless set.
 const PERIOD_NS: u64 = 1_000_000_000;
+
 /// Time for the ordinary spinner that is no pause: it may run before the other has its policy.
 const NO_TIME_NS: u64 = 1_000_000;
 
@@ -60,15 +62,15 @@ pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent
     if is_paused {
         return paused(draft, run, facts, intent, cpu);
     }
-    let spun = quantity::ns(run.duration_ns);
+    let spun = crate::ns(run.duration_ns);
     if run.duration_ns < 2 * period_ns(facts, cpu) {
-        let period = quantity::ns(period_ns(facts, cpu));
+        let period = crate::ns(period_ns(facts, cpu));
         let summary =
             format!("no pause in {spun}, which is too short to tell: periods are {period}");
         return draft.status(Status::Unknown, summary);
     }
     if run.ordinary_cpu_ns > NO_TIME_NS {
-        let got = quantity::ns(run.ordinary_cpu_ns);
+        let got = crate::ns(run.ordinary_cpu_ns);
         let summary = format!(
             "the ordinary spinner got {got} of {spun} beside the FIFO one, in pauses below 1 ms"
         );
@@ -105,10 +107,10 @@ fn times(gaps: &Gaps, run: &Spin) -> String {
     let plural = if gaps.count == 1 { "" } else { "s" };
     format!(
         "{} time{plural} in {}, {} in all, {} at most",
-        quantity::grouped(gaps.count),
-        quantity::ns(run.duration_ns),
-        quantity::ns(gaps.sum_ns),
-        quantity::ns(gaps.max_ns)
+        crate::grouped(gaps.count),
+        crate::ns(run.duration_ns),
+        crate::ns(gaps.sum_ns),
+        crate::ns(gaps.max_ns)
     )
 }
 
@@ -118,16 +120,16 @@ fn evidence(draft: Draft, seen: &ThrottlingObservation, run: &Spin, facts: &Fact
         0 => "none".to_owned(),
         count => format!(
             "{count}, {} in all, {} at most",
-            quantity::ns(gaps.sum_ns),
-            quantity::ns(gaps.max_ns)
+            crate::ns(gaps.sum_ns),
+            crate::ns(gaps.max_ns)
         ),
     };
-    let (fifo, spun) = (quantity::ns(run.fifo_cpu_ns), quantity::ns(run.duration_ns));
+    let (fifo, spun) = (crate::ns(run.fifo_cpu_ns), crate::ns(run.duration_ns));
     let server = |servers: &Vec<FairServer>| {
         let own = servers.iter().find(|server| server.cpu == cpu);
         own.map_or_else(
             || format!("none for CPU {cpu}"),
-            |own| format!("{} of {}", quantity::ns(own.runtime_ns), quantity::ns(own.period_ns)),
+            |own| format!("{} of {}", crate::ns(own.runtime_ns), crate::ns(own.period_ns)),
         )
     };
     draft
@@ -137,7 +139,7 @@ fn evidence(draft: Draft, seen: &ThrottlingObservation, run: &Spin, facts: &Fact
         )
         .took(
             format!("ordinary spinner, CPU {cpu}"),
-            format!("ran {}", quantity::ns(run.ordinary_cpu_ns)),
+            format!("ran {}", crate::ns(run.ordinary_cpu_ns)),
         )
         .took("gaps over 1 ms in which the ordinary spinner ran", gaps(&run.ordinary))
         .took("gaps over 1 ms in which another task ran", gaps(&run.others))
@@ -162,7 +164,6 @@ fn server_of(facts: &Facts, cpu: u32) -> Option<(u64, u64)> {
     Some((own.runtime_ns, own.period_ns))
 }
 
-/// Which rule pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// sched_rt_runtime_us, of all or (CONFIG_RT_GROUP_SCHED) of groups.
@@ -218,7 +219,7 @@ fn paused(draft: Draft, run: &Spin, facts: &Facts, intent: &Intent, cpu: u32) ->
     let mut summary = format!("paused {}, by {by}", times(&run.ordinary, run));
     let taken_ns =
         u128::from(run.ordinary.sum_ns) * 1_000_000_000 / u128::from(run.duration_ns.max(1));
-    let taken = quantity::ns(u64::try_from(taken_ns).unwrap_or(u64::MAX));
+    let taken = crate::ns(u64::try_from(taken_ns).unwrap_or(u64::MAX));
     if matches!(rule, Rule::FairServer | Rule::Hidden | Rule::Either) {
         summary.push_str(match facts.sched.rt_runtime_us.value() {
             Some(-1) => "; sched_rt_runtime_us is -1, which alone does not stop it",
@@ -238,15 +239,11 @@ fn expected(rule: Rule, facts: &Facts, cpu: u32) -> String {
     let period_us = facts.sched.rt_period_us.value().copied();
     match (rule, server_of(facts, cpu), runtime_us, period_us) {
         (Rule::FairServer, Some((runtime_ns, period_ns)), ..) => {
-            format!(
-                "; it is set to {} of each {}",
-                quantity::ns(runtime_ns),
-                quantity::ns(period_ns)
-            )
+            format!("; it is set to {} of each {}", crate::ns(runtime_ns), crate::ns(period_ns))
         }
         (Rule::Hidden, ..) => "; the kernel's default is 50 ms of each 1 s".into(),
         (Rule::Throttling, _, Some(runtime_us @ 0..), Some(period_us)) => {
-            let ns = |us: i64| quantity::ns(us.max(0).unsigned_abs().saturating_mul(1_000));
+            let ns = |us: i64| crate::ns(us.max(0).unsigned_abs().saturating_mul(1_000));
             format!("; it is set to {} of each {}", ns(period_us - runtime_us), ns(period_us))
         }
         _ => String::new(),
@@ -277,7 +274,7 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
     let unlimited = [
         Remedy::set(&RT_RUNTIME, vec!["/proc/sys/kernel/sched_rt_runtime_us".into()], "-1"),
         Remedy::File {
-            path: rtproof_host::knobs::names::SYSCTL_FILE.into(),
+            path: rtproof_host::knobs::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];

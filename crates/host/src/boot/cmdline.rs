@@ -8,10 +8,8 @@ use std::mem;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    CpuList, Root,
-    text::{quoted_words, unquoted},
-};
+use crate::text::{quoted_words, unquoted};
+use crate::{CpuList, Root};
 
 /// Parameters whose value is a list of CPUs, with words before it in some (`isolcpus=domain,2-3`).
 const CPU_LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_full", "rcu_nocbs"];
@@ -48,7 +46,6 @@ pub enum WordError {
     /// Something in it cannot be written there.
     #[error("kernel parameter \"{parameter}\": {why}")]
     Parameter {
-        /// The parameter, shortened.
         parameter: String,
         /// What is wrong with it, and what to do.
         why: String,
@@ -67,7 +64,6 @@ pub enum WordError {
     /// It was written and is not there.
     #[error("the entry does not say \"{parameter}\" when it is read back: it says \"{found}\"")]
     NotThere {
-        /// What was requested.
         parameter: String,
         /// Words with its name that are there.
         found: String,
@@ -85,25 +81,21 @@ pub struct Token {
 
 impl Word {
     /// Takes the place of every word with its name.
-    #[must_use]
     pub fn set(parameter: impl Into<String>) -> Self {
         Self { parameter: parameter.into(), edit: Edit::Set }
     }
 
     /// Comes beside words with its name.
-    #[must_use]
     pub fn add(parameter: impl Into<String>) -> Self {
         Self { parameter: parameter.into(), edit: Edit::Add }
     }
 
     /// Removes every word with this name.
-    #[must_use]
     pub fn remove(name: impl Into<String>) -> Self {
         Self { parameter: name.into(), edit: Edit::Remove }
     }
 
     /// Its name, dashes as underscores, as the kernel compares.
-    #[must_use]
     pub fn name(&self) -> String {
         name(&self.parameter)
     }
@@ -144,7 +136,6 @@ fn name(parameter: &str) -> String {
 
 /// A list of CPUs as the kernel prints it: `0,1,2` as `0-2`. What is no plain list (`N`, `all`,
 /// strides) stays.
-#[must_use]
 pub fn shortened(parameter: &str) -> String {
     let keep = || parameter.to_owned();
     let Some((key, value)) = parameter.split_once('=') else { return keep() };
@@ -168,13 +159,11 @@ pub fn shortened(parameter: &str) -> String {
 }
 
 /// The words of a command line as the kernel splits it.
-#[must_use]
 pub fn split(line: &str) -> Vec<Token> {
     quoted_words(line).map(|raw| Token { raw: raw.to_owned(), text: unquoted(raw) }).collect()
 }
 
 /// A parameter as the kernel wants it: in quotes where it has white space.
-#[must_use]
 pub fn quoted(parameter: &str) -> String {
     if !parameter.contains(char::is_whitespace) {
         return parameter.to_owned();
@@ -186,13 +175,11 @@ pub fn quoted(parameter: &str) -> String {
 }
 
 /// Words as one line, each as it is written.
-#[must_use]
 pub fn join(tokens: &[Token]) -> String {
     tokens.iter().map(|token| token.raw.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// The line as the kernel gets it, from words of any boot loader.
-#[must_use]
 pub fn kernel_line(tokens: &[Token]) -> String {
     tokens.iter().map(|token| quoted(&token.text)).collect::<Vec<_>>().join(" ")
 }
@@ -277,7 +264,6 @@ pub fn check(line: &str, words: &[Word]) -> Result<(), WordError> {
 }
 
 /// Whether a line has a parameter of this name.
-#[must_use]
 pub fn has(line: &str, parameter: &str) -> bool {
     split(line)
         .iter()

@@ -2,20 +2,18 @@
 
 use std::fmt::Debug;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(super) use super::{
-    block,
-    cmdline::{self, Word},
-    error::BootError,
-    view::{self, View},
-};
-use super::{efi, own};
+pub(super) use super::cmdline::Word;
+pub(super) use super::{BootError, View};
+use super::{cmdline, efi};
 use crate::Root;
 pub(super) use crate::change::Change;
 
 /// Title of our entry in menus.
 pub const TITLE: &str = "rtproof real-time";
+
 /// Identity of our entry, where a boot loader has one.
 pub const ID: &str = "rtproof-real-time";
 
@@ -25,9 +23,11 @@ pub(super) const PANIC: &str = "panic=10";
 /// Where nothing is written.
 pub(super) const NOTHING_WRITTEN: &str =
     "nothing is written here, so nothing falls back by itself: keep the old command line at hand";
+
 /// Where nothing falls back.
 pub(super) const BY_HAND: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
+
 /// How a trial ends that does not come up; what forgets the choice is put before it.
 pub(super) const AFTER_A_TRIAL: &str = concat!(
     "after a reset, a panic (after which the kernel resets by itself) or a power cycle the old ",
@@ -36,9 +36,8 @@ pub(super) const AFTER_A_TRIAL: &str = concat!(
 );
 
 /// Which boot loader, and how it learns of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// GRUB 2 with entries in grub.cfg (Debian, Ubuntu, openSUSE, Arch).
     Grub,
@@ -57,8 +56,7 @@ pub enum Kind {
 }
 
 /// One entry of a boot loader.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Title as the menu shows it.
     pub title: String,
@@ -79,7 +77,6 @@ pub struct Entry {
 /// The boot loader of a machine.
 #[derive(Debug)]
 pub struct Loader {
-    /// Which one.
     pub kind: Kind,
     /// Its name, for people.
     pub name: String,
@@ -107,8 +104,7 @@ pub struct Loader {
 }
 
 /// Our entry, as changes for the engine. Each list is complete by itself and made in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BootChanges {
     /// Make the entry. The default stays the default.
     pub entry: Vec<Change>,
@@ -128,9 +124,8 @@ pub struct BootChanges {
 }
 
 /// How far our entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Standing {
     /// There is none.
     Absent,
@@ -156,7 +151,6 @@ pub(super) trait Method: Debug + Send + Sync {
     /// Our entry, read from the files.
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError>;
 
-    /// Boots it once.
     fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
@@ -181,10 +175,7 @@ pub(super) trait Method: Debug + Send + Sync {
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Boots another kernel than the base does.
-    ///
-    /// # Errors
-    /// Why not.
-    fn take(&mut self, _: own::Files) -> Result<(), String> {
+    fn take(&mut self, _: super::Files) -> Result<(), String> {
         Err("its entries cannot be made for a kernel of rtproof's own; install the package and \
              give --kernel VERSION"
             .into())
@@ -215,7 +206,6 @@ pub(super) trait Method: Debug + Send + Sync {
 pub(super) struct Around {
     /// Release of the running kernel.
     pub(super) release: Option<String>,
-    /// Its command line.
     pub(super) cmdline: Option<String>,
     pub(super) firmware: efi::Firmware,
     pub(super) limit: usize,
@@ -305,9 +295,6 @@ impl Loader {
 
     /// Our entry as the files have it now, for the parse back: `None` when there is none. Its
     /// kernel beside that of [`Loader::default`] shows whether the default has a newer one.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn entry(&self, root: &Root) -> Result<Option<Entry>, BootError> {
         self.method.entry(&View::new(root))
     }
@@ -321,9 +308,6 @@ impl Loader {
     }
 
     /// How far our entry is.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn standing(&self, root: &Root) -> Result<Standing, BootError> {
         let view = View::new(root);
         Ok(match () {
@@ -358,18 +342,12 @@ impl Loader {
 
     /// What keeps the default that is there when a kernel is installed; `None`: the kernel that
     /// comes may become the default.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn keep(&self, root: &Root) -> Result<Option<Change>, BootError> {
         self.method.keep(&View::new(root))
     }
 
     /// What takes our entry out, from the files as they are now, for when no journal is there to do
     /// so. What others wrote stays to the byte.
-    ///
-    /// # Errors
-    /// A file cannot be read or understood.
     pub fn removal(&self, root: &Root) -> Result<Vec<Change>, BootError> {
         self.method.removal(&View::new(root))
     }
@@ -377,18 +355,18 @@ impl Loader {
     /// Lets our entry boot a kernel of rtproof's own, with everything else of the base.
     ///
     /// # Errors
-    /// The boot loader has no such entries, or where it finds [`own::FOLDER`] is not known.
-    pub fn take_kernel(&mut self, root: &Root, kernel: &own::OwnKernel) -> Result<(), BootError> {
+    /// The boot loader has no such entries, or where it finds [`super::FOLDER`] is not known.
+    pub fn take_kernel(&mut self, root: &Root, kernel: &super::OwnKernel) -> Result<(), BootError> {
         if let Some(why) = &self.no_entry {
             return Err(BootError::file(&self.name, why));
         }
         let Some(base) = &self.base else {
             return Err(BootError::file(&self.name, "there is no entry to copy"));
         };
-        let folder = own::folder(root, &base.kernel)?;
-        let here = |path: String| path.replacen(own::FOLDER, &folder, 1);
-        let files = own::Files {
-            base: own::release_of(&base.kernel),
+        let folder = super::folder(root, &base.kernel)?;
+        let here = |path: String| path.replacen(super::FOLDER, &folder, 1);
+        let files = super::Files {
+            base: super::release_of(&base.kernel),
             kernel: here(kernel.image()),
             initrd: kernel.initrd().map(here),
             release: kernel.release.clone(),

@@ -2,21 +2,19 @@
 //! UKI). Ours is a file; for an image, one that starts it with other options, which it takes where
 //! Secure Boot is off.
 
-use super::{
-    efi,
-    entries::{self, File},
-    loader::{
-        AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View,
-        Word, Written, block, cmdline, view,
-    },
-    pe,
+use super::entries::File;
+use super::loader::{
+    AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View, Word,
+    Written,
 };
+use super::{cmdline, efi, entries};
 
 /// Where partitions of a boot loader are mounted.
 const MOUNTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
+
 /// Bit of LoaderFeatures: takes an entry for one boot (systemd's boot loader interface).
 const ONE_SHOT: u64 = 1 << 3;
-/// Images read.
+
 const IMAGES_MAX: usize = 1024;
 
 /// An entry of others.
@@ -41,7 +39,7 @@ enum What {
 #[derive(Clone, Debug)]
 struct Image {
     path: String,
-    texts: pe::Texts,
+    texts: efi::Texts,
 }
 
 /// systemd-boot, and what ours is made of.
@@ -50,7 +48,6 @@ struct SystemdBoot {
     base: Other,
     /// Name of the default of others.
     default: String,
-    /// loader.conf.
     config: String,
     /// Name of our entry without `.conf`.
     id: &'static str,
@@ -203,7 +200,7 @@ fn others(view: &View<'_>) -> Result<Vec<Other>, BootError> {
         let names = names.iter().filter(|name| name.to_ascii_lowercase().ends_with(".efi"));
         for name in names.take(IMAGES_MAX) {
             let path = format!("{folder}/{name}");
-            let Some(texts) = pe::read(view, &path)? else { continue };
+            let Some(texts) = efi::read(view, &path)? else { continue };
             let (stem, left) = entries::uncounted(&name[..name.len() - 4]);
             others.push(Other {
                 name: format!("{stem}.efi"),
@@ -221,7 +218,7 @@ fn others(view: &View<'_>) -> Result<Vec<Other>, BootError> {
     Ok(others)
 }
 
-impl pe::Texts {
+impl efi::Texts {
     /// A value of the os-release in the image.
     fn release(&self, key: &str) -> Option<String> {
         let lines = self.osrel.as_deref()?.lines();
@@ -243,7 +240,7 @@ fn config(view: &View<'_>) -> String {
 
 /// The last `default` of loader.conf that is not ours.
 fn settings(view: &View<'_>, path: &str) -> Result<Option<String>, BootError> {
-    let text = block::others(view, path)?;
+    let text = efi::others(view, path)?;
     let value = |line: &str| {
         let (key, value) = line.trim().split_once(char::is_whitespace)?;
         (key == "default" && value.trim() != "@saved").then(|| value.trim().to_owned())
@@ -377,7 +374,7 @@ impl Method for SystemdBoot {
                 format!("{}efi {}\noptions {options}\n", entries::head(), image.kernel)
             }
         };
-        Ok(Written { changes: vec![view::file(path, text)], printed: None })
+        Ok(Written { changes: vec![super::file(path, text)], printed: None })
     }
 
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
@@ -397,7 +394,7 @@ impl Method for SystemdBoot {
         if self.is_variable {
             return Ok(vec![Change::EfiVariable { name: efi::name("LoaderEntryDefault"), value }]);
         }
-        Ok(vec![block::put(view, &self.config, &format!("default {value}\n"))?])
+        Ok(vec![efi::put(view, &self.config, &format!("default {value}\n"))?])
     }
 
     fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
@@ -408,12 +405,12 @@ impl Method for SystemdBoot {
     fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
         match efi::Firmware::read(view.root()).entry_default {
             Some(default) => Ok(default == format!("{}.conf", self.id)),
-            None => block::is_in(view, &self.config),
+            None => efi::is_in(view, &self.config),
         }
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
-        let mut changes = Vec::from_iter(block::removal(view, &self.config)?);
+        let mut changes = Vec::from_iter(efi::removal(view, &self.config)?);
         let firmware = efi::Firmware::read(view.root());
         if firmware.entry_default == Some(format!("{}.conf", self.id)) {
             let name = efi::name("LoaderEntryDefault");

@@ -10,8 +10,7 @@ use std::{
 };
 
 use super::*;
-use crate::change::Bytes;
-use crate::change::Change;
+use crate::change::{Bytes, Change};
 
 /// What the engine does with a change, in short.
 fn apply(dir: &Path, changes: &[Change]) {
@@ -62,7 +61,6 @@ fn efi_text(text: &str) -> Vec<u8> {
     [7, 0, 0, 0].into_iter().chain(units).collect()
 }
 
-/// Files by path.
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn files(dir: &Path) -> Files {
@@ -106,7 +104,7 @@ fn read_file(form: &str, lines: &[&str]) -> Vec<u8> {
                 .collect();
             let sections: Vec<(&str, &str)> =
                 sections.iter().map(|(name, text)| (*name, text.as_str())).collect();
-            pe::image(&sections)
+            efi::image(&sections)
         }
         other => panic!("{other}"),
     }

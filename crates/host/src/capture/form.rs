@@ -1,7 +1,12 @@
 //! The content of a capture: what there was under each path.
 
+#[cfg(test)]
+mod capture_tests;
+
+pub(crate) use super::write::Recorder;
 use std::{
     collections::BTreeMap,
+    fmt::Write,
     io::{self, Read},
 };
 
@@ -17,7 +22,7 @@ pub(super) const FIRST_LINE: &str = "rtproof capture 1";
 /// Last line: a file without it was cut off.
 pub(super) const LAST_LINE: &str = "== end";
 
-/// A captured machine.
+/// A machine as a file keeps it: every path that was read, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     pub(crate) origin: Origin,
@@ -58,7 +63,6 @@ pub(crate) enum Entry {
     Denied(i32),
     /// Refused with an error that has no number.
     Failed(String),
-    /// Nothing.
     Absent,
     /// It names the machine and was left out.
     Redacted,
@@ -88,7 +92,6 @@ impl Capture {
     }
 
     /// A machine of these files and no others: for tests, and for questions of what would be.
-    #[must_use]
     pub fn of_files<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut capture =
             Self { origin: Origin::Folder, about: Vec::new(), entries: BTreeMap::new() };
@@ -120,13 +123,11 @@ impl Capture {
     }
 
     /// Where it was taken.
-    #[must_use]
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
     /// Number of paths and calls.
-    #[must_use]
     pub fn entry_count(&self) -> usize {
         self.entries.len()
     }
@@ -152,4 +153,70 @@ pub(super) fn follow(path: &str, target: &str) -> String {
     }
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     clean(&format!("{folder}/{target}"))
+}
+
+// Bytes as one line of text and back: `\\` for a backslash, `\xNN` for what is no text.
+
+/// Whether text needs no escapes: whatever an editor shows and keeps.
+pub(super) fn is_plain(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t')
+}
+
+/// One line of plain text.
+pub(crate) fn escape(bytes: &[u8]) -> String {
+    let mut line = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => line.push_str("\\\\"),
+                '\t' => line.push(c),
+                _ if c.is_control() => {
+                    let mut buffer = [0; 4];
+                    put_hex(&mut line, c.encode_utf8(&mut buffer).as_bytes());
+                }
+                _ => line.push(c),
+            }
+        }
+        put_hex(&mut line, chunk.invalid());
+    }
+    line
+}
+
+fn put_hex(line: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(line, "\\x{byte:02X}");
+    }
+}
+
+/// The bytes behind a line; `None` where a backslash begins neither escape.
+pub(super) fn unescape(line: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(line.len());
+    let mut rest = line.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest {
+            [b'\\', after @ ..] => {
+                bytes.push(b'\\');
+                rest = after;
+            }
+            [b'x', high, low, after @ ..] => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                let value = digit(high)? << 4 | digit(low)?;
+                bytes.push(u8::try_from(value).ok()?);
+                rest = after;
+            }
+            _ => return None,
+        }
+    }
+    Some(bytes)
+}
+
+/// [`unescape`], where text must come out.
+pub(super) fn unescape_text(line: &str) -> Option<String> {
+    String::from_utf8(unescape(line)?).ok()
 }

@@ -2,12 +2,9 @@
 
 use rustix::io::Errno;
 
-use super::{
-    escape::{escape, is_plain, unescape, unescape_text},
-    form::{
-        CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin,
-        PATH_BYTES_MAX, clean,
-    },
+use super::form::{
+    CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin, PATH_BYTES_MAX,
+    clean, escape, is_plain, unescape, unescape_text,
 };
 
 /// Errors by name, for people. Others are written as numbers.

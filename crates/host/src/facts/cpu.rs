@@ -1,12 +1,12 @@
 //! CPUs: sets, topology, frequency, idle states.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuList, Reading, Root, text::field};
+use crate::text::field;
+use crate::{CpuList, Reading, Root};
 
-/// All CPUs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpus {
     /// CPUs that are online.
     pub online: Reading<CpuList>,
@@ -33,11 +33,8 @@ pub struct Cpus {
     pub nodes: Reading<Vec<Node>>,
 }
 
-/// One CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
-    /// Number.
     pub id: u32,
     /// Core number within the package.
     pub core: Reading<u32>,
@@ -47,7 +44,6 @@ pub struct Cpu {
     pub siblings: Reading<CpuList>,
     /// Size of the last-level cache in bytes.
     pub last_level_cache_bytes: Reading<u64>,
-    /// Frequency scaling.
     pub freq: Freq,
     /// Idle states, shallow to deep.
     pub idle_states: Reading<Vec<IdleState>>,
@@ -56,12 +52,9 @@ pub struct Cpu {
 }
 
 /// Frequency scaling of one CPU (cpufreq). All absent where the kernel or the hypervisor has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Freq {
-    /// scaling_governor.
     pub governor: Reading<String>,
-    /// scaling_driver.
     pub driver: Reading<String>,
     /// scaling_min_freq in Hz.
     pub min_hz: Reading<u64>,
@@ -70,8 +63,7 @@ pub struct Freq {
 }
 
 /// One idle state of one CPU (cpuidle).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
     /// stateN.
     pub index: u32,
@@ -85,22 +77,18 @@ pub struct IdleState {
     pub disabled: bool,
 }
 
-/// One NUMA node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
-    /// Number.
     pub id: u32,
-    /// Its CPUs.
     pub cpus: CpuList,
 }
 
 const FOLDER: &str = "/sys/devices/system/cpu";
+
 const NODES: &str = "/sys/devices/system/node";
 
 impl Cpus {
     /// Reads all CPUs. About 35 files per CPU.
-    #[must_use]
     pub fn read(root: &Root) -> Self {
         let list = |name: &str| root.cpu_list(&format!("{FOLDER}/{name}"));
         let online =

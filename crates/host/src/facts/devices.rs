@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{net::netlink, settings::lacking};
-use crate::{Reading, Root, text::between};
+use super::net;
+use super::settings::lacking;
+use crate::text::between;
+use crate::{Reading, Root};
 
 /// Bits of /proc/sys/kernel/tainted that a module sets: proprietary, forced, staging, out of tree,
 /// unsigned, live patch, auxiliary, test (Documentation/admin-guide/tainted-kernels.rst).
@@ -30,8 +33,7 @@ const PI_KEYS: &[&str] = &[
 ];
 
 /// Devices and what drives them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Devices {
     /// Consoles that the kernel writes its messages to (/proc/consoles).
     pub consoles: Reading<Vec<Console>>,
@@ -48,9 +50,8 @@ pub struct Devices {
     pub raspberry_pi: Reading<Option<BTreeMap<String, String>>>,
 }
 
-/// One console.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// A console of the kernel (/proc/consoles).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Console {
     /// Name, e.g. `ttyS0`.
     pub name: String,
@@ -58,9 +59,7 @@ pub struct Console {
     pub nbcon: bool,
 }
 
-/// One graphics card.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Card {
     /// Name, e.g. `card0`.
     pub name: String,
@@ -70,7 +69,6 @@ pub struct Card {
 
 impl Devices {
     /// Reads them; the kernel's taint is handed in.
-    #[must_use]
     pub fn read(root: &Root, tainted: &Reading<u64>) -> Self {
         Self {
             consoles: root
@@ -150,8 +148,8 @@ fn audit_enabled(root: &Root) -> Reading<u32> {
     /// include/uapi/linux/audit.h: AUDIT_GET; `enabled` is the second number of audit_status.
     const AUDIT_GET: u16 = 1_000;
     let ask = || {
-        let socket = netlink::open(rustix::net::netlink::AUDIT)?;
-        let status = netlink::ask(&socket, AUDIT_GET, &[])?;
+        let socket = net::open(rustix::net::netlink::AUDIT)?;
+        let status = net::ask(&socket, AUDIT_GET, &[])?;
         let enabled = status.get(4..8).and_then(|bytes| bytes.try_into().ok());
         let enabled = enabled.map(u32::from_ne_bytes).ok_or(rustix::io::Errno::BADMSG)?;
         Ok(format!("enabled {enabled}"))

@@ -1,15 +1,16 @@
 //! Swap and transparent huge pages.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Settings, value_of};
-use crate::{Reading, Root, knobs::memory as knobs, text::unescape};
+use super::settings::{Settings, lacking, value_of};
+use crate::knobs::cpu as knobs;
+use crate::text::{field, unescape};
+use crate::{CpuList, Reading, Root};
 
 /// Memory settings that bring page faults and compaction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// Active swap areas.
     pub swaps: Reading<Vec<Swap>>,
     /// transparent_hugepage/enabled: always, madvise or never.
     pub thp_enabled: Reading<String>,
@@ -20,20 +21,15 @@ pub struct Memory {
 }
 
 /// One swap area (/proc/swaps).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Swap {
-    /// File or device.
     pub name: String,
-    /// Size in bytes.
     pub size_bytes: u64,
-    /// In use, bytes.
     pub used_bytes: u64,
 }
 
 impl Memory {
     /// Reads the memory settings; what was read already is given.
-    #[must_use]
     pub fn read(root: &Root, meminfo: &Reading<String>, settings: &Settings) -> Self {
         Self {
             swaps: root.read_text("/proc/swaps").and_then(swaps),
@@ -80,6 +76,211 @@ fn swaps(path: String, text: String) -> Reading<Vec<Swap>> {
         }
     }
     Reading::known(path, areas)
+}
+
+// Mounted file systems that hold files of programs: disks, servers, user space.
+//
+// Of a mount only where it is, what kind it is and the options that cost time are kept. What is
+// mounted (a disk's or a server's name) says nothing about latency and is not.
+
+/// Options that cost time or save it; the rest is left out, user names and addresses with it.
+pub(crate) const OPTIONS: &[&str] = &[
+    "rw",
+    "ro",
+    "sync",
+    "dirsync",
+    "relatime",
+    "noatime",
+    "nodiratime",
+    "lazytime",
+    "data=journal",
+    "data=ordered",
+    "data=writeback",
+];
+
+/// Kinds that are the kernel's own, in memory, or a layer over others.
+const NOT_FILES: &[&str] = &[
+    "autofs",
+    "bdev",
+    "binder",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "fusectl",
+    "hugetlbfs",
+    "mqueue",
+    "nsfs",
+    "overlay",
+    "pipefs",
+    "proc",
+    "pstore",
+    "ramfs",
+    "resctrl",
+    "rootfs",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "smackfs",
+    "sysfs",
+    "tmpfs",
+    "tracefs",
+];
+
+/// Folders in which daemons mount for themselves and for containers, which come and go.
+const NOT_OURS: &[&str] =
+    &["/run/", "/var/lib/kubelet/", "/var/lib/docker/", "/var/lib/containers/", "/snap/"];
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mount {
+    /// Where it is mounted.
+    pub name: String,
+    /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
+    pub kind: String,
+    /// Of its options those that cost time or save it.
+    pub options: Vec<String>,
+}
+
+/// Reads /proc/self/mounts.
+pub fn read_mounts(root: &Root) -> Reading<Vec<Mount>> {
+    root.read_text("/proc/self/mounts").and_then(|path, text| {
+        let mut mounts: Vec<Mount> = Vec::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, point, kind, options, ..] = words[..] else {
+                return Reading::malformed(path, line, "what, where, type, options");
+            };
+            let name = unescape(point);
+            // What is mounted over hides what was there.
+            mounts.retain(|mount| mount.name != name);
+            if NOT_FILES.contains(&kind) || NOT_OURS.iter().any(|top| name.starts_with(top)) {
+                continue;
+            }
+            let kept = options.split(',').filter(|option| OPTIONS.contains(option));
+            let options = kept.map(str::to_owned).collect();
+            mounts.push(Mount { name, kind: kind.to_owned(), options });
+        }
+        Reading::known(path, mounts)
+    })
+}
+
+// Resource control: parts of the cache given to groups of CPUs
+// (Documentation/filesystems/resctrl.rst).
+
+const FOLDER: &str = "/sys/fs/resctrl";
+
+/// Name of the default group, which no folder has.
+pub const DEFAULT: &str = "/";
+
+/// Names in the folder that are no group.
+const NOT_GROUPS: &[&str] = &[
+    "cpus",
+    "cpus_list",
+    "info",
+    "last_cmd_status",
+    "mba_MBps_event",
+    "mode",
+    "mon_data",
+    "mon_groups",
+    "schemata",
+    "size",
+    "tasks",
+];
+
+/// What the machine has and how it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resctrl {
+    /// Whether processor and kernel can split a cache.
+    pub supported: bool,
+    /// Groups, the default one first; none where it is not mounted.
+    pub groups: Vec<Group>,
+    /// The third-level cache of each CPU of a group: (CPU, cache id), the id that schemata name.
+    /// Empty where there is only the default group.
+    pub caches: Vec<(u32, u32)>,
+}
+
+/// CPUs and what they may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// Its folder's name; `/`: the default group.
+    pub name: String,
+    /// CPUs that use it, whatever runs on them.
+    pub cpus: CpuList,
+    /// Lines of its schemata, as `L3:0=ff0;1=fff`.
+    pub schemata: Vec<String>,
+}
+
+/// Reads the groups; /proc/cpuinfo is handed in.
+pub fn read_resctrl(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
+    let none = |path: &str| {
+        let resctrl = Resctrl { supported: false, groups: Vec::new(), caches: Vec::new() };
+        Reading::known(path, resctrl)
+    };
+    // x86 names the feature; elsewhere the folder is the only sign.
+    let flags = cpuinfo.value().and_then(|text| field(text, "flags"));
+    if flags.is_some_and(|flags| !flags.split_whitespace().any(is_cache_allocation)) {
+        return none(&cpuinfo.path);
+    }
+    let names = root.list_dir(FOLDER);
+    if names.is_absent()
+        && let Some(folder) = lacking(root, FOLDER)
+    {
+        return none(&folder.path);
+    }
+    let Some(found) = names.value() else {
+        return names.and_then(|path, _| none(&path));
+    };
+    let is_mounted = found.iter().any(|name| name == "schemata");
+    let mut groups = Vec::new();
+    let others = found.iter().map(String::as_str).filter(|name| !NOT_GROUPS.contains(name));
+    for name in [DEFAULT].into_iter().chain(others).filter(|_| is_mounted) {
+        let group = group(root, name);
+        match group.value() {
+            Some(group) => groups.push(group.clone()),
+            // It went between the listing and the reading.
+            None if group.is_absent() => {}
+            None => return group.and_then(|path, _| none(&path)),
+        }
+    }
+    let caches = if groups.len() > 1 { caches(root, &groups) } else { Vec::new() };
+    Reading::known(names.path, Resctrl { supported: true, groups, caches })
+}
+
+/// Flags of /proc/cpuinfo on Intel and AMD.
+fn is_cache_allocation(flag: &str) -> bool {
+    matches!(flag, "cat_l3" | "cat_l2")
+}
+
+fn group(root: &Root, name: &str) -> Reading<Group> {
+    let folder = match name {
+        DEFAULT => FOLDER.to_owned(),
+        name => format!("{FOLDER}/{name}"),
+    };
+    let cpus = root.cpu_list(&format!("{folder}/cpus_list"));
+    cpus.and_then(|_, cpus| {
+        let schemata = root.read_text(&format!("{folder}/schemata"));
+        schemata.map(|text| {
+            let schemata = text.lines().map(|line| line.trim().to_owned()).collect();
+            Group { name: name.to_owned(), cpus, schemata }
+        })
+    })
+}
+
+fn caches(root: &Root, groups: &[Group]) -> Vec<(u32, u32)> {
+    let cpus = groups.iter().flat_map(|group| group.cpus.iter());
+    let cache = |cpu| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/id");
+        Some((cpu, *root.number(&path, "a cache's number").value()?))
+    };
+    let mut caches: Vec<(u32, u32)> = cpus.filter_map(cache).collect();
+    caches.sort_unstable();
+    caches.dedup();
+    caches
 }
 
 #[cfg(test)]
@@ -136,5 +337,77 @@ mod tests {
         ]);
         assert_eq!(memory.thp_enabled.value().unwrap(), "madvise");
         assert_eq!(memory.thp_defrag.value().unwrap(), "madvise");
+    }
+}
+
+#[cfg(test)]
+mod mounts_tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    #[test]
+    fn disks_and_servers_without_their_names() {
+        let text = "proc /proc proc rw,relatime 0 0\n\
+                    /dev/sda1 / ext4 rw,relatime,errors=remount-ro 0 0\n\
+                    tmpfs /tmp tmpfs rw 0 0\n\
+                    nas.example.org:/x /data\\040of nfs4 rw,noatime,addr=192.0.2.7 0 0\n\
+                    overlay /var/lib/docker/a overlay rw 0 0\n\
+                    /dev/sdb1 /run/media/x vfat rw 0 0\n\
+                    /dev/sdc1 /srv xfs rw,sync 0 0\n\
+                    tmpfs /srv tmpfs rw 0 0\n";
+        let tree = Tree::new(&[("proc/self/mounts", text)]);
+        let mounts = read_mounts(&tree.root());
+        let mounts = mounts.value().unwrap();
+        let names: Vec<&str> = mounts.iter().map(|mount| mount.name.as_str()).collect();
+        assert_eq!(names, ["/", "/data of"]);
+        assert_eq!(mounts[1].options, ["rw", "noatime"]);
+    }
+
+    #[test]
+    fn a_cut_line_is_malformed() {
+        let tree = Tree::new(&[("proc/self/mounts", "/dev/sda1 /\n")]);
+        assert!(read_mounts(&tree.root()).why_unknown().unwrap().contains("/dev/sda1 /"));
+        assert!(read_mounts(&Tree::new(&[]).root()).is_absent());
+    }
+}
+
+#[cfg(test)]
+mod resctrl_tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    fn of(files: &[(&str, &str)], flags: &str) -> Reading<Resctrl> {
+        let cpuinfo = Reading::known("/proc/cpuinfo", format!("flags\t\t: fpu {flags}\n"));
+        read_resctrl(&Tree::new(files).root(), &cpuinfo)
+    }
+
+    #[test]
+    fn a_processor_without_it_is_known_and_a_folder_that_is_not_there_is_not() {
+        let resctrl = of(&[], "tsc");
+        assert_eq!(resctrl.path, "/proc/cpuinfo");
+        assert!(!resctrl.value().unwrap().supported);
+        assert!(of(&[], "cat_l3").is_absent());
+    }
+
+    #[test]
+    fn groups_with_their_cpus_and_caches() {
+        let resctrl = of(
+            &[
+                ("sys/fs/resctrl/schemata", "    MB:0=100\n    L3:0=00f\n"),
+                ("sys/fs/resctrl/cpus_list", "0-1\n"),
+                ("sys/fs/resctrl/info/L3/cbm_mask", "fff\n"),
+                ("sys/fs/resctrl/rt/schemata", "L3:0=ff0\n"),
+                ("sys/fs/resctrl/rt/cpus_list", "2\n"),
+                ("sys/devices/system/cpu/cpu2/cache/index3/id", "0\n"),
+            ],
+            "cat_l3",
+        );
+        let resctrl = resctrl.value().unwrap();
+        assert_eq!(resctrl.groups[0].schemata, ["MB:0=100", "L3:0=00f"]);
+        assert_eq!(
+            (resctrl.groups[1].name.as_str(), resctrl.groups[1].cpus.as_slice()),
+            ("rt", &[2][..])
+        );
+        assert_eq!(resctrl.caches, [(2, 0)]);
     }
 }

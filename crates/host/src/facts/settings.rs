@@ -6,14 +6,12 @@
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Reading, Root,
-    knob::{Knob, Place},
-    knobs,
-    text::between,
-};
+use crate::knob::{Knob, Place};
+use crate::text::between;
+use crate::{Reading, Root, knobs};
 
 /// Longest value that is kept: masks of 8192 CPUs have 2304 characters.
 const VALUE_CHARS_MAX: usize = 4096;
@@ -25,7 +23,6 @@ const CUT: &str = "...";
 pub type Settings = BTreeMap<String, Setting>;
 
 /// What a knob without wildcards was read as: for a fact that is a setting, too.
-#[must_use]
 pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
     let values = settings.get(knob.id).map(|setting| setting.values.as_slice());
     let none = || Reading::absent(knob.patterns().next().unwrap_or(knob.id));
@@ -33,7 +30,6 @@ pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
 }
 
 /// What the file at a path was read as, if it is a setting.
-#[must_use]
 pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<String>> {
     let readings =
         settings.values().flat_map(|setting| &setting.values).map(|value| &value.reading);
@@ -41,8 +37,7 @@ pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<St
 }
 
 /// The values of one knob.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// One for each file, in the order of their names (numbers by their value). A knob without
     /// wildcards has exactly one, be it absent; one with wildcards has none where no file matches.
@@ -51,9 +46,8 @@ pub struct Setting {
     pub lacking: Option<Reading<String>>,
 }
 
-/// One value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+/// The value of a knob for one CPU or device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// What the wildcards stood for, joined by `/`: the CPU's number, a device, `eth0/rx-0`. Empty
     /// without wildcards.
@@ -63,7 +57,6 @@ pub struct Value {
 }
 
 /// Reads every knob that is a file.
-#[must_use]
 pub fn read(root: &Root) -> Settings {
     let is_file =
         |knob: &&Knob| !knob.is_fact && matches!(knob.place, Place::File(_) | Place::Choice(_));
@@ -106,8 +99,6 @@ impl<'a> Folders<'a> {
     }
 }
 
-/// Reads one knob.
-#[must_use]
 pub fn setting(root: &Root, knob: &Knob) -> Setting {
     Folders::of(root).setting(knob)
 }
@@ -236,7 +227,8 @@ fn lacking_in(folders: &Folders<'_>, path: &str) -> Option<Reading<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{knob::Scope, testing::Tree};
+    use crate::knob::Scope;
+    use crate::testing::Tree;
 
     const GOVERNOR: Knob =
         Knob::file("g", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor").of(Scope::Cpu);

@@ -4,21 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use super::row::{Class, FactRow, RowState, known, row};
-use crate::{
-    Reading,
-    facts::{
-        irq::Irqbalance,
-        kernel::CommandLine,
-        rights::LimitLine,
-        settings::Settings,
-        tasks::{RtTask, TaskGroup, without_numbers},
-        units::Units,
-    },
-    knobs,
-    reading::State,
-    text::hex,
-};
+use super::{Class, FactRow, RowState, known, row};
+use crate::facts::irq::Irqbalance;
+use crate::facts::kernel::CommandLine;
+use crate::facts::rights::LimitLine;
+use crate::facts::settings::Settings;
+use crate::facts::tasks::{RtTask, TaskGroup, without_numbers};
+use crate::facts::virt::Units;
+use crate::reading::State;
+use crate::text::hex;
+use crate::{Reading, knobs};
 
 /// Build options that can matter to latency, by the start of their names. A kernel has some nine
 /// thousand options; those without a row are in the digest and in the facts themselves.

@@ -1,6 +1,6 @@
 //! Tests of rows and of the condition.
 
-use super::{row::class_of, *};
+use super::{class_of, *};
 use crate::testing::Tree;
 
 /// A small machine with something of everything.

@@ -14,6 +14,8 @@ const RAPL_RISK: &str =
 pub(super) const SHALLOW: &str = "shallow idle states";
 
 table! {
+    POWER:
+
     /// Highest frequency of the hardware, in kHz.
     HARDWARE_MAX_FREQ = Knob::file(
         "cpufreq-minmax-hardware",
@@ -68,7 +70,6 @@ table! {
         "/sys/devices/system/cpu/intel_uncore_frequency/*/min_freq_khz",
     ).of(Scope::Device).on(Arch::X86).ranked(Rank::FrequencyLimits);
 
-    /// Its highest.
     UNCORE_MAX_FREQ = Knob::file(
         "uncore-freq-max",
         "/sys/devices/system/cpu/intel_uncore_frequency/*/max_freq_khz",
@@ -128,7 +129,7 @@ table! {
         .of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
 
     /// Longest exit from idle that some program lets the CPUs have; it holds the file open.
-    CPU_DMA_LATENCY = Knob::other("cpu-dma-latency", crate::pm_qos::PATH)
+    CPU_DMA_LATENCY = Knob::other("cpu-dma-latency", crate::idle::PATH)
         .undone(Undo::Close).serves(SHALLOW, 3);
 
     /// Policy of the links' own power saving.
@@ -202,7 +203,8 @@ table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{facts::settings::setting, testing::Tree};
+    use crate::facts::settings::setting;
+    use crate::testing::Tree;
 
     fn values(tree: &Tree, knob: &Knob) -> Vec<(String, String)> {
         let found = setting(&tree.root(), knob).values.into_iter();

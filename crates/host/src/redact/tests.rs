@@ -1,7 +1,7 @@
 //! Tests of what is left out and renamed.
 
 use super::*;
-use crate::capture::Origin;
+use crate::capture::form::Origin;
 
 fn capture(files: &[(&str, &str)]) -> Capture {
     let entry = |(path, text): &(&str, &str)| ((*path).to_owned(), Entry::File((*text).into()));

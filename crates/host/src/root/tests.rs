@@ -8,7 +8,8 @@ use rustix::{
 };
 
 use super::*;
-use crate::{reading::State, testing::Tree};
+use crate::reading::State;
+use crate::testing::Tree;
 
 #[test]
 fn links_and_dots_stay_inside() {

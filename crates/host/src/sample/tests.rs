@@ -4,6 +4,7 @@ use super::*;
 use crate::testing::Tree;
 
 const STAT_1: &str = "cpu  0 0 0 0 0 0 0 0\ncpu0 10 1 2 900 5 3 4 7 1 0\ncpu1 0 0 0 0 0 0 0 0\nintr 1000 1 2\nctxt 500\n";
+
 const STAT_2: &str = "cpu  0 0 0 0 0 0 0 0\ncpu0 20 1 4 950 5 3 9 9 9 0\ncpu2 5 0 0 0 0 0 0 0\nintr 1600 1 2\nctxt 450\n";
 
 fn machine(release: &str) -> Tree {

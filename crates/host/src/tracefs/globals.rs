@@ -11,14 +11,22 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{fs::OpenOptionsExt, process::CommandExt},
+    },
+    process::{Child, Stdio},
+    sync::OnceLock,
 };
 
-use super::name::Name;
-use crate::Root;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use super::find_mount;
+use crate::{Reading, Root, trusted};
 
 /// Where old values are kept.
 pub(super) const STATE: &str = "/run";
+
 /// End of the names of their files; they begin with the name of the instance.
 const SUFFIX: &str = ".tracer";
 
@@ -155,9 +163,291 @@ fn at(path: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{path}: {error}"))
 }
 
+// A shell beside the process: when the process ends, however it ends, what it switched on goes.
+
+/// What it runs: waits until its input is closed, which the kernel does for a process that is
+/// killed; then ends recording and removes the instance, which takes a while where another still
+/// reads, and puts back settings that the whole machine shares. In order there is nothing left of
+/// either by then. Lines of the file hold a path, a tab, a value.
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP QUIT USR1 USR2
+put() { [ -e "$2" ] && printf '%s' "$1" > "$2"; }
+read -r _
+tries=0
+while [ -d "$1" ] && [ $tries -lt 300 ]; do
+    put nop "$1/current_tracer"
+    put 0 "$1/tracing_on"
+    put 0 "$1/events/enable"
+    rmdir "$1" || sleep 0.1
+    tries=$((tries + 1))
+done 2> /dev/null
+[ -f "$2" ] || exit 0
+while IFS='	' read -r file value; do
+    printf '%s\n' "$value" > "$file"
+done < "$2" 2> /dev/null
+rm -f "$2"
+"#;
+
+/// The shell; dropping it waits for its end.
+#[derive(Debug)]
+pub(super) struct Guard(Child);
+
+impl Guard {
+    /// Starts it for an instance and the file of settings of its user.
+    pub(super) fn start(instance: &str, settings: &str) -> io::Result<Self> {
+        let mut shell = trusted::command("sh")?;
+        let (stdout, instance) =
+            Mount::given(instance).unwrap_or_else(|| (Stdio::null(), instance.to_owned()));
+        shell.args(["-c", SCRIPT, "rtproof-guard", &instance, settings]);
+        shell.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
+        // Ctrl-C is for us alone.
+        Ok(Self(shell.process_group(0).spawn()?))
+    }
+
+    /// As when it is killed itself.
+    #[cfg(test)]
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+// The kernel's own monitors of real-time applications
+// (Documentation/trace/rv/monitor_rtapp.rst, Linux 6.16): switched on while a program is
+// observed, and off again however that ends. One that was on already stays on.
+
+/// Those that are used, as `available_monitors` names them.
+const NAMES: &[&str] = &["rtapp:pagefault", "rtapp:sleep"];
+
+/// Number in the name of the file with the old values: above those of instances.
+const NUMBER: u32 = 64;
+
+/// Monitors of the kernel; dropping it switches off what it switched on.
+#[derive(Debug)]
+pub struct Monitors {
+    root: Root,
+    top: &'static str,
+    names: Vec<&'static str>,
+    // Put back before the guard goes, which would do it otherwise.
+    globals: Option<Globals>,
+    _guard: Option<Guard>,
+}
+
+impl Monitors {
+    /// Switches them on where they are off. They follow a thread from its birth: ask before the
+    /// program's first process is made.
+    ///
+    /// # Errors
+    /// They are not on, and nothing was changed: why.
+    pub fn switch_on(root: &Root) -> Result<Self, String> {
+        let top = find_mount(root).map_err(|error| error.to_string())?;
+        restore_stale(root, STATE);
+        Self::of(root, top, STATE)
+    }
+
+    fn of(root: &Root, top: &'static str, folder: &str) -> Result<Self, String> {
+        let available = root.read_text(&format!("{top}/rv/available_monitors"));
+        let Some(text) = available.value() else {
+            let path = shown(&available.path);
+            return Err(format!("{path}: {}", why_not(&available)));
+        };
+        let has = |name: &&&str| text.lines().any(|line| line.trim() == **name);
+        let names: Vec<&str> = NAMES.iter().filter(has).copied().collect();
+        if names.is_empty() {
+            return Err("this kernel was built without CONFIG_RV_MON_RTAPP".into());
+        }
+        let mut monitors = Self { root: root.clone(), top, names, globals: None, _guard: None };
+        if !monitors.is("monitoring_on", "1") {
+            return Err(format!("{top}/rv/monitoring_on is off, and was left so"));
+        }
+        let off = |name: &&str| !monitors.is(&file(name, "enable"), "1");
+        let off: Vec<&str> = monitors.names.iter().copied().filter(|name| off(name)).collect();
+        if let Some(name) = off.iter().find(|name| monitors.reacts(name)) {
+            return Err(format!(
+                "a report of {name} would print or stop the machine: {top}/rv/{} chooses another \
+                 reactor than nop",
+                file(name, "reactors")
+            ));
+        }
+        if off.is_empty() {
+            return Ok(monitors);
+        }
+        let own = Name { number: NUMBER, ..Name::own(root) };
+        let user = format!("{top}/instances/{}", own.text());
+        let guard = Guard::start(&user, &state(folder, &user));
+        monitors._guard =
+            Some(guard.map_err(|error| format!("switching them off takes a shell: {error}"))?);
+        let wanted = |name: &&str| (format!("{top}/rv/{}", file(name, "enable")), "1".to_owned());
+        let wanted: Vec<_> = off.iter().map(wanted).collect();
+        let changed = Globals::change(folder, &user, &wanted);
+        monitors.globals = Some(changed.map_err(|error| error.to_string())?);
+        Ok(monitors)
+    }
+
+    pub fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    /// Whether they are all on, and were not switched off meanwhile.
+    pub fn are_on(&self) -> bool {
+        self.is("monitoring_on", "1")
+            && self.names.iter().all(|name| self.is(&file(name, "enable"), "1"))
+    }
+
+    /// Switches off what was switched on; a sentence for each that could not be.
+    #[must_use]
+    pub fn end(mut self) -> Vec<String> {
+        self.globals.take().map(|mut globals| globals.put_back()).unwrap_or_default()
+    }
+
+    fn is(&self, file: &str, value: &str) -> bool {
+        let text = self.root.trimmed(&format!("{}/rv/{file}", self.top));
+        text.value().is_some_and(|text| text == value)
+    }
+
+    /// Whether the kernel would print or panic; one without reactors does neither.
+    fn reacts(&self, name: &str) -> bool {
+        let path = format!("{}/rv/{}", self.top, file(name, "reactors"));
+        match self.root.read_text(&path) {
+            text if text.is_absent() => false,
+            text => !text.value().is_some_and(|text| text.contains("[nop]")),
+        }
+    }
+}
+
+/// A file of a monitor.
+fn file(name: &str, file: &str) -> String {
+    format!("monitors/{}/{file}", name.replace(':', "/"))
+}
+
+fn why_not(reading: &Reading<String>) -> String {
+    match reading.is_absent() {
+        true => "is not there: it needs Linux 6.16 with CONFIG_RV_MON_RTAPP".into(),
+        false => super::why(&super::refused(reading)),
+    }
+}
+
+// tracefs where nobody has mounted it: a mount of this process alone, which no path leads to and
+// which is gone with the last program that holds it (fsmount(2), Linux 5.2).
+
+/// Where tracefs is mounted for all.
+pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// The standard output of a program that is given the mount, see [`Mount::given`].
+const GIVEN: &str = "/proc/self/fd/1";
+
+#[derive(Debug)]
+pub(super) struct Mount {
+    fd: OwnedFd,
+    path: String,
+}
+
+impl Mount {
+    /// The one of this process; `None`: the kernel or the rights forbid it.
+    pub(super) fn own() -> Option<&'static Self> {
+        static OWN: OnceLock<Option<Mount>> = OnceLock::new();
+        OWN.get_or_init(|| Self::new().ok()).as_ref()
+    }
+
+    fn new() -> io::Result<Self> {
+        let made = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&made)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let fd = fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        Ok(Self { fd, path })
+    }
+
+    /// Its folder, for this process.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// For a program that is to work below `path` too: what its standard output has to be, and how
+    /// it calls that path. `None`: the path is not in the mount.
+    fn given(path: &str) -> Option<(Stdio, String)> {
+        let own = Self::own()?;
+        let rest = path.strip_prefix(&own.path)?.strip_prefix('/')?;
+        Some((own.fd.try_clone().ok()?.into(), format!("{GIVEN}/{rest}")))
+    }
+}
+
+/// A path of an instance for people: where the file would be, were tracefs mounted for all.
+pub fn shown(path: &str) -> String {
+    let rest = path.strip_prefix("/proc/self/fd/").and_then(|rest| rest.split_once('/'));
+    match rest {
+        Some((_, rest)) => format!("{TRACEFS}/{rest}"),
+        None => path.to_owned(),
+    }
+}
+
+// Names of our instances: whose they are, so that what a killed run left behind can be
+// distinguished from what another run is using now.
+
+const PREFIX: &str = "rtproof-";
+
+/// `rtproof-PID-START` and, for further ones of the same process, `-N`. The start time of the
+/// process (field 22 of /proc/PID/stat) distinguishes a process from a later one with the same
+/// number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) pid: u32,
+    pub(super) start_ticks: u64,
+    pub(super) number: u32,
+}
+
+impl Name {
+    /// The first name of this process.
+    pub(super) fn own(root: &Root) -> Self {
+        let pid = std::process::id();
+        Self { pid, start_ticks: start_ticks(root, pid).unwrap_or(0), number: 0 }
+    }
+
+    pub(super) fn text(self) -> String {
+        let Self { pid, start_ticks, number } = self;
+        let first = format!("{PREFIX}{pid}-{start_ticks}");
+        if number == 0 { first } else { format!("{first}-{number}") }
+    }
+
+    /// `None` for names of other tools.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix(PREFIX)?.split('-');
+        let pid = parts.next()?.parse().ok()?;
+        let start_ticks = parts.next()?.parse().ok()?;
+        let number = parts.next().map_or(Some(0), |part| part.parse().ok())?;
+        let name = Self { pid, start_ticks, number };
+        // `+1` and `01` parse as well and are no names of ours.
+        (name.text() == text).then_some(name)
+    }
+
+    /// Whether its process is gone. Where /proc does not say, it is not.
+    pub(super) fn is_stale(self, root: &Root) -> bool {
+        match root.read_text(&format!("/proc/{}/stat", self.pid)) {
+            stat if stat.is_absent() => true,
+            stat => stat
+                .value()
+                .and_then(|line| crate::facts::tasks::Stat::parse(line))
+                .is_some_and(|stat| stat.start_ticks != self.start_ticks),
+        }
+    }
+}
+
+fn start_ticks(root: &Root, pid: u32) -> Option<u64> {
+    let stat = root.read_text(&format!("/proc/{pid}/stat"));
+    Some(crate::facts::tasks::Stat::parse(stat.value()?)?.start_ticks)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{super::guard::Guard, *};
+    use super::*;
 
     /// A folder with two settings.
     struct Rig {
@@ -275,5 +565,162 @@ mod tests {
         let error = Globals::change(&rig.path(""), "/i/rtproof-1-2", &wanted).unwrap_err();
         assert!(error.to_string().contains("no_such_setting: No such file"), "{error}");
         assert_eq!((rig.now(), files(&rig)), (["0-7\n".into(), "1777\n".into()], 2));
+    }
+}
+
+#[cfg(test)]
+mod monitors_tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A tree as the kernel has it, and a folder for the old values.
+    struct Rig {
+        _dir: tempfile::TempDir,
+        top: &'static str,
+        state: String,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().display().to_string();
+            let rig = Self { _dir: dir, top: format!("{path}/tracing").leak(), state: path };
+            for name in ["pagefault", "sleep"] {
+                let folder = format!("{}/rv/monitors/rtapp/{name}", rig.top);
+                fs::create_dir_all(&folder).unwrap();
+                // As the kernel says it.
+                rig.set(name, "enable", "0\n\0");
+                rig.set(name, "reactors", "[nop]\nprintk\npanic\n");
+            }
+            let rv = |name: &str, text: &str| {
+                fs::write(format!("{}/rv/{name}", rig.top), text).unwrap();
+            };
+            rv("available_monitors", "wwnr\nrtapp\nrtapp:sleep\nrtapp:pagefault\n");
+            rv("monitoring_on", "1\n\0");
+            rig
+        }
+
+        fn path(&self, name: &str, file: &str) -> String {
+            format!("{}/rv/monitors/rtapp/{name}/{file}", self.top)
+        }
+
+        fn set(&self, name: &str, file: &str, text: &str) {
+            fs::write(self.path(name, file), text).unwrap();
+        }
+
+        fn on(&self) -> Result<Monitors, String> {
+            Monitors::of(&Root::live(), self.top, &self.state)
+        }
+
+        /// Whether `pagefault` and `sleep` are on, and how many files of old values there are.
+        fn now(&self) -> (String, usize) {
+            let value = |name| fs::read_to_string(self.path(name, "enable")).unwrap();
+            let files = fs::read_dir(&self.state).unwrap().count() - 1;
+            (["pagefault", "sleep"].map(value).concat().replace(['\n', '\0'], ""), files)
+        }
+    }
+
+    #[test]
+    fn what_was_off_is_on_and_off_again() {
+        let rig = Rig::new();
+        let monitors = rig.on().unwrap();
+        assert_eq!(rig.now(), ("11".into(), 1));
+        assert!(monitors.are_on() && monitors.names() == ["rtapp:pagefault", "rtapp:sleep"]);
+        rig.set("sleep", "enable", "0\n");
+        assert!(!monitors.are_on());
+        assert!(monitors.end().is_empty());
+        assert_eq!(rig.now(), ("00".into(), 0));
+    }
+
+    #[test]
+    fn what_another_program_switched_on_stays_on() {
+        let rig = Rig::new();
+        rig.set("sleep", "enable", "1\n");
+        drop(rig.on().unwrap());
+        assert_eq!(rig.now(), ("01".into(), 0));
+        rig.set("pagefault", "enable", "1\n\0");
+        // Whatever they do then was chosen before.
+        rig.set("sleep", "reactors", "nop\n[panic]\n");
+        let monitors = rig.on().unwrap();
+        assert!(monitors.globals.is_none());
+        drop(monitors);
+        assert_eq!(rig.now(), ("11".into(), 0));
+    }
+
+    #[test]
+    fn the_guard_switches_them_off_where_nobody_else_does() {
+        let rig = Rig::new();
+        let mut monitors = rig.on().unwrap();
+        std::mem::forget(monitors.globals.take());
+        assert_eq!(rig.now(), ("11".into(), 1));
+        // As the kernel does when the process is killed: its end of the pipe is closed.
+        drop(monitors);
+        assert_eq!(rig.now(), ("00".into(), 0));
+    }
+
+    #[test]
+    fn nothing_is_changed_where_it_is_refused() {
+        let rig = Rig::new();
+        let refused = |part: &str| {
+            let why = rig.on().unwrap_err();
+            assert!(why.contains(part), "{why}");
+            assert_eq!(fs::read_dir(&rig.state).unwrap().count(), 1, "no old values");
+        };
+        rig.set("sleep", "reactors", "nop\n[panic]\n");
+        refused("rtapp/sleep/reactors chooses another reactor");
+        assert_eq!(rig.now().0, "00");
+        fs::write(format!("{}/rv/monitoring_on", rig.top), "0\n").unwrap();
+        refused("monitoring_on is off");
+        fs::write(format!("{}/rv/monitoring_on", rig.top), "1\n").unwrap();
+        rig.set("sleep", "reactors", "[nop]\n");
+        // The second fails: the first is switched off again.
+        fs::remove_file(rig.path("sleep", "enable")).unwrap();
+        fs::create_dir(rig.path("sleep", "enable")).unwrap();
+        refused("sleep/enable");
+        let first = fs::read_to_string(rig.path("pagefault", "enable")).unwrap();
+        assert!(first.starts_with('0'), "{first:?}");
+        fs::write(format!("{}/rv/available_monitors", rig.top), "wwnr\n").unwrap();
+        refused("CONFIG_RV_MON_RTAPP");
+        fs::remove_dir_all(format!("{}/rv", rig.top)).unwrap();
+        refused("available_monitors: is not there");
+    }
+}
+
+#[cfg(test)]
+mod name_tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_form_is_ours() {
+        let name = Name { pid: 12, start_ticks: 345, number: 0 };
+        assert_eq!(Name::parse("rtproof-12-345"), Some(name));
+        assert_eq!(Name::parse("rtproof-12-345-2"), Some(Name { number: 2, ..name }));
+        for other in [
+            "rtproof-12",
+            "rtproof-12-",
+            "rtproof-012-345",
+            "rtproof-12-345-0",
+            "rtproof-12-345-1-1",
+            "rtproof-x-1",
+            "trace-cmd",
+            "rtproof-+12-345",
+            "my-rtproof-12-345",
+            "",
+        ] {
+            assert_eq!(Name::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_number_and_its_start() {
+        let root = Root::live();
+        let own = Name::own(&root);
+        assert!(own.start_ticks > 0 && !own.is_stale(&root));
+        assert!(
+            Name { start_ticks: own.start_ticks + 1, ..own }.is_stale(&root),
+            "another process"
+        );
+        assert!(Name { pid: u32::MAX, ..own }.is_stale(&root), "no such process");
     }
 }

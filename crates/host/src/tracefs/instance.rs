@@ -1,19 +1,27 @@
 //! One instance: made, set up, read, removed.
 
-use std::fs::File;
+#![expect(clippy::disallowed_methods, reason = "files of tracefs, of the live machine only")]
 
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustix::{fs::OFlags, io::Errno};
+
+use super::globals::{Guard, Name, shown};
 use super::{
-    Missing, TracefsError, WANTED, Wanted,
-    events::{OWN, OWN_FORMATS, Or, POINTING, TIMER_IRQS},
-    find_or_mount,
-    folder::{Folder, Stats, remove_stale},
-    mount::shown,
-    refused, why,
+    Missing, OWN, OWN_FORMATS, Or, POINTING, TIMER_IRQS, TracefsError, WANTED, Wanted,
+    find_or_mount, globals, refused, refused_io, why,
 };
 use crate::{CpuList, Reading, Root};
 
 /// Rings of all CPUs together: what they may take of the machine's memory.
 const RINGS_KB_MAX: u64 = 256 << 10;
+
 /// A ring that holds a few switches.
 const RING_KB_MIN: u64 = 8;
 
@@ -51,9 +59,7 @@ impl Rings {
 /// An instance of our own; dropping it removes it, once the files of [`Instance::pipe`] are closed.
 #[derive(Debug)]
 pub struct Instance {
-    /// Of tracefs.
     top: &'static str,
-    /// Of the instance.
     folder: Folder,
     enabled: Vec<&'static str>,
     missing: Vec<Missing>,
@@ -150,39 +156,30 @@ impl Instance {
     }
 
     /// Name, `rtproof-PID-START`.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.folder.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Its folder.
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.folder.path
     }
 
     /// Instances of dead processes that were removed before this one was made.
-    #[must_use]
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
 
     /// Events that are recorded, `system:event`.
-    #[must_use]
     pub fn enabled(&self) -> &[&'static str] {
         &self.enabled
     }
 
     /// Events that this machine lacks or refuses and that nothing else replaces.
-    #[must_use]
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
 
     /// System and `format` file of each enabled event and of stacks.
-    ///
-    /// # Errors
-    /// One cannot be read.
     pub fn formats(&self) -> Result<Vec<(&'static str, String)>, TracefsError> {
         let enabled = self.enabled.iter().map(|event| {
             let system = event.split(':').next().unwrap_or_default();
@@ -199,7 +196,6 @@ impl Instance {
 
     /// Texts that events only point at, by address (`printk_formats`): the reasons of Arm's
     /// inter-processor interrupts. Empty where nothing points there.
-    #[must_use]
     pub fn strings(&self) -> Vec<(u64, String)> {
         if !self.enabled.iter().any(|event| POINTING.contains(event)) {
             return Vec::new();
@@ -210,9 +206,6 @@ impl Instance {
 
     /// `header_page`, how sub-buffers begin, or `header_event`, how records begin: the instance's
     /// own, whose sub-buffers may have another size than those of the top.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn header(&self, name: &str) -> Result<String, TracefsError> {
         let own = self.folder.root.read_text(&self.folder.file(&format!("events/{name}")));
         let path = format!("{}/events/{name}", self.top);
@@ -220,9 +213,6 @@ impl Instance {
     }
 
     /// Starts or stops recording. The ring keeps what it has.
-    ///
-    /// # Errors
-    /// The write is refused.
     pub fn set_on(&self, on: bool) -> Result<(), TracefsError> {
         self.folder.write("tracing_on", if on { "1" } else { "0" })
     }
@@ -255,7 +245,6 @@ impl Instance {
     }
 
     /// CPUs that have a ring: those that were possible at boot.
-    #[must_use]
     pub fn cpus(&self) -> Vec<u32> {
         let numbers = self.folder.root.list_numbered(&self.folder.file("per_cpu"), "cpu");
         numbers.value().cloned().unwrap_or_default()
@@ -271,7 +260,6 @@ impl Instance {
     }
 
     /// What the kernel counts of a CPU's ring.
-    #[must_use]
     pub fn stats(&self, cpu: u32) -> Reading<Stats> {
         self.folder.stats(cpu)
     }
@@ -321,6 +309,257 @@ fn parse_strings(text: &str) -> Vec<(u64, String)> {
     text.lines().filter_map(string).collect()
 }
 
+// The folder of one instance below `tracing/instances`, and what each kind of recording does with
+// its files.
+
+/// How long removing waits for one that still reads.
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Instances that one process may have.
+const NUMBER_MAX: u32 = 63;
+
+/// What the kernel counts of one CPU's ring since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub entries: u64,
+    /// Events that were overwritten before they were read.
+    pub overrun: u64,
+    /// Events lost because the ring was full of nested ones.
+    pub commit_overrun: u64,
+    /// Events that were not written because the ring was full and may not be overwritten.
+    pub dropped: u64,
+    /// Events that were read.
+    pub read: u64,
+}
+
+impl Stats {
+    pub(super) fn read(root: &Root, path: &str) -> Reading<Self> {
+        root.read_text(path).map(|text| parse_stats(&text))
+    }
+}
+
+/// One instance's folder. Its guard removes it where this process cannot any more.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) root: Root,
+    pub(super) path: String,
+    _guard: Guard,
+}
+
+impl Folder {
+    /// Makes a new one, named by this process. The guard comes first: it takes a while to make an
+    /// instance, and a process that is killed meanwhile would leave it behind.
+    pub(super) fn make(root: &Root, top: &str) -> Result<Self, TracefsError> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = Name::own(root);
+        let path = |number| format!("{top}/instances/{}", Name { number, ..own }.text());
+        let is_free = |path: &String| !root.exists(path);
+        let path =
+            (0..=NUMBER_MAX).map(path).find(is_free).ok_or_else(|| TracefsError::Refused {
+                path: shown(&format!("{top}/instances")),
+                why: format!("this process has {} instances already", NUMBER_MAX + 1),
+            })?;
+        let guard = Guard::start(&path, &globals::state(globals::STATE, &path));
+        let guard = guard.map_err(|error| TracefsError::Refused {
+            path: shown(&path),
+            why: format!("removing it when rtproof is killed takes a shell: {error}"),
+        })?;
+        fs::create_dir(&path).map_err(|error| refused_io(root, &path, error))?;
+        Ok(Self { root: root.clone(), path, _guard: guard })
+    }
+
+    pub(super) fn file(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    /// Writes a file of the instance, in one write(2): the kernel takes each as a command.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), TracefsError> {
+        self.try_write(name, text).map_err(|error| refused_io(&self.root, &self.file(name), error))
+    }
+
+    /// The same, with the kernel's own answer.
+    pub(super) fn try_write(&self, name: &str, text: &str) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(self.file(name));
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+    }
+
+    /// Whether nobody else records events, at the top or in another instance.
+    fn is_alone(&self, top: &str) -> bool {
+        let names = self.root.list_dir(&format!("{top}/instances"));
+        let others = names.value().into_iter().flatten();
+        let others = others.map(|name| format!("{top}/instances/{name}"));
+        let mut all = others.filter(|path| *path != self.path).chain([top.to_owned()]);
+        let is_off = |text: Reading<String>| text.value().is_some_and(|text| text.trim() == "0");
+        all.all(|path| is_off(self.root.read_text(&format!("{path}/events/enable"))))
+    }
+
+    /// Opens a file of a CPU for reads that never wait.
+    pub(super) fn pipe(&self, cpu: u32, name: &str) -> Result<File, TracefsError> {
+        let path = self.file(&format!("per_cpu/cpu{cpu}/{name}"));
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+        file.map_err(|error| refused_io(&self.root, &path, error))
+    }
+
+    pub(super) fn stats(&self, cpu: u32) -> Reading<Stats> {
+        Stats::read(&self.root, &self.file(&format!("per_cpu/cpu{cpu}/stats")))
+    }
+
+    /// Removes it; a reader may keep it for a while.
+    pub(super) fn remove(&self) {
+        let is_busy = |error: io::Error| error.raw_os_error() == Some(Errno::BUSY.raw_os_error());
+        let start = Instant::now();
+        while fs::remove_dir(&self.path).is_err_and(is_busy) && start.elapsed() < REMOVE_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Removes what dead processes left. In a container processes outside are hidden, so that all
+/// of theirs would look dead: nothing is removed there. An instance that is being read cannot be
+/// removed, whoever reads it.
+pub(super) fn remove_stale(root: &Root, top: &str) -> Vec<String> {
+    if !root.in_initial_namespaces() {
+        return Vec::new();
+    }
+    let names = root.list_dir(&format!("{top}/instances"));
+    let is_stale = |text: &&String| Name::parse(text).is_some_and(|name| name.is_stale(root));
+    let stale = names.value().into_iter().flatten().filter(is_stale);
+    let removed = stale.filter(|name| fs::remove_dir(format!("{top}/instances/{name}")).is_ok());
+    removed.cloned().collect()
+}
+
+fn parse_stats(text: &str) -> Stats {
+    let count = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+    };
+    Stats {
+        entries: count("entries"),
+        overrun: count("overrun"),
+        commit_overrun: count("commit overrun"),
+        dropped: count("dropped events"),
+        read: count("read events"),
+    }
+}
+
+// What a tracer is to do.
+
+/// Size of the ring of a CPU, kilobytes: seconds of samples.
+const RING_KB: u64 = 1024;
+
+/// A tracer to run, with its CPUs and options.
+#[derive(Clone, Debug)]
+pub struct TracerRequest {
+    /// Name, as in `available_tracers`.
+    pub tracer: &'static str,
+    pub cpus: CpuList,
+    /// Size of the ring of each, kilobytes.
+    pub ring_kb: u64,
+    /// Settings that all instances share: file below the folder of tracefs, value. Those that a
+    /// kernel lacks are an error.
+    pub shared: Vec<(&'static str, String)>,
+    /// Options of the tracer: some kernels keep them for each instance, some for all together.
+    pub options: &'static [(&'static str, &'static str)],
+    /// Settings of the instance: file below its folder, value.
+    pub own: Vec<(&'static str, String)>,
+    /// Events to enable, `system:event`.
+    pub events: Vec<&'static str>,
+}
+
+impl TracerRequest {
+    /// A tracer on one CPU.
+    pub fn on_one_cpu(tracer: &'static str, cpu: u32, shared: Vec<(&'static str, String)>) -> Self {
+        Self {
+            tracer,
+            cpus: CpuList::new([cpu]),
+            ring_kb: RING_KB,
+            shared,
+            options: &[],
+            own: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+}
+
+// A tracer at the top of tracefs: what the whole machine shares, borrowed where nobody uses it.
+//
+// function_graph runs there alone before Linux 6.11. The top is one ring, one tracer and one set
+// of events for everybody; whoever changes it puts all of it back ([`Globals`](super::globals)).
+
+/// The folder of tracefs, in use.
+#[derive(Debug)]
+pub(super) struct Top(pub(super) &'static str);
+
+/// Whether nobody uses it: no tracer, no event, no filter, nothing recorded that is not read yet.
+///
+/// # Errors
+/// What is used, and how to end that.
+pub(super) fn is_free(root: &Root, top: &str, request: &TracerRequest) -> Result<(), TracefsError> {
+    let refused = |file: &str, why: String| {
+        let path = shown(&format!("{top}/{file}"));
+        let why = format!(
+            "{why}; this kernel runs `{}` for the whole machine only, and what others trace is not \
+             disturbed: nothing was changed",
+            request.tracer
+        );
+        Err(TracefsError::Refused { path, why })
+    };
+    let found = |file: &str| root.trimmed(&format!("{top}/{file}"));
+    for (file, free, how) in [
+        ("current_tracer", "nop", "end it with `echo nop`"),
+        ("events/enable", "0", "end them with `echo 0`"),
+    ] {
+        match found(file).value().map(String::as_str) {
+            Some(value) if value == free => {}
+            Some(value) => return refused(file, format!("is in use ({value}); {how}")),
+            None => return refused(file, "cannot be read".into()),
+        }
+    }
+    for file in ["set_ftrace_filter", "set_ftrace_notrace", "set_graph_function"] {
+        let is_set = |text: &String| text.lines().any(|line| !line.starts_with('#'));
+        if found(file).value().is_some_and(is_set) {
+            return refused(file, "another user has set a filter; empty it with `echo >`".into());
+        }
+    }
+    if !request.own.is_empty() {
+        return refused("instances", "a filter needs an instance; leave out --only".into());
+    }
+    let size = found("buffer_size_kb");
+    if size.value().is_none_or(|size| size.starts_with('X')) {
+        return refused("buffer_size_kb", "its CPUs have rings of different sizes".into());
+    }
+    let cpus = root.list_numbered(&format!("{top}/per_cpu"), "cpu");
+    for cpu in cpus.value().into_iter().flatten() {
+        let stats = Stats::read(root, &format!("{top}/per_cpu/cpu{cpu}/stats"));
+        let entries = stats.value().map_or(0, |stats| stats.entries);
+        if entries > 0 {
+            let why = format!("holds {entries} events of another user; read it, then `echo >` it");
+            return refused(&format!("per_cpu/cpu{cpu}/trace"), why);
+        }
+    }
+    Ok(())
+}
+
+/// Settings that make the top do what an instance does, in this order; the last one starts it.
+/// Undone in reverse: the tracer ends first, and the clock empties the ring (`tracing_set_clock`).
+pub(super) fn settings(root: &Root, top: &str, request: &TracerRequest) -> Vec<(String, String)> {
+    let event = |event: &&str| (event_file(event, "enable"), "1".to_owned());
+    let own = [
+        ("tracing_on", "1".to_owned()),
+        ("trace_clock", "mono".to_owned()),
+        ("tracing_cpumask", cpu_mask(request.cpus.iter())),
+        ("buffer_size_kb", request.ring_kb.to_string()),
+        ("options/overwrite", "1".to_owned()),
+    ];
+    let own = own.into_iter().map(|(file, value)| (file.to_owned(), value));
+    let all = own.chain(request.events.iter().map(event));
+    let all = all.chain([("current_tracer".to_owned(), request.tracer.to_owned())]);
+    let all = all.map(|(file, value)| (format!("{top}/{file}"), value));
+    all.filter(|(path, _)| root.exists(path)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,5 +588,64 @@ mod tests {
         let strings = parse_strings(text);
         assert_eq!(strings[0], (0xffff_ffff_8281_972f, "Rescheduling interrupts".into()));
         assert_eq!((strings.len(), strings[1].1.as_str()), (2, "x : y"));
+    }
+}
+
+#[cfg(test)]
+mod folder_tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_a_ring() {
+        let text = "entries: 3\noverrun: 7\ncommit overrun: 1\nbytes: 9\noldest event ts:     0.0\n\
+                    now ts:   9.0\ndropped events: 2\nread events: 5\n";
+        let wanted = Stats { entries: 3, overrun: 7, commit_overrun: 1, dropped: 2, read: 5 };
+        assert_eq!(parse_stats(text), wanted);
+        assert_eq!(parse_stats(""), Stats::default());
+    }
+}
+
+#[cfg(test)]
+mod top_tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    const TOP: &str = "/sys/kernel/tracing";
+    const FREE: &[(&str, &str)] = &[
+        ("sys/kernel/tracing/current_tracer", "nop\n"),
+        ("sys/kernel/tracing/events/enable", "0\n"),
+        ("sys/kernel/tracing/set_ftrace_filter", "#### all functions enabled ####\n"),
+        ("sys/kernel/tracing/buffer_size_kb", "7 (expanded: 1408)\n"),
+        ("sys/kernel/tracing/per_cpu/cpu0/stats", "entries: 0\noverrun: 0\n"),
+    ];
+
+    #[test]
+    fn the_top_is_taken_only_where_nobody_uses_it() {
+        let request = TracerRequest::on_one_cpu("function_graph", 0, Vec::new());
+        assert!(is_free(&Tree::new(FREE).root(), TOP, &request).is_ok());
+        for (file, text) in [
+            ("current_tracer", "function\n"),
+            ("events/enable", "X\n"),
+            ("set_ftrace_filter", "schedule\n"),
+            ("set_graph_function", "schedule\n"),
+            ("buffer_size_kb", "X\n"),
+            ("per_cpu/cpu0/stats", "entries: 7\n"),
+        ] {
+            let tree = Tree::new(FREE);
+            tree.write(&format!("sys/kernel/tracing/{file}"), text);
+            let error = is_free(&tree.root(), TOP, &request).unwrap_err().to_string();
+            assert!(error.contains("nothing was changed"), "{file}: {error}");
+        }
+        let none = is_free(&Tree::new(&[]).root(), TOP, &request).unwrap_err().to_string();
+        assert!(none.contains("cannot be read"), "{none}");
+    }
+
+    #[test]
+    fn the_tracer_starts_last() {
+        let files = [("sys/kernel/tracing/trace_clock", "[local] global mono\n"), FREE[0]];
+        let request = TracerRequest::on_one_cpu("function_graph", 0, Vec::new());
+        let settings = settings(&Tree::new(&files).root(), TOP, &request);
+        assert_eq!(settings.first().unwrap().0, format!("{TOP}/trace_clock"));
+        assert_eq!(settings.last().unwrap().1, "function_graph");
     }
 }

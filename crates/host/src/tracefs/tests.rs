@@ -6,7 +6,7 @@ use crate::testing::Tree;
 #[test]
 fn a_captured_machine_is_refused() {
     let tree = Tree::new(&[("sys/kernel/tracing/instances/x", "")]);
-    assert!(matches!(find(&tree.root()), Err(TracefsError::NotLive)));
+    assert!(matches!(find_mount(&tree.root()), Err(TracefsError::NotLive)));
 }
 
 #[test]

@@ -11,18 +11,9 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{
-    TracefsError,
-    catalogue::{self, Keeps},
-    find, find_or_mount,
-    folder::{Folder, Stats, remove_stale},
-    globals::{Globals, STATE, restore_stale},
-    instance::{cpu_mask, event_file},
-    refused_io,
-    request::TracerRequest,
-    shown,
-    top::{self, Top},
-};
+use super::globals::{Globals, STATE, restore_stale};
+use super::instance::{Folder, Stats, Top, TracerRequest, cpu_mask, event_file, remove_stale};
+use super::{Keeps, TracefsError, find_mount, find_or_mount, instance, refused_io, shown};
 use crate::{CpuList, Reading, Root};
 
 /// What all instances share of the tracers that measure against a threshold.
@@ -50,7 +41,7 @@ impl Tracer {
     pub fn start(root: &Root, request: &TracerRequest) -> Result<Self, TracefsError> {
         // What others are to put back needs a path that they see.
         let is_shared = !request.shared.is_empty() || !request.options.is_empty();
-        let top = if is_shared { find(root)? } else { find_or_mount(root)? };
+        let top = if is_shared { find_mount(root)? } else { find_or_mount(root)? };
         // Instances first: a tracer that ends puts back a threshold of its own, and the settings of
         // one that runs are not those that it found.
         remove_stale(root, top);
@@ -113,11 +104,11 @@ impl Tracer {
         request: &TracerRequest,
         shared: Vec<(String, String)>,
     ) -> Result<(), TracefsError> {
-        top::is_free(&self.folder.root, top, request)?;
+        instance::is_free(&self.folder.root, top, request)?;
         if let Some(mut globals) = self.globals.take() {
             self.settings.extend(globals.put_back());
         }
-        let all = shared.into_iter().chain(top::settings(&self.folder.root, top, request));
+        let all = shared.into_iter().chain(instance::settings(&self.folder.root, top, request));
         self.share(request.tracer, &all.collect::<Vec<_>>())?;
         self.top = Some(Top(top));
         Ok(())
@@ -152,38 +143,27 @@ impl Tracer {
     }
 
     /// Whether the kernel runs it for the whole machine, in no instance.
-    #[must_use]
     pub fn is_global(&self) -> bool {
         self.top.is_some()
     }
 
     /// Its folder: of the instance, or the top.
-    #[must_use]
     pub fn path(&self) -> &str {
         self.top.as_ref().map_or(&self.folder.path, |top| top.0)
     }
 
     /// Its lines on its first CPU, as text. A read never waits: without a line it answers with
     /// [`std::io::ErrorKind::WouldBlock`].
-    ///
-    /// # Errors
-    /// Opening is refused.
     pub fn lines(&self) -> Result<File, TracefsError> {
         self.folder.pipe(self.cpus.iter().next().unwrap_or(0), "trace_pipe")
     }
 
     /// The lines of all its CPUs, likewise.
-    ///
-    /// # Errors
-    /// Opening is refused.
     pub fn all_lines(&self) -> Result<File, TracefsError> {
         self.open("trace_pipe")
     }
 
     /// What it kept so far, as text with its header.
-    ///
-    /// # Errors
-    /// Opening is refused.
     pub fn text(&self) -> Result<File, TracefsError> {
         self.open("trace")
     }
@@ -196,9 +176,6 @@ impl Tracer {
     }
 
     /// Goes on, or stops for a while.
-    ///
-    /// # Errors
-    /// The write is refused.
     pub fn set_on(&self, on: bool) -> Result<(), TracefsError> {
         self.write("tracing_on", if on { "1" } else { "0" })
     }
@@ -214,9 +191,6 @@ impl Tracer {
     }
 
     /// Forgets it: the next one is kept, however short.
-    ///
-    /// # Errors
-    /// The write is refused.
     pub fn forget_longest(&self) -> Result<(), TracefsError> {
         self.write("tracing_max_latency", "0")
     }
@@ -238,7 +212,6 @@ impl Tracer {
     }
 
     /// What the kernel counts of its first CPU's ring.
-    #[must_use]
     pub fn stats(&self) -> Reading<Stats> {
         self.folder.stats(self.cpus.iter().next().unwrap_or(0))
     }
@@ -289,7 +262,6 @@ fn setting_of_some_kernels(
 }
 
 /// Whether the kernel has an event, `system:event`, where tracefs is mounted.
-#[must_use]
 pub fn has_event(root: &Root, event: &str) -> bool {
     let file = event_file(event, "enable");
     find_or_mount(root).is_ok_and(|top| root.exists(&format!("{top}/{file}")))
@@ -314,8 +286,7 @@ fn unused(root: &Root, top: &str, request: &TracerRequest) -> Result<(), Tracefs
     let changes_threshold = request.shared.iter().any(|(file, _)| *file == THRESHOLD)
         || zero_threshold(root, top, request).is_some();
     let is_in_the_way = |other: &str| {
-        catalogue::exclude_each_other(tracer, other)
-            || changes_threshold && catalogue::has_threshold(other)
+        super::exclude_each_other(tracer, other) || changes_threshold && super::has_threshold(other)
     };
     for folder in std::iter::once(top.to_owned()).chain(instances) {
         let path = format!("{folder}/current_tracer");
@@ -335,7 +306,7 @@ fn unused(root: &Root, top: &str, request: &TracerRequest) -> Result<(), Tracefs
 /// A threshold that another user left behind: with one, the kernel keeps the last latency above
 /// it, and not the longest (`report_latency` in kernel/trace/trace_sched_wakeup.c).
 fn zero_threshold(root: &Root, top: &str, request: &TracerRequest) -> Option<(String, String)> {
-    let keeps = catalogue::find(request.tracer)?.keeps;
+    let keeps = super::find_tracer(request.tracer)?.keeps;
     let path = format!("{top}/{THRESHOLD}");
     let is_set = root.trimmed(&path).value().is_some_and(|text| text != "0");
     (keeps == Keeps::Longest && is_set).then(|| (path, "0".to_owned()))

@@ -3,11 +3,8 @@
 //!
 //! An event that is not recorded yet comes first: `rtproof_trace::event`.
 
-use super::{
-    cause::{Attribution, Cause, Kind},
-    names,
-    scene::{Moment, Phase},
-};
+use super::scene::{Moment, Phase};
+use super::{Attribution, Cause, Kind, names};
 
 pub(super) const CAUSE: Cause = Cause {
     // Short, kebab-case, the field's own word; it is in records and scripts and never changes.

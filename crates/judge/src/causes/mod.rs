@@ -5,101 +5,74 @@
 //! latency by construction.
 //!
 //! To add one: copy `_template.rs`, fill it in, add `mod`, one line to [`CAUSES`], one to
-//! [`coverage::CONTRADICTIONS`].
+//! [`CONTRADICTIONS`].
 //!
 //! Pure: the same wake-up and window give the same explanation.
 
 #[cfg(test)]
 mod _template;
-mod blocked;
-mod cause;
-mod classes;
-pub mod coverage;
 mod explain;
-mod frequency;
-mod hotplug;
-mod idle_exit;
-mod ipi;
-mod irq;
-mod irq_thread;
-mod irqs_off;
-mod kworker;
-mod masked;
-mod migration;
+mod interrupts;
+mod machine;
 mod names;
-mod nmi;
-mod order;
-mod own_cycle;
-mod page_fault;
-mod preempt_off;
-mod preempted;
-mod priority_inheritance;
-mod queued;
-mod rtproof;
 pub mod scene;
 mod section;
-mod softirq;
-pub mod stack;
-mod stall;
-mod stopped;
-mod switch;
 pub mod table;
+mod tasks;
 #[cfg(test)]
 mod testing;
-mod throttled;
-mod timer_slack;
-mod timer_work;
-mod unexplained;
 
-pub use cause::{Attribution, Cause, Kind};
-pub use classes::{Class, classes};
 pub use explain::explain;
+pub use table::Table;
+
 pub use rtproof_model::{
     CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,
     Structure,
 };
-pub use table::Table;
+use scene::Phase;
+
+use rtproof_trace::{Class, Extent, What, event};
+
+use crate::Remedy;
 
 /// All causes; the first one that attributes a moment decides.
 pub const CAUSES: &[Cause] = &[
-    nmi::CAUSE,
-    stopped::CAUSE,
-    hotplug::CAUSE,
-    migration::CAUSE,
-    page_fault::CAUSE,
-    blocked::CAUSE,
-    own_cycle::CAUSE,
-    timer_slack::CAUSE,
-    masked::CAUSE,
-    timer_work::CAUSE,
-    ipi::CAUSE,
-    irq::CAUSE,
-    softirq::CAUSE,
+    interrupts::NMI,
+    tasks::STOPPED,
+    machine::HOTPLUG,
+    tasks::MIGRATION,
+    machine::PAGE_FAULT,
+    tasks::BLOCKED,
+    tasks::OWN_CYCLE,
+    machine::TIMER_SLACK,
+    interrupts::MASKED,
+    interrupts::TIMER_WORK,
+    interrupts::IPI,
+    interrupts::IRQ,
+    interrupts::SOFTIRQ,
     // Before rtproof: a server may have let its thread run, which then is not the cause.
-    throttled::CAUSE,
-    rtproof::CAUSE,
-    priority_inheritance::CAUSE,
-    irq_thread::CAUSE,
-    kworker::CAUSE,
-    preempted::CAUSE,
-    queued::CAUSE,
-    frequency::CAUSE,
-    preempt_off::CAUSE,
-    idle_exit::CAUSE,
-    switch::CAUSE,
-    irqs_off::CAUSE,
-    stall::CAUSE,
-    unexplained::CAUSE,
+    tasks::THROTTLED,
+    tasks::RTPROOF,
+    tasks::PRIORITY_INHERITANCE,
+    interrupts::IRQ_THREAD,
+    tasks::KWORKER,
+    tasks::PREEMPTED,
+    tasks::QUEUED,
+    machine::FREQUENCY,
+    interrupts::PREEMPT_OFF,
+    machine::IDLE_EXIT,
+    machine::SWITCH,
+    interrupts::IRQS_OFF,
+    machine::STALL,
+    CAUSE,
 ];
 
 /// The cause with an id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Cause> {
     CAUSES.iter().find(|cause| cause.id == id)
 }
 
 /// A cause in words; the id itself for one that a newer rtproof wrote.
-#[must_use]
 pub fn title(id: &str) -> &str {
     match find(id) {
         Some(cause) => cause.title,
@@ -108,9 +81,440 @@ pub fn title(id: &str) -> &str {
 }
 
 /// The kind of the cause with an id; [`Kind::Unknown`] for one that a newer rtproof wrote.
-#[must_use]
 pub fn kind(id: &str) -> Kind {
     find(id).map_or(Kind::Unknown, |cause| cause.kind)
+}
+
+// What a cause is, and what it says about a moment.
+
+/// The kind of a cause: the report gives all causes of one kind the same colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An interrupt, its handler or its thread.
+    Interrupt,
+    /// Deferred work of an interrupt.
+    Softirq,
+    /// Another thread ran, or the thread moved, stopped or waited for a stopper.
+    Scheduling,
+    /// The scheduler withheld the CPU because a quota was used up.
+    Throttling,
+    /// A lock, or kernel code that cannot be preempted or interrupted.
+    Blocking,
+    /// Hardware, firmware or a hypervisor stopped the CPU.
+    Hardware,
+    /// An idle state or a change of frequency.
+    Power,
+    /// The thread itself, or the normal path of every wake-up.
+    Own,
+    /// No cause is known.
+    Unknown,
+}
+
+/// A cause of latency.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// Identifier in kebab-case; it never changes.
+    pub id: &'static str,
+    /// The kind, for the colour.
+    pub kind: Kind,
+    /// In words, as the end of "late because of: ...".
+    pub title: &'static str,
+    /// Which events show it, and what distinguishes it from other causes.
+    pub about: &'static str,
+    /// The public source: kernel file, document, measurement.
+    pub source: &'static str,
+    /// Checks whose knobs remove it.
+    pub checks: &'static [&'static str],
+    /// Attributes a moment to this cause, if it caused it. The first cause of the list that
+    /// attributes a moment decides.
+    attribute: fn(&scene::Moment<'_>) -> Option<Attribution>,
+}
+
+/// Cause of one moment of a late wake-up: who, what else it may be, what removes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attribution {
+    /// The culprit; empty if unknown.
+    pub culprit: String,
+    /// Other causes that fit as well.
+    pub or: Vec<&'static str>,
+    /// What was not recorded and could contradict it.
+    pub unseen: Vec<&'static str>,
+    pub detail: Vec<String>,
+    /// Unit, driver or module.
+    pub owner: Option<String>,
+    pub remedies: Vec<Remedy>,
+    /// The end, if it covers only the first part; the rest of the moment is divided again.
+    pub until_ns: Option<u64>,
+}
+
+impl Attribution {
+    /// An attribution to a culprit.
+    pub fn by(culprit: impl Into<String>) -> Self {
+        Self { culprit: culprit.into(), ..Self::default() }
+    }
+
+    /// Adds other causes that fit as well.
+    #[must_use]
+    pub fn or(mut self, others: &[&'static str]) -> Self {
+        self.or.extend_from_slice(others);
+        self
+    }
+
+    /// Adds lines of evidence.
+    #[must_use]
+    pub fn detail(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.detail.extend(lines);
+        self
+    }
+
+    /// Sets the unit, driver or module.
+    #[must_use]
+    pub fn owner(mut self, owner: Option<String>) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    #[must_use]
+    pub fn remedy(mut self, remedy: Remedy) -> Self {
+        self.remedies.push(remedy);
+        self
+    }
+
+    /// Adds a remedy that only a human can apply.
+    #[must_use]
+    pub fn manual(self, text: impl Into<String>) -> Self {
+        self.remedy(Remedy::Manual { text: text.into() })
+    }
+}
+
+// Causes by class: what happened, with those who did it beneath.
+
+/// All rows of one cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CauseClass<'a> {
+    /// Id of the cause.
+    pub cause: &'a str,
+    /// In words, without what distinguishes its rows.
+    pub title: &'a str,
+    /// Sum of the shares of all rows, nanoseconds.
+    pub sum_ns: u64,
+    /// Of that: may have been something else.
+    pub ambiguous_ns: u64,
+    pub worst_ns: u64,
+    /// Its rows, the largest sum first.
+    pub rows: Vec<&'a CauseRow>,
+}
+
+impl CauseClass<'_> {
+    /// What has no other possible cause.
+    pub const fn certain_ns(&self) -> u64 {
+        self.sum_ns.saturating_sub(self.ambiguous_ns)
+    }
+}
+
+/// The classes of a run's causes, the largest sum first.
+pub fn classes(spikes: &Spikes) -> Vec<CauseClass<'_>> {
+    let mut classes: Vec<CauseClass<'_>> = Vec::new();
+    for row in &spikes.causes {
+        let at = classes.iter().position(|class| class.cause == row.cause);
+        let at = at.unwrap_or_else(|| {
+            let title = title(&row.cause).split(':').next().unwrap_or_default();
+            let (sum_ns, ambiguous_ns, worst_ns) = (0, 0, 0);
+            let cause = &row.cause;
+            classes.push(CauseClass {
+                cause,
+                title,
+                sum_ns,
+                ambiguous_ns,
+                worst_ns,
+                rows: Vec::new(),
+            });
+            classes.len() - 1
+        });
+        let class = &mut classes[at];
+        class.sum_ns = class.sum_ns.saturating_add(row.sum_ns);
+        class.ambiguous_ns = class.ambiguous_ns.saturating_add(row.ambiguous_ns);
+        class.worst_ns = class.worst_ns.max(row.worst_ns);
+        class.rows.push(row);
+    }
+    for class in &mut classes {
+        class.rows.sort_by_key(|row| std::cmp::Reverse(row.sum_ns));
+    }
+    classes.sort_by_key(|class| std::cmp::Reverse(class.sum_ns));
+    classes
+}
+
+// What a cause needs to be certain: the classes of events that would contradict it.
+//
+// A moment is attributed by the events that are there. An event that was not recorded cannot
+// contradict it, so that the attribution is only likely, and the causes that such events would
+// show are its alternatives.
+
+/// Time that a task had on the CPU, or the kernel in its place: anything may have come over it.
+const OVER_A_TASK: &[Class] = &[Class::Switches, Class::Interrupts, Class::Softirqs];
+
+/// Classes of events that would contradict each cause.
+pub const CONTRADICTIONS: &[(&str, &[Class])] = &[
+    ("nmi", &[]),
+    ("stopped", &[Class::Switches]),
+    ("hotplug", &[Class::Switches]),
+    ("migration", &[Class::Switches]),
+    ("page-fault", &[Class::Switches, Class::Interrupts]),
+    ("blocked", &[Class::Switches]),
+    ("own-cycle", OVER_A_TASK),
+    ("timer-slack", &[]),
+    ("masked", &[Class::Interrupts]),
+    ("timer-work", &[Class::Interrupts, Class::Timers]),
+    ("ipi", &[Class::Interrupts]),
+    ("irq", &[Class::Interrupts]),
+    ("softirq", &[Class::Interrupts, Class::Softirqs]),
+    ("throttled", OVER_A_TASK),
+    ("rtproof", OVER_A_TASK),
+    ("priority-inheritance", OVER_A_TASK),
+    ("irq-thread", OVER_A_TASK),
+    ("kworker", OVER_A_TASK),
+    ("preempted", OVER_A_TASK),
+    ("queued", OVER_A_TASK),
+    ("frequency", OVER_A_TASK),
+    ("preempt-off", OVER_A_TASK),
+    ("idle-exit", &[Class::Interrupts, Class::Idle]),
+    ("switch", &[Class::Interrupts]),
+    ("irqs-off", &[Class::Interrupts, Class::Nmis]),
+    (
+        "stall",
+        &[
+            Class::Switches,
+            Class::Interrupts,
+            Class::Softirqs,
+            Class::Nmis,
+            Class::Idle,
+            Class::Timers,
+        ],
+    ),
+    ("unexplained", &[]),
+];
+
+/// The classes of events that would contradict a cause.
+pub fn contradictions(cause: &str) -> &'static [Class] {
+    CONTRADICTIONS.iter().find(|(id, _)| *id == cause).map_or(&[], |(_, classes)| classes)
+}
+
+/// The cause that events of a class would have shown.
+fn rival(class: Class, moment: &scene::Moment<'_>) -> Option<&'static str> {
+    // Only the idle task leaves the CPU to an idle state.
+    let may_idle = moment.cpu.task <= 0;
+    Some(match (class, moment.phase) {
+        (Class::Interrupts, Phase::TimerLate) => "masked",
+        (Class::Interrupts, _) => "irq",
+        (Class::Softirqs, _) => "softirq",
+        (Class::Switches, _) => "preempted",
+        (Class::Nmis, _) => "nmi",
+        (Class::Idle, _) if may_idle => "idle-exit",
+        (Class::Timers, _) if moment.cpu.hard.is_some() => "timer-work",
+        (Class::WakeUps | Class::Idle | Class::Timers, _) => return None,
+    })
+}
+
+/// Whether code that ran in a moment would have shown: all of it was recorded, or another CPU tells
+/// that nothing could run.
+fn shows_code(moment: &scene::Moment<'_>) -> bool {
+    let is_complete = |class: &Class| moment.scene.coverage.of(*class) == Extent::Complete;
+    OVER_A_TASK.iter().all(is_complete) || machine::together(moment).is_some()
+}
+
+/// Adds what could contradict the attribution of a moment to a cause and was not recorded.
+fn doubt(moment: &scene::Moment<'_>, cause: &str, mut by: Attribution) -> Attribution {
+    let coverage = &moment.scene.coverage;
+    for &class in contradictions(cause) {
+        let extent = coverage.of(class);
+        if extent == Extent::Complete {
+            continue;
+        }
+        let rival = rival(class, moment);
+        // Of a class that shows nothing here no event is missed.
+        if rival.is_some() || class == Class::Timers && cause == "timer-work" {
+            by.unseen.push(class.text());
+        }
+        by.or.extend(rival.filter(|rival| *rival != cause && !by.or.contains(rival)));
+    }
+    if cause != "unexplained" {
+        by.unseen.extend(moment.doubt);
+    }
+    by
+}
+
+// Which of two tasks runs first.
+
+/// First priority of fair tasks in the kernel's scale.
+const FAIR: i32 = 100;
+
+/// How the task of a moment stands to the late thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// It runs ahead.
+    Above,
+    /// They take turns, or wait for each other.
+    Equal,
+    /// It should give way.
+    Below,
+    /// It should by what is known, but the kernel, which knew better, did not ask it to.
+    NotBelow,
+    /// Nothing is known of one of them.
+    Unknown,
+    /// Nor here, but an interrupt over the task found preemption off.
+    UnknownAndHeld,
+}
+
+/// Compares the task on the CPU with the late thread.
+fn order(moment: &scene::Moment<'_>) -> Order {
+    match known(moment) {
+        Order::Below if was_kept(moment) => Order::NotBelow,
+        Order::Unknown if is_held(moment) => Order::UnknownAndHeld,
+        order => order,
+    }
+}
+
+/// Interrupts that are asked: any moment may ask, of thousands.
+const INTERRUPTS_MAX: usize = 64;
+
+/// Whether each interrupt over the task, while the thread waited, found preemption off.
+fn is_held(moment: &scene::Moment<'_>) -> bool {
+    let scene = moment.scene;
+    let (from_ns, to_ns) = (moment.runnable_since_ns, scene.switched_ns.unwrap_or(moment.to_ns));
+    let over = scene
+        .events(from_ns, to_ns)
+        .filter(|event| event.pid == moment.cpu.task && event.flags & event::flags::HARDIRQ != 0);
+    let depths = over.map(|event| event.preempt & 0x0f).take(INTERRUPTS_MAX);
+    depths.min().is_some_and(|depth| depth > 0)
+}
+
+/// Whether the kernel left the task on its CPU when it woke the thread there. One that should give
+/// way is asked to before the event is written (kernel/sched/core.c, wakeup_preempt). Its priority
+/// was raised while it ran, then, and no switch recorded that.
+fn was_kept(moment: &scene::Moment<'_>) -> bool {
+    let (scene, task) = (moment.scene, moment.cpu.task);
+    let Some(since_ns) = moment.cpu.since_ns.filter(|_| task > 0) else { return false };
+    let from_ns = since_ns.max(scene.wake.due_ns);
+    // Kernels before 4.3 write the event first, and have no sched_waking.
+    let is_new = scene.window.events.iter().any(|event| {
+        matches!(event.what, What::Waking { pid, .. } if pid == scene.wake.tid)
+            && (scene.wake.due_ns..=moment.from_ns).contains(&event.at_ns)
+    });
+    if !is_new {
+        return false;
+    }
+    // In order of time, the last one is the thread's own.
+    let mut before = scene.events(from_ns, moment.from_ns).rev().take_while(|e| e.pid == task);
+    before.find_map(|event| match event.what {
+        What::Wakeup { pid, target_cpu, .. } if pid == scene.wake.tid => {
+            let asked = event::flags::NEED_RESCHED | event::flags::NEED_RESCHED_LAZY;
+            // It is written with interrupts off: else the trace has no flags.
+            let has_flags = event.flags & event::flags::IRQS_OFF != 0;
+            Some(target_cpu == scene.wake.cpu && has_flags && event.flags & asked == 0)
+        }
+        _ => None,
+    }) == Some(true)
+}
+
+fn known(moment: &scene::Moment<'_>) -> Order {
+    match (theirs(moment), left_with(moment), moment.scene.prio_at(moment.from_ns)) {
+        (_, _, None) => Order::Unknown,
+        (Some(theirs), Some(left), Some(ours)) if left != theirs => {
+            // It changed while the task ran: that it outranked the thread in the end counts.
+            match compare(moment, left, ours) {
+                Order::Above => Order::Above,
+                _ => compare(moment, theirs, ours),
+            }
+        }
+        (None, None, _) => Order::Unknown,
+        (Some(theirs), _, Some(ours)) | (None, Some(theirs), Some(ours)) => {
+            compare(moment, theirs, ours)
+        }
+    }
+}
+
+fn compare(moment: &scene::Moment<'_>, theirs: i32, ours: i32) -> Order {
+    if moment.cpu.task == 0 {
+        return Order::Below;
+    }
+    if theirs >= FAIR && ours >= FAIR {
+        // Fair tasks take turns, whatever their nice values are.
+        return Order::Equal;
+    }
+    match theirs.cmp(&ours) {
+        std::cmp::Ordering::Less => Order::Above,
+        std::cmp::Ordering::Equal => Order::Equal,
+        std::cmp::Ordering::Greater => Order::Below,
+    }
+}
+
+/// The priority with which the task on the CPU left it in the end.
+fn left_with(moment: &scene::Moment<'_>) -> Option<i32> {
+    let scene = moment.scene;
+    // Once another task is current it has left, seen or not.
+    let mut own = scene.events(moment.from_ns, u64::MAX).skip_while(|e| e.at_ns == moment.from_ns);
+    let mut here = own.by_ref().take_while(|event| event.pid == moment.cpu.task);
+    here.find_map(|event| match event.what {
+        What::Switch { prev_pid, prev_prio, .. } if prev_pid == moment.cpu.task => Some(prev_prio),
+        _ => None,
+    })
+}
+
+/// That the priority of the task on the CPU or of the late thread was another one at times.
+fn changed(moment: &scene::Moment<'_>) -> Option<String> {
+    let scene = moment.scene;
+    let rank = |prio: i32| names::rank(None, Some(prio));
+    let ours = scene.prio_at(moment.from_ns).zip(scene.prio).filter(|(then, last)| then != last);
+    if let Some((then, last)) = ours {
+        return Some(format!(
+            "the late thread itself was [{}] then, not [{}]: something changed its priority",
+            rank(then),
+            rank(last)
+        ));
+    }
+    let (theirs, left) = (theirs(moment), left_with(moment));
+    if order(moment) == Order::NotBelow {
+        return Some(format!(
+            "the kernel did not ask it to give way when the thread was woken: it was no longer \
+             [{}] then, though no switch recorded that",
+            rank(theirs.or(left)?)
+        ));
+    }
+    let theirs = theirs.zip(left).filter(|(came, left)| came != left);
+    theirs.map(|(came, left)| {
+        format!(
+            "its priority changed while it ran: [{}] at first, [{}] at last",
+            rank(came),
+            rank(left)
+        )
+    })
+}
+
+/// Priority of the task on the CPU: as the switch to it recorded, which includes inheritance.
+fn theirs(moment: &scene::Moment<'_>) -> Option<i32> {
+    moment.cpu.prio.or_else(|| {
+        // A trace in text knows names only.
+        let task = moment.scene.task(moment.cpu.task).filter(|task| task.policy.is_some())?;
+        let rt = i32::try_from(task.rt_priority).ok()?;
+        Some(if rt > 0 { 99 - rt } else { 120 + task.nice })
+    })
+}
+
+// What is left.
+
+const CAUSE: Cause = Cause {
+    id: "unexplained",
+    kind: Kind::Unknown,
+    title: "nothing that was recorded",
+    about: "no event says what the CPU did",
+    source: "docs/adr/0009-every-nanosecond-is-claimed.md",
+    checks: &[],
+    attribute,
+};
+
+fn attribute(moment: &scene::Moment<'_>) -> Option<Attribution> {
+    let _ = moment;
+    Some(Attribution::default())
 }
 
 #[cfg(test)]
@@ -146,5 +550,47 @@ mod tests {
                 assert!(known.contains(check), "{}: no check {check}", cause.id);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod classes_tests {
+    use super::*;
+
+    fn row(cause: &str, culprit: &str, sum_ns: u64, ambiguous_ns: u64) -> CauseRow {
+        let (cause, culprit) = (cause.to_owned(), culprit.to_owned());
+        let worst_ns = sum_ns / 2;
+        CauseRow { cause, culprit, sum_ns, ambiguous_ns, worst_ns, ..CauseRow::default() }
+    }
+
+    #[test]
+    fn rows_of_one_cause_are_one_class() {
+        let causes = vec![
+            row("stall", "firmware", 50, 0),
+            row("softirq", "NET_RX", 40, 10),
+            row("softirq", "TIMER", 30, 0),
+            row("of a newer rtproof", "x", 5, 5),
+        ];
+        let spikes = Spikes { causes, ..Spikes::default() };
+        let found = classes(&spikes);
+        let told: Vec<_> =
+            found.iter().map(|c| (c.cause, c.sum_ns, c.certain_ns(), c.rows.len())).collect();
+        let expected =
+            [("softirq", 70, 60, 2), ("stall", 50, 50, 1), ("of a newer rtproof", 5, 0, 1)];
+        assert_eq!(told, expected);
+        assert_eq!((found[0].worst_ns, found[2].title), (20, "of a newer rtproof"));
+        assert_eq!(classes(&Spikes::default()), []);
+    }
+}
+
+#[cfg(test)]
+mod coverage_tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_says_what_would_contradict_it() {
+        let listed: Vec<&str> = CONTRADICTIONS.iter().map(|(id, _)| *id).collect();
+        let causes: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
+        assert_eq!(listed, causes);
     }
 }

@@ -6,10 +6,8 @@ use rtproof_trace::{
     event::{Event, Vector},
 };
 
-use super::{
-    cause::Attribution,
-    scene::{Moment, Scene},
-};
+use super::Attribution;
+use super::scene::{Moment, Scene};
 use crate::Remedy;
 
 /// Name of a task: the one it has now, or the last one that an event gave it.
@@ -120,8 +118,8 @@ pub(super) fn waking<'a>(scene: &Scene<'a>, tid: i32, before_ns: u64) -> Option<
 
 /// The task or interrupt that an event's code ran in.
 pub(super) fn waker_of(scene: &Scene<'_>, event: &Event) -> String {
-    use rtproof_trace::{context::reconstruct, event::flags};
-    if event.flags & flags::HARDIRQ != 0 || event.pid == 0 {
+    use rtproof_trace::context::reconstruct;
+    if event.flags & rtproof_trace::event::flags::HARDIRQ != 0 || event.pid == 0 {
         let before = event.at_ns.saturating_sub(1);
         let at = reconstruct(&scene.window.events, event.cpu, before, event.at_ns);
         let interrupt = at.last().and_then(|stretch| stretch.state.hard);

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_trace::{Event, How, WakeUp, What, Window, event::flags};
-
 use rtproof_model::{Explanation, Share, Span};
-
-use super::{
-    cause::{Attribution, Cause},
-    irq, irqs_off, nmi, preempt_off, preempted, softirq, stall,
+use rtproof_trace::{
+    Event, How, WakeUp, What, Window,
+    event::{self},
 };
+
+use super::{Attribution, Cause, interrupts, machine, tasks};
 
 /// Functions that are named of a section.
 const NAMED_MAX: usize = 4;
@@ -85,12 +84,12 @@ fn section(wake: &WakeUp, window: &Window) -> (&'static Cause, Attribution, Stri
     // Of preemptirqsoff either may be off: interrupts are, where every entry says so.
     let mut entries = own(wake, window).peekable();
     let all_irqs_off =
-        entries.peek().is_some() && entries.all(|event| event.flags & flags::IRQS_OFF != 0);
+        entries.peek().is_some() && entries.all(|event| event.flags & event::flags::IRQS_OFF != 0);
     let (cause, or): (_, &[_]) = match section.tracer.as_str() {
-        "irqsoff" => (&irqs_off::CAUSE, &[]),
-        "preemptoff" => (&preempt_off::CAUSE, &[]),
-        _ if all_irqs_off => (&irqs_off::CAUSE, &["preempt-off"]),
-        _ => (&preempt_off::CAUSE, &["irqs-off"]),
+        "irqsoff" => (&interrupts::IRQS_OFF, &[]),
+        "preemptoff" => (&interrupts::PREEMPT_OFF, &[]),
+        _ if all_irqs_off => (&interrupts::IRQS_OFF, &["preempt-off"]),
+        _ => (&interrupts::PREEMPT_OFF, &["irqs-off"]),
     };
     let ends = match (section.began.as_str(), section.ended.as_str()) {
         ("", "") => String::new(),
@@ -135,7 +134,7 @@ fn longest(wake: &WakeUp, window: &Window) -> Option<String> {
     sums.sort_unstable_by(|a, b| b.cmp(a));
     let named = sums.iter().take(NAMED_MAX).filter(|(ns, _)| *ns > 0).map(|&(ns, function)| {
         let name = window.function(function).unwrap_or("?");
-        format!("{name} {}", rtproof_stats::quantity::ns(ns))
+        format!("{name} {}", rtproof_stats::samples::ns(ns))
     });
     let named: Vec<String> = named.collect();
     (!named.is_empty()).then(|| format!("longest until the next entry: {}", named.join(", ")))
@@ -176,7 +175,7 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, S
                 by
             };
             let by = by.manual("firmware settings: no legacy USB, no power capping");
-            Some((&stall::CAUSE, by, "the hwlat tracer's thread".to_owned()))
+            Some((&machine::STALL, by, "the hwlat tracer's thread".to_owned()))
         }
         What::Noise { kind, name, number, duration_ns, .. } => {
             if *duration_ns != wake.latency_ns() {
@@ -187,10 +186,10 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, S
                 number => format!("{name}:{number}"),
             };
             let cause = match kind.as_bytes() {
-                b"irq" => &irq::CAUSE,
-                b"softirq" => &softirq::CAUSE,
-                b"nmi" => &nmi::CAUSE,
-                _ => &preempted::CAUSE,
+                b"irq" => &interrupts::IRQ,
+                b"softirq" => &interrupts::SOFTIRQ,
+                b"nmi" => &interrupts::NMI,
+                _ => &tasks::PREEMPTED,
             };
             let by = Attribution::by(named);
             // osnoise does not say how they rank.

@@ -10,8 +10,10 @@ use super::title;
 
 /// From so many rows on, new culprits of a cause share a row. Leaves one for each cause there is.
 const NAMED_MAX: usize = CAUSES_MAX - 56;
+
 /// Culprit of such a row, and cause of what finds no row at all.
 pub const OTHERS: &str = "others";
+
 /// Spikes of one cause and culprit that are kept.
 pub const KEPT_EACH: usize = 8;
 

@@ -2,15 +2,17 @@
 
 use rtproof_trace::{
     Event, How, Policy, Task, WakeUp, What, Window,
-    event::{Comm, Vector, flags},
+    event::{self, Comm, Vector},
 };
 
-use super::{Attribution, Cause, Explanation, explain, scene::Scene};
+use super::scene::Scene;
+use super::{Attribution, Cause, Explanation, explain};
 
-/// The late thread.
 pub(super) const LATE: i32 = 50;
+
 /// When it is due, ns.
 pub(super) const DUE: u64 = 1_000_000;
+
 /// One microsecond.
 pub(super) const US: u64 = 1000;
 
@@ -72,14 +74,19 @@ impl Story {
     /// The timer interrupt over task `pid`, from `us` on for 3 us, wakes the thread after 2 us.
     pub(super) fn timer(self, us: i64, pid: i32) -> Self {
         let vector = Vector::LocalTimer;
-        self.event(us, pid, flags::IRQS_OFF, What::VectorEntry { vector })
+        self.event(us, pid, event::flags::IRQS_OFF, What::VectorEntry { vector })
             .waking(us + 2, pid)
-            .event(us + 3, pid, flags::IRQS_OFF | flags::HARDIRQ, What::VectorExit { vector })
+            .event(
+                us + 3,
+                pid,
+                event::flags::IRQS_OFF | event::flags::HARDIRQ,
+                What::VectorExit { vector },
+            )
     }
 
     pub(super) fn waking(self, us: i64, pid: i32) -> Self {
         let what = What::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
-        self.event(us, pid, flags::IRQS_OFF | flags::HARDIRQ, what)
+        self.event(us, pid, event::flags::IRQS_OFF | event::flags::HARDIRQ, what)
     }
 
     /// The stack that the timer interrupt at `us` interrupted, innermost first.
@@ -90,7 +97,7 @@ impl Story {
             self.window.symbols.insert(frame, name.into());
         }
         let frames = frames.into_boxed_slice();
-        let flags = flags::IRQS_OFF | flags::HARDIRQ;
+        let flags = event::flags::IRQS_OFF | event::flags::HARDIRQ;
         self = self.event(us, pid, flags, What::Stack { frames });
         self
     }

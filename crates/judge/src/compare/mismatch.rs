@@ -1,18 +1,18 @@
 //! Whether runs are alike enough to be compared: same machine, same work, same period and budget.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    groups::Group,
-    side::{Side, View},
-};
+use rtproof_record::import::{Imported, ImportedThread, Kind};
+use rtproof_stats::{Layout, quantile::Q};
+
+use super::side::{Group, Place, Row, Side, SideThread, View};
 use crate::quantity;
 
 /// Something in which runs must agree and do not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatch {
     /// `run`, `machine`, `workload`, `clock`, `period`, `budget`.
     pub what: String,
@@ -21,8 +21,6 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// As a sentence.
-    #[must_use]
     pub fn text(&self) -> String {
         let values = self.values.join("; ");
         match self.what.as_str() {
@@ -35,7 +33,7 @@ impl Mismatch {
 }
 
 /// All that stands against comparing these runs.
-pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
+pub(super) fn mismatches(groups: &[Group]) -> Vec<Mismatch> {
     let sides: Vec<&Side> = groups.iter().flat_map(|group| &group.sides).collect();
     let of = |what: &str, value: &dyn Fn(&Side) -> Option<(String, String)>| {
         let mut seen = BTreeSet::new();
@@ -184,4 +182,422 @@ fn names(sides: &[&Side]) -> String {
         0..=3 => shown.join(", "),
         n => format!("{} and {} more", shown.join(", "), n - 3),
     }
+}
+
+// How far the quantiles of a single run may lie from what a like run would have had: stationary
+// bootstrap of its rows (Politis and Romano 1994), blocks of some seconds drawn with replacement.
+//
+// Moving blocks help against dependence and cannot undo drift: the interval is shown, and decides
+// nothing.
+
+const DRAWS: usize = 400;
+
+/// Rows drawn from, at most: longer runs are folded, neighbours together.
+const ROWS_MAX: usize = 400;
+
+/// Fewer rows than this say nothing of the others.
+const ROWS_MIN: usize = 10;
+
+const BLOCK_NS: u64 = 2_000_000_000;
+
+const SEED: u64 = 0x7274_7072_6f6f_6631;
+
+/// Logarithms of the quantiles of each draw; a draw that does not carry one has no number there.
+pub(super) struct Draws {
+    draws: Vec<Vec<f64>>,
+    /// Length of the blocks, nanoseconds.
+    pub(super) block_ns: u64,
+}
+
+impl Draws {
+    /// Of a run; `None` where it has too few rows.
+    pub(super) fn of(side: &Side, view: View, quantiles: &[Q], salt: u64) -> Option<Self> {
+        let (rows, row_ns, buckets) = folded(&side.rows, view)?;
+        let dependence = correlation_rows(&rows, &buckets);
+        let block_rows = (BLOCK_NS as f64 / row_ns as f64).max(4.0 * dependence);
+        let block_rows = block_rows.clamp(1.0, rows.len() as f64 / 4.0);
+        let mut random = Random(SEED ^ salt);
+        let mut draw = || {
+            let mut sums = vec![0_u64; buckets.len()];
+            let mut at = 0;
+            for i in 0..rows.len() {
+                at = if i == 0 || random.unit() < 1.0 / block_rows {
+                    random.below(rows.len())
+                } else {
+                    (at + 1) % rows.len()
+                };
+                sums.iter_mut().zip(&rows[at]).for_each(|(sum, n)| *sum += n);
+            }
+            quantiles.iter().map(|&q| log_quantile(&sums, &buckets, q)).collect()
+        };
+        let draws = (0..DRAWS).map(|_| draw()).collect();
+        Some(Self { draws, block_ns: (block_rows * row_ns as f64) as u64 })
+    }
+
+    /// Interval of the ratio of quantile `at` of the other to this one.
+    pub(super) fn ratio(&self, other: &Self, at: usize, confidence: f64) -> Option<(f64, f64)> {
+        let mut logs: Vec<f64> =
+            self.draws.iter().zip(&other.draws).map(|(a, b)| b[at] - a[at]).collect();
+        if logs.iter().any(|log| !log.is_finite()) {
+            return None;
+        }
+        logs.sort_by(f64::total_cmp);
+        let tail = (1.0 - confidence) / 2.0;
+        let rank = |p: f64| ((p * logs.len() as f64) as usize).min(logs.len() - 1);
+        Some((logs[rank(tail)].exp(), logs[rank(1.0 - tail)].exp()))
+    }
+}
+
+/// Rows of counts over the buckets that occur, the length of a row, and the buckets.
+type Folded = (Vec<Vec<u64>>, u64, Vec<usize>);
+
+fn folded(rows: &[Row], view: View) -> Option<Folded> {
+    if rows.len() < ROWS_MIN {
+        return None;
+    }
+    let cells = |row: &Row| -> Vec<(u16, u64)> {
+        let missed = if view == View::Deadline { row.missed.as_slice() } else { &[] };
+        row.wake.iter().chain(missed).copied().collect()
+    };
+    let mut buckets: Vec<usize> =
+        rows.iter().flat_map(cells).map(|(bucket, _)| usize::from(bucket)).collect();
+    buckets.sort_unstable();
+    buckets.dedup();
+    let each = rows.len().div_ceil(ROWS_MAX);
+    let fold = |some: &[Row]| {
+        let mut counts = vec![0; buckets.len()];
+        for (bucket, n) in some.iter().flat_map(cells) {
+            if let Ok(at) = buckets.binary_search(&usize::from(bucket)) {
+                counts[at] += n;
+            }
+        }
+        counts
+    };
+    let folded = rows.chunks(each).map(fold).collect();
+    let (first, last) = (rows.first()?.from_ns, rows.last()?.from_ns);
+    let row_ns = last.saturating_sub(first) / (rows.len() as u64 - 1).max(1);
+    Some((folded, (row_ns * each as u64).max(1), buckets))
+}
+
+/// Rows over which the share of late wake-ups depends on itself: 1 + 2 sum of its correlations, up
+/// to the first that is not above zero.
+fn correlation_rows(rows: &[Vec<u64>], buckets: &[usize]) -> f64 {
+    let total: u64 = rows.iter().flatten().sum();
+    let mut above = total / 100;
+    let mut from = buckets.len();
+    while from > 0 {
+        let n: u64 = rows.iter().map(|row| row[from - 1]).sum();
+        if n > above {
+            break;
+        }
+        (above, from) = (above - n, from - 1);
+    }
+    let shares: Vec<f64> = rows
+        .iter()
+        .map(|row| row[from..].iter().sum::<u64>() as f64 / row.iter().sum::<u64>().max(1) as f64)
+        .collect();
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    let variance: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let correlation = |lag: usize| {
+        shares.iter().zip(&shares[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>()
+            / variance
+    };
+    let lags = 1..shares.len() / 4;
+    1.0 + 2.0 * lags.map(correlation).take_while(|&rho| rho > 0.0).sum::<f64>()
+}
+
+/// Logarithm of a quantile, spread evenly within its bucket; no number where there are too few.
+fn log_quantile(counts: &[u64], buckets: &[usize], q: Q) -> f64 {
+    let n: u64 = counts.iter().sum();
+    if u128::from(n) * u128::from(q.above) < u128::from(q.of) {
+        return f64::NAN;
+    }
+    let rank = q.rank(n);
+    let mut seen = 0;
+    for (&count, &bucket) in counts.iter().zip(buckets) {
+        if seen + count >= rank {
+            let (low, high) = (Layout::COARSE.lower(bucket), Layout::COARSE.upper(bucket) + 1);
+            let part = (rank - seen) as f64 / count as f64;
+            return (low as f64 + part * (high - low) as f64).ln();
+        }
+        seen += count;
+    }
+    f64::NAN
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+}
+
+// Why wake-ups were late, in each group: what came, went or stayed.
+
+/// One cause and culprit in each group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseLine {
+    pub cause: String,
+    pub title: String,
+    pub culprit: String,
+    /// One for each group; null: its spikes were not explained.
+    pub cells: Vec<Option<CauseCell>>,
+}
+
+/// One cause in one group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseCell {
+    pub count: u64,
+    /// Those per hour of measuring.
+    pub per_hour: f64,
+    /// Its largest share, nanoseconds.
+    pub worst_ns: u64,
+    /// Sum of its shares, nanoseconds.
+    pub sum_ns: u64,
+}
+
+/// All causes, the largest sum in any group first.
+pub(super) fn cause_lines(groups: &[Group]) -> Vec<CauseLine> {
+    let mut lines: BTreeMap<(String, String), CauseLine> = BTreeMap::new();
+    for (at, group) in groups.iter().enumerate() {
+        let hours: f64 = group
+            .sides
+            .iter()
+            .filter_map(|side| side.duration_ns)
+            .map(|ns| ns as f64 / 3.6e12)
+            .sum();
+        let rows = group.sides.iter().filter_map(|side| side.spikes.as_ref());
+        for row in rows.flat_map(|spikes| &spikes.causes) {
+            let line = lines
+                .entry((row.cause.clone(), row.culprit.clone()))
+                .or_insert_with(|| empty(row, groups));
+            let Some(Some(cell)) = line.cells.get_mut(at) else { continue };
+            cell.count += row.count;
+            cell.worst_ns = cell.worst_ns.max(row.worst_ns);
+            cell.sum_ns = cell.sum_ns.saturating_add(row.sum_ns);
+            cell.per_hour = if hours > 0.0 { cell.count as f64 / hours } else { 0.0 };
+        }
+    }
+    let mut lines: Vec<CauseLine> = lines.into_values().collect();
+    let largest = |line: &CauseLine| line.cells.iter().flatten().map(|cell| cell.sum_ns).max();
+    lines.sort_by_key(|line| (std::cmp::Reverse(largest(line)), line.culprit.clone()));
+    lines
+}
+
+fn empty(row: &crate::causes::CauseRow, groups: &[Group]) -> CauseLine {
+    let explained = |group: &Group| {
+        group.sides.iter().any(|side| side.spikes.is_some()).then(CauseCell::default)
+    };
+    CauseLine {
+        cause: row.cause.clone(),
+        title: row.title.clone(),
+        culprit: row.culprit.clone(),
+        cells: groups.iter().map(explained).collect(),
+    }
+}
+
+// Facts that differ between the runs, beside the latencies that differ.
+
+/// One fact with its value in each group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FactLine {
+    /// Name, e.g. `cpus.3.freq.governor`; `run.` is what the run was asked.
+    pub key: String,
+    /// One for each group; null: unknown. What varies within a group is reported as such.
+    pub values: Vec<Option<String>>,
+    /// Whether it is the same within each group, so that it may be what makes the difference.
+    pub steady: bool,
+}
+
+/// How the names of facts begin that come first.
+const FIRST: [&str; 5] = ["run.", "kernel.", "cpus.", "settings.", "rt_tasks."];
+
+/// The facts that differ: what the run was asked, then the machine. Groups of which no facts are
+/// known are left open.
+pub(super) fn fact_lines(groups: &[Group]) -> Vec<FactLine> {
+    let same_boot = same_boot(groups);
+    let keys: BTreeSet<&str> = groups
+        .iter()
+        .flat_map(|group| &group.sides)
+        .flat_map(|side| side.facts.keys().map(String::as_str))
+        // Interrupts have other numbers after a boot.
+        .filter(|key| same_boot || !key.starts_with("irqs."))
+        .collect();
+    let mut lines: Vec<FactLine> = keys.into_iter().filter_map(|key| line(key, groups)).collect();
+    lines.sort_by_key(|line| {
+        let place = FIRST.iter().position(|start| line.key.starts_with(start));
+        (!line.steady, place.unwrap_or(FIRST.len()), line.key.clone())
+    });
+    lines
+}
+
+fn same_boot(groups: &[Group]) -> bool {
+    let boots: BTreeSet<Option<&str>> = groups
+        .iter()
+        .flat_map(|group| &group.sides)
+        .filter(|side| side.has_facts)
+        .map(|side| side.boot_id.as_deref())
+        .collect();
+    boots.len() == 1 && !boots.contains(&None)
+}
+
+fn line(key: &str, groups: &[Group]) -> Option<FactLine> {
+    let found: Vec<BTreeSet<Option<&str>>> = groups
+        .iter()
+        .map(|group| group.sides.iter().filter_map(|side| value(side, key)).collect())
+        .collect();
+    let known: Vec<&BTreeSet<Option<&str>>> = found.iter().filter(|set| !set.is_empty()).collect();
+    if known.windows(2).all(|pair| pair[0] == pair[1] && pair[0].len() == 1)
+        && known.iter().all(|set| set.len() == 1)
+    {
+        return None;
+    }
+    let text = |set: &BTreeSet<Option<&str>>| {
+        let values: Vec<&str> = set.iter().map(|value| value.unwrap_or("not there")).collect();
+        match values.as_slice() {
+            [] => None,
+            [one] => Some((*one).to_owned()),
+            many => Some(format!("varies: {}", many.join("; "))),
+        }
+    };
+    Some(FactLine {
+        key: key.into(),
+        steady: found.iter().all(|set| set.len() < 2),
+        values: found.iter().map(text).collect(),
+    })
+}
+
+/// The value in a run; inner `None`: absent; outer `None`: unknown.
+fn value<'a>(side: &'a Side, key: &str) -> Option<Option<&'a str>> {
+    match side.facts.get(key) {
+        Some(value) => Some(Some(value.as_str())),
+        None => side.has_facts.then_some(None),
+    }
+}
+
+// One run of another tool as it stands in a comparison.
+
+impl Side {
+    /// A file of another tool. Only like may be compared with like: where it has several kinds of
+    /// values, latency is taken, else what comes first; the others are named as a doubt.
+    pub fn of_import(file: &Imported, label: &str, source: &str) -> Self {
+        let kinds: Vec<Kind> = file.threads.iter().map(|thread| thread.kind).collect();
+        let latency = kinds.iter().find(|&&kind| kind == Kind::Latency);
+        let kind = latency.or(kinds.first()).copied().unwrap_or(Kind::Unknown);
+        let of_kind = |thread: &&ImportedThread| thread.kind == kind;
+        let threads = file.threads.iter().enumerate().filter(|(_, thread)| of_kind(thread));
+        let machine = file.machine.as_ref();
+        Self {
+            label: label.into(),
+            source: source.into(),
+            id: file.digest.clone(),
+            tool: match &file.tool_version {
+                Some(version) => format!("{} {version}", file.tool),
+                None => file.tool.clone(),
+            },
+            machine: machine.map(|machine| place(machine)),
+            workload: workload(file, kind),
+            period_ns: file.period_ns,
+            budget_ns: None,
+            started_ns: file
+                .started_s
+                .and_then(|seconds| u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)),
+            duration_ns: file.duration_ns,
+            resolution_ns: file.resolution_ns.max(1),
+            rounds_down: true,
+            censored_ns: file.censored_above_ns,
+            threads: threads
+                .map(|(number, thread)| series(thread, file.omitted_of(number)))
+                .collect(),
+            rows: Vec::new(),
+            over: None,
+            spikes: None,
+            policy: None,
+            loads: None,
+            facts: facts(file),
+            has_facts: false,
+            boot_id: None,
+            doubts: import_doubts(file, kind),
+        }
+    }
+}
+
+/// Node name and kernel of `nodename release version machine`.
+fn place(machine: &str) -> Place {
+    let mut words = machine.splitn(2, ' ');
+    Place {
+        hostname: words.next().filter(|word| !word.is_empty()).map(str::to_owned),
+        kernel: words.next().map(str::to_owned),
+        ..Place::default()
+    }
+}
+
+/// What was measured: the tool, where its latency is what a timer wake-up is.
+fn workload(file: &Imported, kind: Kind) -> String {
+    match kind {
+        Kind::Latency => match file.tool.as_str() {
+            "rtla" => "timerlat".into(),
+            tool => tool.into(),
+        },
+        kind => format!("{} of {}", kind.words(), file.tool),
+    }
+}
+
+fn series(thread: &ImportedThread, omitted: Option<u64>) -> SideThread {
+    SideThread {
+        label: thread.label.clone(),
+        cpu: thread.cpu,
+        wake: thread.bins.clone(),
+        missed: None,
+        missed_count: omitted,
+        late: None,
+        min_ns: thread.min_ns,
+        max_ns: thread.max_ns,
+        max_is_at_least: thread.max_is_at_least,
+        moments: None,
+        mean_ns: thread.mean(),
+    }
+}
+
+fn facts(file: &Imported) -> BTreeMap<String, String> {
+    let known = [
+        ("run.command", file.command.clone()),
+        ("run.kernel", file.machine.as_ref().and_then(|machine| place(machine).kernel)),
+    ];
+    known.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect()
+}
+
+fn import_doubts(file: &Imported, kind: Kind) -> Vec<String> {
+    let mut doubts: Vec<String> = file.doubts.iter().map(|doubt| doubt.text.clone()).collect();
+    let others = file.threads.iter().filter(|thread| thread.kind != kind).count();
+    if others > 0 {
+        let left_out = quantity::count(others, "series");
+        // The word is its own plural.
+        let left_out = left_out.replace("seriess", "series");
+        doubts.push(format!(
+            "only its {} is compared; {left_out} of other kinds are left out",
+            kind.words()
+        ));
+    }
+    if file.threads.iter().any(|thread| thread.kind == kind && thread.bins.is_empty()) {
+        doubts.push("it has extremes without a distribution, so that no quantile is known".into());
+    }
+    doubts
 }

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use rtproof_model::Structure;
 use rtproof_record::{
     Run,
-    options::Phase,
-    run::{HostSecond, Second, Thread},
+    run::{HostSecond, Phase, Second, Thread},
 };
 use rtproof_stats::Layout;
 
@@ -15,6 +14,7 @@ use crate::structure;
 
 /// Columns of a run, at most: more cannot be seen apart.
 const COLUMNS_MAX: u64 = 300;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Smallest, mean and largest value of each column; `None`: no reading in it.
@@ -29,7 +29,6 @@ pub struct OverTime {
     pub width_ns: u64,
     /// Measured CPUs, in the order of the threads.
     pub cpus: Vec<CpuOverTime>,
-    /// Load phases.
     pub phases: Vec<Phase>,
     /// Changes of its threads from outside: when, and what.
     pub marks: Vec<(u64, String)>,
@@ -48,7 +47,6 @@ pub struct OverTime {
 /// One CPU over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuOverTime {
-    /// CPU.
     pub cpu: u32,
     /// Median of the wake-ups measured, nanoseconds: upper edge of a cell 3 % wide.
     pub median_ns: Vec<Option<u64>>,
@@ -58,7 +56,6 @@ pub struct CpuOverTime {
 
 impl OverTime {
     /// Of a run that rtproof measured; `None`: no second is in its record.
-    #[must_use]
     pub fn of(run: &Run, found: Option<&[Structure]>) -> Option<Self> {
         let end_ns = run.threads.iter().map(Thread::written_to_ns).max().filter(|&ns| ns > 0)?;
         // Of a long run many seconds are one: a column holds whole ones, or there would be gaps.
@@ -91,7 +88,6 @@ impl OverTime {
     }
 
     /// Start of a column, nanoseconds after the first wake-up.
-    #[must_use]
     pub fn start_ns(&self, column: usize) -> u64 {
         column as u64 * self.width_ns
     }
@@ -173,7 +169,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
 }
 
 fn marks(run: &Run) -> Vec<(u64, String)> {
-    let of = |mark: &rtproof_record::beside::Mark| {
+    let of = |mark: &rtproof_record::run::Mark| {
         let thread = run.threads.iter().find(|thread| thread.info.number == mark.thread);
         let cpu = thread.map_or_else(String::new, |thread| format!("CPU {}: ", thread.info.cpu));
         (mark.at_ns, format!("{cpu}{} → {}", mark.before, mark.after))

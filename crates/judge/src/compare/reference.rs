@@ -5,21 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use super::side::{Place, Side, Value, View};
-use crate::{
-    quantity::{count, duration, ns},
-    reference::{LeftOut, Rank, Reference},
-};
 use rtproof_stats::quantile::Q;
+
+use super::side::{Place, Side, Value, View};
+use crate::quantity::{count, duration, ns};
+use crate::weakness::{LeftOut, Rank, Reference};
 
 /// Other machines below which nothing is ranked.
 const MACHINES_MIN: usize = 5;
+
 /// Quantiles that are ranked.
 const RANKED: [Q; 3] = [Q::P50, Q::P99_9, Q { above: 1, of: 10_000 }];
 
 impl Reference {
     /// Places a run among others. `unread` are files that could not be read.
-    #[must_use]
     pub fn of(run: &Side, others: &[Side], unread: &[LeftOut]) -> Self {
         let mut left_out = unread.to_vec();
         let mut machines: BTreeMap<String, &Side> = BTreeMap::new();

@@ -2,14 +2,11 @@
 
 use rtproof_stats::paired::pairs_least;
 
+use super::side::Group;
+use super::table::{Observation, PairSummary};
 use super::{
-    against::Against,
-    answer::{Answer, PRIMARY, Request, equal_exposure},
-    changes::{Change, Direction},
-    groups::Group,
-    pairs::PairSummary,
-    table::Observation,
-    words::{arrow, list, p_value, percent, signed, value},
+    Against, Answer, Change, Direction, PRIMARY, Request, arrow, equal_exposure, list, p_value,
+    percent, signed, value,
 };
 use crate::quantity;
 
@@ -40,7 +37,6 @@ pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) 
     (answer, sentence)
 }
 
-/// Two single runs.
 pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Request) -> String {
     let observed = observed(other, changes, wish);
     format!(
@@ -189,7 +185,6 @@ pub(super) fn reasons_of_single(
     reasons
 }
 
-/// Runs that alternate.
 pub(super) fn of_paired(
     (first, other): (&str, &str),
     answer: Answer,

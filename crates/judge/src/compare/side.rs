@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_record::{Options, Run, run::Thread};
-use rtproof_stats::{Bins, Moments, Sample, long_run::Worth, quantile::Q};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use rtproof_record::{Options, Run, run::Thread};
+use rtproof_stats::{Bins, Moments, Sample, dependence::Worth, quantile::Q};
+
 use super::over_time::OverTime;
-use crate::{causes::Spikes, report::Machine};
+use crate::causes::Spikes;
+use crate::report::Machine;
 
 /// One run. What its tool did not tell is `None` or empty, never a guess.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// Short name, e.g. that of the file.
     pub label: String,
-    /// The file.
     pub source: String,
     /// Identity of the run: no run is compared with itself.
     pub id: String,
@@ -24,7 +26,6 @@ pub struct Side {
     pub machine: Option<Place>,
     /// What was measured; see [`Side::kind`].
     pub workload: String,
-    /// Period of the wake-ups.
     pub period_ns: Option<u64>,
     /// A wake-up later than this is late.
     pub budget_ns: Option<u64>,
@@ -38,7 +39,6 @@ pub struct Side {
     pub rounds_down: bool,
     /// Values from here on have no value of their own; `None`: all have one.
     pub censored_ns: Option<u64>,
-    /// Its threads.
     pub threads: Vec<SideThread>,
     /// All threads together, row by row in order of time; empty where there are none.
     pub rows: Vec<Row>,
@@ -61,19 +61,15 @@ pub struct Side {
 }
 
 /// The machine of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
-    /// Host name.
     pub hostname: Option<String>,
     /// Hash that names the machine.
     pub machine_id: Option<String>,
-    /// Board and CPU.
     pub model: Option<String>,
     /// Board or product, as DMI or the device tree name it.
     #[serde(default)]
     pub board: Option<String>,
-    /// CPU model.
     #[serde(default)]
     pub cpu_model: Option<String>,
     /// Kernel release and preemption model.
@@ -88,9 +84,7 @@ pub struct Place {
 pub struct SideThread {
     /// Name, e.g. `CPU 3`.
     pub label: String,
-    /// CPU.
     pub cpu: Option<u32>,
-    /// What was measured.
     pub wake: Bins,
     /// Lateness of the wake-ups that were missed; `None`: the tool does not count them.
     pub missed: Option<Bins>,
@@ -98,13 +92,10 @@ pub struct SideThread {
     pub missed_count: Option<u64>,
     /// Wake-ups over the budget of the run.
     pub late: Option<u64>,
-    /// Smallest value.
     pub min_ns: Option<u64>,
-    /// Largest value.
     pub max_ns: Option<u64>,
     /// Whether the largest value may have been larger: the tool's histogram ended before.
     pub max_is_at_least: bool,
-    /// Exact sums.
     pub moments: Option<Moments>,
     /// Mean, where the sums are not known.
     pub mean_ns: Option<f64>,
@@ -122,9 +113,8 @@ pub struct Row {
 }
 
 /// What is compared: what was measured, or what was due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum View {
     /// Wake-ups that were measured: all that other tools know of.
     Wake,
@@ -134,7 +124,6 @@ pub enum View {
 
 impl Side {
     /// A run of a record. `source` is its file.
-    #[must_use]
     pub fn of_run(run: &Run, label: &str, source: &str) -> Self {
         if let Some(file) = &run.imported {
             return Self::of_import(file, label, source);
@@ -190,7 +179,6 @@ impl Side {
 
     /// What kind of thing was measured: workloads of different tools that measure the same share
     /// one.
-    #[must_use]
     pub fn kind(&self) -> &str {
         match self.workload.as_str() {
             "cyclictest" | "jitterdebugger" | "timer-wakeup" | "timerlat" => "timer wake-up",
@@ -199,13 +187,10 @@ impl Side {
     }
 
     /// Whether the missed wake-ups are known with their lateness.
-    #[must_use]
     pub fn knows_missed(&self) -> bool {
         !self.threads.is_empty() && self.threads.iter().all(|thread| thread.missed.is_some())
     }
 
-    /// All threads together.
-    #[must_use]
     pub fn all(&self, view: View) -> Bins {
         let mut all = Bins::default();
         for thread in &self.threads {
@@ -217,14 +202,11 @@ impl Side {
         all
     }
 
-    /// Wake-ups measured.
-    #[must_use]
     pub fn sampled(&self) -> u64 {
         self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.wake.total()))
     }
 
     /// Wake-ups missed; `None` where one thread's are not known.
-    #[must_use]
     pub fn missed(&self) -> Option<u64> {
         self.threads
             .iter()
@@ -233,13 +215,11 @@ impl Side {
     }
 
     /// What was put to the test: wake-ups measured, and missed as far as known.
-    #[must_use]
     pub fn exposure(&self) -> u64 {
         self.sampled().saturating_add(self.missed().unwrap_or(0))
     }
 
     /// The largest value, and whether it may have been larger.
-    #[must_use]
     pub fn max(&self) -> Option<(u64, bool)> {
         let max_ns = self.threads.iter().filter_map(|thread| thread.max_ns).max()?;
         Some((max_ns, self.threads.iter().any(|thread| thread.max_is_at_least)))
@@ -247,7 +227,6 @@ impl Side {
 
     /// A quantile as the tool would write it: the upper edge of its cell, or the lower one where
     /// that is the cell's name; and the cell. `None`: too few values.
-    #[must_use]
     pub fn quantile(&self, bins: &Bins, q: Q) -> Option<Value> {
         let n = bins.total();
         let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
@@ -262,7 +241,6 @@ impl Side {
 
     /// What the values are worth in independent ones where `value_ns` is the quantile; `None`: the
     /// rows do not tell.
-    #[must_use]
     pub fn n_eff(&self, value_ns: u64, view: View) -> Option<u64> {
         let bucket = rtproof_stats::Layout::COARSE.index(value_ns);
         let count = |cells: &[(u16, u64)]| {
@@ -286,7 +264,6 @@ pub struct Value {
     pub ns: u64,
     /// Lower edge of the cell.
     pub low_ns: u64,
-    /// Upper edge.
     pub high_ns: u64,
     /// Whether it may be larger: the tool's histogram ended before.
     pub at_least: bool,
@@ -337,7 +314,7 @@ fn rows(threads: &[Thread]) -> Vec<Row> {
 }
 
 /// What a run was made under. Interrupts are left to those who know the boot: see
-/// [`super::facts`].
+/// [`super::mismatch`].
 fn condition(run: &Run) -> BTreeMap<String, String> {
     let rows = run.facts_start.rows();
     let mut facts: BTreeMap<String, String> = rows
@@ -367,4 +344,143 @@ fn asked(options: &Options) -> [(&'static str, String); 9] {
         ("cpu_dma_latency", dma),
         ("kernel-events", if options.trace { "recorded" } else { "not recorded" }.into()),
     ]
+}
+
+// Groups of runs: one condition each, with a summary of every run and thread.
+
+/// Runs of one condition.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub label: String,
+    pub sides: Vec<Side>,
+}
+
+impl Group {
+    pub fn single(side: Side) -> Self {
+        Self { label: side.label.clone(), sides: vec![side] }
+    }
+
+    /// Wake-ups of all its runs, measured and missed as far as known.
+    pub fn exposure(&self) -> u64 {
+        self.sides.iter().fold(0, |sum, side| sum.saturating_add(side.exposure()))
+    }
+}
+
+/// A group in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupSummary {
+    pub label: String,
+    pub runs: Vec<RunSummary>,
+}
+
+/// A run in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    pub label: String,
+    pub source: String,
+    /// Identity.
+    pub id: String,
+    pub tool: String,
+    /// Where; null: unknown.
+    pub machine: Option<Place>,
+    pub workload: String,
+    pub period_ns: Option<u64>,
+    /// Start, nanoseconds since 1970.
+    pub started_ns: Option<u64>,
+    /// How long was measured, nanoseconds.
+    pub duration_ns: Option<u64>,
+    pub sampled: u64,
+    /// Wake-ups missed; null: not known.
+    pub missed: Option<u64>,
+    /// 99.9 % were no later, nanoseconds; null: too few.
+    pub p999_ns: Option<u64>,
+    pub max_ns: Option<u64>,
+    /// Whether the latest may have been later: the tool's histogram ended before.
+    pub max_is_at_least: bool,
+    pub threads: Vec<ThreadSummary>,
+}
+
+/// A thread in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadSummary {
+    pub label: String,
+    pub sampled: u64,
+    /// Wake-ups missed; null: not known.
+    pub missed: Option<u64>,
+    pub min_ns: Option<u64>,
+    pub mean_ns: Option<f64>,
+    /// 5 % were no later, nanoseconds; null: too few.
+    pub p5_ns: Option<u64>,
+    pub p50_ns: Option<u64>,
+    /// 95 % were no later, nanoseconds; null: too few.
+    pub p95_ns: Option<u64>,
+    /// 99 % were no later, nanoseconds; null: too few.
+    pub p99_ns: Option<u64>,
+    /// 99.9 % were no later, nanoseconds; null: too few.
+    pub p999_ns: Option<u64>,
+    /// 99.99 % were no later, nanoseconds; null: too few.
+    pub p9999_ns: Option<u64>,
+    pub max_ns: Option<u64>,
+    /// Whether the latest may have been later.
+    pub max_is_at_least: bool,
+}
+
+impl GroupSummary {
+    pub(super) fn of(group: &Group, view: View) -> Self {
+        let runs = group.sides.iter().map(|side| run(side, view)).collect();
+        Self { label: group.label.clone(), runs }
+    }
+}
+
+fn run(side: &Side, view: View) -> RunSummary {
+    let (max_ns, max_is_at_least) = side.max().unzip();
+    let p999 = side.quantile(&side.all(view), Q { above: 1, of: 1000 });
+    RunSummary {
+        label: side.label.clone(),
+        source: side.source.clone(),
+        id: side.id.clone(),
+        tool: side.tool.clone(),
+        machine: side.machine.clone(),
+        workload: side.workload.clone(),
+        period_ns: side.period_ns,
+        started_ns: side.started_ns,
+        duration_ns: side.duration_ns,
+        sampled: side.sampled(),
+        missed: side.missed(),
+        p999_ns: p999.map(|value| value.ns),
+        max_ns,
+        max_is_at_least: max_is_at_least.unwrap_or(false),
+        threads: threads(side, view),
+    }
+}
+
+fn threads(side: &Side, view: View) -> Vec<ThreadSummary> {
+    let one = |thread: &SideThread| {
+        let mut bins = thread.wake.clone();
+        if let (View::Deadline, Some(missed)) = (view, &thread.missed) {
+            bins.merge(missed);
+        }
+        let of = |q: Q| side.quantile(&bins, q).map(|value| value.ns);
+        // A quantile of a thread cannot be above its own maximum, though above that of its cell.
+        let within = |ns: Option<u64>| match (ns, thread.max_ns, thread.max_is_at_least) {
+            (Some(ns), Some(max_ns), false) => Some(ns.min(max_ns)),
+            (ns, ..) => ns,
+        };
+        ThreadSummary {
+            label: thread.label.clone(),
+            sampled: thread.wake.total(),
+            missed: thread.missed_count,
+            min_ns: thread.min_ns,
+            mean_ns: thread.mean_ns,
+            p5_ns: within(of(Q::P5)),
+            p50_ns: within(of(Q::P50)),
+            p95_ns: within(of(Q::P95)),
+            p99_ns: within(of(Q::P99)),
+            p999_ns: within(of(Q::P99_9)),
+            p9999_ns: within(of(Q { above: 1, of: 10_000 })),
+            max_ns: thread.max_ns,
+            max_is_at_least: thread.max_is_at_least,
+        }
+    };
+    side.threads.iter().map(one).collect()
 }

@@ -1,14 +1,14 @@
 //! The statistics of every group: a line each, with what each number rests on.
 
-use rtproof_stats::{Bins, binomial, quantile::Q};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    answer::Request,
-    groups::Group,
-    moments::{self, Shape},
-    side::{Side, View},
-};
+use rtproof_model::Structure;
+use rtproof_stats::{Bin, Bins, binomial, quantile::Q};
+
+use super::Request;
+use super::side::{Group, Side, View};
+use crate::{quantity, structure};
 
 /// The quantiles of a comparison: those of the field, and p5 and p95 of older ones.
 pub(super) const QUANTILES: [Q; 8] = [
@@ -23,23 +23,19 @@ pub(super) const QUANTILES: [Q; 8] = [
 ];
 
 /// What a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Nanoseconds.
     Ns,
     /// A share, 0 to 1.
     Share,
-    /// A number.
     Number,
 }
 
 /// One statistic of all groups.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
-    /// Name.
     pub statistic: String,
     /// What its values are.
     pub unit: Unit,
@@ -48,8 +44,7 @@ pub struct Line {
 }
 
 /// One statistic of one group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The value; null: too few samples, or unknown.
     pub value: Option<f64>,
@@ -72,9 +67,7 @@ pub(super) struct Observation<'a> {
     pub(super) group: &'a Group,
     pub(super) view: View,
     pub(super) budget_ns: Option<u64>,
-    /// All runs together.
     pub(super) bins: Bins,
-    /// Each run.
     pub(super) runs: Vec<(&'a Side, Bins)>,
 }
 
@@ -126,7 +119,7 @@ impl<'a> Observation<'a> {
 }
 
 /// All lines.
-pub(super) fn of(seen: &[Observation<'_>], wish: &Request) -> Vec<Line> {
+pub(super) fn statistic_lines(seen: &[Observation<'_>], wish: &Request) -> Vec<Line> {
     let line = |statistic: &str, unit, cell: &dyn Fn(&Observation<'_>) -> Cell| Line {
         statistic: statistic.into(),
         unit,
@@ -140,7 +133,7 @@ pub(super) fn of(seen: &[Observation<'_>], wish: &Request) -> Vec<Line> {
     lines.push(line("max", Unit::Ns, &max));
     let shape = |of: fn(&Shape) -> Option<f64>| {
         move |seen: &Observation<'_>| {
-            let (shape, exact) = moments::of(&seen.group.sides);
+            let (shape, exact) = shape_of(&seen.group.sides);
             let method = if exact { "exact sums" } else { "from the cells of the histogram" };
             plain(of(&shape), shape.n, &format!("{method}, measured wake-ups"))
         }
@@ -256,5 +249,255 @@ fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &Request) -> Cell {
         high: Some(binomial::upper_bound(events, worth, one_sided)),
         n_eff,
         ..plain(Some(value), n, method)
+    }
+}
+
+// Where the level of each run of a comparison changes, and whether that was looked for.
+
+/// CPUs of a run whose changes its sentence names.
+const NAMED: usize = 2;
+
+/// Where the level of a run changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunLevels {
+    /// Name of the run.
+    pub run: String,
+    /// In a sentence; also why nothing is known.
+    pub text: String,
+    /// Whether it was looked for; else `changes` says nothing.
+    pub looked: bool,
+    /// Changes of the level, one finding for each CPU that has any.
+    pub changes: Vec<Structure>,
+}
+
+/// The least likely by chance; of the others how many CPUs.
+fn in_short(changes: &[Structure]) -> String {
+    let first: Vec<&str> = changes.iter().take(NAMED).map(|of| of.text.as_str()).collect();
+    let more = match changes.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!("; and that of {} more", quantity::count(n, "CPU")),
+    };
+    first.join("; ") + &more
+}
+
+/// Where the level of each run changes.
+pub(super) fn run_levels(groups: &[Group]) -> Vec<RunLevels> {
+    let sides = groups.iter().flat_map(|group| &group.sides);
+    let one = |side: &Side| {
+        let over = side.over.as_ref();
+        let looked = over.is_some_and(|over| over.has_seconds);
+        let changes = over.map_or_else(Vec::new, |over| over.levels.clone());
+        let text = match over {
+            None if side.has_facts => "no second is in its record".into(),
+            None => "its file holds no times".into(),
+            Some(_) if !changes.is_empty() => in_short(&changes),
+            Some(over) if looked => {
+                format!("no change of the median found in {}", quantity::duration(over.end_ns))
+            }
+            Some(_) => format!(
+                "changes of the median are not looked for below {} s a CPU",
+                structure::SECONDS_MIN
+            ),
+        };
+        RunLevels { run: side.label.clone(), text, looked, changes }
+    };
+    sides.map(one).collect()
+}
+
+// Mean, standard deviation, skewness and kurtosis of the wake-ups that were measured.
+//
+// Conventions: sd with n - 1; skewness m3 / m2^1.5; kurtosis m4 / m2^2, which is 3 of a normal
+// distribution. Both of the last two count outliers more than anything else: k of them among n
+// give about sqrt(n / k) and n / k.
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Shape {
+    pub(super) n: u64,
+    pub(super) mean: Option<f64>,
+    pub(super) sd: Option<f64>,
+    pub(super) skewness: Option<f64>,
+    pub(super) kurtosis: Option<f64>,
+}
+
+/// Of all threads of all runs, and whether mean and sd come from exact sums. Where not, the mean is
+/// that of the threads, weighted: a tool's own holds samples that its histogram has no row for.
+pub(super) fn shape_of(sides: &[Side]) -> (Shape, bool) {
+    let mut shape = cells(sides);
+    let threads = || sides.iter().flat_map(|side| &side.threads);
+    let mut sums = rtproof_stats::Moments::default();
+    for thread in threads() {
+        let Some(moments) = &thread.moments else {
+            shape.mean = weighted(sides).or(shape.mean);
+            return (shape, false);
+        };
+        sums.merge(moments);
+    }
+    (shape.mean, shape.sd) = (sums.mean(), sums.sd());
+    (shape, sums.count() > 0)
+}
+
+/// Mean of the threads' means; `None` where one has none.
+fn weighted(sides: &[Side]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for thread in sides.iter().flat_map(|side| &side.threads) {
+        let n = thread.wake.total() as f64;
+        sum += thread.mean_ns? * n;
+        count += n;
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Two passes over the cells: no power of a large number is subtracted from another.
+fn cells(sides: &[Side]) -> Shape {
+    let cells = || {
+        sides.iter().flat_map(|side| {
+            let value = |bin: &Bin| match side.rounds_down {
+                true => bin.low_ns as f64,
+                false => f64::midpoint(bin.low_ns as f64, bin.high_ns as f64),
+            };
+            side.threads.iter().flat_map(move |thread| {
+                thread.wake.iter().map(move |bin| (value(bin), bin.n as f64))
+            })
+        })
+    };
+    let n: u64 = sides.iter().fold(0, |sum, side| sum.saturating_add(side.sampled()));
+    if n == 0 {
+        return Shape::default();
+    }
+    let count = n as f64;
+    let mean = cells().map(|(x, n)| x * n).sum::<f64>() / count;
+    let centred = |power: i32| cells().map(|(x, n)| n * (x - mean).powi(power)).sum::<f64>();
+    let (m2, m3, m4) = (centred(2) / count, centred(3) / count, centred(4) / count);
+    let spread = m2 > 0.0;
+    Shape {
+        n,
+        mean: Some(mean),
+        sd: (n > 1).then(|| (m2 * count / (count - 1.0)).sqrt()),
+        skewness: spread.then(|| m3 / m2.powf(1.5)),
+        kurtosis: spread.then(|| m4 / (m2 * m2)),
+    }
+}
+
+// Which runs make a pair: neighbours in time, one of each group.
+
+/// How the runs of two groups were paired.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PairSummary {
+    /// Pairs: numbers of the runs within the first group and within this one.
+    pub pairs: Vec<(usize, usize)>,
+    /// Pairs in which the run of the first group came first.
+    pub first_before: usize,
+    /// Runs that have no neighbour of the other group.
+    pub left_out: usize,
+    /// Why there are none, where there are none.
+    pub why_none: Option<String>,
+}
+
+impl PairSummary {
+    /// Goes through the runs in order of time: two that follow each other and are of different
+    /// groups are a pair; one that is followed by its own kind is left out.
+    pub(super) fn of(first: &[Side], other: &[Side]) -> Self {
+        let of = |sides: &[Side], is_first: bool| -> Option<Vec<(u64, bool, usize)>> {
+            let run = |(number, side): (usize, &Side)| Some((side.started_ns?, is_first, number));
+            sides.iter().enumerate().map(run).collect()
+        };
+        let (Some(mut runs), Some(others)) = (of(first, true), of(other, false)) else {
+            return Self {
+                left_out: first.len() + other.len(),
+                why_none: Some("not all of the runs tell when they began".into()),
+                ..Self::default()
+            };
+        };
+        runs.extend(others);
+        runs.sort_unstable();
+        let mut summary = Self::default();
+        let mut at = 0;
+        while at < runs.len() {
+            match (runs[at], runs.get(at + 1)) {
+                ((_, one, a), Some(&(_, two, b))) if one != two => {
+                    summary.pairs.push(if one { (a, b) } else { (b, a) });
+                    summary.first_before += usize::from(one);
+                    at += 2;
+                }
+                _ => {
+                    summary.left_out += 1;
+                    at += 1;
+                }
+            }
+        }
+        summary
+    }
+}
+
+// The shift function: how far each quantile moved (Doksum 1974), from the deciles to the tail.
+
+/// The quantiles of the shift.
+pub(super) const GRID: [Q; 14] = [
+    Q { above: 9, of: 10 },
+    Q { above: 8, of: 10 },
+    Q { above: 7, of: 10 },
+    Q { above: 6, of: 10 },
+    Q::P50,
+    Q { above: 4, of: 10 },
+    Q { above: 3, of: 10 },
+    Q { above: 2, of: 10 },
+    Q { above: 1, of: 10 },
+    Q { above: 1, of: 100 },
+    Q { above: 1, of: 1000 },
+    Q { above: 1, of: 10_000 },
+    Q { above: 1, of: 100_000 },
+    Q { above: 1, of: 1_000_000 },
+];
+
+/// How far each quantile moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Shift {
+    /// From the lowest quantile up.
+    pub points: Vec<ShiftPoint>,
+    /// How the bands came about.
+    pub method: String,
+}
+
+/// How one quantile differs between two sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShiftPoint {
+    /// Name, e.g. `p99.9`.
+    pub quantile: String,
+    /// Share of wake-ups below it.
+    pub share: f64,
+    /// In the first group, nanoseconds.
+    pub from_ns: f64,
+    pub to_ns: f64,
+    /// This one to the first.
+    pub ratio: f64,
+    /// Lower end of the band, a ratio.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_record::Run;
+
+    use super::*;
+    use crate::testing::slower_from as run;
+
+    #[test]
+    fn what_was_not_looked_for_is_not_said_to_be_nothing() {
+        let text = |run: &Run| run_levels(&[Group::single(Side::of_run(run, "a", "a"))])[0].clone();
+        let quiet = text(&run(40, 1000));
+        assert!(quiet.looked && quiet.text.starts_with("no change of the median found in 40"));
+        let short = text(&run(10, 5));
+        assert!(!short.looked && short.text.contains("not looked for below 30 s"), "{short:?}");
+        let mut empty = run(10, 5);
+        empty.threads.iter_mut().for_each(|thread| thread.seconds.clear());
+        assert_eq!(text(&empty).text, "no second is in its record");
+    }
+
+    #[test]
+    fn a_change_is_in_the_sentence_of_its_run() {
+        let run = run(400, 250);
+        let found = run_levels(&[Group::single(Side::of_run(&run, "a", "a"))]);
+        assert!(found[0].looked && found[0].text.contains("CPU 1 changed once at 250 s"));
     }
 }

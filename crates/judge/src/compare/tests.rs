@@ -154,7 +154,7 @@ fn facts_that_differ_stand_beside() {
     a.facts.insert("cpus.1.freq.governor".into(), "performance".into());
     a.facts.insert("rt_tasks.multipathd".into(), "rr 99".into());
     let groups = [Group::single(a.clone()), Group::single(b.clone())];
-    let lines = facts::of(&groups);
+    let lines = mismatch::fact_lines(&groups);
     let texts: Vec<_> = lines.iter().map(|line| (line.key.as_str(), line.values.clone())).collect();
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
@@ -168,13 +168,14 @@ fn facts_that_differ_stand_beside() {
     let mut other = b.clone();
     other.facts.insert("cpus.1.freq.governor".into(), "performance".into());
     let groups = [Group::single(a), Group { label: "b".into(), sides: vec![b, other] }];
-    let line = facts::of(&groups).into_iter().find(|line| line.key.ends_with("governor"));
+    let line =
+        mismatch::fact_lines(&groups).into_iter().find(|line| line.key.ends_with("governor"));
     let line = line.expect("the governor");
     assert!(!line.steady && line.values[1] == some("varies: performance; powersave"), "{line:?}");
     first.options.priority = 50;
     let c = Side::of_run(&first, "c", "c");
     let a = Side::of_run(&run(Class::Hundred, 1, 2, &[]), "a", "a");
-    let lines = facts::of(&[Group::single(a), Group::single(c)]);
+    let lines = mismatch::fact_lines(&[Group::single(a), Group::single(c)]);
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0].key, "run.policy");
 }

@@ -3,13 +3,20 @@
 use super::*;
 
 const FUTEX: i64 = 202;
+
 const FUTEX_TIME64: i64 = 422;
+
 const WORD: u64 = 0x1000;
+
 const H: u32 = 8;
+
 const M: u32 = 9;
+
 const L: u32 = 10;
+
 /// 128: private.
 const WAIT: u64 = 128;
+
 const WAKE: u64 = 1 | 128;
 
 const fn priority(tid: u32) -> i32 {

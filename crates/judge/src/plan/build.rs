@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use rtproof_host::Facts;
 
-use super::select::Selection;
-use crate::{Intent, Remedy, Status, checks, profile::Choice};
+use super::request::Selection;
+use crate::profile::Choice;
+use crate::{Intent, Remedy, Status, checks};
 
 /// One option of the kernel's build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,6 @@ pub struct BuildOption {
     pub option: String,
     /// The check that asks for it.
     pub check: String,
-    /// Why.
     pub why: String,
     /// Where that is known from.
     pub source: String,
@@ -104,7 +104,6 @@ const EXTRAS: &[Extra] = &[
 
 /// The options, in the order of the checks; `None`: the configuration of the running kernel cannot
 /// be read, so that what it lacks is not known.
-#[must_use]
 pub fn build_options(
     facts: &Facts,
     intent: &Intent,

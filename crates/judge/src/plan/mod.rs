@@ -3,39 +3,41 @@
 //!
 //! Pure: what the machine holds now, and what becomes of a change, is `rtproof_host::tune`'s.
 
-use std::collections::BTreeMap;
-
-use rtproof_host::Facts;
-use rtproof_host::knobs::sched::{FAIR_SERVER, RT_RUNTIME};
-use serde::{Deserialize, Serialize};
-
-use crate::{Finding, Intent};
-
 mod build;
-mod files;
-mod guard;
 mod merge;
-mod offline;
-mod order;
 mod request;
-mod select;
-mod step;
 #[cfg(test)]
 mod tests;
 pub mod units;
-mod value;
 mod words;
 
-pub use build::{BuildOption, build_options};
-pub use rtproof_host::knobs::names::{LIMITS_FILE, SYSCTL_FILE};
-pub use select::{Level, STANDARD, Selection};
-pub use step::{BootWord, Conflict, Instruction, LeftOut, Reason, Step};
+use std::collections::BTreeMap;
 
+use merge::Wanted;
 use request::Request;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use rtproof_host::{
+    CpuList, Facts, Knob,
+    knob::{Kind, Place, Rank, Rule},
+    knobs::{
+        self,
+        cpu::{FAIR_SERVER, RT_RUNTIME},
+        power,
+    },
+    tune::{Change, Compare, IrqName},
+};
+
+use crate::checks::value::mask;
+use crate::{Finding, Impact, Intent};
+pub use build::{BuildOption, build_options};
+pub use request::{Level, STANDARD, Selection};
+
+pub use rtproof_host::knobs::{LIMITS_FILE, SYSCTL_FILE};
 
 /// What would be done to a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Changes that can be made now, in the order in which they have to be made.
     pub steps: Vec<Step>,
@@ -50,7 +52,6 @@ pub struct Plan {
 }
 
 /// The plan for what stands of `findings`. Pure, and the same for the same arguments.
-#[must_use]
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
     let mut making = Making::new(facts, intent, wanted);
     let taken: Vec<&Finding> =
@@ -68,7 +69,7 @@ struct Making<'a> {
     intent: &'a Intent,
     wanted: &'a Selection,
     changes: merge::Changes,
-    files: files::Files,
+    files: merge::Files,
     words: words::Words,
     /// For each purpose that several knobs serve: the preferred one that a finding would set, and
     /// the check of the finding. Others wait, unless they are named.
@@ -84,7 +85,7 @@ impl<'a> Making<'a> {
             wanted,
             chosen: BTreeMap::new(),
             changes: merge::Changes::default(),
-            files: files::Files::default(),
+            files: merge::Files::default(),
             words: words::Words::default(),
             plan: Plan::default(),
         }
@@ -133,7 +134,7 @@ impl<'a> Making<'a> {
 
     fn add_request(&mut self, finding: &Finding, request: Request) {
         let check = &finding.check;
-        if let Some(why) = guard::refuses(self.facts, self.intent, &request) {
+        if let Some(why) = words::refuses(self.facts, self.intent, &request) {
             self.leave_out(check, why);
             return;
         }
@@ -171,7 +172,7 @@ impl<'a> Making<'a> {
 
     /// As long as there is a limit of real-time tasks below the period, the kernel refuses (EBUSY)
     /// to take a deadline server's runtime away: `__dl_overflow` in `kernel/sched/deadline.c`,
-    /// seen on 6.12. The limit goes before ([`order`]).
+    /// seen on 6.12. The limit goes before ([`self`]).
     fn lift_the_limit(&mut self) {
         let sched = &self.facts.sched;
         let Some(limit) = sched.rt_runtime_us.value() else { return };
@@ -184,15 +185,15 @@ impl<'a> Making<'a> {
         let Some(mut reason) = found.map(|(_, reason)| reason.clone()) else { return };
         reason.why.push_str("; the kernel lets go of the server only without this limit");
         let path = &sched.rt_runtime_us.path;
-        let change = value::change(self.facts, &RT_RUNTIME, path, "-1");
+        let change = change(self.facts, &RT_RUNTIME, path, "-1");
         self.changes.add(change, Some(&RT_RUNTIME), reason);
     }
 
     fn finish(mut self) -> Plan {
         self.lift_the_limit();
-        let gone = offline::gone(self.facts, self.changes.iter());
+        let gone = gone(self.facts, self.changes.iter());
         if !gone.is_empty() {
-            for check in self.changes.map(|one, knob| offline::without(one, knob, &gone)) {
+            for check in self.changes.map(|one, knob| without(one, knob, &gone)) {
                 let why = format!("{} go offline with this plan", crate::units::cpus(&gone));
                 self.leave_out(&check, why);
             }
@@ -215,5 +216,308 @@ impl<'a> Making<'a> {
             }
         }
         Plan { steps, boot, instructions, left_out: self.plan.left_out, conflicts }
+    }
+}
+
+// CPUs that a plan takes offline: what is set for them afterwards would be refused, and lists that
+// name them would be read back without them.
+
+/// The CPUs that these changes take offline.
+fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a Wanted>) -> CpuList {
+    let mut gone = CpuList::default();
+    for wanted in changes {
+        let Change::Hotplug { path, value } = &wanted.change else { continue };
+        match value.as_str() {
+            "off" => gone = gone.union(&second_threads(facts)),
+            "0" => {
+                let number = wanted.knob.and_then(|knob| knob.cpu_of(path));
+                gone = gone.union(&CpuList::new(number));
+            }
+            _ => {}
+        }
+    }
+    gone
+}
+
+/// All threads of a core but the first.
+fn second_threads(facts: &Facts) -> CpuList {
+    let is_second = |cpu: &&rtproof_host::facts::cpu::Cpu| {
+        let first = cpu.siblings.value().and_then(|siblings| siblings.iter().next());
+        first.is_some_and(|first| first != cpu.id)
+    };
+    CpuList::new(facts.cpus.cpus.iter().filter(is_second).map(|cpu| cpu.id))
+}
+
+/// The change without these CPUs; `None`: nothing is left of it.
+fn without(change: Change, knob: Option<&Knob>, gone: &CpuList) -> Option<Change> {
+    let rest = |cpus: &CpuList| Some(cpus.difference(gone)).filter(|rest| !rest.is_empty());
+    Some(match change {
+        Change::Value { path, .. } if is_gone(knob, &path, gone) => {
+            return None;
+        }
+        Change::Value { path, value, compare, couples } => {
+            let value = match compare {
+                Compare::CpuList => match CpuList::parse(&value, None) {
+                    Ok(cpus) => rest(&cpus)?.to_string(),
+                    Err(_) => value,
+                },
+                Compare::CpuMask => match CpuList::parse_mask(&value) {
+                    Ok(cpus) => mask(&rest(&cpus)?),
+                    Err(_) => value,
+                },
+                _ => value,
+            };
+            Change::Value { path, value, compare, couples }
+        }
+        Change::Irq { irq, cpus } => Change::Irq { irq, cpus: rest(&cpus)? },
+        Change::Task { task, mut set } => {
+            if let Some(cpus) = &set.cpus {
+                set.cpus = Some(rest(cpus)?);
+            }
+            Change::Task { task, set }
+        }
+        Change::Property { unit, property, value } if knobs::key_of(&property).is_some() => {
+            let cpus = CpuList::parse(&value, None).ok();
+            let value = match cpus {
+                Some(cpus) => rest(&cpus)?.to_string(),
+                None => value,
+            };
+            Change::Property { unit, property, value }
+        }
+        other => other,
+    })
+}
+
+/// Whether a file concerns one of these CPUs alone.
+fn is_gone(knob: Option<&Knob>, path: &str, gone: &CpuList) -> bool {
+    knob.and_then(|knob| knob.cpu_of(path)).is_some_and(|cpu| gone.contains(cpu))
+}
+
+// In which order changes are made.
+//
+// A value that is written too early is refused by the kernel, or overwritten by a driver or a
+// daemon. A knob says at which rank it is set; [`Rank`] gives the reasons. Undo goes
+// through it backwards, so the reasons must also hold backwards.
+
+/// By what a change is sorted: its rank, within limits of frequency which is first, then names with
+/// numbers as numbers.
+type Key = (Rank, u8, Vec<Part>);
+
+/// A part of a name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Number(u64),
+    Text(String),
+}
+
+/// The position of a change in the order: the rank of its knob, else that of its kind.
+fn key(facts: &Facts, change: &Change, knob: Option<&Knob>) -> Key {
+    (
+        knob.and_then(|knob| knob.rank).unwrap_or_else(|| change.nature().rank),
+        limits_first(facts, change, knob),
+        parts(&change.target()),
+    )
+}
+
+/// Of the limits of a frequency: raising, the maximum is first; where the maximum goes below the
+/// minimum of now, the minimum is.
+fn limits_first(facts: &Facts, change: &Change, knob: Option<&Knob>) -> u8 {
+    let (Change::Value { path, value, .. }, Some(knob)) = (change, knob) else { return 0 };
+    let least_khz = || {
+        let number = knob.cpu_of(path)?;
+        let cpu = facts.cpus.cpus.iter().find(|cpu| cpu.id == number)?;
+        cpu.freq.min_hz.value().map(|hz| hz / 1_000)
+    };
+    let is_below =
+        || value.parse::<u64>().ok().zip(least_khz()).is_some_and(|(khz, least)| khz < least);
+    match () {
+        () if [power::MIN_FREQ, power::UNCORE_MIN_FREQ].contains(knob) => 1,
+        () if *knob == power::MAX_FREQ && is_below() => 2,
+        () => 0,
+    }
+}
+
+/// A name in parts, so that `cpu10` comes after `cpu2`.
+fn parts(name: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for char in name.chars() {
+        match (parts.last_mut(), char.to_digit(10)) {
+            (Some(Part::Number(number)), Some(digit)) => {
+                *number = number.saturating_mul(10).saturating_add(digit.into());
+            }
+            (_, Some(digit)) => parts.push(Part::Number(digit.into())),
+            (Some(Part::Text(text)), None) => text.push(char),
+            (_, None) => parts.push(Part::Text(char.into())),
+        }
+    }
+    parts
+}
+
+// What a plan is made of: steps and their reasons, words for the boot, what is left out.
+
+/// One change, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    pub change: Change,
+    #[serde(flatten)]
+    pub reason: Reason,
+}
+
+/// Why something is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// Checks whose findings ask for it.
+    pub checks: Vec<String>,
+    /// Why, in one line.
+    pub why: String,
+    /// How much latency it takes away, as a rule.
+    pub impact: Impact,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trade_off: Option<String>,
+    /// What can go wrong; such a change is made only when its check is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<String>,
+}
+
+impl Reason {
+    /// One reason out of two.
+    fn merged(mut self, other: Self) -> Self {
+        self.merge(other);
+        self
+    }
+
+    fn merge(&mut self, other: Self) {
+        if other.checks.iter().all(|check| self.checks.contains(check)) {
+            return;
+        }
+        self.checks.extend(other.checks);
+        self.impact = self.impact.min(other.impact);
+        join(&mut self.why, &other.why);
+        for (text, more) in [(&mut self.trade_off, other.trade_off), (&mut self.risk, other.risk)] {
+            match (text, more) {
+                (Some(text), Some(more)) => join(text, &more),
+                (text, more) => *text = text.take().or(more),
+            }
+        }
+    }
+}
+
+/// Adds a text that is not there yet.
+fn join(text: &mut String, more: &str) {
+    if !text.contains(more) {
+        text.push_str("; ");
+        text.push_str(more);
+    }
+}
+
+/// A word of the kernel's command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BootWord {
+    /// Parameter with its value, e.g. `isolcpus=managed_irq,domain,2-3`.
+    pub parameter: String,
+    /// Whether it takes the place of every word with the same name, or (`isolcpus=` with a wrong
+    /// value) removes them: then the parameter is the name alone and nothing is added.
+    #[serde(default)]
+    pub removes: bool,
+    #[serde(flatten)]
+    pub reason: Reason,
+}
+
+/// Something for a human.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Instruction {
+    pub text: String,
+    /// Options of the kernel's build that it is about, as `NAME=value` without `CONFIG_`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub build_options: Vec<String>,
+    #[serde(flatten)]
+    pub reason: Reason,
+}
+
+/// A finding of which nothing is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    pub check: String,
+    pub why: String,
+    /// Whether it is unknown if something has to be done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown: bool,
+}
+
+/// Two requests for one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    pub target: String,
+    /// Checks, and what each wants.
+    #[serde(rename = "wishes")]
+    pub requests: Vec<(String, String)>,
+}
+
+// From a knob and a value to a change. All that differs between knobs is data of the knob.
+
+/// The change that sets a knob at a path.
+fn change(facts: &Facts, knob: &Knob, path: &str, value: &str) -> Change {
+    if knob.kind == Kind::Irq
+        && let Some(Ok(number)) = knob.part_of("*", path).map(str::parse)
+        && let Ok(cpus) = CpuList::parse(value, None)
+    {
+        return Change::Irq { irq: irq_name(facts, number), cpus };
+    }
+    let (path, value) = (path.to_owned(), value.to_owned());
+    if knob.kind == Kind::Hotplug {
+        return Change::Hotplug { path, value };
+    }
+    let compare = compare(knob, &value);
+    let couples = couples(facts, knob, &path);
+    let value = if knob.rule == Rule::FirstWord { with_rest(facts, knob, value) } else { value };
+    Change::Value { path, value, compare, couples }
+}
+
+/// The name of an interrupt as far as facts have it: its number in its controller is only known on
+/// the machine (`Machine::named`).
+fn irq_name(facts: &Facts, number: u32) -> IrqName {
+    let irqs = facts.irqs.irqs.value().into_iter().flatten();
+    let found = irqs.into_iter().find(|irq| irq.number == number);
+    // /proc/interrupts has ", " between names, /sys/kernel/irq/N/actions a comma.
+    let actions = found.map_or_else(String::new, |irq| irq.actions.replace(", ", ","));
+    IrqName { number, actions, hwirq: String::new(), chip: String::new() }
+}
+
+fn compare(knob: &Knob, value: &str) -> Compare {
+    let is_number = value.parse::<i64>().is_ok() || matches!(value, "Y" | "N");
+    match knob.compare {
+        Some(compare) => compare,
+        None if matches!(knob.place, Place::Choice(_)) => Compare::Choice,
+        None if is_number => Compare::Number,
+        None => Compare::Text,
+    }
+}
+
+/// The files of the knobs that move with this one.
+fn couples(facts: &Facts, knob: &Knob, path: &str) -> Vec<String> {
+    let files = knob.couples.iter().flat_map(|couple| {
+        let known = facts.settings.get(*couple).into_iter().flat_map(|setting| &setting.values);
+        let read: Vec<String> = known.map(|value| value.reading.path.clone()).collect();
+        if !read.is_empty() {
+            return read;
+        }
+        let other = knobs::all().find(|knob| knob.id == *couple);
+        let patterns = other.into_iter().flat_map(Knob::patterns);
+        // Without a value of it only a pattern that is a path can be named.
+        let is_path = |pattern: &&str| !pattern.contains(['*', '{']);
+        let path = patterns.filter(is_path).chain(Some(*couple).filter(|id| id.starts_with('/')));
+        path.take(1).map(str::to_owned).collect()
+    });
+    files.filter(|file| file != path).collect()
+}
+
+/// The value with the other words that the file shows.
+fn with_rest(facts: &Facts, knob: &Knob, value: String) -> String {
+    let values = facts.settings.get(knob.id).map(|setting| setting.values.as_slice());
+    let found = values.and_then(|values| values.first()?.reading.value());
+    let rest: Vec<&str> = found.into_iter().flat_map(|text| text.split_whitespace()).collect();
+    match rest.split_first() {
+        Some((_, rest)) if !rest.is_empty() => format!("{value}\t{}", rest.join("\t")),
+        _ => value,
     }
 }

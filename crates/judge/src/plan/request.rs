@@ -6,20 +6,20 @@
 //! beside a change of the running machine: boot parameters that must act before any service
 //! ([`Rule::Early`]), and, on request, whatever makes the change last.
 
-use rtproof_host::tune::{Change, UnitState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use rtproof_host::{
     Facts, Knob,
     knob::{Rule, Undo},
-    knobs::{names, power},
+    knobs::{self, power},
+    tune::{self as host, Change, UnitState},
 };
-
-use rtproof_host::tune as host;
 use rtproof_model::finding::Part;
 
-use super::{files, select::Selection, units, value};
-use crate::{Finding, Remedy};
+use super::{LeftOut, merge, units};
+use crate::{Finding, Remedy, Status, checks};
 
-/// One thing requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// A change of its own, and the knob that it sets, if there is one.
@@ -42,7 +42,7 @@ impl Request {
     pub(super) fn risk(&self) -> Option<&'static str> {
         match self {
             Self::Change(Change::Unit { unit, want }, _) => {
-                names::risk_of_stopping(unit).filter(|_| want.stops())
+                knobs::risk_of_stopping(unit).filter(|_| want.stops())
             }
             Self::Change(Change::Package { .. }, _) => Some(
                 "the boot menu is made anew, with one kernel more; undo needs another one to run",
@@ -60,10 +60,10 @@ impl Request {
             Self::Word { parameter: word, removes } => {
                 !removes && parameter(word).is_some_and(is_about_cpus)
             }
-            Self::Line { line, .. } => files::keys(line).any(|key| key.cpus.is_some()),
+            Self::Line { line, .. } => merge::keys(line).any(|key| key.cpus.is_some()),
             Self::Change(Change::Irq { .. }, _) => true,
             Self::Change(Change::Property { property, .. }, _) => {
-                names::key_of(property).is_some_and(is_about_cpus)
+                knobs::key_of(property).is_some_and(is_about_cpus)
             }
             Self::Change(Change::Task { set, .. }, _) => set.cpus.is_some(),
             Self::Change(_, knob) => knob.is_some_and(is_about_cpus),
@@ -95,7 +95,7 @@ fn kind(remedy: &Remedy) -> Kind {
             if changes.iter().all(is_of_users) { Kind::File } else { Kind::Now }
         }
         Remedy::Boot { .. } | Remedy::Unboot { .. } => Kind::Boot,
-        Remedy::File { path, .. } if names::is_ours(path) => Kind::File,
+        Remedy::File { path, .. } if knobs::is_ours(path) => Kind::File,
         Remedy::File { .. }
         | Remedy::Command { .. }
         | Remedy::Build { .. }
@@ -134,7 +134,7 @@ fn chosen(remedies: &[Remedy], durable: bool) -> Vec<&Remedy> {
 
 /// What is known of a boot parameter, with or without a value.
 pub(super) fn parameter(word: &str) -> Option<&'static Knob> {
-    names::parameter_of(word.split('=').next().unwrap_or_default())
+    knobs::parameter_of(word.split('=').next().unwrap_or_default())
 }
 
 /// The purpose of what a finding would set, if other knobs serve it, too. `keeps` says whether a
@@ -187,7 +187,7 @@ fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
     match remedy {
         // What cannot be restored by writing it back is the user's to write.
         Remedy::Set { knob: Some(knob), at, value } if knob.undo == Undo::WriteBack => {
-            let change = |path: &String| value::change(facts, knob, path, value);
+            let change = |path: &String| super::change(facts, knob, path, value);
             at.iter().map(|path| Request::Change(change(path), Some(knob))).collect()
         }
         Remedy::Set { .. } => human(format!("as root: {remedy}")),
@@ -217,7 +217,7 @@ fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
             let changes = units::latency_changes(exe, *limit_us).into_iter();
             changes.map(|change| Request::Change(change, None)).collect()
         }
-        Remedy::File { path, line } if names::is_ours(path) => {
+        Remedy::File { path, line } if knobs::is_ours(path) => {
             vec![Request::Line { path: path.clone(), line: line.clone() }]
         }
         Remedy::File { .. } | Remedy::Manual { .. } => human(remedy.to_string()),
@@ -238,4 +238,159 @@ fn wanted_state(action: &str) -> Option<UnitState> {
         "enable" | "enable --now" => UnitState::Enabled,
         _ => return None,
     })
+}
+
+// Which findings a plan is about.
+
+/// How much of what was found a plan takes up. A check that is named is always included.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    #[default]
+    Safe,
+    /// And, where only some of the CPUs are to be real-time, what keeps the rest of the machine
+    /// away from them: see [`STANDARD`].
+    Standard,
+    /// And all that is doubtful: whether it helps depends on what the machine does.
+    Max,
+}
+
+/// Checks of which a doubtful finding belongs to [`Level::Standard`]: what every real-time user
+/// means by CPUs of one's own (Documentation/timers/no_hz.rst, Documentation/admin-guide/
+/// kernel-per-CPU-kthreads.rst; Red Hat's and SUSE's guides; the real-time profiles of tuned).
+pub const STANDARD: &[&str] = &[
+    // Nobody else runs there.
+    "isolation",
+    "isolcpus",
+    "cpuset-partition",
+    "systemd-cpuaffinity",
+    "user-tasks-on-iso",
+    // No tick, no callbacks, no interrupts, no work of the kernel.
+    "nohz-full",
+    "rcu-nocbs",
+    "rcuo-affinity",
+    "irq-affinity",
+    "irqaffinity-boot",
+    "irqbalance",
+    "kthread-affinity",
+    "workqueue-cpumask",
+    "writeback-cpumask",
+    "watchdog-cpumask",
+    // Nobody stops the application.
+    "rt-throttling",
+    "fair-server",
+    // The CPU stays awake and fast.
+    "cpufreq-governor",
+    "cpufreq-minmax",
+    "epp",
+    "cpuidle-states",
+    "cpu-dma-latency",
+    "pm-qos-resume",
+];
+
+/// What the user asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Selection {
+    /// Checks, or sections of checks (`power`); empty: all.
+    pub ids: Vec<String>,
+    /// How much of what was found.
+    pub level: Level,
+    /// Whether only some of the online CPUs are to be real-time.
+    pub has_own_cpus: bool,
+    /// Include what is risky. A check that is named is always included.
+    pub risky: bool,
+    /// Boot parameters and files that do what a change of the running kernel does, beside it:
+    /// without, `rtproof.service` makes that change again at each boot.
+    pub durable: bool,
+    /// Where rtproof is installed: what a service of ours starts.
+    pub exe: String,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            ids: Vec::new(),
+            level: Level::Safe,
+            has_own_cpus: false,
+            risky: false,
+            durable: false,
+            exe: "/usr/bin/rtproof".into(),
+        }
+    }
+}
+
+impl Selection {
+    /// Whether a check is named: its section is not enough.
+    pub fn names(&self, check: &str) -> bool {
+        self.ids.iter().any(|id| id == check)
+    }
+
+    /// Whether a check belongs to it.
+    pub fn takes(&self, check: &str) -> bool {
+        let section = section_of(check);
+        self.ids.is_empty() || self.names(check) || self.ids.iter().any(|id| section == Some(id))
+    }
+
+    /// Ids that are neither a check nor a section.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        let is_known = |id: &str| {
+            id == APPLICATION
+                || checks::sections().iter().any(|section| section.name == id)
+                || section_of(id).is_some()
+        };
+        self.ids.iter().map(String::as_str).filter(move |id| !is_known(id))
+    }
+
+    /// Why nothing is done about a finding of the selection; `None`: something is.
+    pub(super) fn leaves_out(&self, finding: &Finding) -> Option<LeftOut> {
+        let is_named = self.names(&finding.check);
+        let summary = &finding.summary;
+        let why = match (&finding.skipped, finding.status) {
+            (Some(reason), Status::Bad | Status::Doubtful) => format!("left out: {reason}"),
+            (Some(_), _) => return None,
+            (None, Status::Bad) => return None,
+            (None, Status::Doubtful) if is_named || self.level >= self.level_of(finding) => {
+                return None;
+            }
+            (None, Status::Doubtful) if self.level_of(finding) == Level::Standard => {
+                format!("doubtful: {summary}; name it, or leave --level at standard, to include it")
+            }
+            (None, Status::Doubtful) => {
+                format!("doubtful: {summary}; name it, or give --level max, to include it")
+            }
+            (None, Status::Unknown) => format!("unknown: {summary}"),
+            (None, Status::Good | Status::NotApplicable) => format!("nothing to do: {summary}"),
+        };
+        let is_unknown = finding.status == Status::Unknown;
+        Some(LeftOut { check: finding.check.clone(), why, is_unknown })
+    }
+
+    /// From which level on a doubtful finding is taken up.
+    fn level_of(&self, finding: &Finding) -> Level {
+        match self.has_own_cpus && STANDARD.contains(&&*finding.check) {
+            true => Level::Standard,
+            false => Level::Max,
+        }
+    }
+
+    /// Whether a finding without changes is worth a line: a good or unknown one is reported only if
+    /// its check is named.
+    pub(super) fn reports(&self, finding: &Finding) -> bool {
+        matches!(finding.status, Status::Bad | Status::Doubtful) || self.names(&finding.check)
+    }
+}
+
+/// The section of the checks of an application.
+const APPLICATION: &str = "application";
+
+/// The section that has a check.
+fn section_of(check: &str) -> Option<&'static str> {
+    let has =
+        |section: &&'static checks::Section| section.checks.iter().any(|found| found.id == check);
+    let own = || checks::application::all().any(|found| found.id == check);
+    let section = checks::sections().iter().find(has).map(|section| section.name);
+    section.or_else(|| own().then_some(APPLICATION))
 }

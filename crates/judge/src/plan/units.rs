@@ -9,20 +9,27 @@ use rtproof_host::tune::{Bytes, Change, UnitState};
 
 /// Where units of the administrator are.
 pub const FOLDER: &str = "/etc/systemd/system";
+
 /// What is repeated at each boot.
 pub const CONFIG: &str = "/etc/rtproof.toml";
+
 /// Repeats the runtime part of a plan at each boot.
 pub const SERVICE: &str = "rtproof.service";
+
 /// Holds `/dev/cpu_dma_latency` open.
 pub const LATENCY: &str = "rtproof-latency.service";
-/// Reboots.
+
 pub const TRIAL: &str = "rtproof-trial.service";
+
 /// Starts the reboot when a trial was not confirmed in time.
 pub const TRIAL_TIMER: &str = "rtproof-trial.timer";
+
 /// Goes on with a bisection over trial boots.
 pub const BISECT: &str = "rtproof-bisect.service";
+
 /// Word on the command line of a trial boot.
 pub const TRIAL_WORD: &str = "rtproof.trial";
+
 /// Word on the command line of a boot that is to repeat nothing.
 pub const SKIP_WORD: &str = "rtproof.skip";
 
@@ -53,7 +60,6 @@ ProtectSystem=strict
 ";
 
 /// The unit that holds a latency limit of 0 µs; `exe` is the path of rtproof.
-#[must_use]
 pub fn latency_unit(exe: &str) -> String {
     latency_unit_of(exe, 0)
 }
@@ -62,7 +68,6 @@ pub fn latency_unit(exe: &str) -> String {
 ///
 /// The limit is in force for as long as the file is open, so that a program has to sleep on it. It
 /// needs no capability: the device belongs to root.
-#[must_use]
 pub fn latency_unit_of(exe: &str, limit_us: u32) -> String {
     let exe = quoted(exe);
     format!(
@@ -97,7 +102,6 @@ WantedBy=multi-user.target
 }
 
 /// Puts the unit there that holds a latency limit, and starts it.
-#[must_use]
 pub fn latency_changes(exe: &str, limit_us: u32) -> Vec<Change> {
     vec![
         file(&format!("{FOLDER}/{LATENCY}"), latency_unit_of(exe, limit_us)),
@@ -133,7 +137,6 @@ const OTHERS: &[&str] = &[
 ///
 /// It is not stopped at shutdown (no `Conflicts=shutdown.target`): what it set ends with the
 /// running kernel, and setting CPUs and clocks back would only make the shutdown longer.
-#[must_use]
 pub fn boot_unit(exe: &str, config: &str, after: &[String]) -> String {
     let exe = quoted(exe);
     let mut named: Vec<&str> =
@@ -183,7 +186,6 @@ SystemCallFilter=~@privileged
 /// reason
 /// a drop-in of the target wants it and no link does: there is nothing to start or stop when it
 /// comes or goes, also in a folder tree.
-#[must_use]
 pub fn boot_changes(exe: &str, config: &str, after: &[String]) -> Vec<Change> {
     vec![
         file(&format!("{FOLDER}/{SERVICE}"), boot_unit(exe, config, after)),
@@ -194,7 +196,6 @@ pub fn boot_changes(exe: &str, config: &str, after: &[String]) -> Vec<Change> {
 
 /// The unit that reboots: the old entry is the default still, the trial was for one boot. It has
 /// no mounts of its own, so that a file system that is missing does not keep it from its work.
-#[must_use]
 pub fn trial_unit() -> String {
     format!(
         "# Written by rtproof; `rtproof tune confirm` takes it away.
@@ -218,7 +219,6 @@ SystemCallFilter=@system-service reboot
 
 /// Its timer, in seconds from the start of the system's services. It belongs to `sysinit.target`,
 /// so that it runs also where the boot ends in the emergency shell.
-#[must_use]
 pub fn trial_timer(within_s: u64) -> String {
     format!(
         "# Written by rtproof; `rtproof tune confirm` takes it away.
@@ -237,7 +237,6 @@ Unit={TRIAL}
 
 /// Puts the watch there: from the next boot on, and in a boot without [`TRIAL_WORD`] it does
 /// nothing.
-#[must_use]
 pub fn trial_changes(within_s: u64) -> Vec<Change> {
     vec![
         file(&format!("{FOLDER}/{TRIAL}"), trial_unit()),
@@ -249,7 +248,6 @@ pub fn trial_changes(within_s: u64) -> Vec<Change> {
 
 /// Ends the watch: `tune confirm` makes these changes before any other, so that whatever fails
 /// after them does not reboot the machine. An undo of the confirmation arms it again.
-#[must_use]
 pub fn trial_ended() -> Vec<Change> {
     let gone = |path: String| Change::File { path, content: None, mode: None };
     vec![
@@ -263,7 +261,6 @@ pub fn trial_ended() -> Vec<Change> {
 /// The unit that goes on with a bisection after each boot: this program with these arguments, in
 /// this folder, for as long as the bisection's state is there. It builds kernels and runs the
 /// user's own test, so nothing of it is confined.
-#[must_use]
 pub fn bisect_unit(exe: &str, words: &[String], folder: &str, state: &str) -> String {
     let words: Vec<String> = words.iter().map(|word| argument(word)).collect();
     format!(
@@ -288,7 +285,6 @@ SuccessExitStatus=2 3
 }
 
 /// Puts that unit there, from the next boot on.
-#[must_use]
 pub fn bisect_changes(exe: &str, words: &[String], folder: &str, state: &str) -> Vec<Change> {
     vec![
         file(&format!("{FOLDER}/{BISECT}"), bisect_unit(exe, words, folder, state)),

@@ -1,20 +1,16 @@
 //! The rules of a real-time program, and which of them its threads break: judged from the kernel's
 //! events of all its threads ([`Tracker`]). Only what a real-time thread does is judged.
 
-mod calls;
 mod tracker;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-
-pub use calls::UNHEARD;
 pub use tracker::{Found, Outside, Thread, Tracker};
 
-/// A rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// A rule of real-time programs that `run --rules` watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Rule {
-    /// No page fault.
     PageFault,
     /// No page fault of the stack.
     StackFault,
@@ -32,9 +28,7 @@ pub enum Rule {
     Output,
     /// No `sched_yield`.
     Yield,
-    /// No migration.
     Migration,
-    /// No signal.
     Signal,
     /// Class, priority and CPUs stay as intended.
     Scheduling,
@@ -64,7 +58,6 @@ impl Rule {
     ];
 
     /// As it is written for the user and in JSON.
-    #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
             Self::PageFault => "page-fault",
@@ -84,8 +77,6 @@ impl Rule {
         }
     }
 
-    /// What it says.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::PageFault => "no page fault",
@@ -106,7 +97,6 @@ impl Rule {
     }
 
     /// What to do instead.
-    #[must_use]
     pub const fn instead(self) -> &'static str {
         match self {
             Self::PageFault => {
@@ -151,9 +141,8 @@ impl Rule {
 }
 
 /// Whether a rule was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kept {
     /// No breach, and everything that could show one was recorded.
     Kept,
@@ -161,4 +150,226 @@ pub enum Kept {
     Broken,
     /// Something that could show a breach was not recorded.
     NotKnown,
+}
+
+// System calls: which may be made by a real-time thread in its cycle, and why others may not.
+
+/// What a system call is to the rules, by its name and arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    /// Bounded, and without a lock of others; or a wait for work on an absolute, steady clock.
+    Clean,
+    /// A breach, and why.
+    Breach(Rule, &'static str),
+    /// Waits on a lock without priority inheritance, where it waits at all.
+    Lock,
+    /// Writes to the descriptor that is its first argument.
+    Writes,
+    Reads,
+    /// Makes a thread or a process.
+    Makes,
+    /// Sets how the thread of its first argument is scheduled.
+    Schedules,
+}
+
+/// Calls that are not recorded at all, however often they are made.
+pub const UNHEARD: &[&str] = &[
+    "clock_gettime",
+    "clock_getres",
+    "gettimeofday",
+    "time",
+    "getpid",
+    "gettid",
+    "getppid",
+    "getuid",
+    "geteuid",
+    "getgid",
+    "getegid",
+    "getcpu",
+    "rt_sigreturn",
+    "rt_sigprocmask",
+    "sched_getscheduler",
+    "sched_getparam",
+    "sched_getaffinity",
+    "sched_get_priority_max",
+    "sched_get_priority_min",
+    "set_robust_list",
+    "set_tid_address",
+    "sigaltstack",
+];
+
+const MEMORY: &[&str] = &[
+    "brk",
+    "mmap",
+    "munmap",
+    "mremap",
+    "madvise",
+    "process_madvise",
+    "mprotect",
+    "pkey_mprotect",
+    "mlock",
+    "mlock2",
+    "munlock",
+    "mlockall",
+    "munlockall",
+    "shmat",
+    "shmdt",
+    "remap_file_pages",
+    "mbind",
+    "move_pages",
+    "migrate_pages",
+];
+
+const DISK: &[&str] = &[
+    "fsync",
+    "fdatasync",
+    "sync",
+    "syncfs",
+    "msync",
+    "sync_file_range",
+    "fallocate",
+    "ftruncate",
+    "truncate",
+    "syslog",
+];
+
+/// Of CLOCK_REALTIME, CLOCK_REALTIME_ALARM and CLOCK_TAI: what sets the time moves the sleep.
+const fn is_settable(clock: u64) -> bool {
+    matches!(clock as i32, 0 | 8 | 11)
+}
+
+fn call(name: &str, args: &[u64; 6]) -> Call {
+    let relative = Call::Breach(Rule::RelativeSleep, "it waits for a time from now on");
+    match name {
+        _ if UNHEARD.contains(&name) => Call::Clean,
+        "exit" | "exit_group" | "restart_syscall" | "rseq" | "pause" | "rt_sigsuspend" => {
+            Call::Clean
+        }
+        "timer_settime" | "timerfd_settime" | "timer_getoverrun" | "timerfd_gettime" => Call::Clean,
+        "sched_yield" => Call::Breach(Rule::Yield, "who runs next is not said"),
+        "nanosleep" => relative,
+        "clock_nanosleep" if args[1] & 1 == 0 => relative,
+        "clock_nanosleep" if is_settable(args[0]) => {
+            Call::Breach(Rule::SettableClock, "its clock can be set")
+        }
+        "clock_nanosleep" => Call::Clean,
+        "epoll_wait" | "epoll_pwait" => timeout(args[3] as i32),
+        "poll" => timeout(args[2] as i32),
+        "ppoll" | "rt_sigtimedwait" if args[2] == 0 => Call::Clean,
+        "select" | "pselect6" if args[4] == 0 => Call::Clean,
+        "epoll_pwait2" if args[3] == 0 => Call::Clean,
+        "ppoll" | "rt_sigtimedwait" | "select" | "pselect6" | "epoll_pwait2" => relative,
+        "futex" => futex(args),
+        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => Call::Writes,
+        // To a terminal they are output, to a driver whatever that does.
+        "ioctl" => Call::Writes,
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" => Call::Reads,
+        "clone" | "clone3" | "fork" | "vfork" => Call::Makes,
+        "sched_setscheduler" | "sched_setparam" | "sched_setattr" | "sched_setaffinity" => {
+            Call::Schedules
+        }
+        _ if MEMORY.contains(&name) => {
+            Call::Breach(Rule::Memory, "it changes the memory of the process, under its lock")
+        }
+        _ if DISK.contains(&name) => Call::Breach(Rule::Output, "it waits for a disk or a log"),
+        _ => Call::Breach(
+            Rule::Blocking,
+            "it is not among the calls that are known to be bounded and to take no lock of others",
+        ),
+    }
+}
+
+const fn timeout(milliseconds: i32) -> Call {
+    match milliseconds {
+        // Without an end it waits for an event, which may be the work.
+        i32::MIN..=0 => Call::Clean,
+        _ => Call::Breach(Rule::RelativeSleep, "it waits for a time from now on"),
+    }
+}
+
+/// Of `futex`: FUTEX_CMD_MASK leaves private and clock out.
+fn futex(args: &[u64; 6]) -> Call {
+    const WAIT: u64 = 0;
+    const WAIT_BITSET: u64 = 9;
+    const CLOCK_REALTIME: u64 = 256;
+    /// The C library's and Rust's locks wait for this value: locked, with waiters.
+    const LOCKED: u64 = 2;
+    let (operation, has_time) = (args[1] & 0x7f, args[3] != 0);
+    match operation {
+        WAIT | WAIT_BITSET if args[2] & 0xffff_ffff == LOCKED => Call::Lock,
+        WAIT if has_time => Call::Breach(Rule::RelativeSleep, "it waits for a time from now on"),
+        WAIT_BITSET if has_time && args[1] & CLOCK_REALTIME != 0 => {
+            Call::Breach(Rule::SettableClock, "its clock can be set")
+        }
+        // A condition variable, a semaphore: waits for another thread, which may be the work.
+        _ => Call::Clean,
+    }
+}
+
+/// What reading from or writing to a descriptor is; `target` as /proc/PID/fd names it.
+fn descriptor(number: u64, target: Option<&str>, reads: bool) -> Call {
+    let of = target.unwrap_or_default();
+    let is_terminal = of.starts_with("/dev/pts/") || of.starts_with("/dev/tty");
+    match of {
+        "anon_inode:[timerfd] settable" => {
+            Call::Breach(Rule::SettableClock, "the clock of its timer can be set")
+        }
+        _ if of.starts_with("anon_inode:[timerfd]") || of.starts_with("anon_inode:[eventfd]") => {
+            Call::Clean
+        }
+        "anon_inode:[signalfd]" if reads => Call::Clean,
+        _ if !reads && (number == 1 || number == 2) => {
+            Call::Breach(Rule::Output, "standard output waits for a terminal, a disk or a reader")
+        }
+        _ if is_terminal || of == "/dev/console" || of == "/dev/kmsg" => {
+            Call::Breach(Rule::Output, "it waits for a terminal")
+        }
+        _ if of.starts_with('/')
+            && !of.starts_with("/dev/")
+            && !of.starts_with("/proc/")
+            && !reads =>
+        {
+            Call::Breach(Rule::Output, "a file waits for its lock, for memory and for a disk")
+        }
+        _ => Call::Breach(Rule::Blocking, "it may wait for the other side, a lock or a device"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_judged_by_its_arguments() {
+        let rule = |name: &str, args: [u64; 6]| match call(name, &args) {
+            Call::Breach(rule, _) => Some(rule),
+            Call::Clean => None,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(rule("clock_nanosleep", [1, 1, 0, 0, 0, 0]), None);
+        assert_eq!(rule("clock_nanosleep", [1, 0, 0, 0, 0, 0]), Some(Rule::RelativeSleep));
+        assert_eq!(rule("clock_nanosleep", [0, 1, 0, 0, 0, 0]), Some(Rule::SettableClock));
+        assert_eq!(rule("poll", [0, 0, u64::from(u32::MAX), 0, 0, 0]), None);
+        assert_eq!(rule("poll", [0, 0, 5, 0, 0, 0]), Some(Rule::RelativeSleep));
+        assert_eq!(rule("futex", [0, 6 | 128, 0, 0, 0, 0]), None, "priority inheritance");
+        assert_eq!(call("futex", &[0, 128, 2, 0, 0, 0]), Call::Lock);
+        assert_eq!(rule("futex", [0, 9 | 128 | 256, 0, 7, 0, 0]), Some(Rule::SettableClock));
+        assert_eq!(rule("mmap", [0; 6]), Some(Rule::Memory));
+        assert_eq!(rule("a_call_of_the_future", [0; 6]), Some(Rule::Blocking));
+    }
+
+    #[test]
+    fn a_descriptor_is_judged_by_its_target() {
+        let rule = |number, target: Option<&str>, reads| match descriptor(number, target, reads) {
+            Call::Breach(rule, _) => Some(rule),
+            _ => None,
+        };
+        assert_eq!(rule(4, Some("anon_inode:[timerfd]"), true), None);
+        assert_eq!(rule(4, Some("anon_inode:[timerfd] settable"), true), Some(Rule::SettableClock));
+        assert_eq!(rule(1, Some("/dev/null"), false), Some(Rule::Output));
+        assert_eq!(rule(5, Some("/dev/pts/3"), false), Some(Rule::Output));
+        assert_eq!(rule(5, Some("/var/log/x"), false), Some(Rule::Output));
+        assert_eq!(rule(5, Some("socket:[7]"), true), Some(Rule::Blocking));
+        assert_eq!(rule(5, None, true), Some(Rule::Blocking), "not known is not clean");
+    }
 }

@@ -5,14 +5,14 @@
 //! priority at each switch. A priority is that of another one while it holds a lock with priority
 //! inheritance: where it differs from the class, the kernel is asked for the policy.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use rtproof_model::program::{Happening, Monitor, Stack, What};
+use rtproof_model::run::{Happening, Monitor, Stack, What};
 
-use super::{
-    Rule,
-    calls::{Call, call, descriptor},
-};
+use super::{Call, Rule, call, descriptor};
 
 /// What the events do not say.
 pub trait Outside {
@@ -26,24 +26,18 @@ pub trait Outside {
     fn is_same_mapping(&mut self, pid: u32, a: u64, b: u64) -> Option<bool>;
 }
 
-/// A breach, once.
+/// One breach of a rule, with the thread and its stack.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The rule.
     pub rule: Rule,
-    /// Process.
     pub pid: u32,
-    /// Thread.
     pub tid: u32,
-    /// When.
     pub time_ns: u64,
     /// How long a call took.
     pub lasted_ns: Option<u64>,
-    /// What was done.
     pub what: String,
     /// Why it is a breach.
     pub why: &'static str,
-    /// The user's stack.
     pub stack: Option<Box<Stack>>,
     /// The kernel's monitor that reports it, too.
     pub monitor: Option<Monitor>,
@@ -95,9 +89,7 @@ impl Open {
 /// What is known of a thread.
 #[derive(Debug, Default)]
 pub struct Thread {
-    /// Process.
     pub pid: u32,
-    /// Name.
     pub name: String,
     /// Whether it is real-time; `None`: not known yet.
     pub is_real_time: Option<bool>,
@@ -137,14 +129,18 @@ pub struct Tracker {
 
 /// Most breaches kept of one thread whose class is not known yet.
 const PENDING_MAX: usize = 256;
+
 /// A thread may be seen in /proc for so long after the kernel has reported its end.
 const ENDING_NS: u64 = 2_000_000_000;
+
 /// How far below the stack pointer a fault is one of the stack where mappings are not known.
 const STACK_NEAR: u64 = 128 << 10;
 
 /// Why a report of the kernel's monitor of sleeps is one: in the thread, and in who wakes it.
 const WHY_SLEEP: &str = "the kernel's monitor takes this for no safe sleep of a real-time thread";
+
 const WHY_WAKE: &str = "who woke it has a lower priority, or is a softirq";
+
 /// Why one that we do not judge is one.
 const WHY_RAISED: &str = "it had a real-time priority then, by inheritance or from outside: what \
                           it does takes the time of who waits for it";
@@ -154,7 +150,6 @@ const WHY_LOCK: &str = "who holds it can be preempted by anything of middle prio
 
 impl Tracker {
     /// For a program whose first thread is `tid`; `cpus`: those it may run on, where that was set.
-    #[must_use]
     pub fn new(tid: u32, names: &[(i64, &'static str)], cpus: Option<&[u32]>) -> Self {
         let first = Thread { pid: tid, ..Thread::default() };
         Self {
@@ -638,26 +633,22 @@ impl Tracker {
     }
 
     /// The threads, by their number.
-    #[must_use]
     pub const fn threads(&self) -> &BTreeMap<u32, Thread> {
         &self.threads
     }
 
     /// The last event's time.
-    #[must_use]
     pub const fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
     /// Page faults that the kernel's monitor reports, and of which nothing had to be handled:
     /// rtproof's own look at a stack, which ends where no memory is, is one.
-    #[must_use]
     pub const fn faults_unhandled(&self) -> u64 {
         self.faults_unhandled
     }
 
     /// Why not all that the program did was observed.
-    #[must_use]
     pub const fn unobserved(&self) -> &BTreeSet<String> {
         &self.unobserved
     }
@@ -665,13 +656,11 @@ impl Tracker {
 
 impl Thread {
     /// Whether it has not ended.
-    #[must_use]
     pub const fn is_live(&self) -> bool {
         self.ended_ns.is_none()
     }
 
     /// Whether anything was seen of it since it is judged.
-    #[must_use]
     pub const fn has_acted(&self) -> bool {
         self.switches > 0 || self.has_called
     }
@@ -690,6 +679,3 @@ fn words(priority: i32) -> String {
         100.. => "an ordinary class".into(),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,8 @@
 //! Runs with their truth planted, and runs without any.
 
-use rtproof_record::{
-    options::Phase,
-    run::{HostCpuSecond, HostSecond},
-};
+use rtproof_record::run::{HostCpuSecond, HostSecond, Phase};
 
-use super::{spikes::SECOND_NS, *};
+use super::{SECOND_NS, *};
 
 const MS: u64 = 1_000_000;
 

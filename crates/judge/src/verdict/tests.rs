@@ -1,7 +1,6 @@
 //! Verdicts of made runs.
 
 use rtproof_record::run::{EndReason, Note, RunEnd};
-
 use rtproof_stats::{Sample, Totals};
 
 use super::*;

@@ -27,6 +27,7 @@ fn effect(parameter: &str, line: &str, shown: &[(&str, &str)]) -> Effect {
 }
 
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+
 const DEFAULT: &str = "/proc/irq/default_smp_affinity";
 
 #[test]

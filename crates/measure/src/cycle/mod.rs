@@ -5,30 +5,28 @@
 //! was still late are counted as missed, each with its own lateness, and the next one is the
 //! first that is still to come.
 
-mod gaps;
 mod laws;
 
-pub use gaps::Gaps;
 pub(crate) use laws::{Answer, Exchange, Sending, UnderWay};
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rtproof_stats::cluster::GAP_PERIODS;
 use rtrb::{Consumer, Producer};
 
-use crate::{
-    EndReason,
-    slot::Slot,
-    spike::{self, Outlet, Spike},
-};
+use rtproof_stats::dependence::GAP_PERIODS;
+
+use crate::slot::{Outlet, Slot, Spike};
+use crate::{EndReason, slot};
 
 /// A second, the length of a slot unless shorter ones are requested.
 pub const SLOT_NS: u64 = 1_000_000_000;
+
 /// Slots per thread: one being written, one being emptied, one for a collector that is late. One
 /// that is later still makes a slot longer and loses nothing.
 pub const SLOTS: usize = 3;
+
 /// Most slots per thread, where they are short.
 pub const SLOTS_MAX: usize = 16;
+
 /// A thread that finds no empty slot for this long concludes that real-time threads starve the
 /// machine, and ends.
 pub const STARVED_NS: u64 = 4_000_000_000;
@@ -36,9 +34,7 @@ pub const STARVED_NS: u64 = 4_000_000_000;
 /// When wake-ups are due. Times are CLOCK_MONOTONIC nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// First wake-up.
     pub first_ns: u64,
-    /// Distance of wake-ups.
     pub period_ns: u64,
     /// No wake-up is due at or after this.
     pub end_ns: u64,
@@ -52,7 +48,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// Wake-ups due before `until_ns`, from the schedule alone.
-    #[must_use]
     pub const fn due_before(&self, until_ns: u64) -> u64 {
         let until_ns = if until_ns < self.end_ns { until_ns } else { self.end_ns };
         until_ns.saturating_sub(self.first_ns).div_ceil(self.period_ns)
@@ -84,7 +79,6 @@ pub struct Cycle {
 
 impl Cycle {
     /// A thread that will record into `slot` first and exchange full slots for empty ones.
-    #[must_use]
     pub fn new(
         schedule: Schedule,
         mut slot: Box<Slot>,
@@ -232,15 +226,12 @@ impl Cycle {
         false
     }
 
-    /// The schedule.
-    #[must_use]
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
     /// Wake-ups that were due and are accounted for, from the schedule alone; of a law that makes
     /// its schedule as it goes, from what the law counted.
-    #[must_use]
     pub const fn scheduled(&self) -> u64 {
         match self.counted {
             Some(counted) => counted,
@@ -250,7 +241,6 @@ impl Cycle {
     }
 
     /// The slot that was not handed over.
-    #[must_use]
     pub fn into_last_slot(self) -> Box<Slot> {
         let mut slot = self.slot;
         slot.to_ns = self.next_due_ns.min(self.schedule.end_ns);
@@ -259,7 +249,6 @@ impl Cycle {
 }
 
 /// Slots that a thread gets: for a second or more of a late collector as far as they go.
-#[must_use]
 pub fn slots(slot_ns: u64) -> usize {
     let seconds = SLOT_NS.div_ceil(slot_ns.max(1));
     usize::try_from(seconds).unwrap_or(SLOTS_MAX).saturating_mul(SLOTS).min(SLOTS_MAX)
@@ -271,10 +260,9 @@ pub fn slots(slot_ns: u64) -> usize {
 ///
 /// 128 KiB at most with slots of a second. With the shortest it is five times as much: there are
 /// [`SLOTS_MAX`] of them.
-#[must_use]
 pub const fn bytes(slots: usize) -> usize {
-    let rings = 2 * spike::ring_bytes::<Box<Slot>>(slots);
-    slots * Slot::BYTES + rings + spike::BYTES + size_of::<Cycle>()
+    let rings = 2 * slot::ring_bytes::<Box<Slot>>(slots);
+    slots * Slot::BYTES + rings + slot::BYTES + size_of::<Cycle>()
 }
 
 /// Addresses of what runs only when a wake-up is late or a second ends: locked into memory too,
@@ -310,7 +298,7 @@ pub(crate) fn rehearse() {
         slot_ns: SLOT_NS,
         budget_ns: 1000,
     };
-    let (spikes, _take_spikes) = spike::ring(schedule.budget_ns / 2);
+    let (spikes, _take_spikes) = slot::ring(schedule.budget_ns / 2);
     let mut cycle = Cycle::new(schedule, Box::default(), empty, full, spikes);
     let mut wakes = 0_u64;
     let reason = cycle.run(&AtomicBool::new(false), |due_ns| {
@@ -320,12 +308,31 @@ pub(crate) fn rehearse() {
     std::hint::black_box((reason, cycle));
 }
 
+// The account of a loop that never sleeps.
+
+/// Where the time of a loop that never sleeps went: `busy_ns + gap_ns == run_ns`, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// First to last reading of the clock, nanoseconds.
+    pub run_ns: u64,
+    /// In steps up to the threshold.
+    pub busy_ns: u64,
+    /// In steps above it.
+    pub gap_ns: u64,
+    pub gaps: u64,
+    pub steps: u64,
+    /// The shortest step: the loop's own resolution, nanoseconds.
+    pub step_min_ns: u64,
+    /// Above this a step is a gap, nanoseconds.
+    pub threshold_ns: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use rtrb::RingBuffer;
 
     use super::*;
-    use crate::spike::{Inlet, SPIKES, ring};
+    use crate::slot::{Inlet, SPIKES, ring};
 
     const MS: u64 = 1_000_000;
 
@@ -437,7 +444,7 @@ mod tests {
         let (mut outlet, _inlet) = ring(0);
         let spikes: usize = outlet.memory().iter().map(|(_, bytes)| bytes).sum();
         let all: usize = slots.iter().flat_map(|slot| slot.memory()).map(|(_, bytes)| bytes).sum();
-        let rings = 2 * spike::ring_bytes::<Box<Slot>>(SLOTS);
+        let rings = 2 * slot::ring_bytes::<Box<Slot>>(SLOTS);
         assert!(all + spikes + rings + size_of::<Cycle>() <= bytes(SLOTS));
         assert!(all + spikes > bytes(SLOTS) - 2048);
     }

@@ -2,10 +2,8 @@
 //! executed or from a moment on, inherited by all that it starts (perf_event_open(2)). No thread is
 //! missed for being short, and what was lost is known.
 
-mod attach;
 mod calls;
 mod read;
-mod source;
 
 use std::{
     collections::BTreeMap,
@@ -15,16 +13,18 @@ use std::{
     time::Duration,
 };
 
+use read::{Layout, Reader};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+
 use rtproof_host::{Root, tracefs};
-use rtproof_model::program::Happening;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rtproof_model::run::Happening;
 
-pub use attach::attach;
+use crate::sys::perf;
+use crate::sys::perf::{Attr, Ring};
 pub use calls::CALLS;
-pub use source::Source;
-
-use self::read::{Layout, Reader};
-use crate::sys::perf::{self, Attr, Ring};
 
 /// What is looked for in the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +46,13 @@ struct Opened {
 enum Kind {
     /// A software event of the kernel, by its number.
     Software(u64),
-    /// A tracepoint.
     Trace(&'static str),
 }
 
 const PERF_COUNT_SW_CPU_MIGRATIONS: u64 = 4;
+
 const PERF_COUNT_SW_PAGE_FAULTS: u64 = 2;
+
 const PERF_COUNT_SW_DUMMY: u64 = 9;
 
 /// All of them. A thread that is born while they are opened is reported only by the last: then it
@@ -67,22 +68,26 @@ const RULES: &[Opened] = &[
     trace(Source::Signals, "signal/signal_deliver", true),
     THREADS,
 ];
+
 const LOCKS: &[Opened] = &[
     trace(Source::Enters, "raw_syscalls/sys_enter", true),
     trace(Source::Exits, "raw_syscalls/sys_exit", false),
     THREADS,
 ];
+
 /// Of all threads of the machine.
 const MACHINE: &[Opened] = &[
     trace(Source::MachineSwitches, "sched/sched_switch", false),
     trace(Source::MachineWakes, "sched/sched_waking", false),
     trace(Source::MachineMoves, "sched/sched_migrate_task", false),
 ];
+
 /// Who wakes a thread reports its sleep, so that these are of all threads of the machine, too.
 const MONITORS: &[(&str, Opened)] = &[
     ("rtapp:pagefault", trace(Source::MonitorFaults, "rv/error_pagefault", false)),
     ("rtapp:sleep", trace(Source::MonitorSleeps, "rv/error_sleep", false)),
 ];
+
 const THREADS: Opened = software(Source::Threads, PERF_COUNT_SW_DUMMY, false);
 
 const fn software(source: Source, number: u64, has_stack: bool) -> Opened {
@@ -94,9 +99,12 @@ const fn trace(source: Source, event: &'static str, has_stack: bool) -> Opened {
 }
 
 const KIND_SOFTWARE: u32 = 1;
+
 const KIND_TRACEPOINT: u32 = 2;
+
 /// Memory of all rings together, and of one.
 const RINGS_BYTES: usize = 64 << 20;
+
 const RING_BYTES: std::ops::RangeInclusive<usize> = (512 << 10)..=(8 << 20);
 
 impl Purpose {
@@ -138,9 +146,6 @@ pub struct Watch {
 impl Watch {
     /// Makes the memory for events of these CPUs; no thread is observed yet. `filter`: which system
     /// calls are reported, as the kernel's filters say it, e.g. `id != 39`; empty: all.
-    ///
-    /// # Errors
-    /// Nothing can be observed: why, and what to do.
     pub fn new(purpose: Purpose, cpus: &[u32], filter: String) -> Result<Self, String> {
         let size = (RINGS_BYTES / cpus.len().max(1)).clamp(*RING_BYTES.start(), *RING_BYTES.end());
         let size = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
@@ -285,7 +290,6 @@ impl Watch {
     }
 
     /// Why events of a source are missing; `None`: they are not.
-    #[must_use]
     pub fn missing(&self, source: Source) -> Option<&str> {
         self.missing.get(&source).map(String::as_str)
     }
@@ -372,14 +376,12 @@ fn refused(error: &io::Error) -> String {
 }
 
 /// Whether a process has marked a cycle (`rtproof_mark.h`).
-#[must_use]
 pub fn has_marked(pid: u32) -> bool {
     crate::workloads::marks::has_marked(pid)
 }
 
 /// The policy in force for a thread: whether it is real-time, and its priority in the kernel's
 /// numbers; `None`: it has ended.
-#[must_use]
 pub fn class_of(tid: u32) -> Option<(bool, i32)> {
     use crate::Policy;
     let (policy, priority) = crate::sys::policy_of(tid).ok()?;
@@ -388,4 +390,94 @@ pub fn class_of(tid: u32) -> Option<(bool, i32)> {
         Policy::Fifo | Policy::Rr => (true, 99 - i32::try_from(priority).unwrap_or(0)),
         _ => (false, 120),
     })
+}
+
+// The events of a program that already runs: its threads are listed, and may start others
+// meanwhile.
+
+/// Files that rtproof itself has open.
+const OWN_FILES: u64 = 256;
+
+/// How often everything is opened anew because a thread was started meanwhile.
+const ATTEMPTS: usize = 20;
+
+/// Observes each thread of `list`, which is asked again, and the threads that they will start. The
+/// threads that are observed; one that was started meanwhile may be missing.
+pub fn attach<T: Ord + Clone>(
+    root: &Root,
+    (purpose, filter): &(Purpose, String),
+    cpus: &[u32],
+    tid_of: impl Fn(&T) -> u32,
+    list: impl Fn() -> Vec<T>,
+) -> Result<(Watch, Vec<T>), String> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let before = list();
+        let count = before.len() as u64 * cpus.len() as u64 * purpose.sources().len() as u64;
+        raise_limit(count + OWN_FILES);
+        let mut watch = Watch::new(*purpose, cpus, filter.clone())?;
+        let mut observed = Vec::new();
+        for thread in &before {
+            if watch.add(root, tid_of(thread))? {
+                observed.push(thread.clone());
+            }
+        }
+        // One that was started by a thread whose events were half opened has half of them: only
+        // where none was started is nothing missing, and nothing reported twice.
+        let is_new = list().iter().any(|thread| !before.contains(thread));
+        if !is_new || attempt == ATTEMPTS {
+            return Ok((watch, observed));
+        }
+    }
+}
+
+/// Each event is an open file. Where the limit stays, opening fails and says so.
+fn raise_limit(files: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|now| now >= files) {
+        return;
+    }
+    let wish = Rlimit { current: Some(files), maximum: limit.maximum.map(|of| of.max(files)) };
+    let _ = setrlimit(Resource::Nofile, wish).or_else(|_| {
+        let maximum = limit.maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+    });
+}
+
+// The kinds of events of a program.
+
+/// A group of events that the rules rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Threads that come and go, their names, and the files that they map.
+    Threads,
+    Switches,
+    /// Threads that run for the first time.
+    Births,
+    Wakes,
+    /// System calls begin.
+    Enters,
+    /// System calls return.
+    Exits,
+    Faults,
+    Migrations,
+    Signals,
+    /// Switches of all threads of the machine.
+    MachineSwitches,
+    /// Wake-ups of all threads of the machine.
+    MachineWakes,
+    /// Moves of all threads of the machine to another CPU.
+    MachineMoves,
+    /// Reports of the kernel's monitor of page faults, of all threads of the machine.
+    MonitorFaults,
+    /// Reports of the kernel's monitor of sleeps, of all threads of the machine.
+    MonitorSleeps,
+}
+
+impl Source {
+    /// Whether a monitor of the kernel reports.
+    const fn is_of_monitor(self) -> bool {
+        matches!(self, Self::MonitorFaults | Self::MonitorSleeps)
+    }
 }

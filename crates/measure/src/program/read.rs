@@ -3,54 +3,78 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rtproof_model::program::{Happening, Mapping, Monitor, Stack, What};
+use rtproof_model::run::{Happening, Mapping, Monitor, Stack, What};
 use rtproof_trace::format::Field;
 
-use super::source::Source;
+use super::Source;
 
 const TID: u64 = 1 << 1;
+
 const TIME: u64 = 1 << 2;
+
 pub(super) const ADDRESS: u64 = 1 << 3;
+
 const CPU: u64 = 1 << 7;
+
 pub(super) const RAW: u64 = 1 << 10;
+
 pub(super) const REGISTERS: u64 = 1 << 12;
+
 pub(super) const STACK: u64 = 1 << 13;
+
 const IDENTIFIER: u64 = 1 << 16;
+
 /// What each sample has, and what ends each other record.
 pub(super) const COMMON: u64 = TID | TIME | CPU | IDENTIFIER;
 
 pub(super) const DISABLED: u64 = 1;
+
 /// Inherited by threads and processes.
 pub(super) const INHERIT: u64 = 1 << 1;
+
 /// Wake by bytes; the ends of records; our clock.
 pub(super) const FLAGS: u64 = 1 << 14 | 1 << 18 | 1 << 25;
+
 /// Of an event that has a ring and reports nothing.
 pub(super) const OWNER: u64 = FLAGS | DISABLED;
+
 /// Records of mapped files, names, and threads that come and go.
 pub(super) const THREADS: u64 = 1 << 8 | 1 << 9 | 1 << 13 | 1 << 23 | 1 << 24;
 
 /// Frame pointer, stack pointer, instruction pointer (arch/x86/include/uapi/asm/perf_regs.h).
 #[cfg(target_arch = "x86_64")]
 pub(super) const REGISTERS_MASK: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+
 /// Frame pointer, stack pointer, link register, program counter
 /// (arch/arm/include/uapi/asm/perf_regs.h).
 #[cfg(target_arch = "arm")]
 pub(super) const REGISTERS_MASK: u64 = 1 << 11 | 1 << 13 | 1 << 14 | 1 << 15;
+
 /// Frame pointer, link register, stack pointer, program counter.
 #[cfg(not(any(target_arch = "arm", target_arch = "x86_64")))]
 pub(super) const REGISTERS_MASK: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
 const MMAP: u32 = 1;
+
 const LOST: u32 = 2;
+
 const COMM: u32 = 3;
+
 const EXIT: u32 = 4;
+
 const THROTTLE: u32 = 5;
+
 const FORK: u32 = 7;
+
 const SAMPLE: u32 = 9;
+
 const MMAP2: u32 = 10;
+
 const LOST_SAMPLES: u32 = 13;
+
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const BY_EXEC: u16 = 1 << 13;
+
 /// Bytes of the end of a record that is no sample: pid, tid, time, CPU, identifier.
 const END: usize = 8 + 8 + 8 + 8;
 

@@ -1,25 +1,39 @@
 //! Counters next to the events: what the hypervisor, the firmware and quotas took. They are read at
 //! every look at the rings, so that what went by over a spike is known.
 
-use std::collections::VecDeque;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+};
 
 use rtproof_host::{
-    CpuList, Facts, Root, activity,
+    CpuList, Facts, Root,
     facts::kernel::Preemption,
-    msr,
-    task::{throttle_file, throttled},
+    idle,
+    symbols::Symbols,
+    task::{self, throttle_file, throttled},
 };
-use rtproof_trace::{Beside, IdleState};
+use rtproof_stats::{Histogram, Layout};
+use rtproof_trace::{
+    Beside, Decoder, IdleState, Page, Pages, WakeUp,
+    merge::Merge,
+    scan::{self, Scanner, Subjects, Totals},
+};
+
+use super::{Recorder, RecorderError};
+use crate::session::{Plan, Session, SessionError};
+use crate::slot::Slot;
 
 /// Samples that are kept: five seconds of them.
 const SAMPLES_MAX: usize = 256;
+
 /// Groups whose quota is watched.
 const GROUPS_MAX: usize = 16;
+
 /// Share of a CPU that reading may take, one part in so many: /proc/stat of a large machine takes
 /// milliseconds.
 const COST_PARTS: u64 = 400;
 
-/// One reading.
 #[derive(Debug)]
 struct Sample {
     /// When its reading began and ended: a spike in between is in some of the counts.
@@ -55,7 +69,8 @@ impl Counters {
         // Reading another CPU's register interrupts that; the only CPU reads its own.
         let only = if online.len() == 1 { online.iter().next() } else { None };
         let smi_cpu = online.difference(measured).iter().next().or(only);
-        let smi_cpu = smi_cpu.filter(|cpu| msr::read(root, *cpu, msr::SMI_COUNT).value().is_some());
+        let smi_cpu =
+            smi_cpu.filter(|cpu| idle::read(root, *cpu, idle::SMI_COUNT).value().is_some());
         let servers = &facts.sched.fair_server;
         let is_served =
             servers.value().map(|servers| servers.iter().any(|server| server.runtime_ns > 0));
@@ -93,7 +108,7 @@ impl Counters {
 
     /// Takes one; when it was complete.
     fn take(&mut self, from_ns: u64, clock: impl Fn() -> u64) -> u64 {
-        let times = activity::times(&self.root, &self.cpus);
+        let times = task::times(&self.root, &self.cpus);
         let steal = times.value().into_iter().flatten();
         let mut sample = Sample {
             from_ns,
@@ -101,7 +116,7 @@ impl Counters {
             steal_ms: steal.map(|times| (times.cpu, times.steal_ms)).collect(),
             smi: self
                 .smi_cpu
-                .and_then(|cpu| msr::read(&self.root, cpu, msr::SMI_COUNT).value().copied()),
+                .and_then(|cpu| idle::read(&self.root, cpu, idle::SMI_COUNT).value().copied()),
             throttled: self.groups.iter().map(|(_, file)| throttled(&self.root, file)).collect(),
         };
         sample.to_ns = clock();
@@ -154,7 +169,7 @@ impl Counters {
         beside
     }
 
-    fn idle_states(&self, cpu: u32) -> std::collections::BTreeMap<u32, IdleState> {
+    fn idle_states(&self, cpu: u32) -> BTreeMap<u32, IdleState> {
         let states = self.idle_states.iter().find(|(of, _)| *of == cpu);
         let states = states.into_iter().flat_map(|(_, states)| states);
         let state = |state: &rtproof_host::facts::cpu::IdleState| IdleState {
@@ -168,6 +183,273 @@ impl Counters {
 /// Counters may step back.
 fn since(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     Some(after?.saturating_sub(before?))
+}
+
+// What recording costs the measured threads, measured and not assumed: short measurements on one
+// CPU in pairs, one with the recorder paused and one with it recording.
+//
+// The order changes from pair to pair, so that a machine that grows busier or calmer meanwhile
+// does not look like a cost, and the median of the pairs' differences is reported, because a
+// single slice may meet anything.
+
+/// What recording adds to the median latency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingCost {
+    /// Median over the pairs of p50 with recording less p50 without, nanoseconds.
+    pub delta_ns: i64,
+    /// Pairs in which both slices had samples.
+    pub pairs: u32,
+    /// Those differences, nanoseconds, ascending.
+    pub deltas_ns: Vec<i64>,
+}
+
+/// Why the cost is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum CostError {
+    /// The recorder could not be paused.
+    #[error(transparent)]
+    Recorder(#[from] RecorderError),
+    /// The threads could not be started.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// No slice had a sample.
+    #[error("no wake-up was measured; make the slices longer than the period")]
+    Nothing,
+}
+
+/// Pairs and length of a slice, nanoseconds, that tell the cost to some tens of nanoseconds on a
+/// quiet machine, in about three seconds.
+pub const USUAL: (u32, u64) = (8, 100_000_000);
+
+/// Measures the cost with short sessions like `plan`, of `slice_ns` each, on its first CPU. The
+/// recorder records afterwards.
+///
+/// # Errors
+/// The recorder or a session cannot be used.
+pub fn cost(
+    recorder: &Recorder,
+    plan: &Plan,
+    pairs: u32,
+    slice_ns: u64,
+) -> Result<RecordingCost, CostError> {
+    let cpus = plan.cpus.iter().take(1).copied().collect();
+    let plan = Plan { cpus, duration_ns: slice_ns, keeps_samples: false, ..plan.clone() };
+    let measured = deltas(recorder, &plan, pairs);
+    // Whatever came between: it records afterwards.
+    recorder.resume()?;
+    let mut deltas_ns = measured?;
+    deltas_ns.sort_unstable();
+    let delta_ns = median(&deltas_ns).ok_or(CostError::Nothing)?;
+    let pairs = u32::try_from(deltas_ns.len()).unwrap_or(u32::MAX);
+    Ok(RecordingCost { delta_ns, pairs, deltas_ns })
+}
+
+fn deltas(recorder: &Recorder, plan: &Plan, pairs: u32) -> Result<Vec<i64>, CostError> {
+    let slice = |records: bool| -> Result<Option<u64>, CostError> {
+        if records {
+            recorder.resume()?
+        } else {
+            recorder.pause()?
+        }
+        Ok(p50_ns(plan)?)
+    };
+    let mut deltas = Vec::new();
+    for pair in 0..pairs {
+        let is_first = pair % 2 == 0;
+        let (first, second) = (slice(is_first)?, slice(!is_first)?);
+        let (with, without) = if is_first { (first, second) } else { (second, first) };
+        if let (Some(with), Some(without)) = (with, without) {
+            deltas.push(with.cast_signed().saturating_sub(without.cast_signed()));
+        }
+    }
+    Ok(deltas)
+}
+
+/// Median latency of one session, of its wake-up view.
+fn p50_ns(plan: &Plan) -> Result<Option<u64>, SessionError> {
+    let mut wake = Histogram::new(Layout::FINE);
+    let mut session = Session::start(plan)?;
+    let mut take = |_: u32, slot: &Slot| slot.wake.add_to(&mut wake);
+    while !session.is_finished() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        session.collect(&mut take);
+    }
+    session.finish(&mut take, |_, _| {});
+    let rank = wake.total().div_ceil(2);
+    Ok(wake.value_at_rank(rank).filter(|_| !wake.is_empty()))
+}
+
+/// Of ascending values; half way between the two in the middle.
+fn median(sorted: &[i64]) -> Option<i64> {
+    let last = sorted.len().checked_sub(1)?;
+    let (low, high) = (sorted.get(last / 2)?, sorted.get(last.div_ceil(2))?);
+    Some(low.midpoint(*high))
+}
+
+// Late wake-ups of threads that are not measured, found in the events themselves as they come.
+//
+// The records of all CPUs are needed in order of time, and the rings are read one after the
+// other: what is later than the beginning of a look may not be all there yet and waits for the
+// next one.
+
+/// Functions of timers that threads sleep on: nanosleep and waits with a timeout, timer_create,
+/// timerfd_create.
+const SLEEPS: &[&str] = &["hrtimer_wakeup", "posix_timer_fn", "timerfd_tmrproc"];
+
+/// Sub-buffers that may wait to be merged. More come at once only where the reader was kept from
+/// running: then finding begins anew.
+const BYTES_MAX: usize = 64 << 20;
+
+/// A record is there for the reader when it is written to its end: that of a virtual CPU which the
+/// hypervisor stops in the middle comes late. So long is waited for it.
+const LATE_NS: u64 = 5_000_000;
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    scanner: Scanner,
+    fresh: Fresh,
+    /// Records up to here were seen.
+    seen_ns: u64,
+}
+
+impl Watch {
+    pub(super) fn new(
+        subjects: &Subjects,
+        threshold_ns: u64,
+        symbols: Option<&Symbols>,
+        decoder: &Decoder,
+    ) -> Self {
+        let layout = decoder.layout();
+        let addresses = symbols.map(|symbols| symbols.addresses_of(SLEEPS)).unwrap_or_default();
+        Self {
+            scanner: Scanner::new(subjects, threshold_ns, true).with_sleep_functions(addresses),
+            fresh: Fresh::new(layout.data_at + layout.data_bytes),
+            seen_ns: 0,
+        }
+    }
+
+    /// The next sub-buffer of a CPU.
+    pub(super) fn push(&mut self, decoder: &Decoder, cpu: u32, page: &[u8]) {
+        if self.fresh.bytes > BYTES_MAX {
+            self.lost();
+        }
+        let Ok(parsed) = Page::parse(decoder.layout(), page) else {
+            self.scanner.lost(cpu);
+            return;
+        };
+        let used = parsed.used_bytes(decoder.layout());
+        if !parsed.is_empty() {
+            self.fresh.push(cpu, parsed.at_ns(), &page[..used.min(page.len())]);
+        }
+    }
+
+    /// Nothing is known of what was before.
+    pub(super) fn lost(&mut self) {
+        let cpus = std::mem::take(&mut self.fresh.numbers);
+        cpus.iter().for_each(|cpu| self.scanner.lost(*cpu));
+        self.fresh = Fresh::new(self.fresh.page_bytes);
+    }
+
+    /// Late wake-ups up to shortly before a time up to which all CPUs are complete.
+    pub(super) fn find(
+        &mut self,
+        decoder: &Decoder,
+        complete_ns: u64,
+        mut late: impl FnMut(WakeUp),
+    ) {
+        let until_ns = complete_ns.saturating_sub(LATE_NS);
+        let mut merge = Merge::new(&mut self.fresh, decoder.layout());
+        loop {
+            match merge.next() {
+                Ok(Some(merged)) if merged.raw.at_ns > until_ns => break,
+                // The last sub-buffer of each CPU comes again: its end was not yet seen.
+                Ok(Some(merged)) if merged.raw.at_ns <= self.seen_ns => {}
+                Ok(Some(merged)) => {
+                    self.scanner.feed_merged(decoder, &merged).for_each(&mut late);
+                }
+                Ok(None) => break,
+                Err(error) => self.scanner.lost(error.cpu),
+            }
+        }
+        drop(merge);
+        self.fresh.forget(until_ns);
+        self.seen_ns = self.seen_ns.max(until_ns);
+    }
+
+    /// Wake-ups since the last call, where they are kept.
+    pub(super) fn take_kept(&mut self) -> Vec<WakeUp> {
+        self.scanner.take_kept()
+    }
+
+    /// Follows these threads as well.
+    pub(super) fn follow(&mut self, tids: &[i32]) {
+        tids.iter().for_each(|tid| self.scanner.follow(*tid));
+    }
+
+    /// Who ran in the place of the threads.
+    pub(super) fn preemptions(&self) -> Vec<scan::Preemption> {
+        self.scanner.preemptions().copied().collect()
+    }
+
+    /// What was counted of each thread.
+    pub(super) fn totals(&self) -> Vec<Totals> {
+        self.scanner.totals().copied().collect()
+    }
+}
+
+/// Time stamp and bytes of a sub-buffer.
+type Stamped = (u64, Box<[u8]>);
+
+/// Sub-buffers that are not yet merged to their end.
+#[derive(Debug)]
+struct Fresh {
+    numbers: Vec<u32>,
+    cpus: BTreeMap<u32, VecDeque<Stamped>>,
+    bytes: usize,
+    page_bytes: usize,
+}
+
+impl Fresh {
+    const fn new(page_bytes: usize) -> Self {
+        Self { numbers: Vec::new(), cpus: BTreeMap::new(), bytes: 0, page_bytes }
+    }
+
+    fn push(&mut self, cpu: u32, at_ns: u64, page: &[u8]) {
+        if let Err(at) = self.numbers.binary_search(&cpu) {
+            self.numbers.insert(at, cpu);
+        }
+        self.bytes += page.len();
+        self.cpus.entry(cpu).or_default().push_back((at_ns, page.into()));
+    }
+
+    /// Drops sub-buffers that end before a time: those whose successor begins before it.
+    fn forget(&mut self, until_ns: u64) {
+        for pages in self.cpus.values_mut() {
+            while pages.get(1).is_some_and(|(at_ns, _)| *at_ns <= until_ns) {
+                let gone = pages.pop_front().map_or(0, |(_, page)| page.len());
+                self.bytes -= gone;
+            }
+        }
+    }
+}
+
+impl Pages for Fresh {
+    fn cpus(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    fn count(&self, cpu: u32) -> usize {
+        self.cpus.get(&cpu).map_or(0, VecDeque::len)
+    }
+
+    fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        let page = self.cpus.get(&cpu).and_then(|pages| pages.get(index));
+        let (_, page) = page.ok_or(io::ErrorKind::InvalidInput)?;
+        into.clear();
+        into.extend_from_slice(page);
+        into.resize(self.page_bytes.max(page.len()), 0);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -261,5 +543,42 @@ mod tests {
         (0..1_000).for_each(|at_ns| counters.sample(|| at_ns));
         assert_eq!(counters.samples.len(), SAMPLES_MAX);
         assert_eq!(counters.samples[0].from_ns, 1_000 - SAMPLES_MAX as u64);
+    }
+}
+
+#[cfg(test)]
+mod cost_tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_pairs() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[7]), Some(7));
+        assert_eq!(median(&[-5, 3]), Some(-1));
+        assert_eq!(median(&[-5, 3, 900]), Some(3));
+    }
+}
+
+#[cfg(test)]
+mod watch_tests {
+    use super::*;
+
+    #[test]
+    fn sub_buffers_stay_until_the_next_one_begins_in_time() {
+        let mut fresh = Fresh::new(8);
+        for (cpu, at_ns) in [(1, 10), (0, 12), (1, 20), (1, 30)] {
+            fresh.push(cpu, at_ns, &[7; 4]);
+        }
+        assert_eq!((fresh.cpus(), fresh.bytes), (&[0, 1][..], 16));
+        fresh.forget(19);
+        assert_eq!((fresh.count(0), fresh.count(1)), (1, 3), "the next begins later");
+        fresh.forget(20);
+        assert_eq!((fresh.count(0), fresh.count(1)), (1, 2));
+        fresh.forget(1_000);
+        assert_eq!((fresh.count(0), fresh.count(1), fresh.bytes), (1, 1, 8), "its end is unseen");
+        let mut page = Vec::new();
+        fresh.read(1, 0, &mut page).unwrap();
+        assert_eq!(page, [7, 7, 7, 7, 0, 0, 0, 0]);
+        assert!(fresh.read(1, 1, &mut page).is_err() && fresh.read(2, 0, &mut page).is_err());
     }
 }

@@ -6,38 +6,33 @@
 //! are there, the window is taken out, its tasks and addresses are named at once (processes die),
 //! and it waits to be taken. The measured CPUs only write their events.
 
-pub mod cost;
-mod counters;
+pub mod counters;
 mod engine;
-mod error;
-mod rings;
-mod settings;
-mod stats;
-mod watch;
-mod who;
 
-use std::sync::{
-    Arc, mpsc,
-    mpsc::{Sender, SyncSender, TrySendError},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, OnceLock,
+        mpsc::{self, Sender, SyncSender, TrySendError},
+    },
+    time::Duration,
 };
 
-use rtproof_host::{Facts, Root, task::task, tracefs::Instance};
+use counters::Counters;
+use engine::{ASKS_MAX, Command, Engine, Reply, Rings, Shared, State, settle};
+
+use rtproof_host::{
+    CpuList, Facts, Reading, Root,
+    symbols::Symbols,
+    task::task,
+    tracefs::{self, Instance, TracefsError},
+};
 use rtproof_trace::{
-    ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window,
+    ByteOrder, Decoder, Formats, Store, Subjects, Task, WakeUp, Window,
+    format::FormatError,
     scan::{Preemption, Totals},
 };
 
-use self::{
-    counters::Counters,
-    engine::{ASKS_MAX, Command, Engine, Reply, Shared, State, settle},
-    rings::Rings,
-    who::Who,
-};
-pub use self::{
-    error::RecorderError,
-    settings::{Mode, Settings},
-    stats::Stats,
-};
 use crate::sys;
 
 /// Records until it is dropped; its instance of tracefs goes with it.
@@ -135,7 +130,6 @@ impl Recorder {
     }
 
     /// Windows that are ready, in the order in which they became so. Takes no longer than a lock.
-    #[must_use]
     pub fn take(&self) -> Vec<(WakeUp, Window)> {
         std::mem::take(&mut *self.shared.ready())
     }
@@ -149,9 +143,6 @@ impl Recorder {
     }
 
     /// Goes on after [`Recorder::pause`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn resume(&self) -> Result<(), RecorderError> {
         self.tell(|reply| Command::On(true, reply))
     }
@@ -187,26 +178,22 @@ impl Recorder {
     }
 
     /// Whether it watches: before, the addresses of the kernel's timers are looked up.
-    #[must_use]
     pub fn is_watching(&self) -> bool {
         self.shared.is_watching.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Who ran in the place of the watched threads while they were runnable, as of the last look.
-    #[must_use]
     pub fn preemptions(&self) -> Vec<Preemption> {
         self.shared.preemptions().clone()
     }
 
     /// What [`Recorder::watch`] counted of each thread, as of the last look.
-    #[must_use]
     pub fn watched(&self) -> Vec<Totals> {
         self.shared.totals().clone()
     }
 
     /// The wake-ups of the watched threads since the last call, where they are to be kept
     /// ([`Subjects::keeps`]), in the order they ended.
-    #[must_use]
     pub fn take_kept(&self) -> Vec<WakeUp> {
         std::mem::take(&mut *self.shared.kept())
     }
@@ -219,38 +206,32 @@ impl Recorder {
     }
 
     /// How the rings are read.
-    #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
     /// Name of the instance.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// Formats of what is recorded.
-    #[must_use]
     pub fn formats(&self) -> &Formats {
         &self.formats
     }
 
     /// Events that this machine lacks or refuses, and what cannot be distinguished without each:
     /// sentences.
-    #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
     /// Instances that killed runs had left behind and that are gone now.
-    #[must_use]
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
 
     /// What it did so far, as of its last look.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats().clone()
     }
@@ -297,4 +278,249 @@ fn formats(instance: &Instance) -> Result<Formats, RecorderError> {
         formats.set_header_event(&header);
     }
     Ok(formats)
+}
+
+// Why nothing is recorded.
+
+/// Why nothing is recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderError {
+    /// The kernel's events are not available.
+    #[error(transparent)]
+    Tracefs(#[from] TracefsError),
+    /// They cannot be read.
+    #[error("{file}: {error}; please report this kernel's file")]
+    Format {
+        /// File below `events`.
+        file: String,
+        error: FormatError,
+    },
+    #[error("no CPU to record; name some with --cpus")]
+    NoCpus,
+    /// The thread could not be made.
+    #[error("cannot start the recorder's thread: {0}; check `ulimit -u`")]
+    Thread(std::io::Error),
+    /// Nothing is read without a request.
+    #[error(
+        "one CPU does all: its events are read for an answer only, and nobody looks for late \
+         wake-ups in them"
+    )]
+    Frozen,
+    /// The thread is gone.
+    #[error("the recorder has stopped")]
+    Stopped,
+}
+
+// Settings of the flight recorder: CPUs, sizes, times.
+
+/// How the kernel's rings are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Repeatedly, during the measurement: nothing stops.
+    Stream,
+    /// Only for an answer: recording stops, everything is read, recording goes on. Where one CPU
+    /// does all, reading would take it from what is measured.
+    Freeze,
+}
+
+/// Settings of a [`Recorder`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// CPUs whose late wake-ups will be requested.
+    pub measured: CpuList,
+    /// Other CPUs that are recorded: those that wake and interrupt the measured ones.
+    pub others: CpuList,
+    /// CPUs that the recorder's own thread may run on; empty: any.
+    pub housekeeping: CpuList,
+    /// Nice value of the recorder's own thread.
+    pub nice: i32,
+    /// How the rings are read; `None`: as the machine needs it.
+    pub mode: Option<Mode>,
+    /// Ring of a measured CPU, kilobytes.
+    pub measured_kb: u64,
+    /// Ring of another CPU, kilobytes.
+    pub others_kb: u64,
+    /// Most memory of what was read, bytes.
+    pub store_bytes: usize,
+    /// Time between two readings.
+    pub poll: Duration,
+    /// A window begins so long before the wake-up was due, nanoseconds.
+    pub lead_ns: u64,
+    /// And ends so long after it ran, nanoseconds.
+    pub tail_ns: u64,
+    /// Longest wait for the events of a wake-up after it ran, nanoseconds.
+    pub patience_ns: u64,
+}
+
+impl Settings {
+    pub fn new(measured: CpuList, others: CpuList, housekeeping: CpuList) -> Self {
+        Self {
+            measured,
+            others,
+            housekeeping,
+            nice: -15,
+            mode: None,
+            measured_kb: 4096,
+            others_kb: 512,
+            store_bytes: 64 << 20,
+            poll: Duration::from_millis(20),
+            lead_ns: 3_000_000,
+            tail_ns: 100_000,
+            patience_ns: 500_000_000,
+        }
+    }
+}
+
+impl Settings {
+    fn rings(&self) -> tracefs::Rings {
+        tracefs::Rings {
+            measured: self.measured.clone(),
+            measured_kb: self.measured_kb,
+            others: self.others.clone(),
+            others_kb: self.others_kb,
+        }
+    }
+}
+
+// What a recorder did.
+
+/// What a recorder did so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events that the kernel wrote.
+    pub events: u64,
+    /// Of those lost before they were read: the kernel's own count. In freeze mode what is
+    /// overwritten before a request is not counted.
+    pub lost_events: u64,
+    /// Sub-buffers that were read.
+    pub pages: u64,
+    /// Bytes of events in them.
+    pub bytes: u64,
+    /// Wake-ups that were answered.
+    pub answered: u64,
+    /// Wake-ups that wait for their answer.
+    pub waiting: u64,
+    /// Wake-ups that were not taken: too many at once.
+    pub refused: u64,
+    /// Wake-ups that were to be kept and were not: nobody took them.
+    pub kept_lost: u64,
+    /// Time without recording, nanoseconds, because reading stops it in freeze mode.
+    pub blind_ns: u64,
+    /// CPU time of the recorder's thread, nanoseconds.
+    pub cpu_time_ns: u64,
+    /// Whether stacks are taken at the timer interrupt.
+    pub stacks: bool,
+    /// Why addresses of the kernel have no names; `None`: they have, or are being read.
+    pub no_symbols: Option<String>,
+    /// Why a sub-buffer could not be read; `None`: all could.
+    pub error: Option<String>,
+}
+
+// Names for what is in a window: tasks by their ids, kernel addresses by their functions.
+
+/// A task may change its policy: what is known of it holds so long.
+const FRESH_NS: u64 = 1_000_000_000;
+
+/// Tasks that are remembered, also after their end.
+const TASKS_MAX: usize = 8_192;
+
+/// Addresses that are named in one window.
+const ADDRESSES_MAX: usize = 4_096;
+
+/// Symbols that another thread is reading.
+type Reader = Arc<OnceLock<Reading<Symbols>>>;
+
+#[derive(Debug)]
+struct Who {
+    root: Root,
+    /// When it was requested, and the task as it was then.
+    tasks: BTreeMap<i32, (u64, Task)>,
+    symbols: Reader,
+}
+
+impl Who {
+    /// Begins to read the symbols. The thread that reads is a child of the calling one and runs
+    /// where that may.
+    fn new(root: &Root) -> Self {
+        let symbols = Reader::default();
+        let (into, of) = (Arc::clone(&symbols), root.clone());
+        let read = move || drop(into.set(Symbols::read(&of)));
+        let thread = std::thread::Builder::new().name("rtproof/symbols".into()).spawn(read);
+        if let Err(error) = thread {
+            let _ = symbols.set(Reading::denied("/proc/kallsyms", error.to_string()));
+        }
+        Self { root: root.clone(), tasks: BTreeMap::new(), symbols }
+    }
+
+    /// Whether symbols have been read, or will not be.
+    fn is_ready(&self) -> bool {
+        self.symbols.get().is_some()
+    }
+
+    /// The symbols, where there are some.
+    fn symbols(&self) -> Option<&Symbols> {
+        self.symbols.get()?.value()
+    }
+
+    /// Why addresses have no names.
+    fn no_symbols(&self) -> Option<String> {
+        self.symbols.get()?.why_unknown()
+    }
+
+    /// The task as it is now, or was when it was last requested within a second, or before it
+    /// ended.
+    fn task(&mut self, tid: i32, now_ns: u64) -> Option<&Task> {
+        let is_fresh = |(at_ns, _): &(u64, Task)| now_ns.saturating_sub(*at_ns) < FRESH_NS;
+        if tid > 0
+            && !self.tasks.get(&tid).is_some_and(is_fresh)
+            && let Some(task) = task(&self.root, tid)
+        {
+            if self.tasks.len() >= TASKS_MAX {
+                self.tasks.retain(|_, known| is_fresh(known));
+            }
+            if self.tasks.len() < TASKS_MAX {
+                self.tasks.insert(tid, (now_ns, task));
+            }
+        }
+        self.tasks.get(&tid).map(|(_, task)| task)
+    }
+
+    /// Fills in the tasks and the symbols of a window.
+    fn name(&mut self, window: &mut Window, tid: i32, now_ns: u64) {
+        let addresses = window.addresses();
+        for tid in window.tids().into_iter().chain([tid]) {
+            if let Some(task) = self.task(tid, now_ns) {
+                window.tasks.insert(tid, task.clone());
+            }
+        }
+        let Some(symbols) = self.symbols() else { return };
+        let name = |address: u64| Some((address, symbols.lookup(address)?));
+        window.symbols = addresses.into_iter().take(ADDRESSES_MAX).filter_map(name).collect();
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the machines that they read")]
+mod tests {
+    use super::*;
+
+    const STAT: &str = " S 1 7 7 0 -1 0 9 0 0 0 3 4 0 0 20 0 1 0 88 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+                        17 2 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+
+    #[test]
+    fn a_task_is_known_after_its_end_and_asked_again_after_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let stat = dir.path().join("proc/7/stat");
+        std::fs::create_dir_all(stat.parent().unwrap()).unwrap();
+        std::fs::write(&stat, format!("7 (one){STAT}")).unwrap();
+        let mut who = Who::new(&Root::dir(dir.path()).unwrap());
+        let comm = |who: &mut Who, now_ns| who.task(7, now_ns).map(|task| task.comm.clone());
+        assert_eq!(comm(&mut who, 5).as_deref(), Some("one"));
+        std::fs::write(&stat, format!("7 (two){STAT}")).unwrap();
+        assert_eq!(comm(&mut who, 6).as_deref(), Some("one"));
+        assert_eq!(comm(&mut who, 5 + FRESH_NS).as_deref(), Some("two"));
+        std::fs::remove_file(&stat).unwrap();
+        assert_eq!(comm(&mut who, 5 * FRESH_NS).as_deref(), Some("two"));
+        assert!([8, 0, -1].iter().all(|tid| who.task(*tid, 0).is_none()));
+    }
 }

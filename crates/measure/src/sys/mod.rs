@@ -1,9 +1,6 @@
 //! The calls that no safe crate wraps. The only unsafe code of the house.
 
-pub(crate) mod clock;
-pub(crate) mod numa;
 pub(crate) mod perf;
-pub(crate) mod process;
 pub(crate) mod signals;
 
 use std::{
@@ -15,9 +12,17 @@ use std::{
 use rustix::{thread::ClockId, time::Timespec};
 
 use crate::Policy;
+#[cfg(all(target_pointer_width = "32", target_env = "gnu"))]
+use time64::timespec;
+
+#[cfg(all(target_pointer_width = "32", target_env = "gnu"))]
+use self::time64::{clock_getres, clock_gettime, clock_nanosleep};
+#[cfg(not(all(target_pointer_width = "32", target_env = "gnu")))]
+use libc::{clock_getres, clock_gettime, clock_nanosleep, timespec};
 
 /// SCHED_RESET_ON_FORK (include/uapi/linux/sched.h): children of a measuring thread are ordinary.
 const RESET_ON_FORK: i32 = 0x4000_0000;
+
 const PAGE: usize = 4096;
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -53,9 +58,6 @@ pub(crate) fn set_policy(policy: Policy, priority: u32) -> io::Result<()> {
 }
 
 /// The same, so that what the thread starts has the policy too.
-///
-/// # Errors
-/// As there.
 pub(crate) fn set_policy_for_children(policy: Policy, priority: u32) -> io::Result<()> {
     set_policy_with(policy, priority, 0)
 }
@@ -329,4 +331,181 @@ pub(crate) fn set_affinity(tid: u32, cpus: impl Iterator<Item = u32>) -> io::Res
     // SAFETY: the kernel reads at most `bytes` bytes from `mask`.
     let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, bytes, mask.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+// Clocks by number: rustix names no CLOCK_TAI. The C library of 32-bit processors has two of each
+// call, and the one under the plain name has 32 bits for seconds: its dates end in 2038.
+
+/// The calls with 64-bit time, of glibc 2.34 and later. On a kernel before 5.1 they use the others.
+#[cfg(all(target_pointer_width = "32", target_env = "gnu"))]
+mod time64 {
+    use libc::{c_int, clockid_t};
+
+    /// `struct __timespec64` (time/bits/types/struct_timespec.h) of little-endian processors.
+    #[repr(C)]
+    #[allow(non_camel_case_types, reason = "the name that it has elsewhere")]
+    pub(super) struct timespec {
+        pub(super) tv_sec: i64,
+        pub(super) tv_nsec: i32,
+        pub(super) padding: i32,
+    }
+
+    unsafe extern "C" {
+        #[link_name = "__clock_gettime64"]
+        pub(super) fn clock_gettime(clock: clockid_t, now: *mut timespec) -> c_int;
+        #[link_name = "__clock_getres64"]
+        pub(super) fn clock_getres(clock: clockid_t, step: *mut timespec) -> c_int;
+        #[link_name = "__clock_nanosleep_time64"]
+        pub(super) fn clock_nanosleep(
+            clock: clockid_t,
+            flags: c_int,
+            time: *const timespec,
+            left: *mut timespec,
+        ) -> c_int;
+    }
+}
+
+/// Number of a clock, e.g. `libc::CLOCK_TAI`.
+pub(crate) type ClockNumber = libc::clockid_t;
+
+const fn zero() -> timespec {
+    // SAFETY: all-zero bytes are a valid timespec, a structure of integers.
+    unsafe { std::mem::zeroed() }
+}
+
+/// A clock in nanoseconds; of one that this kernel does not have, 0.
+#[inline(always)]
+pub(crate) fn clock_ns(clock: ClockNumber) -> u64 {
+    let mut now = zero();
+    // SAFETY: `now` is valid for the write.
+    unsafe { clock_gettime(clock, &raw mut now) };
+    // The kernel sets no clock before 1970, and 2^64 ns are 584 years.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The step that its timers have, nanoseconds; of one that this kernel does not have, 0.
+pub(crate) fn resolution_ns(clock: ClockNumber) -> u64 {
+    let mut step = zero();
+    // SAFETY: `step` is valid for the write.
+    unsafe { clock_getres(clock, &raw mut step) };
+    step.tv_sec as u64 * 1_000_000_000 + step.tv_nsec as u64
+}
+
+/// Sleeps by a clock: until a time of it, or for a time from now. False: a signal ended the sleep,
+/// or nothing can sleep by this clock.
+#[inline(always)]
+pub(crate) fn sleep(clock: ClockNumber, is_absolute: bool, time: &Timespec) -> bool {
+    let mut until = zero();
+    (until.tv_sec, until.tv_nsec) = (time.tv_sec as _, time.tv_nsec as _);
+    let flags = if is_absolute { libc::TIMER_ABSTIME } else { 0 };
+    // SAFETY: `until` is a valid timespec; what is left of it is not asked for.
+    let error = unsafe { clock_nanosleep(clock, flags, &raw const until, std::ptr::null_mut()) };
+    error == 0
+}
+
+// set_mempolicy(2) and get_mempolicy(2): from which NUMA nodes the calling thread, and what it
+// starts, takes memory.
+
+/// Most nodes that are asked for: more than any kernel is built for (`MAX_NUMNODES`).
+const NODES: usize = 1024;
+
+const WORDS: usize = NODES / 64;
+
+/// The kernel takes one more than it reads bits (mm/mempolicy.c, `get_nodes`).
+const NODES_ARG: libc::c_ulong = NODES as libc::c_ulong + 1;
+
+/// Of these nodes alone (include/uapi/linux/mempolicy.h).
+const MPOL_BIND: libc::c_int = 2;
+
+/// Takes memory from these nodes alone, from now on.
+///
+/// # Errors
+/// EINVAL for nodes without memory or not allowed, ENOSYS where the kernel has no NUMA.
+pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
+    let mut mask = [0u64; WORDS];
+    for &node in nodes {
+        let word = mask.get_mut(node as usize / 64).ok_or(io::ErrorKind::InvalidInput)?;
+        *word |= 1 << (node % 64);
+    }
+    // SAFETY: the kernel reads as many bits as `mask` has, which outlives the call.
+    let result =
+        unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_BIND, mask.as_ptr(), NODES_ARG) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The nodes that the calling thread is bound to; `None`: it is not.
+///
+/// # Errors
+/// ENOSYS where the kernel has no NUMA.
+pub fn memory_is_bound_to() -> io::Result<Option<Vec<u32>>> {
+    let (mut mode, mut mask) = (0 as libc::c_int, [0u64; WORDS]);
+    // SAFETY: the kernel writes a number and as many bits as `mask` has; both outlive the call.
+    let result = unsafe {
+        let (address, flags) = (std::ptr::null::<u8>(), 0 as libc::c_ulong);
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut mode,
+            mask.as_mut_ptr(),
+            NODES_ARG,
+            address,
+            flags,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let has = |node: &u32| mask[*node as usize / 64] & (1 << (node % 64)) != 0;
+    Ok((mode == MPOL_BIND).then(|| (0..NODES as u32).filter(has).collect()))
+}
+
+#[cfg(test)]
+mod clock_tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn the_date_is_that_of_the_standard_library_and_one_after_2038_can_be_waited_for() {
+        let date = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let before_ns = date();
+        let now_ns = clock_ns(libc::CLOCK_REALTIME);
+        assert!(before_ns <= now_ns && now_ns <= date());
+        assert!(resolution_ns(libc::CLOCK_MONOTONIC) > 0);
+        assert_eq!((clock_ns(99), resolution_ns(99)), (0, 0));
+        let from_ns = clock_ns(libc::CLOCK_MONOTONIC);
+        assert!(sleep(libc::CLOCK_MONOTONIC, true, &timespec(from_ns + 1_000_000)));
+        assert!(clock_ns(libc::CLOCK_MONOTONIC) >= from_ns + 1_000_000);
+        // 2^32 s: with 32 bits it is 1970, and the sleep would be over.
+        let far = std::thread::spawn(|| {
+            sleep(libc::CLOCK_REALTIME, true, &timespec(4_294_967_296_000_000_000))
+        });
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!far.is_finished());
+    }
+}
+
+#[cfg(test)]
+mod numa_tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_bound_and_its_maker_is_not() {
+        let thread = std::thread::spawn(|| {
+            let set = bind_memory(&[0]);
+            (set.is_ok(), memory_is_bound_to().ok().flatten())
+        });
+        // A kernel without NUMA, or a container that forbids it, refuses both.
+        match thread.join().unwrap() {
+            (true, bound) => assert_eq!(bound, Some(vec![0])),
+            (false, bound) => assert_eq!(bound, None),
+        }
+        assert!(!matches!(memory_is_bound_to(), Ok(Some(_))));
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_refused() {
+        for nodes in [&[1023][..], &[5000], &[]] {
+            assert!(std::thread::spawn(|| bind_memory(nodes).is_err()).join().unwrap());
+        }
+    }
 }

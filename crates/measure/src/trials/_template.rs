@@ -7,7 +7,6 @@ use rtproof_model::trial::PriorityObservation;
 
 use super::{Context, Length, Observation, Trial};
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Template;
 

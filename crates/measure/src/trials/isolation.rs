@@ -9,25 +9,24 @@
 use std::collections::HashMap;
 
 use rtproof_host::{
-    CpuList, Reading, activity,
-    activity::{CpuTimes, Events},
+    CpuList, Reading,
+    task::{self, CpuTimes, Events},
 };
 use rtproof_model::trial::{IsolationObservation, Ran, Work};
 
 use super::{Context, Length, Observation, Trial};
-use crate::{
-    loads::{LoadSet, Runner, Running, Settings},
-    sys,
-};
+use crate::loads::{LoadSet, Runner, Running, Settings};
+use crate::sys;
 
 /// What the other CPUs are loaded with: busy CPUs, new processes, memory and its TLB shootdowns,
 /// softirqs of the network.
 const LOADS: &str = "cpu+fork+memory+net";
+
 /// Time for the loads to start: what starts them is not what is looked for.
 const SETTLE_NS: u64 = 500_000_000;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Isolation;
 
@@ -122,10 +121,10 @@ struct Look {
 impl Look {
     fn at(ctx: &Context<'_>) -> Self {
         Self {
-            times: activity::times(ctx.root, ctx.rt_cpus),
-            interrupts: activity::interrupts(ctx.root, ctx.rt_cpus),
-            softirqs: activity::softirqs(ctx.root, ctx.rt_cpus),
-            time_slices: activity::time_slices(ctx.root, ctx.rt_cpus),
+            times: task::times(ctx.root, ctx.rt_cpus),
+            interrupts: task::interrupts(ctx.root, ctx.rt_cpus),
+            softirqs: task::softirqs(ctx.root, ctx.rt_cpus),
+            time_slices: task::time_slices(ctx.root, ctx.rt_cpus),
         }
     }
 }
@@ -170,7 +169,7 @@ impl Who {
     }
 
     fn look(&mut self, ctx: &Context<'_>) {
-        let reading = activity::tasks(ctx.root, ctx.rt_cpus);
+        let reading = task::tasks(ctx.root, ctx.rt_cpus);
         for task in reading.value().into_iter().flatten() {
             let now = (task.switches, task.time_ms);
             let before = self.last.insert((task.tid, task.start_ticks), now).unwrap_or_default();

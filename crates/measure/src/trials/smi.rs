@@ -9,28 +9,30 @@
 
 use std::{os::fd::OwnedFd, time::Instant};
 
-use rtproof_host::{CpuList, Reading, activity, msr, tracefs::TracefsError};
+use rtproof_host::{CpuList, Reading, idle, task, tracefs::TracefsError};
 use rtproof_model::trial::{GapLook, Gaps, SmiCounter, SmiObservation};
 
 use super::{Context, Length, Observation, Trial};
-use crate::{
-    sys::{self, perf},
-    task::pin,
-    workloads::kernel::Hardware,
-};
+use crate::sys;
+use crate::sys::perf;
+use crate::task::pin;
+use crate::workloads::kernel::Hardware;
 
 /// A step of the loop that is a gap: SMIs take longer (docs of the hwlat tracer: 10 us).
 const GAP_NS: u64 = 10_000;
+
 /// Where the kernel describes the PMU of model-specific registers.
 const MSR_PMU: &str = "/sys/bus/event_source/devices/msr";
+
 /// PERF_TYPE_RAW (include/uapi/linux/perf_event.h).
 const RAW: u32 = 4;
+
 /// LsSmiRx (tools/perf/pmu-events/arch/x86/amdzen1/other.json and later).
 const LS_SMI_RX: u64 = 0x2b;
+
 /// First family that has it.
 const ZEN: u32 = 0x17;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Smi;
 
@@ -102,7 +104,7 @@ fn family(ctx: &Context<'_>) -> Option<u32> {
 
 /// Counts by the register, if it can be read on any CPU.
 fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
-    let read = |cpu: u32| msr::read(ctx.root, cpu, msr::SMI_COUNT);
+    let read = |cpu: u32| idle::read(ctx.root, cpu, idle::SMI_COUNT);
     let before: Vec<(u32, Reading<u64>)> = cpus.iter().map(|&cpu| (cpu, read(cpu))).collect();
     seen.counter = Some(SmiCounter::Register);
     if before.iter().any(|(_, count)| count.value().is_some()) {
@@ -213,7 +215,7 @@ fn look(ctx: &Context<'_>, seen: &mut SmiObservation) {
 /// The loop, on a thread of its own.
 fn spin_on(ctx: &Context<'_>, cpu: u32) -> Option<GapLook> {
     let one = CpuList::new([cpu]);
-    let steal = || activity::times(ctx.root, &one);
+    let steal = || task::times(ctx.root, &one);
     let before = steal();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let (switched, beneath, duration_ns) = std::thread::scope(|scope| {

@@ -16,30 +16,33 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
-use rtproof_host::{CpuList, activity};
-use rtproof_model::trial::{Spin, ThrottlingObservation};
 use rustix::process::{Resource, Rlimit};
 
+use rtproof_host::{CpuList, task};
+use rtproof_model::trial::{Spin, ThrottlingObservation};
+
 use super::{Context, Length, Observation, Refusal, Trial};
-use crate::{
-    Policy, sys,
-    task::{pin, tid},
-};
+use crate::task::{pin, tid};
+use crate::{Policy, sys};
 
 /// Shortest step of the clock that is a gap.
 pub const GAP_MIN_NS: u64 = 1_000_000;
+
 /// Longest time that the FIFO thread spins.
 const LONGEST_NS: u64 = 3_500_000_000;
+
 /// How long after its deadline a spinner is taken the policy away.
 const OVERDUE_NS: u64 = 500_000_000;
+
 /// Longest wait for a spinner to get to run.
 const START_MAX_NS: u64 = 2_000_000_000;
+
 /// Gaps that are kept one by one.
 const GAPS_MAX: usize = 256;
+
 /// The least SCHED_FIFO priority: what matters is that it is not an ordinary task.
 const PRIORITY: u32 = 1;
 
-/// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Throttling;
 
@@ -63,7 +66,7 @@ impl Trial for Throttling {
     fn observe(&self, ctx: &Context<'_>) -> Observation {
         let cpu = cpu(ctx);
         let one = CpuList::new([cpu]);
-        let steal = || activity::times(ctx.root, &one);
+        let steal = || task::times(ctx.root, &one);
         let before = steal();
         let run = spin(ctx, cpu);
         let steal_ms =

@@ -4,13 +4,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{
-    timing,
-    workload::{Description, Plain},
-};
-use crate::{EndReason, cycle::Cycle, quantity::Quantity, sys};
+use super::workload;
+use super::workload::{Description, Plain};
+use crate::cycle::Cycle;
+use crate::{EndReason, Quantity, sys};
 
-/// See the header.
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "template",
@@ -18,14 +16,14 @@ pub(super) const WORKLOAD: Plain = Plain {
         Quantity::Latency,
     ),
     // What one thread needs of its own: buffers, timers. It is given to `run`.
-    arm: |_, setting| timing::armed(setting.period_ns / 100, run),
+    arm: |_, setting| workload::armed(setting.period_ns / 100, run),
 };
 
 /// The hot path as one function: wait until `due_ns`, return the time.
 #[inline(never)]
 fn run(cycle: &mut Cycle, stop: &AtomicBool, early_ns: &u64) -> EndReason {
     cycle.run(stop, |due_ns| {
-        timing::sleep_until(due_ns - early_ns);
+        workload::sleep_until(due_ns - early_ns);
         while sys::now_ns() < due_ns {
             std::hint::spin_loop();
         }

@@ -5,85 +5,67 @@
 //! A [`Workload`] is a choice, shared by threads; [`Workload::arm`] makes of it what one thread
 //! needs (buffers, timers, partners, a calibrated amount of work), before anything is measured.
 
-mod busy_loop;
-mod clock_gettime;
-mod error;
-mod eventfd;
 mod exec;
-mod futex;
-mod hwlat;
 pub(crate) mod kernel;
-mod kill;
 pub(crate) mod marks;
-mod memory;
-mod mutex_pi;
-mod nanosleep_relative;
-mod osnoise;
 mod packet;
 mod pair;
-mod pipe;
-mod posix_timer;
-mod registers;
-mod setitimer;
-mod sigalrm_handler;
-mod signal;
+mod sleep;
 #[cfg(test)]
 #[path = "_template.rs"]
 mod template;
-mod timer_wakeup;
-mod timerfd;
-mod timerlat;
-mod timing;
-mod usleep;
+#[cfg(test)]
+mod tests;
 mod work;
 mod workload;
 
 use std::sync::Arc;
 
-pub use error::WorkloadError;
+use crate::clock::Clock;
 pub use workload::{
-    Armed, Clocks, Description, Ending, OwnCost, Place, Program, Setting, Workload,
+    Armed, Clocks, Description, Ending, OwnCost, Place, Program, Setting, Workload, WorkloadError,
 };
 
+pub use crate::Quantity;
+pub use crate::cycle::Gaps;
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use self::{
-    exec::fuzz as fuzz_exec, kernel::fuzz as fuzz_tracer, marks::fuzz as fuzz_ring,
-};
-use crate::clock::Clock;
-pub use crate::{cycle::Gaps, quantity::Quantity};
+pub(crate) use exec::fuzz as fuzz_exec;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use kernel::fuzz as fuzz_tracer;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use marks::fuzz as fuzz_ring;
 
 /// Every workload, with the parameters that it has by default.
 pub const WORKLOADS: &[&dyn Workload] = &[
     // One line each.
-    &timer_wakeup::WORKLOAD,
-    &nanosleep_relative::WORKLOAD,
-    &usleep::WORKLOAD,
-    &setitimer::WORKLOAD,
-    &sigalrm_handler::WORKLOAD,
-    &timerfd::WORKLOAD,
-    &posix_timer::WORKLOAD,
-    &memory::WORKLOAD,
-    &registers::WORKLOAD,
-    &kill::WORKLOAD,
-    &clock_gettime::WORKLOAD,
-    &busy_loop::WORKLOAD,
-    &futex::WORKLOAD,
-    &pipe::WORKLOAD,
-    &eventfd::WORKLOAD,
-    &mutex_pi::WORKLOAD,
-    &signal::WORKLOAD,
+    &sleep::TIMER_WAKEUP,
+    &sleep::NANOSLEEP_RELATIVE,
+    &sleep::USLEEP,
+    &sleep::SETITIMER,
+    &sleep::SIGALRM_HANDLER,
+    &sleep::TIMERFD,
+    &sleep::POSIX_TIMER,
+    &work::MEMORY,
+    &work::REGISTERS,
+    &work::KILL,
+    &work::CLOCK_GETTIME,
+    &work::BUSY_LOOP,
+    &pair::FUTEX,
+    &pair::PIPE,
+    &pair::EVENTFD,
+    &pair::MUTEX_PI,
+    &sleep::SIGNAL,
     &packet::WORKLOAD,
-    &timerlat::WORKLOAD,
-    &osnoise::WORKLOAD,
-    &hwlat::WORKLOAD,
+    &kernel::TIMERLAT,
+    &kernel::OSNOISE,
+    &kernel::HWLAT,
     &exec::WORKLOAD,
     &marks::WORKLOAD,
 ];
 
 /// The workload that `prove` judges a machine by.
-#[must_use]
 pub fn timer_wakeup() -> Arc<dyn Workload> {
-    Arc::new(timer_wakeup::WORKLOAD)
+    Arc::new(sleep::TIMER_WAKEUP)
 }
 
 /// Whether a workload can be measured by a clock.
@@ -144,6 +126,3 @@ pub fn parse(text: &str) -> Result<Arc<dyn Workload>, WorkloadError> {
     })?;
     workload.with(parameter)
 }
-
-#[cfg(test)]
-mod tests;

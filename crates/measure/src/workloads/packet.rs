@@ -14,28 +14,21 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::{
-    error::WorkloadError,
-    workload::{Armed, Description, Ending, OwnCost, Setting, Workload},
-};
-use crate::{
-    EndReason, calibrate,
-    cycle::{Answer, Cycle, Exchange, Sending, UnderWay},
-    failure::Failure,
-    network::{
-        echo::{self, Echo},
-        names, veth,
-    },
-    quantity::Quantity,
-    sys,
-};
+use super::workload::{Armed, Description, Ending, OwnCost, Setting, Workload, WorkloadError};
+use crate::apart::{Echo, names};
+use crate::cycle::{Answer, Cycle, Exchange, Sending, UnderWay};
+use crate::{EndReason, Failure, Quantity, apart, calibrate, sys};
 
 /// Data of a request, as ping(8) sends it: a mark, a number, padding.
 const DATA_BYTES: usize = 56;
+
 const MARK: std::ops::Range<usize> = 0..8;
+
 const NUMBER: std::ops::Range<usize> = 8..16;
+
 /// Packets before the run: they find the peer's hardware address, and show how long one takes.
 const WARM_UP: u64 = 20;
+
 /// Longest wait for the first answer.
 const FIRST_NS: u64 = 3_000_000_000;
 
@@ -102,7 +95,7 @@ struct Port {
     echo: Echo,
     request: Vec<u8>,
     mark: [u8; 8],
-    read: Box<[u8; echo::READ_BYTES]>,
+    read: Box<[u8; apart::READ_BYTES]>,
     /// The peer's namespace, which is there as long as this is open.
     _far: Option<OwnedFd>,
 }
@@ -122,8 +115,8 @@ impl Port {
         };
         let mark = (sys::now_ns() ^ (u64::from(id) << 48)).to_ne_bytes();
         let mut request = echo.request(DATA_BYTES);
-        request[echo::ICMP_BYTES..][MARK].copy_from_slice(&mark);
-        Ok(Self { echo, request, mark, read: Box::new([0; echo::READ_BYTES]), _far: far })
+        request[apart::ICMP_BYTES..][MARK].copy_from_slice(&mark);
+        Ok(Self { echo, request, mark, read: Box::new([0; apart::READ_BYTES]), _far: far })
     }
 
     /// The fastest of some exchanges.
@@ -164,8 +157,8 @@ impl Port {
 impl Exchange for Port {
     #[inline(always)]
     fn send(&mut self, number: u64) -> Sending {
-        self.request[echo::ICMP_BYTES..][NUMBER].copy_from_slice(&number.to_ne_bytes());
-        echo::set_number(&mut self.request, number as u16);
+        self.request[apart::ICMP_BYTES..][NUMBER].copy_from_slice(&number.to_ne_bytes());
+        apart::set_number(&mut self.request, number as u16);
         let at_ns = sys::now_ns();
         Sending { at_ns, is_out: self.echo.send(&self.request).is_ok() }
     }
@@ -197,8 +190,8 @@ impl Exchange for Port {
 /// thread: the measuring one stays where it is.
 fn pair(id: u16) -> Result<(Echo, OwnedFd), Failure> {
     let made = std::thread::spawn(move || {
-        let far = veth::pairs(1)?;
-        Ok((Echo::open(veth::address(0, true), id, None)?, far))
+        let far = apart::pairs(1)?;
+        Ok((Echo::open(apart::address(0, true), id, None)?, far))
     });
     made.join().unwrap_or_else(|_| Err(Failure("the thread that makes its devices died".into())))
 }

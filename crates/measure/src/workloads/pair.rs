@@ -5,23 +5,30 @@
 
 use std::{
     io,
+    os::fd::OwnedFd,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
         mpsc,
     },
     thread::JoinHandle,
 };
 
-use super::{
-    error::WorkloadError,
-    timing::sleep_until,
-    workload::{Armed, Description, OwnCost, Setting, Workload},
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    io::Errno,
+    pipe::{PipeFlags, pipe_with},
+    thread::{futex, futex as kernel},
 };
-use crate::{EndReason, Policy, calibrate, cycle::Cycle, sys, task};
+
+use super::workload::{Armed, Description, OwnCost, Setting, Workload, WorkloadError, sleep_until};
+use crate::cycle::Cycle;
+use crate::task::tid;
+use crate::{EndReason, Policy, Quantity, calibrate, sys, task};
 
 /// Stack of a partner; all of it is locked.
 const STACK_BYTES: usize = 64 * 1024;
+
 /// Hand-offs before the run, which warm both threads and show how long one takes.
 const WARM_UP: u64 = 100;
 
@@ -38,7 +45,6 @@ pub(super) enum Other {
 const PARAMETER: &str = "the partner's CPU, as in futex:3, or same; the measured one without";
 
 impl Other {
-    /// The CPU itself.
     pub(super) fn cpu(self, measured: u32) -> u32 {
         if let Self::Cpu(cpu) = self { cpu } else { measured }
     }
@@ -72,7 +78,7 @@ impl HandOff {
     }
 
     /// Starts a partner of the same priority, with one way to it and one back.
-    pub(super) fn both_ways<W: Way>(
+    fn both_ways<W: Way>(
         &self,
         way: impl Fn() -> io::Result<W>,
         setting: &Setting,
@@ -353,4 +359,216 @@ fn run<C: Channel>(cycle: &mut Cycle, stop: &AtomicBool, shared: &Shared<C>) -> 
         sleep_until(due_ns);
         once(shared)
     })
+}
+
+// Hand-off by an eventfd: what wakes event loops and virtual machines.
+
+pub(super) const EVENTFD: HandOff = HandOff::new(
+    Description::new(
+        "eventfd",
+        "Time from one thread writing into an eventfd to the thread that reads it reading the \
+     clock, once a period. On one CPU the way of the caller to sleep is part of it. The \
+     answer through a second eventfd is not, nor the poll(2) or epoll(7) of an event loop.",
+        Quantity::HandOff,
+    ),
+    |own, setting| own.both_ways(|| Ok(Counter(eventfd(0, EventfdFlags::CLOEXEC)?)), setting),
+);
+
+struct Counter(OwnedFd);
+
+impl Way for Counter {
+    /// Never waits: the counter is at most 2.
+    #[inline(always)]
+    fn send(&self) {
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+
+    #[inline(always)]
+    fn take(&self) {
+        let mut bytes = [0_u8; 8];
+        while rustix::io::read(&self.0, &mut bytes) == Err(Errno::INTR) {}
+    }
+}
+
+// Hand-off by a futex: what every condition variable and semaphore of the C library ends in.
+
+pub(super) const FUTEX: HandOff = HandOff::new(
+    Description::new(
+        "futex",
+        "Time from one thread storing a word and waking the other with futex(2) to the other \
+     thread's first reading of the clock, once a period. On one CPU the way of the caller to sleep \
+     is part of it. With two CPUs the interrupt that wakes the other one is, and its way out of \
+     idle. The answer back is not part of it.",
+        Quantity::HandOff,
+    ),
+    |own, setting| own.both_ways(|| Ok(AtomicU32::new(0)), setting),
+);
+
+/// A word: 1 while the other thread is called.
+impl Way for AtomicU32 {
+    #[inline(always)]
+    fn send(&self) {
+        wake(self);
+    }
+
+    #[inline(always)]
+    fn take(&self) {
+        wait(self);
+    }
+}
+
+/// Calls whoever waits for the word.
+#[inline(always)]
+pub(super) fn wake(word: &AtomicU32) {
+    word.store(1, Ordering::Release);
+    // Nobody waiting is no error.
+    let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
+}
+
+/// Waits for a call, and takes it.
+#[inline(always)]
+pub(super) fn wait(word: &AtomicU32) {
+    while word.swap(0, Ordering::Acquire) == 0 {
+        // Called meanwhile, or a spurious wake-up: read again.
+        let _ = futex::wait(word, futex::Flags::PRIVATE, 0, None);
+    }
+}
+
+// Hand-off of a mutex with priority inheritance: how long a thread waits for a lock that is free.
+
+/// How long a holder on another CPU goes on after the measuring thread waits: by then it sleeps.
+const SETTLE_NS: u64 = 20_000;
+
+pub(super) const MUTEX_PI: HandOff = HandOff::new(
+    Description::new(
+        "mutex-pi",
+        "Time from a thread of lower priority beginning to release a mutex with priority \
+     inheritance, for which the measuring thread waits, to the measuring thread having it, \
+     once a period. Uses the futexes of which the C library makes such mutexes \
+     (PTHREAD_PRIO_INHERIT), always contended. The holder is one priority below and inherits \
+     the higher one; how long it holds the mutex is not part of it, nor is an uncontended \
+     lock.",
+        Quantity::HandOff,
+    ),
+    |own, setting| {
+        let word = || AtomicU32::new(0);
+        let channel = Mutex {
+            lock: word(),
+            call: word(),
+            held: word(),
+            is_same: own.other.cpu(setting.cpu) == setting.cpu,
+            is_over: AtomicBool::new(false),
+        };
+        own.start(channel, 1, setting)
+    },
+);
+
+/// A mutex as the C library lays it out: the owner's id, and whether a thread waits.
+struct Mutex {
+    lock: AtomicU32,
+    /// The partner is to take it.
+    call: AtomicU32,
+    /// The partner has it.
+    held: AtomicU32,
+    is_same: bool,
+    is_over: AtomicBool,
+}
+
+impl Channel for Mutex {
+    #[inline(always)]
+    fn lead(&self, times: &Times) {
+        wake(&self.call);
+        wait(&self.held);
+        lock(&self.lock);
+        times.end();
+        unlock(&self.lock);
+    }
+
+    #[inline(always)]
+    fn follow(&self, times: &Times) {
+        wait(&self.call);
+        if self.is_over.load(Ordering::Acquire) {
+            return;
+        }
+        lock(&self.lock);
+        wake(&self.held);
+        while self.lock.load(Ordering::Acquire) & kernel::WAITERS == 0 {
+            // On one CPU the measuring thread runs first as a rule: it has the higher priority.
+            if self.is_same {
+                rustix::thread::sched_yield();
+            }
+            std::hint::spin_loop();
+        }
+        if !self.is_same {
+            let until_ns = sys::now_ns() + SETTLE_NS;
+            while sys::now_ns() < until_ns {
+                std::hint::spin_loop();
+            }
+        }
+        times.begin();
+        unlock(&self.lock);
+    }
+
+    fn release(&self) {
+        self.is_over.store(true, Ordering::Release);
+        wake(&self.call);
+    }
+}
+
+#[inline(always)]
+fn lock(word: &AtomicU32) {
+    let own = tid();
+    while word.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        // The kernel makes us the owner. An error is that of a word that changed meanwhile.
+        if kernel::lock_pi(word, kernel::Flags::PRIVATE, None).is_ok() {
+            return;
+        }
+    }
+}
+
+#[inline(always)]
+fn unlock(word: &AtomicU32) {
+    if word.compare_exchange(tid(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
+        // A thread waits: the kernel hands the mutex over, because we are its owner.
+        let _ = kernel::unlock_pi(word, kernel::Flags::PRIVATE);
+    }
+}
+
+// Hand-off by a pipe: one byte, as programs that exchange messages do it.
+
+pub(super) const PIPE: HandOff = HandOff::new(
+    Description::new(
+        "pipe",
+        "Time from one thread writing a byte into a pipe to the thread that reads it reading the \
+     clock, once a period. On one CPU the way of the caller to sleep is part of it. The \
+     answer through a second pipe is not, nor any longer message.",
+        Quantity::HandOff,
+    ),
+    |own, setting| {
+        let pipe = || {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            Ok(Pipe { read, write })
+        };
+        own.both_ways(pipe, setting)
+    },
+);
+
+struct Pipe {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl Way for Pipe {
+    /// Never waits: there is at most one byte in a pipe.
+    #[inline(always)]
+    fn send(&self) {
+        let _ = rustix::io::write(&self.write, &[1]);
+    }
+
+    /// Both ends are open as long as either thread is there: it can be read.
+    #[inline(always)]
+    fn take(&self) {
+        let mut byte = [0_u8];
+        while rustix::io::read(&self.read, &mut byte) == Err(Errno::INTR) {}
+    }
 }

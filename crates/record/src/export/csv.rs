@@ -5,17 +5,15 @@ use std::{
     io::{self, Write},
 };
 
-use rtproof_host::harmless;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+
+use rtproof_host::text;
 use rtproof_stats::{Histogram, Layout, moving::Lengths};
 
-use super::{ExportError, Exporter, moving};
-use crate::{
-    Opened, Run,
-    rows::{Row, put},
-    run::HostSecond,
-    schema,
-};
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use super::{ExportError, Exporter};
+use crate::rows::Row;
+use crate::run::HostSecond;
+use crate::{Opened, Run, rows, schema};
 
 pub(super) const CSV: Exporter = Exporter {
     id: "csv",
@@ -63,10 +61,10 @@ const TABLES: [(&str, &str, Rows); 14] = [
     ),
     ("bins", "series,label,lower_ns,upper_ns,n", bins),
     // Its head is made from the list of statistics.
-    (moving::TABLE, "", |run, lines| {
+    (super::MOVING_TABLE, "", |run, lines| {
         // The default lengths fit every run.
-        match crate::moving::spans(run, Lengths::default()) {
-            Ok(spans) => moving::rows(run, spans, lines.out),
+        match crate::spans(run, Lengths::default()) {
+            Ok(spans) => super::rows(run, spans, lines.out),
             Err(error) => Err(io::Error::other(error)),
         }
     }),
@@ -88,7 +86,7 @@ fn write(opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), Export
     for (_, head, rows) in TABLES.iter().filter(|(name, ..)| *name == table) {
         match table {
             "host" => writeln!(out, "{},{head}", host_columns().join(","))?,
-            moving::TABLE => moving::head(out)?,
+            super::MOVING_TABLE => super::head(out)?,
             _ => writeln!(out, "{head}")?,
         }
         rows(&opened.run, &mut Lines { out: &mut *out })?;
@@ -115,7 +113,7 @@ struct Text<'a>(&'a str);
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = harmless::text(self.0);
+        let text = text::text(self.0);
         if text.contains([',', '"', '\n']) {
             write!(f, "\"{}\"", text.replace('"', "\"\""))
         } else {
@@ -135,7 +133,7 @@ impl<T: Display> Display for Maybe<T> {
 
 /// A unit variant as serde names it.
 fn word(value: &impl serde::Serialize) -> String {
-    put::word(value).unwrap_or_default()
+    rows::put::word(value).unwrap_or_default()
 }
 
 fn seconds(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {

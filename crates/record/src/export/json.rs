@@ -5,22 +5,21 @@
 
 use std::io::Write;
 
-use rtproof_host::{Facts, harmless};
-use rtproof_model::CauseCpu;
-use rtproof_stats::{Layout, Moments, Sample};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use rtproof_host::{Facts, text};
+use rtproof_model::CauseCpu;
+use rtproof_stats::{Layout, Moments, Sample};
+
 use super::{ExportError, Exporter};
-use crate::{
-    Beside, Effects, Opened, Options, SealState, Spikes,
-    import::Imported,
-    run::{
-        Cost, HostSecond, Judgement, Load, Meta, Note, Second, Thread, ThreadEnd, ThreadInfo,
-        Totals,
-    },
-    spikes::{self, CauseDocument, CauseEntry},
+use crate::import::Imported;
+use crate::run::{
+    Cost, HostSecond, Judgement, Load, Meta, Note, Second, Thread, ThreadEnd, ThreadInfo, Totals,
 };
+use crate::spikes::{CauseDocument, CauseEntry};
+use crate::{Beside, Effects, Opened, Options, SealState, Spikes, spikes};
 
 /// Version of the document.
 pub const SCHEMA: &str = "rtproof/record/1";
@@ -35,34 +34,28 @@ pub(super) const JSON: Exporter = Exporter {
 
 fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let document = Document::new(opened)?;
-    let mut json = serde_json::Serializer::with_formatter(&mut *out, harmless::Json);
+    let mut json = serde_json::Serializer::with_formatter(&mut *out, text::Json);
     document.serialize(&mut json).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
 }
 
 /// A record as JSON.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Document<'a> {
-    /// `rtproof/record/1`.
     schema: &'static str,
     /// Whether the record is as it was when its run ended.
     seal: &'a SealState,
     /// Identity, times, how it ended.
     meta: &'a Meta,
-    /// What was requested.
     options: &'a Options,
-    /// What measuring costs.
     cost: &'a Cost,
     /// The machine before the first wake-up.
     facts_start: &'a Facts,
     /// The machine after the last one; null in a torn record.
     facts_end: Option<&'a Facts>,
-    /// Threads.
     threads: Vec<ThreadJson<'a>>,
     /// Host counters, one a second.
     host: &'a [HostSecond],
-    /// Loads that ran.
     loads: &'a [Load],
     /// Notes in order of time.
     notes: &'a [Note],
@@ -82,11 +75,8 @@ pub struct Document<'a> {
     summary: Option<&'a str>,
 }
 
-/// A thread.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ThreadJson<'a> {
-    /// Fixed properties.
     info: &'a ThreadInfo,
     /// How it ended; null in a torn record.
     end: Option<&'a ThreadEnd>,
@@ -98,17 +88,12 @@ struct ThreadJson<'a> {
     missed: HistogramJson,
     /// The largest samples, largest first.
     top: &'a [Sample],
-    /// Second by second.
     seconds: Vec<SecondJson<'a>>,
 }
 
-/// Spikes.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SpikesJson<'a> {
-    /// In numbers.
     summary: &'a spikes::Summary,
-    /// What caused them.
     causes: Vec<CauseJson<'a>>,
     /// The first 100 000.
     list: &'a [spikes::Spike],
@@ -124,23 +109,18 @@ impl<'a> SpikesJson<'a> {
 }
 
 /// One cause and culprit.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Cause"))]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Cause")]
 struct CauseJson<'a> {
     /// Order of appearance: 0, 1, ...
     number: u32,
-    /// Cause.
     cause: &'a str,
     /// Who; empty where there is nobody to name.
     culprit: &'a str,
     /// Spikes in which it has the largest share.
     top: u64,
-    /// Spikes in which it has a share.
     count: u64,
-    /// Its largest share.
     worst_ns: u64,
-    /// Sum of its shares.
     sum_ns: u64,
     /// Of that: may have been something else.
     ambiguous_ns: u64,
@@ -148,7 +128,7 @@ struct CauseJson<'a> {
     cpus: &'a [CauseCpu],
     /// Title, owner, checks and remedies: the judge's JSON.
     #[serde(serialize_with = "spikes::as_text")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[schemars(with = "String")]
     words_json: CauseDocument,
 }
 
@@ -172,18 +152,15 @@ impl<'a> CauseJson<'a> {
 
 /// A histogram. Bucket b of k sub-bucket bits: e = max((b >> k) - 1, 0), m = b - (e << k), holds
 /// m 2^e to (m + 1) 2^e - 1 ns.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct HistogramJson {
-    /// Sub-bucket bits k.
     sub_bits: u8,
     /// (bucket, count), ascending.
     buckets: Vec<(usize, u64)>,
 }
 
 /// One second of one thread; its histograms have 5 sub-bucket bits.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SecondJson<'a> {
     /// Due time of the first wake-up covered, after the origin.
     from_ns: u64,
@@ -191,7 +168,6 @@ struct SecondJson<'a> {
     to_ns: u64,
     /// Due time of the largest sample.
     max_at_ns: u64,
-    /// Exact sums.
     totals: TotalsJson,
     /// Wake-up view: (bucket, count), ascending.
     wake: &'a [(u16, u64)],
@@ -202,14 +178,10 @@ struct SecondJson<'a> {
 }
 
 /// Intervals of a second.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct IntervalsJson {
-    /// How many.
     n: u64,
-    /// Shortest.
     min_ns: u64,
-    /// Longest.
     max_ns: u64,
     /// Sum, decimal.
     sum_ns: String,
@@ -217,11 +189,8 @@ struct IntervalsJson {
     sum2_ns2: String,
 }
 
-/// Exact sums.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize, JsonSchema)]
 struct TotalsJson {
-    /// Sampled wake-ups.
     sampled: u64,
     /// Smallest latency; null: no sample.
     min_ns: Option<u64>,

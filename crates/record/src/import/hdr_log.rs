@@ -7,19 +7,21 @@
 use std::{collections::BTreeMap, io::Read};
 
 use flate2::read::ZlibDecoder;
+
 use rtproof_stats::{Bin, Bins};
 
-use super::{
-    BINS_MAX, Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
-    draft::{draft, series},
-    text::{Line, Text, decimal_ns, head, quoted, scaled},
-};
+use super::draft::{draft, series};
+use super::text::{Line, Text, decimal_ns, head, quoted, scaled};
+use super::{BINS_MAX, Hints, ImportError, Imported, Importer, Kind, THREADS_MAX};
 use crate::error::Contradiction;
 
 const DEFLATED: u32 = 0x1c84_9314;
+
 const PLAIN: u32 = 0x1c84_9313;
+
 /// Bytes before the counts.
 const HEADER: usize = 40;
+
 /// Most that one histogram unpacks to: 5 digits over the whole range take 2.5 million counts.
 const UNPACKED_MAX: u64 = 24 << 20;
 

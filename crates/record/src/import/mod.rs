@@ -4,64 +4,59 @@
 //! unknown, what may mislead is a [`Doubt`]; a file that is cut off or holds anything unexpected is
 //! an error with the line or the byte, never a shorter result.
 
-mod command;
-mod counter;
 mod cyclictest;
+mod cyclictest_verbose;
 mod draft;
-mod format;
 mod hdr_log;
 mod hwlat;
 mod jitterdebugger;
-mod json;
-mod omission;
 mod oslat;
-mod pasted;
 mod rtla;
-mod store;
-mod sysjitter;
 mod text;
 
 use std::{
+    collections::BTreeMap,
     io::{self, Read},
     path::Path,
 };
 
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 
-use crate::file;
+use rtproof_host::{Capture, CpuList, Facts, Root, facts::tasks::Policy};
 
-use self::draft::remark;
-pub use self::{
-    draft::DOUBTS,
-    format::{BYTES_MAX, Hints, ImportError, Importer},
-    store::store,
+use crate::run::{Cost, Meta, RunEnd};
+use crate::{
+    Class, Finished, Head, Options, Requirement, Snapshot, Start, Tail, WriteError, Writer,
 };
-pub use crate::imported::{
+pub use draft::DOUBTS;
+
+pub use crate::effects::{
     BINS_MAX, Doubt, Imported, ImportedThread, Kind, Omitted, THREADS_MAX, ToolValue,
 };
 
 /// All formats; the first that detects its format in a file reads it.
 pub const FORMATS: &[Importer] = &[
-    jitterdebugger::raw::RAW,
-    jitterdebugger::json::JSON,
+    jitterdebugger::RAW,
+    jitterdebugger::JSON,
     oslat::OSLAT_JSON,
-    cyclictest::json::JSON,
-    rtla::hist::TIMERLAT,
-    rtla::hist::OSNOISE,
-    rtla::top::TIMERLAT,
-    rtla::top::OSNOISE,
-    rtla::stop::STOP,
+    cyclictest_verbose::JSON,
+    rtla::TIMERLAT_HIST,
+    rtla::OSNOISE_HIST,
+    rtla::TIMERLAT_TOP,
+    rtla::OSNOISE_TOP,
+    rtla::STOP,
     hdr_log::HDR_LOG,
     hwlat::TRACER,
     hwlat::DETECT,
-    sysjitter::TABLE,
-    sysjitter::RAW,
+    hwlat::TABLE,
+    hwlat::RAW,
     oslat::OSLAT_TEXT,
-    cyclictest::histogram::HISTOGRAM,
-    cyclictest::rows::ROWS,
-    cyclictest::summary::SUMMARY,
-    cyclictest::verbose::VERBOSE,
-    jitterdebugger::csv::CSV,
+    cyclictest::HISTOGRAM,
+    cyclictest::ROWS,
+    cyclictest::SUMMARY,
+    cyclictest_verbose::VERBOSE,
+    jitterdebugger::CSV,
 ];
 
 /// Ids of all formats, for messages.
@@ -78,7 +73,7 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
     let unreadable =
         |error: io::Error| ImportError::Unreadable { name: name(), why: error.to_string() };
     let is_input = path == Path::new("-");
-    let file = if is_input { file::standard_input() } else { file::open(path) };
+    let file = if is_input { crate::standard_input() } else { crate::open_file(path) };
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::IsADirectory => {
             ImportError::Unreadable { name: name(), why: "a folder; name a file in it".into() }
@@ -127,7 +122,7 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         },
     };
     // Where the result itself says how much it holds, a last line without an end may be whole.
-    let is_counted = found.id == cyclictest::histogram::HISTOGRAM.id;
+    let is_counted = found.id == cyclictest::HISTOGRAM.id;
     let mut imported = if is_counted && !bytes.ends_with(b"\n") {
         let mut imported = (found.read)(&[bytes, b"\n"].concat(), hints)?;
         let text = "the last line has no end: the file may have been cut there; its counts are \
@@ -151,7 +146,7 @@ fn read_pasted(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(ImportError::Trace { name: name() });
     }
     let unknown = || ImportError::Unknown { name: name(), begins: begins(bytes), known: known() };
-    let plain = pasted::plain(bytes).ok_or_else(unknown)?;
+    let plain = plain(bytes).ok_or_else(unknown)?;
     if !FORMATS.iter().any(|format| (format.detect)(&plain)) {
         return Err(if is_trace(&plain) { ImportError::Trace { name: name() } } else { unknown() });
     }
@@ -189,4 +184,244 @@ fn digest(bytes: &[u8]) -> String {
 fn begins(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(24)]);
     format!("{:?}", text.lines().next().unwrap_or_default())
+}
+
+// What makes a format of another tool.
+
+/// Largest file that is read.
+pub const BYTES_MAX: u64 = 512 << 20;
+
+/// One format of one tool.
+pub struct Importer {
+    /// Name on the command line and in records.
+    pub id: &'static str,
+    /// Tool and format, for help.
+    pub title: &'static str,
+    /// Whether these bytes are of this format, by their content.
+    detect: fn(&[u8]) -> bool,
+    /// Reads them; an error if anything differs from what the tool writes.
+    read: fn(&[u8], &Hints) -> Result<Imported, ImportError>,
+}
+
+/// What the user knows of a file that the file does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Name of the file, for messages and the record.
+    pub name: String,
+    /// Format, by its id; `None`: by content.
+    pub format: Option<String>,
+    /// Command line that made it.
+    pub command: Option<String>,
+    /// Period of the first thread.
+    pub period_ns: Option<u64>,
+    /// How long it measured.
+    pub duration_ns: Option<u64>,
+    /// Nanoseconds in one unit of its values, where the format does not fix it.
+    pub unit_ns: Option<u64>,
+}
+
+impl Hints {
+    /// The error of a byte.
+    fn at_byte(&self, offset: usize, what: impl Into<String>) -> ImportError {
+        let (name, what) = (self.name.clone(), what.into());
+        ImportError::Byte { name, offset: offset as u64, what }
+    }
+}
+
+/// A file could not be imported.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ImportError {
+    #[error("{name}: empty; the tool wrote nothing, look at its own messages")]
+    Empty { name: String },
+    #[error("{name}: cannot be read ({why})")]
+    Unreadable { name: String, why: String },
+    /// Larger than any result.
+    #[error(
+        "{name}: {bytes} bytes, expected {BYTES_MAX} at most; import the histogram of the tool, \
+         not its samples"
+    )]
+    Huge { name: String, bytes: u64 },
+    /// No importer knows it.
+    #[error(
+        "{name}: not the result of a tool that rtproof knows (begins with {begins}); give it as \
+         the tool wrote it, or name its format with --format: {known}"
+    )]
+    Unknown {
+        name: String,
+        /// Its first bytes.
+        begins: String,
+        /// Ids of the known formats.
+        known: String,
+    },
+    /// It is a trace: events, not results.
+    #[error(
+        "{name}: this is a trace of kernel events or an analysis of one, not a result; use: \
+         rtproof explain {name}"
+    )]
+    Trace { name: String },
+    /// There is no such format.
+    #[error("\"{asked}\" is not a format; choose one of {known}")]
+    UnknownFormat {
+        asked: String,
+        /// Ids of the known formats.
+        known: String,
+    },
+    /// A line is not what it should be.
+    #[error("{name}, line {line}: {what}")]
+    Line {
+        name: String,
+        /// Line, from 1 on.
+        line: u64,
+        /// What stands there and what was expected.
+        what: String,
+    },
+    /// A byte is not what it should be.
+    #[error("{name}, byte {offset}: {what}")]
+    Byte {
+        name: String,
+        /// Offset, from 0 on.
+        offset: u64,
+        /// What stands there and what was expected.
+        what: String,
+    },
+}
+
+// Results as people hand them on: quoted in a mail, indented, saved in UTF-16.
+
+/// The text as its tool wrote it; `None`: it is no text, or is so already.
+fn plain(bytes: &[u8]) -> Option<Vec<u8>> {
+    let text = decoded(bytes)?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    let filled = |lines: &[&str]| lines.iter().filter(|line| !line.trim().is_empty()).count();
+    // A mail quotes each line, each time that it is answered.
+    while filled(&lines) > 0
+        && lines.iter().all(|line| line.trim().is_empty() || line.trim_start().starts_with('>'))
+    {
+        for line in &mut lines {
+            let rest = line.trim_start();
+            let rest = rest.strip_prefix('>').unwrap_or(rest);
+            *line = rest.strip_prefix(' ').unwrap_or(rest);
+        }
+    }
+    let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let common = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    let mut out = String::with_capacity(text.len());
+    for line in lines {
+        out.push_str(line.get(common..).unwrap_or("").trim_end_matches('\r'));
+        out.push('\n');
+    }
+    if !text.ends_with('\n') {
+        out.pop();
+    }
+    (out.as_bytes() != bytes).then(|| out.into_bytes())
+}
+
+fn decoded(bytes: &[u8]) -> Option<String> {
+    let units = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> =
+            bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).ok()
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8(rest.to_vec()).ok(),
+        _ => String::from_utf8(bytes.to_vec()).ok(),
+    }
+}
+
+// A record of what was imported. What a record of ours says and the file does not stays unknown:
+// facts of the machine, options, cost.
+
+/// Writes a record of `imported`, ready to be judged and sealed. `tool_version`, `command`: of
+/// rtproof itself.
+///
+/// # Errors
+/// As [`Writer::create`].
+pub fn store(
+    path: &Path,
+    imported: &Imported,
+    tool_version: &str,
+    command: &[String],
+) -> Result<Finished, WriteError> {
+    let head = head(imported, tool_version, command);
+    let mut writer = Writer::create(path, &head)?;
+    writer.import(imported)?;
+    let (threads, ended) = (Vec::new(), RunEnd::Complete);
+    writer.finish(&Tail { ended, facts: None, threads, options: None })
+}
+
+fn head(imported: &Imported, tool_version: &str, command: &[String]) -> Head {
+    let started_s = u64::try_from(imported.started_s.unwrap_or(0)).unwrap_or(0);
+    let cpus: Vec<u32> = imported.threads.iter().filter_map(|thread| thread.cpu).collect();
+    Head {
+        meta: Meta {
+            // The same file has the same identity, whoever imports it.
+            run_id: imported.digest.chars().take(32).collect(),
+            tool_version: tool_version.into(),
+            command: command.to_vec(),
+            started_realtime_ns: started_s.saturating_mul(1_000_000_000).min(i64::MAX as u64),
+            started_monotonic_ns: 0,
+            ended: None,
+        },
+        options: options(imported, CpuList::new(cpus)),
+        facts: Snapshot {
+            facts: Facts::read(&Root::captured(Capture::of_files([]))),
+            rows: Vec::new(),
+            condition_id: None,
+        },
+        cost: Cost {
+            clock_read_ps: 0,
+            clock_step_ns: 0,
+            clock_getres_ns: 0,
+            record_ps: 0,
+            floor_ns: 0,
+        },
+    }
+}
+
+/// The options of another tool are unknown: zeros, and no requirement.
+fn options(imported: &Imported, cpus: CpuList) -> Options {
+    let none = || CpuList::new([]);
+    Options {
+        cpus,
+        housekeeping: none(),
+        load_cpus: none(),
+        policy: Policy::Other,
+        priority: 0,
+        period_ns: imported.period_ns.unwrap_or(0),
+        duration_ns: imported.duration_ns.unwrap_or(0),
+        start: Start::Aligned,
+        clock: rtproof_model::run::Clock::Monotonic,
+        dma_latency_us: None,
+        phases: Vec::new(),
+        requirement: Requirement {
+            budget_ns: None,
+            class: Class::Soft,
+            confidence_ppm: 950_000,
+            rate_per_1000h: 0,
+        },
+        profile: String::new(),
+        skipped: BTreeMap::new(),
+        spike_ns: None,
+        trace: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_mails_and_editors_add_is_taken_off() {
+        let plain = |text: &[u8]| plain(text).map(|bytes| String::from_utf8(bytes).expect("text"));
+        assert_eq!(plain(b"> > a 1\r\n> > \n> >   b\n"), Some("a 1\n\n  b\n".into()));
+        assert_eq!(plain(b"    a\n      b\n"), Some("a\n  b\n".into()));
+        assert_eq!(plain(b"\xef\xbb\xbfa\n"), Some("a\n".into()));
+        assert_eq!(plain(b"\xff\xfea\0\n\0"), Some("a\n".into()));
+        // The end stays as it was, and so does what needs nothing.
+        assert_eq!(plain(b"> a"), Some("a".into()));
+        assert_eq!(plain(b"a\n > b\n"), None);
+        assert_eq!(plain(b"\xff\xff"), None);
+    }
 }

@@ -7,13 +7,10 @@
 
 use serde::Deserialize;
 
-use super::{
-    Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
-    cyclictest::json::{Envelope, program},
-    draft::{draft, of_cpu, remark},
-    json::{self, Pairs},
-    text::{Cells, Line, Text, decimal_ns, gcd, head, quoted, tail},
-};
+use super::cyclictest_verbose::{Envelope, program};
+use super::draft::{draft, of_cpu, remark};
+use super::text::{Cells, Line, Pairs, Text, decimal_ns, gcd, head, quoted, tail};
+use super::{Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX, text};
 use crate::error::Contradiction;
 
 const UNIT_NS: u64 = 1000;
@@ -36,7 +33,6 @@ struct Rows {
     width_ns: u64,
     /// From the largest value of a row to its label.
     above_ns: u64,
-    /// The last label.
     end_ns: u64,
 }
 
@@ -323,7 +319,7 @@ pub(super) const OSLAT_JSON: Importer = Importer {
 };
 
 fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let (envelope, repaired): (Envelope<OfThread>, bool) = json::parse(bytes, hints)?;
+    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse(bytes, hints)?;
     let mut imported = draft("oslat", UNIT_NS, hints);
     let wrong = |what: String| hints.at_byte(0, what);
     let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;

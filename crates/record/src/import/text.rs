@@ -1,10 +1,15 @@
 //! Lines and numbers of text results, with the place of whatever is wrong.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
 
-use rtproof_stats::{Bin, Bins};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor},
+};
 
-use super::{BINS_MAX, Hints, ImportError};
+use rtproof_stats::{Bin, Bins, Layout};
+
+use super::{BINS_MAX, Hints, ImportError, ImportedThread};
 use crate::error::Contradiction;
 
 /// Bytes at either end of a file that recognition looks at.
@@ -20,7 +25,6 @@ pub(super) fn tail(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(PEEK_BYTES)..])
 }
 
-/// A text file.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     name: &'a str,
@@ -54,7 +58,6 @@ impl<'a> Text<'a> {
         Ok(text)
     }
 
-    /// All lines.
     pub(super) fn lines(self) -> impl Iterator<Item = Line<'a>> + Clone {
         let lines = (1..).zip(self.text.lines());
         lines.map(move |(number, text)| Line { number, text, name: self.name })
@@ -70,7 +73,6 @@ impl<'a> Text<'a> {
         self.last().at(format!("ends without {expected}: the file was cut off or edited"))
     }
 
-    /// The last line.
     fn last(self) -> Line<'a> {
         self.lines().last().unwrap_or(Line { number: 1, text: "", name: self.name })
     }
@@ -225,7 +227,6 @@ impl Cells {
         Some((self.bins.first()?.low_ns, self.bins.last()?.low_ns))
     }
 
-    /// Samples so far.
     pub(super) fn total(&self) -> u64 {
         self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.n))
     }
@@ -250,6 +251,227 @@ impl Cells {
         }
         Bins::from_bins(self.bins).map_err(|error| error.to_string().into())
     }
+}
+
+// Single samples of a file, counted by value, within bounds whatever the file holds.
+
+/// Different values kept exactly; beyond, values go to cells at most 0.8 % wide.
+const EXACT_MAX: usize = 1 << 16;
+
+#[derive(Debug, Default)]
+pub(super) struct Counter {
+    exact: BTreeMap<u64, u64>,
+    /// By bucket of [`Layout::FINE`], once there are too many values.
+    coarse: Option<BTreeMap<usize, u64>>,
+    width_ns: u64,
+    n: u64,
+    sum_ns: u128,
+    extremes_ns: Option<(u64, u64)>,
+}
+
+impl Counter {
+    /// Adds `n` samples of a value that stands for the `width_ns` from it on.
+    pub(super) fn push(&mut self, ns: u64, width_ns: u64, n: u64) -> Result<(), Contradiction> {
+        self.width_ns = self.width_ns.max(width_ns);
+        self.n = self.n.checked_add(n).ok_or("more than 2^64 samples")?;
+        self.sum_ns = self.sum_ns.saturating_add(u128::from(ns) * u128::from(n));
+        let (min, max) = self.extremes_ns.unwrap_or((ns, ns));
+        self.extremes_ns = Some((min.min(ns), max.max(ns)));
+        match &mut self.coarse {
+            Some(coarse) => *coarse.entry(Layout::FINE.index(ns)).or_default() += n,
+            None => *self.exact.entry(ns).or_default() += n,
+        }
+        if self.exact.len() > EXACT_MAX {
+            let mut coarse = BTreeMap::new();
+            for (ns, n) in std::mem::take(&mut self.exact) {
+                *coarse.entry(Layout::FINE.index(ns)).or_default() += n;
+            }
+            self.coarse = Some(coarse);
+        }
+        Ok(())
+    }
+
+    /// Gives a series its count, extremes, mean and distribution.
+    pub(super) fn fill(self, thread: &mut ImportedThread) {
+        thread.n = self.n;
+        thread.min_ns = self.extremes_ns.map(|(min, _)| min);
+        thread.max_ns = self.extremes_ns.map(|(_, max)| max);
+        thread.mean_ns = (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64);
+        let width_ns = self.width_ns.max(1);
+        let bins: Vec<Bin> = match self.coarse {
+            None => {
+                let bin = |(low_ns, n): (u64, u64)| Bin {
+                    low_ns,
+                    high_ns: low_ns.saturating_add(width_ns - 1),
+                    n,
+                };
+                self.exact.into_iter().map(bin).collect()
+            }
+            Some(coarse) => {
+                let last = Layout::FINE.len() - 1;
+                let high = |at| if at == last { u64::MAX >> 1 } else { Layout::FINE.upper(at) };
+                let bin = |(at, n)| Bin { low_ns: Layout::FINE.lower(at), high_ns: high(at), n };
+                coarse.into_iter().map(bin).collect()
+            }
+        };
+        // Values are multiples of their width, so cells never overlap; if they did, they merge.
+        thread.bins = Bins::from_bins(bins.clone()).unwrap_or_else(|_| {
+            let mut all = Bins::default();
+            for bin in bins {
+                all.merge(&Bins::from_bins(vec![bin]).unwrap_or_default());
+            }
+            all
+        });
+    }
+}
+
+// JSON of rt-tests and jitterdebugger: with keys that end in a colon and command lines that are
+// not escaped, as the tools write them.
+
+/// An object as pairs in its own order; nothing is dropped when a key comes twice.
+#[derive(Debug)]
+pub(super) struct Pairs<T>(pub(super) Vec<(String, T)>);
+
+impl<T> Default for Pairs<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Of<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Of<T> {
+            type Value = Pairs<T>;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs<T>, M::Error> {
+                let mut pairs: Vec<(String, T)> = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    if pairs.len() >= BINS_MAX {
+                        return Err(serde::de::Error::custom(format!(
+                            "more than {BINS_MAX} entries"
+                        )));
+                    }
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        from.deserialize_map(Of(PhantomData))
+    }
+}
+
+impl<T> Pairs<T> {
+    /// The pairs by the number of their key, ascending.
+    pub(super) fn by_number(self) -> Result<Vec<(u64, T)>, Contradiction> {
+        let mut all = Vec::with_capacity(self.0.len());
+        for (key, value) in self.0 {
+            let number =
+                key.parse::<u64>().map_err(|_| format!("key {key:?}, expected a number"))?;
+            all.push((number, value));
+        }
+        all.sort_by_key(|(number, _)| *number);
+        match all.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(format!("key \"{}\" comes twice", pair[0].0).into()),
+            None => Ok(all),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SysInfo {
+    pub(super) nodename: String,
+    pub(super) release: String,
+    pub(super) version: String,
+    pub(super) machine: String,
+    pub(super) resolution_in_ns: Option<u64>,
+}
+
+impl SysInfo {
+    /// Host and kernel in one line.
+    pub(super) fn text(&self) -> Option<String> {
+        let words = [&self.nodename, &self.release, &self.version, &self.machine];
+        let words: Vec<&str> =
+            words.iter().map(|word| word.as_str()).filter(|word| !word.is_empty()).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+}
+
+/// Reads a document; `true`: its command line had to be repaired first.
+pub(super) fn parse<T: DeserializeOwned>(
+    bytes: &[u8],
+    hints: &Hints,
+) -> Result<(T, bool), ImportError> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| hints.at_byte(error.valid_up_to(), "no text (UTF-8), expected JSON"))?;
+    let first = match serde_json::from_str(text) {
+        Ok(value) => return Ok((value, false)),
+        Err(error) => error,
+    };
+    if let Cow::Owned(repaired) = repair(text)
+        && let Ok(value) = serde_json::from_str(&repaired)
+    {
+        return Ok((value, true));
+    }
+    Err(ImportError::Line {
+        name: hints.name.clone(),
+        line: first.line() as u64,
+        what: format!("{first}; expected the JSON of the tool, whole"),
+    })
+}
+
+/// Quotes and backslashes in the values of the command line and of `sysinfo` are escaped, as the
+/// tools do not. A value ends with the last quote of its line.
+fn repair(text: &str) -> Cow<'_, str> {
+    const RAW: [&str; 6] = [
+        "\"cmdline:\"",
+        "\"cmdline\"",
+        "\"nodename\"",
+        "\"release\"",
+        "\"version\"",
+        "\"sysname\"",
+    ];
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut any = false;
+    for line in text.split_inclusive('\n') {
+        let value = RAW.iter().find_map(|key| {
+            let after = line.trim_start().strip_prefix(key)?.trim_start().strip_prefix(':')?;
+            let after = after.trim_start().strip_prefix('"')?;
+            let end = after.rfind('"')?;
+            Some(&after[..end])
+        });
+        let Some(value) = value.filter(|value| value.contains(['"', '\\', '\t'])) else {
+            out.push_str(line);
+            continue;
+        };
+        let start = value.as_ptr() as usize - line.as_ptr() as usize;
+        out.push_str(&line[..start]);
+        for c in value.chars() {
+            match c {
+                '"' | '\\' => out.extend(['\\', c]),
+                '\t' => out.push_str("\\t"),
+                c => out.push(c),
+            }
+        }
+        out.push_str(&line[start + value.len()..]);
+        any = true;
+    }
+    if any { Cow::Owned(out) } else { Cow::Borrowed(text) }
+}
+
+/// Whether a file begins as a JSON object.
+pub(super) fn is_object(bytes: &[u8]) -> bool {
+    bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+}
+
+/// A time as in mail headers, seconds since 1970.
+pub(super) fn mail_time_s(text: &str) -> Option<i64> {
+    jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp().as_second())
 }
 
 #[cfg(test)]
@@ -290,5 +512,55 @@ mod tests {
         let all: Vec<Bin> = bins.iter().copied().collect();
         assert_eq!(all[1], Bin { low_ns: 10_000, high_ns: 12_000, n: 4 });
         Cells::default().finish(1, 10_000, Some(9_000)).expect_err("below the rows");
+    }
+}
+
+#[cfg(test)]
+mod counter_tests {
+    use super::*;
+    use crate::import::Kind;
+    use crate::import::draft::series;
+
+    #[test]
+    fn many_values_lose_no_count() {
+        let mut counter = Counter::default();
+        let values = (0..100_000_u64).map(|i| i * 977 % 10_000_019);
+        for ns in values.clone() {
+            counter.push(ns, 1, 2).expect("room");
+        }
+        assert!(counter.coarse.is_some() && counter.exact.is_empty());
+        let mut thread = series("x", Kind::Latency);
+        counter.fill(&mut thread);
+        assert_eq!((thread.n, thread.bins.total()), (200_000, 200_000));
+        assert_eq!(thread.max_ns, values.clone().max());
+        let mut few = Counter::default();
+        few.push(3000, 1000, 1).expect("room");
+        few.push(5000, 1000, 1).expect("room");
+        few.fill(&mut thread);
+        assert_eq!((thread.mean_ns, thread.bins.quantile(1.0)), (Some(4000.0), Some(5999)));
+    }
+}
+
+#[cfg(test)]
+mod json_tests {
+    use super::*;
+
+    #[test]
+    fn quotes_in_a_command_line_are_escaped() {
+        let broken = "{\n  \"cmdline:\": \"cyclictest -t1 --x=\"a b\" c:\\d\",\n  \"a\": 1\n}\n";
+        let fixed = repair(broken);
+        let value: serde_json::Value = serde_json::from_str(&fixed).expect("JSON now");
+        assert_eq!(value["cmdline:"], "cyclictest -t1 --x=\"a b\" c:\\d");
+        assert!(matches!(repair("{\"cmdline\": \"x\"}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn no_key_is_dropped() {
+        let twice: Pairs<u64> =
+            serde_json::from_str("{\"3\": 1, \"2\": 5, \"3\": 2}").expect("pairs");
+        assert!(twice.by_number().expect_err("twice").to_string().contains("\"3\""));
+        let word: Pairs<u64> = serde_json::from_str("{\"x\": 1}").expect("pairs");
+        word.by_number().expect_err("no number");
+        assert_eq!(mail_time_s("Mon, 07 Sep 2026 14:29:23 -0500"), Some(1_788_809_363));
     }
 }

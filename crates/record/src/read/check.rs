@@ -3,20 +3,18 @@
 //! Totals are summed here as well, so that they are by construction the sum of the seconds, within
 //! bounds that no later sum over threads, runs or machines can overflow.
 
-use rtproof_stats::{Histogram, Layout};
+use std::collections::BTreeMap;
 
-use crate::{
-    Effects,
-    error::Contradiction,
-    rows::COUNT_MAX,
-    run::{Run, Second, Thread, Totals},
-    tick::TOP_MAX,
-};
+use rtproof_stats::{Histogram, Layout, Moments};
+
+use crate::error::Contradiction;
+use crate::rows::{COUNT_MAX, Columns, RowResult, fault};
+use crate::run::{Run, Second, TOP_MAX, Thread, Totals};
+use crate::{Effects, run};
 
 /// Most seconds of one thread: 34 years.
 pub(super) const SECONDS_MAX: u64 = 1 << 30;
 
-/// Checks all threads.
 pub(super) fn run(run: &Run) -> Result<(), Contradiction> {
     for thread in &run.threads {
         check(thread).map_err(|what| format!("thread {}: {what}", thread.info.number))?;
@@ -135,4 +133,63 @@ fn same(
         );
     }
     Ok(())
+}
+
+// Seconds, and blocks of seconds, as they stand in rows.
+
+/// The thread of a row.
+pub(super) fn of(threads: &mut BTreeMap<u32, Thread>, number: u32) -> RowResult<&mut Thread> {
+    match threads.get_mut(&number) {
+        Some(thread) => Ok(thread),
+        None => fault(format!("rows of thread {number}, which table thread does not have")),
+    }
+}
+
+/// The columns that tables of seconds have in common.
+pub(super) fn second(c: &mut Columns<'_, '_>) -> RowResult<Second> {
+    let (from_ns, to_ns) = (c.uint()?, c.uint()?);
+    let n = c.count()?;
+    let extremes = (c.opt_uint()?, c.opt_uint()?);
+    let max_at_ns = c.uint()?;
+    let sums = (c.sum()?, c.sum()?);
+    let higher = c.opt(Columns::sum)?.zip(c.opt(Columns::sum)?);
+    let wake = match (n, extremes) {
+        (0, (None, None)) => Moments::default(),
+        (1.., (Some(min), Some(max))) => Moments::from_parts(n, (min, max), sums, higher),
+        _ => return fault(format!("{n} samples with extremes {extremes:?}")),
+    };
+    let totals = Totals {
+        wake,
+        missed: c.count()?,
+        missed_sum_ns: c.sum()?,
+        late_sampled: c.count()?,
+        late_missed: c.count()?,
+        late_clusters: c.count()?,
+        early: c.count()?,
+    };
+    Ok(Second {
+        from_ns,
+        to_ns,
+        totals,
+        max_at_ns,
+        wake: Vec::new(),
+        missed: Vec::new(),
+        intervals: Moments::default(),
+    })
+}
+
+/// The columns of a histogram: which one of the second it is, and its data.
+pub(super) fn histogram(c: &mut Columns<'_, '_>, second: &mut Second) -> RowResult<()> {
+    let view: String = c.get()?;
+    let pairs = coarse(c)?;
+    match view.as_str() {
+        "wake" => second.wake = pairs,
+        _ => second.missed = pairs,
+    }
+    Ok(())
+}
+
+/// A histogram on the coarse grid.
+pub(super) fn coarse(c: &mut Columns<'_, '_>) -> RowResult<Vec<(u16, u64)>> {
+    c.blob(|data| Ok(run::decode(data, Layout::COARSE)?))
 }

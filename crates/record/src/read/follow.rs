@@ -8,30 +8,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rtproof_stats::{Histogram, Layout};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{
-    check::check_second,
-    check_header, check_rows, check_schema, is_empty, quick_check,
-    recover::{self, Source},
-    second::{histogram, second},
-    spikes::{causes, spike},
-};
-use crate::{
-    Options, Origin,
-    beside::{MARKS_MAX, Mark},
-    error::{Fault, ReadError},
-    rows::{COUNT_MAX, Result, Row, each, each_of, fault, list, room},
-    run::{Load, Note, RunEnd, Second, ThreadInfo},
-    schema::{TABLES, VERSION},
-    spikes::{CauseEntry, Kept, Spike, Summary},
-};
+use rtproof_stats::{Histogram, Layout};
+
+use super::check::{check_second, histogram, second};
+use super::recover::Source;
+use super::run::{causes, spike};
+use super::{check_header, check_rows, check_schema, is_empty, quick_check, recover};
+use crate::error::{Fault, ReadError};
+use crate::rows::{COUNT_MAX, Row, RowResult, each, each_of, fault, list, room};
+use crate::run::{Load, MARKS_MAX, Mark, Note, RunEnd, Second, ThreadInfo};
+use crate::schema::{TABLES, VERSION};
+use crate::spikes::{CauseEntry, Kept, Spike, Summary};
+use crate::{Options, Origin};
 
 /// Seconds of each thread that are handed out one by one with the first look.
 const RECENT: u64 = 120;
+
 /// An explanation comes so long after its spike, at most: spikes are not listed in their order.
 const LATE_ANSWER_NS: u64 = 10_000_000_000;
+
 /// Spikes that one look hands out, at most.
 const SPIKES_AT_ONCE: usize = 20_000;
 
@@ -41,7 +38,6 @@ pub struct Follower {
     source: Source,
     /// What the run was asked for.
     pub options: Options,
-    /// Its command line.
     pub command: Vec<String>,
     /// Next second of each thread.
     next: BTreeMap<u32, u64>,
@@ -59,12 +55,11 @@ impl std::fmt::Debug for Follower {
     }
 }
 
-/// What is new.
+/// What a run added to its record since the last look.
 #[derive(Debug, Default)]
 pub struct News {
     /// The first wake-up on two clocks.
     pub origin: Option<Origin>,
-    /// Threads that started.
     pub started: Vec<ThreadInfo>,
     /// With the first look: all that was before it, by thread, with its whole histogram.
     pub past: Vec<(u32, Second)>,
@@ -72,15 +67,12 @@ pub struct News {
     pub recent: Vec<(u32, Second)>,
     /// New seconds, in the order of time for each thread.
     pub seconds: Vec<(u32, Second)>,
-    /// Spikes in numbers.
     pub summary: Option<Summary>,
     /// All causes, where one has changed.
     pub causes: Option<Vec<CauseEntry>>,
-    /// New spikes.
     pub spikes: Vec<Spike>,
     /// Spikes whose events are kept now: thread and due time.
     pub kept: Vec<(u32, u64)>,
-    /// New notes.
     pub notes: Vec<Note>,
     /// Loads as they are.
     pub loads: Vec<Load>,
@@ -96,7 +88,7 @@ impl Follower {
     ///
     /// # Errors
     /// As [`read`](super::read); a record of an older version.
-    pub fn open(path: &Path) -> std::result::Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
         check_header(path)?;
         let source = recover::unsealed(path)?;
         let at = |fault: Fault| fault.at(path, false);
@@ -122,7 +114,7 @@ impl Follower {
     ///
     /// # Errors
     /// The file is damaged, or its writer holds it for seconds.
-    pub fn look(&mut self) -> std::result::Result<News, ReadError> {
+    pub fn look(&mut self) -> Result<News, ReadError> {
         let path = self.path.clone();
         let begin = self.source.conn.execute_batch("BEGIN");
         let news = begin.map_err(Fault::from).and_then(|()| self.news());
@@ -135,7 +127,7 @@ impl Follower {
     ///
     /// # Errors
     /// As [`Follower::look`].
-    pub fn window(&self, thread: u32, due_ns: u64) -> std::result::Result<Option<Kept>, ReadError> {
+    pub fn window(&self, thread: u32, due_ns: u64) -> Result<Option<Kept>, ReadError> {
         let sql = "SELECT * FROM window WHERE thread = ? AND due_ns = ?";
         let mut kept = None;
         each(&self.source.conn, sql, params![thread, due_ns.cast_signed()], |c| {
@@ -146,7 +138,7 @@ impl Follower {
         Ok(kept)
     }
 
-    fn news(&mut self) -> Result<News> {
+    fn news(&mut self) -> RowResult<News> {
         let conn = &self.source.conn;
         // The file may come from a stranger, and has grown.
         check_rows(conn, VERSION)?;
@@ -184,7 +176,7 @@ impl Follower {
     }
 
     /// All seconds so far as one for each thread, and the last ones.
-    fn past(&mut self, news: &mut News) -> Result<()> {
+    fn past(&mut self, news: &mut News) -> RowResult<()> {
         let conn = &self.source.conn;
         let mut past: BTreeMap<u32, Second> = BTreeMap::new();
         each(conn, "SELECT * FROM stat ORDER BY second, thread", [], |c| {
@@ -230,7 +222,7 @@ impl Follower {
     }
 
     /// Seconds that were not handed out yet.
-    fn seconds(&mut self) -> Result<Vec<(u32, Second)>> {
+    fn seconds(&mut self) -> RowResult<Vec<(u32, Second)>> {
         let Some(&from) = self.next.values().min() else { return Ok(Vec::new()) };
         let conn = &self.source.conn;
         let mut new: BTreeMap<(u64, u32), Second> = BTreeMap::new();
@@ -253,7 +245,7 @@ impl Follower {
         Ok(new.into_iter().map(|((_, thread), second)| (thread, second)).collect())
     }
 
-    fn spikes(&mut self, news: &mut News) -> Result<()> {
+    fn spikes(&mut self, news: &mut News) -> RowResult<()> {
         let conn = &self.source.conn;
         news.summary = list::<Summary>(conn, 1, "", 1)?.pop();
         let explained = news.summary.as_ref().map(|summary| summary.explained);
@@ -284,18 +276,18 @@ impl Follower {
 }
 
 /// A row of a thread that the record does not have.
-fn unknown<T>(table: &str, thread: u32) -> Result<T> {
+fn unknown<T>(table: &str, thread: u32) -> RowResult<T> {
     fault(format!("table {table} has thread {thread}, which has no row or no second before"))
 }
 
 /// A second whose numbers can be: sums of such seconds fit.
-fn checked(second: Second) -> Result<Second> {
+fn checked(second: Second) -> RowResult<Second> {
     check_second(&second)?;
     Ok(second)
 }
 
 /// What was asked, once the tables are those of this version.
-fn head(conn: &Connection) -> Result<(Options, Vec<String>)> {
+fn head(conn: &Connection) -> RowResult<(Options, Vec<String>)> {
     let version = check_schema(conn)?;
     let newest = TABLES.iter().map(|table| table.since).max().unwrap_or(version);
     if version < newest {
@@ -313,7 +305,7 @@ fn head(conn: &Connection) -> Result<(Options, Vec<String>)> {
     head.map_or_else(|| fault("table run has no row"), Ok)
 }
 
-fn ended(conn: &Connection) -> Result<Option<RunEnd>> {
+fn ended(conn: &Connection) -> RowResult<Option<RunEnd>> {
     let mut ended = None;
     each(conn, "SELECT ended FROM run", [], |c| {
         ended = c.opt_json()?;
@@ -323,7 +315,7 @@ fn ended(conn: &Connection) -> Result<Option<RunEnd>> {
 }
 
 /// Times of the first wake-up: estimates until there is a second.
-fn origin(conn: &Connection) -> Result<Option<Origin>> {
+fn origin(conn: &Connection) -> RowResult<Option<Origin>> {
     let sql = "SELECT started_realtime_ns, started_monotonic_ns FROM run";
     let row = conn.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
     Ok(row.optional()?.map(|(realtime, monotonic)| Origin {

@@ -7,17 +7,12 @@
 //! circles or be longer than the file.
 
 mod check;
-mod effects;
 pub(crate) mod follow;
-mod import;
-mod long;
-mod measure;
 mod recover;
 mod run;
-mod second;
-mod spikes;
 
 use std::{
+    collections::BTreeMap,
     io::{self, Read},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -25,23 +20,27 @@ use std::{
     time::Duration,
 };
 
+use recover::Detail;
 use rusqlite::Connection;
 
-use self::long::Detail;
-use crate::{
-    Run,
-    error::{Fault, ReadError},
-    file, limits,
-    rows::{each, fault},
-    run::Judgement,
-    schema::{APPLICATION_ID, TABLES, VERSION},
-    seal::{self, SealState},
+use rtproof_stats::{Bin, Bins, Moments};
+
+use crate::effects::{
+    BINS_MAX, Effect, Effects, Imported, ImportedThread, KNOBS_MAX, KnobResult, SLICES_MAX,
+    Statistic, THREADS_MAX, Trial,
 };
+use crate::error::{Fault, ReadError};
+use crate::rows::{Row, RowResult, each, each_of, fault, list, room};
+use crate::run::{
+    Beside, IDLE_READINGS_MAX, IdleReading, IdleTime, Judgement, MARKS_MAX, STATES_MAX,
+};
+use crate::schema::{APPLICATION_ID, TABLES, VERSION};
+use crate::seal::SealState;
+use crate::{Run, seal};
 
 /// A record that was read.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// What it holds.
     pub run: Run,
     /// Whether it is as it was when its run ended.
     pub state: SealState,
@@ -62,9 +61,6 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
 /// Reads a record to be judged and shown. Of a long run many seconds are one
 /// ([`Thread::seconds`](crate::run::Thread::seconds)): sums, extremes and histograms are exact, and
 /// a day of 64 CPUs fits into memory.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_shown(path: &Path) -> Result<Opened, ReadError> {
     Ok(read_shown_with(path, |_| ())?.0)
 }
@@ -72,14 +68,11 @@ pub fn read_shown(path: &Path) -> Result<Opened, ReadError> {
 /// As [`read_shown`], with what `work` makes of the run of a large file while its digest is still
 /// being made: that takes as long as reading it. `None`: the file is small, or it is not sealed and
 /// whole.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_shown_with<T>(
     path: &Path,
     work: impl FnOnce(&Run) -> T,
 ) -> Result<(Opened, Option<T>), ReadError> {
-    read_in(path, Detail::Shown(long::LIMITS), work)
+    read_in(path, Detail::Shown(recover::LONG_LIMITS), work)
 }
 
 fn read_in<T>(
@@ -132,7 +125,7 @@ fn hopefully<T>(
     detail: Detail,
     work: impl FnOnce(&Run) -> T,
 ) -> (io::Result<seal::Scan>, Hoped<T>) {
-    let is_large = file::open(path).and_then(|file| file.metadata());
+    let is_large = crate::open_file(path).and_then(|file| file.metadata());
     let is_large = is_large.is_ok_and(|metadata| metadata.len() >= LARGE_BYTES);
     let source = is_large.then(|| recover::immutable(path).ok()).flatten();
     let Some(source) = source else { return (seal::scan(path), None) };
@@ -197,17 +190,17 @@ fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents,
     let (run_id, row) = run::claim(conn)?;
     let (mut run, is_long) = run::run(conn, detail, version)?;
     if version >= 2 {
-        run.spikes = spikes::spikes(conn)?;
+        run.spikes = run::spikes(conn)?;
     }
     if version >= 3 {
-        run.effects = effects::effects(conn)?;
+        run.effects = effects(conn)?;
     }
     if version >= 4 {
         if !is_long {
-            measure::intervals(conn, &mut run.threads)?;
+            intervals(conn, &mut run.threads)?;
         }
-        run.beside = measure::beside(conn)?;
-        run.imported = import::imported(conn)?;
+        run.beside = beside(conn)?;
+        run.imported = imported(conn)?;
     }
     check::run(&run)?;
     let judgement = run::judgement(conn);
@@ -218,7 +211,7 @@ fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents,
 fn check_header(path: &Path) -> Result<(), ReadError> {
     let path = path.to_owned();
     let mut header = Vec::with_capacity(100);
-    match file::open(&path).and_then(|file| file.take(100).read_to_end(&mut header)) {
+    match crate::open_file(&path).and_then(|file| file.take(100).read_to_end(&mut header)) {
         Ok(_) => {}
         Err(source) if source.kind() == io::ErrorKind::IsADirectory => {
             return Err(ReadError::NotARecord { path, found: "a folder".into() });
@@ -300,7 +293,7 @@ fn check_schema(conn: &Connection) -> Result<i32, Fault> {
 fn check_rows(conn: &Connection, version: i32) -> Result<(), Fault> {
     for table in TABLES.iter().filter(|table| table.since <= version) {
         let name = table.name;
-        let Some(most) = limits::rows_max(name) else { continue };
+        let Some(most) = crate::rows_max(name) else { continue };
         let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {})", most + 1);
         let rows: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
         if rows.unsigned_abs() > most {
@@ -316,4 +309,121 @@ fn quick_check(conn: &Connection) -> Result<(), Fault> {
         "ok" => Ok(()),
         _ => Err(Fault::Content(answer)),
     }
+}
+
+// Rows of effects back into [`Effects`]. Records before version 3 have none.
+
+/// The effects in a record that has the tables; `None`: nothing was tried.
+fn effects(conn: &Connection) -> RowResult<Option<Effects>> {
+    let Some(trial) = list::<Trial>(conn, 1, "", 1)?.pop() else {
+        return Ok(None);
+    };
+    let mut knobs: BTreeMap<u32, KnobResult> = BTreeMap::new();
+    for knob in list::<KnobResult>(conn, 0, "", KNOBS_MAX)? {
+        knobs.insert(knob.number, knob);
+    }
+    each_of(conn, "ORDER BY knob, statistic DESC", |number: u32, effect: Effect| {
+        let Some(knob) = knobs.get_mut(&number) else {
+            return fault(format!("an effect of knob {number}, which table knob does not have"));
+        };
+        room(Effect::TABLE, knob.effects.len(), Statistic::ALL.len())?;
+        knob.effects.push(effect);
+        Ok(())
+    })?;
+    let slices = list(conn, 0, "ORDER BY number", SLICES_MAX)?;
+    Ok(Some(Effects { trial, knobs: knobs.into_values().collect(), slices }))
+}
+
+// Rows of what was imported back into [`Imported`]. Records before version 4 have none.
+
+/// What a record that has the tables was imported from; `None`: it was measured.
+fn imported(conn: &Connection) -> RowResult<Option<Imported>> {
+    let Some(mut imported) = list::<Imported>(conn, 1, "", 1)?.pop() else {
+        return Ok(None);
+    };
+    let threads = &mut imported.threads;
+    each_of(conn, "ORDER BY number", |number: i64, thread: ImportedThread| {
+        room(ImportedThread::TABLE, threads.len(), THREADS_MAX)?;
+        if usize::try_from(number) != Ok(threads.len()) {
+            return fault(format!("import_thread {number}, expected {}", threads.len()));
+        }
+        threads.push(thread);
+        Ok(())
+    })?;
+    let mut all: Vec<Vec<Bin>> = threads.iter().map(|_| Vec::new()).collect();
+    each_of(conn, "ORDER BY thread, low_ns", |number: i64, bin: Bin| {
+        let of = usize::try_from(number).ok().and_then(|number| all.get_mut(number));
+        let Some(of) = of else {
+            return fault(format!("bins of {number}, which table import_thread does not have"));
+        };
+        room(Bin::TABLE, of.len(), BINS_MAX)?;
+        of.push(bin);
+        Ok(())
+    })?;
+    for (thread, list) in threads.iter_mut().zip(all) {
+        thread.bins = Bins::from_bins(list).or_else(|error| fault(error.to_string()))?;
+    }
+    imported.check()?;
+    Ok(Some(imported))
+}
+
+// Rows of what is watched beside a measurement, read back. Records before version 4 have none.
+
+/// CPUs that a record may have idle states of.
+const CPUS_MAX: usize = 8192;
+
+/// All of it, of a record that has the tables.
+fn beside(conn: &Connection) -> RowResult<Beside> {
+    Ok(Beside {
+        marks: list(conn, 1, "ORDER BY number", MARKS_MAX)?,
+        states: list(conn, 0, "ORDER BY cpu, state", CPUS_MAX * STATES_MAX as usize)?,
+        idle: idle(conn)?,
+    })
+}
+
+/// Intervals of the threads' seconds.
+fn intervals(conn: &Connection, threads: &mut [crate::run::Thread]) -> RowResult<()> {
+    let sql = "SELECT thread, second, n, min_ns, max_ns, sum_ns, sum2 FROM interval";
+    each(conn, sql, [], |c| {
+        let (number, at): (u32, u64) = (c.get()?, c.uint()?);
+        let found = threads.binary_search_by_key(&number, |thread| thread.info.number);
+        let thread = found.ok().and_then(|found| threads.get_mut(found));
+        let second = thread.and_then(|t| t.seconds.get_mut(usize::try_from(at).ok()?));
+        let Some(second) = second else {
+            return fault(format!("intervals of second {at}, which table stat does not have"));
+        };
+        let (n, min_ns, max_ns) = (c.count()?, c.uint()?, c.uint()?);
+        let (sum, sum2) = (c.sum()?, c.sum()?);
+        let [low, high] = [min_ns, max_ns].map(|ns| u128::from(ns) * u128::from(n));
+        if n == 0 || min_ns > max_ns || sum < low || sum > high {
+            return fault(format!("{n} intervals from {min_ns} to {max_ns} ns sum to {sum} ns"));
+        }
+        second.intervals = Moments::from_parts(n, (min_ns, max_ns), (sum, sum2), None);
+        Ok(())
+    })
+}
+
+fn idle(conn: &Connection) -> RowResult<Vec<IdleReading>> {
+    let mut readings: Vec<IdleReading> = Vec::new();
+    let mut last = None;
+    // A row whose reading is missing has no time.
+    let sql = "SELECT host, at_ns, host_idle.cpu, state, entered, residency_us FROM host_idle LEFT \
+               JOIN host ON host.number = host_idle.host ORDER BY host, host_idle.cpu, state";
+    each(conn, sql, [], |c| {
+        let host: i64 = c.get()?;
+        let Some(at_ns) = c.opt_uint()? else {
+            return fault(format!("idle times of reading {host}, which table host does not have"));
+        };
+        if last != Some(host) {
+            room("host_idle", readings.len(), IDLE_READINGS_MAX as usize)?;
+            last = Some(host);
+            readings.push(IdleReading { at_ns, times: Vec::new() });
+        }
+        let time = IdleTime::take(c)?;
+        if let Some(reading) = readings.last_mut() {
+            reading.times.push(time);
+        }
+        Ok(())
+    })?;
+    Ok(readings)
 }

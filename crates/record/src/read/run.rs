@@ -2,27 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_stats::{Histogram, Layout, Sample};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{
-    check::{SECONDS_MAX, totals},
-    long::{Blocks, Detail},
-    second::{histogram, of, second},
+use rtproof_model::{CauseCpu, CauseRow};
+use rtproof_stats::{Histogram, Layout, Sample};
+
+use super::check::{SECONDS_MAX, histogram, of, second, totals};
+use super::recover::{Blocks, Detail};
+use crate::rows::{Columns, Row, RowResult, each, each_of, fault, list, room};
+use crate::run::{
+    HostCpuSecond, HostSecond, Judgement, Meta, Thread, ThreadEnd, ThreadInfo, Totals,
 };
-use crate::{
-    Beside, Run,
-    rows::{Columns, Result, Row, each, each_of, fault, list},
-    run::{HostCpuSecond, HostSecond, Judgement, Meta, Thread, ThreadEnd, ThreadInfo, Totals},
-    seal,
+use crate::spikes::{
+    CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, SPIKES_MAX, Spike, Spikes, Summary,
+    WINDOWS_MAX, Why,
 };
+use crate::{Beside, Run, seal};
 
 /// The one row of a table that must have one.
 fn one<T>(
     conn: &Connection,
     sql: &str,
-    read: impl Fn(&mut Columns<'_, '_>) -> Result<T>,
-) -> Result<T> {
+    read: impl Fn(&mut Columns<'_, '_>) -> RowResult<T>,
+) -> RowResult<T> {
     let mut found = None;
     each(conn, sql, [], |c| {
         found = Some(read(c)?);
@@ -32,7 +34,7 @@ fn one<T>(
 }
 
 /// What the file says of itself: identity of the run and text of the seal.
-pub(super) fn claim(conn: &Connection) -> Result<(String, Option<String>)> {
+pub(super) fn claim(conn: &Connection) -> RowResult<(String, Option<String>)> {
     let run_id: String = one(conn, "SELECT run_id FROM run", |c| c.get())?;
     if !seal::is_run_id(&run_id) {
         return fault(format!("run_id is \"{run_id}\", expected 32 hex digits"));
@@ -41,7 +43,7 @@ pub(super) fn claim(conn: &Connection) -> Result<(String, Option<String>)> {
     Ok((run_id, mark))
 }
 
-pub(super) fn judgement(conn: &Connection) -> Result<Option<Judgement>> {
+pub(super) fn judgement(conn: &Connection) -> RowResult<Option<Judgement>> {
     let sql = "SELECT finding.document, verdict.document, summary FROM finding, verdict";
     let mut judgement = None;
     each(conn, sql, [], |c| {
@@ -52,7 +54,7 @@ pub(super) fn judgement(conn: &Connection) -> Result<Option<Judgement>> {
 }
 
 /// A run, and whether its seconds are put together.
-pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> Result<(Run, bool)> {
+pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> RowResult<(Run, bool)> {
     let (meta, options, cost) = one(
         conn,
         "SELECT run_id, tool_version, command, started_realtime_ns, started_monotonic_ns, \
@@ -98,7 +100,7 @@ pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> Result<(Ru
     Ok((run, blocks.is_some()))
 }
 
-fn threads(conn: &Connection, blocks: Option<&Blocks>) -> Result<Vec<Thread>> {
+fn threads(conn: &Connection, blocks: Option<&Blocks>) -> RowResult<Vec<Thread>> {
     let mut threads = BTreeMap::new();
     each(conn, "SELECT * FROM thread", [], |c| {
         let thread = thread(c)?;
@@ -120,7 +122,7 @@ fn threads(conn: &Connection, blocks: Option<&Blocks>) -> Result<Vec<Thread>> {
     Ok(threads.into_values().collect())
 }
 
-fn thread(c: &mut Columns<'_, '_>) -> Result<Thread> {
+fn thread(c: &mut Columns<'_, '_>) -> RowResult<Thread> {
     let (info, end) = (ThreadInfo::take(c)?, c.opt(ThreadEnd::take)?);
     Ok(Thread {
         info,
@@ -133,7 +135,7 @@ fn thread(c: &mut Columns<'_, '_>) -> Result<Thread> {
     })
 }
 
-fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
+fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each(conn, "SELECT * FROM stat ORDER BY second, thread", [], |c| {
         let number = c.uint()?;
         let thread = of(threads, c.get()?)?;
@@ -149,7 +151,7 @@ fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()>
     })
 }
 
-fn second_histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
+fn second_histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each(conn, "SELECT * FROM hist_second", [], |c| {
         let number = c.uint()?;
         let thread = of(threads, c.get()?)?;
@@ -163,7 +165,7 @@ fn second_histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> 
     })
 }
 
-fn histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
+fn histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each(conn, "SELECT * FROM hist", [], |c| {
         let thread = of(threads, c.get()?)?;
         let view: String = c.get()?;
@@ -174,7 +176,7 @@ fn histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<
     })
 }
 
-fn top(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
+fn top(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each_of(conn, "ORDER BY latency_ns DESC, due_ns", |number, sample: Sample| {
         of(threads, number)?.top.push(sample);
         Ok(())
@@ -182,7 +184,7 @@ fn top(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
 }
 
 /// Readings of the host; `long`: their CPUs put together.
-fn host(conn: &Connection, long: bool) -> Result<Vec<HostSecond>> {
+fn host(conn: &Connection, long: bool) -> RowResult<Vec<HostSecond>> {
     let mut host = Vec::new();
     let mut numbers = BTreeMap::new();
     each_of(conn, "ORDER BY number", |number: i64, reading: HostSecond| {
@@ -206,4 +208,69 @@ fn host(conn: &Connection, long: bool) -> Result<Vec<HostSecond>> {
         Ok(())
     })?;
     Ok(host)
+}
+
+// Rows of spikes back into [`Spikes`]. Records of version 1 have none.
+
+/// The spikes of a record that has the tables; `None`: nothing was written of them.
+pub(super) fn spikes(conn: &Connection) -> RowResult<Option<Spikes>> {
+    let Some(summary) = list::<Summary>(conn, 1, "", 1)?.pop() else {
+        return Ok(None);
+    };
+    let kept = list(conn, 0, "ORDER BY number", WINDOWS_MAX)?;
+    Ok(Some(Spikes { summary, causes: causes(conn)?, list: spike_list(conn)?, kept }))
+}
+
+/// A row of table spike.
+pub(super) fn spike(c: &mut Columns<'_, '_>) -> RowResult<Spike> {
+    let (thread, due_ns, latency_ns) = (c.get()?, c.uint()?, c.uint()?);
+    let (cause, culprit): (Option<String>, Option<String>) = (c.get()?, c.get()?);
+    let complete: bool = c.get()?;
+    let why = match (cause, culprit) {
+        (Some(cause), Some(culprit)) => Some(Why { cause, culprit, complete }),
+        (None, None) if !complete => None,
+        _ => return fault(format!("the spike at {due_ns} ns has half a cause")),
+    };
+    Ok(Spike { thread, due_ns, latency_ns, why })
+}
+
+fn spike_list(conn: &Connection) -> RowResult<Vec<Spike>> {
+    let mut list = Vec::new();
+    each(conn, "SELECT * FROM spike ORDER BY thread, due_ns", [], |c| {
+        room("spike", list.len(), SPIKES_MAX)?;
+        list.push(spike(c)?);
+        Ok(())
+    })?;
+    Ok(list)
+}
+
+pub(super) fn causes(conn: &Connection) -> RowResult<Vec<CauseEntry>> {
+    let mut causes: BTreeMap<u32, CauseEntry> = BTreeMap::new();
+    each(conn, "SELECT * FROM cause", [], |c| {
+        room("cause", causes.len(), CAUSES_MAX)?;
+        let number = c.get()?;
+        let mut row = CauseRow {
+            cause: c.get()?,
+            culprit: c.get()?,
+            top: c.count()?,
+            count: c.count()?,
+            worst_ns: c.uint()?,
+            sum_ns: c.uint()?,
+            ambiguous_ns: c.uint()?,
+            ..CauseRow::default()
+        };
+        let CauseDocument { title, owner, checks, remedies } = c.json()?;
+        (row.title, row.owner, row.checks, row.remedies) = (title, owner, checks, remedies);
+        causes.insert(number, CauseEntry { number, row });
+        Ok(())
+    })?;
+    each_of(conn, "ORDER BY cause, cpu", |number: u32, cpu: CauseCpu| {
+        let Some(cause) = causes.get_mut(&number) else {
+            return fault(format!("CPUs of cause {number}, which table cause does not have"));
+        };
+        room(CauseCpu::TABLE, cause.row.cpus.len(), CPUS_MAX)?;
+        cause.row.cpus.push(cpu);
+        Ok(())
+    })?;
+    Ok(causes.into_values().collect())
 }

@@ -3,11 +3,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use super::*;
-use crate::{
-    ReadError, SealState,
-    common::{self, Maker, assert_same, begin, head, judgement, tail},
-    read,
-};
+use crate::common::{Maker, assert_same, begin, head, judgement, tail};
+use crate::{ReadError, SealState, common, read};
 
 /// Lets the file grow by `pages` and no further: what a full disk looks like to SQLite.
 fn fill_disk(writer: &Writer, pages: u32) {
@@ -102,8 +99,9 @@ fn a_contradiction_is_refused_and_nothing_of_it_is_written() {
     writer.append(&good).unwrap();
 }
 
-type SpoilSpikes = fn(&mut crate::SpikeTick);
-type SpoilEffects = fn(&mut crate::EffectTick);
+type SpoilSpikes = fn(&mut SpikeTick);
+
+type SpoilEffects = fn(&mut EffectTick);
 
 #[test]
 fn spikes_that_contradict_are_refused_and_nothing_of_them_is_written() {
@@ -123,13 +121,11 @@ fn spikes_that_contradict_are_refused_and_nothing_of_them_is_written() {
         ("spikes cannot be", |tick| tick.summary.as_mut().unwrap().seen += 1),
         ("events of a window", |tick| {
             let event = tick.kept[0].window.events[0].clone();
-            tick.kept[0].window.events = vec![event; crate::spikes::EVENTS_MAX + 1];
+            tick.kept[0].window.events = vec![event; EVENTS_MAX + 1];
         }),
         ("100001 spikes", |tick| {
             let spike = tick.list[0].clone();
-            tick.list = (1000..100_998)
-                .map(|due_ns| crate::spikes::Spike { due_ns, ..spike.clone() })
-                .collect();
+            tick.list = (1000..100_998).map(|due_ns| Spike { due_ns, ..spike.clone() }).collect();
         }),
     ];
     for (expected, spoil) in spoil {

@@ -2,10 +2,9 @@
 
 #![allow(
     dead_code,
-    missing_docs,
     unreachable_pub,
     clippy::disallowed_methods,
-    reason = "each test uses its part"
+    reason = "an example and a fuzz target use it too"
 )]
 
 use std::path::Path;
@@ -17,12 +16,11 @@ use rtproof_model::{
 use rtproof_record::{
     Class, EffectTick, Effects, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick,
     Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
-    beside::{Beside, BesideTick, IdleReading, IdleState, IdleTime, Mark, MarkKind},
     effects::{Decision, Design, Effect, How, KnobResult, Part, Slice, Statistic, Trial},
-    options::Phase,
     run::{
-        Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
-        ThreadEnd, ThreadInfo, Totals,
+        Beside, BesideTick, Cost, EndReason, HostCpuSecond, HostSecond, IdleReading, IdleState,
+        IdleTime, Load, Mark, MarkKind, Meta, Note, Phase, RunEnd, Second, Thread, ThreadEnd,
+        ThreadInfo, Totals,
     },
     spikes::{CauseEntry, Kept, Spike, Summary, Why},
 };

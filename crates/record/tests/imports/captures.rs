@@ -3,7 +3,7 @@
 use rtproof_record::import::{self, Hints, Imported, Kind};
 use rtproof_stats::Bins;
 
-use crate::common::{capture, counts, has, hints, max_us, read};
+use super::common::{capture, counts, has, hints, max_us, read};
 
 const ARTICLE: &str =
     "cyclictest --mlockall --smp --priority=80 --interval=200 --distance=0 -D 15m -H 400";

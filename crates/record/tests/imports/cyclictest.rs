@@ -2,7 +2,7 @@
 
 use rtproof_record::import::{self, Hints, Imported};
 
-use crate::common::{counts, has, hints, read, refused};
+use super::common::{counts, has, hints, read, refused};
 
 fn with(text: &str, command: &str) -> Imported {
     let hints = Hints { command: Some(command.into()), ..hints("v") };

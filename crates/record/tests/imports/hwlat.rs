@@ -2,7 +2,7 @@
 
 use rtproof_record::import::{self, Hints, Imported};
 
-use crate::common::{counts, has, hints, max_us, read, refused};
+use super::common::{counts, has, hints, max_us, read, refused};
 
 const HEAD: &str = "hwlatdetect:  test duration 120 seconds\n   detector: tracer\n   parameters:\n\
     \x20       CPU list:          None\n        Latency threshold: 20us\n\

@@ -3,7 +3,7 @@
 
 use rtproof_record::import::Imported;
 
-use crate::common::{has, read, refused};
+use super::common::{has, read, refused};
 
 const HEAD: &str = "oslat V 2.80\nTotal runtime: \t\t1 seconds\nThread priority: \tdefault\n\
     CPU list: \t\t0,1\nCPU for main thread: \t0\nWorkload: \t\tno\nWorkload mem: \t\t0 (KiB)\n\

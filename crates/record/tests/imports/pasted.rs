@@ -2,7 +2,7 @@
 
 use rtproof_record::import::{self, ImportError};
 
-use crate::common::{fixture, has, hints, read};
+use super::common::{fixture, has, hints, read};
 
 fn text(name: &str) -> String {
     String::from_utf8(fixture(name)).expect("text")

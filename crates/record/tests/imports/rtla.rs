@@ -3,7 +3,7 @@
 
 use rtproof_record::import::{self, Hints, Imported, Kind};
 
-use crate::common::{has, max_us, read, refused};
+use super::common::{has, max_us, read, refused};
 
 /// `rtla timerlat hist -u -c 0,3 -E 20`.
 const HIST: &str = "\

@@ -9,17 +9,13 @@ use rtproof_judge::{
     units::{self, grouped},
 };
 use rtproof_results::{
-    answer::{Answer, Tone},
-    measure::{
-        index::{CellResult, ConditionPair, Index, State, ThreadResult},
-        plan::Cell,
-    },
+    Answer, Tone,
+    measure::{Cell, CellResult, ConditionPair, Index, State, ThreadResult},
 };
 
 use crate::next;
 
 /// The answer. `folder`: where the records are.
-#[must_use]
 pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
     let (measured, tone) = match index.compared.as_slice() {
         [] => largest(index),
@@ -219,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_counts_of_several_combinations_are_the_result() {
-        use compare::Answer::{Better, CannotDecide, Worse};
+        use rtproof_judge::compare::Answer::{Better, CannotDecide, Worse};
         let of = |answers: &[compare::Answer]| {
             compared(&answers.iter().copied().map(pair).collect::<Vec<_>>())
         };

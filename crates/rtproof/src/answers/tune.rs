@@ -7,11 +7,10 @@ use rtproof_judge::{
     verify::{Effect, Verified},
 };
 use rtproof_results::{
-    answer::{Answer, Tone},
+    Answer, Tone,
     tune::{
-        active::{EntryKernel, EntryStands, JournalStands, Stands, StandsNow, Status},
-        outcome::{Applied, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
-        plan, verified,
+        self, Applied, EntryKernel, EntryStands, JournalStands, MadeOutcome, Stands, StandsNow,
+        Status, TakenBack, TakenBackOutcome, Undone,
     },
 };
 
@@ -35,8 +34,7 @@ fn parts(parts: &[(usize, &str)]) -> String {
 }
 
 /// The answer of `plan`; `next`: what makes or tries the changes, or shows that none is needed.
-#[must_use]
-pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
+pub(crate) fn plan(document: &tune::PlanDocument, next: Option<String>) -> Answer {
     let (steps, words) = (document.steps.len(), document.boot.words.len());
     if !document.conflicts.is_empty() {
         let targets = document.conflicts.iter().map(|conflict| {
@@ -70,7 +68,7 @@ pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
             count(words, "boot parameter")
         ),
     };
-    let by_hand = rtproof_report::text::entries_by_hand(&document.instructions);
+    let by_hand = rtproof_render::page::entries_by_hand(&document.instructions);
     let rest = parts(&[
         (by_hand, "to do by hand"),
         (document.left_out.len(), "left out"),
@@ -85,7 +83,6 @@ pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
 
 /// The answer of `apply`; `prove`: the measurement that shows the effect; `trial`: what tries the
 /// boot parameters that are left; `root`: the machine, where it is not the running one.
-#[must_use]
 pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<&Path>) -> Answer {
     let of = |outcome| applied.changes.iter().filter(move |it| it.outcome == outcome);
     let (made, failed) = (of(MadeOutcome::Applied).count(), of(MadeOutcome::Failed).count());
@@ -137,7 +134,6 @@ pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<
 
 /// The answer of what writes files for a later boot: `trial`, `persist`. What comes next is the
 /// boot, which no command of ours is.
-#[must_use]
 pub(crate) fn written(applied: &Applied, what: &str) -> Answer {
     let made = applied.changes.iter().filter(|it| it.outcome == MadeOutcome::Applied).count();
     let result = match made {
@@ -148,7 +144,6 @@ pub(crate) fn written(applied: &Applied, what: &str) -> Answer {
 }
 
 /// The answer of `undo`.
-#[must_use]
 pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
     let changes = || undone.journals.iter().flat_map(|journal| &journal.changes);
     let of = |outcome| changes().filter(|it| it.outcome == outcome).count();
@@ -184,7 +179,7 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
         (false, true) => None,
     };
     let is_off = |it: &&TakenBack| {
-        use TakenBackOutcome::{Failed, LeftAlone, Unnoted};
+        use rtproof_results::tune::TakenBackOutcome::{Failed, LeftAlone, Unnoted};
         matches!(it.outcome, Failed | LeftAlone | Unnoted)
     };
     let why = |it: &TakenBack| match &it.why {
@@ -213,7 +208,6 @@ fn standing<'a>(changes: impl Iterator<Item = &'a Stands>) -> (usize, Vec<String
 }
 
 /// The answer of `status`.
-#[must_use]
 pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
     let at = next::root(root);
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
@@ -249,15 +243,14 @@ pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
 }
 
 /// Whether this boot is the trial of our entry.
-fn on_trial(boot: &rtproof_results::tune::active::BootStands) -> bool {
+fn on_trial(boot: &tune::BootStands) -> bool {
     boot.standing == EntryStands::Written && boot.is_running
 }
 
 /// The answer of `verify`; `boot`: our entry, where its parameters were looked for.
-#[must_use]
 pub(crate) fn verified(
-    found: &verified::Document,
-    boot: Option<&rtproof_results::tune::active::BootStands>,
+    found: &tune::VerifiedDocument,
+    boot: Option<&tune::BootStands>,
     root: Option<&Path>,
 ) -> Answer {
     let at = next::root(root);
@@ -319,7 +312,7 @@ fn became(it: &Verified) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rtproof_results::tune::outcome::{APPLIED, UNDONE};
+    use rtproof_results::tune::{APPLIED, UNDONE};
 
     fn done(boot_parameters: &[&str], rolled_back: bool) -> Applied {
         Applied {

@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+
+use rtproof_host::user_file::{self, Invalid};
 use rtproof_judge::compare::{self, Answer, Comparison, Group, Reference, Request, Side};
-use rtproof_report::{
-    html::compare::{Figure, Page},
-    text,
+use rtproof_render::{
+    page,
+    sections::compare::{Figure, Page},
 };
 use rtproof_run::{
     compare::{Loader, Named, common, folder, short},
-    file, parse,
+    parse,
 };
 
-use crate::{answers, exit, print::Text};
-use rtproof_run::usage::Invalid;
+use crate::exit::Text;
+use crate::{answers, exit};
 
 /// Arguments of `compare`.
 #[derive(Clone, Debug, clap::Args)]
@@ -138,13 +140,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let mut comparison = compare::compare_groups(&groups, &wish);
     refuse(args, &comparison)?;
     comparison.reference = reference(args, &groups)?;
-    let answer = answers::compare::answer(&comparison, &groups);
+    let answer = answers::compare_answer(&comparison, &groups);
     let text = Text::new(args.json);
     text.print(|to| {
-        banners.iter().try_for_each(|banner| text::banner(to, Some(banner)))?;
-        text::answer(to, &answer)?;
-        text::comparison(to, &comparison)?;
-        text::answer_again(to, &answer)
+        banners.iter().try_for_each(|banner| page::banner(to, Some(banner)))?;
+        page::answer(to, &answer)?;
+        page::comparison(to, &comparison)?;
+        page::answer_again(to, &answer)
     })?;
     text.print_json(&answer.clone().with(&comparison))?;
     if let Some(path) = &args.html {
@@ -157,7 +159,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             figures,
         };
         let html = page.render();
-        file::write_whole(path, |to| Ok(to.write_all(html.as_bytes())?))
+        user_file::write_whole(path, |to| Ok(to.write_all(html.as_bytes())?))
             .with_context(|| format!("{}: the page cannot be written", path.display()))?;
     }
     Ok(code(args, &comparison))
@@ -184,7 +186,9 @@ fn check(args: &Args) -> anyhow::Result<()> {
     }
     let Some(target) = &args.html else { return Ok(()) };
     let files = args.runs.iter().chain(&args.a).chain(&args.b);
-    files.map(|path| Named::of(path)).try_for_each(|named| file::check_target(&named.path, target))
+    files
+        .map(|path| Named::of(path))
+        .try_for_each(|named| user_file::check_target(&named.path, target))
 }
 
 /// Runs that are not alike are refused unless it was asked for.

@@ -1,25 +1,31 @@
 //! `rtproof explain`: why was it late: a run, another tool's trace, a running application.
 
-pub mod rules;
-
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context;
-use rtproof_host::{Facts, Root};
-use rtproof_judge::{causes::Spikes, checks, units};
-use rtproof_results::{answer::Answer, locks::LocksFound};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use rtproof_host::{
+    Facts, Root,
+    tracefs::{self, KNOWN, Known},
+};
+use rtproof_judge::{causes::Spikes, checks, rules::Kept, units};
+use rtproof_results::{Answer, LocksFound, Tone, launch::Rules};
 use rtproof_run::{
     explain::{self, Explained, Kind, Whom},
     intent::{IntentOptions, Requested},
     parse,
+    rules::{Attached, observe},
+    trace::{self, TraceOptions},
 };
 use rtproof_trace::scan::Subjects;
-use serde::Serialize;
 
-use crate::{answers, exit, next, print::Text};
+use crate::exit::Text;
+use crate::{answers, exit, next};
 
 /// Arguments of `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -137,7 +143,7 @@ struct Document<'a> {
 /// Files that cannot be read, threads that are not there, kernel events that cannot be had.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let (Some(pid), true) = (args.pid, args.rules) {
-        return rules::run(pid, args.duration_ns, args.junit.as_deref(), args.json);
+        return run_rules(pid, args.duration_ns, args.junit.as_deref(), args.json);
     }
     let mut told = told(args)?;
     if let Some(number) = args.spike {
@@ -150,14 +156,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     export(args, &told)?;
     let is_live = args.pid.is_some() || args.comm.is_some();
-    let answer = answers::explain::answer(&told, next(is_live, &told));
+    let answer = answers::explain_answer(&told, next(is_live, &told));
     show(&told, answer, args.worst, args.json)
 }
 
 /// Prints what was found. Returns how the command ends.
-///
-/// # Errors
-/// When stdout cannot be written.
 pub(super) fn show(
     told: &Explained,
     answer: Answer,
@@ -167,27 +170,27 @@ pub(super) fn show(
     let text = Text::new(json);
     let Explained { about, notes, spikes, locks, gaps, doubts, .. } = told;
     text.print(|to| {
-        rtproof_report::text::answer(to, &answer)?;
-        rtproof_report::text::told(to, about, notes)?;
+        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::told(to, about, notes)?;
         if told.saw_none {
             return Ok(());
         }
         // The worst follow in full.
         let table = Spikes { worst: Vec::new(), ..spikes.clone() };
-        rtproof_report::text::spikes(to, &table, None)
+        rtproof_render::page::spikes(to, &table, None)
     })?;
     for spike in told.spikes.worst.iter().take(worst) {
         let window = told.window(spike.number);
         text.print(|to| {
             writeln!(to)?;
-            rtproof_report::text::explanation(to, &spike.explanation, window)
+            rtproof_render::page::explanation(to, &spike.explanation, window)
         })?;
     }
     text.print(|to| match locks {
-        Some(locks) => rtproof_report::text::locks(to, locks),
+        Some(locks) => rtproof_render::page::locks(to, locks),
         None => Ok(()),
     })?;
-    text.print(|to| rtproof_report::text::next(to, answer.next.as_deref()))?;
+    text.print(|to| rtproof_render::page::next_text(to, answer.next.as_deref()))?;
     let locks = locks.as_ref();
     text.print_json(&Document {
         answer,
@@ -216,7 +219,7 @@ pub(super) fn next(is_live: bool, told: &Explained) -> Option<String> {
         }
         None => None,
     };
-    fix.or_else(|| answers::explain::known(&told.spikes))
+    fix.or_else(|| answers::known(&told.spikes))
 }
 
 fn told(args: &Args) -> anyhow::Result<Explained> {
@@ -233,7 +236,7 @@ fn told(args: &Args) -> anyhow::Result<Explained> {
         None => newest(Path::new("."))?,
     };
     for target in [&args.perfetto, &args.trace_dat].into_iter().flatten() {
-        rtproof_run::file::check_target(&path, target)?;
+        rtproof_host::user_file::check_target(&path, target)?;
     }
     match Kind::of(&path)? {
         Kind::Record => explain::of_record(&path),
@@ -280,4 +283,152 @@ fn export(args: &Args, told: &Explained) -> anyhow::Result<()> {
         anyhow::bail!("nothing to write: no wake-up was more than {over} late");
     };
     explain::export(spike, window, args.perfetto.as_deref(), args.trace_dat.as_deref())
+}
+
+// `rtproof explain --pid PID --rules`: the rules of a real-time program that already runs.
+
+/// Version of the JSON that `--json` prints.
+pub const RULES_SCHEMA: &str = "rtproof/explain-rules/1";
+
+/// What `--json` prints.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RulesDocument {
+    answer: Answer,
+    schema: &'static str,
+    pid: u32,
+    name: String,
+    rules: Rules,
+}
+
+/// Runs the command. 0: all rules kept; 2: one is broken; 3: not known.
+///
+/// # Errors
+/// No such process; a file that cannot be written.
+fn run_rules(pid: u32, for_ns: u64, junit: Option<&Path>, json: bool) -> anyhow::Result<u8> {
+    let title = |path: &Path| path.display().to_string();
+    if let Some(path) = junit.filter(|path| !path.starts_with("/dev")) {
+        // Before the time is spent: what was found would be lost.
+        rtproof_host::user_file::try_new(path).with_context(|| title(path))?;
+    }
+    let Attached { pid, name, rules } = observe(pid, for_ns)?;
+    if let Some(path) = junit {
+        let program = format!("{name} ({pid})");
+        let xml = rtproof_render::sarif::rules("rtproof explain --rules", &program, &rules);
+        let written =
+            rtproof_host::user_file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
+        written.with_context(|| title(path))?;
+    }
+    let (tone, code) = match rules.answer {
+        Kept::Kept => (Tone::Good, exit::ACCEPTED),
+        Kept::Broken => (Tone::Bad, exit::REFUSED),
+        Kept::NotKnown => (Tone::Doubtful, exit::NOT_PROVEN),
+    };
+    let result = format!("{name} (process {pid}): rules {}", rules.text);
+    let answer = Answer { result, tone, ..Answer::default() };
+    let text = Text::new(json);
+    text.print(|to| {
+        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::rules(to, &rules, false)
+    })?;
+    text.print_json(&RulesDocument { answer, schema: RULES_SCHEMA, pid, name, rules })?;
+    Ok(code)
+}
+
+// `rtproof trace`: drives one of the kernel's own tracers, and explains at once what it kept.
+
+/// Arguments of `trace`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof trace wakeup_rt --for 30s --over 100us
+  rtproof trace wakeup_rt --over 50us --out latency.txt
+  rtproof trace irqsoff --cpus 2-3 --no-functions
+  rtproof trace function_graph --for 2s --only 'hrtimer_*' --only '*_softirq*' --json
+  rtproof trace timerlat --for 1m --over 50us
+
+The tracer runs in an instance of tracefs of our own, which is gone at the end. Where the kernel runs \
+a tracer in no instance (function_graph before Linux 6.11), it runs at the top, and everything is put \
+back. Settings that the whole machine shares are put back too, also when rtproof is killed. What \
+others trace is not disturbed: a tracer in use is refused.
+
+wakeup*, irqsoff, preemptoff and preemptirqsoff record the calls of functions by default, which makes \
+every latency longer; --no-functions leaves them out.")]
+pub struct TraceArgs {
+    /// Tracer of the kernel
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(KNOWN.iter().map(|of| of.name)))]
+    pub tracer: String,
+
+    /// How long it runs
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = parse::run_duration
+    )]
+    pub duration_ns: u64,
+
+    /// Latencies longer than this are explained
+    #[arg(
+        long = "over",
+        value_name = "TIME",
+        default_value = "100us",
+        value_parser = parse::budget
+    )]
+    pub over_ns: u64,
+
+    /// Trace these CPUs only; wake-ups by other CPUs are not seen then [default: all]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Leave out the calls of functions (wakeup*, *off)
+    #[arg(long)]
+    pub no_functions: bool,
+
+    /// Trace only functions that match, e.g. 'hrtimer_*' (function, function_graph)
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+
+    /// Threads of this name (nop, function, function_graph) [default: all of real-time priority]
+    #[arg(long, value_name = "NAME")]
+    pub task: Option<String>,
+
+    /// Keep the text of the kernel in this file
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Show the N worst in full
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub worst: usize,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command. 0: explained, or nothing was late; 3: not known.
+///
+/// # Errors
+/// The kernel lacks the tracer or refuses it, or another user runs it.
+pub fn run_trace(args: &TraceArgs) -> anyhow::Result<u8> {
+    let traced = trace::trace(&options(args)?)?;
+    let next = next(true, &traced.explained);
+    let answer = answers::trace_answer(&args.tracer, &traced, args.over_ns, next);
+    let is_open = answers::is_open(&traced, args.over_ns);
+    let code = show(&traced.explained, answer, args.worst, args.json)?;
+    Ok(if is_open { exit::NOT_PROVEN } else { code })
+}
+
+fn options(args: &TraceArgs) -> anyhow::Result<TraceOptions> {
+    let known: Option<&'static Known> = tracefs::find_tracer(&args.tracer);
+    let tracer = known.ok_or_else(|| exit::usage(format!("no tracer {:?}", args.tracer)))?;
+    Ok(TraceOptions {
+        tracer,
+        duration_ns: args.duration_ns,
+        over_ns: args.over_ns,
+        cpus: args.cpus.clone(),
+        functions: !args.no_functions,
+        only: args.only.clone(),
+        task: args.task.clone(),
+        out: args.out.clone(),
+    })
 }

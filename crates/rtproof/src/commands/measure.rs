@@ -6,25 +6,22 @@ use std::{
 };
 
 use clap::builder::NonEmptyStringValueParser;
+
 use rtproof_host::{Facts, Root, facts::tasks::Policy};
 use rtproof_measure::clock::Clock;
-use rtproof_results::measure::{
-    index::State,
-    plan::{Common, Condition, Plan},
-};
+use rtproof_results::measure::{Common, Condition, Plan, State};
 use rtproof_run::{
     measure::{
-        cells,
-        folder::Folder,
+        self, Block, Choice, Folder, cells,
         matrix::{Matrix, default_block},
-        request::{self, Block, Choice},
-        run,
     },
     parse,
 };
 
 use super::prove::StartArg;
-use crate::{answers, ask, exit, manners, print::Text, show::cell::Cells};
+use crate::exit;
+use crate::exit::Text;
+use crate::show::Cells;
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
@@ -54,7 +51,7 @@ failed; 64 wrong arguments.")]
 pub struct Args {
     /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at
     /// once, each on its own CPUs); may be given again. Default: timer-wakeup (docs/workloads.md)
-    #[arg(long, value_name = "NAME[@CPUS]", value_parser = request::workloads)]
+    #[arg(long, value_name = "NAME[@CPUS]", value_parser = measure::workloads)]
     pub workload: Vec<Choices>,
 
     /// CPUs to measure, e.g. 2-3,6; default: the isolated CPUs if there are any, else all
@@ -70,7 +67,7 @@ pub struct Args {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        value_parser = request::policy,
+        value_parser = measure::policy,
         default_value = "fifo"
     )]
     pub policy: Vec<Policy>,
@@ -96,7 +93,7 @@ pub struct Args {
     pub periods_ns: Vec<u64>,
 
     /// Load while measuring, as in prove; may be given again for more cells
-    #[arg(long, value_name = "LOAD", value_parser = request::load, default_value = "idle")]
+    #[arg(long, value_name = "LOAD", value_parser = measure::load, default_value = "idle")]
     pub load: Vec<String>,
 
     /// Duration of each cell, e.g. 20s, 10m; default: 10s, or what --samples takes
@@ -108,7 +105,7 @@ pub struct Args {
     pub samples: Option<u64>,
 
     /// Measure each cell N times; default: 1, with --tuned 6, the fewest pairs that can decide
-    #[arg(long, value_name = "N", value_parser = request::repeat)]
+    #[arg(long, value_name = "N", value_parser = measure::repeat)]
     pub repeat: Option<u32>,
 
     /// Measure all cells with the machine as it is and with the changes of rtproof tune apply
@@ -221,7 +218,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         None => (None, plan(args, &facts)?),
     };
     if args.plan {
-        text.print(|to| rtproof_report::text::measure::plan(to, &plan))?;
+        text.print(|to| rtproof_render::sections::measure::plan(to, &plan))?;
         text.print_json(&plan)?;
         return Ok(exit::ACCEPTED);
     }
@@ -235,14 +232,19 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         }
     };
     text.print(|to| {
-        rtproof_report::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
+        rtproof_render::sections::measure::begin(
+            to,
+            &rtproof_judge::report::Machine::of(&facts),
+            &plan,
+        )
     })?;
-    let index = run::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text, &folder))?;
-    let answer = answers::measure::answer(&index, folder.path());
+    let index =
+        measure::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text, &folder))?;
+    let answer = crate::answers::measure::answer(&index, folder.path());
     text.print(|to| {
-        rtproof_report::text::answer(to, &answer)?;
-        rtproof_report::text::measure::index(to, &index, folder.path(), manners::is_verbose())?;
-        rtproof_report::text::answer_again(to, &answer)
+        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::sections::measure::index(to, &index, folder.path(), crate::is_verbose())?;
+        rtproof_render::page::answer_again(to, &answer)
     })?;
     text.print_json(&answer.with(&index))?;
     Ok(match () {
@@ -291,7 +293,7 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
     if !args.tuned {
         return Ok(plan);
     }
-    let conditions = tuned(&run::cpus(&plan).to_string());
+    let conditions = tuned(&measure::cpus(&plan).to_string());
     cells::check_conditions(&conditions).map_err(exit::usage)?;
     cells::plan(&[wish], conditions, common, facts)
 }
@@ -320,8 +322,8 @@ fn look(args: &Args, plan: &Plan) -> anyhow::Result<()> {
     if !args.accept_owner || commands.is_empty() {
         return Ok(());
     }
-    commands.iter().try_for_each(|command| crate::stderr::line(command))?;
-    anyhow::ensure!(args.yes || ask::consent("run these?")?, "nothing was measured");
+    commands.iter().try_for_each(|command| crate::line(command))?;
+    anyhow::ensure!(args.yes || crate::consent("run these?")?, "nothing was measured");
     Ok(())
 }
 

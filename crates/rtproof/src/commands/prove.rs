@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use rtproof_host::{Facts, Root};
+
+use rtproof_host::{Facts, Root, user_file::usage};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::{clock::Clock, loads::LoadSet};
 use rtproof_record::{Class, Requirement, Start};
-use rtproof_results::answer::Answer;
+use rtproof_results::Answer;
 use rtproof_run::{
     parse,
-    prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
-    usage::usage,
+    prove::{self, NoSwitcher, Output, Request},
 };
 
-use crate::{exit, intent::IntentArgs, manners, next, pages, print::Text, show::cell::Now};
+use crate::exit::Text;
+use crate::show::Now;
+use crate::{IntentArgs, exit, next};
 
 /// Arguments of `prove`.
 #[derive(Clone, Debug, clap::Args)]
@@ -145,8 +147,6 @@ pub struct JudgedArgs {
 }
 
 impl JudgedArgs {
-    /// With a budget.
-    #[must_use]
     pub fn requirement(&self, budget_ns: Option<u64>) -> Requirement {
         Requirement {
             budget_ns,
@@ -202,8 +202,6 @@ pub enum StartArg {
 }
 
 impl Args {
-    /// As requested.
-    #[must_use]
     pub fn request(&self) -> Request {
         Request {
             duration_ns: self.duration_ns,
@@ -244,14 +242,14 @@ impl From<StartArg> for Start {
 /// # Errors
 /// Wrong arguments (usage), an output that cannot be written, threads that cannot run.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    if args.rows && manners::is_quiet() {
+    if args.rows && crate::is_quiet() {
         // Not clap's: `experiment boots` reads these options without those of the program.
         return Err(usage("--rows with --quiet: rows are what is left out; give one of both"));
     }
     let root = Root::live();
     let facts = Facts::read(&root);
     let request = args.request();
-    let options = resolve::options(&request, &facts)?;
+    let options = prove::options(&request, &facts)?;
     let mut output = Output::choose(&args.output, &facts)?;
     if args.keep_samples {
         output = output.keeping_samples()?;
@@ -259,7 +257,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     let findings = checks::judge_all(&facts, &Intent::of(&options, &facts));
     text.print(|to| {
-        rtproof_report::text::head(to, &rtproof_judge::report::Machine::of(&facts), &findings)
+        rtproof_render::page::head(to, &rtproof_judge::report::Machine::of(&facts), &findings)
     })?;
 
     let load_dir = request.load_dir.as_deref();
@@ -272,25 +270,25 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let report = Report::new(&finished.run, &finished.standing());
     let sealed = finished.seal(&report)?;
     let next = next::of_report(&report, &output.record);
-    let html = pages::write_html(&output.html, &sealed.run, &report, None, next.as_deref());
+    let html = crate::write_html(&output.html, &sealed.run, &report, None, next.as_deref());
     let answer = Answer::of_report(&report, next);
     text.print(|to| {
-        rtproof_report::text::answer(to, &answer)?;
-        rtproof_report::text::measured(to, &report)?;
-        if manners::is_verbose() {
-            rtproof_report::text::distribution(to, &report)?;
-            rtproof_report::text::moving(to, &report, false)?;
+        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::measured(to, &report)?;
+        if crate::is_verbose() {
+            rtproof_render::page::distribution(to, &report)?;
+            rtproof_render::page::moving(to, &report, false)?;
         }
-        rtproof_report::text::spikes_of(to, &sealed.run, &report)?;
-        rtproof_report::text::verdict(to, &report)?;
-        rtproof_report::text::files(
+        rtproof_render::page::spikes_of(to, &sealed.run, &report)?;
+        rtproof_render::page::verdict(to, &report)?;
+        rtproof_render::page::files(
             to,
             &output.record,
             &output.html,
             sealed.failure.is_none(),
             html.is_ok(),
         )?;
-        rtproof_report::text::next(to, answer.next.as_deref())
+        rtproof_render::page::next_text(to, answer.next.as_deref())
     })?;
     text.print_json(&answer.with(&report))?;
     // The measurement is reported; now what failed with the evidence.

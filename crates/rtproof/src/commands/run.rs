@@ -2,8 +2,13 @@
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf};
 
+use serde::Serialize;
+
 use rtproof_judge::{Report, rules::Kept};
-use rtproof_report::text::{Glyphs, Sheet, launch as text};
+use rtproof_render::{
+    page::{Glyphs, Sheet},
+    sections::launch as text,
+};
 use rtproof_results::{
     Ended,
     launch::{Answer, Launched, Plan, Proof},
@@ -12,12 +17,11 @@ use rtproof_run::{
     launch::{self, Class, Latency, LaunchError, Memory, Observer, Options, Place, Proved, Wanted},
     parse,
     rules::{Ready, Requested},
-    tune::{hold, making},
+    tune::{self, making},
 };
-use serde::Serialize;
 
 use super::prove::JudgedArgs;
-use crate::{exit, next, pages, root::open_root, stderr};
+use crate::{exit, next, open_root};
 
 /// When a program is taken to be ready that says nothing.
 const READY: Ready = Ready::After(2_000_000_000);
@@ -245,7 +249,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             LaunchError::Failed(_) => exit::NOT_STARTED,
         };
         // Nowhere left to report a failure to print the error.
-        let _ = stderr::line(&format!("rtproof: {error}"));
+        let _ = crate::line(&format!("rtproof: {error}"));
         Ok(code)
     })
 }
@@ -259,7 +263,7 @@ fn show_plan(args: &Args) -> Result<u8, LaunchError> {
         Some(path) if !is_stdout => write_json(path, plan)?,
         _ => {}
     }
-    let out = crate::print::Text::new(is_stdout);
+    let out = exit::Text::new(is_stdout);
     let shown = out.print(|to| text::plan(to, plan, args.verbose));
     shown.and_then(|()| out.print_json(plan)).map_err(anyhow::Error::from)?;
     Ok(if plan.cannot.is_empty() || args.best_effort { exit::ACCEPTED } else { exit::NOT_STARTED })
@@ -276,7 +280,7 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
         }
         // Before anything is set: what it got would be lost.
         if !path.starts_with("/dev") {
-            rtproof_run::file::try_new(path)
+            rtproof_host::user_file::try_new(path)
                 .map_err(|error| anyhow::Error::from(error).context(path.display().to_string()))?;
         }
     }
@@ -293,8 +297,9 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     }
     if let (Some(path), Some(rules)) = (&args.junit, &got.rules) {
         let xml =
-            rtproof_report::junit::rules("rtproof run --rules", &got.command.join(" "), rules);
-        let written = rtproof_run::file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
+            rtproof_render::sarif::rules("rtproof run --rules", &got.command.join(" "), rules);
+        let written =
+            rtproof_host::user_file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
         written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))?;
     }
     if !args.quiet {
@@ -322,7 +327,7 @@ fn proof(
     };
     let report = Report::new(&finishing.run, &finishing.standing());
     let sealed = finishing.seal(&report).map_err(LaunchError::Failed)?;
-    let page = pages::write_html(&output.html, &sealed.run, &report, None, None);
+    let page = crate::write_html(&output.html, &sealed.run, &report, None, None);
     let problems = [sealed.failure.as_ref(), page.as_ref().err()];
     got.notes.extend(problems.into_iter().flatten().map(|error| format!("{error:#}.")));
     got.proof = Some(Proof::Made {
@@ -377,8 +382,8 @@ fn ready(text: &str) -> Result<Ready, String> {
 }
 
 fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), LaunchError> {
-    let written = rtproof_run::file::write_whole(path, |to| {
-        let json = rtproof_host::harmless::json(&serde_json::to_string_pretty(value)?);
+    let written = rtproof_host::user_file::write_whole(path, |to| {
+        let json = rtproof_host::text::json(&serde_json::to_string_pretty(value)?);
         Ok(writeln!(to, "{json}")?)
     });
     written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))
@@ -397,7 +402,7 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         None => Latency::Auto,
         Some("off") => Latency::Off,
         Some(text) => Latency::Us(
-            hold::limit_us(text)
+            tune::limit_us(text)
                 .map_err(|why| exit::usage(format!("--dma-latency {text}: {why}")))?,
         ),
     };
@@ -465,7 +470,7 @@ impl Lines {
     fn line(&self, text: &str) {
         if !self.quiet {
             // Nowhere left to report it.
-            let _ = stderr::line(&format!("rtproof: {text}"));
+            let _ = crate::line(&format!("rtproof: {text}"));
         }
     }
 }

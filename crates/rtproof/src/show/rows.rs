@@ -11,12 +11,9 @@ use rtproof_judge::{
     Spread,
     units::{self, grouped},
 };
-use rtproof_record::{
-    beside::{Mark, MarkKind},
-    run::{Second, ThreadInfo},
-};
+use rtproof_record::run::{Mark, MarkKind, Second, ThreadInfo};
 use rtproof_run::{
-    measure::statistics::{Scale, quantity},
+    measure::cells::{Scale, quantity},
     prove::Observer,
 };
 use rtproof_stats::Moments;
@@ -24,7 +21,6 @@ use rtproof_stats::Moments;
 /// Longest wait for the last rows to be written.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Prints rows.
 #[derive(Debug)]
 pub(crate) struct Rows {
     printer: Printer,
@@ -55,7 +51,7 @@ impl Rows {
             for line in lines {
                 let mut stdout = anstream::stdout().lock();
                 // A reader that went away is no reason to stop measuring.
-                let _ = writeln!(stdout, "{}", rtproof_host::harmless::text(&line))
+                let _ = writeln!(stdout, "{}", rtproof_host::text::text(&line))
                     .and_then(|()| stdout.flush());
             }
         };
@@ -154,7 +150,6 @@ impl Row<'_> {
 /// A column of the rows: title, width, value.
 type Column = (&'static str, usize, fn(&Row<'_>) -> String);
 
-/// Every column.
 const COLUMNS: &[Column] = &[
     ("CPU", 4, |row| row.info.cpu.to_string()),
     ("until", 9, |row| row.time.into()),

@@ -8,8 +8,6 @@
 //! The browser's names resolve nowhere but on this machine, so a test page can ask for an address
 //! outside and nothing leaves.
 
-#![allow(dead_code, reason = "each test program uses a part of this module")]
-
 use std::io::{BufRead, BufReader, Result, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::tools::{self, exported, got, machine, program, run, said, written};
+use super::tools::{self, exported, got, machine, program, run, said, written};
 
 struct Playbooks {
     program: PathBuf,

@@ -3,7 +3,7 @@
 
 use std::{fs, process::Command};
 
-use crate::tools::{self, exported, got, ok, program, put, run, said, written};
+use super::tools::{self, exported, got, ok, program, put, run, said, written};
 
 /// Options as a kernel declares them.
 const KCONFIG: &str = "\

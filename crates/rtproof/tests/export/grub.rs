@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use rtproof_judge::plan::BootWord;
 
-use crate::{
+use super::{
     sample::{Sample, because},
     tools::{self, exported, ok, program, written},
 };

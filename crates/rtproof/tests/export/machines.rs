@@ -10,7 +10,7 @@ use rtproof_judge::{
 };
 use rtproof_run::tune::export::{self, FORMATS, Source};
 
-use crate::tools::{self, ok, written};
+use super::tools::{self, ok, written};
 
 fn machines() -> Vec<(String, Facts)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::tools::{self, exported, got, machine, ok, put, run, said, written};
+use super::tools::{self, exported, got, machine, ok, put, run, said, written};
 
 /// The script of the rich sample, without what asks programs of the live machine.
 fn script(folder: &Path) -> std::path::PathBuf {

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use crate::tools::{self, exported, got, machine, ok, program, put, run, said, written};
+use super::tools::{self, exported, got, machine, ok, program, put, run, said, written};
 
 #[test]
 fn systemd_analyze_finds_nothing_to_say() {

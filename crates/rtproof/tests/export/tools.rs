@@ -10,7 +10,7 @@ use std::{
 use rtproof_run::tune::export::{self, Exported, Source};
 use tempfile::TempDir;
 
-use crate::sample::Sample;
+use super::sample::Sample;
 
 /// The rich sample in a format.
 pub(crate) fn exported(format: &str) -> Exported {

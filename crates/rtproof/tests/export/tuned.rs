@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use crate::tools::{self, exported, machine, ok, program, written};
+use super::tools::{self, exported, machine, ok, program, written};
 
 /// Loads a profile with tuned's loader, the words of the boot loader with tuned's plugin.
 const LOAD: &str = r#"
@@ -91,7 +91,7 @@ fn tuned_s_globs_are_these_paths_and_no_others() {
     let said = ok(Command::new("python3").args(["-c", code]).arg(root.path()).args(&globs));
     let mut found: Vec<&str> = said.lines().collect();
     found.sort_unstable();
-    let sample = crate::sample::Sample::rich();
+    let sample = super::sample::Sample::rich();
     let text = fs::read_to_string(folder.path().join("rtproof/rtproof-tuning.sh")).expect("script");
     let wanted: Vec<String> = sample
         .plan

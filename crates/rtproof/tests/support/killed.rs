@@ -1,13 +1,15 @@
-//! Ending the binary with SIGKILL before a chosen system call, by strace, until it has been killed
-//! before every one that changes something.
+//! Ending the binary with SIGKILL before a chosen system call, by strace: before every one that
+//! changes something, or before a sample of them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{Command, Output, Stdio},
 };
+
+use super::is_full;
 
 /// System calls that change a file or a folder, or say that a change is on the disk. strace acts
 /// on entry: a process is killed with everything before the call done, and the call not. Files that
@@ -37,27 +39,62 @@ pub(crate) fn can_trace() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A call of a run: its name, and which of those with that name, counted from 1.
-pub(crate) type Call = (String, u64);
+/// A call of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// Which of those with that name, counted from 1.
+    pub(crate) at: u64,
+    /// The file or folder, as strace writes it.
+    file: String,
+}
+
+impl Call {
+    pub(crate) fn new(name: &str, at: u64) -> Self {
+        Self { name: name.to_owned(), at, file: String::new() }
+    }
+}
 
 /// The calls that a run makes, all of them: it is run to its end for that.
 pub(crate) fn calls(binary: &str, folder: &Path, args: &[&str]) -> Vec<Call> {
-    let end = traced(binary, folder, args, &[FILTERED]);
+    let end = traced(binary, folder, args, &[FILTERED, "-y"]);
     assert!(end.output.status.success(), "{:?}", end.output);
     let mut counts = BTreeMap::new();
     let mut calls = Vec::new();
     // `123  write(3, ...`; what a second thread interrupts goes on in `<... write resumed>`.
     for line in end.log.lines() {
         let call = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
-        let Some((name, _)) = call.split_once('(') else { continue };
+        let Some((name, arguments)) = call.split_once('(') else { continue };
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             continue;
         }
         let count = counts.entry(name.to_owned()).or_insert(0);
         *count += 1;
-        calls.push((name.to_owned(), *count));
+        // `3</path>, ...`, `"/path", ...`, `AT_FDCWD</folder>, "path", ...`.
+        let mut words = arguments.split(", ");
+        let first = words.next().unwrap_or_default();
+        let second = words.next().filter(|word| word.starts_with('"')).unwrap_or_default();
+        let second = if first.starts_with("AT_FDCWD") { second } else { "" };
+        let file = format!("{first}{second}");
+        calls.push(Call { name: name.to_owned(), at: *count, file });
     }
     calls
+}
+
+/// Those of the calls that are tried: the first and the last of each name with each file; all with
+/// `FULL=1`.
+pub(crate) fn tried(calls: Vec<Call>) -> Vec<Call> {
+    if is_full() {
+        return calls;
+    }
+    let key = |call: &Call| (call.name.clone(), call.file.clone());
+    let mut last = BTreeMap::new();
+    for call in &calls {
+        last.insert(key(call), call.at);
+    }
+    let mut seen = BTreeSet::new();
+    let is_tried = |call: &Call| seen.insert(key(call)) || last[&key(call)] == call.at;
+    calls.into_iter().filter(is_tried).collect()
 }
 
 /// Runs the binary in a folder, and kills it before a call.
@@ -77,7 +114,8 @@ pub(crate) fn failing_at(
 }
 
 /// strace counts the calls of each name for themselves.
-fn injected(binary: &str, folder: &Path, args: &[&str], what: &str, (name, at): &Call) -> End {
+fn injected(binary: &str, folder: &Path, args: &[&str], what: &str, call: &Call) -> End {
+    let Call { name, at, .. } = call;
     let inject = format!("inject={name}:{what}:when={at}");
     let kills = what == "signal=KILL";
     let options: &[&str] = if kills { &["-e", &inject] } else { &[FILTERED, "-e", &inject] };

@@ -1,8 +1,6 @@
 //! Made-up kernels for QEMU: a few instructions that write a text to the serial port, then hang or
 //! reset.
 
-#![allow(clippy::print_stderr, reason = "what is left out is named")]
-
 /// What a made-up kernel does after its text.
 #[derive(Clone, Copy)]
 pub(crate) enum Then {
@@ -43,7 +41,7 @@ pub(crate) fn kernel(text: &str, then: Then) -> Vec<u8> {
 /// Whether QEMU is here.
 pub(crate) fn has_qemu() -> bool {
     let here =
-        cfg!(target_arch = "x86_64") && rtproof_host::program::find("qemu-system-x86_64").is_ok();
+        cfg!(target_arch = "x86_64") && rtproof_host::trusted::find("qemu-system-x86_64").is_ok();
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(here || !is_ci, "CI needs qemu-system-x86_64: scripts/deps.sh");
     if !here {

@@ -1,7 +1,5 @@
 //! Running the real binary: in a folder of its own, with its output and exit code.
 
-#![allow(dead_code, reason = "each test file uses a part")]
-
 pub(crate) mod apart;
 pub(crate) mod killed;
 pub(crate) mod made_up;
@@ -32,10 +30,15 @@ pub(crate) const USAGE: i32 = 64;
 /// Real-time runs of two tests at once would measure each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Waits for the machine.
+/// Waits for the other tests that measure live, which plain `cargo test` starts at once.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     // A test that failed while it held the lock has nothing to protect.
     ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Whether tests that try many moments try all of them, not a sample.
+pub(crate) fn is_full() -> bool {
+    std::env::var_os("FULL").is_some_and(|value| value == "1")
 }
 
 /// The binary under test.

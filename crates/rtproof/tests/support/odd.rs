@@ -10,14 +10,12 @@ use rtproof_host::{
     CpuList, Root,
     tune::{self, Bytes, Change, Compare, IrqName, UnitState},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::task::LiveTasks;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
-    expect_code, run, stderr, stdout,
-    tree::{Snapshot, differences, put, put_link, put_odd, snapshot},
-};
+use super::tree::{Snapshot, differences, put, put_link, put_odd, snapshot};
+use super::{expect_code, run, stderr, stdout};
 
 /// A GRUB environment block: 1024 bytes, filled up with `#`.
 fn grub_block(variables: &str) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{CommandFactory, error::ErrorKind};
-use rtproof::cli::Cli;
+use rtproof::Cli;
 
 /// Files below a folder with one of these endings; folders of these names are left out.
 pub(crate) fn files(folder: &Path, endings: &[&str], but: &[&str], found: &mut Vec<PathBuf>) {

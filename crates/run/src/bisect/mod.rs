@@ -4,42 +4,35 @@
 //! cut off.
 
 mod boots;
-mod chance;
 mod commits;
-mod criterion;
-mod ddmin;
-mod options;
-mod request;
-mod state;
 mod trial;
-mod watch;
 
-use std::{collections::BTreeMap, path::Path, rc::Rc};
-
-use rtproof_results::kernel::bisect::{
-    BisectStep, BisectedIn, BisectedOver, KernelBisected, SCHEMA, StepOutcome,
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+    time::Duration,
 };
 
-use self::{
-    boots::{Boots, Running},
-    commits::{Next, Repository},
-    criterion::Limits,
-    options::Pair,
-    state::{Held, Pending},
-    trial::Rig,
-    watch::Watch,
-};
-pub use self::{
-    criterion::Criterion,
-    request::{BisectRequest, Range, TrialBoots},
-    state::state,
-};
-use crate::kernel::{
+use boots::{Boots, Held, Pending, Running};
+use commits::{Next, Pair, Repository};
+use trial::{Limits, Rig};
+
+use rtproof_host::Root;
+use rtproof_kernel::{
     KernelError,
-    boot::locate,
+    boot::{BootRequest, image},
     source,
     tool::{Log, OnProgress, Progress},
 };
+use rtproof_results::kernel::{
+    BISECT_SCHEMA, BisectStep, BisectedIn, BisectedOver, KernelBisected, StepOutcome,
+};
+
+use crate::tune::kernel::InitrdChoice;
+pub use boots::state;
+pub use trial::Criterion;
 
 /// Characters of a subject in a line of progress.
 const TITLE_MAX: usize = 30;
@@ -126,7 +119,7 @@ fn arguments(
 #[expect(clippy::disallowed_methods, reason = "files that the user names")]
 fn digest_of(path: &Path) -> Result<String, KernelError> {
     let bytes = std::fs::read(path).map_err(KernelError::io(path))?;
-    Ok(options::digest(&bytes))
+    Ok(commits::digest(&bytes))
 }
 
 /// One that is under way, and the folder that it holds.
@@ -151,7 +144,7 @@ impl Bisection<'_> {
             return outcome;
         }
         let steps = self.held.state.steps.len() as u64;
-        outcome.map_err(|error| match self.rig.watch.is_stopped("end", std::time::Duration::ZERO) {
+        outcome.map_err(|error| match self.rig.watch.is_stopped("end", Duration::ZERO) {
             true => KernelError::path(
                 &self.rig.request.place,
                 format!(
@@ -225,7 +218,7 @@ impl Bisection<'_> {
         let request = self.rig.request;
         let number = pending.step.number;
         self.held.waits(Some(pending.clone()))?;
-        let _ = self.rig.watch.is_stopped("boot entry", std::time::Duration::ZERO);
+        let _ = self.rig.watch.is_stopped("boot entry", Duration::ZERO);
         let argument = boots.arm(&self.rig.make.objects, &pending)?;
         Ok(boots::next(&request.place, Some(number), argument, &self.held.state.steps))
     }
@@ -294,7 +287,7 @@ impl Bisection<'_> {
         let repository = Repository::open(&self.rig.request.source, &place)?;
         let [good, bad] = ends.each_ref().map(String::as_str);
         repository.check_order(good, bad)?;
-        let config = locate::given(config)?.text;
+        let config = image::given(config)?.text;
         let mut clean = true;
         let mut test = |of: &mut Self, commit: &str, left: &str| {
             let title = repository.subject(commit)?;
@@ -360,10 +353,10 @@ impl Bisection<'_> {
         let mut log = Log::begin(self.rig.request.place.join("kconfig.log"))?;
         self.rig.make.check_arch()?;
         let mut resolved = |path: &Path| {
-            let text = locate::given(path)?.text;
+            let text = image::given(path)?.text;
             self.rig.make.check_config(path, &text)?;
             self.rig.watch.label(format!("configuration {}", path.display()));
-            options::resolve(&self.rig, &text, &mut log)
+            commits::resolve(&self.rig, &text, &mut log)
         };
         let (good, bad) = (resolved(good)?, resolved(bad)?);
         let pair = Pair::new(&self.rig, good, bad)?;
@@ -377,7 +370,7 @@ impl Bisection<'_> {
         }
         self.check_ends()?;
         let rig = Rc::clone(&self.rig);
-        let mut test = |of: &options::Resolved, title: String| {
+        let mut test = |of: &commits::Resolved, title: String| {
             if let Some(step) = self.firsts().iter().find(|step| step.id == of.id) {
                 return Ok(step.outcome);
             }
@@ -466,7 +459,7 @@ impl Bisection<'_> {
                 most.unwrap_or(0)
             ));
         }
-        if is_command && steps.iter().any(|step| step.exit == Some(criterion::PANICKED)) {
+        if is_command && steps.iter().any(|step| step.exit == Some(trial::PANICKED)) {
             notes.push(
                 "a kernel that panicked while the command ran counts as bad; one that did not come \
                  so far was skipped"
@@ -474,10 +467,10 @@ impl Bisection<'_> {
             );
         }
         if self.boots.is_some() {
-            notes.extend(chance::note(&request.criterion, &steps));
+            notes.extend(trial::note(&request.criterion, &steps));
         }
         KernelBisected {
-            schema: SCHEMA,
+            schema: BISECT_SCHEMA,
             folder: request.place.display().to_string(),
             booted_in: match self.boots {
                 Some(_) => BisectedIn::Machine,
@@ -518,4 +511,95 @@ fn conclude(
     let outcome = step.outcome;
     held.append(step)?;
     Ok(outcome)
+}
+
+// What is asked of a bisection.
+
+/// What lies between the ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Commits of a git tree, all with one configuration.
+    Commits {
+        /// A commit that is good.
+        good: String,
+        /// One that is bad.
+        bad: String,
+        config: PathBuf,
+    },
+    /// Options of one source.
+    Options {
+        /// Configuration that is good.
+        good: PathBuf,
+        /// One that is bad.
+        bad: PathBuf,
+    },
+}
+
+/// What is to be found, and how.
+#[derive(Clone, Debug)]
+pub struct BisectRequest {
+    /// The source: for commits a git tree, else as for a build.
+    pub source: PathBuf,
+    /// Folder of everything, as [`rtproof_kernel::place`] makes it.
+    pub place: PathBuf,
+    pub range: Range,
+    /// What makes a kernel bad.
+    pub criterion: Criterion,
+    pub prove: String,
+    /// The guest; kernel, configuration and folder are set for each step.
+    pub boot: BootRequest,
+    /// How this machine boots each kernel once; `None`: the guest does.
+    pub trial: Option<TrialBoots>,
+    pub variables: Vec<String>,
+    /// Commands that make runs at once.
+    pub jobs: usize,
+}
+
+/// How a machine boots the kernels.
+#[derive(Clone, Debug)]
+pub struct TrialBoots {
+    /// The machine whose boot loader boots them.
+    pub root: Root,
+    pub initrd: InitrdChoice,
+    /// Parameters for the kernel's command line.
+    pub words: Vec<String>,
+    /// Time from the start of the machine to the test: what starts with it has settled.
+    pub settle: Duration,
+}
+
+// The user while a bisection works: sees the progress, and may end it.
+
+/// Who sees the progress, and may stop the work.
+struct Watch<'a> {
+    observer: RefCell<OnProgress<'a>>,
+    stopped: Cell<bool>,
+    label: RefCell<String>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(observer: OnProgress<'a>) -> Self {
+        Self {
+            observer: RefCell::new(observer),
+            stopped: Cell::new(false),
+            label: RefCell::default(),
+        }
+    }
+
+    /// What is shown before each step's own name.
+    fn label(&self, label: String) {
+        *self.label.borrow_mut() = label;
+    }
+
+    fn observe(&self, of: &Progress) -> std::ops::ControlFlow<()> {
+        let step = format!("{}: {}", self.label.borrow(), of.step);
+        let go_on = (self.observer.borrow_mut())(&Progress { step, ..of.clone() });
+        self.stopped.set(self.stopped.get() || go_on.is_break());
+        go_on
+    }
+
+    /// Whether the user ended it.
+    fn is_stopped(&self, step: &str, elapsed: Duration) -> bool {
+        let _ = self.observe(&Progress { step: step.into(), objects: 0, elapsed });
+        self.stopped.get()
+    }
 }

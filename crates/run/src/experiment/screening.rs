@@ -1,19 +1,20 @@
 //! What stood out of a screening, and what is said of every knob in the end.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use rtproof_record::effects::{
     Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
 };
-use rtproof_results::effects::signed;
+use rtproof_results::signed;
 use rtproof_stats::{
     paired::{Adjusted, Answer, Margin, Question, answers},
     screening::{self, Design, Lenth},
 };
-use serde::Serialize;
 
-use super::{
-    analyse::{self, CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value},
-    knobs::Candidate,
-};
+use super::analyse;
+use super::analyse::{CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value};
+use super::factors::Candidate;
 
 /// What a screening found.
 #[derive(Clone, Debug)]
@@ -30,8 +31,7 @@ pub struct Screening {
 }
 
 /// A screening as it is reported.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Shown {
     /// Every knob and statistic.
     effects: Vec<ShownEffect>,
@@ -41,8 +41,7 @@ pub struct Shown {
 }
 
 /// The main effect of a knob.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 struct ShownEffect {
     /// Number of the knob.
     knob: usize,
@@ -59,8 +58,7 @@ struct ShownEffect {
 }
 
 /// What two knobs do together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 struct ShownInteraction {
     /// Numbers of the knobs.
     knobs: [usize; 2],

@@ -8,7 +8,21 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_trace::dat::ReadAt;
+
+use rtproof_judge::{
+    causes::{self, Explanation, Share, Span},
+    units,
+};
+use rtproof_trace::{
+    Class, Coverage, How, WakeUp, Window,
+    dat::ReadAt,
+    ftrace_text::{
+        self, Entry, Finder, RtlaCpu, RtlaPart, TextError, TextTrace, Windows, parse_rtla,
+    },
+    scan::Subjects,
+};
+
+use super::{Explained, Gather};
 
 /// A file that can be read anywhere.
 #[derive(Debug)]
@@ -22,7 +36,6 @@ pub struct OnDisk {
 pub enum Kind {
     /// A record of rtproof.
     Record,
-    /// trace-cmd's.
     TraceDat(OnDisk),
     /// A trace as text, or what rtla prints.
     Text(TextFile),
@@ -38,11 +51,15 @@ pub struct TextFile {
 
 /// Longest text in UTF-16, which is decoded whole.
 const UTF16_BYTES_MAX: u64 = 64 << 20;
+
 /// How much of the beginning is looked at at once.
 const START_BYTES: u64 = 1 << 20;
+
 /// How SQLite files, trace.dat files and those of perf begin.
 const SQLITE: &[u8] = b"SQLite format 3\0";
+
 const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
+
 const PERF_DATA: &[u8] = b"PERFILE2";
 
 impl Kind {
@@ -59,7 +76,7 @@ impl Kind {
                 path.display()
             )
         };
-        let file = rtproof_host::input::open(path).map_err(|error| match error.kind() {
+        let file = rtproof_host::trusted::open_input(path).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
                 anyhow::Error::msg(no_file())
             }
@@ -113,15 +130,12 @@ impl Kind {
 
 impl TextFile {
     /// A text that was written just now.
-    pub(crate) fn of(file: File) -> io::Result<Self> {
+    pub fn of(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { file: OnDisk { file, length }, decoded: None })
     }
 
     /// Reads it from its beginning.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn open(&self) -> io::Result<Box<dyn BufRead + '_>> {
         Ok(match &self.decoded {
             Some(text) => Box::new(text.as_bytes()),
@@ -132,9 +146,6 @@ impl TextFile {
     }
 
     /// Its beginning, where an analysis of rtla would stand.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn start(&self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.open()?.take(START_BYTES).read_to_end(&mut bytes)?;
@@ -163,5 +174,355 @@ impl ReadAt for OnDisk {
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> io::Result<usize> {
         FileExt::read_at(&self.file, buf, at)
+    }
+}
+
+// What rtla's own analysis says, as an explanation: its sums, and no event to check them with.
+
+/// What makes each of them likely only.
+const UNSEEN: &str = "the events: rtla prints sums alone";
+
+/// The wake-ups that rtla analysed; `None`: the text holds no analysis.
+pub(super) fn of_rtla(text: &str) -> Option<Vec<(WakeUp, Window, Explanation)>> {
+    let analysis = parse_rtla(text)?;
+    Some(analysis.cpus.iter().filter_map(of_cpu).collect())
+}
+
+fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
+    // The last part, behind the rule, is the whole.
+    let whole_ns = cpu.parts.last()?.ns?;
+    let wake = WakeUp { tid: -1, cpu: cpu.cpu, due_ns: 0, ran_ns: whole_ns, how: How::Measured };
+    let mut shares = shares(cpu, whole_ns);
+    let mut left_ns = whole_ns;
+    for share in &mut shares {
+        share.ns = share.ns.min(left_ns);
+        left_ns -= share.ns;
+    }
+    if left_ns > 0 {
+        let text = "rtla's parts do not sum to the latency".to_owned();
+        shares.push(share("unexplained", "", left_ns, vec![text]));
+    }
+    shares.retain(|share| share.ns > 0);
+    shares.sort_by_key(|share| std::cmp::Reverse(share.ns));
+    let mut at_ns = 0;
+    let spans = (0..).zip(&shares).map(|(number, share)| {
+        at_ns += share.ns;
+        Span { from_ns: at_ns - share.ns, to_ns: at_ns, share: number }
+    });
+    let spans = spans.collect();
+    let explanation = Explanation {
+        wake,
+        task: format!("timerlat/{}", cpu.cpu),
+        irq_ns: None,
+        woken_ns: None,
+        switched_ns: None,
+        spans,
+        shares,
+        incomplete: vec!["rtla's analysis holds sums, not events: their order is not known".into()],
+        wakers: Vec::new(),
+    };
+    let window =
+        Window { cpu: cpu.cpu, to_ns: whole_ns, coverage: Coverage::none(), ..Window::default() };
+    Some((wake, window, explanation))
+}
+
+fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<Share> {
+    let ns = |name: &str| cpu.part(name).and_then(|part| part.ns).unwrap_or(0);
+    let who = |part: &RtlaPart| -> String {
+        let names = part.who.iter().map(|(name, id, _)| format!("{name}:{id}"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let blocking = cpu.part("Blocking thread");
+    let blocker = blocking.map(&who).unwrap_or_default();
+    let stack = kernel_stack(&cpu.stack);
+    let function = stack.first().map(|function| format!("{function} in ")).unwrap_or_default();
+    let stack = (!stack.is_empty()).then(|| stack.join(" ← "));
+    let stops_at_irq = cpu.part("Thread latency").is_none();
+    let mut shares = Vec::new();
+    let irq_ns = if stops_at_irq { whole_ns } else { ns("IRQ latency") };
+    let delay = cpu.part("IRQ handler delay");
+    let is_idle = delay
+        .and_then(|delay| delay.remark.as_deref())
+        .is_some_and(|remark| remark.contains("idle"));
+    if is_idle {
+        shares.push(share("idle-exit", "", irq_ns, Vec::new()));
+    } else if irq_ns > 0 {
+        let mut late = share(
+            "irqs-off",
+            &format!("{function}{blocker}"),
+            irq_ns,
+            stack.clone().into_iter().collect(),
+        );
+        late.or = vec!["stall".into(), "masked".into()];
+        shares.push(late);
+    }
+    shares.push(share("timer-work", "timerlat", ns("Timerlat IRQ duration"), Vec::new()));
+    if !stops_at_irq {
+        let held_ns = blocking.and_then(|part| part.ns).unwrap_or(0);
+        let culprit = format!("{function}{blocker}");
+        shares.push(share("preempt-off", &culprit, held_ns, stack.into_iter().collect()));
+    }
+    for (name, cause) in [
+        ("NMI interference", "nmi"),
+        ("IRQ interference", "irq"),
+        ("Softirq interference", "softirq"),
+        ("Thread interference", "preempted"),
+    ] {
+        let Some(part) = cpu.part(name) else { continue };
+        let named_ns: u64 = part.who.iter().filter_map(|(_, _, ns)| *ns).sum();
+        for (name, id, ns) in &part.who {
+            shares.push(share(cause, &format!("{name}:{id}"), ns.unwrap_or(0), Vec::new()));
+        }
+        let rest_ns = part.ns.unwrap_or(0).saturating_sub(named_ns);
+        shares.push(share(cause, "", rest_ns, Vec::new()));
+    }
+    shares
+}
+
+/// The functions that the timer interrupt interrupted: those below its entry.
+fn kernel_stack(stack: &[String]) -> Vec<String> {
+    let is_entry = |name: &String| name.starts_with("asm_") || name.ends_with("_irq");
+    let below = stack.iter().rposition(is_entry).map_or(0, |at| at + 1);
+    stack[below..].to_vec()
+}
+
+fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> Share {
+    let checks = causes::find(cause).map(|cause| cause.checks).unwrap_or_default();
+    let mut share = Share {
+        cause: cause.into(),
+        culprit: culprit.into(),
+        ns,
+        or: Vec::new(),
+        unseen: vec![UNSEEN.into()],
+        certainty: None,
+        detail,
+        owner: None,
+        checks: checks.iter().map(ToString::to_string).collect(),
+        remedies: Vec::new(),
+    };
+    share.certainty = Some(share.certainty());
+    share
+}
+
+// Late wake-ups in a text: the kernel's `trace` file in every form, trace-cmd report, perf script,
+// and what rtla prints.
+
+/// A latency that the header gives may differ from the events by this: the tracer reads the clock
+/// before and after it writes them.
+const HEADER_NS: u64 = 30_000;
+
+/// Explains what it is about, or the late wake-ups of some threads.
+///
+/// # Errors
+/// A text that is no trace; one that cannot be read.
+pub fn of_text(
+    path: &Path,
+    text: &TextFile,
+    subjects: &Subjects,
+    over_ns: u64,
+) -> anyhow::Result<Explained> {
+    let at = || path.display().to_string();
+    let analysis = of_rtla(&text.start().with_context(at)?);
+    explained(path, text, subjects, over_ns, analysis)
+}
+
+/// The same of a trace that was recorded just now, which may be empty.
+pub(crate) fn of_trace(
+    path: &Path,
+    text: &TextFile,
+    subjects: &Subjects,
+    over_ns: u64,
+) -> anyhow::Result<Explained> {
+    explained(path, text, subjects, over_ns, Some(Vec::new()))
+}
+
+/// The longest latency in a text, late or not.
+pub(crate) fn longest(text: &TextFile, subjects: &Subjects) -> anyhow::Result<Option<u64>> {
+    let (traces, finders) = match scan(&mut *text.open()?, subjects, 0) {
+        Ok(found) => found,
+        Err(TextError::None { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let all = traces.iter().zip(finders);
+    let late = all.flat_map(|(of, finder)| finder.finish(of.subject, of.count, of.end_ns).0);
+    Ok(late.map(|wake| wake.latency_ns()).max())
+}
+
+type Analysis = Option<Vec<(WakeUp, Window, Explanation)>>;
+
+fn explained(
+    path: &Path,
+    text: &TextFile,
+    subjects: &Subjects,
+    over_ns: u64,
+    analysis: Analysis,
+) -> anyhow::Result<Explained> {
+    let at = || path.display().to_string();
+    let (traces, finders) = match scan(&mut *text.open().with_context(at)?, subjects, over_ns) {
+        Ok(found) => found,
+        Err(TextError::None { .. }) if analysis.is_some() => (Vec::new(), Vec::new()),
+        Err(error) => return Err(error).with_context(at),
+    };
+    let mut gather = Gather::default();
+    let mut notes = Vec::new();
+    for (wake, window, explanation) in analysis.into_iter().flatten() {
+        gather.explained(&wake, window, explanation, 0);
+    }
+    let (mut late, mut all, mut open, mut doubts) = (Vec::new(), 0, Vec::new(), Vec::new());
+    for (trace, finder) in traces.iter().zip(finders) {
+        let wake_ups = finder.wake_ups();
+        all += wake_ups;
+        open.extend(hidden(trace, &finder));
+        doubts.extend(super::doubts(trace.misfits, trace.reversals, &trace.silent_cpus));
+        notes.extend(super::inferred(finder.totals()));
+        let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
+        gather.unexamined(count.saturating_sub(found.len() as u64));
+        say(trace, &found, (wake_ups, over_ns), &mut notes);
+        late.push(found);
+    }
+    if late.iter().any(|late| !late.is_empty()) {
+        windows(&mut *text.open().with_context(at)?, &traces, late, &mut gather)?;
+    }
+    let about = format!("{}: {}", path.display(), about(&traces));
+    let told = gather.finish(over_ns, causes::Recorder::default(), about);
+    let saw_none = all == 0 && told.spikes.seen == 0;
+    Ok(Explained { notes, saw_none, gaps: open, doubts, ..told })
+}
+
+/// Where it may hide wake-ups.
+fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
+    let cut = trace.entries.filter(|(said, read)| read < said);
+    let cut = cut.map(|(said, read)| format!("its header says {said} entries, {read} are here"));
+    let skipped = trace.skipped.count;
+    // A few are what people write round a trace.
+    let skipped = (skipped > trace.count / 10)
+        .then(|| format!("not understood: {}", units::count(skipped, "line")));
+    // What was overwritten before the first event of a CPU is before the trace.
+    let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
+    let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
+    let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
+    let unseen = super::unseen(finder.totals()).into_iter();
+    unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
+}
+
+/// First pass: what is late.
+fn scan(
+    text: &mut dyn BufRead,
+    subjects: &Subjects,
+    over_ns: u64,
+) -> Result<(Vec<TextTrace>, Vec<Finder>), TextError> {
+    let mut finders: Vec<Finder> = Vec::new();
+    let traces = ftrace_text::read(text, &mut |trace, entry| {
+        while finders.len() <= trace {
+            finders.push(Finder::new(subjects, over_ns));
+        }
+        finders[trace].take(entry);
+    })?;
+    while finders.len() < traces.len() {
+        finders.push(Finder::new(subjects, over_ns));
+    }
+    Ok((traces, finders))
+}
+
+/// Second pass: the events round it.
+fn windows(
+    text: &mut dyn BufRead,
+    traces: &[TextTrace],
+    late: Vec<Vec<WakeUp>>,
+    gather: &mut Gather,
+) -> anyhow::Result<()> {
+    let begin_ns = late.iter().flatten().map(|wake| wake.due_ns).min().unwrap_or(0);
+    let mut all: Vec<Windows<'_>> =
+        traces.iter().zip(late).map(|(trace, late)| Windows::new(trace, late)).collect();
+    let mut found = |wake: &WakeUp, window| {
+        gather.add(wake, window, begin_ns);
+    };
+    ftrace_text::read(text, &mut |trace, entry| {
+        if let (Some(windows), Entry::Event(event, _)) = (all.get_mut(trace), entry) {
+            windows.take(event, &mut found);
+        }
+    })?;
+    let left: Vec<u64> = all.into_iter().map(|windows| windows.finish(&mut found)).collect();
+    left.into_iter().for_each(|count| gather.unexamined(count));
+    Ok(())
+}
+
+fn about(traces: &[TextTrace]) -> String {
+    let of = |trace: &TextTrace| {
+        let tracer = if trace.tracer.is_empty() { "text" } else { &trace.tracer };
+        let latency =
+            trace.latency_ns.map_or_else(String::new, |ns| format!(", {}", units::ns(ns)));
+        format!("{tracer}{latency}")
+    };
+    if traces.is_empty() {
+        return "analysis of rtla".into();
+    }
+    traces.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
+/// What the user must know of a text.
+fn say(
+    trace: &TextTrace,
+    late: &[WakeUp],
+    (wake_ups, over_ns): (u64, u64),
+    notes: &mut Vec<String>,
+) {
+    if !trace.is_fine {
+        notes.push("Its times are whole microseconds.".to_owned());
+    }
+    if let Some((said, read)) = trace.entries.filter(|(said, read)| read < said) {
+        notes.push(format!(
+            "Its header says {said} entries, {read} are here: it was cut or abbreviated, and what \
+             is missing may contradict the rest."
+        ));
+    }
+    if let Some(latency_ns) = trace.latency_ns {
+        let ours = late.first().map(WakeUp::latency_ns);
+        match ours {
+            Some(ns) if ns.abs_diff(latency_ns) > HEADER_NS.max(latency_ns / 20) => {
+                notes.push(format!(
+                    "Its header says {}, its entries {}: one of them is wrong, or the text is not \
+                     whole.",
+                    units::ns(latency_ns),
+                    units::ns(ns)
+                ));
+            }
+            None => notes.push(format!(
+                "Its header says {}; the entries that would explain it are not in the text.",
+                units::ns(latency_ns)
+            )),
+            Some(_) => {}
+        }
+    }
+    let without = trace.coverage.without();
+    if !without.is_empty() && trace.count > 0 {
+        notes.push(format!("Not recorded in it, or not completely: {without}."));
+    }
+    if trace.skipped.count > 0 {
+        notes.push(format!(
+            "{} lines were not understood, e.g. {:?}.",
+            trace.skipped.count,
+            trace.skipped.first.first().map_or("", String::as_str)
+        ));
+    }
+    if late.is_empty() && trace.latency_ns.is_none() {
+        let blind = !trace.coverage.has(Class::WakeUps) || !trace.coverage.has(Class::Switches);
+        notes.push(if trace.tracer == "hwlat" {
+            "hwlat found no gap above its own threshold, which the text does not say.".into()
+        } else if wake_ups == 0 && blind {
+            format!(
+                "It holds {} events and no wake-up of these threads (sched_waking with \
+                 sched_switch, or timerlat): whether one was late cannot be seen in it.",
+                trace.count
+            )
+        } else {
+            format!(
+                "It holds {} events. Of the {} of these threads that it shows none was more than \
+                 {} late.",
+                trace.count,
+                units::count(wake_ups, "wake-up"),
+                units::ns(over_ns)
+            )
+        });
     }
 }

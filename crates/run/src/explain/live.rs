@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Context;
+
 use rtproof_host::{
     CpuList, Facts, Root,
     facts::app::{App, Target},
+    user_file::usage,
 };
 use rtproof_judge::{
     causes::{self, Explanation},
@@ -20,13 +22,18 @@ use rtproof_trace::{
     scan::{Preemption, Subjects, Totals},
 };
 
-use super::{Explained, Gather, gaps, locks::Locking};
-use crate::{clock::now_ns, prove::signals::Signals, rules::program, usage::usage};
+use super::locks::Locking;
+use super::{Explained, Gather};
+use crate::now_ns;
+use crate::prove::Signals;
+use crate::rules::program;
 
 /// How often answers are taken and the end is looked for.
 const POLL: Duration = Duration::from_millis(50);
+
 /// Gives way to all but SCHED_IDLE.
 const NICE_LEAST: i32 = 19;
+
 /// Threads that are named in the first line.
 const NAMED_MAX: usize = 4;
 
@@ -187,7 +194,6 @@ impl Watch {
         &self.info
     }
 
-    /// Ends the recording.
     pub(crate) fn close(mut self, begin_ns: u64) -> Closed {
         self.recorder.stop();
         self.take(begin_ns);
@@ -230,9 +236,9 @@ impl Watch {
                 name(whom)
             ));
         }
-        notes.extend(gaps::inferred(closed.totals.iter()));
-        let lost = gaps::lost(closed.info.lost_events);
-        let gaps = gaps::unseen(closed.totals.iter()).into_iter().chain(lost).collect();
+        notes.extend(super::inferred(closed.totals.iter()));
+        let lost = super::lost(closed.info.lost_events);
+        let gaps = super::unseen(closed.totals.iter()).into_iter().chain(lost).collect();
         let about = about(whom, &closed.totals, passed_ns);
         let told = closed.gather.finish(over_ns, closed.info, about);
         Explained { notes, saw_none: wake_ups == 0, gaps, ..told }
@@ -246,11 +252,10 @@ pub(crate) struct Closed {
     /// Who ran in the place of each thread.
     pub(crate) preemptions: Vec<Preemption>,
     /// What the user must know.
-    pub(crate) notes: Vec<String>,
-    /// Late wake-ups, explained.
+    pub notes: Vec<String>,
     pub(crate) gather: Gather,
     /// What the recorder lost and lacked.
-    pub(crate) info: causes::Recorder,
+    pub info: causes::Recorder,
 }
 
 /// Who is looked at, in words.

@@ -10,25 +10,17 @@ use std::{
     time::Duration,
 };
 
-use rtproof_host::{CpuList, Root, counts};
+use rtproof_host::{CpuList, Root, task};
 use rtproof_judge::locks::{LockKind, Locks, Memory, Waits};
 use rtproof_measure::{
     program::{self, CALLS, Purpose, Source},
     thread::pin_all,
 };
-use rtproof_results::{
-    locks::{LockWaits, LocksFound},
-    rules::Frame,
-};
+use rtproof_results::{LockWaits, LocksFound, launch::Frame};
 
-use crate::{
-    clock::now_ns,
-    rules::{
-        Thread, list, name,
-        ordered::Ordered,
-        symbols::{Symbols, own},
-    },
-};
+use crate::now_ns;
+use crate::rules::symbols::{Symbols, own};
+use crate::rules::{Ordered, Thread, list, name};
 
 /// Longest time between two looks at the events.
 const LOOK: Duration = Duration::from_millis(20);
@@ -41,9 +33,6 @@ pub(super) struct Locking {
 
 impl Locking {
     /// Begins with all threads of a process, and of those that it started.
-    ///
-    /// # Errors
-    /// Nothing can be observed: why.
     pub(super) fn begin(
         root: &Root,
         pid: u32,
@@ -101,7 +90,6 @@ impl Locking {
         Ok(Self { is_over, thread })
     }
 
-    /// Ends the observation.
     pub(super) fn finish(self) -> LocksFound {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|_| LocksFound {
@@ -207,6 +195,6 @@ struct Live;
 
 impl Memory for Live {
     fn words(&mut self, tid: u32, address: u64) -> Option<[u32; 5]> {
-        counts::words_of(tid, address)
+        task::words_of(tid, address)
     }
 }

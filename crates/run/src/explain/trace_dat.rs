@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
+
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
     Around, Coverage, Decoder, Pages, Task, WakeUp, Window, around,
@@ -16,10 +17,12 @@ use rtproof_trace::{
     scan::{Scanner, Subjects, Totals},
 };
 
-use super::{Explained, Gather, file::OnDisk, gaps};
+use super::file::OnDisk;
+use super::{Explained, Gather};
 
 /// Late wake-ups that are explained; more are counted. The latest ones stay.
 const EXPLAINED_MAX: usize = 5_000;
+
 /// Functions of timers that threads sleep on.
 const SLEEPS: [&str; 3] = ["hrtimer_wakeup", "posix_timer_fn", "timerfd_tmrproc"];
 
@@ -95,10 +98,10 @@ pub fn of_trace_dat(
     if lost > 0 {
         notes.push(format!("{lost} windows have lost events: their shares may be wrong."));
     }
-    notes.extend(gaps::inferred(found.totals.iter()));
+    notes.extend(super::inferred(found.totals.iter()));
     let missing = found.missing;
-    let doubts = gaps::doubts(found.misfits, 0, &found.silent_cpus);
-    let open = gaps::unseen(found.totals.iter()).into_iter().chain(
+    let doubts = super::doubts(found.misfits, 0, &found.silent_cpus);
+    let open = super::unseen(found.totals.iter()).into_iter().chain(
         (missing > 0).then(|| format!("events are missing in {}", units::count(missing, "place"))),
     );
     let gaps = open.collect();

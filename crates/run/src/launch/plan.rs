@@ -2,9 +2,12 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use rustix::thread::CapabilitySet;
+
 use rtproof_host::{
-    Facts, Root, pm_qos,
+    Facts, Root, idle,
     tune::{Change, Machine, NotTunable, Scheduling, Tasks as _, UnitState},
+    user_file::usage,
 };
 use rtproof_judge::{
     Intent, checks,
@@ -13,29 +16,22 @@ use rtproof_judge::{
 use rtproof_measure::LiveTasks;
 use rtproof_results::{
     launch::{Cannot, PLAN, Plan, Setting},
-    tune::plan::Document,
+    tune::PlanDocument,
 };
 
-use rustix::thread::CapabilitySet;
-
-use super::{
-    core,
-    error::LaunchError,
-    file, numa,
-    options::{Class, Latency, Options},
-    place::{self, Placed},
-    service::{self, Service},
-    setup::Setup,
-    user,
-};
-use crate::{intent::IntentOptions, tune::preview, usage::usage};
+use super::place::Placed;
+use super::service::Service;
+use super::setup::Setup;
+use super::{Class, Latency, LaunchError, Options, place, service, setup};
+use crate::intent::IntentOptions;
+use crate::tune::boot;
 
 /// Checks that are acted on for CPUs of its own: nobody interrupts the program there.
 const QUIET: &[&str] = &["irq-affinity", "irqbalance", "kthread-affinity", "workqueue-cpumask"];
+
 /// And for one of a fixed priority: nobody stops it.
 const UNSTOPPED: &[&str] = &["rt-throttling", "fair-server"];
 
-/// What is started.
 #[derive(Debug)]
 pub(super) enum What {
     /// A file, as a child of this process.
@@ -47,7 +43,6 @@ pub(super) enum What {
 /// A plan, and what carrying it out needs.
 #[derive(Debug)]
 pub struct Planned {
-    /// The plan.
     pub plan: Plan,
     pub(super) what: What,
     pub(super) command: Vec<OsString>,
@@ -66,17 +61,17 @@ pub struct Planned {
 pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let (policy, scheduling) = options.scheduling()?;
     let user = options.user.as_deref().map(|asked| {
-        user::user(&Root::live(), asked).map_err(|why| usage(format!("--user {asked}: {why}")))
+        super::user(&Root::live(), asked).map_err(|why| usage(format!("--user {asked}: {why}")))
     });
     let user = user.transpose()?;
     let keeps = options.capabilities.as_deref().map(|asked| {
-        user::capabilities(asked).map_err(|why| usage(format!("--caps {asked}: {why}")))
+        super::capabilities(asked).map_err(|why| usage(format!("--caps {asked}: {why}")))
     });
     let keeps = keeps.transpose()?;
     let ids = ids(options, policy)?;
     let mut what = match (&options.unit, options.command.first()) {
         (Some(unit), _) => What::Service(service::find(root, unit)?),
-        (None, Some(program)) => What::Program(file::find(program)?),
+        (None, Some(program)) => What::Program(super::find_program(program)?),
         (None, None) => {
             return Err(usage("which program? rtproof run [options] -- PROGRAM ARGS").into());
         }
@@ -100,7 +95,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         Some(cpus) => cpus.clone(),
         None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
     };
-    let nodes = numa::nodes(root, &facts, &options.memory, &cpus, &mut cannot)?;
+    let nodes = setup::nodes(root, &facts, &options.memory, &cpus, &mut cannot)?;
     if let What::Service(service) = &mut what {
         service.has_cpus = placed.cpus.is_some();
     }
@@ -133,8 +128,8 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         cannot.push(Cannot { what: "changes of the machine".into(), why: next(&error) });
     }
     let mut notes = notes(options, &changes, &setup.scheduling);
-    notes.extend(numa::note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
-    notes.extend(has_cookie.then(|| core::note(&facts, &setup.cpus)).flatten());
+    notes.extend(setup::note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
+    notes.extend(has_cookie.then(|| super::note(&facts, &setup.cpus)).flatten());
     let latency_us = latency(options, is_real_time, &mut cannot, &mut notes);
     let held = latency_us.into_iter().map(held).collect();
     let mut program = setup.words(&placed.how);
@@ -191,7 +186,7 @@ fn changes(
     placed: &Placed,
     steps: Vec<Step>,
     ids: Vec<String>,
-) -> anyhow::Result<Document> {
+) -> anyhow::Result<PlanDocument> {
     let (_, scheduling) = options.scheduling()?;
     let intent = intent(facts, placed, &scheduling, options.budget_ns)?;
     let mut plan = judged::Plan::default();
@@ -221,7 +216,7 @@ fn changes(
             is_unknown: false,
         });
     }
-    Ok(preview::document(machine, facts, &intent, plan))
+    Ok(boot::document(machine, facts, &intent, plan))
 }
 
 fn intent(
@@ -242,7 +237,7 @@ fn intent(
 
 /// Whether the kernel has core scheduling, which a question shows.
 fn can_share_no_core(cannot: &mut Vec<Cannot>) -> bool {
-    let refused = core::cookie().err();
+    let refused = super::cookie().err();
     let can = refused.is_none();
     cannot.extend(refused.map(|why| Cannot { what: "core scheduling".into(), why }));
     can
@@ -262,7 +257,7 @@ fn latency(
         Latency::Us(us) => us,
     };
     // A limit that changes nothing shows whether this process may hold one.
-    match pm_qos::hold(&Root::live(), i32::MAX.cast_unsigned()) {
+    match idle::hold(&Root::live(), i32::MAX.cast_unsigned()) {
         Ok(_) => Some(us),
         Err(error) if options.latency == Latency::Auto => {
             notes.push(format!("No limit on idle states is held: {error}."));
@@ -277,15 +272,15 @@ fn latency(
 
 fn held(us: u32) -> Setting {
     let how = "of all CPUs: deeper idle states, from which a CPU wakes later, are not entered";
-    Setting { what: pm_qos::PATH.into(), value: format!("{us} µs"), how: how.into() }
+    Setting { what: idle::PATH.into(), value: format!("{us} µs"), how: how.into() }
 }
 
-fn notes(options: &Options, changes: &Document, scheduling: &Scheduling) -> Vec<String> {
+fn notes(options: &Options, changes: &PlanDocument, scheduling: &Scheduling) -> Vec<String> {
     let mut notes = Vec::new();
     if options.cpus.is_none() && options.tune.is_some() && options.tune.as_deref() != Some("none") {
         notes.push("--tune acts on CPUs of the program's own: it needs --cpus.".into());
     }
-    let lifts = |step: &rtproof_results::tune::plan::Previewed| {
+    let lifts = |step: &rtproof_results::tune::Previewed| {
         step.step.change.target().ends_with("sched_rt_runtime_us")
     };
     if changes.steps.iter().any(lifts) && scheduling.deadline_ns.is_some() {

@@ -8,9 +8,11 @@ use std::{
 };
 
 use anyhow::Context as _;
+
 use rtproof_host::{
-    CpuList, Root, counts,
+    CpuList, Root, task,
     tune::{Change, Systemctl, UnitState, Units as _},
+    user_file::usage,
 };
 use rtproof_judge::{
     Impact,
@@ -18,28 +20,31 @@ use rtproof_judge::{
 };
 use rtproof_results::launch::Ending;
 
-use super::{error::LaunchError, setup::Setup};
-use crate::usage::usage;
+use super::LaunchError;
+use super::setup::Setup;
 
 /// Folder of units that the next boot does not have.
 const RUNTIME: &str = "/run/systemd/system";
+
 /// Read after the drop-in files of others, which are sorted by name whatever their folder.
 const FILE: &str = "zz-rtproof-run.conf";
+
 /// What is asked of systemd.
 const PROPERTIES: &str = "LoadState,ActiveState,SubState,MainPID,ExecMainPID,ExecMainCode,\
     ExecMainStatus,Result,Job,InvocationID,ControlGroup,CPUSchedulingPolicy,\
     CPUSchedulingPriority,CPUAffinity,LimitRTPRIO,LimitMEMLOCK";
+
 /// Time between two questions.
 const ASK: Duration = Duration::from_millis(250);
+
 /// How long a service may be without a process before it counts as not started.
 const START_MAX: Duration = Duration::from_secs(90);
+
 /// Exit statuses by which systemd says that it could not set the process up (systemd.exec(5)).
 const SETUP_FAILED: std::ops::RangeInclusive<u8> = 200..=245;
 
-/// A service.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
-    /// Its unit.
     pub(super) name: String,
     /// The invocation before this one.
     before: String,
@@ -120,7 +125,6 @@ fn folder(name: &str) -> String {
     format!("{RUNTIME}/{name}.d")
 }
 
-/// Our file there.
 fn path(name: &str) -> String {
     format!("{}/{FILE}", folder(name))
 }
@@ -143,7 +147,6 @@ impl Service {
         changes.into_iter().map(step).collect()
     }
 
-    /// The drop-in file.
     fn drop_in(&self, setup: &Setup) -> String {
         let mut text =
             "# rtproof run --unit: removed at the end of the run\n[Service]\n".to_owned();
@@ -277,12 +280,11 @@ impl Started {
         }
     }
 
-    /// Its processes.
     pub(super) fn pids(&self, root: &Root) -> Vec<u32> {
         match &self.group {
-            Some(group) => counts::in_group(root, group),
+            Some(group) => task::in_group(root, group),
             // One that ended before it could be looked at has none.
-            None if counts::start_ticks(root, self.main).is_some() => vec![self.main],
+            None if task::start_ticks(root, self.main).is_some() => vec![self.main],
             None => Vec::new(),
         }
     }
@@ -293,7 +295,7 @@ impl Started {
     /// systemd does not answer.
     pub(super) fn look(&mut self, root: &Root) -> anyhow::Result<bool> {
         // One that was started again has other processes, and with them another first one.
-        if self.asked.elapsed() < ASK || counts::start_ticks(root, self.main).is_some() {
+        if self.asked.elapsed() < ASK || task::start_ticks(root, self.main).is_some() {
             return Ok(false);
         }
         self.asked = Instant::now();
@@ -307,7 +309,6 @@ impl Started {
         Ok((is_over || shown.get("SubState") == "exited") && self.pids(root).is_empty())
     }
 
-    /// How it ended.
     pub(super) const fn ending(&self) -> Ending {
         self.ending
     }

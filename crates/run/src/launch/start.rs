@@ -2,34 +2,26 @@
 
 use std::{collections::BTreeSet, ops::Range, path::Path, time::Duration};
 
-use rtproof_host::{Root, counts, pm_qos, tune::Machine};
-use rtproof_judge::units;
-use rtproof_measure::{
-    LiveTasks,
-    process::{Queue, keep_ended_children},
-};
-use rtproof_results::launch::{Cannot, Ending, Launched, SCHEMA, WakeUps};
 use rustix::process::set_child_subreaper;
 
-use super::{
-    changes::{self, Changes, Guarding},
-    child::Becoming,
-    error::LaunchError,
-    got::{self, Threads},
-    options::Options,
-    plan::{Planned, What},
-    record::Recording,
-    run_record::{Prepared, Proved, RunRecord},
-    service::Service,
-    setup::Setup,
-    wait::{self, Happened, Main, Running},
-};
-use crate::rules::{self, Monitored, Watching};
+use rtproof_host::{Root, idle, task, tune::Machine};
+use rtproof_judge::units;
+use rtproof_measure::{LiveTasks, Queue, keep_ended_children};
+use rtproof_results::launch::{Cannot, Ending, Launched, SCHEMA, WakeUps};
+
+use super::place::{Changes, Guarding};
+use super::plan::{Planned, What};
+use super::run_record::{Prepared, Proved, RunRecord};
+use super::service::Service;
+use super::setup::Setup;
+use super::threads::{Becoming, Happened, Main, Running, Threads};
+use super::{LaunchError, Options, Recording, place, threads};
+use crate::rules;
+use crate::rules::{Monitored, Watching};
 
 /// What a program got.
 #[derive(Debug)]
 pub struct Got {
-    /// In numbers.
     pub launched: Launched,
     /// Its record, still to be judged; why there is none; `None`: none was wanted.
     pub proved: Option<Result<Proved, String>>,
@@ -40,7 +32,6 @@ pub trait Observer {
     /// What a run that was killed had left behind was undone: the number of its journal.
     fn recovered(&mut self, journal: u32);
 
-    /// The program runs.
     fn started(&mut self, pid: u32);
 
     /// Its first process has ended; so many others run on and are waited for.
@@ -56,7 +47,7 @@ pub trait Observer {
 /// One cannot be undone.
 pub fn recover(root: &Root, observer: &mut dyn Observer) -> Result<(), LaunchError> {
     if let Ok(machine) = Machine::new(root, &LiveTasks) {
-        changes::recover(&machine)?.into_iter().for_each(|number| observer.recovered(number));
+        place::recover(&machine)?.into_iter().for_each(|number| observer.recovered(number));
     }
     Ok(())
 }
@@ -74,7 +65,7 @@ pub fn start(
     refuse(options, &planned)?;
     // Before any thread is started: they all block what is taken here.
     let signals = keep_ended_children()
-        .and_then(|()| Queue::block(&wait::taken()))
+        .and_then(|()| Queue::block(&threads::taken()))
         .map_err(|error| LaunchError::Failed(error.into()))?;
     // Processes whose parent ends become ours: they belong to the program.
     set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| {
@@ -83,7 +74,7 @@ pub fn start(
     // Where it may not be changed: said in `cannot`, and started all the same.
     let machine = Machine::new(root, &LiveTasks).ok();
     if let Some(machine) = machine.as_ref().filter(|_| planned.acts) {
-        changes::refuse_second(machine)?;
+        place::refuse_second(machine)?;
     }
     let machine = machine.filter(|_| !planned.plan.machine.steps.is_empty());
     let mut not_set = planned.plan.cannot.clone();
@@ -91,7 +82,7 @@ pub fn start(
     let mut changes = None;
     if let Some(machine) = &machine {
         let steps = &planned.plan.machine.steps;
-        let made = changes::make(machine, &options.title, steps, options.best_effort, guarding)?;
+        let made = place::make(machine, &options.title, steps, options.best_effort, guarding)?;
         changes = Some(made.0);
         not_set.extend(made.1);
     }
@@ -195,7 +186,7 @@ impl Run<'_> {
         // The machine as the program finds it.
         let prepare = |wanted| Prepared::new(wanted, placed.cpus.as_ref(), *latency_us);
         let mut prepared = self.options.record.as_ref().map(prepare).transpose().map_err(failed)?;
-        let held = self.planned.latency_us.map(|us| pm_qos::hold(&Root::live(), us));
+        let held = self.planned.latency_us.map(|us| idle::hold(&Root::live(), us));
         let held = held.transpose().map_err(|error| failed(error.into()))?;
         let mut notes = self.planned.plan.notes.clone();
         let mut recording = match self.options.no_trace {
@@ -229,7 +220,7 @@ impl Run<'_> {
         let mut ended = ended.map_err(failed)?;
         notes.extend(ended.note.take());
         drop(held);
-        Ok(self.launched(pid, began_ns..super::now_ns(), ended, not_set, notes))
+        Ok(self.launched(pid, began_ns..crate::now_ns(), ended, not_set, notes))
     }
 
     /// Starts a program as a child of this process.
@@ -268,7 +259,7 @@ impl Run<'_> {
         }
         let mut ours = self.ours();
         ours.remove(&pid);
-        let began_ns = super::now_ns();
+        let began_ns = crate::now_ns();
         let child = becoming.go().map_err(failed)?;
         let child = child.map_err(|error| not_executed(file, &error))?;
         Ok(Begun { main: Main::Child(child), pid, ours, began_ns, rules })
@@ -286,7 +277,7 @@ impl Run<'_> {
         if let Some(signal) = self.came() {
             return Err(interrupted(signal));
         }
-        let began_ns = super::now_ns();
+        let began_ns = crate::now_ns();
         let started = service.start(setup).map_err(LaunchError::Failed)?;
         let pid = started.main();
         if let Some(changes) = changes {
@@ -303,7 +294,7 @@ impl Run<'_> {
 
     /// All children but the program are ours: the guards of the journal and of the tracing.
     fn ours(&self) -> BTreeSet<u32> {
-        counts::descendants(&Root::live(), std::process::id()).into_iter().collect()
+        task::descendants(&Root::live(), std::process::id()).into_iter().collect()
     }
 
     fn watch(&self, (recording, prepared): To<'_>, pid: Option<u32>) {
@@ -331,7 +322,7 @@ impl Run<'_> {
     /// A signal that ends what has not begun.
     fn came(&self) -> Option<i32> {
         let next = || self.signals.take(Duration::ZERO);
-        std::iter::from_fn(next).map(|taken| taken.signal).find(|it| wait::ENDING.contains(it))
+        std::iter::from_fn(next).map(|taken| taken.signal).find(|it| threads::ENDING.contains(it))
     }
 
     fn look_after(
@@ -358,7 +349,7 @@ impl Run<'_> {
         &self,
         pid: u32,
         ran: Range<u64>,
-        ended: wait::Ended,
+        ended: threads::Ended,
         not_set: Vec<Cannot>,
         mut notes: Vec<String>,
     ) -> Got {
@@ -385,7 +376,7 @@ impl Run<'_> {
             WakeUps { over_ns, lost_events, unseen, inferred, spikes }
         });
         let budget_ns = self.options.budget_ns;
-        let verdict = budget_ns.map(|ns| got::verdict(ns, &threads, wake_ups.as_ref()));
+        let verdict = budget_ns.map(|ns| threads::verdict(ns, &threads, wake_ups.as_ref()));
         let requested = self.options.rules;
         let rules = match ended.rules {
             Ok(watching) => watching.map(|of| of.finish(ran.end)),

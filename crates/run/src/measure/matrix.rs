@@ -6,29 +6,26 @@
 
 use std::ops::Range;
 
-use rtproof_host::facts::tasks::Policy;
-use rtproof_results::measure::plan::{Common, Condition};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
-use super::{
-    cells,
-    request::{self, Block, Choice},
-};
-use crate::usage::Invalid;
-use crate::{
-    intent::{PERIOD_NS, PRIORITY},
-    parse,
-};
+use rtproof_host::{facts::tasks::Policy, user_file::Invalid};
+use rtproof_results::measure::{Common, Condition};
 
-/// Largest file.
+use super::{Block, Choice, cells};
+use crate::intent::{PERIOD_NS, PRIORITY};
+use crate::parse;
+
 const BYTES_MAX: usize = 1 << 20;
+
 /// Values of one list, at most.
 const VALUES_MAX: usize = 1000;
+
 /// Keys of a block.
 const OF_BLOCK: &str = "workload, cpus, each, policy, priority, period, load, for, samples, repeat";
+
 /// Keys that hold for all.
 const OF_ALL: &str =
     "budget, spike, trace, start, clock, keep-samples, dma-latency, load-cpus, load-dir";
@@ -36,11 +33,9 @@ const OF_ALL: &str =
 /// A matrix as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Blocks, in order.
     pub blocks: Vec<Block>,
     /// States of the machine, in order.
     pub conditions: Vec<Condition>,
-    /// What all share.
     pub common: Common,
 }
 
@@ -52,6 +47,7 @@ struct Wrong {
 }
 
 type Result<T> = std::result::Result<T, Wrong>;
+
 type Value<'a> = Spanned<DeValue<'a>>;
 
 impl Matrix {
@@ -77,7 +73,6 @@ impl Matrix {
 }
 
 /// What a block is where nothing is said.
-#[must_use]
 pub fn default_block() -> Block {
     Block {
         workloads: vec![Choice::Everywhere("timer-wakeup".into())],
@@ -162,16 +157,16 @@ fn condition(table: &DeTable<'_>) -> Result<Condition> {
 /// Sets a key of a block; `false`: it is none.
 fn set(wish: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
-        "workload" => wish.workloads = many(value, request::workloads)?.concat(),
+        "workload" => wish.workloads = many(value, super::workloads)?.concat(),
         "cpus" => wish.cpus = Some(text(value)?.to_owned()),
         "each" => wish.each = boolean(value)?,
-        "policy" => wish.policies = many(value, request::policy)?,
+        "policy" => wish.policies = many(value, super::policy)?,
         "priority" => wish.priorities = many(value, parse::priority)?,
         "period" => wish.periods_ns = many(value, parse::period)?,
-        "load" => wish.loads = many(value, request::load)?,
+        "load" => wish.loads = many(value, super::load)?,
         "for" => wish.duration_ns = Some(one(value, parse::run_duration)?),
         "samples" => wish.samples = Some(one(value, parse::samples)?),
-        "repeat" => wish.repeat = one(value, request::repeat)?,
+        "repeat" => wish.repeat = one(value, super::repeat)?,
         _ => return Ok(false),
     }
     Ok(true)

@@ -1,32 +1,28 @@
 //! What the housekeeping thread does once a second: slots, host counters, loads, placement.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
 
 use rtproof_host::{HostSampler, Root};
+use rtproof_judge::units;
 use rtproof_measure::{
-    EndReason, Plan, Report, Session, Started,
+    EndReason, Plan, Report, Session, Slot, Started,
     clock::Steps,
     loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
-    Options, Origin, Start, Tick, WriteError,
-    run::{Load, Note, ThreadEnd, ThreadInfo},
+    Options, Origin, Start, ThreadTick, Tick, WriteError,
+    run::{Load, Note, Sample, Second, ThreadEnd, ThreadInfo},
 };
 
-use super::{
-    idle::Idle,
-    job::Job,
-    notes,
-    observer::{Observer, Progress, Requested},
-    output::Output,
-    samples::SampleFile,
-    seconds::Seconds,
-    spikes::Explainer,
-    steps::StepWatch,
-    switcher::Switcher,
-    watch::Watch,
-};
-use crate::load_worker;
+use super::spikes::Explainer;
+use super::watch::{Idle, StepWatch, Watch};
+use super::{Job, LiveRequest, Observer, Output, Progress, Switcher, notes};
 
 /// Shortest interval that makes a row of host counters.
 const ROW_MIN_NS: u64 = 500_000_000;
@@ -61,8 +57,6 @@ pub(crate) struct Collector {
     failure: Option<WriteError>,
 }
 
-/// Where loads run.
-#[must_use]
 pub fn load_settings(
     options: &Options,
     load_dir: Option<&Path>,
@@ -75,7 +69,7 @@ pub fn load_settings(
         dir: load_dir.unwrap_or_else(|| output.folder()).to_owned(),
         memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
         llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
-        worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
+        worker_command: (PathBuf::from("/proc/self/exe"), vec![crate::NAME.into()]),
     }
 }
 
@@ -83,7 +77,7 @@ pub fn load_settings(
 pub(crate) struct Collected {
     pub(crate) tick: Tick,
     pub(crate) ends: Vec<(u32, ThreadEnd)>,
-    pub(crate) failure: Option<WriteError>,
+    pub failure: Option<WriteError>,
 }
 
 impl Collector {
@@ -220,7 +214,7 @@ impl Collector {
         self.explainer.next_poll_ns(now_ns)
     }
 
-    fn take(&mut self, tick: rtproof_record::ThreadTick) {
+    fn take(&mut self, tick: ThreadTick) {
         let totals = &tick.second.totals;
         self.missed += totals.missed;
         self.late += totals.late();
@@ -258,7 +252,7 @@ impl Collector {
     }
 
     /// Does what the user wants, and leaves it in the record.
-    pub(crate) fn request(&mut self, requested: Requested, now_ns: u64) {
+    pub(crate) fn request(&mut self, requested: LiveRequest, now_ns: u64) {
         let marks = requested.marks.iter().map(|text| notes::marked(now_ns, text));
         self.pending.notes.extend(marks);
         let Some(specs) = requested.loads else { return };
@@ -427,5 +421,242 @@ fn end_of(report: &Report, lost: bool) -> ThreadEnd {
         faults_major: report.faults_major,
         cpu_time_ns: report.cpu_time_ns,
         preemptions: report.preemptions,
+    }
+}
+
+// Each single sample in a file beside the record, for analyses that histograms are too coarse for.
+//
+// `cpu,due_ns,latency_ns`, a line a sample: when it was due, after the first wake-up, and how late
+// the thread ran (of a workload that times a piece of work: how long that took). Of one thread
+// they are in the order of time. Missed wake-ups have none: `scheduled = lines + missed`.
+
+/// The file while it is written.
+#[derive(Debug)]
+pub(crate) struct SampleFile {
+    path: PathBuf,
+    to: BufWriter<File>,
+    lines: u64,
+    unkept: u64,
+    /// Why nothing is written any more.
+    failed: Option<io::Error>,
+}
+
+impl SampleFile {
+    /// A new file with its heading.
+    ///
+    /// # Errors
+    /// There is one, or none can be made.
+    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
+    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
+        let failed = || format!("{}: cannot be made", path.display());
+        let file = File::options().write(true).create_new(true).open(path).with_context(failed)?;
+        let mut to = BufWriter::new(file);
+        writeln!(to, "cpu,due_ns,latency_ns").with_context(failed)?;
+        Ok(Self { path: path.to_owned(), to, lines: 0, unkept: 0, failed: None })
+    }
+
+    /// Writes the samples of a slot.
+    pub(super) fn take(&mut self, cpu: u32, slot: &Slot, origin_ns: u64) {
+        self.unkept += slot.kept.lost;
+        for sample in slot.kept.as_slice() {
+            if self.failed.is_some() {
+                self.unkept += 1;
+                continue;
+            }
+            let due_ns = sample.due_ns.saturating_sub(origin_ns);
+            match writeln!(self.to, "{cpu},{due_ns},{}", sample.latency_ns) {
+                Ok(()) => self.lines += 1,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
+    /// Closes it; what it holds, and what of the samples it lacks.
+    pub(super) fn finish(mut self, at_ns: u64) -> Note {
+        let flushed = self.to.flush().and_then(|()| self.to.get_ref().sync_all());
+        let failed = self.failed.take().or(flushed.err());
+        let (path, lines) = (self.path.display(), units::grouped(self.lines));
+        let why = match (failed, self.unkept) {
+            (None, 0) => {
+                return notes::samples(at_ns, format!("{path} holds each of the {lines} samples."));
+            }
+            (None, _) => "the collector was late, and they found no room".to_owned(),
+            (Some(error), _) => format!("{error}; its last lines may be missing as well"),
+        };
+        let unkept = units::grouped(self.unkept);
+        let text = format!("{path} holds {lines} samples; {unkept} are not in it: {why}.");
+        notes::samples(at_ns, text)
+    }
+}
+
+// Slots that are shorter than a second, put together: a record is made of seconds.
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Slots of each thread until their second is over.
+#[derive(Debug, Default)]
+pub(super) struct Seconds {
+    short: bool,
+    threads: Vec<Option<Box<Slot>>>,
+}
+
+impl Seconds {
+    /// For slots of a length.
+    pub(super) fn of(slot_ns: u64) -> Self {
+        Self { short: slot_ns < SECOND_NS, threads: Vec::new() }
+    }
+
+    /// Takes a slot in; returns a second if one is complete.
+    pub(super) fn tick(&mut self, thread: u32, slot: &Slot, origin_ns: u64) -> Option<ThreadTick> {
+        if !self.short {
+            return Some(second(thread, slot, origin_ns));
+        }
+        let whole = self.take(thread, slot, origin_ns)?;
+        Some(second(thread, &whole, origin_ns))
+    }
+
+    /// Returns the second before a slot, if it begins another one.
+    fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64) -> Option<Box<Slot>> {
+        let at = thread as usize;
+        if self.threads.len() <= at {
+            self.threads.resize_with(at + 1, || None);
+        }
+        let second = |slot: &Slot| slot.from_ns.saturating_sub(origin_ns) / SECOND_NS;
+        match &mut self.threads[at] {
+            Some(whole) if second(whole) == second(slot) => {
+                merge(whole, slot);
+                None
+            }
+            other => other.replace(Box::new(slot.clone())),
+        }
+    }
+
+    pub(super) fn rest(&mut self, origin_ns: u64) -> impl Iterator<Item = ThreadTick> {
+        let left = (0..).zip(std::mem::take(&mut self.threads));
+        left.filter_map(move |(thread, slot)| Some(second(thread, &*slot?, origin_ns)))
+    }
+}
+
+/// Adds a later slot.
+fn merge(whole: &mut Slot, slot: &Slot) {
+    if slot.totals.wake.max() > whole.totals.wake.max() {
+        whole.max_at_ns = slot.max_at_ns;
+    }
+    whole.to_ns = slot.to_ns;
+    whole.totals.merge(&slot.totals);
+    whole.wake.merge(&slot.wake);
+    whole.missed.merge(&slot.missed);
+    whole.intervals.merge(&slot.intervals);
+    slot.top.as_slice().iter().for_each(|&sample| whole.top.push(sample));
+    whole.spikes += slot.spikes;
+    whole.spikes_dropped += slot.spikes_dropped;
+}
+
+/// A slot as a second of the record.
+pub(crate) fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
+    let relative = |ns: u64| ns.saturating_sub(origin_ns);
+    let second = Second {
+        from_ns: relative(slot.from_ns),
+        to_ns: relative(slot.to_ns),
+        totals: slot.totals.clone(),
+        max_at_ns: relative(slot.max_at_ns),
+        wake: Vec::new(),
+        missed: Vec::new(),
+        intervals: slot.intervals.clone(),
+    };
+    let top = slot
+        .top
+        .as_slice()
+        .iter()
+        .map(|sample| Sample { due_ns: relative(sample.due_ns), latency_ns: sample.latency_ns });
+    let (wake, missed) = (slot.wake.histogram(), slot.missed.histogram());
+    ThreadTick::new(number, second, &wake, &missed, top.collect())
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests read the files that they made")]
+mod samples_tests {
+    use rtproof_measure::Kept;
+
+    use super::*;
+
+    fn keeping(samples: usize) -> Slot {
+        Slot { kept: Kept::new(samples), ..Slot::default() }
+    }
+
+    #[test]
+    fn a_line_a_sample_and_what_is_missing_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.samples.csv");
+        let mut file = SampleFile::create(&path).unwrap();
+        assert!(SampleFile::create(&path).is_err(), "none is written over");
+        let mut slot = keeping(2);
+        slot.record_wake(1_000, 1_007);
+        slot.record_wake(2_000, 2_009);
+        file.take(3, &slot, 500);
+        assert_eq!(file.lines, 2);
+        slot.clear();
+        for n in 3..=5 {
+            slot.record_wake(n * 1_000, n * 1_000 + 1);
+        }
+        file.take(3, &slot, 500);
+        let note = file.finish(9);
+        assert!(note.text.contains("holds 4 samples; 1 are not in it"), "{}", note.text);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "cpu,due_ns,latency_ns\n3,500,7\n3,1500,9\n3,2500,1\n3,3500,1\n");
+        let whole = SampleFile::create(&dir.path().join("b.samples.csv")).unwrap();
+        assert!(whole.finish(9).text.ends_with("holds each of the 0 samples."));
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_ends_nothing() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let (path, to) = (PathBuf::from("x.csv"), BufWriter::with_capacity(8, full));
+        let mut file = SampleFile { path, to, lines: 0, unkept: 0, failed: None };
+        let mut slot = keeping(9);
+        for n in 0..9 {
+            slot.record_wake(n, n + 1);
+        }
+        file.take(0, &slot, 0);
+        let note = file.finish(9);
+        assert!(note.text.contains("No space left"), "{}", note.text);
+    }
+}
+
+#[cfg(test)]
+mod seconds_tests {
+    use super::*;
+
+    fn slot(from_ms: u64, latency_ns: u64) -> Slot {
+        let from_ns = from_ms * 1_000_000;
+        let mut slot = Slot { from_ns, to_ns: from_ns + SECOND_NS / 4, ..Slot::default() };
+        slot.record_wake(from_ns, from_ns + latency_ns);
+        slot
+    }
+
+    #[test]
+    fn four_quarters_are_a_second() {
+        let (mut seconds, mut out) = (Seconds::of(SECOND_NS / 4), Vec::new());
+        let origin_ns = 50_000_000;
+        for (i, latency_ns) in [5, 9, 7, 1, 2, 4].into_iter().enumerate() {
+            out.extend(seconds.tick(1, &slot(50 + 250 * i as u64, latency_ns), origin_ns));
+        }
+        assert_eq!(out.len(), 1);
+        out.extend(seconds.rest(origin_ns));
+        let [first, second] = &out[..] else { panic!("{} seconds", out.len()) };
+        assert_eq!((first.number, second.number), (1, 1));
+        let totals = &first.second.totals;
+        assert_eq!((totals.wake.count(), totals.wake.max()), (4, Some(9)));
+        assert_eq!((first.second.max_at_ns, first.top.len()), (250_000_000, 4));
+        assert_eq!((first.second.from_ns, first.second.to_ns), (0, SECOND_NS));
+        assert_eq!((second.second.from_ns, second.second.totals.wake.count()), (SECOND_NS, 2));
+        assert_eq!(seconds.rest(origin_ns).count(), 0);
+    }
+
+    #[test]
+    fn whole_seconds_pass() {
+        let mut seconds = Seconds::of(SECOND_NS);
+        assert!(seconds.tick(0, &slot(0, 1), 0).is_some());
+        assert_eq!(seconds.rest(0).count(), 0);
     }
 }

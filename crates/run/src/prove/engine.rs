@@ -5,40 +5,37 @@
 //! thread that writes the record. Where kernel events are recorded it wakes more often, to have
 //! spikes explained before their events are forgotten.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::mpsc::{self, Receiver, Sender},
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use anyhow::Context;
-use rtproof_host::{Facts, HostSampler, Root, pm_qos};
-use rtproof_judge::units;
+use rustix::thread::ClockId;
+
+use rtproof_host::{Facts, HostSampler, Root, idle};
+use rtproof_judge::{Report, Standing, units};
 use rtproof_measure::{
     Plan, Session, calibrate,
     thread::{become_ordinary, pin_all},
     workloads,
 };
 use rtproof_record::{
-    Head, Options, Origin, Start, Writer,
+    Finished, Head, Judgement, Options, Origin, Run, Start, Tail, Tick, WriteError, Writer,
     run::{Meta, RunEnd},
 };
-use rustix::thread::ClockId;
 
-use super::{
-    collect::Collector,
-    finish::{self, Finishing},
-    job::Job,
-    notes,
-    observer::Observer,
-    output::Output,
-    samples::SampleFile,
-    signals::Signals,
-    snapshot::{clock_ns, snapshot},
-    spikes::Explainer,
-    switcher::Switcher,
-    writer::WriterThread,
-};
+use super::collect::{Collected, Collector, SampleFile};
+use super::spikes::Explainer;
+use super::{Job, Observer, Output, Signals, Switcher, clock_ns, notes, snapshot};
 
 /// How long after each whole second the collector wakes: the slots of that second are full then.
 const AFTER_NS: u64 = 50_000_000;
+
 const SECOND_NS: u64 = 1_000_000_000;
+
 /// How long after the last wake-up was due the threads may still be running.
 const OVERDUE_NS: u64 = 5 * SECOND_NS;
 
@@ -109,7 +106,7 @@ pub fn run(
     let sampler = HostSampler::new(root, &facts, &options.cpus);
     early_notes.extend(sampler.skipped().iter().map(|what| notes::not_sampled(what)));
     // Kept until the end of the run: the kernel forgets the limit when the file is closed.
-    let dma_latency = options.dma_latency_us.map(|us| pm_qos::hold(root, us));
+    let dma_latency = options.dma_latency_us.map(|us| idle::hold(root, us));
     if let Some(Err(error)) = &dma_latency {
         early_notes.push(notes::no_dma_latency(&error.to_string()));
     }
@@ -233,7 +230,7 @@ impl Rig<'_> {
         // First of all: what follows takes time.
         self.switcher.finish(now_ns());
         let collected = self.collector.finish(self.session, self.switcher, self.observer, now_ns);
-        finish::close(root, collected, self.writer, ended, output)
+        close(root, collected, self.writer, ended, output)
     }
 }
 
@@ -275,5 +272,189 @@ fn discard(output: &Output, error: anyhow::Error) -> anyhow::Error {
             "{}: this empty record could not be removed ({left})",
             output.record.display()
         )),
+    }
+}
+
+// The end of a run: the record is closed, read back, judged and sealed.
+
+/// A measured run whose record is not sealed yet.
+#[derive(Debug)]
+pub struct Finishing {
+    /// The run, as read back from its record.
+    pub run: Run,
+    /// `None`: the record is torn.
+    finished: Option<Finished>,
+    failure: Option<WriteError>,
+}
+
+/// A run whose record is as good as it gets.
+#[derive(Debug)]
+pub struct Sealed {
+    pub run: Run,
+    /// Why the record is torn.
+    pub failure: Option<anyhow::Error>,
+}
+
+/// Writes what is left, closes the record and reads it back.
+///
+/// # Errors
+/// When not even what was written before can be read.
+fn close(
+    root: &Root,
+    collected: Collected,
+    writer: WriterThread,
+    ended: RunEnd,
+    output: &Output,
+) -> anyhow::Result<Finishing> {
+    let facts = Facts::read(root);
+    writer.tick(collected.tick);
+    let facts = Some(snapshot(&facts));
+    let tail = Tail { ended, facts, threads: collected.ends, options: None };
+    end(tail, collected.failure, writer, output)
+}
+
+/// Closes the record and reads it back. `failure`: why it could not be written before.
+///
+/// # Errors
+/// As [`close`].
+pub(crate) fn end(
+    tail: Tail,
+    failed: Option<WriteError>,
+    writer: WriterThread,
+    output: &Output,
+) -> anyhow::Result<Finishing> {
+    let (finished, failure) = match writer.finish(tail) {
+        (Some(finished), _) => (Some(finished), None),
+        (None, failure) => (None, failed.or(failure)),
+    };
+    let opened = rtproof_record::read_shown(&output.record).with_context(|| {
+        failure.as_ref().map_or("the record cannot be read back".into(), ToString::to_string)
+    })?;
+    Ok(Finishing { run: opened.run, finished, failure })
+}
+
+impl Finishing {
+    /// What the record will be when the run is over.
+    pub fn standing(&self) -> Standing {
+        if self.finished.is_some() { Standing::Sealed } else { Standing::Torn }
+    }
+
+    /// Stores what was judged and seals the record.
+    ///
+    /// # Errors
+    /// When the judgement cannot be expressed; for a record that cannot be written see
+    /// [`Sealed::failure`].
+    pub fn seal(self, report: &Report) -> anyhow::Result<Sealed> {
+        let judgement = judgement(report);
+        let failure = match (self.finished, self.failure) {
+            (Some(finished), None) => finished
+                .store_judgement(&judgement)
+                .and_then(|()| finished.seal())
+                .err()
+                .map(|error| anyhow::Error::new(error).context("the record is not sealed")),
+            (_, Some(failure)) => Some(anyhow::Error::new(failure).context("the record is torn")),
+            (None, None) => Some(anyhow::anyhow!("the record is torn: its writer is gone")),
+        };
+        Ok(Sealed { run: self.run, failure })
+    }
+}
+
+/// What is stored of a judgement.
+pub fn judgement(report: &Report) -> Judgement {
+    Judgement {
+        findings: report.findings.clone(),
+        verdict: report.verdict.clone(),
+        summary: format!("{} {}", report.verdict.answer.text(), report.verdict.sentence),
+    }
+}
+
+// The thread that writes the record. A disk that stalls delays it and nothing else.
+
+/// Each try waits some seconds by itself.
+const BUSY_TRIES: u32 = 12;
+
+/// Times that a full disk is tried again, [`FULL_WAIT`] apart: what fills it may go, as a log does.
+const FULL_TRIES: u32 = 20;
+
+const FULL_WAIT: Duration = Duration::from_secs(1);
+
+enum Message {
+    Tick(Box<Tick>),
+    Finish(Box<Tail>),
+}
+
+/// The other end of the writing thread.
+pub(crate) struct WriterThread {
+    to: Sender<Message>,
+    failures: Receiver<WriteError>,
+    join: JoinHandle<Option<Finished>>,
+}
+
+impl WriterThread {
+    pub(crate) fn start(writer: Writer) -> std::io::Result<Self> {
+        let (to, messages) = mpsc::channel();
+        let (failed, failures) = mpsc::channel();
+        let join = std::thread::Builder::new()
+            .name("rtproof/record".into())
+            .spawn(move || write(writer, &messages, &failed))?;
+        Ok(Self { to, failures, join })
+    }
+
+    /// Hands a tick over. Never waits.
+    pub(crate) fn tick(&self, tick: Tick) {
+        // A writer that is gone has said why, or says so when it is joined.
+        let _ = self.to.send(Message::Tick(Box::new(tick)));
+    }
+
+    /// Why writing failed, once.
+    pub(crate) fn failure(&self) -> Option<WriteError> {
+        self.failures.try_recv().ok()
+    }
+
+    /// Ends the record. Without a finished one, the reason, unless [`WriterThread::failure`]
+    /// returned it.
+    pub(crate) fn finish(self, tail: Tail) -> (Option<Finished>, Option<WriteError>) {
+        let _ = self.to.send(Message::Finish(Box::new(tail)));
+        let finished = self.join.join().unwrap_or(None);
+        (finished, self.failures.try_recv().ok())
+    }
+}
+
+/// Writes until the end or the first failure; what was committed by then stays readable.
+fn write(
+    mut writer: Writer,
+    messages: &Receiver<Message>,
+    failed: &Sender<WriteError>,
+) -> Option<Finished> {
+    let outcome = loop {
+        match messages.recv().ok()? {
+            Message::Finish(tail) => break writer.finish(&tail).map(Some),
+            Message::Tick(tick) => {
+                if let Err(error) = append(&mut writer, &tick) {
+                    break Err(error);
+                }
+            }
+        }
+    };
+    outcome.unwrap_or_else(|error| {
+        // The receiver goes only together with the run.
+        let _ = failed.send(error);
+        None
+    })
+}
+
+/// Appends; waits a minute at most for another process that reads the record, and some seconds for
+/// room on the disk. What comes meanwhile is kept in memory.
+fn append(writer: &mut Writer, tick: &Tick) -> Result<(), WriteError> {
+    let (mut busy, mut full) = (BUSY_TRIES, FULL_TRIES);
+    loop {
+        match writer.append(tick) {
+            Err(WriteError::Busy { .. }) if busy > 0 => busy -= 1,
+            Err(WriteError::Full { .. }) if full > 0 => {
+                full -= 1;
+                std::thread::sleep(FULL_WAIT);
+            }
+            outcome => return outcome,
+        }
     }
 }

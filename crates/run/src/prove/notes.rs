@@ -7,8 +7,7 @@ use rtproof_measure::{
 };
 use rtproof_record::{
     Options,
-    beside::{Mark, MarkKind},
-    run::{Cost, Note},
+    run::{Cost, Mark, MarkKind, Note},
     spikes::Summary,
 };
 
@@ -223,7 +222,7 @@ pub(crate) fn no_dma_latency(error: &str) -> Note {
 }
 
 /// A load failed or did nothing.
-pub(crate) fn load(at_ns: u64, name: &str, error: &str) -> Note {
+pub(super) fn load(at_ns: u64, name: &str, error: &str) -> Note {
     // The error names the load, where it comes from starting it.
     let rest = error.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(error);
     note(at_ns, "load-failed", true, format!("Load {name}: {rest}"))
@@ -260,7 +259,7 @@ pub(crate) fn cpu_lost(at_ns: u64, cpu: u32, now_on: u32, online: bool) -> Note 
 }
 
 /// A thread was given another policy or other CPUs from outside.
-pub(crate) fn changed(mark: &Mark, cpu: u32) -> Note {
+pub(super) fn changed(mark: &Mark, cpu: u32) -> Note {
     let (id, what) = match mark.kind {
         MarkKind::Policy => ("policy-changed", ""),
         MarkKind::Affinity => ("affinity-changed", "may run on "),
@@ -332,7 +331,6 @@ pub(crate) fn instance_left(at_ns: u64, path: &str) -> Note {
     note(at_ns, "trace-instance-left", true, text)
 }
 
-/// What recording costs.
 pub(crate) fn trace_cost(delta_ns: i64, pairs: u32) -> Note {
     let sign = if delta_ns < 0 { "-" } else { "+" };
     let text = format!(

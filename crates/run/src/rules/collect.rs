@@ -7,8 +7,8 @@ use rtproof_judge::{
     units,
 };
 use rtproof_measure::program::{Source, Watch};
-use rtproof_model::program::Monitor;
-use rtproof_results::rules::{Breach, Judged, Monitors, RuleKept, Rules};
+use rtproof_model::run::Monitor;
+use rtproof_results::launch::{Breach, Judged, Monitors, RuleKept, Rules};
 
 use super::symbols::{Symbols, own};
 
@@ -20,11 +20,11 @@ const STACKS_MAX: usize = 4_096;
 
 /// Rule, thread, call and stack.
 type Exact = (Rule, u32, String, Vec<u64>);
+
 /// The same with the program's own frame in place of the stack, where it has one: function, file
 /// and line.
 type Place = (Rule, u32, String, Result<(String, String, u32), Vec<u64>>);
 
-/// What was found.
 #[derive(Default)]
 pub(super) struct Collected {
     breaches: BTreeMap<Place, Breach>,
@@ -206,7 +206,6 @@ impl Collected {
     }
 }
 
-/// Nothing was observed.
 pub(super) fn unknown(ready: String, why: String) -> Rules {
     let monitors = Monitors { taken: Vec::new(), text: "nothing was observed".into() };
     let (unknown, is_blind) = (BTreeSet::from([why]), true);
@@ -215,7 +214,9 @@ pub(super) fn unknown(ready: String, why: String) -> Rules {
 
 /// The events that a rule rests on; who is real-time rests on the first three.
 const fn needs(rule: Rule) -> &'static [Source] {
-    use Source::{Births, Enters, Exits, Faults, Migrations, Signals, Switches, Threads, Wakes};
+    use rtproof_measure::program::Source::{
+        Births, Enters, Exits, Faults, Migrations, Signals, Switches, Threads, Wakes,
+    };
     match rule {
         Rule::PageFault | Rule::StackFault => &[Threads, Switches, Births, Faults],
         Rule::Migration => &[Threads, Switches, Births, Migrations],

@@ -1,13 +1,8 @@
 //! The rules of a real-time program, checked while it runs: a thread off the program's CPUs takes
 //! the kernel's events, in the order of their time, to the judge.
 
-mod attached;
 mod collect;
-mod monitors;
-pub(crate) mod ordered;
-mod outside;
 pub(crate) mod symbols;
-mod threads;
 
 use std::{
     sync::{
@@ -19,25 +14,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::{CpuList, Root};
-use rtproof_judge::rules::{Tracker, UNHEARD};
+use anyhow::Context as _;
+use collect::Collected;
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
+use symbols::{Symbols, runs};
+
+use rtproof_host::{CpuList, Facts, Root, facts::app::App, tracefs};
+use rtproof_judge::{
+    rules::{Outside, Tracker, UNHEARD},
+    units,
+};
 use rtproof_measure::{
-    program::{CALLS, Purpose, Watch, has_marked},
+    program::{CALLS, Purpose, Source, Watch, attach, class_of, has_marked},
     thread::pin_all,
 };
-use rtproof_model::program::{Happening, What};
-use rtproof_results::rules::Rules;
-use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
+use rtproof_model::run::{Happening, What};
+use rtproof_results::launch::{Monitors, Rules};
 
-pub(crate) use self::attached::join;
-pub use self::attached::{Attached, observe};
-pub(crate) use self::monitors::Monitored;
-pub(crate) use self::threads::{Thread, list, name, program};
-use self::{collect::Collected, ordered::Ordered, outside::Live, symbols::Symbols};
-use crate::clock::now_ns;
+use crate::now_ns;
+use crate::prove::Signals;
+pub(crate) use symbols::{Thread, list, name, program};
 
 /// Longest time between two looks at the events.
 const LOOK: Duration = Duration::from_millis(20);
+
 /// Time between two comparisons with the threads in /proc.
 const COMPARE: Duration = Duration::from_secs(1);
 
@@ -71,7 +71,7 @@ impl Ready {
     fn words(self) -> String {
         match self {
             Self::After(ns) => {
-                format!("taken to be ready {} after its start", rtproof_judge::units::duration(ns))
+                format!("taken to be ready {} after its start", units::duration(ns))
             }
             Self::Mark => "ready with the first cycle that it marked".into(),
             Self::Signal => "ready when it sent SIGURG to its parent".into(),
@@ -103,9 +103,6 @@ pub(crate) struct Watching {
 impl Watching {
     /// Begins to observe a process that is to become the program; `monitors`: from before it was
     /// made.
-    ///
-    /// # Errors
-    /// Nothing can be observed: why.
     pub(crate) fn begin(
         requested: Requested,
         monitors: Monitored,
@@ -274,7 +271,7 @@ impl Observing {
         self.tracker.finish();
         self.file();
         let root = Root::live();
-        if rtproof_host::Facts::read(&root).cpus.online.value() != Some(&self.online) {
+        if Facts::read(&root).cpus.online.value() != Some(&self.online) {
             self.collected.unknown.insert("CPUs went on or off while it ran".into());
         }
         let Self { mut collected, tracker, events, until_ns, found, monitors, .. } = self;
@@ -296,7 +293,7 @@ impl Observing {
         self.judge(from_ns);
         self.tracker.begin(from_ns, &mut Live);
         let inside: Vec<_> =
-            self.found.iter().filter_map(|of| Some((of.tid, threads::call_of(of)?))).collect();
+            self.found.iter().filter_map(|of| Some((of.tid, symbols::call_of(of)?))).collect();
         self.compare();
         for (tid, (number, args)) in inside {
             self.tracker.find_inside(tid, number, args, from_ns);
@@ -353,7 +350,213 @@ impl Observing {
         thread::sleep(Duration::from_millis(2));
         self.events.take();
         self.judge(seen_ns);
-        let why = if self.found.is_empty() { threads::UNREPORTED } else { threads::MISSED };
+        let why = if self.found.is_empty() { symbols::UNREPORTED } else { symbols::MISSED };
         self.tracker.compare(seen_ns, &live, why);
+    }
+}
+
+// The rules of a program that already runs: it is not changed, and goes on when the observation
+// ends.
+
+/// How often its end is looked for.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What was found of a running program.
+#[derive(Debug)]
+pub struct Attached {
+    pub pid: u32,
+    pub name: String,
+    pub rules: Rules,
+}
+
+/// Checks the rules of a program that already runs, for a time, or until it ends or a signal comes.
+/// Its processes and threads are not changed.
+///
+/// # Errors
+/// No such process, or one that cannot be an application (usage).
+pub fn observe(pid: u32, for_ns: u64) -> anyhow::Result<Attached> {
+    let root = Root::live();
+    let app = program(&root, pid)?;
+    let signals = Signals::catch(&root).context("cannot catch signals")?;
+    let requested = Requested { ready: Ready::Attached, for_ns: Some(for_ns) };
+    let (pid, name) = (app.pid, app.name.clone());
+    let online = Facts::read(&root).cpus.online.value().cloned().unwrap_or_default();
+    let rules = match join(requested, pid, &online, None) {
+        Ok(watching) => follow(&root, &app, &signals, watching),
+        Err(why) => not_observed(requested, why),
+    };
+    Ok(Attached { pid, name, rules })
+}
+
+/// Begins to observe a process that runs. `own`: the CPUs that it is to stay on.
+pub(crate) fn join(
+    requested: Requested,
+    pid: u32,
+    online: &CpuList,
+    own: Option<&CpuList>,
+) -> Result<Watching, String> {
+    let root = Root::live();
+    let list = || list(&root, pid);
+    let tid = |of: &Thread| of.tid;
+    let purpose = (Purpose::Rules, heard());
+    let monitors = Monitored::begin(&root);
+    let (watch, found) = attach(&root, &purpose, online.as_slice(), tid, list)?;
+    if found.is_empty() {
+        return Err(format!("process {pid} has ended"));
+    }
+    Watching::spawn(requested, pid, (watch, monitors), found, online, own)
+}
+
+fn follow(root: &Root, app: &App, signals: &Signals, mut watching: Watching) -> Rules {
+    while !watching.is_stopped() && signals.came().is_none() && runs(root, app) {
+        watching.look(false);
+        thread::sleep(POLL);
+    }
+    watching.stop();
+    watching.finish(now_ns())
+}
+
+// The kernel's own monitors of real-time applications beside the rules: on while a program is
+// observed, and what of their reports was seen.
+
+/// The monitors that are on, or why there are none.
+#[derive(Debug)]
+pub(crate) struct Monitored(Result<tracefs::Monitors, String>);
+
+impl Monitored {
+    /// Switches them on, where the kernel has them.
+    pub(crate) fn begin(root: &Root) -> Self {
+        Self(tracefs::Monitors::switch_on(root))
+    }
+
+    /// Opens their reports; where that is refused, they go off again.
+    fn open(&mut self, watch: &mut Watch) {
+        let Ok(monitors) = &self.0 else { return };
+        if let Err(why) = watch.add_monitors(&Root::live(), monitors.names()) {
+            self.0 = Err(why);
+        }
+    }
+
+    /// Switches off what was switched on; `from_birth`: they followed the program's threads from
+    /// their births.
+    fn end(self, watch: &Watch, tracker: &Tracker, from_birth: bool) -> Monitors {
+        let monitors = match self.0 {
+            Ok(monitors) => monitors,
+            Err(why) => {
+                let text = format!("the kernel's own monitors were not used: {why}");
+                return Monitors { taken: Vec::new(), text };
+            }
+        };
+        let names = monitors.names().to_vec();
+        let sources = [Source::MonitorFaults, Source::MonitorSleeps];
+        let missing = sources.into_iter().find_map(|source| watch.missing(source));
+        let (taken, mut text) = match (monitors.are_on(), missing) {
+            (_, Some(why)) => (Vec::new(), format!("their reports were not taken: {why}")),
+            (false, _) => (Vec::new(), "somebody switched them off meanwhile".to_owned()),
+            (true, None) if !from_birth => {
+                (Vec::new(), "they may not report threads that ran before".to_owned())
+            }
+            (true, None) => (names.clone(), "their reports were taken".to_owned()),
+        };
+        let unhandled = tracker.faults_unhandled();
+        if unhandled > 0 {
+            let reports = units::count(unhandled as usize, "report");
+            text += &format!("; {reports} of a page fault that the kernel had not to handle");
+        }
+        for left in monitors.end() {
+            text += &format!("; {left}");
+        }
+        Monitors { taken, text: format!("the kernel's monitors {}: {text}", names.join(", ")) }
+    }
+}
+
+// The events of all CPUs in the order of their time, and how many are missing.
+
+/// Events as they come, and those that others may still have to go before.
+pub(crate) struct Ordered {
+    pub(crate) watch: Watch,
+    queue: Vec<Happening>,
+    /// Everything before it was handed out.
+    done_ns: u64,
+    /// Events that were lost; `Some(0)`: an unknown number.
+    pub(crate) lost: Option<u64>,
+    /// Events that came after later ones had been handed out.
+    pub(crate) late: u64,
+}
+
+impl Ordered {
+    pub(crate) const fn new(watch: Watch) -> Self {
+        Self { watch, queue: Vec::new(), done_ns: 0, lost: None, late: 0 }
+    }
+
+    /// Takes what has come.
+    pub(crate) fn take(&mut self) {
+        let Self { watch, queue, done_ns, lost, late } = self;
+        watch.take(|event| match event.what {
+            What::Lost(count) => *lost = Some(lost.unwrap_or(0) + count.unwrap_or(0)),
+            _ => {
+                *late += u64::from(event.time_ns < *done_ns);
+                queue.push(event);
+            }
+        });
+    }
+
+    /// What happened before a time. An event is written some time after its stamp: ask for those of
+    /// the look before.
+    pub(crate) fn before(&mut self, before_ns: u64) -> Vec<Happening> {
+        let mut all = std::mem::take(&mut self.queue);
+        // Events of one CPU are in their order; the sort keeps that.
+        all.sort_by_key(|event| event.time_ns);
+        let rest = all.partition_point(|event| event.time_ns < before_ns);
+        self.queue = all.split_off(rest);
+        self.done_ns = all.last().map_or(self.done_ns, |event| event.time_ns.max(self.done_ns));
+        all
+    }
+
+    /// Why not all events are there.
+    pub(crate) fn unknown(&self) -> Vec<String> {
+        let lost = self.lost.map(|lost| match lost {
+            0 => "events were lost, an unknown number".into(),
+            _ => format!("events were lost ({lost} counted, or some uncounted)"),
+        });
+        let late = format!("{} events came too late to be ordered", self.late);
+        lost.into_iter().chain((self.late > 0).then_some(late)).collect()
+    }
+}
+
+// What /proc says of the program where its events do not.
+
+struct Live;
+
+impl Outside for Live {
+    fn descriptor(&mut self, pid: u32, number: u64) -> Option<String> {
+        let number = u32::try_from(number).ok()?;
+        let root = Root::live();
+        let target = root.read_link(&format!("/proc/{pid}/fd/{number}")).value().cloned()?;
+        if target != "anon_inode:[timerfd]" {
+            return Some(target);
+        }
+        let about = root.read_text(&format!("/proc/{pid}/fdinfo/{number}"));
+        let clock = about.value()?.lines().find_map(|line| line.strip_prefix("clockid:"))?;
+        let is_settable = matches!(clock.trim(), "0" | "8" | "11");
+        Some(if is_settable { format!("{target} settable") } else { target })
+    }
+
+    fn class(&mut self, tid: u32) -> Option<(bool, i32)> {
+        class_of(tid)
+    }
+
+    fn is_same_mapping(&mut self, pid: u32, a: u64, b: u64) -> Option<bool> {
+        let maps = Root::live().read_text(&format!("/proc/{pid}/maps")).value().cloned()?;
+        let of = |address: u64| {
+            maps.lines().position(|line| {
+                let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+                let number = |text: &str| u64::from_str_radix(text, 16).ok();
+                range
+                    .and_then(|(from, to)| Some((number(from)?, number(to)?)))
+                    .is_some_and(|(from, to)| (from..to).contains(&address))
+            })
+        };
+        Some(of(a)? == of(b)?)
     }
 }

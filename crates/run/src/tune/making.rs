@@ -1,31 +1,41 @@
 //! Changes while they are made and undone, and what the journal says of each at the end.
 
-use anyhow::Context as _;
-use rtproof_host::tune::{
-    self, Applied, ApplyError, Change, Entry, Gone, Item, Journal, Machine, Options, Outcome,
-    Stage, Summary, UndoError, Undone as UndoneChange, confirmation,
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::Context;
+
+use rtproof_host::{
+    Root, trusted,
+    tune::{
+        self, Applied, ApplyError, Change, Entry, Gone, Item, Journal, Machine, Options, Outcome,
+        Stage, Summary, UndoError, Undone as UndoneChange, may_change_groups, staging,
+    },
+    user_file::Invalid,
 };
 use rtproof_judge::units;
 use rtproof_results::{
     Ended,
-    tune::outcome::{JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome},
+    tune::{JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome},
 };
-
-use super::rollback;
 
 /// Changes while they are made or undone.
 pub trait Progress {
     /// So many changes follow.
     fn begin(&mut self, changes: usize);
 
-    /// One more.
     fn change(&mut self, change: &Change);
 
     /// All are made or undone.
     fn end(&mut self);
 }
 
-/// Reports no progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 
@@ -61,14 +71,12 @@ pub fn apply(
 }
 
 /// `3 changes`.
-#[must_use]
 pub fn count(changes: usize) -> String {
     units::count(changes, "change")
 }
 
 /// Number of a journal of this machine: that of its file. A copy somewhere else has none, whatever
 /// it is called: what waits for the confirmation of another journal is not its to end.
-#[must_use]
 pub fn number(journal: &Journal) -> u32 {
     let name = journal.path().strip_prefix(tune::FOLDER).and_then(|rest| rest.strip_prefix('/'));
     name.and_then(|name| name.split('.').next()?.parse().ok()).unwrap_or(0)
@@ -76,7 +84,6 @@ pub fn number(journal: &Journal) -> u32 {
 
 /// What the journal says of each change that was planned, and of those that failed which the engine
 /// tolerated.
-#[must_use]
 pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>) -> Vec<Made> {
     let left_out = applied.map_or(&[][..], |applied| &applied.left_out);
     let mut all = planned;
@@ -105,7 +112,6 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>
 }
 
 /// How an apply ended that was not rolled back. What was left out is reported, and is no failure.
-#[must_use]
 pub fn ended(applied: &Applied) -> Ended {
     if applied.failed.is_empty() { Ended::Done } else { Ended::MachineFailed }
 }
@@ -119,7 +125,6 @@ fn why(outcome: &Outcome, change: &Change) -> Option<String> {
 }
 
 /// The outcome of undoing one change.
-#[must_use]
 pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
     let change = undone.change.clone();
     let entry = entries.iter().find(|entry| entry.item.change == change);
@@ -190,8 +195,8 @@ pub fn take_back(
     let mut changes: Vec<TakenBack> = undone.iter().map(|it| taken_back(entries, it)).collect();
     changes.extend(journal.unnoted(machine).into_iter().map(unnoted));
     if journal.is_closed() && number > 0 {
-        confirmation::clear(machine, number)?;
-        rollback::dismiss(machine.root(), number);
+        staging::clear(machine, number)?;
+        dismiss(machine.root(), number);
     }
     Ok(JournalUndone {
         journal: number,
@@ -210,8 +215,8 @@ pub fn take_back(
 pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
     let root = machine.root();
     for Summary { number, .. } in Journal::list(machine)?.into_iter().filter(|it| it.closed) {
-        if confirmation::is_of_program(root, number) && !confirmation::is_guarded(root, number) {
-            confirmation::clear(machine, number)
+        if staging::is_of_program(root, number) && !staging::is_guarded(root, number) {
+            staging::clear(machine, number)
                 .with_context(|| format!("the mark of journal {number}"))?;
         }
     }
@@ -226,7 +231,6 @@ fn unnoted(change: Change) -> TakenBack {
 
 /// How an undo ended: 1: something could not be put back; 2: something else has changed
 /// something since, and it was left alone.
-#[must_use]
 pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
     let any = |outcome| {
         let all = undone.iter().flat_map(|journal| &journal.changes);
@@ -242,10 +246,9 @@ pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
 }
 
 /// What an undo left, as a phrase: how it ended.
-#[must_use]
 pub fn undo_phrase(undone: &[TakenBack]) -> String {
     let is_left = |it: &&TakenBack| {
-        use TakenBackOutcome::{Failed, LeftAlone, Unnoted};
+        use rtproof_results::tune::TakenBackOutcome::{Failed, LeftAlone, Unnoted};
         matches!(it.outcome, Failed | LeftAlone | Unnoted)
     };
     let left: Vec<String> = undone.iter().filter(is_left).map(|it| it.change.target()).collect();
@@ -262,6 +265,262 @@ const fn gone(why: Gone) -> &'static str {
         Gone::Reboot => "with the reboot",
         Gone::Ended => "what it was about has ended",
         Gone::Removed => "the kernel has no such file any more",
+    }
+}
+
+// Where this program is, and whether a unit may name it: root starts it at each boot, so that it
+// has to be there then, and to be root's alone.
+
+/// Folders of programs that stay. The last two are where /usr/local and /opt lead on systems whose
+/// /usr is an image.
+const LASTING: [&str; 5] = ["/usr", "/opt", "/bin", "/var/usrlocal", "/var/opt"];
+
+/// Where the program is expected on a machine that is not this one.
+pub const USUAL: &str = "/usr/local/bin/rtproof";
+
+/// Path of the program for a unit of a machine: of this one, where it is.
+///
+/// # Errors
+/// It is not in a place that lasts, or others could replace it; with where to copy it.
+pub fn of(root: &Root) -> anyhow::Result<String> {
+    if !root.is_live() {
+        return Ok(USUAL.into());
+    }
+    let exe = running()?;
+    lasting(&exe).map_err(|why| anyhow::anyhow!(why))
+}
+
+/// Path of the running program, which has to be there to be started again.
+///
+/// # Errors
+/// It was moved, replaced or removed since it was started.
+pub fn running() -> anyhow::Result<PathBuf> {
+    there(std::env::current_exe().context("the program's own path")?)
+}
+
+/// The kernel adds ` (deleted)` to a path that is no longer the program's.
+fn there(exe: PathBuf) -> anyhow::Result<PathBuf> {
+    let gone = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+    if let (Some(was), false) = (gone, exe.exists()) {
+        anyhow::bail!(
+            "{was}: the program that runs is no longer there: it was moved, replaced or removed \
+             since it was started; start rtproof again"
+        );
+    }
+    Ok(exe)
+}
+
+/// Refuses changes that would have a unit start this program where it cannot, and those of groups
+/// in a folder.
+///
+/// # Errors
+/// As [`of`], and [`may_change_groups`].
+pub fn allows<'a>(
+    root: &Root,
+    changes: impl IntoIterator<Item = &'a Change> + Clone,
+) -> anyhow::Result<()> {
+    may_change_groups(root, changes.clone())?;
+    let starts_us = |change: &Change| match change {
+        Change::File { path, content: Some(content), .. } => {
+            path.starts_with(rtproof_judge::plan::units::FOLDER)
+                && content.text().contains("/rtproof tune ")
+        }
+        _ => false,
+    };
+    match changes.into_iter().any(starts_us) {
+        true => of(root).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// The path, if a unit may name it.
+///
+/// # Errors
+/// What is against it, and where to copy the program.
+pub fn lasting(exe: &Path) -> Result<String, Invalid> {
+    let refuse = |why: String| {
+        let exe = exe.display();
+        Err(format!(
+            "{exe}: a unit cannot start this program at boot: {why}; copy it with \
+             `install -m 755 {exe} /usr/local/bin/rtproof` and run that one"
+        )
+        .into())
+    };
+    if !LASTING.iter().any(|top| exe.starts_with(top)) {
+        return refuse(format!("it is not below {}", LASTING[..2].join(" or ")));
+    }
+    let Some(path) = exe.to_str() else {
+        return refuse("its path is not UTF-8".into());
+    };
+    if let Err(why) = of_root(exe) {
+        return refuse(why);
+    }
+    match PathBuf::from(path).is_file() {
+        true => Ok(path.to_owned()),
+        false => refuse("it is no file".into()),
+    }
+}
+
+/// Whether a path and all folders above it are root's.
+///
+/// # Errors
+/// Which is not, and why.
+fn of_root(path: &Path) -> Result<(), String> {
+    for part in path.ancestors() {
+        let metadata =
+            fs::metadata(part).map_err(|error| format!("{}: {error}", part.display()))?;
+        if metadata.uid() != 0 {
+            return Err(format!("{} does not belong to root", part.display()));
+        }
+        // A group of administrators may: /usr/local of Debian belongs to the group staff.
+        if metadata.mode() & 0o002 != 0 {
+            return Err(format!("anybody may write {}", part.display()));
+        }
+    }
+    Ok(())
+}
+
+// The dead man's switch of `tune apply --confirm`: someone else takes the changes back when nobody
+// confirms them in time, also when this process, its terminal or its session is gone by then.
+//
+// With systemd that is a transient timer, which outlives the session. Elsewhere it is this program
+// once more, in a session of its own. Either one is armed before the first write, and asks the
+// mark beside the journal, under the lock, whether it is still wanted.
+
+/// What the rollback process prints once it waits.
+pub const ARMED: &str = "armed";
+
+/// Whoever takes the changes back.
+#[derive(Debug)]
+pub enum RollbackTimer {
+    /// A transient timer of systemd, by its name without ending.
+    Timer(String),
+    Process(Child),
+}
+
+impl RollbackTimer {
+    pub fn text(&self) -> String {
+        match self {
+            Self::Timer(unit) => format!("{unit}.timer"),
+            Self::Process(child) => format!("process {}", child.id()),
+        }
+    }
+}
+
+/// Arms the rollback of a journal.
+///
+/// # Errors
+/// When none can be started: then nothing may be changed.
+pub fn arm(
+    root: &Root,
+    folder: Option<&Path>,
+    journal: u32,
+    after: Duration,
+) -> anyhow::Result<RollbackTimer> {
+    // A timer of systemd is set whether its program is there or not.
+    let program = running()?;
+    // Root would start it later: until then nobody else may have replaced it.
+    let is_ours = of_root(&program).is_ok();
+    let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
+    args.push(journal.to_string());
+    if is_ours && has_systemd(root) {
+        let unit = timer(journal);
+        if start_timer(&unit, &program, &args, after) {
+            return Ok(RollbackTimer::Timer(unit));
+        }
+    }
+    // The file that runs, whatever is at its path.
+    let mut command = Command::new("/proc/self/exe");
+    command.args(args).arg("--after-ms").arg(after.as_millis().to_string());
+    if let Some(folder) = folder {
+        command.arg("--root").arg(folder);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let child = child.context("the guardian of --confirm cannot be started")?;
+    let child = armed(child).context("the guardian of --confirm")?;
+    Ok(RollbackTimer::Process(child))
+}
+
+/// Starts the process that undoes a journal when this process and the program that it started are
+/// gone. Its stdin says so: it is a pipe from this process, which first names the program.
+///
+/// # Errors
+/// It cannot be started: then nothing may be changed.
+pub fn arm_for_program(
+    folder: Option<&Path>,
+    journal: u32,
+    latency_us: Option<u32>,
+) -> anyhow::Result<Child> {
+    // The file that runs, whatever is at its path.
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["tune", "guard", "--program", "--journal"]).arg(journal.to_string());
+    if let Some(us) = latency_us {
+        command.arg("--dma-latency-us").arg(us.to_string());
+    }
+    if let Some(folder) = folder {
+        command.arg("--root").arg(folder);
+    }
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let child = child.context("the process that undoes everything cannot be started")?;
+    armed(child).context("the process that undoes everything")
+}
+
+/// Waits until a process says that it is armed.
+fn armed(mut child: Child) -> anyhow::Result<Child> {
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        // Ends when it is armed or when it has ended: it opens nothing before that takes time.
+        BufReader::new(stdout).read_line(&mut said)?;
+    }
+    anyhow::ensure!(said.trim() == ARMED, "did not start");
+    Ok(child)
+}
+
+/// Whether the rollback of a journal waits, or works now.
+pub fn is_armed(root: &Root, journal: u32) -> bool {
+    let unit = timer(journal);
+    staging::is_guarded(root, journal) || has_systemd(root) && is_active(&format!("{unit}.timer"))
+}
+
+fn has_systemd(root: &Root) -> bool {
+    root.is_live() && root.list_dir("/run/systemd/system").value().is_some()
+}
+
+fn is_active(unit: &str) -> bool {
+    let Ok(mut ask) = trusted::command("systemctl") else { return false };
+    ask.args(["is-active", "--quiet", unit]).stdin(Stdio::null()).stdout(Stdio::null());
+    ask.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Name of the timer for a journal.
+fn timer(journal: u32) -> String {
+    format!("rtproof-guard-{journal:04}")
+}
+
+fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> bool {
+    let Ok(mut run) = trusted::command("systemd-run") else { return false };
+    run.args(["--quiet", "--collect", "--timer-property=AccuracySec=100ms"])
+        .arg(format!("--unit={unit}"))
+        .arg(format!("--on-active={}ms", after.as_millis()))
+        .arg("--description=Takes back what rtproof tune apply --confirm changed")
+        .arg(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    run.status().is_ok_and(|status| status.success()) && is_active(&format!("{unit}.timer"))
+}
+
+/// Stops the timer of a journal, where there is one. That it runs on does no harm: it finds no
+/// mark.
+pub fn dismiss(root: &Root, journal: u32) {
+    if has_systemd(root) {
+        let unit = format!("{}.timer", timer(journal));
+        let quiet = || Stdio::null();
+        let Ok(mut stop) = trusted::command("systemctl") else { return };
+        stop.args(["stop", &unit]).stdin(quiet()).stdout(quiet()).stderr(quiet());
+        // A timer that ran out is gone by itself.
+        let _ = stop.status();
     }
 }
 
@@ -314,5 +573,37 @@ mod tests {
             run(&[gone, value("/proc/sys/x: gone")]),
             (vec![MadeOutcome::LeftOut, MadeOutcome::Failed], Ended::MachineFailed)
         );
+    }
+}
+
+#[cfg(test)]
+mod place_tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_system_may_be_named() {
+        assert_eq!(lasting(Path::new("/usr/bin/env")).as_deref(), Ok("/usr/bin/env"));
+    }
+
+    #[test]
+    fn a_program_that_is_gone_is_told_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let exe = dir.path().join("rtproof (deleted)");
+        let why = there(exe.clone()).unwrap_err().to_string();
+        assert!(why.contains("rtproof: the program that runs is no longer there"), "{why}");
+        // A program may have this name.
+        fs::copy("/usr/bin/env", &exe).unwrap();
+        assert_eq!(there(exe.clone()).unwrap(), exe);
+    }
+
+    #[test]
+    fn a_program_that_may_be_gone_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let exe = dir.path().join("rtproof");
+        fs::copy("/usr/bin/env", &exe).unwrap();
+        for exe in [exe.as_path(), Path::new("/usr/bin/no-such"), Path::new("/usr/bin")] {
+            let why = lasting(exe).unwrap_err();
+            assert!(why.contains("/usr/local/bin/rtproof"), "{why}");
+        }
     }
 }

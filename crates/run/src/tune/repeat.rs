@@ -4,16 +4,15 @@
 use std::{io::Write, path::Path};
 
 use anyhow::Context as _;
+
 use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options};
 use rtproof_results::{
     Ended,
-    tune::outcome::{JournalUndone, Made},
+    tune::{JournalUndone, Made},
 };
 
-use super::{
-    config::{Absent, Config},
-    making,
-};
+use super::config::{Absent, Config};
+use super::making;
 
 /// What is to be done at this boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +25,6 @@ pub struct Prepared {
     pub absent: Vec<Absent>,
 }
 
-/// What was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     /// How many were made, and what was not.
@@ -42,13 +40,11 @@ pub struct Repeated {
 }
 
 /// Title of the journals of a file.
-#[must_use]
 pub fn title(path: &Path) -> String {
     format!("tune apply --from {}", path.display())
 }
 
 /// Looks up what the file names. Changes nothing.
-#[must_use]
 pub fn prepare(machine: &Machine<'_>, config: &Config) -> Prepared {
     let resolved = config.resolve(machine.root());
     let (mut items, mut notes) = (Vec::new(), Vec::new());
@@ -124,9 +120,6 @@ fn ours(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::Summary>
 
 impl Prepared {
     /// What would be set, and what is not there.
-    ///
-    /// # Errors
-    /// Those of `to`.
     pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
         for Absent { line, target, why } in &self.absent {
             writeln!(to, "{}:{line}: {target}: {why}", path.display())?;
@@ -144,7 +137,6 @@ impl Prepared {
 impl Repeated {
     /// Done: all is set; the machine failed: something could not be set; cannot tell: something was
     /// not there, or cannot be set by anyone.
-    #[must_use]
     pub fn ended(&self) -> Ended {
         match () {
             () if !self.applied.failed.is_empty() => Ended::MachineFailed,
@@ -154,9 +146,6 @@ impl Repeated {
     }
 
     /// For the log of the boot: what is not as the file says, and a line of counts.
-    ///
-    /// # Errors
-    /// Those of `to`.
     pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
         let path = path.display();
         for Absent { line, target, why } in &self.absent {
@@ -190,7 +179,7 @@ mod tests {
     use std::fs;
 
     use rtproof_host::Root;
-    use rtproof_measure::scheduling::LiveTasks;
+    use rtproof_measure::task::LiveTasks;
 
     use super::*;
 

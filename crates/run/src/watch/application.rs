@@ -3,20 +3,24 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use rustix::thread::ClockId;
+
 use rtproof_host::{Facts, Root, task::task};
 use rtproof_judge::causes::{Explanation, explain, title};
 use rtproof_measure::recorder::Recorder;
 use rtproof_results::watch::{Frame, Latency, Note, Spike};
 use rtproof_trace::{Policy, Subjects, Window, scan::Totals};
-use rustix::thread::ClockId;
 
-use crate::explain::{self, Whom, gaps};
+use crate::explain::Whom;
 
 /// Spikes that are kept for the list, and those that keep their windows.
 const SPIKES: usize = 200;
+
 const WINDOWS: usize = 50;
+
 /// Seconds that are shown one by one.
 const HISTORY: usize = 120;
+
 const MINUTE: usize = 60;
 
 /// Threads that are observed.
@@ -45,7 +49,6 @@ enum Stacks {
     Refused(String),
 }
 
-/// A late wake-up.
 #[derive(Debug)]
 struct Late {
     explanation: Explanation,
@@ -72,10 +75,10 @@ impl Application {
         whom: &Whom,
         over_ns: u64,
     ) -> anyhow::Result<Self> {
-        let (recorder, subjects) = explain::observe(root, facts, whom, over_ns)?;
+        let (recorder, subjects) = crate::explain::observe(root, facts, whom, over_ns)?;
         let realtime = i128::from(clock_ns(ClockId::Realtime));
         Ok(Self {
-            about: explain::name(whom),
+            about: crate::explain::name(whom),
             pid: match whom {
                 Whom::Process(pid) => Some(*pid),
                 Whom::Named(_) => None,
@@ -149,7 +152,7 @@ impl Application {
                 .into(),
         );
         let watched = self.recorder.watched();
-        frame.unknown.extend(gaps::inferred(watched.iter()));
+        frame.unknown.extend(crate::explain::inferred(watched.iter()));
         let unseen: u64 = watched.iter().map(|of| of.unseen).sum();
         if unseen > 0 {
             frame.unknown.push(format!(

@@ -6,14 +6,13 @@ use rtproof_host::{
     CpuList, Facts, HostSampler, Root,
     idle::IdleSampler,
     sample::{
-        cpus::{Counted, CpuSampler},
-        residency::ResidencySampler,
-        rt_tasks::{RtNow, RtSampler},
+        ResidencySampler,
+        cpus::{Counted, CpuSampler, RtNow, RtSampler},
     },
 };
 use rtproof_results::watch::{Cpu, Frame, Idle, IdleBy, Rate, Task};
 
-use super::rank::outranked;
+use super::outranked;
 
 /// Shortest span that makes a rate: of a shorter one the first frame knows none.
 const SPAN_MIN_NS: u64 = 200_000_000;
@@ -210,7 +209,6 @@ fn rate(counted: Counted, span_ns: u64) -> Rate {
     Rate { per_s: per_s(total, span_ns), top }
 }
 
-/// To the nearest.
 fn per_s(n: u64, span_ns: u64) -> u64 {
     let span_ns = u128::from(span_ns);
     let n = (u128::from(n) * 1_000_000_000 + span_ns / 2) / span_ns;

@@ -2,32 +2,33 @@
 //! here, and nothing stays switched on.
 
 mod application;
-mod attached;
 mod latency;
 mod machine;
-mod measuring;
-mod rank;
 
 use std::{
-    path::PathBuf,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rtproof_host::{CpuList, Facts, Root};
+use application::Application;
+use latency::{Latencies, Measuring};
+use machine::Machine;
+
+use rtproof_host::{
+    CpuList, Facts, Root, facts::tasks::Policy, sample::cpus::RtNow, user_file::usage,
+};
 use rtproof_judge::causes::Explanation;
 use rtproof_measure::thread::pin_all;
 use rtproof_record::{
-    News,
-    beside::Mark,
-    run::{Second, ThreadInfo},
+    Follower, News, ReadError,
+    run::{Mark, RunEnd, Second, ThreadInfo},
 };
 use rtproof_results::watch::{Frame, Kind, Note, Source};
 use rtproof_trace::Window;
 
-use self::{application::Application, attached::Attached, machine::Machine, measuring::Measuring};
-use crate::{explain::Whom, prove::signals::Signals};
-
-pub use self::measuring::{Finished, Run};
+use crate::explain::Whom;
+use crate::prove::Signals;
+pub use latency::{Finished, Run};
 
 /// Marks of the user that are kept on the screen.
 const MARKS: usize = 50;
@@ -280,7 +281,6 @@ impl Watch {
     }
 
     /// Where the record is.
-    #[must_use]
     pub fn record(&self) -> String {
         match &self.from {
             Live::Run(run) => {
@@ -294,7 +294,6 @@ impl Watch {
     }
 
     /// Whether nothing more will come of its source.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.from {
             Live::Run(run) => run.is_over(),
@@ -332,4 +331,203 @@ fn stay_off(facts: &Facts, online: &CpuList, measured: &CpuList) {
 fn realtime_ns() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+// A run of another process, by its record: what is new in it, once a second.
+
+/// Without a new second for so long, the run may be stopped or killed.
+const SILENT: Duration = Duration::from_secs(5);
+
+/// The record of a run that goes on.
+#[derive(Debug)]
+struct Attached {
+    latencies: Latencies,
+    about: String,
+    path: PathBuf,
+    follower: Follower,
+    load: Option<String>,
+    last: Instant,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Goes,
+    /// Nobody writes any more, or nothing can be read.
+    Over(String),
+}
+
+impl Attached {
+    /// Opens a record and reads what is there.
+    ///
+    /// # Errors
+    /// It is no record, or its run has ended (usage).
+    fn open(path: &Path) -> anyhow::Result<(Self, News)> {
+        let mut follower = Follower::open(path)?;
+        let mut news = follower.look()?;
+        if news.ended.is_some() {
+            let path = path.display();
+            return Err(usage(format!(
+                "--record {path}: this run has ended; see it with rtproof report {path}"
+            )));
+        }
+        let mut latencies = Latencies::new(follower.options.requirement.budget_ns);
+        let about = follower.command.join(" ");
+        let rows = rows_of(&mut news);
+        latencies.news(news);
+        let attached = Self {
+            latencies,
+            about,
+            path: path.into(),
+            follower,
+            load: None,
+            last: Instant::now(),
+            state: State::Goes,
+        };
+        Ok((attached, rows))
+    }
+
+    /// Takes in what is new; hands it out, too, without its history.
+    fn take(&mut self) -> News {
+        if matches!(self.state, State::Over(_)) {
+            return News::default();
+        }
+        let mut news = match self.follower.look() {
+            Ok(news) => news,
+            // Its writer closes it; the next look is in a second.
+            Err(ReadError::Busy { .. }) => return News::default(),
+            Err(error) => {
+                self.state = State::Over(format!("the record can no longer be read: {error}"));
+                return News::default();
+            }
+        };
+        if !news.seconds.is_empty() || !news.started.is_empty() {
+            self.last = Instant::now();
+        }
+        let at_ns = news.seconds.iter().map(|(_, second)| second.to_ns).max();
+        if let Some(at_ns) = at_ns {
+            let switched = news.loads.iter().filter(|load| load.to_ns + 2_000_000_000 >= at_ns);
+            let names: Vec<&str> = switched.map(|load| load.name.as_str()).collect();
+            self.load = Some(if names.is_empty() { "idle".into() } else { names.join("+") });
+        }
+        if let Some(ended) = &news.ended {
+            self.state = State::Over(match ended {
+                RunEnd::Complete => "the run is complete".into(),
+                RunEnd::Interrupted { signal } => format!("the run was ended by {signal}"),
+                RunEnd::Aborted { why } => format!("the run was aborted: {why}"),
+            });
+        }
+        let rows = rows_of(&mut news);
+        self.latencies.news(news);
+        rows
+    }
+
+    /// The load that ran in the last second, where that is known.
+    fn load(&self) -> Option<String> {
+        self.load.clone()
+    }
+
+    /// Why no more will come, or may not.
+    fn ended(&self) -> Option<String> {
+        match &self.state {
+            State::Over(why) => Some(why.clone()),
+            State::Goes if self.last.elapsed() >= SILENT => Some(format!(
+                "no new second for {} s: the run may be stopped, killed, or not begun",
+                self.last.elapsed().as_secs()
+            )),
+            State::Goes => None,
+        }
+    }
+
+    /// Whether nothing more can come.
+    const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over(_))
+    }
+
+    /// The events round a spike.
+    fn window(&self, thread: u32, due_ns: u64) -> anyhow::Result<Option<Window>> {
+        Ok(self.follower.window(thread, due_ns)?.map(|kept| kept.window))
+    }
+}
+
+/// What rows show of it: threads, seconds, marks.
+fn rows_of(news: &mut News) -> News {
+    News {
+        started: news.started.clone(),
+        seconds: news.seconds.clone(),
+        marks: std::mem::take(&mut news.marks),
+        ..News::default()
+    }
+}
+
+// Which real-time task may take a CPU from which.
+
+/// Names that are kept.
+const NAMES: usize = 3;
+
+/// How many tasks of a higher class or priority may run on a CPU of this one, and the names of the
+/// first three, the highest first. A task whose CPUs are not known may run anywhere.
+fn outranked(task: &RtNow, all: &[RtNow]) -> (u32, Vec<String>) {
+    let mut above: Vec<&RtNow> =
+        all.iter().filter(|other| rank(other) > rank(task) && meets(task, other)).collect();
+    above.sort_by_key(|other| (std::cmp::Reverse(rank(other)), other.tid));
+    let names = above.iter().take(NAMES).map(|other| other.comm.clone()).collect();
+    (u32::try_from(above.len()).unwrap_or(u32::MAX), names)
+}
+
+/// Classes in the order of the scheduler (kernel/sched/sched.h, `for_each_class`): stop, deadline,
+/// real-time. The stop class has one thread a CPU, which claims to be FIFO 99
+/// (kernel/sched/core.c, `sched_set_stop_task`).
+fn rank(task: &RtNow) -> (u32, u32) {
+    match task.policy {
+        Policy::Fifo if task.kernel_thread && task.comm.starts_with("migration/") => (3, 0),
+        Policy::Deadline => (2, 0),
+        _ => (1, task.priority),
+    }
+}
+
+fn meets(task: &RtNow, other: &RtNow) -> bool {
+    match (&task.allowed, &other.allowed) {
+        (Some(own), Some(others)) => !own.intersection(others).is_empty(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_host::CpuList;
+
+    use super::*;
+
+    fn task(tid: u32, comm: &str, policy: Policy, priority: u32, cpu: Option<u32>) -> RtNow {
+        RtNow {
+            tid,
+            comm: comm.into(),
+            policy,
+            priority,
+            cpu: 0,
+            allowed: cpu.map(|cpu| CpuList::new([cpu])),
+            kernel_thread: comm.contains('/'),
+            ran_ns: None,
+        }
+    }
+
+    #[test]
+    fn classes_come_before_priorities_and_only_on_common_cpus() {
+        let all = [
+            task(1, "migration/1", Policy::Fifo, 99, Some(1)),
+            task(2, "planner", Policy::Deadline, 0, Some(1)),
+            task(3, "multipathd", Policy::Rr, 99, None),
+            task(4, "control", Policy::Fifo, 80, Some(1)),
+            task(5, "elsewhere", Policy::Fifo, 90, Some(0)),
+            task(6, "equal", Policy::Rr, 80, Some(1)),
+        ];
+        let names = ["migration/1", "planner", "multipathd"].map(String::from).to_vec();
+        assert_eq!(outranked(&all[3], &all), (3, names));
+        assert_eq!(outranked(&all[1], &all), (1, vec!["migration/1".into()]));
+        assert_eq!(outranked(&all[0], &all).0, 0);
+        // One that is only called so is none.
+        let false_stop = task(7, "migration", Policy::Fifo, 99, Some(1));
+        assert_eq!(outranked(&false_stop, &all).0, 2);
+    }
 }

@@ -108,6 +108,7 @@ const WINDOWED: &[Wanted] = &[
         [7090, 11635, 15989, 16351, 16499],
     ),
 ];
+
 const CUMULATIVE: &[Wanted] = &[
     (
         20,
@@ -125,6 +126,7 @@ const CUMULATIVE: &[Wanted] = &[
         [6215, 10784, 15413, 16037, 16499],
     ),
 ];
+
 const EXPONENTIAL: &[Wanted] = &[
     (
         4,

@@ -4,7 +4,7 @@
 use super::{
     Answer, MAIN, Margin, PAIRS, Question, Spread, answers, compare, detectable, mirrored, order,
 };
-use crate::{binomial::upper_bound, random::Random};
+use crate::binomial::{Random, upper_bound};
 
 fn margin() -> Margin {
     Margin::of_share(0.05)

@@ -3,9 +3,10 @@
 use std::f64::consts::TAU;
 
 use super::*;
-use crate::random::Random;
+use crate::binomial::Random;
 
 const MS: u64 = 1_000_000;
+
 const SECOND: u64 = 1_000_000_000;
 
 fn ask() -> Ask<'static> {

@@ -3,13 +3,11 @@
 //! for some slices, and heavy tails. Seeds are fixed.
 
 use super::{Design, design, effects};
-use crate::{
-    binomial::upper_bound,
-    paired::{Answer, MAIN, Margin, PAIRS, Question, answers, compare, order, rest},
-    random::Random,
-};
+use crate::binomial::{Random, upper_bound};
+use crate::paired::{Answer, MAIN, Margin, PAIRS, Question, answers, compare, order, rest};
 
 const KNOBS: usize = 11;
+
 const LEVEL: f64 = 0.05;
 
 /// The machine: logarithms of p99.9 and of the latest wake-up of one slice after the other.

@@ -1,13 +1,13 @@
 //! Windows out of pages: what is in them, what is not, and what they say of themselves.
 
 use super::*;
-use crate::{
-    How, Lost, Store,
-    testing::{At, Machine, Memory},
-};
+use crate::testing::{At, Machine, Memory};
+use crate::{How, Lost, Store, event};
 
 const T: i32 = 50;
+
 const LATE: u32 = 1;
+
 const AROUND: Around = Around { lead_ns: 100, tail_ns: 50, events_max: 1000 };
 
 /// Due at 1000, ran at 1200: the window is from 900 to 1250.
@@ -160,7 +160,7 @@ fn of_other_cpus_only_what_concerns_the_late_one() {
 #[test]
 fn an_interrupt_is_not_taken_for_the_task_it_interrupts() {
     let m = machine();
-    let flags = [("pid", 50), ("target_cpu", 1), ("common_flags", flags::HARDIRQ.into())];
+    let flags = [("pid", 50), ("target_cpu", 1), ("common_flags", event::flags::HARDIRQ.into())];
     let other = [
         m.waking(905, 71, 60, 0),
         m.event(1000, 60, "sched:sched_waking", &flags),

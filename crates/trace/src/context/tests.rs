@@ -1,6 +1,7 @@
 //! Tests of the reconstruction, on hand-made events.
 
 use super::*;
+use crate::event;
 use crate::event::Comm;
 
 fn event(at_ns: u64, pid: i32, what: What) -> Event {
@@ -83,9 +84,9 @@ fn what_changes_nothing_makes_no_boundary() {
 #[test]
 fn a_trace_that_begins_inside_an_interrupt() {
     let mut first = event(10, 2, What::TimerExpire { timer: 1, function: 5, now_ns: 9 });
-    first.flags = flags::HARDIRQ | flags::IRQS_OFF;
+    first.flags = event::flags::HARDIRQ | event::flags::IRQS_OFF;
     let mut last = event(20, 2, What::VectorExit { vector: Vector::LocalTimer });
-    last.flags = flags::HARDIRQ;
+    last.flags = event::flags::HARDIRQ;
     // Without the beginning of interrupts nothing but flags says when one has ended.
     let after = event(25, 2, What::SoftirqRaise { vec: 1 });
     let events = [first, last, after];

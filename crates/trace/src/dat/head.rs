@@ -1,28 +1,30 @@
 //! What stands before the events, in both versions: formats, names, clock and where the pages are.
 
-use std::{collections::BTreeMap, io::Read};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+};
 
-use super::{
-    bytes::Bytes,
-    compress::Compression,
-    error::{self, DatError},
-};
-use crate::{
-    Event, Window,
-    event::{Comm, Name},
-    format::{ByteOrder, Formats},
-};
+use super::DatError;
+use crate::event::{Comm, Name};
+use crate::format::{ByteOrder, Formats};
+use crate::{Event, Window};
 
 /// The kernel's format texts in all; a present kernel with 100 systems has 2 MB.
 const FORMATS_MAX: u64 = 8 << 20;
+
 /// Names of tasks in all: 16 million of them do not fit a run.
 const COMMS_MAX: u64 = 8 << 20;
+
 /// The texts that events point at; a present kernel has 4 KB.
 const STRINGS_MAX: u64 = 4 << 20;
+
 /// The longest option that is read; CPU statistics of one CPU have 150 bytes.
 pub(super) const OPTION_MAX: u64 = 1 << 20;
+
 /// Formats that are not understood, listed one by one.
 const REFUSED_TOLD: u32 = 3;
+
 /// More CPUs than Linux can have.
 pub(super) const CPUS_MAX: u32 = 1 << 16;
 
@@ -52,7 +54,6 @@ pub struct Buffer {
 pub struct CpuStat {
     /// Name of the buffer; empty: the top one.
     pub buffer: String,
-    /// CPU.
     pub cpu: u32,
     /// Events overwritten before they were read.
     pub overrun: u64,
@@ -63,7 +64,6 @@ pub struct CpuStat {
 /// How the counts of the x86-tsc clock become nanoseconds: `(count * multiplier) >> shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TscScale {
-    /// Multiplier.
     pub multiplier: u32,
     /// Bits to shift by.
     pub shift: u32,
@@ -83,7 +83,6 @@ impl TscScale {
     }
 
     /// The nanoseconds of a count.
-    #[must_use]
     pub fn ns(&self, count: u64) -> u64 {
         let scaled = u128::from(count) * u128::from(self.multiplier);
         u64::try_from(scaled.checked_shr(self.shift).unwrap_or(0)).unwrap_or(u64::MAX)
@@ -101,7 +100,6 @@ pub(super) struct SymbolsAt {
     pub(super) has_length: bool,
 }
 
-/// All of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     pub(super) version: u32,
@@ -335,8 +333,183 @@ pub(super) fn check_stretch(at: u64, size: u64, len: u64, told_at: u64) -> Resul
             at: told_at,
             found: format!("{size} bytes of events at {at}, in a file of {len} bytes"),
             expected: "events inside the file",
-            next: error::TORN,
+            next: super::TORN,
         });
     }
     Ok(())
+}
+
+// Numbers and texts out of a stretch of a file or out of what was compressed in it.
+
+/// A stream of the file's numbers in its byte order.
+pub(super) struct Bytes<R> {
+    from: R,
+    /// Where the next byte is: in the file, or for compressed sections where they begin plus how
+    /// far they have been unpacked.
+    at: u64,
+    is_big_endian: bool,
+}
+
+impl<R: Read> Bytes<R> {
+    pub(super) const fn new(from: R, at: u64, is_big_endian: bool) -> Self {
+        Self { from, at, is_big_endian }
+    }
+
+    pub(super) const fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub(super) fn into_inner(self) -> R {
+        self.from
+    }
+
+    fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N], DatError> {
+        let mut bytes = [0; N];
+        self.from.read_exact(&mut bytes).map_err(|error| self.error(error, expected))?;
+        self.at += N as u64;
+        Ok(bytes)
+    }
+
+    fn error(&self, error: io::Error, expected: &'static str) -> DatError {
+        match DatError::reading(self.at, error) {
+            DatError::Bad { next: super::TORN, .. } => DatError::torn(self.at, expected),
+            other => other,
+        }
+    }
+
+    pub(super) fn u8(&mut self, expected: &'static str) -> Result<u8, DatError> {
+        Ok(self.array::<1>(expected)?[0])
+    }
+
+    pub(super) fn u16(&mut self, expected: &'static str) -> Result<u16, DatError> {
+        let bytes = self.array(expected)?;
+        Ok(if self.is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
+    }
+
+    pub(super) fn u32(&mut self, expected: &'static str) -> Result<u32, DatError> {
+        let bytes = self.array(expected)?;
+        Ok(if self.is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+
+    pub(super) fn u64(&mut self, expected: &'static str) -> Result<u64, DatError> {
+        let bytes = self.array(expected)?;
+        Ok(if self.is_big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    }
+
+    /// So many bytes, at most `limit`. Memory grows with what is there, not with what is claimed.
+    pub(super) fn take(
+        &mut self,
+        count: u64,
+        limit: u64,
+        expected: &'static str,
+    ) -> Result<Vec<u8>, DatError> {
+        if count > limit {
+            let found = format!("a length of {count} bytes, more than {limit}");
+            return Err(DatError::damaged(self.at, found, expected));
+        }
+        let mut bytes = Vec::new();
+        let read = (&mut self.from).take(count).read_to_end(&mut bytes);
+        read.map_err(|error| self.error(error, expected))?;
+        if bytes.len() as u64 != count {
+            return Err(DatError::torn(self.at + bytes.len() as u64, expected));
+        }
+        self.at += count;
+        Ok(bytes)
+    }
+
+    /// A text of so many bytes.
+    pub(super) fn text(
+        &mut self,
+        count: u64,
+        limit: u64,
+        expected: &'static str,
+    ) -> Result<String, DatError> {
+        let bytes = self.take(count, limit, expected)?;
+        let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    }
+
+    /// A text up to its NUL.
+    pub(super) fn name(
+        &mut self,
+        limit: usize,
+        expected: &'static str,
+    ) -> Result<String, DatError> {
+        let mut bytes = Vec::new();
+        loop {
+            match self.u8(expected)? {
+                0 => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                _ if bytes.len() == limit => {
+                    let found = format!("a text of more than {limit} bytes");
+                    return Err(DatError::damaged(self.at, found, expected));
+                }
+                byte => bytes.push(byte),
+            }
+        }
+    }
+
+    /// Exactly these bytes.
+    pub(super) fn literal(&mut self, text: &str, expected: &'static str) -> Result<(), DatError> {
+        let at = self.at;
+        let found = self.take(text.len() as u64, text.len() as u64, expected)?;
+        if found != text.as_bytes() {
+            let found = format!("\"{}\"", String::from_utf8_lossy(&found).escape_default());
+            return Err(DatError::damaged(at, found, expected));
+        }
+        Ok(())
+    }
+}
+
+// What version 7 compresses: sections whole, trace data in chunks.
+
+/// The largest window of a frame: what unpacking may keep of what it has unpacked. trace-cmd writes
+/// frames of known size, whose window is at most that; its largest is the list of symbols.
+const WINDOW_MAX: u64 = 16 << 20;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// As zlib does it.
+    Zlib,
+    /// As zstd does it.
+    Zstd,
+}
+
+impl Compression {
+    /// By the name in the file, which is at `at`.
+    pub(super) fn named(name: &str, at: u64) -> Result<Self, DatError> {
+        match name {
+            "none" => Ok(Self::None),
+            "zlib" => Ok(Self::Zlib),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(DatError::Bad {
+                at,
+                found: format!("compression \"{}\"", name.escape_default()),
+                expected: "none, zlib or zstd",
+                next: "Convert it: trace-cmd convert --compression none -i IN -o OUT",
+            }),
+        }
+    }
+
+    /// The unpacked bytes of a stretch that begins at `at`.
+    pub(super) fn unpack<'a>(
+        self,
+        packed: impl Read + 'a,
+        at: u64,
+    ) -> Result<Box<dyn Read + 'a>, DatError> {
+        Ok(match self {
+            Self::None => Box::new(packed),
+            Self::Zlib => Box::new(flate2::read::ZlibDecoder::new(packed)),
+            Self::Zstd => {
+                let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(
+                    packed, WINDOW_MAX,
+                );
+                Box::new(decoder.map_err(|error| {
+                    DatError::damaged(at, error.to_string(), "a zstd frame of at most 16 MiB")
+                })?)
+            }
+        })
+    }
 }

@@ -3,19 +3,16 @@
 
 use std::io::{self, Read};
 
-use super::{
-    bytes::Bytes,
-    compress::Compression,
-    error::DatError,
-    head::{Buffer, CpuData},
-    read_at::{ReadAt, Stretch},
-};
+use super::head::{Buffer, Bytes, Compression, CpuData};
+use super::{DatError, ReadAt, Stretch};
 use crate::Pages;
 
 /// Marks kept per CPU; with more chunks than that, every second, fourth ... has one.
 const MARKS_MAX: usize = 1024;
+
 /// The largest chunk that is read. trace-cmd writes ten pages.
 const CHUNK_MAX: u32 = 8 << 20;
+
 /// Unpacked bytes that are kept.
 const CACHE_BYTES: usize = 8 << 20;
 

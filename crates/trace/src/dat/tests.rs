@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Decoder, Event, Lost, Page, Pages, Task, What, Window, event::Vector};
+use crate::event::Vector;
+use crate::{Decoder, Event, Lost, Page, Pages, Task, What, Window};
 
 /// Compression, and the file that is as a window says.
 fn files(window: &Window) -> Vec<(Compression, Vec<u8>)> {

@@ -1,10 +1,8 @@
 //! Every event, from kernels of every word size and byte order.
 
 use super::*;
-use crate::{
-    event::Vector,
-    testing::{KERNELS, Kernel, Record as Written},
-};
+use crate::event::Vector;
+use crate::testing::{KERNELS, Kernel, Record as Written};
 
 const TEXT_START: u64 = 0xffff_8000;
 

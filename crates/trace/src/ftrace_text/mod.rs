@@ -2,41 +2,41 @@
 //!
 //! Times are cut to microseconds in text; those inside osnoise and timerlat lines are not.
 
-mod header;
 mod line;
-mod rtla;
-mod span;
 mod subject;
-mod windows;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, BufRead},
 };
 
-pub use header::{Entry, Header};
-pub use rtla::{RtlaCpu, RtlaPart, RtlaText, parse_rtla};
-pub use subject::Finder;
-pub use windows::Windows;
-
-use crate::{
-    Coverage, Event, How, Lost, Section, Subjects, Task, WakeUp, What, Window,
-    coverage::KindsSeen,
-    event::Comm,
-    kernel::{self, text::Symbols},
-};
 use line::{Body, Columns, Line};
+
+use crate::coverage::KindsSeen;
+use crate::event::Comm;
+use crate::kernel::table;
+use crate::kernel::text::Symbols;
+use crate::{Coverage, Event, How, Lost, Section, Subjects, Task, WakeUp, What, Window};
+pub use line::{Entry, Header};
+pub use subject::{Finder, RtlaCpu, RtlaPart, RtlaText, Windows, parse_rtla};
 
 /// Lines that were not understood, quoted.
 const SKIPPED_QUOTED: usize = 5;
+
 /// How much of each.
 const SKIPPED_CHARS: usize = 120;
+
 /// Stands for frames of a stack that may be missing.
 pub const CUT: &str = "(cut)";
+
 /// Longest line that is read; the rest of a longer one is left out.
 const LINE_BYTES: u64 = 64 << 10;
+
 /// Names of events without a meaning here, counted one by one.
 const OTHERS_MAX: usize = 1_000;
+
 /// Losses that are kept.
 const LOST_MAX: usize = 100_000;
 
@@ -91,9 +91,7 @@ pub struct TextTrace {
 /// Lines that were not understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
     pub count: u64,
-    /// The first few.
     pub first: Vec<String>,
 }
 
@@ -110,7 +108,6 @@ pub enum TextError {
         /// The first that is not empty.
         first: String,
     },
-    /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -297,7 +294,7 @@ impl<'s, 'e> Reader<'s, 'e> {
                 self.push(line.event(what), false);
             }
             Body::Event { name, fields } => {
-                match kernel::parse(name, fields, &mut self.symbols) {
+                match table::parse(name, fields, &mut self.symbols) {
                     Some(Ok(what)) => self.push(line.event(what), false),
                     // Known, but not as it is here.
                     Some(Err(())) => self.skip(whole),
@@ -311,7 +308,7 @@ impl<'s, 'e> Reader<'s, 'e> {
                     }
                 }
             }
-            Body::Call(call) => match kernel::parse("function", call, &mut self.symbols) {
+            Body::Call(call) => match table::parse("function", call, &mut self.symbols) {
                 Some(Ok(what)) => self.push(line.event(what), false),
                 _ => self.skip(whole),
             },
@@ -508,10 +505,9 @@ fn perf_frame(line: &str) -> Option<&str> {
 
 impl TextTrace {
     /// The events round the wake-up that the trace is about, of those that were kept.
-    #[must_use]
     pub fn window(&self) -> Option<Window> {
         let subject = self.subject?;
-        let (from_ns, _) = span::span(&subject);
+        let (from_ns, _) = span(&subject);
         // The last switch before shows who ran when the window begins.
         let is_before = |event: &&Event| {
             event.cpu == subject.cpu
@@ -523,9 +519,8 @@ impl TextTrace {
     }
 
     /// The events round a wake-up. `carried`: the last switch of its CPU before them.
-    #[must_use]
     pub fn window_of(&self, subject: &WakeUp, carried: Option<&Event>, events: &[Event]) -> Window {
-        let (from_ns, to_ns) = span::span(subject);
+        let (from_ns, to_ns) = span(subject);
         let inside = events.iter().filter(|event| (from_ns..=to_ns).contains(&event.at_ns));
         let mut events: Vec<Event> = carried.into_iter().chain(inside).cloned().collect();
         events.sort_by_key(|event| event.at_ns);
@@ -562,5 +557,17 @@ impl TextTrace {
     }
 }
 
-#[cfg(test)]
-mod tests;
+// How much of a text is looked at for one wake-up.
+
+/// Before the wake-up and after it, in a window.
+const LEAD_NS: u64 = 2_000_000;
+
+const TAIL_NS: u64 = 200_000;
+
+/// Events that are kept of a window at most; of a longer wait the middle is left out.
+const EVENTS_MAX: usize = 20_000;
+
+/// First and last moment of the window of a wake-up.
+const fn span(wake: &WakeUp) -> (u64, u64) {
+    (wake.due_ns.saturating_sub(LEAD_NS), wake.ran_ns.saturating_add(TAIL_NS))
+}

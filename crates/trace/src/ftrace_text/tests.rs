@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Class, How, event::flags};
+use crate::{Class, How, event};
 
 fn calls(trace: &TextTrace) -> Vec<&Event> {
     trace.events.iter().filter(|event| matches!(event.what, What::Call { .. })).collect()
@@ -22,7 +22,10 @@ fn names_may_hold_what_separates() {
          prev_prio=-1 prev_state=R+ ==> next_comm=x =y> next_pid=7 next_prio=99",
     );
     assert_eq!((event.cpu, event.pid, event.at_ns), (3, 12_345, 8_000_001_000));
-    assert_eq!((event.flags, event.preempt), (flags::IRQS_OFF | flags::NEED_RESCHED, 0x12));
+    assert_eq!(
+        (event.flags, event.preempt),
+        (event::flags::IRQS_OFF | event::flags::NEED_RESCHED, 0x12)
+    );
     let What::Switch { prev_comm, prev_prio, prev_state, next_comm, next_pid, .. } = event.what
     else {
         panic!("{event:?}")
@@ -35,14 +38,21 @@ fn names_may_hold_what_separates() {
 fn flags_are_read_by_the_legend_or_by_their_number() {
     let body = "  9.5: softirq_raise: vec=9 [action=RCU]";
     for (letters, bits, preempt) in [
-        ("dNh3", flags::IRQS_OFF | flags::NEED_RESCHED | flags::HARDIRQ, 0x03),
-        ("bls21", flags::BH_OFF | flags::NEED_RESCHED_LAZY | flags::SOFTIRQ, 0x12),
+        ("dNh3", event::flags::IRQS_OFF | event::flags::NEED_RESCHED | event::flags::HARDIRQ, 0x03),
+        (
+            "bls21",
+            event::flags::BH_OFF | event::flags::NEED_RESCHED_LAZY | event::flags::SOFTIRQ,
+            0x12,
+        ),
         (
             ".NLH2.",
-            flags::NEED_RESCHED | flags::NEED_RESCHED_LAZY | flags::HARDIRQ | flags::SOFTIRQ,
+            event::flags::NEED_RESCHED
+                | event::flags::NEED_RESCHED_LAZY
+                | event::flags::HARDIRQ
+                | event::flags::SOFTIRQ,
             2,
         ),
-        ("D..Z.24", flags::IRQS_OFF | flags::BH_OFF | flags::NMI, 0x40),
+        ("D..Z.24", event::flags::IRQS_OFF | event::flags::BH_OFF | event::flags::NMI, 0x40),
     ] {
         let event = one(&format!("x-1 [000] {letters}{body}"));
         assert_eq!((event.flags, event.preempt), (bits, preempt), "{letters}");
@@ -56,7 +66,7 @@ fn flags_are_read_by_the_legend_or_by_their_number() {
         "# tracer: nop\n#  _---=> irqs-off\n# / _--=> preempt-depth\n# | / _-=> a-new-one\n";
     let trace = parse(&format!("{legend} x-1 [000] d7N 1.0: cpu_idle: state=1 cpu_id=0"));
     let trace = trace.expect("a trace");
-    assert_eq!((trace.events[0].flags, trace.events[0].preempt), (flags::IRQS_OFF, 7));
+    assert_eq!((trace.events[0].flags, trace.events[0].preempt), (event::flags::IRQS_OFF, 7));
     assert_eq!(trace.tracer, "nop");
 }
 
@@ -238,7 +248,7 @@ fn an_irqsoff_trace_has_its_section() {
     let What::Stack { frames } = &trace.events[3].what else { panic!("{trace:?}") };
     let names: Vec<_> = frames.iter().map(|frame| trace.symbols[frame].as_str()).collect();
     assert_eq!(names, ["_raw_spin_unlock_irq", "run_timer_softirq"]);
-    let bits = flags::IRQS_OFF | flags::NEED_RESCHED | flags::SOFTIRQ;
+    let bits = event::flags::IRQS_OFF | event::flags::NEED_RESCHED | event::flags::SOFTIRQ;
     assert_eq!((trace.events[3].flags, trace.events[3].preempt), (bits, 3));
     let subject = WakeUp { tid: 0, cpu: 2, due_ns: 0, ran_ns: 16_000, how: How::Section };
     assert_eq!((trace.skipped.count, trace.subject), (0, Some(subject)), "{:?}", trace.skipped);
@@ -302,7 +312,7 @@ fn calls_of_every_tracer_are_calls() {
     // Its flags are decimal: 13 is interrupts off, a switch needed, in an interrupt.
     let verbose = verbose.replace(" 1 1 00000001 ", " 1 13 00000002 ");
     let event = parse(&verbose).expect("a line").events.remove(0);
-    let expected = flags::IRQS_OFF | flags::NEED_RESCHED | flags::HARDIRQ;
+    let expected = event::flags::IRQS_OFF | event::flags::NEED_RESCHED | event::flags::HARDIRQ;
     assert_eq!((event.flags, event.preempt), (expected, 2));
 }
 

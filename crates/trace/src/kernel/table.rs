@@ -2,15 +2,12 @@
 
 #![expect(unused_variables, reason = "a row does not use each part of its macro")]
 
-use super::{
-    codec::{self, Codec, Value},
-    kind::{Field, Kind, Perfetto, Role},
-    text,
-};
-use crate::{
-    What,
-    event::{Name, Vector},
-};
+use super::codec::{Codec, EventField, Perfetto, Role};
+pub(crate) use super::codec::{Kind, Value};
+use super::text::Symbols;
+use super::{codec, text};
+use crate::What;
+use crate::event::{Name, Vector};
 
 /// A row of the table:
 ///
@@ -34,7 +31,7 @@ macro_rules! event {
             system: $system,
             name: $name,
             role: Role::$role,
-            fields: &[$(Field {
+            fields: &[$(EventField {
                 declared: concat!($type, " ", stringify!($field) $(, $suffix)?),
                 wanted: first!(
                     $(<codec::$codec as Codec>::WANTED,)?
@@ -79,7 +76,7 @@ macro_rules! first {
 
 macro_rules! unread {
     ($value:expr) => {
-        super::binary::Wanted::Nothing
+        super::codec::Wanted::Nothing
     };
 }
 
@@ -507,3 +504,64 @@ pub(super) static VECTORS: &[Kind] = vectors! {
     Spurious "spurious_apic_entry" "spurious_apic_exit" 36 37 b"spurious_apic",
     PlatformIpi "x86_platform_ipi_entry" "x86_platform_ipi_exit" 36 37 b"x86_platform_ipi"
 };
+
+// The registry of kernel events. A row of [`self`] says all that decoding, reading of texts and
+// writing of files require to know of an event.
+
+/// The events that are written, in the order of their numbers.
+pub(crate) fn written() -> impl Iterator<Item = &'static Kind> {
+    EVENTS.iter().chain(VECTORS)
+}
+
+pub(super) fn all() -> impl Iterator<Item = &'static Kind> {
+    written().chain(READ_ONLY)
+}
+
+/// The event of this name.
+pub(crate) fn find(system: &str, name: &str) -> Option<&'static Kind> {
+    all().find(|kind| kind.name == name && kind.system == system)
+}
+
+/// The event and the values of its fields; `None`: there is no kernel event for it.
+pub(crate) fn values(what: &What) -> Option<(&'static Kind, Vec<Value<'_>>)> {
+    all().find_map(|kind| Some((kind, (kind.write)(what)?)))
+}
+
+/// An event of a text. `None`: it has no meaning here; `Err`: its fields are not as expected.
+pub(crate) fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Option<Result<What, ()>> {
+    let parse = all().find(|kind| kind.name == name)?.parse?;
+    let what = parse(text, symbols).or_else(|| text::of_trace_cmd(name, text));
+    Some(what.map(completed).ok_or(()))
+}
+
+/// The kernel writes the end of idle as a state of -1.
+pub(crate) fn completed(what: What) -> What {
+    match what {
+        What::Idle { state: u32::MAX } => What::IdleExit,
+        what => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::KERNELS;
+
+    #[test]
+    fn every_event_fits_and_is_one_that_the_test_kernel_writes() {
+        let formats = KERNELS[0].formats();
+        for kind in all() {
+            assert!(kind.fields.len() <= codec::FIELDS_MAX, "{}", kind.name);
+            let name = format!("{}:{}", kind.system, kind.name);
+            // Two of the vectors stand for all.
+            if kind.system == "irq_vectors" {
+                continue;
+            }
+            let format = formats.event(&name).expect(&name);
+            for field in kind.fields.iter().filter(|field| field.wanted != codec::Wanted::Nothing) {
+                let place = codec::Place::of(format, field.name(), field.wanted);
+                assert!(place.is_some(), "{name}: {}", field.name());
+            }
+        }
+    }
+}

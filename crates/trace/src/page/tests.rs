@@ -20,6 +20,7 @@ fn read(kernel: &Kernel, page: &[u8]) -> Result<Records, PageError> {
 
 /// Eight bytes of data whose first two are a number, in either order of bytes.
 const A: [u8; 8] = [7, 7, 1, 2, 3, 4, 5, 6];
+
 const B: [u8; 4] = [8, 8, 0, 1];
 
 #[test]

@@ -4,29 +4,25 @@
 //! A thread should have run when the timer was to expire that it slept on; or, when it was woken
 //! by something else, when it was woken.
 
-mod thread;
-
 #[cfg(test)]
 mod tests;
+mod thread;
 
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
 };
 
-use crate::{
-    Brief, Decoder, How, Raw, WakeUp,
-    event::{Comm, flags},
-    merge::Merged,
-};
 use thread::{Due, Thread};
 
+use crate::event::Comm;
+use crate::merge::Merged;
+use crate::{Brief, Decoder, How, Raw, WakeUp, event};
 pub use thread::{Preemption, Totals};
 
 /// Threads whose wake-ups are looked for: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subjects {
-    /// By thread id.
     pub tids: Vec<i32>,
     /// By name, as the kernel has it: cut to 15 bytes. Such a thread is followed from then on,
     /// whatever it is called later.
@@ -39,16 +35,20 @@ pub struct Subjects {
 
 /// From here on priorities are fair ones.
 const PRIO_FAIR: i32 = 100;
+
 /// The kernel's largest thread id (PID_MAX_LIMIT); larger ones are no threads.
 const TID_MAX: i32 = 1 << 22;
+
 /// A kernel's CPUs at most (twice NR_CPUS_MAX of x86).
 const CPUS_MAX: u32 = 1 << 14;
+
 /// A timer's clock that differs from the trace's by more is another clock.
 const SAME_CLOCK_NS: u64 = 1_000_000_000;
+
 /// Length of a task's name in the kernel, without the NUL.
 const COMM_BYTES: usize = 15;
 
-/// Finds wake-ups.
+/// Finds every wake-up of the chosen threads in a trace.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     comms: Vec<Comm>,
@@ -90,7 +90,6 @@ struct Expiring {
 impl Scanner {
     /// Looks for wake-ups that are more than `threshold_ns` late. `is_mono`: the trace's clock is
     /// CLOCK_MONOTONIC (`mono` in trace_clock), so that a timer's expiry is a time of the trace.
-    #[must_use]
     pub fn new(subjects: &Subjects, threshold_ns: u64, is_mono: bool) -> Self {
         let cut = |comm: &String| Comm::of(&comm.as_bytes()[..comm.len().min(COMM_BYTES)]);
         let mut scanner = Self {
@@ -144,7 +143,7 @@ impl Scanner {
     #[inline]
     pub fn current(&mut self, at_ns: u64, cpu: u32, pid: i32, flags: u8) -> Option<WakeUp> {
         // An NMI may come between the switch and what it is for.
-        if self.awaited.is_empty() || flags & flags::NMI != 0 {
+        if self.awaited.is_empty() || flags & event::flags::NMI != 0 {
             return None;
         }
         let threads = &self.threads;
@@ -243,7 +242,6 @@ impl Scanner {
     }
 
     /// Wakings of any threads: without one, the trace cannot show a wake-up.
-    #[must_use]
     pub const fn wakings(&self) -> u64 {
         self.wakings
     }
@@ -323,7 +321,7 @@ impl Scanner {
     }
 
     fn start(&mut self, cpu: u32, pid: i32, flags: u8, timer: u64, function: u64, expires_ns: u64) {
-        if flags & (flags::HARDIRQ | flags::SOFTIRQ | flags::NMI) != 0 {
+        if flags & (event::flags::HARDIRQ | event::flags::SOFTIRQ | event::flags::NMI) != 0 {
             let again = self.cpu(cpu).and_then(|cpu| cpu.again);
             match again.filter(|(_, expired)| *expired == timer) {
                 Some((at, _)) => self.threads[at].start(timer, expires_ns),

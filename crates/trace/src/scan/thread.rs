@@ -1,6 +1,7 @@
 //! What is known of one thread while its wake-ups are looked for.
 
-use crate::{How, WakeUp, event::Comm};
+use crate::event::Comm;
+use crate::{How, WakeUp};
 
 /// Timers of a thread that are remembered.
 const TIMERS: usize = 4;
@@ -8,11 +9,9 @@ const TIMERS: usize = 4;
 /// What was counted of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Thread.
     pub tid: i32,
     /// Its name, as last seen.
     pub comm: Comm,
-    /// Wake-ups.
     pub wake_ups: u64,
     /// Those later than the threshold.
     pub over: u64,
@@ -43,14 +42,12 @@ pub struct Preemption {
     pub tid: i32,
     /// Name of the task that was switched to.
     pub by: Comm,
-    /// How often.
     pub times: u64,
     /// How long the thread waited in all, until it was switched to again; others may have run in
     /// that time, too.
     pub waited_ns: u64,
 }
 
-/// One thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     place: Place,
@@ -73,7 +70,6 @@ enum Place {
     Unknown,
     /// On a CPU.
     Running,
-    /// Preempted.
     Queued,
     /// Asleep, or woken out of it.
     Asleep,

@@ -9,11 +9,7 @@ use std::{
 };
 
 use crate::common::ignored;
-use rtproof_trace::{
-    Event, How, Task, WakeUp, What, Window,
-    event::{Vector, flags},
-    perfetto::encode,
-};
+use rtproof_trace::{Event, How, Task, WakeUp, What, Window, event::Vector, perfetto::encode};
 use serde_json::{Value, json};
 
 /// Prints a trace as Perfetto's own code reads it, with what it does not know.
@@ -47,7 +43,14 @@ fn python() -> Option<PathBuf> {
 
 fn window() -> (Window, WakeUp) {
     let function = 0xffff_ffff_8100_0010;
-    let at = |at_ns, what| Event { at_ns, cpu: 3, pid: 7, flags: flags::HARDIRQ, preempt: 0, what };
+    let at = |at_ns, what| Event {
+        at_ns,
+        cpu: 3,
+        pid: 7,
+        flags: rtproof_trace::event::flags::HARDIRQ,
+        preempt: 0,
+        what,
+    };
     let switch = What::Switch {
         prev_comm: "bad hog".into(),
         prev_pid: 99,

@@ -8,14 +8,13 @@ use rustix::thread::{
     gettid,
 };
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::{self, MS_NS, now_ns},
-    occurrences::Occurrences,
-    policy::Policy,
-    run::{Frame, Run},
-};
+use crate::args::Args;
+use crate::clock;
+use crate::clock::{MS_NS, now_ns};
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::policy::Policy;
+use crate::run::{Frame, Run};
 
 /// The waiting thread asks for the lock so long after it was taken.
 const ASKS_AFTER_NS: u64 = 100_000;

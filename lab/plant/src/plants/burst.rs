@@ -1,14 +1,12 @@
 //! Busy for some time in every period: the rogue daemon, a neighbour of equal priority, a hog.
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::now_ns,
-    occurrences::Occurrences,
-    policy,
-    run::{Frame, Run},
-    truth::Truth,
-};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::policy;
+use crate::run::{Frame, Run};
+use crate::truth::Truth;
 
 /// Longer between two looks at the clock: something else has run (--gap).
 pub(super) const GAP_NS: u64 = 1_000_000;

@@ -5,12 +5,11 @@ use rustix::{
     time::{Timespec, clock_gettime, clock_settime},
 };
 
-use crate::{
-    Failure,
-    args::{self, Args},
-    clock::{SECOND_NS, now_ns},
-    run::Frame,
-};
+use crate::args;
+use crate::args::Args;
+use crate::clock::{SECOND_NS, now_ns};
+use crate::failure::Failure;
+use crate::run::Frame;
 
 pub(super) fn clock_step(frame: Frame, args: &Args) -> Result<(), Failure> {
     let by_ns = args.needed("by").and_then(signed_ns).map_err(Failure::Usage)?;

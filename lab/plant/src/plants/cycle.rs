@@ -3,14 +3,12 @@
 
 use std::hint::black_box;
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::{self, now_ns},
-    files,
-    occurrences::Occurrences,
-    run::Frame,
-};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
+use crate::{clock, files};
 
 const PAGE: usize = 4096;
 const BYTES_MAX: u64 = 256 << 20;

@@ -12,7 +12,11 @@ use rustix::{
     process::{Resource, Rlimit, setrlimit},
 };
 
-use crate::{Failure, args::Args, clock::now_ns, occurrences::Occurrences, run::Frame};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
 
 const COUNT: u64 = 8_000;
 const COUNT_MAX: u64 = 50_000;

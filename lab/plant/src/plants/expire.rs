@@ -12,13 +12,11 @@ use rustix::{
     },
 };
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::{now_ns, timespec},
-    occurrences::Occurrences,
-    run::Frame,
-};
+use crate::args::Args;
+use crate::clock::{now_ns, timespec};
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
 
 const COUNT: u64 = 1_000;
 const COUNT_MAX: u64 = 20_000;

@@ -6,7 +6,9 @@ use std::{
     path::Path,
 };
 
-use crate::{Failure, args::Args, run::Frame};
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::run::Frame;
 
 const CHUNK: u64 = 1 << 20;
 

@@ -2,7 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{run::Run, truth::Truth};
+use crate::run::Run;
+use crate::truth::Truth;
 
 /// The plant that does nothing: what is started.
 pub(super) const NOTHING: &str = "nothing";

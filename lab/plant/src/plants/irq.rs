@@ -1,7 +1,11 @@
 //! Timer interrupts: each sleep ends with one. With a real-time policy they are hard interrupts on
 //! PREEMPT_RT too.
 
-use crate::{Failure, args::Args, clock::now_ns, files, run::Frame};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::files;
+use crate::run::Frame;
 
 pub(super) fn irq(frame: Frame, args: &Args) -> Result<(), Failure> {
     let every_ns = args.needed_ns("every").map_err(Failure::Usage)?;

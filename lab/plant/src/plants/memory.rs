@@ -3,7 +3,10 @@
 
 use std::hint::black_box;
 
-use crate::{Failure, args::Args, cgroup, files, run::Frame};
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::run::Frame;
+use crate::{cgroup, files};
 
 const BYTES: u64 = 64 << 20;
 const BYTES_MAX: u64 = 4 << 30;

@@ -1,11 +1,10 @@
 //! The plants by name.
 
-use crate::{
-    args::Args,
-    failure::Failure,
-    policy::Policy,
-    run::{self, Frame},
-};
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::policy::Policy;
+use crate::run;
+use crate::run::Frame;
 
 mod boost;
 mod burst;
@@ -25,7 +24,6 @@ mod quota;
 mod softirq;
 mod stop;
 
-/// Runs one.
 pub(crate) fn run(plant: &str, args: &Args) -> Result<(), Failure> {
     let plain = Frame::PLAIN;
     match plant {

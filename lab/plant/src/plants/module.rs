@@ -1,14 +1,12 @@
 //! Lets the kernel module plant what user space cannot, and writes its books into the truth.
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::{MS_NS, SECOND_NS, now_ns},
-    files,
-    occurrences::Occurrences,
-    run::{Frame, Run},
-    truth::Truth,
-};
+use crate::args::Args;
+use crate::clock::{MS_NS, SECOND_NS, now_ns};
+use crate::failure::Failure;
+use crate::files;
+use crate::occurrences::Occurrences;
+use crate::run::{Frame, Run};
+use crate::truth::Truth;
 
 const FILE: &str = "/proc/rtproof_plant";
 /// From the command to the first occurrence, at least.

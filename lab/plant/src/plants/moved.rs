@@ -6,16 +6,14 @@ use rustix::{
     thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity},
 };
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::{self, now_ns},
-    occurrences::Occurrences,
-    policy::{self, Policy},
-    run::{Frame, Run},
-};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::policy::Policy;
+use crate::run::{Frame, Run};
+use crate::{clock, policy};
 
-/// The application's cycle.
 const PERIOD_NS: u64 = 1_000_000;
 /// Of the thread that moves it, and keeps the other CPU busy meanwhile: above the application.
 const MOVER: Policy = Policy::Fifo(90);

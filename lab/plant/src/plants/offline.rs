@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    Failure,
-    args::Args,
-    clock::{MS_NS, SECOND_NS, now_ns},
-    files,
-    occurrences::Occurrences,
-    run::Frame,
-};
+use crate::args::Args;
+use crate::clock::{MS_NS, SECOND_NS, now_ns};
+use crate::failure::Failure;
+use crate::files;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
 
 pub(super) fn offline(frame: Frame, args: &Args) -> Result<(), Failure> {
     let usage = Failure::Usage;

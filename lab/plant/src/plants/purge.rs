@@ -5,7 +5,11 @@ use std::{io::Write, os::unix::net::UnixStream};
 
 use rustix::net::sockopt;
 
-use crate::{Failure, args::Args, clock::now_ns, occurrences::Occurrences, run::Frame};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
 
 const COUNT: u64 = 20_000;
 const COUNT_MAX: u64 = 200_000;

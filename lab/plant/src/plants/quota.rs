@@ -1,13 +1,11 @@
 //! A CPU quota: this process, spinning, or another one has so much of each period and no more.
 
-use crate::{
-    Failure,
-    args::Args,
-    cgroup, files,
-    occurrences::Occurrences,
-    plants::burst,
-    run::{self, Frame},
-};
+use super::burst;
+use crate::args::Args;
+use crate::failure::Failure;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
+use crate::{cgroup, files, run};
 
 pub(super) fn quota(frame: Frame, args: &Args) -> Result<(), Failure> {
     let usage = Failure::Usage;

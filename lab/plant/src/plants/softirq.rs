@@ -3,7 +3,8 @@
 
 use std::net::UdpSocket;
 
-use crate::{run::Run, truth::Truth};
+use crate::run::Run;
+use crate::truth::Truth;
 
 const BYTES: usize = 1024;
 

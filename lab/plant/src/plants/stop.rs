@@ -2,7 +2,12 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{Failure, args::Args, clock::now_ns, measuring, occurrences::Occurrences, run::Frame};
+use crate::args::Args;
+use crate::clock::now_ns;
+use crate::failure::Failure;
+use crate::measuring;
+use crate::occurrences::Occurrences;
+use crate::run::Frame;
 
 pub(super) fn stop(frame: Frame, args: &Args) -> Result<(), Failure> {
     let usage = Failure::Usage;

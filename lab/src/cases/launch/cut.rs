@@ -5,15 +5,12 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::{
-    case::{Case, Plan},
-    cases::tune::tracking::{differing_in, script},
-    expect::Expect,
-    machine::Machine,
-    seen::{Boot, Evidence},
-};
+use crate::case::{Case, Plan};
+use crate::cases::tune::tracking::{differing_in, script};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Boot, Evidence};
 
-/// Cuts.
 const CUTS: usize = 4;
 
 /// rtproof's folder is on the disk; which values are compared is decided by the first boot.

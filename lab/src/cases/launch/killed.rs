@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::{
-    case::Case,
-    cases::tune::tracking::{differing, script},
-    expect::Expect,
-    machine::Machine,
-    programs::compiled,
-    seen::{Evidence, Json},
-};
+use crate::case::Case;
+use crate::cases::tune::tracking::{differing, script};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::programs::compiled;
+use crate::seen::{Evidence, Json};
 
 /// Rounds: two policies, three ways to kill, four phases of a run's life and its whole length.
 const ROUNDS: usize = 30;

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::{
-    case::Case,
-    expect::Expect,
-    machine::Machine,
-    programs::compiled,
-    seen::{Evidence, Json},
-};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::programs::compiled;
+use crate::seen::{Evidence, Json};
 
 const SOURCE: &str = include_str!("locks.c");
 

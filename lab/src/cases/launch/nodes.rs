@@ -3,7 +3,10 @@
 
 use anyhow::Result;
 
-use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 const RUN: &str = "rtproof run --cpus 2 --place affinity --tune none --no-trace --dma-latency off";
 

@@ -3,7 +3,10 @@
 
 use anyhow::Result;
 
-use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// What a program looks at from inside, and the state of the machine. Threads of interrupts are
 /// left out: the kernel moves them with their interrupt, when that next fires.

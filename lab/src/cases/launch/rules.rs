@@ -9,18 +9,15 @@ use std::{
 
 use anyhow::Result;
 
-use crate::{
-    case::Case,
-    expect::Expect,
-    machine::Machine,
-    programs::{compiled, succeed},
-    seen::{Evidence, Json},
-};
+use crate::case::Case;
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::programs::{compiled, succeed};
+use crate::seen::{Evidence, Json};
 
 const C: &str = include_str!("../../../../crates/rtproof/tests/rules/planted.c");
 const RUST: &str = include_str!("../../../../crates/rtproof/tests/rules/planted.rs.in");
 
-/// All rules.
 const ALL: [&str; 13] = [
     "blocking",
     "inheritance",

@@ -1,6 +1,9 @@
 //! A run by the wall clock while it is set: an hour back, and a second later forward again.
 
-use crate::{case::Case, cases::common, machine::Machine, plants::Plant};
+use crate::case::Case;
+use crate::cases::common;
+use crate::machine::Machine;
+use crate::plants::Plant;
 
 pub(super) fn case() -> Case {
     Case::new(

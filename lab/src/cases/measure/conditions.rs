@@ -3,13 +3,11 @@
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    cases::tune::tracking::{as_before, script},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::cases::tune::tracking::{as_before, script};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 const POLICIES: [&str; 3] = ["SCHED_OTHER", "SCHED_FIFO", "SCHED_DEADLINE"];
 /// Pairs of each: baseline and tuned, in turns.

@@ -2,12 +2,10 @@
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 const KERNELS: &[(&str, &str)] =
     &[("measure/packet/rt-6.1", "rt-6.1"), ("measure/packet/stock-7.2", "stock-7.2")];

@@ -3,12 +3,10 @@
 
 use anyhow::Result;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 /// Six workloads on three CPUs, two cells of three at once; idle and loaded; baseline and tuned.
 const CELLS: usize = (6 * 3 + 2) * 2 * 2;

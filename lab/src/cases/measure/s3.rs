@@ -2,12 +2,10 @@
 
 use anyhow::{Context, Result};
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// The table, with the change in it. With nice 0 a thread that sleeps preempts the load as soon as
 /// it is woken and may miss nothing; with 19 it waits for the load's slice.

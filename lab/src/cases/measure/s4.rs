@@ -3,12 +3,10 @@
 
 use anyhow::{Context, Result};
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::{Evidence, Json},
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::{Evidence, Json};
 
 /// The same in both guests. Its load runs on both CPUs.
 const SCRIPT: &str =

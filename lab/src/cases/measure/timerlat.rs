@@ -4,12 +4,10 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// Functions of the script, and settings as only another tool leaves them.
 const BEGIN: &str = "T=/sys/kernel/tracing

@@ -4,12 +4,10 @@
 use anyhow::Result;
 
 use super::tracking::{differing, script, tracked};
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![beside()]

@@ -5,13 +5,12 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{boot::same_files, tracking::script};
-use crate::{
-    case::{Case, KernelPackage, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use super::boot::same_files;
+use super::tracking::script;
+use crate::case::{Case, KernelPackage, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 /// Boots after the first: each of three kernels and the two repeats, and after each the machine's
 /// own kernel.

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use super::tracking::{as_before, script};
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     let cases = [grub(), fallback(), power_off(), units(), at_boot()];

@@ -6,18 +6,15 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::tracking::script;
-use crate::{
-    case::{Case, Plan},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Plan};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![cuts()]
 }
 
-/// Rounds.
 const CUTS: usize = 20;
 
 /// /etc, /boot and /var are on the disk; 27 files are new, replaced or removed.

@@ -3,13 +3,12 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{boot::same_files, tracking::script};
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use super::boot::same_files;
+use super::tracking::script;
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 const WORDS: [&str; 2] = ["nohz_full=1", "rcu_nocbs=1"];
 

@@ -3,13 +3,12 @@
 
 use anyhow::Result;
 
-use super::{boot::same_files, tracking::script};
-use crate::{
-    case::{Case, KernelPackage, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use super::boot::same_files;
+use super::tracking::script;
+use crate::case::{Case, KernelPackage, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     let cases = [of_menu(), of_package()];

@@ -3,7 +3,8 @@
 //! group has made invalid.
 
 use super::tracking::{as_before, script};
-use crate::{case::Case, machine::Machine};
+use crate::case::Case;
+use crate::machine::Machine;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![partition("rt-6.12")]

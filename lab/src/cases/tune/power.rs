@@ -1,7 +1,8 @@
 //! Frequencies and idle states, from firmware tables.
 
 use super::tracking::{as_before, script};
-use crate::{case::Case, machine::Machine};
+use crate::case::Case;
+use crate::machine::Machine;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![frequencies(), idle_states()]

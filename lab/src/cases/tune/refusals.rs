@@ -3,12 +3,10 @@
 use anyhow::Result;
 
 use super::tracking::{as_before, script};
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![unprivileged(), read_only(), locked_down(), unwritable_state(), container()]

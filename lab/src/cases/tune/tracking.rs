@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use crate::{expect::Expect, seen::Evidence};
+use crate::expect::Expect;
+use crate::seen::Evidence;
 
 /// Functions of the scripts.
 const FUNCTIONS: &str = include_str!("../../../guest/tune.sh");

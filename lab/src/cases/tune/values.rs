@@ -6,12 +6,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::tracking::{as_before, differing, script, tracked};
-use crate::{
-    case::{Case, Tier},
-    expect::Expect,
-    machine::Machine,
-    seen::Evidence,
-};
+use crate::case::{Case, Tier};
+use crate::expect::Expect;
+use crate::machine::Machine;
+use crate::seen::Evidence;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![

@@ -1,7 +1,8 @@
 //! Applications made of a few files, and this process.
 
 use super::*;
-use crate::{facts::tasks::Policy, testing::Tree};
+use crate::facts::tasks::Policy;
+use crate::testing::Tree;
 
 /// A stat line with the fields that matter.
 fn stat(tid: u32, comm: &str, priority: u32, policy: u32) -> String {
@@ -22,8 +23,10 @@ fn stat(tid: u32, comm: &str, priority: u32, policy: u32) -> String {
 const STATUS: &str = "Name:\tarm\nState:\tS (sleeping)\nTgid:\t100\nTracerPid:\t0\nNSpid:\t100\n\
     VmSize:\t   9000 kB\nVmLck:\t    8000 kB\nVmRSS:\t    5000 kB\nVmSwap:\t       4 kB\n\
     CapEff:\t0000000000800000\nSeccomp:\t2\n";
+
 const THREAD: &str = "Cpus_allowed_list:\t2-3\nMems_allowed_list:\t0\n\
     voluntary_ctxt_switches:\t9\nnonvoluntary_ctxt_switches:\t1\n";
+
 const LIMITS: &str = "Limit Soft Hard Units\n\
     Max locked memory         8388608              unlimited            bytes     \n\
     Max realtime priority     95                   95                   \n\

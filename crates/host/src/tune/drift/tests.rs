@@ -1,10 +1,8 @@
 //! Machines on which other programs set what we set.
 
 use super::*;
-use crate::{
-    change::{Compare, IrqName, Scheduling, TaskName, UnitState},
-    testing::Tree,
-};
+use crate::change::{Compare, IrqName, Scheduling, TaskName, UnitState};
+use crate::testing::Tree;
 
 fn value(path: &str) -> Change {
     Change::Value { path: path.into(), value: "1".into(), compare: Compare::Text, couples: vec![] }

@@ -1,13 +1,15 @@
 //! Groups of users and their members. Read from /etc/group and /etc/passwd, changed by the
-//! machine's own tools ([`crate::tune::accounts`]).
+//! machine's own tools ([`self`]).
 
-use crate::change::RIGHTS_GROUPS;
-use crate::tune::account_task::Task;
-use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places,
-};
+use std::io;
+
+use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::unit::Answer;
+use crate::change::{Change, RIGHTS_GROUPS};
+use crate::{Root, change, trusted};
 
 const GROUP_FILE: &str = "/etc/group";
+
 const PASSWD_FILE: &str = "/etc/passwd";
 
 /// They stay over a reboot and act at the next login.
@@ -110,7 +112,7 @@ impl Kind for Member<'_> {
         rights_group(self.group)?;
         match self.user.contains(['\\', ':']) {
             true => Err(format!("{}: no name of a user", self.user)),
-            false => places::name(self.user, "a user"),
+            false => change::name(self.user, "a user"),
         }
     }
 
@@ -213,8 +215,116 @@ fn rights_group(name: &str) -> Result<(), String> {
 }
 
 #[cfg(test)]
-pub(super) fn examples() -> [crate::change::Change; 2] {
+pub(super) fn examples() -> [Change; 2] {
     use crate::change::Change;
     let (group, user) = ("realtime".to_owned(), "alice".to_owned());
     [Change::Group { name: group.clone() }, Change::Member { group, user }]
+}
+
+// What a machine asks of the tools for groups of users.
+
+/// What a tool is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task<'a> {
+    Make(&'a str),
+    Delete(&'a str),
+    /// Add a user (the second) to a group.
+    Add(&'a str, &'a str),
+    /// Take a user (the second) out of a group.
+    Remove(&'a str, &'a str),
+}
+
+impl<'a> Task<'a> {
+    /// The command of shadow, and that of busybox.
+    fn commands(self) -> [(&'static str, Vec<&'a str>); 2] {
+        match self {
+            Self::Make(group) => {
+                [("groupadd", vec!["--system", group]), ("addgroup", vec!["-S", group])]
+            }
+            Self::Delete(group) => [("groupdel", vec![group]), ("delgroup", vec![group])],
+            Self::Add(group, user) => {
+                [("gpasswd", vec!["-a", user, group]), ("addgroup", vec![user, group])]
+            }
+            Self::Remove(group, user) => {
+                [("gpasswd", vec!["-d", user, group]), ("delgroup", vec![user, group])]
+            }
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Lets a tool do it. What the tool complains of is the error.
+    pub(super) fn account(&self, task: Task<'_>) -> Result<(), ChangeError> {
+        let commands = task.commands();
+        let words =
+            |(program, arguments): &(&str, Vec<&str>)| format!("{program} {}", arguments.join(" "));
+        let Some(tools) = self.accounts else {
+            return Err(ChangeError::AccountElsewhere { what: words(&commands[0]) });
+        };
+        let Some(command) = commands.iter().find(|(program, _)| tools.has(program)) else {
+            let names = commands.each_ref().map(|(program, _)| *program);
+            return Err(ChangeError::Refused {
+                path: words(&commands[0]),
+                why: format!(
+                    "this machine has neither {}: install passwd (Debian), shadow-utils (Fedora, \
+                     SUSE) or shadow (Arch, Alpine)",
+                    names.join(" nor ")
+                ),
+            });
+        };
+        let path = words(command);
+        self.unit_step(&path)?;
+        let (program, arguments) = command;
+        let refused = |why: String| ChangeError::Refused { path: path.clone(), why };
+        let answer = tools.run(program, arguments).map_err(|error| refused(error.to_string()))?;
+        if answer.success {
+            return Ok(());
+        }
+        let why = if answer.complaint.is_empty() { answer.text } else { answer.complaint };
+        Err(refused(why.trim().to_owned()))
+    }
+}
+
+/// Looks whether changes of groups can be made on a machine, before anything is changed.
+///
+/// # Errors
+/// One is among the changes, and the machine is a folder.
+pub fn may_change_groups<'a>(
+    root: &Root,
+    changes: impl IntoIterator<Item = &'a Change>,
+) -> Result<(), ChangeError> {
+    let is_of_groups =
+        |change: &&Change| matches!(change, Change::Group { .. } | Change::Member { .. });
+    match changes.into_iter().find(is_of_groups) {
+        Some(change) if !root.is_live() => {
+            Err(ChangeError::AccountElsewhere { what: change.target() })
+        }
+        _ => Ok(()),
+    }
+}
+
+// The tools that make groups of users and their members: those of shadow, else those of busybox.
+// rtproof itself never writes /etc/group: the tools know its lock and the files beside it.
+
+/// What runs the tools, or a test double.
+pub trait Accounts {
+    /// Whether the machine has a tool.
+    fn has(&self, program: &str) -> bool;
+
+    /// Runs a tool with arguments.
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
+}
+
+/// The machine's own tools.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccountTools;
+
+impl Accounts for AccountTools {
+    fn has(&self, program: &str) -> bool {
+        trusted::find(program).is_ok()
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
+        Answer::of(trusted::command(program)?.args(arguments))
+    }
 }

@@ -1,12 +1,13 @@
 //! Files and links under /etc, /boot and /run.
 
-use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
-};
-use crate::{
-    change::{Bytes, places::MODE_MAX},
-    tune::writes::Wanted,
-};
+use std::io;
+
+use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::value::when_free;
+use crate::change;
+use crate::change::{Bytes, MODE_MAX};
+use crate::tune::text;
+use crate::tune::writes::Wanted;
 
 /// The whole content of one file; `None`: no file.
 pub(super) struct File<'a> {
@@ -46,7 +47,7 @@ impl Kind for File<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        places::file(self.path)?;
+        change::file(self.path)?;
         match self.mode.filter(|mode| mode & !MODE_MAX != 0) {
             Some(mode) => Err(format!(
                 "{}: mode {mode:04o}; rtproof gives no file the rights of its owner",
@@ -130,7 +131,7 @@ fn is_same(a: &State, b: &State) -> bool {
 
 impl Machine<'_> {
     /// What is under a path, links not followed.
-    pub(in crate::tune) fn look(&self, path: &str) -> Result<State, ChangeError> {
+    pub(crate) fn look(&self, path: &str) -> Result<State, ChangeError> {
         self.gate.look(path).map_err(|error| self.refusal(path, error))
     }
 
@@ -139,7 +140,7 @@ impl Machine<'_> {
         self.gate.clean(path).map_err(|error| self.refusal(path, error))
     }
 
-    pub(in crate::tune) fn write_file(
+    pub(crate) fn write_file(
         &self,
         path: &str,
         content: Option<&Bytes>,
@@ -231,4 +232,104 @@ impl Machine<'_> {
             self.units_stale.set(true);
         }
     }
+}
+
+// Folders: a control group, or one of ours under /etc.
+
+/// Permissions of a new folder.
+const NEW_FOLDER: u32 = 0o755;
+
+/// One folder, undone by removing it when it is empty.
+pub(super) struct Folder<'a> {
+    pub(super) path: &'a str,
+}
+
+impl Kind for Folder<'_> {
+    fn target(&self) -> String {
+        self.path.to_owned()
+    }
+
+    fn line(&self) -> String {
+        self.target()
+    }
+
+    fn wanted(&self) -> String {
+        "a folder".into()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path]
+    }
+
+    fn may_be_made(&self) -> Result<(), String> {
+        match self.path.starts_with("/sys/fs/cgroup/") {
+            true => change::plain(self.path),
+            false => change::file(self.path),
+        }
+    }
+
+    fn nature(&self) -> Nature {
+        // A control group.
+        let is_kernels = ["/proc/", "/sys/"].iter().any(|top| self.path.starts_with(top));
+        of_files(self.path, if is_kernels { Pace::Toggled } else { Pace::Later })
+    }
+
+    fn file(&self) -> Option<&str> {
+        Some(self.path)
+    }
+
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
+        machine.look(self.path)
+    }
+
+    fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
+        *state == State::Folder
+    }
+
+    fn write(&self, machine: &Machine<'_>, _before: &State) -> Result<(), ChangeError> {
+        machine.make_folder(self.path)
+    }
+
+    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+        match (three.before, three.current) {
+            (State::Absent, State::Folder) => Side::Ours,
+            _ => three.side(|state| self.is_done(machine, state)),
+        }
+    }
+
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+        match three.before {
+            State::Absent => machine.remove_folder(self.path),
+            other => Err(ChangeError::not_expected(other, "the state of this change")),
+        }
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn make_folder(&self, path: &str) -> Result<(), ChangeError> {
+        self.gate.make_folder(path, NEW_FOLDER).map_err(|error| self.refusal(path, error))
+    }
+
+    /// Removes a folder if it is empty.
+    fn remove_folder(&self, path: &str) -> Result<(), ChangeError> {
+        match when_free(|| self.gate.remove_folder(path)) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                Err(ChangeError::NotEmpty { path: path.into() })
+            }
+            removed => removed.map_err(|error| self.refusal(path, error)),
+        }
+    }
+
+    /// Removes a folder, or leaves it where it is not empty.
+    pub(super) fn remove_if_empty(&self, folder: &str) -> Result<(), ChangeError> {
+        match self.remove_folder(folder) {
+            Err(ChangeError::NotEmpty { .. }) => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn example() -> change::Change {
+    change::Change::Folder { path: "/etc/rtproof.d".into() }
 }

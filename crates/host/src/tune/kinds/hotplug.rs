@@ -1,14 +1,11 @@
 //! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
 //! once they are there again. It forgets where things were.
 
-use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places,
-};
-use crate::{
-    CpuList, Root,
-    change::{Bytes, Compare, IrqName, Scheduling, TaskName},
-    tune::kinds::{irq, task, value::Value},
-};
+use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::task;
+use super::value::Value;
+use crate::change::{Bytes, Compare, IrqName, Scheduling, TaskName};
+use crate::{CpuList, Root, change};
 
 /// A switch of CPUs, and what is written to it.
 pub(super) struct Hotplug<'a> {
@@ -36,7 +33,7 @@ impl Kind for Hotplug<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        places::value(self.path)
+        change::value(self.path)
     }
 
     fn nature(&self) -> Nature {
@@ -54,13 +51,13 @@ impl Kind for Hotplug<'_> {
         }
         let mut tasks = Vec::new();
         if let Some(calls) = machine.tasks {
-            for task in task::all(machine.root) {
+            for task in task::all_tasks(machine.root) {
                 let cpus = calls.scheduling(task.tid).ok().and_then(|now| now.cpus);
                 tasks.extend(cpus.map(|cpus| (task, cpus)));
             }
         }
         // An interrupt of one CPU alone, its timer, has no handler that anyone could move.
-        let mut irqs = irq::all(machine.root);
+        let mut irqs = task::all_irqs(machine.root);
         irqs.retain(|(name, _)| !name.actions.is_empty());
         Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(machine.root, &going)? })
     }
@@ -121,7 +118,7 @@ impl Kind for Hotplug<'_> {
             let calls = machine.tasks.filter(|_| is_ours);
             let is_moved = calls.is_some_and(|calls| {
                 let now = calls.scheduling(name.tid).ok().and_then(|now| now.cpus);
-                now.is_some_and(|now| now != *old) && task::find(machine.root, name).is_ok()
+                now.is_some_and(|now| now != *old) && task::find_task(machine.root, name).is_ok()
             });
             if is_moved {
                 let cpus = Some(old.clone());
@@ -133,8 +130,8 @@ impl Kind for Hotplug<'_> {
         for (name, old) in irqs {
             let is_ours =
                 get(irqs_left, name).is_none_or(|left| get(&now.irqs, name) == Some(left));
-            let Ok(number) = irq::find(machine.root, name) else { continue };
-            let path = irq::file(number);
+            let Ok(number) = task::find_irq(machine.root, name) else { continue };
+            let path = task::file(number);
             let there = machine.root.cpu_list(&path);
             if is_ours && there.value().is_some_and(|there| there != old) {
                 machine.put_back(machine.write_value(&path, &old.to_string()))?;
@@ -151,6 +148,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("/sys/fs/cgroup/unified", &["cpuset.cpus"]),
     ("/dev/cpuset", &["cpuset.cpus", "cpus"]),
 ];
+
 /// Groups that are looked at.
 const GROUPS_MAX: usize = 20_000;
 
@@ -186,7 +184,7 @@ impl Machine<'_> {
         let is_away = |tid: &&str| !now.lines().any(|line| line == *tid);
         for tid in members.lines().filter(is_away) {
             let is_same = tasks.iter().any(|(name, _)| {
-                name.tid.to_string() == tid && task::find(self.root, name).is_ok()
+                name.tid.to_string() == tid && task::find_task(self.root, name).is_ok()
             });
             if is_same {
                 self.put_back(self.write_value(path, tid))?;
@@ -213,12 +211,12 @@ impl Machine<'_> {
             return Err(ChangeError::not_expected(saved, "a switch of CPUs"));
         };
         let affinity = |name: &TaskName| {
-            task::find(self.root, name).ok()?;
+            task::find_task(self.root, name).ok()?;
             self.tasks?.scheduling(name.tid).ok()?.cpus
         };
         let delivery = |name: &IrqName| {
-            let number = irq::find(self.root, name).ok()?;
-            self.root.cpu_list(&irq::file(number)).value().cloned()
+            let number = task::find_irq(self.root, name).ok()?;
+            self.root.cpu_list(&task::file(number)).value().cloned()
         };
         let tasks = tasks.iter().filter_map(|(name, _)| Some((name.clone(), affinity(name)?)));
         let irqs = irqs.iter().filter_map(|(name, _)| Some((name.clone(), delivery(name)?)));

@@ -1,35 +1,30 @@
 //! The kinds of change: one list, one file for each kind. Whoever adds a kind adds a variant to
 //! [`Change`], a file here and a line to the list.
 
-mod account;
-mod busy;
-mod efi;
-mod file;
-mod folder;
-mod grub_env;
-mod hotplug;
-mod initrd;
-mod irq;
-mod package;
-mod placed;
-mod property;
-mod task;
-mod unit;
-mod value;
-
-use super::kind::{ChangeError, Kind, Machine, Nature, Side, State, Three};
-use crate::change::{Change, Compare};
-
 macro_rules! of_kind {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
         impl Change {
-            $($(#[$doc])* #[must_use]
+            $($(#[$doc])*
             pub fn $name(&self, $($argument: $type)?) -> $result {
                 self.kind().$name($($argument)?)
             })*
         }
     };
 }
+
+pub(super) mod account;
+mod boot;
+mod file;
+mod hotplug;
+pub(super) mod kind;
+pub(super) mod package;
+pub mod task;
+pub(super) mod unit;
+mod value;
+
+use kind::{ChangeError, Kind, Machine, Nature, Side, State, Three};
+
+use crate::change::{Change, Compare};
 
 of_kind! {
     /// What it is about, in a word that no other change of a plan has: two changes with the same
@@ -53,39 +48,35 @@ of_kind! {
 
 impl Change {
     /// Looks whether rtproof writes to such a place at all.
-    ///
-    /// # Errors
-    /// Why not.
     pub fn may_be_made(&self) -> Result<(), String> {
         self.kind().may_be_made()
     }
 }
 
 impl Change {
-    /// The list.
     pub(super) fn kind(&self) -> Box<dyn Kind + '_> {
         match self {
             Self::Value { path, value, compare, couples } => {
                 Box::new(value::Value { path, value, compare: *compare, couples })
             }
-            Self::Irq { irq, cpus } => Box::new(irq::Irq { irq, cpus }),
+            Self::Irq { irq, cpus } => Box::new(task::Irq { irq, cpus }),
             Self::Task { task, set } => Box::new(task::Task { task, set }),
             Self::Hotplug { path, value } => Box::new(hotplug::Hotplug { path, value }),
-            Self::Folder { path } => Box::new(folder::Folder { path }),
+            Self::Folder { path } => Box::new(file::Folder { path }),
             Self::File { path, content, mode } => {
                 Box::new(file::File { path, content: content.as_ref(), mode: *mode })
             }
             Self::Placed { path, from, digest, files, bytes } => {
-                Box::new(placed::Placed { path, from, digest, files: *files, bytes: *bytes })
+                Box::new(boot::Placed { path, from, digest, files: *files, bytes: *bytes })
             }
             Self::Initrd { path, release, program } => {
-                Box::new(initrd::Initrd { path, release, program })
+                Box::new(boot::Initrd { path, release, program })
             }
-            Self::GrubEnv { path, key, value } => Box::new(grub_env::GrubEnv { path, key, value }),
-            Self::EfiVariable { name, value } => Box::new(efi::EfiVariable { name, value }),
+            Self::GrubEnv { path, key, value } => Box::new(boot::GrubEnv { path, key, value }),
+            Self::EfiVariable { name, value } => Box::new(boot::EfiVariable { name, value }),
             Self::Unit { unit, want } => Box::new(unit::Unit { unit, want: *want }),
             Self::Property { unit, property, value } => {
-                Box::new(property::Property { unit, property, value })
+                Box::new(unit::Property { unit, property, value })
             }
             Self::Group { name } => Box::new(account::Group { name }),
             Self::Member { group, user } => Box::new(account::Member { group, user }),
@@ -96,14 +87,12 @@ impl Change {
     }
 
     /// The names and values in it, which a file of another tool has to be able to hold.
-    #[must_use]
     pub fn texts(&self) -> Vec<String> {
         self.kind().texts().into_iter().map(str::to_owned).collect()
     }
 
     /// Whether a file of a control group that is not there yet comes with it: the group is made, or
     /// its parent hands the controller down.
-    #[must_use]
     pub fn brings(&self, file: &str) -> bool {
         let Some((group, file)) = file.rsplit_once('/') else { return false };
         let is_group = |path: &str| path.starts_with("/sys/fs/cgroup/");
@@ -125,9 +114,9 @@ impl Change {
 /// Changes that the tests of the engine make, undo, and kill at each step.
 #[cfg(test)]
 pub(super) fn examples() -> Vec<Change> {
-    let mut examples = vec![folder::example()];
+    let mut examples = vec![file::example()];
     examples.extend(account::examples());
-    examples.extend(placed::examples());
+    examples.extend(boot::examples());
     examples.push(package::example());
     examples
 }
@@ -142,7 +131,6 @@ impl Machine<'_> {
     }
 
     /// Whether a state is as wanted already.
-    #[must_use]
     pub fn is_done(&self, change: &Change, state: &State) -> bool {
         change.kind().is_done(self, state)
     }
@@ -156,7 +144,6 @@ impl Machine<'_> {
         Ok(named.unwrap_or(change))
     }
 
-    /// Makes the change.
     pub(super) fn write(&self, change: &Change, before: &State) -> Result<(), ChangeError> {
         self.may_change(change)?;
         change.kind().write(self, before)

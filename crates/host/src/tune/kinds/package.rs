@@ -1,10 +1,19 @@
 //! A kernel of the distribution: installed by the package manager, removed again with exactly what
 //! came with it. What the manager would do is asked first; what could not be undone is refused.
 
-use crate::change::{AddedPackage, Change, PackageManager, package};
-use crate::tune::apt::{ABSENT, INSTALLED, SETTINGS};
-use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
-use crate::tune::state::PackageState;
+use std::{
+    io,
+    os::unix::process::CommandExt,
+    process::{Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::unit::Answer;
+use crate::change::{AddedPackage, Change, PackageManager};
+use crate::tune::PackageState;
+use crate::{change, trusted};
 
 /// One package with all that it adds.
 pub(super) struct Package<'a> {
@@ -75,7 +84,7 @@ impl Kind for Package<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        package::may_be_added(self.name, self.adds)
+        change::may_be_added(self.name, self.adds)
     }
 
     fn nature(&self) -> Nature {
@@ -209,5 +218,484 @@ pub(super) fn example() -> Change {
         manager: PackageManager::Apt,
         name: "linux-image-rt-amd64".into(),
         adds: vec![added("linux-image-6.1.0-56-rt-amd64"), added("linux-image-rt-amd64")],
+    }
+}
+
+// What a machine asks of apt and dpkg: what an installation would add, how packages are now, to
+// install, and to remove exactly those that came with it.
+
+/// What is neither removed nor upgraded on the way, and what is not waited for.
+const INSTALL: &[&str] = &[
+    "-y",
+    "-q",
+    "--no-remove",
+    "--no-upgrade",
+    "--no-install-recommends",
+    "-o",
+    "DPkg::Lock::Timeout=0",
+    "-o",
+    "Dpkg::Options::=--force-confold",
+];
+
+const REMOVE: &[&str] = &["-y", "-q", "-o", "DPkg::Lock::Timeout=0"];
+
+/// Where dpkg notes what it is about to do.
+const UPDATES: &str = "/var/lib/dpkg/updates";
+
+/// Lines of a complaint that are shown.
+const LINES_MAX: usize = 4;
+
+/// Not there, nor its settings.
+pub(crate) const ABSENT: &str = "not-installed";
+
+/// Removed, its settings kept.
+pub(crate) const SETTINGS: &str = "config-files";
+
+pub(crate) const INSTALLED: &str = "installed";
+
+/// One line of a simulation.
+#[derive(Debug, PartialEq, Eq)]
+enum Act<'a> {
+    Adds(AddedPackage),
+    Upgrades(&'a str),
+    Removes(&'a str),
+}
+
+impl Machine<'_> {
+    fn packages(&self, what: &str) -> Result<&dyn Packages, ChangeError> {
+        self.packages.ok_or_else(|| {
+            let why = "packages are installed and removed on the machine itself alone: in a \
+                       folder the manager would run the folder's own programs as root";
+            refused(what, why.into())
+        })
+    }
+
+    /// Asks, and refuses what is not answered.
+    fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, ChangeError> {
+        let words = words(program, arguments);
+        let answer = self.packages(&words)?.ask(program, arguments);
+        let answer = answer.map_err(|error| unstarted(&words, &error))?;
+        match answer.success {
+            true => Ok(answer.text),
+            false => Err(refused(&words, complaint(&answer))),
+        }
+    }
+
+    /// The packages that an installation adds; nothing is fetched. One that also upgrades or
+    /// removes packages is refused: it could not be undone exactly.
+    fn would_add(&self, name: &str) -> Result<Vec<AddedPackage>, ChangeError> {
+        let arguments = ["-s", "-q", "--no-install-recommends", "install", name];
+        let text = self.ask("apt-get", &arguments)?;
+        let (mut adds, mut others) = (Vec::new(), Vec::new());
+        for act in acts(&text) {
+            match act.map_err(|line| unexpected(&words("apt-get", &arguments), line))? {
+                Act::Adds(package) => adds.push(package),
+                Act::Upgrades(name) => others.push(format!("upgrade {name}")),
+                Act::Removes(name) => others.push(format!("remove {name}")),
+            }
+        }
+        if others.is_empty() {
+            return Ok(adds);
+        }
+        let more = others.len().saturating_sub(LINES_MAX);
+        let mut shown = others[..others.len() - more].join(", ");
+        if more > 0 {
+            shown += &format!(" and {more} more");
+        }
+        let why = format!(
+            "apt would also {shown}, which cannot be undone exactly: bring the machine up to date \
+             first (apt-get upgrade), or install it by hand"
+        );
+        Err(refused(&format!("package {name}"), why))
+    }
+
+    /// How packages are now.
+    fn package_states(&self, adds: &[AddedPackage]) -> Result<Vec<PackageState>, ChangeError> {
+        if adds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let format = "-f=${Package}\\t${Architecture}\\t${db:Status-Status}\\t${Version}\\n";
+        let mut arguments = vec!["-W", format];
+        arguments.extend(adds.iter().map(|one| one.name.as_str()));
+        let words = words("dpkg-query", &["-W", "..."]);
+        let answer = self.packages(&words)?.ask("dpkg-query", &arguments);
+        let answer = answer.map_err(|error| unstarted(&words, &error))?;
+        // It fails when one of them is unknown to it, and shows the others all the same.
+        let is_unknown = |line: &str| line.starts_with("dpkg-query: no packages found matching ");
+        if !answer.success && !answer.complaint.lines().all(is_unknown) {
+            return Err(refused(&words, complaint(&answer)));
+        }
+        let mut states: Vec<PackageState> = Vec::new();
+        for one in adds {
+            let found = answer.text.lines().find_map(|line| {
+                let mut fields = line.split('\t');
+                let is_it = fields.next() == Some(one.name.as_str())
+                    && fields.next() == Some(one.architecture.as_str());
+                is_it.then(|| (fields.next(), fields.next()))
+            });
+            let (status, version) = match found {
+                None => (ABSENT, ""),
+                Some((Some(status), Some(version))) if !status.is_empty() => (status, version),
+                Some(_) => return Err(unexpected(&words, &answer.text)),
+            };
+            let version = if status == ABSENT { "" } else { version };
+            let (name, status) = (one.name.clone(), status.to_owned());
+            states.push(PackageState { name, status, version: version.into() });
+        }
+        Ok(states)
+    }
+
+    /// Fetches, then installs. Where that stops halfway it is an error, and
+    /// [`Self::package_states`] shows what is installed of it.
+    pub(super) fn install(&self, name: &str, version: &str) -> Result<(), ChangeError> {
+        let audit = self.ask("dpkg", &["--audit"])?;
+        if !audit.trim().is_empty() || self.is_interrupted() {
+            let why = "dpkg has not come to its end with other packages: run dpkg --configure -a \
+                       first";
+            return Err(refused("dpkg --audit", why.into()));
+        }
+        let package = format!("{name}={version}");
+        let fetch = [INSTALL, &["--download-only", "install", &package]].concat();
+        self.work("apt-get", &fetch, Interruption::Ends)?;
+        let install = [INSTALL, &["install", &package]].concat();
+        self.work("apt-get", &install, Interruption::Waits)
+    }
+
+    /// Removes packages with their settings; of those of `keeps` the settings, which were there
+    /// before, stay.
+    pub(crate) fn remove(
+        &self,
+        purges: &[&AddedPackage],
+        keeps: &[&AddedPackage],
+    ) -> Result<(), ChangeError> {
+        let all: Vec<&AddedPackage> = purges.iter().chain(keeps).copied().collect();
+        let names = |of: &[&AddedPackage]| of.iter().map(|it| it.qualified()).collect::<Vec<_>>();
+        let (all_names, purged) = (names(&all), names(purges));
+        let verb = if keeps.is_empty() { "purge" } else { "remove" };
+        self.alone(&all, &all_names, verb)?;
+        let arguments = |front: &[&'static str], names: &[String]| -> Vec<String> {
+            front.iter().map(ToString::to_string).chain(names.iter().cloned()).collect()
+        };
+        let run = |program: &str, arguments: &[String]| {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            self.work(program, &arguments, Interruption::Waits)
+        };
+        let first = run("apt-get", &arguments(&[REMOVE, &[verb]].concat(), &all_names));
+        let first = match first {
+            // apt does nothing while dpkg is half done; dpkg itself takes its own work up.
+            Err(_) if self.is_interrupted() || !self.is_whole() => {
+                let force = ["--force-remove-reinstreq", "--remove"];
+                run("dpkg", &arguments(&force, &all_names))
+                    .and_then(|()| run("dpkg", &arguments(&["--purge"], &purged)))
+            }
+            first => first,
+        };
+        first?;
+        match keeps.is_empty() || purges.is_empty() {
+            true => Ok(()),
+            false => run("apt-get", &arguments(&[REMOVE, &["purge"]].concat(), &purged)),
+        }
+    }
+
+    /// Looks whether the removal takes nothing else along.
+    fn alone(
+        &self,
+        all: &[&AddedPackage],
+        names: &[String],
+        verb: &str,
+    ) -> Result<(), ChangeError> {
+        let mut arguments = vec!["-s", "-q", verb];
+        arguments.extend(names.iter().map(String::as_str));
+        let text = self.ask("apt-get", &arguments)?;
+        let mut others: Vec<String> = Vec::new();
+        for act in acts(&text) {
+            let is_ours = |name: &str| {
+                let name = name.split(':').next().unwrap_or_default();
+                all.iter().any(|one| one.name == name)
+            };
+            match act.map_err(|line| unexpected(&words("apt-get", &arguments), line))? {
+                Act::Removes(name) if is_ours(name) => {}
+                Act::Removes(name) | Act::Upgrades(name) => others.push(name.into()),
+                Act::Adds(package) => others.push(package.name),
+            }
+        }
+        if others.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "packages depend on it by now: {}; nothing was removed: remove those first, or keep \
+             it",
+            others.join(", ")
+        );
+        Err(refused(&words("apt-get", &[verb, "..."]), why))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let names = self.root.list_dir(UPDATES);
+        names.value().is_some_and(|names| !names.is_empty())
+    }
+
+    fn is_whole(&self) -> bool {
+        self.ask("dpkg", &["--audit"]).is_ok_and(|text| text.trim().is_empty())
+    }
+
+    fn work(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        interruption: Interruption,
+    ) -> Result<(), ChangeError> {
+        let words = words(program, arguments);
+        self.unit_step(&words)?;
+        let show = |line: &str| self.show.iter().for_each(|show| show(line));
+        let answer = self.packages(&words)?.work(program, arguments, interruption, &show);
+        let answer = answer.map_err(|error| unstarted(&words, &error))?;
+        match answer.success {
+            true => Ok(()),
+            false => Err(refused(&words, complaint(&answer))),
+        }
+    }
+}
+
+/// The lines of a simulation that say what is done; an error is a line that is not understood.
+fn acts(text: &str) -> impl Iterator<Item = Result<Act<'_>, &str>> {
+    text.lines().filter_map(|line| {
+        let (verb, rest) = line.split_once(' ')?;
+        let name = rest.split_whitespace().next();
+        match (verb, name) {
+            ("Inst", Some(name)) => Some(added(name, rest).ok_or(line)),
+            ("Remv" | "Purg", Some(name)) => Some(Ok(Act::Removes(name))),
+            ("Inst" | "Remv" | "Purg", None) => Some(Err(line)),
+            _ => None,
+        }
+    })
+}
+
+/// `NAME [OLD] (VERSION ORIGIN [ARCHITECTURE])`; without an old version it is new.
+fn added<'a>(name: &'a str, rest: &'a str) -> Option<Act<'a>> {
+    let (before, inside) = rest.split_once('(')?;
+    if before.contains('[') {
+        return Some(Act::Upgrades(name));
+    }
+    let (inside, _) = inside.split_once(')')?;
+    let version = inside.split_whitespace().next()?.to_owned();
+    let architecture = inside.rsplit_once('[')?.1.strip_suffix(']')?.to_owned();
+    let name = name.split(':').next().unwrap_or(name).to_owned();
+    Some(Act::Adds(AddedPackage { name, architecture, version }))
+}
+
+fn words(program: &str, arguments: &[&str]) -> String {
+    let is_plain = |word: &&&str| !word.starts_with('-') && !word.contains("::");
+    let plain: Vec<&str> = arguments.iter().filter(is_plain).copied().collect();
+    format!("{program} {}", plain.join(" "))
+}
+
+fn refused(what: &str, why: String) -> ChangeError {
+    ChangeError::Refused { path: what.to_owned(), why }
+}
+
+fn unstarted(what: &str, error: &io::Error) -> ChangeError {
+    refused(what, error.to_string())
+}
+
+fn unexpected(what: &str, found: &str) -> ChangeError {
+    let found = found.chars().take(80).collect();
+    ChangeError::Unexpected { path: what.into(), found, expected: "apt's own form".into() }
+}
+
+/// What apt or dpkg complained of, and the next step where that is known.
+fn complaint(answer: &Answer) -> String {
+    let is_error = |line: &&str| {
+        ["E: ", "dpkg: error", "N: "].iter().any(|front| line.starts_with(front))
+            || line.contains("No space left on device")
+    };
+    let lines = || answer.complaint.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut said: Vec<&str> = lines().filter(is_error).collect();
+    if said.is_empty() {
+        said = lines().collect();
+    }
+    let said = said[said.len().saturating_sub(LINES_MAX)..].join("; ");
+    let next = match () {
+        () if said.contains("Could not get lock") || said.contains("was locked by") => {
+            "; another program works with packages: wait until it has ended, then try again"
+        }
+        () if said.contains("No space left") || said.contains("enough free space") => {
+            "; make room, then try again"
+        }
+        () if said.contains("dpkg was interrupted") => "; run dpkg --configure -a first",
+        () if said.contains("Unable to fetch") || said.contains("Failed to fetch") => {
+            "; see whether the network is there; lists that are too old: apt-get update"
+        }
+        () => "",
+    };
+    format!("{said}{next}")
+}
+
+// The package manager's programs, or a test double: short questions whose time is bounded, and
+// work whose output is shown as it comes.
+
+/// Time that a question may take; a simulation of apt takes one to three seconds.
+const QUESTION_MAX: Duration = Duration::from_secs(60);
+
+/// How often the output is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// For the maintainers' scripts and hooks of apt: nobody is there to answer, and no service is
+/// restarted (needrestart does on Ubuntu).
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("DEBIAN_PRIORITY", "critical"),
+    ("APT_LISTCHANGES_FRONTEND", "none"),
+    ("NEEDRESTART_MODE", "l"),
+];
+
+/// Whether what runs ends with a Ctrl-C on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// It does: a download.
+    Ends,
+    /// It comes to its end first: what dpkg has begun.
+    Waits,
+}
+
+/// What runs the programs of a package manager, or a test double.
+pub(crate) trait Packages {
+    /// Asks. It changes nothing.
+    ///
+    /// # Errors
+    /// It cannot be run, or takes too long.
+    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
+
+    /// Lets it work; each line of its output goes to `show`. [`Answer::complaint`] has all.
+    fn work(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        interruption: Interruption,
+        show: &dyn Fn(&str),
+    ) -> io::Result<Answer>;
+}
+
+/// The machine's own programs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackageTools;
+
+impl Packages for PackageTools {
+    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
+        let output = trusted::output_within(&mut command(program, arguments)?, QUESTION_MAX)?;
+        Ok(answer(output.status, text(&output.stdout), &text(&output.stderr)))
+    }
+
+    fn work(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        interruption: Interruption,
+        show: &dyn Fn(&str),
+    ) -> io::Result<Answer> {
+        // Memory, not a pipe: if rtproof is killed, dpkg goes on writing, and comes to its end.
+        let output = trusted::memory()?;
+        let mut command = command(program, arguments)?;
+        command.stdout(output.try_clone()?).stderr(output.try_clone()?);
+        if interruption == Interruption::Waits {
+            command.process_group(0);
+        }
+        let mut child = command.spawn()?;
+        let (mut said, mut shown) = (String::new(), 0);
+        loop {
+            let ended = child.try_wait()?;
+            said += &text(&trusted::written(&output, said.len() as u64)?);
+            let end = match ended {
+                Some(_) => said.len(),
+                None => said.rfind('\n').map_or(0, |at| at + 1),
+            };
+            said[shown..end].lines().for_each(show);
+            shown = end;
+            match ended {
+                Some(status) => return Ok(answer(status, String::new(), &said)),
+                None => thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+fn command(program: &str, arguments: &[&str]) -> io::Result<Command> {
+    let mut command = trusted::command(program)?;
+    command.args(arguments).envs(ENVIRONMENT.iter().copied()).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Text with one byte for each byte: what was shown is counted.
+fn text(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' }).collect()
+}
+
+fn answer(status: ExitStatus, text: String, complaint: &str) -> Answer {
+    let complaint = match (status.code(), complaint.trim()) {
+        (None, said) => format!("{said}\nended by {status}"),
+        (_, said) => said.to_owned(),
+    };
+    Answer { success: status.success(), text, complaint }
+}
+
+#[cfg(test)]
+mod apt_tests {
+    use super::*;
+
+    #[test]
+    fn a_simulation_is_read_to_the_line() {
+        let text = "NOTE: This is only a simulation!\nReading package lists...\n\
+            Inst linux-base (4.12.1~deb12u1 Debian:12.15/oldstable, Debian-Security:12 [all])\n\
+            Inst libc6:i386 (2.36-9 Debian:12.15/oldstable [i386]) []\n\
+            Inst udev [252.1] (252.39-1~deb12u2 Debian:12.15/oldstable [amd64]) [systemd:amd64 ]\n\
+            Remv old [1.0]\nPurg settings [1]\nConf linux-base (4.12.1 x [all])\n";
+        let added = |name: &str, version: &str, architecture: &str| {
+            let (name, version) = (name.into(), version.into());
+            Act::Adds(AddedPackage { name, architecture: architecture.into(), version })
+        };
+        let found: Vec<Act<'_>> = acts(text).collect::<Result<_, _>>().unwrap();
+        let wanted = [
+            added("linux-base", "4.12.1~deb12u1", "all"),
+            added("libc6", "2.36-9", "i386"),
+            Act::Upgrades("udev"),
+            Act::Removes("old"),
+            Act::Removes("settings"),
+        ];
+        assert_eq!(found, wanted);
+        assert_eq!(acts("Inst x\n").collect::<Vec<_>>(), [Err("Inst x")]);
+    }
+
+    #[test]
+    fn complaints_name_the_next_step() {
+        let of = |text: &str| complaint(&Answer { complaint: text.into(), ..Answer::default() });
+        let lock = "Reading...\nE: Could not get lock /var/lib/dpkg/lock-frontend. It is held by \
+                    process 7 (apt)\nE: Unable to acquire the dpkg frontend lock";
+        assert!(of(lock).starts_with("E: Could not get lock") && of(lock).ends_with("try again"));
+        assert!(
+            of("E: You don't have enough free space in /var")
+                .ends_with("make room, then try again")
+        );
+        assert_eq!(of("a\n\nb"), "a; b");
+    }
+}
+
+#[cfg(test)]
+mod packages_tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_shown_as_they_come_and_the_environment_is_set() {
+        let lines = RefCell::new(Vec::new());
+        let show = |line: &str| lines.borrow_mut().push(line.to_owned());
+        let script = "echo one; echo $DEBIAN_FRONTEND >&2; sleep 0.2; printf 'last é'; exit 3";
+        let answer = PackageTools.work("sh", &["-c", script], Interruption::Waits, &show).unwrap();
+        assert_eq!(*lines.borrow(), ["one", "noninteractive", "last ??"]);
+        assert!(!answer.success && answer.complaint.starts_with("one\n"), "{answer:?}");
+        let killed = PackageTools.ask("sh", &["-c", "echo x; kill -9 $$"]).unwrap();
+        assert!(killed.complaint.contains("signal: 9") && killed.text == "x\n", "{killed:?}");
+        assert!(PackageTools.ask("no-such-program-here", &[]).is_err());
     }
 }

@@ -1,15 +1,15 @@
 //! Values of the running kernel: one file, and the files whose values move with it.
 
-use crate::tune::kind::{
-    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, places, text,
+use std::{
+    io, thread,
+    time::{Duration, Instant},
 };
-use crate::{
-    change::{Bytes, Compare},
-    tune::{
-        compare::{self, meaning},
-        kinds::busy::when_free,
-    },
-};
+
+use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use crate::change;
+use crate::change::{Bytes, Compare};
+use crate::tune::text;
+use crate::tune::text::meaning;
 
 /// A value with what it takes to put it back.
 #[derive(Clone, Copy)]
@@ -68,7 +68,7 @@ impl Kind for Value<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        self.couples.iter().map(String::as_str).chain([self.path]).try_for_each(places::value)
+        self.couples.iter().map(String::as_str).chain([self.path]).try_for_each(change::value)
     }
 
     fn nature(&self) -> Nature {
@@ -107,14 +107,14 @@ impl<'a> Value<'a> {
 
     /// Whether bytes that were read are what is wanted.
     pub(super) fn holds(&self, bytes: &Bytes) -> bool {
-        compare::is_done(self.compare, self.value, &bytes.text())
+        text::is_done(self.compare, self.value, &bytes.text())
     }
 
     pub(super) fn is_same(&self, a: &Bytes, b: &Bytes) -> bool {
         let meaning = |bytes: &Bytes| meaning(self.compare, self.value, &bytes.text());
         // A partition is identified by what was written: it turns invalid by itself.
-        let is_kind = compare::is_partition(self.path)
-            && compare::kind(&a.text()) == compare::kind(&b.text());
+        let is_kind =
+            text::is_partition(self.path) && text::kind(&a.text()) == text::kind(&b.text());
         a == b || is_kind || meaning(a) == meaning(b)
     }
 }
@@ -154,7 +154,7 @@ impl Machine<'_> {
     pub(super) fn write_back(&self, value: Value<'_>, before: &Bytes) -> Result<(), ChangeError> {
         if self.root.is_live() {
             let text = before.text();
-            let back = compare::written_back(value.path, value.compare, value.value, &text);
+            let back = text::written_back(value.path, value.compare, value.value, &text);
             return self.write_value(value.path, &back);
         }
         let written = self.gate.value(value.path, &before.0);
@@ -251,4 +251,44 @@ pub(super) fn parts(state: &State) -> Option<(&Bytes, &[(String, Bytes)])> {
 fn couple<'s>(state: &'s State, path: &str) -> Option<&'s Bytes> {
     let (_, couples) = parts(state)?;
     couples.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes)
+}
+
+// What is busy for a moment: the kernel keeps what a killed process held for some milliseconds, a
+// control group until its last process is gone, the bandwidth of a deadline task up to a period.
+
+const LONGEST: Duration = Duration::from_secs(1);
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// Does something, again as long as it is refused as busy, for a second at most.
+pub(super) fn when_free(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    let end = Instant::now() + LONGEST;
+    loop {
+        match act() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < end => {
+                thread::sleep(POLL);
+            }
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_busy_is_waited_for() {
+        let times = |kind: io::ErrorKind, refusals: u32| {
+            let mut tried = 0;
+            let done = when_free(|| {
+                tried += 1;
+                if tried > refusals { Ok(()) } else { Err(kind.into()) }
+            });
+            (tried, done.is_ok())
+        };
+        assert_eq!(times(io::ErrorKind::ResourceBusy, 3), (4, true));
+        assert_eq!(times(io::ErrorKind::PermissionDenied, 3), (1, false));
+        assert!(!times(io::ErrorKind::ResourceBusy, u32::MAX).1);
+    }
 }

@@ -1,9 +1,7 @@
 //! Groups and members on a tree: what is made, what was there, what others did meanwhile.
 
-use super::{
-    played::{PlayedAccounts, SHADOW},
-    *,
-};
+use super::played::{PlayedAccounts, SHADOW};
+use super::*;
 
 const BUSYBOX: &[&str] = &["addgroup", "delgroup"];
 

@@ -1,10 +1,11 @@
 //! Journals damaged at random: what an undo says is what is, or it does nothing and says so.
 
-use super::{journal::script, machine::FOLDER, *};
-use crate::tune::undo::undo;
+use super::*;
+use crate::tune::engine::undo;
+use crate::tune::{FOLDER, script};
 
 const FIRST: &str = "var/lib/rtproof/tune/0001.journal";
-/// Journals.
+
 const TRIES: u64 = 1200;
 
 fn tree() -> Tree {

@@ -1,13 +1,12 @@
 //! Killed at every single write: what comes after puts everything back.
 
-use super::{
-    faults::may_die,
-    packages::PlayedPackages,
-    played::{SHADOW, ordinary, stat},
-    *,
-};
+use super::packages::PlayedPackages;
+use super::played::{SHADOW, ordinary, stat};
+use super::*;
+use crate::tune::faults::may_die;
 
 const GRUBENV: &str = "boot/grub/grubenv";
+
 const EFI: &str = "LoaderEntryOneShot-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
 
 /// A machine with odd values: no line's end, bytes that are not text, empty files, links.

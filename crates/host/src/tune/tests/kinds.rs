@@ -1,9 +1,7 @@
 //! Each kind of change by itself: its three ways, its refusals.
 
-use super::{
-    played::{ordinary, stat},
-    *,
-};
+use super::played::{ordinary, stat};
+use super::*;
 
 /// Played parts of a small machine.
 struct Small {
@@ -433,7 +431,7 @@ fn a_folder_of_files_has_no_tasks_and_no_running_units() {
 struct Moved<'a>(&'a PlayedTasks, &'a Path);
 
 impl Tasks for Moved<'_> {
-    fn scheduling(&self, tid: u32) -> std::io::Result<Scheduling> {
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
         let is_off = fs::read_to_string(self.1).unwrap().trim() == "off";
         let now = self.0.scheduling(tid)?;
         if is_off && now.cpus.as_ref().is_some_and(|cpus| cpus.iter().all(|cpu| cpu >= 2)) {
@@ -445,7 +443,7 @@ impl Tasks for Moved<'_> {
         self.0.scheduling(tid)
     }
 
-    fn set(&self, tid: u32, to: &Scheduling) -> std::io::Result<()> {
+    fn set(&self, tid: u32, to: &Scheduling) -> io::Result<()> {
         self.0.set(tid, to)
     }
 }
@@ -544,11 +542,11 @@ fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
 struct Held<'a>(&'a PlayedTasks, &'a Path);
 
 impl Tasks for Held<'_> {
-    fn scheduling(&self, tid: u32) -> std::io::Result<Scheduling> {
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
         self.0.scheduling(tid)
     }
 
-    fn set(&self, tid: u32, to: &Scheduling) -> std::io::Result<()> {
+    fn set(&self, tid: u32, to: &Scheduling) -> io::Result<()> {
         let is_held = fs::read_to_string(self.1).is_ok_and(|kind| kind.trim() == "root");
         let mut to = to.clone();
         if is_held {

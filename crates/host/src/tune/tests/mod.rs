@@ -1,16 +1,5 @@
 //! The engine on folders: what it makes, what it leaves alone, what it puts back.
 
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    fs,
-    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
-    path::Path,
-};
-
-use super::{journal::script::Line, *};
-use crate::{CpuList, Root, testing::Tree};
-
 mod accounts;
 mod damage;
 mod deaths;
@@ -19,11 +8,24 @@ mod packages;
 mod played;
 mod records;
 
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    path::Path,
+};
+
 use played::{PlayedAccounts, PlayedTasks, PlayedUnits};
+
+use super::script::Line;
+use super::*;
+use crate::testing::Tree;
+use crate::{CpuList, Root};
 
 /// Every entry of a tree but what the engine keeps for itself: kind, mode, owner, bytes, and for
 /// files outside of /proc and /sys when they were last changed.
-pub(super) fn snapshot(root: &Path) -> BTreeMap<String, String> {
+fn snapshot(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut todo = vec![root.to_owned()];
     while let Some(folder) = todo.pop() {
@@ -89,28 +91,27 @@ pub(super) fn items(changes: &[Change]) -> Vec<Item> {
 }
 
 /// Applies to a folder, with a journal of its own.
-pub(super) fn apply_to(machine: &Machine<'_>, changes: &[Change]) -> Result<Applied, ApplyError> {
+fn apply_to(machine: &Machine<'_>, changes: &[Change]) -> Result<Applied, ApplyError> {
     let title = "test".into();
     let mut journal = Journal::begin(machine, title, &items(changes)).unwrap();
     apply(machine, &mut journal, &items(changes), Options::default(), &mut |_| {})
 }
 
 /// Undoes the newest journal: what became of each change.
-pub(super) fn undo_on(machine: &Machine<'_>) -> Vec<Outcome> {
+fn undo_on(machine: &Machine<'_>) -> Vec<Outcome> {
     let mut journal = Journal::open(machine, None).unwrap();
     let undone = undo(machine, &mut journal, &mut |_| {}).unwrap();
     undone.into_iter().map(|undone| undone.outcome).collect()
 }
 
-/// No tasks.
 pub(super) struct NoTasks;
 
 impl Tasks for NoTasks {
-    fn scheduling(&self, _: u32) -> std::io::Result<Scheduling> {
-        Err(rustix::io::Errno::SRCH.into())
+    fn scheduling(&self, _: u32) -> io::Result<Scheduling> {
+        Err(Errno::SRCH.into())
     }
 
-    fn set(&self, _: u32, _: &Scheduling) -> std::io::Result<()> {
-        Err(rustix::io::Errno::SRCH.into())
+    fn set(&self, _: u32, _: &Scheduling) -> io::Result<()> {
+        Err(Errno::SRCH.into())
     }
 }

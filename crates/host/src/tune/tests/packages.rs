@@ -3,11 +3,14 @@
 use std::{cell::Cell, io};
 
 use super::*;
-use crate::tune::packages::{Interruption, Packages};
+use crate::tune::kinds::package::{Interruption, Packages};
 
 const FILE: &str = "etc/packages";
+
 const META: &str = "linux-image-rt-amd64";
+
 const IMAGE: &str = "linux-image-6.1.0-56-rt-amd64";
+
 const VERSION: &str = "6.1.192-2";
 
 /// A package manager whose state is a file of a tree: a line for each package, with name,

@@ -7,13 +7,13 @@ use super::*;
 pub(super) struct PlayedTasks(pub(super) RefCell<BTreeMap<u32, Scheduling>>);
 
 impl Tasks for PlayedTasks {
-    fn scheduling(&self, tid: u32) -> std::io::Result<Scheduling> {
-        self.0.borrow().get(&tid).cloned().ok_or_else(|| rustix::io::Errno::SRCH.into())
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling> {
+        self.0.borrow().get(&tid).cloned().ok_or_else(|| Errno::SRCH.into())
     }
 
-    fn set(&self, tid: u32, to: &Scheduling) -> std::io::Result<()> {
+    fn set(&self, tid: u32, to: &Scheduling) -> io::Result<()> {
         let mut tasks = self.0.borrow_mut();
-        let task = tasks.get_mut(&tid).ok_or(rustix::io::Errno::SRCH)?;
+        let task = tasks.get_mut(&tid).ok_or(Errno::SRCH)?;
         if let Some(policy) = &to.policy {
             task.policy = Some(policy.clone());
             task.priority = None;
@@ -75,7 +75,7 @@ impl PlayedUnits {
 }
 
 impl Units for PlayedUnits {
-    fn systemctl(&self, arguments: &[&str]) -> std::io::Result<Answer> {
+    fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer> {
         let said = |success, text: String| Answer { success, text, complaint: String::new() };
         if !matches!(arguments[0], "is-active" | "show") {
             self.asked.borrow_mut().push(arguments.join(" "));
@@ -117,7 +117,6 @@ pub(super) struct PlayedAccounts {
     pub(super) asked: RefCell<Vec<String>>,
 }
 
-/// Tools of shadow.
 pub(super) const SHADOW: &[&str] = &["groupadd", "gpasswd", "groupdel"];
 
 impl PlayedAccounts {
@@ -157,7 +156,7 @@ impl Accounts for PlayedAccounts {
         self.tools.contains(&program)
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> std::io::Result<Answer> {
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
         self.asked.borrow_mut().push(format!("{program} {}", arguments.join(" ")));
         Ok(match (program, arguments) {
             ("groupadd", ["--system", name]) | ("addgroup", ["-S", name]) => self.edit(|lines| {

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{journal::script::Script, machine::FOLDER, *};
+use super::*;
+use crate::tune::FOLDER;
+use crate::tune::script::Script;
 
 fn tree() -> Tree {
     Tree::in_memory(&[

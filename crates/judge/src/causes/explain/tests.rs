@@ -5,8 +5,8 @@ use rtproof_trace::{
     event::{Comm, Vector},
 };
 
-use super::super::testing::{DUE, LATE, Story, US, sums, top};
 use super::*;
+use crate::causes::testing::{DUE, LATE, Story, US, sums, top};
 
 const ENTRY: &str = "asm_sysvec_apic_timer_interrupt+0x1a/0x20";
 

@@ -1,29 +1,19 @@
 //! The scene of a late wake-up: what the thread was doing, what its CPU was doing, cut into moments
 //! in which neither changed.
 
+mod thread;
+
 use std::{cell::RefCell, collections::BTreeMap};
+
+use thread::{EARLY_NS, is_timerlat, is_timerlat_irq, thread_states};
 
 use rtproof_trace::{
     Class, Coverage, Event, Extent, Task, WakeUp, What, Window,
     context::{State, Stretch, reconstruct},
-    event::flags,
+    event::{self},
+    ftrace_text::CUT,
 };
-
-use super::stack::Interrupted;
-
-mod blind;
-mod earlier;
-mod handed;
-mod stood;
-mod thread;
-
-pub use blind::{Blind, Doubt};
-pub use earlier::Earlier;
-use handed::EARLY_NS;
-pub use handed::Handed;
-pub use stood::Stood;
-pub use thread::Thread;
-use thread::{is_timerlat, is_timerlat_irq, state, thread_states};
+pub use thread::{Blind, Doubt, Earlier, Handed, Stood, Thread};
 
 /// Where on its way from due to run the thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +28,6 @@ pub enum Phase {
     Running,
     /// Still busy with what came before.
     OwnCycle,
-    /// Stopped.
     Stopped,
     /// Waiting for something else than its timer: inside the kernel, or asleep.
     Blocked,
@@ -49,11 +38,8 @@ pub enum Phase {
 /// A stretch of time in which neither the thread nor the CPU changed.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
-    /// The whole scene.
     pub scene: &'a Scene<'a>,
-    /// From.
     pub from_ns: u64,
-    /// To.
     pub to_ns: u64,
     /// Where the thread was on its way.
     pub phase: Phase,
@@ -77,19 +63,16 @@ pub struct Moment<'a> {
 
 impl<'a> Moment<'a> {
     /// How long it is.
-    #[must_use]
     pub const fn ns(&self) -> u64 {
         self.to_ns - self.from_ns
     }
 
     /// How long it was before anything was taken off.
-    #[must_use]
     pub const fn whole_ns(&self) -> u64 {
         self.ns() + self.taken_ns
     }
 
     /// What the interrupt that wakes the thread interrupted, where that was this moment's task.
-    #[must_use]
     pub fn interrupted(&self) -> &'a Interrupted {
         let scene = self.scene;
         let (irq_ns, interrupted) = match scene.earlier_at(self.from_ns) {
@@ -102,7 +85,6 @@ impl<'a> Moment<'a> {
     }
 
     /// Whether an interrupt, softirq or non-maskable interrupt is over the task.
-    #[must_use]
     pub const fn is_task(&self) -> bool {
         self.cpu.hard.is_none() && self.cpu.nmi.is_none()
     }
@@ -111,9 +93,7 @@ impl<'a> Moment<'a> {
 /// A late wake-up with everything known of it.
 #[derive(Debug)]
 pub struct Scene<'a> {
-    /// The wake-up.
     pub wake: WakeUp,
-    /// Its window.
     pub window: &'a Window,
     /// Priority of the late thread, in the kernel's scale.
     pub prio: Option<i32>,
@@ -161,8 +141,6 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Sets the scene.
-    #[must_use]
     pub fn new(wake: &WakeUp, window: &'a Window) -> Self {
         let thread = thread_states(wake, window);
         let armed = armed(wake, window);
@@ -176,7 +154,7 @@ impl<'a> Scene<'a> {
             _ => (None, None),
         };
         let (woken_ns, switched_ns) = wake_and_switch(wake, window, armed_ns);
-        let (blind, doubts) = blind::stretches(wake, window, &thread);
+        let (blind, doubts) = thread::missing_stretches(wake, window, &thread);
         // From the window's start: an interrupt may have begun before the thread was due.
         let from_ns = window.from_ns.min(wake.due_ns);
         let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
@@ -185,8 +163,9 @@ impl<'a> Scene<'a> {
         let served_ns = woken_ns
             .filter(|&at_ns| is_woken_by_task(wake, window, at_ns))
             .and_then(|woken_ns| served(wake, &all, prio).filter(|&at_ns| at_ns < woken_ns));
-        let handed = woken_ns.and_then(|woken_ns| handed::of(wake, window, &all, woken_ns));
-        let earlier = earlier::of(wake, window, &all, armed_ns);
+        let handed =
+            woken_ns.and_then(|woken_ns| thread::softirq_waker(wake, window, &all, woken_ns));
+        let earlier = thread::earlier_wait(wake, window, &all, armed_ns);
         let stretches = all
             .into_iter()
             .filter(|stretch| stretch.to_ns > wake.due_ns)
@@ -212,7 +191,7 @@ impl<'a> Scene<'a> {
             blind,
             doubts,
             coverage: coverage(window),
-            stood: stood::stretches(wake, window),
+            stood: thread::idle_stretches(wake, window),
             thread,
             stretches,
             prios: window
@@ -227,20 +206,17 @@ impl<'a> Scene<'a> {
     }
 
     /// The lowest priority that a task has in the window, in the kernel's scale.
-    #[must_use]
     pub fn lowest(&self, tid: i32) -> Option<i32> {
         let prios = || self.window.events.iter().filter_map(|event| prio_of(event, tid));
         *self.lowest.borrow_mut().entry(tid).or_insert_with(|| prios().max())
     }
 
     /// Changes of frequency, priority, CPU or CPUs, and signals, of all CPUs, in order of time.
-    #[must_use]
     pub fn rare(&self) -> &[&'a Event] {
         &self.rare
     }
 
     /// The moments from due to run: in order, without gaps.
-    #[must_use]
     pub fn moments(&'a self) -> Vec<Moment<'a>> {
         let faults = self.faults();
         let mut edges: Vec<u64> = vec![self.wake.due_ns, self.wake.ran_ns];
@@ -306,13 +282,11 @@ impl<'a> Scene<'a> {
 
     /// Whether it ends with an event of the task before the thread, as the switch between them was
     /// not recorded.
-    #[must_use]
     pub fn ends_before_it_ran(&self) -> bool {
-        blind::ends_before_it_ran(&self.wake, self.window)
+        thread::ends_before_it_ran(&self.wake, self.window)
     }
 
     /// Whether a switch between due and run was not recorded.
-    #[must_use]
     pub fn is_inferred(&self) -> bool {
         let inside = |stretch: &&Stretch| {
             stretch.from_ns < self.wake.ran_ns && stretch.to_ns > self.wake.due_ns
@@ -384,33 +358,28 @@ impl<'a> Scene<'a> {
     }
 
     /// What is known of a task.
-    #[must_use]
     pub fn task(&self, tid: i32) -> Option<&'a Task> {
         self.window.tasks.get(&tid)
     }
 
     /// The earlier cycle whose timer it waits for at a time.
-    #[must_use]
     pub fn earlier_at(&self, at_ns: u64) -> Option<&Earlier> {
         self.earlier.as_ref().filter(|earlier| at_ns < earlier.woken_ns)
     }
 
     /// What the timer is set for that it waits for at a time, where that is later than it was due.
-    #[must_use]
     pub fn set_for_at(&self, at_ns: u64) -> Option<u64> {
         let earlier = self.earlier_at(at_ns);
         earlier.map_or(self.set_for_ns, |of| of.set_for_ns).filter(|&set_ns| set_ns > at_ns)
     }
 
     /// Who has to run at a time for the thread to be woken.
-    #[must_use]
     pub fn handed_at(&self, at_ns: u64) -> Option<Handed> {
         self.handed.filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
     }
 
     /// Priority of the late thread, or of the one that is to wake it, at a time: as the last event
     /// before recorded it, else the next.
-    #[must_use]
     pub fn prio_at(&self, at_ns: u64) -> Option<i32> {
         if let Some(handed) = self.handed_at(at_ns) {
             return handed.prio;
@@ -492,7 +461,7 @@ fn wake_and_switch(
                 asleep = false;
             }
             What::Switch { prev_pid, prev_state, .. } if *prev_pid == wake.tid => {
-                asleep = prev_state & state::REPORTED != 0;
+                asleep = prev_state & thread::state::REPORTED != 0;
             }
             What::Switch { next_pid, .. } if *next_pid == wake.tid && switched_ns.is_none() => {
                 switched_ns = Some(event.at_ns);
@@ -535,11 +504,11 @@ fn served(wake: &WakeUp, stretches: &[Stretch], prio: Option<i32>) -> Option<u64
 /// Whether a task of its own will woke the thread: no interrupt, and no thread of the kernel that
 /// does an interrupt's work, as the timers of timerfd and POSIX timers need on PREEMPT_RT.
 fn is_woken_by_task(wake: &WakeUp, window: &Window, woken_ns: u64) -> bool {
-    let over = flags::HARDIRQ | flags::SOFTIRQ | flags::NMI;
+    let over = event::flags::HARDIRQ | event::flags::SOFTIRQ | event::flags::NMI;
     let does_timers = |tid: i32| {
         let comm = window.tasks.get(&tid).map_or("", |task| &task.comm);
         ["irq/", "irq_work/"].iter().any(|name| comm.starts_with(name))
-            || handed::runs_softirqs(comm)
+            || thread::runs_softirqs(comm)
     };
     window.events.iter().filter(|event| event.at_ns == woken_ns).any(|event| {
         let is_it = matches!(event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
@@ -614,4 +583,121 @@ fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
             120 + task.nice
         })
     })
+}
+
+// What the timer interrupt interrupted, from the stack recorded with it.
+//
+// A stack without a frame under the interrupt's entry means that the CPU was in user mode, where
+// interrupts cannot be off: whatever held the interrupt up was hardware or a hypervisor.
+
+/// How long after the interrupt's entry its stack is written at most.
+const STACK_WITHIN_NS: u64 = 200_000;
+
+/// What an interrupt interrupted: user mode, or the kernel with its stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interrupted {
+    /// No stack was recorded, or it cannot be read.
+    Unknown,
+    User,
+    /// The kernel: functions, innermost first.
+    Kernel(Vec<String>),
+}
+
+impl Interrupted {
+    /// From the stack after the interrupt that began at `irq_ns`.
+    pub(super) fn at(window: &Window, cpu: u32, irq_ns: Option<u64>) -> Self {
+        let Some(irq_ns) = irq_ns else { return Self::Unknown };
+        let after = |at_ns: u64| (irq_ns..=irq_ns.saturating_add(STACK_WITHIN_NS)).contains(&at_ns);
+        let events = window.events.iter().filter(|e| e.cpu == cpu && after(e.at_ns));
+        // The stack is written right after the event that it belongs to: the first one counts.
+        let stack = events.take(4).find_map(|event| match &event.what {
+            What::Stack { frames } => Some((event.pid, frames)),
+            _ => None,
+        });
+        let Some((pid, frames)) = stack else { return Self::Unknown };
+        let names: Vec<&str> =
+            frames.iter().map(|&frame| window.symbol(frame).unwrap_or("?")).collect();
+        Self::of(&names, pid)
+    }
+
+    fn of(names: &[&str], pid: i32) -> Self {
+        let base = |name: &str| name.split('+').next().unwrap_or(name).to_owned();
+        let entry = names.iter().rposition(|name| is_entry(&base(name)));
+        let Some(entry) = entry else { return Self::Unknown };
+        if base(names[entry]).starts_with("el0") {
+            return Self::User;
+        }
+        let below = &names[entry + 1..];
+        // What a text does not have any more may have been there.
+        let (below, is_cut) = match below {
+            [below @ .., CUT] => (below, true),
+            below => (below, false),
+        };
+        if below.is_empty() && is_cut {
+            return Self::Unknown;
+        }
+        let below: Vec<String> = below.iter().map(|&name| name.to_owned()).collect();
+        if !below.is_empty() {
+            return Self::Kernel(below);
+        }
+        // The idle task is never in user mode: this kernel's stacks end at the interrupt.
+        if pid == 0 { Self::Unknown } else { Self::User }
+    }
+}
+
+/// Whether it is where an interrupt enters the kernel: x86 `asm_sysvec_*`, arm64 `el1h_64_irq` and
+/// `el0t_64_irq`, older x86 `apic_timer_interrupt`.
+fn is_entry(name: &str) -> bool {
+    name.starts_with("asm_sysvec_")
+        || name.starts_with("asm_common_interrupt")
+        || name == "apic_timer_interrupt"
+        || (name.starts_with("el0") || name.starts_with("el1")) && name.ends_with("_irq")
+        || name.starts_with("handle_riscv_irq") && !name.contains('.')
+}
+
+/// Whether a function is one in which interrupts come back on: what was held up comes right there.
+pub fn turns_interrupts_on(name: &str) -> bool {
+    let name = name.split('+').next().unwrap_or(name);
+    const ENDS: &[&str] = &[
+        "unlock_irqrestore",
+        "unlock_irq",
+        "irq_enable",
+        "irq_restore",
+        "finish_task_switch",
+        "handle_softirqs",
+        "__do_softirq",
+        "do_idle",
+        "exit_to_user_mode",
+        "syscall_exit_to_user_mode",
+        "console_unlock",
+        "vprintk_emit",
+    ];
+    ENDS.iter().any(|end| name.contains(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRY: &str = "asm_sysvec_apic_timer_interrupt+0x1a/0x20";
+
+    #[test]
+    fn no_frame_under_the_entry_is_user_mode() {
+        assert_eq!(Interrupted::of(&["trace", ENTRY], 7), Interrupted::User);
+        assert_eq!(Interrupted::of(&["trace", ENTRY], 0), Interrupted::Unknown, "idle never is");
+        assert_eq!(Interrupted::of(&["el0t_64_irq_handler", "el0t_64_irq+0x1"], 7), {
+            Interrupted::User
+        });
+        assert_eq!(Interrupted::of(&["trace", "more"], 7), Interrupted::Unknown);
+        // A text that ends right there may have been cut.
+        assert_eq!(Interrupted::of(&["trace", ENTRY, CUT], 7), Interrupted::Unknown);
+    }
+
+    #[test]
+    fn frames_under_the_entry_are_what_was_interrupted() {
+        let kernel = Interrupted::of(&["trace", ENTRY, "_raw_spin_unlock_irq+0x1/0x9", "f"], 7);
+        let Interrupted::Kernel(frames) = kernel else { panic!("{kernel:?}") };
+        assert_eq!(frames[1], "f");
+        assert!(turns_interrupts_on(&frames[0]) && !turns_interrupts_on(&frames[1]));
+    }
 }

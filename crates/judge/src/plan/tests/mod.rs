@@ -1,14 +1,16 @@
 //! Plans: what each finding becomes, and what several of them become together.
 
-use rtproof_host::Facts;
-use rtproof_host::tune::{Change, UnitState};
+mod together;
+mod whole_lists;
+
+use rtproof_host::{
+    Facts,
+    tune::{Change, UnitState},
+};
 
 use super::{Level, Plan, STANDARD, Selection, make};
 use crate::checks::testing::{good, good_stock, intent};
 use crate::{Intent, Remedy, Status, checks};
-
-mod together;
-mod whole_lists;
 
 /// The plan for what these checks say.
 fn plan_for(facts: &Facts, intent: &Intent, ids: &[&str]) -> Plan {

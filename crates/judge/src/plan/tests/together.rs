@@ -1,7 +1,10 @@
 //! Several findings: order, one target of two, risks, CPUs that go.
 
-use rtproof_host::tune::{Change, Compare, Scheduling, TaskName, UnitState};
-use rtproof_host::{CpuList, Facts, Knob, Reading, knobs};
+use rtproof_host::{
+    CpuList, Facts, Knob, Reading,
+    knobs::{self, cpu, device},
+    tune::{Change, Compare, Scheduling, TaskName, UnitState},
+};
 
 use super::{plan_for, shown};
 use crate::checks::testing::{cpus, fill_setting, good, good_stock, intent, set_cmdline};
@@ -41,9 +44,9 @@ pub(super) fn knob_at(path: &str) -> &'static Knob {
     };
     let found = knobs::all().find(|knob| knob.patterns().any(is_at));
     let group = || match path.rsplit('/').next().unwrap() {
-        "cgroup.subtree_control" => &knobs::isolation::GROUP_CONTROLLERS,
-        "cpuset.cpus" => &knobs::isolation::GROUP_CPUS,
-        "cpuset.cpus.partition" => &knobs::isolation::GROUP_PARTITION,
+        "cgroup.subtree_control" => &cpu::GROUP_CONTROLLERS,
+        "cpuset.cpus" => &cpu::GROUP_CPUS,
+        "cpuset.cpus.partition" => &cpu::GROUP_PARTITION,
         _ => panic!("no knob for {path}"),
     };
     found.unwrap_or_else(group)
@@ -237,7 +240,7 @@ fn a_word_takes_the_place_of_the_one_that_is_there_and_wins_over_what_only_stays
 #[test]
 fn what_is_risky_waits_until_it_is_named() {
     let mut facts = good();
-    fill_setting(&mut facts, &knobs::time::MCE_IGNORE_CE, "0");
+    fill_setting(&mut facts, &cpu::MCE_IGNORE_CE, "0");
     let findings = checks::judge_all(&facts, &intent());
     let of = |wanted: Selection| make(&facts, &findings, &intent(), &wanted);
     let unnamed = of(Selection { level: Level::Max, ..Selection::default() });
@@ -385,7 +388,7 @@ fn how_a_value_is_compared_and_what_moves_with_it() {
 #[test]
 fn the_console_s_level_keeps_the_other_three_numbers() {
     let mut facts = good();
-    fill_setting(&mut facts, &knobs::device::PRINTK, "7\t4\t1\t7");
+    fill_setting(&mut facts, &device::PRINTK, "7\t4\t1\t7");
     let plan = plan_for(&facts, &intent(), &["printk-console"]);
     assert_eq!(plan.steps[0].change.target(), "/proc/sys/kernel/printk");
     assert!(shown(&plan)[0].ends_with("\t4\t1\t7"), "{plan:#?}");
@@ -422,7 +425,7 @@ fn lines_of_one_file_are_one_change_and_what_is_there_stays() {
 
     let ini =
         |line: &str| vec![Remedy::File { path: "/etc/x/rtproof.conf".into(), line: line.into() }];
-    let torn = super::together::plan(
+    let torn = self::plan(
         &good(),
         vec![("a", ini("[Manager] CPUAffinity=0")), ("b", ini("[Manager]\nCPUAffinity=1"))],
     );

@@ -3,20 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::facts::irq::Irqbalance;
-use rtproof_host::facts::isolation::{Cpusets, Hierarchy};
-use rtproof_host::facts::sched::FairServer;
-use rtproof_host::facts::tasks::TaskGroup;
-use rtproof_host::facts::units::Unit;
-use rtproof_host::tune::TaskName;
-use rtproof_host::{CpuList, Facts, Knob, Reading, knobs};
+use rtproof_host::{
+    CpuList, Facts, Knob, Reading,
+    facts::{
+        irq::Irqbalance,
+        isolation::{Cpusets, Hierarchy},
+        tasks::{FairServer, TaskGroup},
+        virt::Unit,
+    },
+    knobs::{cpu, power},
+    tune::TaskName,
+};
 
 use super::{plan_for, shown};
 use crate::checks::testing::{
     cpus, fill_setting, good, good_stock, intent, irq, set_cmdline, set_config, task,
 };
-use crate::profile::{Choice, Isolation};
-use crate::{Intent, Profile, profile::Kind};
+use crate::profile::{Choice, Isolation, Kind};
+use crate::{Intent, Profile};
 
 /// One item: what makes the machine wrong, the checks named, the plan.
 struct Item {
@@ -100,7 +104,7 @@ fn add_rt_task(facts: &mut Facts, one: rtproof_host::facts::tasks::RtTask) {
 
 fn with_detector(facts: &mut Facts, knob: &Knob) {
     fill_setting(facts, knob, "1");
-    fill_setting(facts, &knobs::time::WATCHDOG_CPUMASK, "0-3");
+    fill_setting(facts, &cpu::WATCHDOG_CPUMASK, "0-3");
 }
 
 const ITEMS: &[Item] = &[
@@ -171,7 +175,7 @@ const ITEMS: &[Item] = &[
         name: "turbo (S1)",
         machine: || {
             let (mut facts, mut intent) = with(|_| {});
-            fill_setting(&mut facts, &knobs::power::NO_TURBO, "0");
+            fill_setting(&mut facts, &power::NO_TURBO, "0");
             intent.profile.choices.turbo = Choice::Off;
             (facts, intent)
         },
@@ -306,8 +310,8 @@ const ITEMS: &[Item] = &[
         name: "limits.d (S0)",
         machine: || {
             with(|facts| {
-                let none = rtproof_host::facts::limits::Limit { soft: Some(0), hard: Some(0) };
-                let little = rtproof_host::facts::limits::Limit { soft: Some(8), hard: Some(8) };
+                let none = rtproof_host::facts::rights::Limit { soft: Some(0), hard: Some(0) };
+                let little = rtproof_host::facts::rights::Limit { soft: Some(8), hard: Some(8) };
                 set(&mut facts.limits.rtprio, none);
                 set(&mut facts.limits.memlock, little);
             })
@@ -322,7 +326,7 @@ const ITEMS: &[Item] = &[
     },
     Item {
         name: "machine checks (S2)",
-        machine: || with(|facts| fill_setting(facts, &knobs::time::MCE_IGNORE_CE, "0")),
+        machine: || with(|facts| fill_setting(facts, &cpu::MCE_IGNORE_CE, "0")),
         ids: &["mce-ce"],
         plan: &[
             "/sys/devices/system/machinecheck/machinecheck0/ignore_ce = 1",
@@ -331,13 +335,13 @@ const ITEMS: &[Item] = &[
     },
     Item {
         name: "soft lockup detector (S0, S2)",
-        machine: || with(|facts| with_detector(facts, &knobs::time::SOFT_WATCHDOG)),
+        machine: || with(|facts| with_detector(facts, &cpu::SOFT_WATCHDOG)),
         ids: &["soft-watchdog"],
         plan: &["/proc/sys/kernel/soft_watchdog = 0", "boot nosoftlockup"],
     },
     Item {
         name: "hard lockup detector",
-        machine: || with(|facts| with_detector(facts, &knobs::time::NMI_WATCHDOG)),
+        machine: || with(|facts| with_detector(facts, &cpu::NMI_WATCHDOG)),
         ids: &["nmi-watchdog"],
         plan: &["/proc/sys/kernel/nmi_watchdog = 0", "boot nmi_watchdog=0"],
     },
@@ -346,7 +350,7 @@ const ITEMS: &[Item] = &[
         machine: || {
             with(|facts| {
                 without_isolation(facts);
-                fill_setting(facts, &knobs::memory::STAT_INTERVAL, "1");
+                fill_setting(facts, &cpu::STAT_INTERVAL, "1");
             })
         },
         ids: &["stat-interval"],
@@ -400,7 +404,7 @@ const ITEMS: &[Item] = &[
         machine: || {
             with(|facts| {
                 without_isolation(facts);
-                fill_setting(facts, &knobs::isolation::WORKQUEUE_CPUMASK, "f");
+                fill_setting(facts, &cpu::WORKQUEUE_CPUMASK, "f");
             })
         },
         ids: &["workqueue-cpumask"],
@@ -455,7 +459,10 @@ fn each_item_of_the_lists_is_planned() {
         }
         for step in &plan.steps {
             let json = serde_json::to_string(&step.change).unwrap();
-            assert_eq!(serde_json::from_str::<super::Change>(&json).unwrap(), step.change);
+            assert_eq!(
+                serde_json::from_str::<rtproof_host::tune::Change>(&json).unwrap(),
+                step.change
+            );
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -7,11 +7,8 @@ mod stepped;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::*;
-use crate::{
-    cycle::{SLOT_NS, SLOTS},
-    slot::Slot,
-    spike::{Inlet, ring},
-};
+use crate::cycle::{SLOT_NS, SLOTS};
+use crate::slot::{Inlet, Slot, ring};
 
 const MS: u64 = 1_000_000;
 

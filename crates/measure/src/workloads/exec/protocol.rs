@@ -1,17 +1,19 @@
 //! What a program writes of its cycles: one line each. No I/O here.
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// Longest line, bytes.
 pub(super) const LINE_MAX: usize = 256;
+
 /// Largest value, nanoseconds: what a histogram holds, an hour, and more than any cycle takes.
 const VALUE_MAX_NS: u64 = 3_600_000_000_000;
+
 /// Largest time of CLOCK_MONOTONIC, nanoseconds: thirty years since boot.
 const TIME_MAX_NS: u64 = 1_000_000_000_000_000_000;
+
 /// Most cycles that one line can call missed.
 const MISSED_MAX: u64 = 1_000_000_000;
 
-/// One line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// `VALUE`: a cycle, and how long or how late it was.
@@ -80,7 +82,6 @@ pub(super) struct Malformed {
     pub(super) line: u64,
     /// The text, shortened, without control characters.
     pub(super) text: String,
-    /// What is wrong.
     pub(super) why: &'static str,
 }
 

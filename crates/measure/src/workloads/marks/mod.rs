@@ -10,21 +10,22 @@ use std::{
     },
 };
 
+use ring::{Marked, Ring};
+
 use rtproof_host::{CpuList, Root};
 
-use self::ring::{Marked, Ring};
-use super::{
-    error::WorkloadError,
-    timing::sleep_until,
-    workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
+use super::workload::{
+    Armed, Description, Ending, OwnCost, Program, Setting, Workload, WorkloadError, sleep_until,
 };
-use crate::failure::Failure;
-use crate::{EndReason, Policy, cycle::Cycle, quantity::Quantity, sys, task};
+use crate::cycle::Cycle;
+use crate::{EndReason, Failure, Policy, Quantity, sys, task};
 
 /// Time between two looks: a ring of 4096 cycles holds this much of 200 kHz.
 const LOOK_NS: u64 = 20_000_000;
+
 /// Folder of rings, unless they are elsewhere.
 const FOLDER: &str = "/dev/shm";
+
 /// What names of rings begin with.
 const PREFIX: &str = "rtproof-mark-";
 

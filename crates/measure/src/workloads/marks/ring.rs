@@ -3,7 +3,6 @@
 //! By read(2), not by mapping it: what another process shortens under a mapping is a crash. Layout
 //! and order of writes: `marks/src/ring.rs`.
 
-use crate::failure::Failure;
 use std::{
     fs::File,
     io,
@@ -13,19 +12,29 @@ use std::{
     time::Duration,
 };
 
+use crate::Failure;
+
 /// Of the header and of each cycle, bytes.
 const HEADER: usize = 64;
+
 const CYCLE: usize = 32;
+
 /// How often one that is being made is looked at, and how long between.
 const MAKING_LOOKS: u32 = 100;
+
 const MAKING_WAIT: Duration = Duration::from_millis(10);
+
 const MAGIC: &[u8; 8] = b"RTPMARK1";
+
 /// Cycles that a ring may hold.
 const CAPACITY: std::ops::RangeInclusive<u64> = 2..=1 << 20;
+
 /// Cycles read at once.
 const BATCH: u64 = 128;
+
 /// More new cycles than this since the last look, some milliseconds ago, were never marked.
 const JUMP_MAX: u64 = 1 << 40;
+
 /// A cycle longer than this is a torn one.
 const LENGTH_MAX_NS: u64 = 3_600_000_000_000;
 
@@ -42,7 +51,6 @@ pub(super) struct Ring {
     last_begin_ns: u64,
 }
 
-/// A cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marked {
     pub(super) begin_ns: u64,

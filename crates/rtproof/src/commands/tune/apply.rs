@@ -6,37 +6,35 @@ use std::{
     time::{Duration, Instant},
 };
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use rtproof_host::tune::{
-    self, Item, Journal, Machine, Options,
-    confirmation::{self, Confirmation},
+    Item, Journal, Machine, Options,
+    staging::{self, Confirmation},
 };
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
-use rtproof_results::answer::Answer;
-use rtproof_results::tune::{
-    outcome::{APPLIED, Applied, Made},
-    plan::Previewed,
+use rtproof_record::Effects;
+use rtproof_results::{
+    Answer,
+    tune::{APPLIED, Applied, Made, Previewed},
 };
 use rtproof_run::{
+    experiment::{Journaled, plan as prove},
     parse,
-    prove::signals::Signals,
+    prove::{Request, Signals},
     tune::{
-        making, place,
-        rollback::{self, RollbackTimer},
-        stored,
+        boot,
+        making::{self, RollbackTimer},
     },
 };
 
-use super::{
-    plan, repeat,
-    request::{self, RequestArgs, RootArgs},
-};
-use crate::{
-    answers, ask, exit, next,
-    print::Text,
-    root::open_root,
-    show::making::{Making, manager_line},
-};
+use super::{RequestArgs, RootArgs, persist, plan};
+use crate::answers::tune;
+use crate::exit::Text;
+use crate::show::{Making, Trying, manager_line};
+use crate::{answers, exit, next, open_root, show};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -111,7 +109,7 @@ pub struct Args {
 /// The answer, with the options that were given.
 fn answer(args: &Args, applied: &Applied) -> Answer {
     let prove = args.request.given().prove();
-    answers::tune::applied(applied, &prove, &trial(args), args.at.root.as_deref())
+    tune::applied(applied, &prove, &trial(args), args.at.root.as_deref())
 }
 
 /// What tries the boot parameters that are left.
@@ -132,15 +130,15 @@ fn trial(args: &Args) -> String {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before the machine is read: a usage error needs no rights.
-    let named = request::named(&args.ids)?;
+    let named = super::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
         let taken = (args.yes, args.accept_owner);
-        return repeat::apply(&machine, path, taken, Text::new(args.json));
+        return persist::apply(&machine, path, taken, Text::new(args.json));
     }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
-    place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
+    making::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if let Some(LeftOut { check, why, .. }) = todo.blind(&named) {
         anyhow::bail!(
             "{check}: {why}; nothing was changed; rtproof check -v tells more, or leave {check} out"
@@ -149,11 +147,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         let answer = answer(args, &applied);
-        text.print(|to| rtproof_report::text::answer(to, &answer))?;
+        text.print(|to| rtproof_render::page::answer(to, &answer))?;
         text.print_json(&answer.with(&applied))?;
         return Ok(exit::ACCEPTED);
     }
-    let installs = todo.steps.iter().any(|it| request::installs(&it.step.change));
+    let installs = todo.steps.iter().any(|it| super::installs(&it.step.change));
     if installs && (args.confirm_ns.is_some() || args.prove_ns.is_some()) {
         let option = if args.prove_ns.is_some() { "prove" } else { "confirm" };
         anyhow::bail!(
@@ -162,15 +160,15 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         );
     }
     text.print(|to| {
-        rtproof_report::text::steps(to, &todo.steps, false)?;
-        rtproof_report::text::hint(to, &todo.then)
+        rtproof_render::page::steps(to, &todo.steps, false)?;
+        rtproof_render::page::hint(to, &todo.then)
     })?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
-    if !args.yes && !ask::consent(&question)? {
+    if !args.yes && !crate::consent(&question)? {
         anyhow::bail!("nothing was changed");
     }
     match args.prove_ns {
-        Some(ns) => super::prove::run(&args.request, &args.ids, args.json, &machine, ns),
+        Some(ns) => run_prove(&args.request, &args.ids, args.json, &machine, ns),
         None => make(args, &machine, todo, text),
     }
 }
@@ -200,12 +198,12 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
     let mut then = Vec::new();
     let (steps, boot, conflicts, left_out) = match &args.plan {
         Some(path) => {
-            let stored = stored::read(path, args.accept_owner)?;
+            let stored = boot::read(path, args.accept_owner)?;
             (stored.steps, stored.boot, stored.conflicts, Vec::new())
         }
         None => {
             let document = plan::make(machine, &args.request, &args.ids)?;
-            let installs = document.steps.iter().filter(|it| request::installs(&it.step.change));
+            let installs = document.steps.iter().filter(|it| super::installs(&it.step.change));
             let checks: Vec<_> = installs.map(|it| &it.step.reason.checks).collect();
             let those = document.instructions.iter();
             let those = those.filter(|it| checks.contains(&&it.reason.checks));
@@ -227,7 +225,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         );
     }
     let steps = match args.plan {
-        Some(_) => stored::still_to_do(machine, steps)?,
+        Some(_) => boot::still_to_do(machine, steps)?,
         None => steps,
     };
     let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
@@ -260,14 +258,14 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let guardian = match args.confirm_ns {
         None => None,
         Some(ns) => {
-            confirmation::set(machine, number)?;
+            staging::set(machine, number)?;
             let after = Duration::from_nanos(ns);
             let root = args.at.root.as_deref();
-            let guardian = rollback::arm(machine.root(), root, number, after);
+            let guardian = making::arm(machine.root(), root, number, after);
             // Nothing was changed yet: an empty journal and its mark go again.
             Some(guardian.inspect_err(|_| {
-                let _ = tune::undo(machine, &mut journal, &mut |_| {});
-                let _ = confirmation::clear(machine, number);
+                let _ = rtproof_host::tune::undo(machine, &mut journal, &mut |_| {});
+                let _ = staging::clear(machine, number);
             })?)
         }
     };
@@ -292,19 +290,19 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     drop(journal);
     if applied.rolled_back {
         if guardian.is_some() {
-            confirmation::clear(machine, number)?;
-            rollback::dismiss(machine.root(), number);
+            staging::clear(machine, number)?;
+            making::dismiss(machine.root(), number);
         }
         applied.confirm_within_ns = None;
     }
     let answer = answer(args, &applied);
     text.print(|to| {
-        rtproof_report::text::answer(to, &answer)?;
-        rtproof_report::text::applied(to, &applied, &next::root(args.at.root.as_deref()))?;
+        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::applied(to, &applied, &next::root(args.at.root.as_deref()))?;
         if !applied.rolled_back {
-            rtproof_report::text::boot_left(to, &applied.boot_parameters, &trial(args))?;
+            rtproof_render::page::boot_left(to, &applied.boot_parameters, &trial(args))?;
         }
-        rtproof_report::text::answer_again(to, &answer)
+        rtproof_render::page::answer_again(to, &answer)
     })?;
     text.print_json(&answer.with(&applied))?;
     let made = made?;
@@ -314,9 +312,9 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
         wait(machine, &guardian, number, left, &signals)?;
-        let is_kept = confirmation::of(machine.root(), number) == Some(Confirmation::Confirmed);
+        let is_kept = staging::of(machine.root(), number) == Some(Confirmation::Confirmed);
         let next = is_kept.then(|| args.request.given().prove());
-        text.print(|to| rtproof_report::text::next(to, next.as_deref()))?;
+        text.print(|to| rtproof_render::page::next_text(to, next.as_deref()))?;
     }
     Ok(exit::of(making::ended(&made)))
 }
@@ -339,21 +337,21 @@ fn wait(
     signals: &Signals,
 ) -> anyhow::Result<()> {
     let seconds = left.as_secs_f64().ceil();
-    if !ask::is_terminal() {
-        crate::stderr::line(&format!(
+    if !crate::is_terminal() {
+        crate::line(&format!(
             "keep it with: rtproof tune confirm, within {seconds} s; else {} takes it back",
             guardian.text()
         ))?;
         return Ok(());
     }
-    crate::stderr::write(&format!("press ENTER within {seconds} s to keep it: "))?;
-    let came = ask::enter_within(left, || signals.came().is_some());
-    if came && confirmation::confirm(machine, number)? {
-        rollback::dismiss(machine.root(), number);
-        crate::stderr::line("kept")?;
+    crate::write(&format!("press ENTER within {seconds} s to keep it: "))?;
+    let came = crate::enter_within(left, || signals.came().is_some());
+    if came && staging::confirm(machine, number)? {
+        making::dismiss(machine.root(), number);
+        crate::line("kept")?;
         return Ok(());
     }
-    crate::stderr::line("")?;
+    crate::line("")?;
     if let Some(signal) = signals.came() {
         let undone = making::take_back(
             machine,
@@ -364,9 +362,62 @@ fn wait(
     }
     // The confirmation may have come from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
-    if is_open && confirmation::of(machine.root(), number) == Some(Confirmation::Confirmed) {
-        crate::stderr::line("confirmed elsewhere: kept")?;
+    if is_open && staging::of(machine.root(), number) == Some(Confirmation::Confirmed) {
+        crate::line("confirmed elsewhere: kept")?;
         return Ok(());
     }
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
+}
+
+// `tune apply --prove`: measures a plan and keeps what helps.
+
+const SCHEMA: &str = "rtproof/effects/1";
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Outcome<'a> {
+    schema: &'static str,
+    record: String,
+    report: String,
+    effects: &'a Effects,
+}
+
+/// Measures a plan and keeps what helps.
+pub(super) fn run_prove(
+    request: &RequestArgs,
+    ids: &[String],
+    json: bool,
+    machine: &Machine<'_>,
+    ns: u64,
+) -> anyhow::Result<u8> {
+    let root = machine.root();
+    let (facts, _, plan) = plan::plan_of(root, request, ids)?;
+    let title = request.title("tune apply --prove", ids);
+    let mut switch = Journaled::new(machine, &title);
+    let (run, text) = (measured(request, ns), Text::new(json));
+    let mut trying = Trying::of_plan(text);
+    let (results, output) = prove::run(root, facts, &plan, &run, &mut switch, &mut trying)?;
+    let cut_short = results.cut_short();
+    // What helps is kept: what is left is the proof.
+    let prove = |names: &[&str]| (!names.is_empty()).then(|| request.given().prove());
+    let answer = answers::experiment_answer(results.effects()?, cut_short.as_deref(), prove);
+    let html = show::show(&results, &answer, text, &output)?;
+    text.print_json(&answer.with(&Outcome {
+        schema: SCHEMA,
+        record: output.record.display().to_string(),
+        report: output.html.display().to_string(),
+        effects: results.effects()?,
+    }))?;
+    show::code(results, html)
+}
+
+/// The run that is requested.
+pub(crate) fn measured(wish: &RequestArgs, ns: u64) -> Request {
+    Request {
+        cpus: wish.cpus.clone(),
+        intent: wish.intent.requested(),
+        priority: wish.priority,
+        period_ns: wish.period_ns,
+        budget_ns: wish.budget_ns,
+        ..Request::new(ns, ".")
+    }
 }

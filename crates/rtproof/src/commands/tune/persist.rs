@@ -1,24 +1,29 @@
 //! `rtproof tune persist`: what is applied now is repeated at each boot. Writes /etc/rtproof.toml
 //! and rtproof.service under a journal of their own; `rtproof tune undo` takes them away.
 
-use std::io::Write as _;
+use std::{io::Write as _, path::Path};
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use rtproof_host::{
     Facts,
-    tune::{self, Change, Item, Journal, Machine, Stands},
+    tune::{Change, Item, Journal, Machine, Stands},
 };
 use rtproof_judge::{checks, plan::units};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::task::LiveTasks;
+use rtproof_results::tune::{Made, TakenBackOutcome, UNDONE, Undone};
 use rtproof_run::tune::{
-    config::{self, Config, Meant, NotRepeated},
-    making, place,
+    config::{self, Absent, Config, Meant, NotRepeated},
+    making, repeat,
 };
 
-use super::{
-    request::{RequestArgs, RootArgs},
-    trial::all_or_none,
-};
-use crate::{answers, ask, exit, next, print::Text, root::open_root};
+use super::trial::all_or_none;
+use super::{RequestArgs, RootArgs};
+use crate::answers::tune;
+use crate::exit::Text;
+use crate::show::Making;
+use crate::{exit, next, open_root};
 
 /// Arguments of `tune persist`.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,7 +62,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
-    let exe = place::of(&root)?;
+    let exe = making::of(&root)?;
     let meant = Meant::from(&args.request.intent(&root, &Facts::read(&root))?);
     let applied = in_force(&machine)?;
     let items = applied.iter().map(|it| (&it.change, it.checks.as_slice(), reasons(&it.checks)));
@@ -79,12 +84,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Ok(())
     })?;
     let question = format!("repeat {} at each boot?", making::count(config.changes.len()));
-    anyhow::ensure!(args.yes || ask::consent(&question)?, "nothing was changed");
+    anyhow::ensure!(args.yes || crate::consent(&question)?, "nothing was changed");
     let done = all_or_none(&machine, "tune persist".into(), changes.iter())?;
     text.print(|to| {
-        rtproof_report::text::applied(to, &done, &next::root(args.at.root.as_deref()))
+        rtproof_render::page::applied(to, &done, &next::root(args.at.root.as_deref()))
     })?;
-    text.print_json(&answers::tune::written(&done, "boot").with(&done))?;
+    text.print_json(&tune::written(&done, "boot").with(&done))?;
     Ok(if left_out.is_empty() { exit::ACCEPTED } else { exit::NOT_PROVEN })
 }
 
@@ -92,9 +97,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// last change.
 fn in_force(machine: &Machine<'_>) -> anyhow::Result<Vec<Item>> {
     let mut items: Vec<Item> = Vec::new();
-    for number in super::journals::open(machine)? {
+    for number in super::open(machine)? {
         let journal = Journal::open_number(machine, number)?;
-        for standing in tune::status(machine, &journal) {
+        for standing in rtproof_host::tune::status(machine, &journal) {
             if standing.stands != Stands::AsApplied {
                 continue;
             }
@@ -110,4 +115,90 @@ fn in_force(machine: &Machine<'_>) -> anyhow::Result<Vec<Item>> {
 fn reasons(ids: &[String]) -> Vec<String> {
     let reason = |id: &String| checks::by_id(id).map(|check| format!("{id}: {}", check.why));
     ids.iter().filter_map(reason).collect()
+}
+
+// `rtproof tune apply --from FILE` and `undo --from FILE`: what `rtproof.service` runs.
+
+const SCHEMA: &str = "rtproof/tune-repeated/1";
+
+/// The JSON form of `tune apply --from`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Document {
+    /// Version of this form: `rtproof/tune-repeated/1`.
+    pub schema: &'static str,
+    pub file: String,
+    /// The journal; `null`: nothing was to be done.
+    pub path: Option<String>,
+    /// What became of each change, in the order of the file.
+    pub changes: Vec<Made>,
+    /// What the file names and this boot has not.
+    pub absent: Vec<Absent>,
+    /// What is there under another name than the file says.
+    pub notes: Vec<String>,
+}
+
+/// Sets what the file says.
+///
+/// # Errors
+/// A file that is wrong; a journal that cannot be written. Nothing is changed then.
+pub(super) fn apply(
+    machine: &Machine<'_>,
+    path: &Path,
+    (yes, accept_owner): (bool, bool),
+    text: Text,
+) -> anyhow::Result<u8> {
+    let config = Config::open(path, accept_owner)?;
+    if !yes {
+        let prepared = repeat::prepare(machine, &config);
+        text.print(|to| prepared.write(to, path))?;
+        let question = format!("set these {}?", making::count(prepared.items.len()));
+        anyhow::ensure!(crate::consent(&question)?, "nothing was changed");
+    }
+    let repeated = repeat::apply(machine, path, &config)?;
+    let ended = repeated.ended();
+    text.print(|to| repeated.write(to, path))?;
+    text.print_json(&Document {
+        schema: SCHEMA,
+        file: path.display().to_string(),
+        path: repeated.journal,
+        changes: repeated.changes,
+        absent: repeated.absent,
+        notes: repeated.notes,
+    })?;
+    Ok(exit::of(ended))
+}
+
+/// Undoes what was set from the file.
+///
+/// # Errors
+/// A journal that cannot be read or written.
+pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Result<u8> {
+    let journals = repeat::undo(machine, path, &mut Making::new())?;
+    let ended = making::undo_ended(&journals);
+    text.print(|to| {
+        let all = || journals.iter().flat_map(|journal| &journal.changes);
+        for it in all() {
+            let target = it.change.target();
+            match it.outcome {
+                TakenBackOutcome::Failed => {
+                    let why = it.why.as_deref().unwrap_or_default();
+                    writeln!(to, "not taken back: {target}: {why}")?;
+                }
+                TakenBackOutcome::LeftAlone => {
+                    writeln!(to, "left alone, somebody has changed it since: {target}")?;
+                }
+                TakenBackOutcome::Unnoted => {
+                    writeln!(to, "not taken back: {target}: {}", it.why.as_deref().unwrap_or("?"))?;
+                }
+                TakenBackOutcome::Restored
+                | TakenBackOutcome::WasBefore
+                | TakenBackOutcome::Gone => {}
+            }
+        }
+        writeln!(to, "{} looked at", making::count(all().count()))
+    })?;
+    let still_open = super::not_closed(machine)?;
+    let undone = Undone { schema: UNDONE, journals, unusable: Vec::new(), still_open };
+    text.print_json(&tune::undone(&undone, None).with(&undone))?;
+    Ok(exit::of(ended))
 }

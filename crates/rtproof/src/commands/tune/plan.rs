@@ -1,25 +1,38 @@
 //! `rtproof tune plan`: what would be changed, as a diff with reasons. Changes nothing, needs no
 //! rights, works on a captured machine.
 
-use std::path::PathBuf;
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use clap::builder::PossibleValuesParser;
 
 use rtproof_host::{
     Facts, Root,
     tune::{Machine, NotTunable},
+    user_file::write_whole,
 };
 use rtproof_judge::{
     Finding, Intent, checks,
-    plan::{self, Selection},
+    plan::{self, Selection, build_options},
 };
+use rtproof_kernel::rebase;
 use rtproof_measure::LiveTasks;
-use rtproof_results::tune::plan::Document;
-use rtproof_run::{
-    kernel::offer,
-    tune::{place, preview},
+use rtproof_results::tune::{EXPORTED_SCHEMA, PlanDocument, Written};
+use rtproof_run::tune::{
+    boot,
+    export::{self, Exported, FORMATS, Format, Source},
+    making,
 };
 
-use super::request::{self, RequestArgs};
-use crate::{answers, exit, manners, next, print::Text, root::open_root};
+use super::RequestArgs;
+use crate::answers::tune;
+use crate::exit::Text;
+use crate::{exit, next, open_root};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -67,17 +80,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     // A command of this plan alone: what is left of it follows below.
     let both = now.is_some() && trial.is_some();
-    let mut answer = answers::tune::plan(&document, now.or_else(|| trial.clone()));
+    let mut answer = tune::plan(&document, now.or_else(|| trial.clone()));
     answer.why = match (answer.why, refused) {
         (Some(why), Some(refused)) => Some(format!("{why}; {refused}")),
         (why, refused) => why.or(refused),
     };
     text.print(|to| {
-        rtproof_report::text::answer(to, &answer)?;
-        rtproof_report::text::plan(to, &document, manners::is_verbose())?;
+        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::plan(to, &document, crate::is_verbose())?;
         let trial = trial.filter(|_| both).map(|trial| format!("for one boot: {trial}"));
-        rtproof_report::text::hint(to, trial.as_slice())?;
-        rtproof_report::text::answer_again(to, &answer)
+        rtproof_render::page::hint(to, trial.as_slice())?;
+        rtproof_render::page::answer_again(to, &answer)
     })?;
     text.print_json(&answer.with(&document))?;
     Ok(exit::ACCEPTED)
@@ -88,10 +101,10 @@ pub(super) fn make(
     machine: &Machine<'_>,
     wish: &RequestArgs,
     ids: &[String],
-) -> anyhow::Result<Document> {
-    let offer = |findings: &mut [Finding]| offer::put(machine.root(), findings);
+) -> anyhow::Result<PlanDocument> {
+    let offer = |findings: &mut [Finding]| rebase::put(machine.root(), findings);
     let (facts, intent, plan) = plan_with(machine.root(), wish, ids, &offer)?;
-    Ok(preview::document(machine, &facts, &intent, plan))
+    Ok(boot::document(machine, &facts, &intent, plan))
 }
 
 /// Facts, intent and plan of a machine.
@@ -110,7 +123,7 @@ fn plan_with(
     ids: &[String],
     offer: &dyn Fn(&mut [Finding]),
 ) -> anyhow::Result<(Facts, Intent, plan::Plan)> {
-    let ids = request::named(ids)?;
+    let ids = super::named(ids)?;
     let facts = Facts::read(root);
     let intent = wish.intent(root, &facts)?;
     let is_ours = |cpu: u32| intent.rt_cpus.contains(cpu);
@@ -121,10 +134,10 @@ fn plan_with(
         has_own_cpus: online.is_some_and(|online| !online.iter().all(is_ours)),
         risky: wish.risky,
         durable: wish.durable,
-        exe: place::of(root).unwrap_or_else(|_| place::USUAL.into()),
+        exe: making::of(root).unwrap_or_else(|_| making::USUAL.into()),
     };
     let mut findings = checks::judge_all(&facts, &intent);
-    if selection.takes(offer::CHECK) {
+    if selection.takes(rebase::CHECK) {
         offer(&mut findings);
     }
     let plan = plan::make(&facts, &findings, &intent, &selection);
@@ -133,7 +146,7 @@ fn plan_with(
 
 /// What makes the changes, else what shows that the machine is good enough; what tries the boot
 /// parameters.
-fn next(document: &Document, args: &Args) -> (Option<String>, Option<String>) {
+fn next(document: &PlanDocument, args: &Args) -> (Option<String>, Option<String>) {
     // A file of `capture` is a machine that is not here.
     let root = args.root.as_deref();
     if root.is_some_and(|root| !root.is_dir()) || !document.conflicts.is_empty() {
@@ -143,7 +156,7 @@ fn next(document: &Document, args: &Args) -> (Option<String>, Option<String>) {
     let root = next::root(root);
     let command = |name: &str| format!("rtproof {}{root}", args.request.title(name, &args.ids));
     let mut now = None;
-    let installs = document.steps.iter().any(|it| request::installs(&it.step.change));
+    let installs = document.steps.iter().any(|it| super::installs(&it.step.change));
     if !document.steps.is_empty() {
         // An installation takes minutes, and acts at the next boot.
         let confirm = if installs { "" } else { " --confirm 60s" };
@@ -161,4 +174,121 @@ fn next(document: &Document, args: &Args) -> (Option<String>, Option<String>) {
         trial = Some(format!("rtproof {title}{root}"));
     }
     (now, trial)
+}
+
+// `rtproof tune export`: the plan as files for those who manage machines otherwise. Changes
+// nothing on the machine; what a format cannot express is listed.
+
+/// Arguments of `tune export`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune export --format ansible --cpus 2-3 ansible-out
+  rtproof tune export --format tuned --root machine.txt --cpus 2-3 tuned-out
+
+NOTES.md in the folder says how to use the files, and what of the plan is not in them; exit code 2
+where something is not.")]
+pub struct TuneExportArgs {
+    /// Folder to write to; made where it is not there
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+
+    /// Checks, or sections of them (power, memory ...), whose findings to plan for; default: all
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+
+    /// Format
+    #[arg(long, value_parser = formats())]
+    pub format: String,
+
+    /// What the machine is for.
+    #[command(flatten)]
+    pub request: RequestArgs,
+
+    /// Plan for a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
+    /// /sys, /etc and /boot
+    #[arg(long, value_name = "PATH")]
+    pub root: Option<PathBuf>,
+
+    /// Replace files that are there
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print what was written as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn formats() -> PossibleValuesParser {
+    let value = |format: &Format| clap::builder::PossibleValue::new(format.id).help(format.title);
+    PossibleValuesParser::new(FORMATS.iter().map(value))
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Usage: a root, CPUs or checks that are not there; a plan that contradicts itself; a folder that
+/// cannot be written.
+pub fn run_export(args: &TuneExportArgs) -> anyhow::Result<u8> {
+    let root = open_root(args.root.as_deref())?;
+    let machine = Machine::for_reading(&root, &LiveTasks);
+    let (facts, intent, mut plan) = plan_of(&root, &args.request, &args.ids)?;
+    let selection = Selection { ids: super::named(&args.ids)?, ..Selection::default() };
+    let build = build_options(&facts, &intent, &selection);
+    // The machine tells interrupts of one name apart.
+    for step in &mut plan.steps {
+        if let Ok(named) = machine.named(step.change.clone()) {
+            step.change = named;
+        }
+    }
+    let document = boot::document(&machine, &facts, &intent, plan.clone());
+    let before: BTreeMap<_, _> = document
+        .steps
+        .into_iter()
+        .filter_map(|it| Some((it.step.change.target(), it.before?)))
+        .collect();
+    let shown = document.machine;
+    let or_unknown = |text: Option<String>| text.unwrap_or_else(|| "?".into());
+    let about = format!("Linux {} {}", or_unknown(shown.kernel), or_unknown(shown.arch));
+    let source = Source {
+        plan: &plan,
+        machine: &about,
+        realtime: &intent.rt_cpus,
+        housekeeping: &intent.housekeeping,
+        build: build.as_deref(),
+        before: &before,
+    };
+    let format = export::format(&args.format).map_err(|error| exit::usage(error.to_string()))?;
+    let exported = export::export(format, &source).map_err(|error| anyhow::anyhow!("{error}"))?;
+    write(&args.folder, &exported, args.force)?;
+    let written = Written {
+        schema: EXPORTED_SCHEMA,
+        folder: args.folder.display().to_string(),
+        files: exported.files.iter().map(|file| file.path.clone()).collect(),
+        missed: exported.missed.into_iter().map(|it| (it.what, it.why)).collect(),
+    };
+    let text = Text::new(args.json);
+    text.print(|to| rtproof_render::page::exported(to, &written))?;
+    text.print_json(&written)?;
+    Ok(if written.missed.is_empty() { exit::ACCEPTED } else { exit::REFUSED })
+}
+
+/// Writes the files. None is replaced unless that was asked for, and then none is begun.
+fn write(folder: &Path, exported: &Exported, force: bool) -> anyhow::Result<()> {
+    let paths: Vec<PathBuf> = exported.files.iter().map(|file| folder.join(&file.path)).collect();
+    if let Some(there) = paths.iter().find(|path| !force && fs::symlink_metadata(path).is_ok()) {
+        anyhow::bail!(
+            "{}: is there already; name another folder, or give --force",
+            there.display()
+        );
+    }
+    for (file, path) in exported.files.iter().zip(&paths) {
+        let said = || format!("{}: cannot be written", path.display());
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(said)?;
+        }
+        write_whole(path, |to| Ok(to.write_all(file.content.as_bytes())?)).with_context(said)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(file.mode)).with_context(said)?;
+    }
+    Ok(())
 }

@@ -5,19 +5,18 @@
 use std::{io::Write, path::PathBuf, process::Stdio};
 
 use anyhow::Context;
+
 use rtproof_host::{
     Root,
     boot::{self, BootChanges, Loader, Standing, TITLE, Word},
-    program,
+    trusted,
     tune::{Change, Item, Journal, Machine, Options},
+    user_file::Invalid,
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
-use rtproof_report::text::Sheet;
-use rtproof_results::tune::{
-    outcome::{APPLIED, Applied, Made, TrialKernel},
-    plan::BootPreview,
-};
+use rtproof_render::page::Sheet;
+use rtproof_results::tune::{APPLIED, Applied, BootPreview, Made, TrialKernel};
 use rtproof_run::{
     parse,
     tune::{
@@ -27,12 +26,11 @@ use rtproof_run::{
     },
 };
 
-use super::{
-    plan,
-    request::{self, RequestArgs, RootArgs},
-};
-use crate::{answers, ask, exit, print::Text, root::open_root, show::making::Making};
-use rtproof_run::usage::Invalid;
+use super::{RequestArgs, RootArgs, plan};
+use crate::answers::tune;
+use crate::exit::Text;
+use crate::show::Making;
+use crate::{exit, open_root};
 
 /// Arguments of `tune trial`.
 #[derive(Clone, Debug, clap::Args)]
@@ -108,7 +106,7 @@ pub struct Args {
 /// made (the others are undone then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let asked: Vec<_> = args.words.iter().map(|text| word(text)).collect::<Result<_, _>>()?;
-    request::named(&args.only)?;
+    super::named(&args.only)?;
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let mut words: Vec<Word> = asked.iter().map(|asked| Word::set(&asked.parameter)).collect();
@@ -126,7 +124,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if words.is_empty() && source.is_none() {
         text.print(|to| writeln!(to, "Nothing to try: the plan has no kernel parameter."))?;
         let none = applied_of(None, Vec::new());
-        text.print_json(&answers::tune::written(&none, "boot entry").with(&none))?;
+        text.print_json(&tune::written(&none, "boot entry").with(&none))?;
         return Ok(exit::ACCEPTED);
     }
     let (loader, prepared) = match &source {
@@ -149,7 +147,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     refuse(args, &root, &loader)?;
     let then = if loader.no_trial.is_some() { "" } else { " and boot it once" };
     let question = format!("make this entry of {}{then}?", loader.name);
-    if !args.yes && !ask::consent(&question)? {
+    if !args.yes && !crate::consent(&question)? {
         anyhow::bail!("nothing was changed");
     }
     let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
@@ -160,10 +158,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let applied = Applied { kernel: shown, ..all_or_none(&machine, what, all)? };
     drop(prepared);
     text.print(|to| {
-        rtproof_report::text::applied(to, &applied, &crate::next::root(args.at.root.as_deref()))?;
+        rtproof_render::page::applied(to, &applied, &crate::next::root(args.at.root.as_deref()))?;
         next(to, args.reboot, &changes)
     })?;
-    text.print_json(&answers::tune::written(&applied, "boot entry").with(&applied))?;
+    text.print_json(&tune::written(&applied, "boot entry").with(&applied))?;
     if args.reboot {
         reboot(&root, changes.reboot.as_deref())?;
     }
@@ -228,10 +226,10 @@ fn show(
     };
     text.print(|to| {
         if let Some(kernel) = kernel {
-            rtproof_report::text::trial_kernel(to, kernel)?;
+            rtproof_render::page::trial_kernel(to, kernel)?;
         }
-        rtproof_report::text::place(to, &preview)?;
-        rtproof_report::text::tokens(to, &preview)
+        rtproof_render::page::place(to, &preview)?;
+        rtproof_render::page::tokens(to, &preview)
     })
 }
 
@@ -282,34 +280,32 @@ pub(super) fn all_or_none<'a>(
     Ok(applied_of(Some(of), making::outcomes(planned, journal.entries(), Some(&made))))
 }
 
-/// What happens next.
 fn next(to: &mut Sheet, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
-    rtproof_report::text::note(to, &changes.fallback)?;
+    rtproof_render::page::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
     if changes.trial.is_empty() && changes.reboot.is_none() {
         let by_hand = format!("boot, and choose \"{TITLE}\" in the boot menu; {after}");
-        return rtproof_report::text::note(to, &by_hand);
+        return rtproof_render::page::note(to, &by_hand);
     }
     let text = match (&changes.reboot, reboots) {
         (_, true) => after.to_owned(),
         (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
         (None, false) => format!("boot it with: reboot; {after}"),
     };
-    rtproof_report::text::note(to, &text)
+    rtproof_render::page::note(to, &text)
 }
 
-/// Reboots in order.
 pub(crate) fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
     let has_systemd = root.list_dir("/run/systemd/system").value().is_some();
     let mut command = match has_systemd {
         true => {
-            let mut command = program::command("systemctl")?;
+            let mut command = trusted::command("systemctl")?;
             command.arg("reboot");
             command.args(argument.map(|argument| format!("--reboot-argument={argument}")));
             command
         }
         false => {
-            let mut command = program::command("reboot")?;
+            let mut command = trusted::command("reboot")?;
             command.args(argument);
             command
         }

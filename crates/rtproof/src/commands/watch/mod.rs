@@ -1,9 +1,7 @@
 //! `rtproof watch`: the machine live, with the latencies of a run or an application and the cause
 //! of each spike.
 
-mod keys;
-mod rows;
-mod terminal;
+mod screen;
 
 use std::{
     io::IsTerminal,
@@ -13,34 +11,35 @@ use std::{
 
 use anyhow::Context;
 use clap::builder::NonEmptyStringValueParser;
-use rtproof_host::{Facts, Root, facts::tasks::Policy, harmless};
-use rtproof_report::screen::{self, Look};
-use rtproof_results::{measure::plan::Common, watch::Kind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use ratatui_core::layout::Rect;
+use screen::SECOND;
+
+use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy, text};
+use rtproof_render::screen::{Input, Look, Page, Panel, View};
+use rtproof_results::{
+    measure::Common,
+    watch::{Frame, Kind},
+};
 use rtproof_run::{
     explain::Whom,
-    measure::{
-        cells,
-        matrix::default_block,
-        request::{self, Block, Choice},
-    },
+    measure::{self, Block, Choice, cells, matrix::default_block},
     parse,
-    prove::{
-        output::{self, Output},
-        signals::Signals,
-    },
+    prove::{self, Output, Signals},
     watch::{From, Run, Watch},
 };
 
-use self::terminal::SECOND;
 use super::prove::StartArg;
-use crate::{exit, print, stderr};
+use crate::exit;
 
 /// A run without `--for` ends when the user does; this bounds its options.
 const ENDLESS_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
+
 /// Longest wait of `--once` for something that was measured.
 const ONCE_MAX: Duration = Duration::from_secs(20);
 
-/// Workloads of `--workload`.
 type Choices = Vec<Choice>;
 
 /// Arguments of `watch`.
@@ -108,7 +107,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "NAME[@CPUS]",
-        value_parser = request::workloads,
+        value_parser = measure::workloads,
         requires = "measure"
     )]
     pub workload: Option<Choices>,
@@ -118,7 +117,7 @@ pub struct Args {
     pub cpus: Option<String>,
 
     /// With --measure: policy: other, fifo, rr, deadline; default: fifo
-    #[arg(long, value_name = "POLICY", value_parser = request::policy, requires = "measure")]
+    #[arg(long, value_name = "POLICY", value_parser = measure::policy, requires = "measure")]
     pub policy: Option<Policy>,
 
     /// With --measure: priority of fifo and rr; default: 80
@@ -136,7 +135,7 @@ pub struct Args {
 
     /// With --measure: load from the start on, as in prove; key l switches it. Default: idle, and l
     /// starts cpu+memory+net+disk
-    #[arg(long, value_name = "LOAD", value_parser = request::load, requires = "measure")]
+    #[arg(long, value_name = "LOAD", value_parser = measure::load, requires = "measure")]
     pub load: Option<String>,
 
     /// With --measure: CPUs the load runs on; default: all that are not isolated
@@ -210,16 +209,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let duration_ns = args.duration_ns.filter(|_| !args.measure);
     let end = duration_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
     let shown = match () {
-        () if is_screen => terminal::run(&mut watch, &signals, end, look(), args.measure),
+        () if is_screen => screen::run_terminal(&mut watch, &signals, end, look(), args.measure),
         () if args.once => once(&mut watch, &signals, args.json),
-        () => rows::run(&mut watch, &signals, end, args.json),
+        () => screen::run_rows(&mut watch, &signals, end, args.json),
     };
     // What was started ends, whatever became of showing it.
     let finished = watch.finish();
     shown?;
     if let Some(finished) = finished? {
         let record = finished.record.display().to_string();
-        stderr::line(&format!("record {record}; see it with rtproof report {record}"))?;
+        crate::line(&format!("record {record}; see it with rtproof report {record}"))?;
         if let Some(failure) = finished.failure {
             return Err(failure);
         }
@@ -287,7 +286,7 @@ impl Args {
 
     fn output(&self, facts: &Facts) -> anyhow::Result<Output> {
         let path = Path::new(self.output.as_deref().unwrap_or("."));
-        let named = path.is_dir().then(|| path.join(output::default_name("watch", facts)));
+        let named = path.is_dir().then(|| path.join(prove::default_name("watch", facts)));
         // A host name may have dots: what follows them is no extension.
         let named = named.map(|mut path| {
             path.as_mut_os_string().push(".rtproof");
@@ -311,10 +310,10 @@ fn once(watch: &mut Watch, signals: &Signals, json: bool) -> anyhow::Result<()> 
         }
     };
     let text = match json {
-        true => harmless::json(&serde_json::to_string(&frame)?) + "\n",
-        false => screen::once(&frame, print::columns(), look()),
+        true => text::json(&serde_json::to_string(&frame)?) + "\n",
+        false => rtproof_render::screen::once(&frame, exit::columns(), look()),
     };
-    Ok(print::bytes(text.as_bytes())?)
+    Ok(exit::bytes(text.as_bytes())?)
 }
 
 /// Whether a screen can be drawn: a terminal on both sides that knows where its cursor is.
@@ -332,4 +331,164 @@ fn look() -> Look {
         colours: set("NO_COLOR").is_none(),
         unicode: locale.contains("utf-8") || locale.contains("utf8"),
     }
+}
+
+// What keys and the mouse do.
+
+/// Letters of a note or a list, at most.
+const TYPED_MAX: usize = 200;
+
+/// Rows that a turn of the wheel moves.
+const WHEEL: isize = 3;
+
+/// What the loop has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Nothing,
+    Redraw,
+    Quit,
+    Suspend,
+}
+
+fn key(
+    key: KeyEvent,
+    watch: &mut Watch,
+    frame: &Frame,
+    view: &mut View,
+    look: Look,
+    area: (u16, u16),
+) -> Next {
+    if key.kind == KeyEventKind::Release {
+        return Next::Nothing;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return match key.code {
+            KeyCode::Char('c') => Next::Quit,
+            KeyCode::Char('z') => Next::Suspend,
+            KeyCode::Char('l') => Next::Redraw,
+            _ => Next::Nothing,
+        };
+    }
+    view.message = None;
+    if let Some(input) = view.input.take() {
+        typed(input, key.code, watch, view);
+        return Next::Nothing;
+    }
+    let page = isize::try_from(area.1 / 2).unwrap_or(10);
+    match key.code {
+        KeyCode::Char('q') => return Next::Quit,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => turn(view, Page::Help),
+        KeyCode::Esc | KeyCode::Backspace => back(view),
+        KeyCode::Up | KeyCode::Char('k') => view.step(frame, -1),
+        KeyCode::Down | KeyCode::Char('j') => view.step(frame, 1),
+        KeyCode::PageUp => view.step(frame, -page),
+        KeyCode::PageDown => view.step(frame, page),
+        KeyCode::Home => view.home(frame),
+        KeyCode::End => view.step(frame, 9_000),
+        _ if view.page != Page::Main => {}
+        KeyCode::Tab => view.next_panel(frame, true),
+        KeyCode::BackTab => view.next_panel(frame, false),
+        KeyCode::Char('>') | KeyCode::Right | KeyCode::F(6) => view.sort(true),
+        KeyCode::Char('<') | KeyCode::Left => view.sort(false),
+        KeyCode::Char(' ') => view.frozen = !view.frozen,
+        KeyCode::Char('r') => view.message = Some(watch.reset()),
+        KeyCode::Char('/' | 'c') => view.input = Some(Input::Filter(String::new())),
+        KeyCode::Char('l') => view.message = Some(watch.switch_load()),
+        KeyCode::Char('m') => view.input = Some(Input::Mark(String::new())),
+        KeyCode::Char('s') => view.message = Some(watch.record()),
+        KeyCode::Enter => enter(watch, frame, view, look, area),
+        _ => {}
+    }
+    Next::Nothing
+}
+
+fn turn(view: &mut View, page: Page) {
+    view.scroll = 0;
+    view.page = if view.page == page { Page::Main } else { page };
+}
+
+fn back(view: &mut View) {
+    view.scroll = 0;
+    if view.page == Page::Main {
+        view.filter = None;
+    }
+    view.page = Page::Main;
+}
+
+/// Opens what is chosen.
+fn enter(watch: &Watch, frame: &Frame, view: &mut View, look: Look, area: (u16, u16)) {
+    let row = view.row(frame, view.panel);
+    match view.panel {
+        Panel::Spikes => {
+            let Some(&spike) = view.spikes(frame).get(row) else { return };
+            match watch.picture(spike.thread, spike.due_ns) {
+                Ok(picture) => {
+                    let window = picture.window.as_ref();
+                    let lines =
+                        rtproof_render::screen::picture(&picture.explanation, window, area.0, look);
+                    turn(view, Page::Picture(lines));
+                }
+                Err(why) => view.message = Some(why),
+            }
+        }
+        Panel::Cpus | Panel::Latency => {
+            let cpu = view.chosen_cpu(frame);
+            view.filter = match view.filter {
+                None => cpu.map(|cpu| CpuList::new([cpu])),
+                Some(_) => None,
+            };
+        }
+        Panel::Tasks => {}
+    }
+}
+
+/// A letter of what is being typed.
+fn typed(input: Input, code: KeyCode, watch: &mut Watch, view: &mut View) {
+    let (Input::Filter(text) | Input::Mark(text)) = &input;
+    let mut text = text.clone();
+    match code {
+        KeyCode::Esc => return,
+        KeyCode::Enter => return done(&input, watch, view),
+        KeyCode::Backspace => {
+            text.pop();
+        }
+        KeyCode::Char(letter) if text.chars().count() < TYPED_MAX => text.push(letter),
+        _ => {}
+    }
+    view.input = Some(match input {
+        Input::Filter(_) => Input::Filter(text),
+        Input::Mark(_) => Input::Mark(text),
+    });
+}
+
+fn done(input: &Input, watch: &mut Watch, view: &mut View) {
+    match input {
+        Input::Mark(text) if text.trim().is_empty() => {}
+        Input::Mark(text) => view.message = Some(watch.mark(text.trim())),
+        Input::Filter(text) if text.trim().is_empty() => view.filter = None,
+        Input::Filter(text) => match CpuList::parse(text.trim(), None) {
+            Ok(cpus) => view.filter = Some(cpus),
+            Err(error) => view.message = Some(format!("CPUs {}: {error}", text.trim())),
+        },
+    }
+}
+
+/// The wheel moves, a click chooses, a click on what is chosen opens nothing: that is Enter's.
+fn mouse(mouse: MouseEvent, frame: &Frame, view: &mut View, (columns, lines): (u16, u16)) -> Next {
+    let area = Rect::new(0, 0, columns, lines);
+    match mouse.kind {
+        MouseEventKind::ScrollDown => view.step(frame, WHEEL),
+        MouseEventKind::ScrollUp => view.step(frame, -WHEEL),
+        MouseEventKind::Down(MouseButton::Left) if view.page == Page::Main => {
+            match rtproof_render::screen::place(frame, view, area, mouse.column, mouse.row) {
+                Some(rtproof_render::screen::Place { panel, row: Some(row) }) => {
+                    view.choose(frame, panel, row)
+                }
+                Some(rtproof_render::screen::Place { panel, row: None }) => view.panel = panel,
+                None => {}
+            }
+        }
+        _ => {}
+    }
+    Next::Nothing
 }

@@ -1,7 +1,6 @@
 //! Slices with known effects, and what must be said of them.
 
-use rtproof_host::tune::Pace;
-use rtproof_host::tune::{Change, Compare, Item};
+use rtproof_host::tune::{Change, Compare, Item, Pace};
 use rtproof_judge::Impact;
 
 use super::*;

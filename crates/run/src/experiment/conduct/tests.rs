@@ -1,17 +1,14 @@
 //! A made-up machine whose latency follows the knobs, and what a trial makes of it.
 
-use rtproof_host::tune::Pace;
-use rtproof_host::tune::{Change, Compare, Item};
+use rtproof_host::tune::{Change, Compare, Item, Pace};
 use rtproof_judge::Impact;
 use rtproof_record::effects::Design;
 
 use super::*;
-use crate::experiment::plan::{
-    schedule::Shared as Timed,
-    shares::{BEFORE, ONCE, share},
-};
+use crate::experiment::plan::{BEFORE, ONCE, Shared as Timed, share};
 
 const S: u64 = 1_000_000_000;
+
 const MS: u64 = 1_000_000;
 
 /// A switch that remembers.

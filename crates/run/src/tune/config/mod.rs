@@ -5,24 +5,28 @@
 //! unit. What lasts by itself (files, boot parameters) is not in it.
 
 mod read;
-mod resolve;
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
 mod tests;
 mod write;
 
-use rtproof_host::{
-    CpuList,
-    tune::{Change, Compare, Scheduling},
-};
-use rtproof_judge::plan::units;
+use std::cell::OnceCell;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub use read::ConfigError;
-pub use resolve::{Absent, Found, Resolved};
+use rtproof_host::{
+    CpuList, Root, task,
+    tune::{Change, Compare, IrqName, Scheduling, TaskName},
+    user_file::Invalid,
+};
+use rtproof_judge::plan::units;
+use rtproof_trace::Task;
 pub use write::{NotRepeated, comment};
 
-/// Where it is.
 pub const PATH: &str = units::CONFIG;
+
 /// Version of the format.
 pub const VERSION: u32 = 1;
 
@@ -38,7 +42,6 @@ pub struct Config {
 /// What the machine is meant for, as far as the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meant {
-    /// Real-time CPUs.
     pub cpus: Option<CpuList>,
     /// Profile: the name of a built-in one or a file.
     pub profile: Option<String>,
@@ -53,7 +56,6 @@ pub struct Meant {
 /// One change that is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
-    /// What is changed.
     pub what: What,
     /// Checks whose findings asked for it.
     pub checks: Vec<String>,
@@ -74,9 +76,7 @@ pub enum What {
         actions: Option<String>,
         /// Number in the controller.
         hwirq: Option<String>,
-        /// Controller.
         chip: Option<String>,
-        /// CPUs.
         cpus: CpuList,
     },
     /// Tasks: every one that fits.
@@ -86,14 +86,12 @@ pub enum What {
         /// Unit of a service. Without one, threads of the kernel are meant and no others: anybody
         /// can give a process their names, and would get their priority.
         unit: Option<String>,
-        /// What is set.
         set: Scheduling,
     },
 }
 
 impl Config {
     /// Units whose tasks are set: `rtproof.service` has to start after them.
-    #[must_use]
     pub fn units(&self) -> Vec<String> {
         let unit = |repeated: &Repeated| match &repeated.what {
             What::Task { unit, .. } => unit.clone(),
@@ -108,7 +106,6 @@ impl Config {
 
 impl What {
     /// What it is about, in a few words.
-    #[must_use]
     pub fn target(&self) -> String {
         match self {
             Self::Plain(change) => change.target(),
@@ -162,4 +159,231 @@ fn fits(pattern: &str, name: &str) -> bool {
         }
     }
     name.len() >= last.len() && name.ends_with(last)
+}
+
+// From the names of the file to what this boot has of them.
+
+/// Most paths that one pattern may stand for.
+const PATHS_MAX: usize = 65_536;
+
+/// What this boot has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// Changes to be made, in the order of the file.
+    pub found: Vec<Found>,
+    /// What is not there: a device that has not come yet, another kernel. No failure, but it is
+    /// said, and the exit code tells.
+    pub absent: Vec<Absent>,
+}
+
+/// A change of this boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub change: Change,
+    /// Checks whose findings asked for it.
+    pub checks: Vec<String>,
+    /// Line in the file.
+    pub line: usize,
+    /// What is not quite as the file says.
+    pub note: Option<String>,
+}
+
+/// Something that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Absent {
+    /// Line in the file.
+    pub line: usize,
+    /// What, in a few words.
+    pub target: String,
+    /// Why it is taken for absent.
+    pub why: String,
+}
+
+impl Config {
+    /// Looks up what the file names. Changes nothing.
+    pub fn resolve(&self, root: &Root) -> Resolved {
+        let machine = Now { root, irqs: OnceCell::new(), tasks: OnceCell::new() };
+        let mut resolved = Resolved::default();
+        for repeated in &self.changes {
+            let line = repeated.line;
+            let looked = machine.changes(&repeated.what).or_else(
+                |why: Invalid| -> Result<Changes, Invalid> {
+                    // A group's file comes with the group, which a change before it makes.
+                    let change = comes_with(&resolved.found, &repeated.what).ok_or(why)?;
+                    Ok((vec![change], None))
+                },
+            );
+            match looked {
+                Ok((changes, note)) => resolved.found.extend(changes.into_iter().map(|change| {
+                    let checks = repeated.checks.clone();
+                    Found { change, checks, line, note: note.clone() }
+                })),
+                Err(why) => {
+                    let target = repeated.what.target();
+                    resolved.absent.push(Absent { line, target, why: why.0 });
+                }
+            }
+        }
+        resolved
+    }
+}
+
+/// The change, where one before it makes its file.
+fn comes_with(before: &[Found], what: &What) -> Option<Change> {
+    let What::Plain(change @ Change::Value { path, .. }) = what else { return None };
+    before.iter().any(|found| found.change.brings(path)).then(|| change.clone())
+}
+
+/// The machine as it is now; its lists are read once, when they are asked for.
+struct Now<'a> {
+    root: &'a Root,
+    irqs: OnceCell<Vec<IrqName>>,
+    tasks: OnceCell<Vec<(u32, Task)>>,
+}
+
+/// Changes, and what is not quite as asked.
+type Changes = (Vec<Change>, Option<String>);
+
+impl Now<'_> {
+    fn changes(&self, what: &What) -> Result<Changes, Invalid> {
+        match what {
+            What::Irq { actions, hwirq, chip, cpus } => {
+                self.irqs(actions.as_deref(), hwirq.as_deref(), chip.as_deref(), cpus)
+            }
+            What::Task { comm, unit, set } => {
+                let set_all = self.tasks().iter().filter(|(_, task)| is_meant(task, comm, unit));
+                let changes: Vec<Change> = set_all
+                    .map(|(tid, task)| Change::Task {
+                        task: TaskName { tid: *tid, start_ticks: None, comm: task.comm.clone() },
+                        set: set.clone(),
+                    })
+                    .collect();
+                match changes.is_empty() {
+                    true => Err("no such task runs".into()),
+                    false => Ok((changes, None)),
+                }
+            }
+            What::Plain(change) => Ok((self.plain(change)?, None)),
+        }
+    }
+
+    fn plain(&self, change: &Change) -> Result<Vec<Change>, Invalid> {
+        let with = |change: &Change, new: String| match change.clone() {
+            Change::Value { value, compare, couples, .. } => {
+                Change::Value { path: new, value, compare, couples }
+            }
+            Change::Hotplug { value, .. } => Change::Hotplug { path: new, value },
+            other => other,
+        };
+        match change {
+            Change::Value { path, .. } | Change::Hotplug { path, .. } => {
+                let paths = self.paths(path);
+                match paths.is_empty() {
+                    true => Err("not there".into()),
+                    false => Ok(paths.into_iter().map(|path| with(change, path)).collect()),
+                }
+            }
+            _ => Ok(vec![change.clone()]),
+        }
+    }
+
+    /// Paths that are there.
+    fn paths(&self, pattern: &str) -> Vec<String> {
+        let mut paths = vec![String::new()];
+        for part in pattern.split('/').skip(1) {
+            if !part.contains('*') {
+                paths.iter_mut().for_each(|path| *path = format!("{path}/{part}"));
+                continue;
+            }
+            let below = |path: &String| {
+                let names = self.root.list_dir(path).value().cloned().unwrap_or_default();
+                let path = path.clone();
+                names
+                    .into_iter()
+                    .filter(|name| fits(part, name))
+                    .map(move |n| format!("{path}/{n}"))
+            };
+            paths = paths.iter().flat_map(below).take(PATHS_MAX).collect();
+        }
+        paths.retain(|path| self.root.exists(path));
+        paths
+    }
+
+    fn irqs(
+        &self,
+        actions: Option<&str>,
+        hwirq: Option<&str>,
+        chip: Option<&str>,
+        cpus: &CpuList,
+    ) -> Result<Changes, Invalid> {
+        let all = self.irqs.get_or_init(|| irqs(self.root));
+        let is = |asked: Option<&str>, has: &str| asked.is_none_or(|asked| asked == has);
+        let acts = |irq: &&IrqName| actions.is_none_or(|asked| fits(asked, &irq.actions));
+        let change = |irq: &IrqName| Change::Irq { irq: irq.clone(), cpus: cpus.clone() };
+        let exact: Vec<Change> = all
+            .iter()
+            .filter(acts)
+            .filter(|irq| is(hwirq, &irq.hwirq) && is(chip, &irq.chip))
+            .map(change)
+            .collect();
+        if !exact.is_empty() {
+            return Ok((exact, None));
+        }
+        // Another kernel numbers its interrupts otherwise; a handler that is there once is enough.
+        let by_handler: Vec<&IrqName> = all.iter().filter(acts).collect();
+        match by_handler.as_slice() {
+            _ if all.is_empty() => Err("/sys/kernel/irq lists no interrupts".into()),
+            [irq] if actions.is_some_and(|actions| !actions.contains('*')) => {
+                let note = format!(
+                    "found by its handler alone: hwirq is {}, chip {}",
+                    irq.hwirq, irq.chip
+                );
+                Ok((vec![change(irq)], Some(note)))
+            }
+            [] => Err("no interrupt has this handler now".into()),
+            _ => Err("no interrupt has this hwirq and chip now".into()),
+        }
+    }
+
+    fn tasks(&self) -> &[(u32, Task)] {
+        self.tasks.get_or_init(|| {
+            let numbers = |path: &str| self.root.list_numbered(path, "").value().cloned();
+            let pids = numbers("/proc").unwrap_or_default();
+            let threads = |pid: u32| numbers(&format!("/proc/{pid}/task")).unwrap_or(vec![pid]);
+            let named = |tid: u32| Some((tid, task::task(self.root, i32::try_from(tid).ok()?)?));
+            pids.into_iter().flat_map(threads).filter_map(named).collect()
+        })
+    }
+}
+
+/// Whether the file means a task.
+fn is_meant(task: &Task, comm: &str, unit: &Option<String>) -> bool {
+    fits(comm, &task.comm)
+        && match unit {
+            None => task.kernel,
+            Some(_) => service(task) == *unit,
+        }
+}
+
+/// The service of the system that a task belongs to. A user's own services may have any name.
+fn service(task: &Task) -> Option<String> {
+    let is_user = task.cgroup.as_deref().is_none_or(|group| group.starts_with("/user.slice"));
+    task.unit.clone().filter(|unit| unit.ends_with(".service") && !task.kernel && !is_user)
+}
+
+/// Interrupts of this boot.
+fn irqs(root: &Root) -> Vec<IrqName> {
+    const TOP: &str = "/sys/kernel/irq";
+    let numbers = root.list_numbered(TOP, "").value().cloned().unwrap_or_default();
+    let named = |number: u32| {
+        let read = |name: &str| {
+            root.trimmed(&format!("{TOP}/{number}/{name}")).value().cloned().unwrap_or_default()
+        };
+        IrqName { number, actions: read("actions"), hwirq: read("hwirq"), chip: read("chip_name") }
+    };
+    numbers
+        .into_iter()
+        .map(named)
+        .filter(|irq| !irq.actions.is_empty() || !irq.hwirq.is_empty())
+        .collect()
 }

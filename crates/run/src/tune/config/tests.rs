@@ -1,11 +1,11 @@
 //! The file there and back, every mistake with its line, and what a boot has of it.
 
-use crate::usage::Invalid;
 use std::fs;
 
 use rtproof_host::{
     Root,
     tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitState},
+    user_file::Invalid,
 };
 
 use super::*;

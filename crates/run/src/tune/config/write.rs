@@ -1,11 +1,11 @@
 //! From what was applied to the text of the file.
 
-use crate::usage::Invalid;
 use std::fmt::Write as _;
 
 use rtproof_host::{
     Root, task,
     tune::{Bytes, Change, Compare, Scheduling, UnitState},
+    user_file::Invalid,
 };
 use rtproof_judge::{Intent, plan::Reason, profile::Profile};
 
@@ -14,7 +14,6 @@ use super::{Config, Meant, PATH, Repeated, VERSION, What, usual_compare};
 /// A change of the running kernel that cannot be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRepeated {
-    /// The change.
     pub change: Change,
     /// Why not, and what to do instead.
     pub why: String,
@@ -34,7 +33,6 @@ impl From<&Intent> for Meant {
 }
 
 /// The comment of a change with this reason.
-#[must_use]
 pub fn comment(reason: &Reason) -> Vec<String> {
     let more =
         |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("{name}: {text}"));
@@ -48,7 +46,6 @@ impl Config {
     /// What of the changes is to be repeated; each with its checks and the lines of its comment,
     /// in the order in which they are made. What lasts by itself is left out silently. `root` tells
     /// which unit a task belongs to.
-    #[must_use]
     pub fn of<'a>(
         root: &Root,
         intent: Meant,
@@ -90,14 +87,12 @@ impl Config {
     }
 
     /// The change that puts the file there.
-    #[must_use]
     pub fn change(&self) -> Change {
         let content = Some(Bytes(self.text().into_bytes()));
         Change::File { path: PATH.into(), content, mode: Some(0o644) }
     }
 
     /// The text of the file.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
             "# The runtime part of the tuning, which rtproof.service repeats at each boot.\n\
@@ -179,7 +174,7 @@ fn lasting_name(root: &Root, change: &Change) -> Result<What, Invalid> {
             if task.kernel {
                 return Ok(What::Task { comm: over_boots(&name.comm), unit: None, set });
             }
-            match super::resolve::service(&task) {
+            match super::service(&task) {
                 Some(unit) => Ok(What::Task { comm: name.comm.clone(), unit: Some(unit), set }),
                 None => Err("no service started it, so that it is not there at boot; set it in \
                              the service that will"

@@ -3,14 +3,9 @@
 
 use rtproof_host::tune::{State, UnitState};
 
-use super::{
-    boot::Words,
-    format::{Exported, Format, Missed, OutFile, Source},
-    layout::{At, Layout, Value, named},
-    readback,
-    text::{self, yaml},
-    tree::{SCRIPT, Tree, gathered},
-};
+use super::layout::{Action, At, Layout, Value, named, sysctl_key};
+use super::tree::{SCRIPT, Tree, gathered};
+use super::{Exported, Format, Missed, OutFile, Source, Words, layout, tree, yaml};
 
 pub(super) const ANSIBLE: Format = Format {
     id: "ansible",
@@ -22,14 +17,14 @@ pub(super) const ANSIBLE: Format = Format {
          Undo puts back what was known of the machine the plan was made on: values, where they are \
          still the playbook's, and units. With machines in another state before, take \
          `rtproof tune apply`, which saves what it finds.",
-    write,
+    write: write_ansible,
 };
 
-fn write(source: &Source<'_>) -> Exported {
+fn write_ansible(source: &Source<'_>) -> Exported {
     let layout = Layout::of(source, At::Boot);
     let tree = Tree::of(source, &layout, ANSIBLE.id, true);
     let missed = missed(source, &layout, &tree);
-    let head = text::head(source, ANSIBLE.id);
+    let head = super::head(source, ANSIBLE.id);
     let file = |path: &str, text: String| OutFile::new(path, format!("---\n{head}{text}"));
     let has_script = tree.files.iter().any(|file| file.path == SCRIPT);
     let mut tasks = TASKS.to_owned();
@@ -78,7 +73,7 @@ fn missed(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> Vec<Missed> 
 }
 
 fn old(source: &Source<'_>, value: &Value<'_>) -> Option<String> {
-    readback::old(source.before(&value.step.change)?, value.value, value.compare)
+    super::old(source.before(&value.step.change)?, value.value, value.compare)
 }
 
 /// The role's data: what is to be, and what was.
@@ -94,7 +89,7 @@ fn vars(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
         layout
             .away
             .iter()
-            .map(|(path, step)| format!("{} # {}", yaml(path), text::why(&step.reason))),
+            .map(|(path, step)| format!("{} # {}", yaml(path), super::why(&step.reason))),
     );
     text += &values(layout);
     text += &list(
@@ -103,7 +98,7 @@ fn vars(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
             let (state, enabled, masked) = wish(*want);
             let enabled = enabled.map(|is| format!(", enabled: {is}")).unwrap_or_default();
             let masked = if masked { ", masked: true" } else { "" };
-            let why = text::why(&step.reason);
+            let why = super::why(&step.reason);
             format!("{{name: {}, state: {state}{enabled}{masked}}} # {why}", yaml(unit))
         }),
     );
@@ -119,13 +114,13 @@ fn vars(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
 /// The values, in an order the kernel takes: sysctls as planned, then those without order.
 fn values(layout: &Layout<'_>) -> String {
     let one = |value: &Value<'_>, paths: &[&str]| {
-        let expression = readback::python(&value.expression());
+        let expression = super::python(&value.expression());
         let paths: String = paths.iter().map(|path| format!("\n      - {}", yaml(path))).collect();
         format!(
             "value: {}\n    expected: {}\n    why: {}\n    paths:{paths}",
             yaml(value.value),
             yaml(&expression),
-            yaml(&text::why(value.reason()))
+            yaml(&super::why(value.reason()))
         )
     };
     let sysctls = layout.sysctls.iter().map(|value| one(value, &[value.path]));
@@ -137,7 +132,7 @@ fn values(layout: &Layout<'_>) -> String {
 fn before(source: &Source<'_>, layout: &Layout<'_>) -> String {
     let values = layout.sysctls.iter().chain(&layout.plain).rev().filter_map(|value| {
         let old = old(source, value)?;
-        let ours = readback::python(&value.expression());
+        let ours = super::python(&value.expression());
         Some(format!(
             "{{path: {}, value: {}, ours: {}}}",
             yaml(value.path),
@@ -202,3 +197,142 @@ fn handlers_of_play() -> String {
 }
 
 const UNDO: &str = include_str!("ansible/undo.yml");
+
+// A profile for tuned 2.x: a folder for /etc/tuned or /etc/tuned/profiles.
+//
+// tuned's own sections are taken where they mean exactly what the plan says; the rest goes to the
+// profile's script, which tuned starts, stops and verifies with the profile.
+
+const TUNED_SCRIPT: &str = "rtproof-tuning.sh";
+
+pub(super) const TUNED: Format = Format {
+    id: "tuned",
+    title: "a profile of tuned",
+    usage: "Copy the folder `rtproof` to `/etc/tuned/` (tuned before 2.23) or \
+         `/etc/tuned/profiles/`, then `tuned-adm profile rtproof`; `tuned-adm verify` after the next boot. tuned writes the \
+         words of `[bootloader]` where it knows the boot loader (GRUB 2, rpm-ostree). It puts the \
+         values back when the profile changes, but not when it is killed.",
+    write: write_tuned,
+};
+
+fn write_tuned(source: &Source<'_>) -> Exported {
+    let mut layout = Layout::of(source, At::Running);
+    let mut missed = std::mem::take(&mut layout.missed);
+    // What an INI file of tuned would read as something else goes to the script.
+    let (sysctls, odd) = split(std::mem::take(&mut layout.sysctls), |value| {
+        is_ini(value) && !sysctl_key(value.path).contains('/')
+    });
+    let (plain, more) = split(std::mem::take(&mut layout.plain), is_ini);
+    let mut actions: Vec<Action<'_>> = odd.into_iter().chain(more).map(Action::Write).collect();
+    actions.append(&mut layout.actions);
+    actions.extend(layout.properties.iter().copied().map(Action::Property));
+
+    let mut conf = super::head(source, TUNED.id)
+        + "\n[main]\nsummary=Real-time tuning of one machine, made by rtproof\n";
+    section(
+        &mut conf,
+        "sysctl",
+        sysctls.iter().map(|value| {
+            (format!("{}={}", sysctl_key(value.path), value.value), super::why(value.reason()))
+        }),
+    );
+    section(
+        &mut conf,
+        "sysfs",
+        gathered(&plain).iter().flat_map(|(value, paths)| {
+            let line = |path| (format!("{path}={}", value.value), super::why(value.reason()));
+            layout::cover(paths).into_iter().map(line).collect::<Vec<_>>()
+        }),
+    );
+    section(
+        &mut conf,
+        "cpu",
+        layout.dma_latency.iter().map(|(limit_us, step)| {
+            (format!("force_latency={limit_us}"), super::why(&step.reason))
+        }),
+    );
+    section(
+        &mut conf,
+        "service",
+        layout.units.iter().map(|(unit, want, step)| {
+            (format!("service.{unit}={}", service(*want)), super::why(&step.reason))
+        }),
+    );
+    let words = Words::of(source);
+    section(
+        &mut conf,
+        "bootloader",
+        words.added.iter().enumerate().map(|(n, word)| {
+            // An option a word, each with its reason; tuned adds after a plus sign.
+            (format!("cmdline_rtproof{n}=+{}", word.parameter), super::why(&word.reason))
+        }),
+    );
+    let script = tree::write_script(source, TUNED.id, &actions);
+    if script.is_some() {
+        // Last: it is what needs the rest done.
+        conf += &format!("\n[script]\nscript=${{i:PROFILE_DIR}}/{TUNED_SCRIPT}\n");
+    }
+
+    let mut miss = |what: String, why: &str| missed.push(Missed { what, why: why.into() });
+    for file in &layout.files {
+        miss(named(file.step), "a profile holds no files; `--format systemd` has it");
+    }
+    for (_, step) in &layout.away {
+        miss(named(step), "a profile takes no file away");
+    }
+    for (_, want, step) in &layout.units {
+        if *want == UnitState::Masked {
+            miss(named(step), "tuned stops and disables it; it cannot mask");
+        }
+    }
+    for (name, _) in &words.removed {
+        miss(
+            format!("boot words {name} that were there"),
+            "tuned takes away only words of its own; remove them in the boot loader's file",
+        );
+    }
+    missed.extend(words.missed);
+    let mut files = vec![OutFile::new("rtproof/tuned.conf", conf)];
+    files.extend(script.map(|text| OutFile::program(format!("rtproof/{TUNED_SCRIPT}"), text)));
+    Exported { files, missed }
+}
+
+/// Words of tuned's plugin service.
+fn service(want: UnitState) -> &'static str {
+    match want {
+        UnitState::Stopped => "stop",
+        UnitState::Disabled | UnitState::Masked => "stop,disable",
+        UnitState::Started => "start",
+        UnitState::Enabled => "start,enable",
+    }
+}
+
+/// A section with a comment before each line whose reason is new.
+fn section(conf: &mut String, name: &str, lines: impl Iterator<Item = (String, String)>) {
+    let mut last = None;
+    for (line, why) in lines {
+        if last.is_none() {
+            *conf += &format!("\n[{name}]\n");
+        }
+        if last.as_ref() != Some(&why) {
+            *conf += &format!("# {why}\n");
+        }
+        *conf += &format!("{line}\n");
+        last = Some(why);
+    }
+}
+
+/// Whether tuned's parser reads the line as it is: no comments, no variables, no modifiers.
+fn is_ini(value: &Value<'_>) -> bool {
+    let first = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    !value.path.contains(['=', '#', ' ', '$'])
+        && !value.value.contains(['#', ';', '$', '\''])
+        && value.value.starts_with(first)
+}
+
+fn split<'a>(
+    values: Vec<Value<'a>>,
+    is_first: impl Fn(&Value<'a>) -> bool,
+) -> (Vec<Value<'a>>, Vec<Value<'a>>) {
+    values.into_iter().partition(is_first)
+}

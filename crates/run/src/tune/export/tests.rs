@@ -1,15 +1,16 @@
 //! What holds for every format: nothing is dropped, nothing is made up, nothing is said twice.
 
+#[path = "../../../../rtproof/tests/export/sample.rs"]
+mod sample;
+
 use std::collections::BTreeSet;
+
+use sample::Sample;
 
 use rtproof_host::tune::Change;
 use rtproof_judge::plan::Conflict;
-use sample::Sample;
 
 use super::*;
-
-#[path = "../../../../rtproof/tests/export/sample.rs"]
-mod sample;
 
 /// What a change leaves in the files that express it.
 fn mark(change: &Change) -> String {

@@ -4,32 +4,30 @@
 
 use rtproof_host::tune::UnitState;
 
-use super::{
-    boot::Words,
-    format::{Missed, OutFile, Source},
-    glob,
-    layout::{Action, Layout, Value, sysctl_key},
-    script,
-    text::{self, one_line},
-};
+use super::layout::{Action, At, Layout, Value, named, sysctl_key};
+use super::{Exported, Format, Missed, OutFile, Source, Words, layout, one_line, shell};
 
 /// Where the script is.
 pub(super) const SCRIPT: &str = "usr/local/sbin/rtproof-tuning";
+
 /// The unit that runs it.
 pub(super) const UNIT: &str = "rtproof-tuning.service";
+
 /// The unit that holds /dev/cpu_dma_latency.
 pub(super) const LATENCY_UNIT: &str = "rtproof-cpu-dma-latency.service";
+
 /// Values of /proc/sys; last, so that no other file of the folder overrides them.
 pub(super) const SYSCTL: &str = "etc/sysctl.d/99-zz-rtproof-values.conf";
+
 /// Values of /sys.
 pub(super) const TMPFILES: &str = "etc/tmpfiles.d/90-rtproof.conf";
+
 /// Words of the command line.
 pub(super) const GRUB: &str = "etc/default/grub.d/90-rtproof.cfg";
 
 /// The files, relative to the root of a machine, and what systemd has to do with them.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// Files.
     pub files: Vec<OutFile>,
     /// Units of ours to enable.
     pub enabled: Vec<&'static str>,
@@ -43,18 +41,18 @@ impl Tree {
         let mut tree = Self { missed: layout.missed.clone(), ..Self::default() };
         tree.push(SYSCTL, sysctl(source, format, &layout.sysctls));
         tree.push(TMPFILES, tmpfiles(source, format, &layout.plain));
-        if let Some(script) = script::write(source, format, &layout.actions) {
+        if let Some(script) = write_script(source, format, &layout.actions) {
             tree.files.push(OutFile::program(SCRIPT, script));
             tree.unit(UNIT, tuning_unit(source, format, layout));
         }
         if let Some((limit_us, step)) = layout.dma_latency {
-            let unit = text::head(source, format) + &because(&step.reason) + &latency(limit_us);
+            let unit = super::head(source, format) + &because(&step.reason) + &latency(limit_us);
             tree.unit(LATENCY_UNIT, unit);
         }
         for property in &layout.properties {
             let Some(section) = section(property.unit) else {
                 let why = "units of this kind take no resources in a drop-in";
-                let what = super::layout::named(property.step);
+                let what = named(property.step);
                 tree.missed.push(Missed { what, why: why.into() });
                 continue;
             };
@@ -63,12 +61,12 @@ impl Tree {
                 property.unit, property.property
             );
             let line = format!("[{section}]\n{}={}\n", property.property, property.value);
-            tree.push(&path, text::head(source, format) + &because(&property.step.reason) + &line);
+            tree.push(&path, super::head(source, format) + &because(&property.step.reason) + &line);
         }
         for file in &layout.files {
             let path = file.path.trim_start_matches('/');
             if tree.files.iter().any(|ours| ours.path == path) {
-                let what = super::layout::named(file.step);
+                let what = named(file.step);
                 let why = "a file of this export has that name: put its lines there by hand";
                 tree.missed.push(Missed { what, why: why.into() });
                 continue;
@@ -99,18 +97,18 @@ impl Tree {
 
 /// Why, as a comment.
 fn because(reason: &rtproof_judge::plan::Reason) -> String {
-    format!("# {}\n", text::why(reason))
+    format!("# {}\n", super::why(reason))
 }
 
 /// Lines for sysctl.d(5), in the plan's order.
-pub(super) fn sysctl(source: &Source<'_>, format: &str, values: &[Value<'_>]) -> String {
+fn sysctl(source: &Source<'_>, format: &str, values: &[Value<'_>]) -> String {
     if values.is_empty() {
         return String::new();
     }
     let line = |value: &Value<'_>| {
         format!("{}{} = {}\n", because(value.reason()), sysctl_key(value.path), value.value)
     };
-    text::head(source, format) + &values.iter().map(line).collect::<String>()
+    super::head(source, format) + &values.iter().map(line).collect::<String>()
 }
 
 /// Lines for tmpfiles.d(5): one value for a pattern of paths.
@@ -118,10 +116,10 @@ fn tmpfiles(source: &Source<'_>, format: &str, values: &[Value<'_>]) -> String {
     if values.is_empty() {
         return String::new();
     }
-    let mut file = text::head(source, format);
+    let mut file = super::head(source, format);
     for (value, paths) in gathered(values) {
         file += &because(value.reason());
-        for path in glob::cover(&paths) {
+        for path in layout::cover(&paths) {
             // A percent sign begins a specifier, a blank ends a field.
             let path = path.replace('%', "%%").replace(' ', "\\x20");
             let value = value.value.replace('%', "%%");
@@ -180,7 +178,7 @@ fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String
          After=network.target irqbalance.service\n\
          {mounts}\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/{SCRIPT} start\n\
          ExecStop=/{SCRIPT} stop\n\n[Install]\nWantedBy=multi-user.target\n",
-        text::head(source, format),
+        super::head(source, format),
         // A percent sign is systemd's own.
         one_line(source.machine).replace('%', "%%"),
     )
@@ -197,7 +195,7 @@ fn latency(limit_us: u32) -> String {
 }
 
 /// Words of systemctl that bring a unit where it is wanted.
-pub(super) fn systemctl(want: UnitState) -> &'static str {
+fn systemctl(want: UnitState) -> &'static str {
     match want {
         UnitState::Stopped => "stop",
         UnitState::Disabled => "disable --now",
@@ -205,4 +203,207 @@ pub(super) fn systemctl(want: UnitState) -> &'static str {
         UnitState::Started => "start",
         UnitState::Enabled => "enable --now",
     }
+}
+
+// A small shell script for what no table of values can say: what has to keep its order, and
+// interrupts and kernel threads, which are found by their names. It saves what it finds and puts
+// it back. It needs a POSIX shell, and chrt and taskset for kernel threads; BusyBox will do.
+
+/// The script, or nothing where there is nothing to do.
+pub(super) fn write_script(
+    source: &Source<'_>,
+    format: &str,
+    actions: &[Action<'_>],
+) -> Option<String> {
+    if actions.is_empty() {
+        return None;
+    }
+    let mut script =
+        format!("#!/bin/sh\n{}{}", super::head(source, format), include_str!("script.sh"));
+    let mut last_why = String::new();
+    let mut because = |script: &mut String, why: String| {
+        if why != last_why {
+            *script += &format!("# {why}\n");
+            last_why = why;
+        }
+    };
+    let mut rest = actions;
+    while let Some((first, _)) = rest.split_first() {
+        let run = match first {
+            Action::Write(value) => rest.iter().take_while(|next| is_like(value, next)).count(),
+            _ => 1,
+        };
+        let (these, others) = rest.split_at(run);
+        because(&mut script, super::why(&step(first).reason));
+        script += &line(these);
+        rest = others;
+    }
+    script += "\nexit \"$failed\"\n";
+    Some(script)
+}
+
+fn step<'a>(action: &Action<'a>) -> &'a rtproof_judge::plan::Step {
+    match action {
+        Action::Write(value) => value.step,
+        Action::Folder(_, step) | Action::Irq(_, _, step) | Action::Thread { step, .. } => step,
+        Action::Property(property) => property.step,
+    }
+}
+
+/// Whether it is the same value for the same file of another folder: files of one folder keep their
+/// order, which the shell's patterns would not.
+fn is_like(value: &Value<'_>, next: &Action<'_>) -> bool {
+    let Action::Write(next) = next else { return false };
+    let name = |value: &Value<'_>| value.path.rsplit('/').next().map(str::to_owned);
+    (next.value, next.compare, next.reason()) == (value.value, value.compare, value.reason())
+        && name(next) == name(value)
+}
+
+/// The line of an action, or of several that write one value.
+fn line(actions: &[Action<'_>]) -> String {
+    let rooted = |path: &str| format!("\"$root\"{path}");
+    match &actions[0] {
+        Action::Write(value) => {
+            let paths: Vec<&str> = actions
+                .iter()
+                .filter_map(|action| match action {
+                    Action::Write(value) => Some(value.path),
+                    _ => None,
+                })
+                .collect();
+            let paths: Vec<String> =
+                layout::cover(&paths).iter().map(|path| pattern(path)).collect();
+            format!(
+                "put {} {} {} {}\n",
+                shell(value.value),
+                shell(&value.expression()),
+                shell(&super::reverse(value.value, value.compare)),
+                paths.join(" \\\n    "),
+            )
+        }
+        Action::Folder(path, _) => format!("folder {}\n", rooted(&shell(path))),
+        Action::Irq(irq, cpus, _) => {
+            let expression = format!("^{cpus}$");
+            let words = [&*irq.actions, &irq.hwirq, &cpus.to_string(), &expression];
+            format!("irq {}\n", words.map(shell).join(" "))
+        }
+        Action::Thread { pattern, set, .. } => {
+            let priority = set.priority.unwrap_or(0).to_string();
+            let cpus = set.cpus.as_ref().map(ToString::to_string);
+            let policy = set.policy.as_deref().unwrap_or("-");
+            let words = [pattern, policy, &priority, cpus.as_deref().unwrap_or("-")];
+            format!("thread {}\n", words.map(shell).join(" "))
+        }
+        Action::Property(property) => {
+            let words = [property.unit, property.property, property.value];
+            format!("property {}\n", words.map(shell).join(" "))
+        }
+    }
+}
+
+/// A pattern for the shell: classes stay, what is special to the shell is quoted.
+fn pattern(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,+=@%[]*?".contains(c);
+    let quoted = |c: char| if is_plain(c) { c.to_string() } else { format!("\\{c}") };
+    format!("\"$root\"{}", path.chars().map(quoted).collect::<String>())
+}
+
+// Files for a machine without rtproof: sysctl.d, tmpfiles.d, drop-ins, a unit with a script,
+// GRUB's drop-in; and two scripts that put them there and take them away.
+
+pub(super) const SYSTEMD: Format = Format {
+    id: "systemd",
+    title: "files for a machine without rtproof: sysctl.d, tmpfiles.d, units, GRUB",
+    usage: "As root: `./install.sh` puts `root/` into place, disables the units that are not \
+         wanted and starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` \
+         fills the tree of another machine and starts nothing. `rtproof-tuning check` says what \
+         is no longer as wanted, `rtproof-tuning stop` puts back what the script set. GRUB reads \
+         `/etc/default/grub.d` on Debian and Ubuntu; `update-grub` takes the words over. With \
+         another boot loader add them by hand, see below.\n\n\
+         Values of sysctl.d and tmpfiles.d are the kernel's again after `./remove.sh` and a reboot; \
+         `rtproof tune apply` puts them back at once.",
+    write: write_systemd,
+};
+
+fn write_systemd(source: &Source<'_>) -> Exported {
+    let layout = Layout::of(source, At::Boot);
+    let tree = Tree::of(source, &layout, SYSTEMD.id, true);
+    let mut missed = tree.missed.clone();
+    missed.extend(layout.away.iter().map(|(path, step)| Missed {
+        what: named(step),
+        why: format!("files cannot take a file away: rm {path}"),
+    }));
+    let install = install(source, &layout, &tree);
+    let remove = remove(source, &layout, &tree);
+    let mut files: Vec<OutFile> =
+        vec![OutFile::program("install.sh", install), OutFile::program("remove.sh", remove)];
+    files.extend(tree.files.into_iter().map(|mut file| {
+        file.path = format!("root/{}", file.path);
+        file
+    }));
+    Exported { files, missed }
+}
+
+const TOP: &str = "set -eu\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\nto=${DESTDIR:-}\n\n";
+
+/// Whether systemd is called: in a tree of another machine nothing is started.
+const LIVE: &str = "[ -z \"$to\" ] || exit 0\n";
+
+fn install(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
+    let mut script = format!("#!/bin/sh\n{}{TOP}", super::head(source, "systemd"));
+    for file in &tree.files {
+        let path = shell(&file.path);
+        let mode = file.mode;
+        script += &format!("install -D -m {mode:04o} \"$here\"/root/{path} \"$to\"/{path}\n");
+    }
+    script += &format!("\n{LIVE}systemctl daemon-reload\n");
+    for (unit, want, step) in &layout.units {
+        let (unit, wish) = (shell(unit), systemctl(*want));
+        // What is not installed stands in nobody's way.
+        script += &format!(
+            "# {}\nsystemctl {wish} {unit} || echo {unit}: not {} >&2\n",
+            super::why(&step.reason),
+            want.word()
+        );
+    }
+    if !layout.sysctls.is_empty() {
+        script += &format!("sysctl -q -p /{}\n", SYSCTL);
+    }
+    if !layout.plain.is_empty() {
+        script += &format!("systemd-tmpfiles --create /{}\n", TMPFILES);
+    }
+    for unit in &tree.enabled {
+        script += &format!("systemctl enable {unit}\nsystemctl restart {unit}\n");
+    }
+    if tree.files.iter().any(|file| file.path == GRUB) {
+        script += "if command -v update-grub >/dev/null; then update-grub; else\n    \
+                   echo 'add the words of NOTES.md to the kernel command line' >&2\nfi\n";
+    }
+    script
+}
+
+fn remove(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
+    let mut script = format!("#!/bin/sh\n{}{TOP}", super::head(source, "systemd"));
+    script += "if [ -z \"$to\" ]; then\n    :\n";
+    for unit in &tree.enabled {
+        script += &format!("    systemctl disable --now {unit} || true\n");
+    }
+    if tree.files.iter().any(|file| file.path == SCRIPT) {
+        script += &format!("    if [ -x /{SCRIPT} ]; then /{SCRIPT} stop; fi\n");
+    }
+    script += "fi\n";
+    for file in &tree.files {
+        script += &format!("rm -f \"$to\"/{}\n", shell(&file.path));
+    }
+    script += &format!("\n{LIVE}systemctl daemon-reload\n");
+    for (unit, want, _) in &layout.units {
+        script += &format!(
+            "echo {}\n",
+            shell(&format!("{unit} stays {}; its state before is not known here", want.word()))
+        );
+    }
+    if tree.files.iter().any(|file| file.path == GRUB) {
+        script += "if command -v update-grub >/dev/null; then update-grub; fi\n";
+    }
+    script
 }

@@ -2,10 +2,6 @@
 //! looked through in rtproof's own folder first; the journal names them before they are put where
 //! the boot loader and modprobe find them.
 
-mod build;
-mod fits;
-mod package;
-mod space;
 mod staged;
 
 use std::{
@@ -15,16 +11,17 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use rtproof_host::{
-    Root,
-    boot::{self, BootError, Loader, OwnKernel},
-    program,
-    tune::{Change, INITRD_PROGRAMS, Machine, Staging},
-};
-use rtproof_results::tune::outcome::TrialKernel;
+use staged::{LIBRARY, LIBRARY as MODULES, Staged};
 
-use self::staged::{LIBRARY, Staged};
-use crate::usage::usage;
+use rtproof_guest::{Arch, image::Image};
+use rtproof_host::{
+    Facts, Root,
+    boot::{self, BootError, Loader, OwnKernel},
+    trusted,
+    tune::{Change, INITRD_PROGRAMS, Machine, STAGING, Staging},
+    user_file::usage,
+};
+use rtproof_results::tune::TrialKernel;
 
 /// What `--kernel` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +67,6 @@ pub enum InitrdChoice {
     /// One that the distribution's program makes, where the entry that is copied has one.
     #[default]
     Made,
-    /// This file.
     File(PathBuf),
     /// None.
     Without,
@@ -78,7 +74,6 @@ pub enum InitrdChoice {
 
 impl InitrdChoice {
     /// What an argument names.
-    #[must_use]
     pub fn of(argument: Option<&Path>) -> Self {
         match argument {
             None => Self::Made,
@@ -102,7 +97,7 @@ pub struct Prepared {
 /// The boot loader, for an entry of this kernel.
 ///
 /// # Errors
-/// There is no entry of this version, or as [`boot::detect`].
+/// There is no entry of this version, or as [`rtproof_host::boot::detect`].
 pub fn loader(root: &Root, source: &Source) -> Result<Loader, BootError> {
     match source {
         Source::Release(release) => boot::detect_release(root, release),
@@ -132,9 +127,9 @@ pub fn prepare(
     let initrd = possible(machine.root(), loader, initrd)?;
     let staging = Staging::begin(machine).context("the kernel cannot be prepared")?;
     let staged = match source {
-        Source::Package(path) => package::unpack(machine, path, staging.path())?,
-        Source::Build(path) => build::collect(machine, path, staging.path())?,
-        Source::Image(path) => build::image(machine.root(), path, staging.path())?,
+        Source::Package(path) => staged::unpack(machine, path, staging.path())?,
+        Source::Build(path) => staged::collect(machine, path, staging.path())?,
+        Source::Image(path) => staged::image(machine.root(), path, staging.path())?,
         Source::Release(_) => bail!("a kernel of the boot menu is not prepared"),
     };
     place(machine, loader, staging, &staged, &initrd)
@@ -200,7 +195,7 @@ impl Initrd {
              one"
         );
         let mut programs = INITRD_PROGRAMS.iter();
-        let found = programs.find(|name| program::find(name).is_ok());
+        let found = programs.find(|name| trusted::find(name).is_ok());
         found.map(|name| Self::Program(name)).with_context(|| {
             format!(
                 "the entry that is copied has an initial RAM disk, and no program that makes one \
@@ -273,9 +268,109 @@ fn place(
              earlier trial: rtproof tune undo. Where the kernel is installed: --kernel {release}"
         );
     }
-    space::check(machine, loader, &changes)?;
+    check_space(machine, loader, &changes)?;
     loader.take_kernel(root, &kernel)?;
     let files = changes.iter().map(|change| (change.target(), change.wanted())).collect();
     let shown = TrialKernel { release: release.clone(), from: staged.from.clone(), files, notes };
     Ok(Prepared { staging: Some(staging), changes, shown })
+}
+
+// Whether an image is a kernel for this machine, and which release it is.
+
+/// A kernel's image, once it is one for this machine, with its release.
+fn image_of(root: &Root, path: &Path, bytes: &[u8]) -> anyhow::Result<String> {
+    let image = Image::read(bytes).map_err(|error| {
+        anyhow::anyhow!("{}: {error:#}; expected the image of a kernel", path.display())
+    })?;
+    let arch = Facts::read(root).kernel.arch;
+    let machine = arch.value().with_context(|| {
+        format!(
+            "{}: the architecture of this machine is unknown ({}), so it is unknown whether this \
+             kernel runs on it",
+            path.display(),
+            arch.why_unknown().unwrap_or_default()
+        )
+    })?;
+    let fits = match image.arch {
+        Arch::X86_64 => machine == "x86_64",
+        Arch::Aarch64 => machine == "aarch64",
+        Arch::Armv7 => machine.starts_with("armv7"),
+    };
+    ensure!(
+        fits,
+        "{}: a kernel for {}; this machine is {machine}",
+        path.display(),
+        image.arch.name()
+    );
+    let release = image.release.with_context(|| {
+        format!("{}: the kernel does not say which release it is", path.display())
+    })?;
+    ensure!(
+        staged::is_release(&release),
+        "{}: release \"{release}\" has characters that a boot loader would take as its own; build \
+         it with another CONFIG_LOCALVERSION",
+        path.display()
+    );
+    Ok(release)
+}
+
+// Whether there is room, before anything is put in place: a full /boot is a bad place to find out.
+
+/// An initial RAM disk whose like is not there: the usual size of a distribution's.
+const INITRD_BYTES: u64 = 64_000_000;
+
+/// What stays free: a file system that is full to the last block is of no use.
+const REST_BYTES: u64 = 1_000_000;
+
+/// Whether so much can be prepared.
+fn check_staging(machine: &Machine<'_>, bytes: u64) -> anyhow::Result<()> {
+    fits(machine, STAGING, bytes, "to prepare the kernel")
+}
+
+/// Whether all of it fits where it is put. What is prepared on the same disk is there already.
+fn check_space(machine: &Machine<'_>, loader: &Loader, changes: &[Change]) -> anyhow::Result<()> {
+    let (mut of_boot, mut of_modules, mut made) = (0, 0, 0);
+    for change in changes {
+        match change {
+            Change::Placed { path, bytes, .. } if path.starts_with(MODULES) => of_modules += bytes,
+            Change::Placed { bytes, .. } => of_boot += bytes,
+            Change::Initrd { .. } => made += initrd_bytes(machine, loader),
+            _ => {}
+        }
+    }
+    fits(machine, STAGING, made, "to make the initial RAM disk")?;
+    if !machine.is_same_disk(STAGING, "/boot") {
+        fits(machine, "/boot", of_boot + made, "for the image and its initial RAM disk")?;
+    }
+    match machine.is_same_disk(STAGING, MODULES) {
+        true => Ok(()),
+        false => fits(machine, MODULES, of_modules, "for the modules"),
+    }
+}
+
+/// As large as the one of the entry that is copied, and a quarter more.
+fn initrd_bytes(machine: &Machine<'_>, loader: &Loader) -> u64 {
+    let of_base = loader.base.iter().flat_map(|base| &base.initrd);
+    let names = of_base.filter_map(|path| path.rsplit('/').next());
+    let sizes = names.filter_map(|name| machine.file_bytes(&format!("/boot/{name}")));
+    match sizes.sum::<u64>() {
+        0 => INITRD_BYTES,
+        bytes => bytes / 4 * 5,
+    }
+}
+
+fn fits(machine: &Machine<'_>, path: &str, bytes: u64, what: &str) -> anyhow::Result<()> {
+    let free = machine.free_bytes(path).with_context(|| format!("{path}: free space"))?;
+    #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let needed = bytes.saturating_add(REST_BYTES);
+    let place = if path == "/boot" { boot::FOLDER } else { path };
+    ensure!(
+        free >= needed,
+        "{place}: {:.1} MB are free, and {:.1} MB are needed {what}; make room. Nothing was put in \
+         place",
+        megabytes(free),
+        megabytes(needed)
+    );
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rtproof_host::tune::{Item, Options, apply, undo};
+use rtproof_host::tune::{self, Item, Options, apply, undo};
 
 use super::*;
 

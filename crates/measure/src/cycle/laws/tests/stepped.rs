@@ -7,8 +7,10 @@ use super::*;
 use crate::clock::{Ledger, Steps, TimeSource, Timekeeper};
 
 const HOUR: i64 = 3_600_000_000_000;
+
 /// Time that a reading of a clock takes.
 const READ_NS: u64 = 20;
+
 /// Time from the expiry of the timer to the thread.
 const WAKE_NS: u64 = 5_000;
 

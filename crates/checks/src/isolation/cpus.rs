@@ -1,0 +1,1068 @@
+//! Isolcpus, cpusets, affinity.
+
+use rtproof_host::{
+    CpuList, Facts,
+    facts::{cpu::Node, isolation::Hierarchy, kernel::Parameter},
+};
+
+use crate::check::{Check, Judge, Needs, Wanted};
+use crate::draft::Draft;
+use crate::machine::{CpuParameter, Given, List, built_with};
+use crate::profile::Isolation;
+use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
+
+// Are two boot parameters run together?
+//
+// A tool that appends to a boot entry without a space makes one word of two, and the kernel takes
+// neither for what it was meant: `console=ttyS0,115200n8spectre_v2=off`.
+
+/// Parameters that tools append, as they are written.
+const APPENDED: &[&str] = &[
+    "audit",
+    "clocksource",
+    "default_hugepagesz",
+    "hugepages",
+    "hugepagesz",
+    "idle",
+    "intel_idle.max_cstate",
+    "intel_iommu",
+    "intel_pstate",
+    "iommu",
+    "irqaffinity",
+    "isolcpus",
+    "kthread_cpus",
+    "mce",
+    "mitigations",
+    "nmi_watchdog",
+    "nohz",
+    "nohz_full",
+    "nosoftlockup",
+    "preempt",
+    "processor.max_cstate",
+    "rcu_nocbs",
+    "rcupdate.rcu_normal_after_boot",
+    "skew_tick",
+    "spectre_v2",
+    "systemd.cpu_affinity",
+    "threadirqs",
+    "tsc",
+    "tuned.non_isolcpus",
+    "workqueue.unbound_cpus",
+];
+
+pub(super) static CMDLINE_GLUED: Check = Check {
+    id: "cmdline-glued",
+    title: "boot parameters run together without a space",
+    why: "neither of two parameters that became one word has its effect",
+    source: "github.com/redhat-performance/tuned issue 268; lib/cmdline.c (next_arg)",
+    when: When::Boot,
+    wanted: Wanted::Text("a space between parameters"),
+    judge: Judge::Ask(judge_cmdline_glued),
+    ..Check::NEW
+};
+
+fn judge_cmdline_glued(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let cmdline = &facts.kernel.cmdline;
+    let Some(line) = cmdline.value() else {
+        return draft.blind(cmdline);
+    };
+    let glued: Vec<String> = line.parameters.iter().filter_map(glued).collect();
+    let draft = draft.read(cmdline, |line| match glued.as_slice() {
+        [] => machine::count(line.parameters.len(), "parameter"),
+        words => words.join(" "),
+    });
+    if glued.is_empty() {
+        return draft.good("no two parameters run together");
+    }
+    let text = "put a space between the two in the boot loader's entry, and boot".into();
+    draft
+        .remedies([Remedy::Manual { text }])
+        .bad(format!("two parameters in one word: {}", machine::first_few(&glued, 3)))
+}
+
+/// A parameter whose value ends in another parameter, as written.
+fn glued(parameter: &Parameter) -> Option<String> {
+    let value = parameter.value.as_deref()?;
+    let (before, _) = value.split_once('=')?;
+    let is_end = |name: &&&str| {
+        let start = before.strip_suffix(**name);
+        // `ima_policy=x,audit=1` is a list of its own, and `root=UUID=...` a name.
+        start.is_some_and(|start| start.ends_with(|c: char| c.is_ascii_alphanumeric()))
+    };
+    // Text in quotes has spaces, and is passed on as it is.
+    let is_text = value.contains(' ');
+    let _ = APPENDED.iter().find(is_end).filter(|_| !is_text)?;
+    Some(format!("{}={value}", parameter.key))
+}
+
+// Is the boot CPU one of the real-time CPUs?
+
+pub(super) static CPU0_ISOLATED: Check = Check {
+    id: "cpu0-isolated",
+    title: "the boot CPU among the real-time or isolated CPUs",
+    why: "what the kernel and its drivers set up at boot stays on CPU 0: interrupts of the \
+          platform, timers, work that is not told where to run",
+    source: "kernel/time/tick-common.c (tick_do_timer_cpu), arch/x86/kernel/apic/vector.c; \
+             github.com/raspberrypi/linux issue 4106 (isolcpus=0 from 4.20)",
+    trade_off: Some(
+        "a machine with few CPUs, or one that reserves CPUs of another node, may have a reason",
+    ),
+    impact: Impact::Microseconds,
+    when: When::Boot,
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("CPU 0 left to housekeeping"),
+    judge: Judge::Ask(judge_cpu0_isolated),
+    ..Check::NEW
+};
+
+fn judge_cpu0_isolated(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let online = &facts.cpus.online;
+    let draft = draft.read(online, CpuList::to_string);
+    let Some(cpus) = online.value() else {
+        return draft.blind(online);
+    };
+    if !cpus.contains(0) {
+        return draft.not_applicable("CPU 0 is offline");
+    }
+    let instead = Remedy::Manual {
+        text: "choose real-time CPUs without CPU 0; where it has to be, move interrupts and \
+               workers off it by hand"
+            .into(),
+    };
+    if intent.rt_cpus.contains(0) {
+        let text = format!("CPU 0 is one of the real-time {}", machine::cpus(&intent.rt_cpus));
+        return draft.remedies([instead]).doubtful(text);
+    }
+    let isolated = super::isolated(facts).filter(|isolated| isolated.contains(0));
+    if let Some(isolated) = isolated {
+        return draft
+            .read(&facts.cpus.isolated, machine::or_empty)
+            .remedies([instead])
+            .doubtful(format!("CPU 0 is isolated ({isolated}) and no real-time CPU"));
+    }
+    draft.good("CPU 0 does housekeeping")
+}
+
+// Do the partitions of cgroup v2 hold what they promise?
+//
+// A partition may turn invalid long after it was made, by a change of another group or a CPU that
+// goes offline; the file then says so and nothing else does.
+
+pub(super) static CPUSET_PARTITION: Check = Check {
+    id: "cpuset-partition",
+    title: "partitions of CPUs made with cgroup v2",
+    why: "a partition that is invalid isolates nothing: its CPUs are balanced as before",
+    source: "Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition and \
+             cpuset.cpus.isolated; kernel/cgroup/cpuset.c",
+    impact: Impact::Hundreds,
+    needs: Needs::RealTimeCpus,
+    wanted: Wanted::Text("valid, and made of the real-time CPUs"),
+    judge: Judge::Ask(judge_cpuset_partition),
+    ..Check::NEW
+};
+
+fn judge_cpuset_partition(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = match super::outside_containers(draft, facts) {
+        Ok(draft) => draft,
+        Err(finding) => return *finding,
+    };
+    let cpusets = &facts.isolation.cpusets;
+    let draft = draft.read(cpusets, |found| match found.hierarchy {
+        Hierarchy::V2 => "cgroup v2 with cpuset".into(),
+        Hierarchy::V1 => "cpuset of cgroup v1".into(),
+        Hierarchy::None => "no cpuset controller".into(),
+    });
+    let Some(found) = cpusets.value() else {
+        return draft.blind(cpusets);
+    };
+    match found.hierarchy {
+        Hierarchy::V1 => return draft.not_applicable("cgroup v1 has no partitions"),
+        Hierarchy::None => return draft.not_applicable("no cpuset controller is in use"),
+        Hierarchy::V2 => {}
+    }
+    let partitions: Vec<(&str, &str)> = found
+        .groups
+        .iter()
+        .filter_map(|group| Some((group.name.as_str(), group.partition.as_deref()?)))
+        .collect();
+    let path = |name: &str| format!("/sys/fs/cgroup{name}/cpuset.cpus.partition");
+    let draft = draft.saw(
+        partitions
+            .iter()
+            .map(|(name, kind)| Evidence { path: path(name), value: (*kind).to_owned() }),
+    );
+    if let Some((name, kind)) = partitions.iter().find(|(_, kind)| kind.contains("invalid")) {
+        let text = format!("remove what makes it invalid, then write isolated to {}", path(name));
+        return draft.remedies([Remedy::Manual { text }]).bad(format!("{name} is {kind}"));
+    }
+    if partitions.is_empty() {
+        if !found.is_complete {
+            return draft.unknown("too many control groups: not all were looked at");
+        }
+        return none(draft, facts, intent);
+    }
+    let isolated = &facts.isolation.partitioned;
+    let draft = draft.read(isolated, machine::or_empty);
+    let names: Vec<String> =
+        partitions.iter().map(|(name, kind)| format!("{name} ({kind})")).collect();
+    let names = machine::first_few(&names, 3);
+    // Before 6.7 the root group does not say which CPUs are isolated.
+    let Some(cpus) = isolated.value() else {
+        return draft.blind(isolated);
+    };
+    let foreign = cpus.difference(&intent.rt_cpus);
+    if !cpus.is_empty() && cpus.intersection(&intent.rt_cpus).is_empty() {
+        return draft.doubtful(format!(
+            "{names} isolates {}, none of the real-time {}",
+            machine::cpus(cpus),
+            machine::cpus(&intent.rt_cpus)
+        ));
+    }
+    let beside = match foreign.is_empty() {
+        true => String::new(),
+        false => format!("; {} beside the real-time CPUs", machine::cpus(&foreign)),
+    };
+    draft.good(format!("{names}{beside}"))
+}
+
+fn none(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    if intent.profile.choices.isolation == Isolation::Cpuset {
+        let boot = &facts.cpus.isolated;
+        let is_at_boot = |cpus: &CpuList| intent.rt_cpus.difference(cpus).is_empty();
+        let how = if boot.value().is_some_and(is_at_boot) { ", isolcpus does it" } else { "" };
+        return draft
+            .read(boot, machine::or_empty)
+            .remedies([super::partition(intent)])
+            .doubtful(format!("no partition, which the profile wants{how}"));
+    }
+    draft.good("no partition is made, none is invalid")
+}
+
+// Are the groups that systemd puts everything into held off the real-time CPUs?
+
+/// Groups of ordinary work. Real-time work is in a group of its own, or in machine.slice.
+const ORDINARY: [&str; 3] = ["/init.scope", "/system.slice", "/user.slice"];
+
+pub(super) static CPUSET_SHIELD: Check = Check {
+    id: "cpuset-shield",
+    title: "services and logins held off the real-time CPUs (AllowedCPUs)",
+    why: "what starts in a group without CPUs of its own may run on any, the real-time ones too",
+    source: "systemd.resource-control(5), AllowedCPUs=; Documentation/admin-guide/cgroup-v2.rst, \
+             cpuset.cpus.effective",
+    trade_off: Some(
+        "an application in such a group cannot use the real-time CPUs either: it needs a slice of \
+         its own",
+    ),
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} at most", machine::cpus(&intent.housekeeping))),
+    judge: Judge::Ask(judge_cpuset_shield),
+    ..Check::NEW
+};
+
+fn judge_cpuset_shield(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = match super::outside_containers(draft, facts) {
+        Ok(draft) => draft,
+        Err(finding) => return *finding,
+    };
+    let cpusets = &facts.isolation.cpusets;
+    let Some(found) = cpusets.value() else {
+        return draft.blind(cpusets);
+    };
+    let draft = draft.read(cpusets, |found| format!("{:?}", found.hierarchy));
+    match found.hierarchy {
+        Hierarchy::V1 => return draft.not_applicable("systemd sets no AllowedCPUs with cgroup v1"),
+        Hierarchy::None => return draft.not_applicable("no cpuset controller is in use"),
+        Hierarchy::V2 => {}
+    }
+    let mut open = Vec::new();
+    let mut seen = Vec::new();
+    for group in found.groups.iter().filter(|group| ORDINARY.contains(&group.name.as_str())) {
+        let cpus = group.effective.as_ref().or(found.effective.as_ref());
+        let value = match (&group.effective, cpus) {
+            (Some(cpus), _) => cpus.to_string(),
+            (None, Some(cpus)) => format!("none of its own: {cpus}"),
+            (None, None) => "none of its own".into(),
+        };
+        seen.push(Evidence {
+            path: format!("/sys/fs/cgroup{}/cpuset.cpus.effective", group.name),
+            value,
+        });
+        if cpus.is_none_or(|cpus| !cpus.intersection(&intent.rt_cpus).is_empty()) {
+            open.push(group.name.trim_start_matches('/'));
+        }
+    }
+    let draft = draft.saw(seen.iter().cloned());
+    if seen.is_empty() {
+        return draft.not_applicable("no group of systemd's: it does not run here");
+    }
+    if open.is_empty() {
+        let groups = machine::count(seen.len(), "group");
+        return draft.good(format!("{groups} held off {}", machine::cpus(&intent.rt_cpus)));
+    }
+    // isolcpus is enough: process 1 and all that comes of it start without these CPUs.
+    let is_boot = |cpus: &CpuList| intent.rt_cpus.difference(cpus).is_empty();
+    if facts.cpus.isolated.value().is_some_and(is_boot) {
+        return draft.read(&facts.cpus.isolated, machine::or_empty).good(format!(
+            "{} may use {}, which isolcpus keeps them from unless they ask",
+            open.join(", "),
+            machine::cpus(&intent.rt_cpus)
+        ));
+    }
+    let isolated =
+        super::isolated(facts).map_or_else(|| "unknown".into(), |c| machine::or_empty(&c));
+    draft.remedies(open.iter().map(|name| super::allow(name, &intent.housekeeping))).doubtful(
+        format!(
+            "{} may use the real-time {} (isolated: {isolated})",
+            open.join(", "),
+            machine::cpus(&intent.rt_cpus)
+        ),
+    )
+}
+
+// Are there CPUs left for everything else, on each node?
+
+pub(super) static HK_SUFFICIENT: Check = Check {
+    id: "hk-sufficient",
+    title: "CPUs left for housekeeping",
+    why: "interrupts, timers, RCU callbacks and workers that have nowhere else to go stay on the \
+          real-time CPUs",
+    source: "kernel/sched/isolation.c (housekeeping_setup: the boot CPU is taken back where none \
+             is left); Documentation/timers/no_hz.rst",
+    trade_off: Some("each CPU for housekeeping is one less for real-time work"),
+    impact: Impact::Hundreds,
+    when: When::Boot,
+    needs: Needs::RealTimeCpus,
+    wanted: Wanted::Text("one at least, on each node with real-time CPUs"),
+    judge: Judge::Ask(judge_hk_sufficient),
+    ..Check::NEW
+};
+
+fn judge_hk_sufficient(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let online = &facts.cpus.online;
+    let draft = draft.read(online, CpuList::to_string);
+    let Some(cpus) = online.value() else {
+        return draft.blind(online);
+    };
+    let none = CpuList::default();
+    let free = cpus.difference(&intent.rt_cpus);
+    // One CPU is no machine to isolate on: nothing is wrong with its settings.
+    if cpus.len() == 1 {
+        return draft.not_applicable("the machine has one CPU");
+    }
+    let fewer = Remedy::Manual { text: "choose fewer real-time CPUs".into() };
+    // `isolation` says so where that is: once is enough.
+    if free.is_empty() {
+        return draft.not_applicable(format!(
+            "every one of {} is a real-time CPU: see isolation",
+            machine::cpus(cpus)
+        ));
+    }
+    let isolated = facts.cpus.isolated.value().unwrap_or(&none);
+    let tickless = facts.cpus.nohz_full.value().unwrap_or(&none);
+    let left = cpus.difference(isolated).difference(tickless);
+    if left.is_empty() {
+        let sides = Evidence::of(&facts.cpus.isolated, machine::or_empty);
+        return draft.saw([sides]).remedies([fewer]).bad(format!(
+            "isolated {} and nohz_full {} leave no CPU",
+            machine::or_empty(isolated),
+            machine::or_empty(tickless)
+        ));
+    }
+    let nodes = &facts.cpus.nodes;
+    let Some(found) = nodes.value() else {
+        return draft.blind(nodes);
+    };
+    let draft = draft.read(nodes, |nodes| machine::count(nodes.len(), "node"));
+    let is_without = |node: &&Node| {
+        let here = node.cpus.intersection(cpus);
+        !here.intersection(&intent.rt_cpus).is_empty() && here.intersection(&free).is_empty()
+    };
+    let without: Vec<String> =
+        found.iter().filter(is_without).map(|node| format!("node {}", node.id)).collect();
+    if without.is_empty() {
+        return draft.good(format!("{} left", machine::cpus(&free)));
+    }
+    draft.remedies([fewer]).doubtful(format!(
+        "{} left, none on {}",
+        machine::cpus(&free),
+        machine::first_few(&without, 4)
+    ))
+}
+
+// Are the real-time CPUs out of load balancing, by whatever means?
+//
+// `isolation` compares what the boot parameters say; this asks what is so. isolcpus with flags but
+// without `domain` takes nothing out of load balancing, which its name does not tell: OpenShift
+// boots so on purpose and lets the container runtime do the rest for each container.
+
+pub(super) static ISOLCPUS: Check = Check {
+    id: "isolcpus",
+    title: "real-time CPUs taken out of load balancing",
+    why: "the scheduler balances load across CPUs that are not isolated: it moves ordinary tasks \
+          there, and its own search for imbalance runs there",
+    source: "kernel/sched/isolation.c (housekeeping_isolcpus_setup), kernel/sched/topology.c; \
+             Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; Codethink, \
+             stabilising latency",
+    trade_off: Some(
+        "isolated CPUs are idle when the real-time application is: nothing is moved there",
+    ),
+    impact: Impact::Hundreds,
+    when: When::Boot,
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} isolated", machine::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge_isolcpus),
+    ..Check::NEW
+};
+
+fn judge_isolcpus(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let (boot, partitions) = (&facts.cpus.isolated, &facts.isolation.partitioned);
+    let is_free = |cpus: &CpuList| intent.rt_cpus.difference(cpus).is_empty();
+    let rt = machine::cpus(&intent.rt_cpus);
+    if boot.value().is_some_and(is_free) {
+        return draft.read(boot, machine::or_empty).good(format!("{rt} isolated at boot"));
+    }
+    if let Some(cpus) = partitions.value().filter(|cpus| !cpus.is_empty()) {
+        let draft = draft.read(partitions, machine::or_empty);
+        if is_free(cpus) {
+            return draft.good(format!("{rt} isolated by a partition of cgroup v2"));
+        }
+        let Some(found) = boot.value() else {
+            return draft.blind(boot);
+        };
+        let draft = draft.read(boot, machine::or_empty);
+        let all = found.union(cpus);
+        if is_free(&all) {
+            return draft.good(format!("{rt} isolated at boot and by a partition"));
+        }
+        return not_isolated(draft, facts, intent, &all);
+    }
+    let draft = draft.read(boot, machine::or_empty);
+    match (boot.value(), without_domain(facts)) {
+        (Some(found), _) => not_isolated(draft, facts, intent, found),
+        (None, Some(asked)) => {
+            let isolated = partitions.value().cloned().unwrap_or_default();
+            draft
+                .saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())])
+                .remedies(remedies_isolcpus(facts, intent, &isolated))
+                .doubtful(format!(
+                    "{} has no flag `domain`: load is balanced onto {rt}",
+                    asked.written
+                ))
+        }
+        (None, None) => draft.blind(boot),
+    }
+}
+
+/// isolcpus as given, where it takes no CPU out of load balancing.
+fn without_domain(facts: &Facts) -> Option<CpuParameter> {
+    let line = facts.kernel.cmdline.value()?;
+    let given = Given::of(facts, line, "isolcpus");
+    given.once().filter(|asked| asked.cpus().is_some() && !asked.is_domain()).cloned()
+}
+
+fn not_isolated(draft: Draft, facts: &Facts, intent: &Intent, isolated: &CpuList) -> Finding {
+    let draft = draft.remedies(remedies_isolcpus(facts, intent, isolated));
+    let (rt, path) = (machine::cpus(&intent.rt_cpus), &facts.cpus.isolated.path);
+    if let Some(asked) = without_domain(facts) {
+        let cmdline = Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone());
+        return draft.saw([cmdline]).bad(format!(
+            "{} has no flag `domain`, so {path} is {}: load is balanced onto {rt}",
+            asked.written,
+            machine::or_empty(isolated)
+        ));
+    }
+    if isolated.is_empty() {
+        return draft.doubtful(format!("no CPU is isolated: load is balanced onto {rt}"));
+    }
+    let open = machine::cpus(&intent.rt_cpus.difference(isolated));
+    draft.bad(format!("{} isolated, the real-time {open} not", machine::cpus(isolated)))
+}
+
+fn remedies_isolcpus(facts: &Facts, intent: &Intent, isolated: &CpuList) -> Vec<Remedy> {
+    let all = isolated.union(&intent.rt_cpus);
+    let boot = Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{all}") };
+    let partition = super::has_v2(facts).then(|| super::partition(intent));
+    let (first, then) = match intent.profile.choices.isolation {
+        Isolation::Cpuset => (partition, Some(boot)),
+        Isolation::Boot => (Some(boot), None),
+        Isolation::Either => (Some(boot), partition),
+    };
+    first.into_iter().chain(then).collect()
+}
+
+// Are managed interrupts, which no write to smp_affinity moves, kept off the isolated CPUs?
+
+pub(super) static ISOLCPUS_MANAGED_IRQ: Check = Check {
+    id: "isolcpus-managed-irq",
+    title: "managed interrupts of multi-queue devices kept off isolated CPUs",
+    why: "the kernel spreads the queues of a disk or network card over all CPUs and refuses to \
+          move their interrupts later",
+    source: "kernel/irq/manage.c (irq_do_set_affinity), kernel/sched/isolation.c; \
+             Documentation/admin-guide/kernel-parameters.txt, isolcpus; measured: EPERM on a write \
+             to smp_affinity_list of a managed interrupt",
+    trade_off: Some(
+        "best effort: a queue whose CPUs are all isolated keeps its interrupt there, and fires \
+         when an isolated CPU uses it",
+    ),
+    when: When::Boot,
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("isolcpus=managed_irq,…,{}", intent.rt_cpus)),
+    judge: Judge::Ask(judge_isolcpus_managed_irq),
+    ..Check::NEW
+};
+
+fn judge_isolcpus_managed_irq(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let cmdline = &facts.kernel.cmdline;
+    let Some(line) = cmdline.value() else {
+        return draft.blind(cmdline);
+    };
+    let given = Given::of(facts, line, "isolcpus");
+    let shown =
+        |asked: Option<&CpuParameter>| asked.map_or("no isolcpus=".into(), |a| a.written.clone());
+    let draft = draft.read(cmdline, |_| shown(given.once()));
+    let isolated = super::isolated(facts).unwrap_or_default();
+    let parameter = format!("isolcpus=managed_irq,domain,{}", isolated.union(&intent.rt_cpus));
+    let draft = draft.remedies([Remedy::Boot { parameter }]);
+    let Some(asked) = given.once() else {
+        if let Given::Conflicting(written) = &given {
+            return draft.unknown(format!("{} on one command line", written.join(" and ")));
+        }
+        let by_partition = facts.isolation.partitioned.value();
+        if by_partition.is_some_and(|cpus| !cpus.intersection(&intent.rt_cpus).is_empty()) {
+            return draft.read(&facts.isolation.partitioned, machine::or_empty).doubtful(
+                "CPUs are isolated by a partition, which leaves managed interrupts where they are",
+            );
+        }
+        return draft.not_applicable("no isolcpus= that the flag could belong to");
+    };
+    let has_flag = asked.flags.iter().any(|flag| flag == "managed_irq");
+    match &asked.list {
+        List::Unclear => draft.unknown(format!("{}: the number of CPUs is unknown", asked.written)),
+        List::Refused(why) => draft.bad(format!("{} is refused: {why}", asked.written)),
+        List::Cpus(_) if !has_flag => draft.doubtful(format!(
+            "{} has no flag `managed_irq`: managed interrupts may go to {}",
+            asked.written,
+            machine::cpus(&intent.rt_cpus)
+        )),
+        List::Cpus(cpus) => {
+            let open = intent.rt_cpus.difference(cpus);
+            if open.is_empty() {
+                return draft.good(asked.written.clone());
+            }
+            let open = machine::cpus(&open);
+            draft.doubtful(format!("{} leaves out the real-time {open}", asked.written))
+        }
+    }
+}
+
+// Are the real-time CPUs on one node, with others to help them?
+
+pub(super) static NUMA_PLACEMENT: Check = Check {
+    id: "numa-placement",
+    title: "real-time CPUs on one NUMA node",
+    why: "memory, locks and devices of another node are reached through the link between the \
+          sockets, which others load, too",
+    source: "Documentation/admin-guide/mm/numaperf.rst; numactl(8); Wu, \"Real-time programming \
+             with Linux, part 2\"",
+    trade_off: Some(
+        "CPUs of two nodes are no harm where each application keeps to one, with its memory",
+    ),
+    impact: Impact::Microseconds,
+    needs: Needs::RealTimeCpus,
+    wanted: Wanted::Text("one node"),
+    judge: Judge::Ask(judge_numa_placement),
+    ..Check::NEW
+};
+
+fn judge_numa_placement(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let nodes = &facts.cpus.nodes;
+    let draft = draft.read(nodes, |nodes| {
+        let show = |node: &Node| format!("node {}: {}", node.id, machine::or_empty(&node.cpus));
+        nodes.iter().map(show).collect::<Vec<_>>().join("; ")
+    });
+    if nodes.is_absent() && built_with(facts, "NUMA") == Some(false) {
+        return draft.without(facts, "NUMA");
+    }
+    let Some(found) = nodes.value() else {
+        return draft.blind(nodes);
+    };
+    let with_cpus: Vec<&Node> = found.iter().filter(|node| !node.cpus.is_empty()).collect();
+    if with_cpus.is_empty() {
+        return draft.unknown("no node has CPUs");
+    }
+    let parts: Vec<String> = with_cpus
+        .iter()
+        .map(|node| (node, node.cpus.intersection(&intent.rt_cpus)))
+        .filter(|(_, cpus)| !cpus.is_empty())
+        .map(|(node, cpus)| format!("{} on node {}", short(&cpus), node.id))
+        .collect();
+    let covered = with_cpus.iter().fold(CpuList::default(), |all, node| all.union(&node.cpus));
+    let homeless = intent.rt_cpus.difference(&covered);
+    if parts.len() < 2 && !homeless.is_empty() {
+        return draft.unknown(format!("no node has the real-time {}", machine::cpus(&homeless)));
+    }
+    match parts.as_slice() {
+        [one] if with_cpus.len() == 1 => draft.good(format!("{one}, the only one")),
+        [one] => draft.good(one.clone()),
+        parts => {
+            let text = "take real-time CPUs of one node, or give each application CPUs, memory \
+                        (numactl --membind, or \
+                        AllowedMemoryNodes=) and devices of one node"
+                .into();
+            draft.remedies([Remedy::Manual { text }]).doubtful(format!(
+                "real-time CPUs on several nodes: {}",
+                machine::first_few(parts, 4)
+            ))
+        }
+    }
+}
+
+/// CPUs, or how many there are where the list is long: nodes take turns in it on many machines.
+fn short(cpus: &CpuList) -> String {
+    let list = machine::cpus(cpus);
+    if list.len() <= 24 { list } else { machine::count(cpus.len(), "CPU") }
+}
+
+// Which CPUs does every service inherit?
+//
+// Process 1 passes its affinity on. systemd takes it from the boot parameter, else from
+// `CPUAffinity=` of its configuration; what it is, its own status tells.
+
+pub(super) static SYSTEMD_CPUAFFINITY: Check = Check {
+    id: "systemd-cpuaffinity",
+    title: "CPUs that every service inherits from process 1",
+    why: "a service may run on every CPU that process 1 may, and wakes up on a real-time one",
+    source: "systemd-system.conf(5), CPUAffinity=; kernel-command-line(7), systemd.cpu_affinity=; \
+             tuned, profile cpu-partitioning; kernel/sched/core.c (sched_init_smp)",
+    trade_off: Some(
+        "the application inherits it, too: it has to ask for its CPUs, by CPUAffinity= of its unit \
+         or taskset",
+    ),
+    when: When::Boot,
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("none of {}", machine::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge_systemd_cpuaffinity),
+    ..Check::NEW
+};
+
+fn judge_systemd_cpuaffinity(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = match super::outside_containers(draft, facts) {
+        Ok(draft) => draft,
+        Err(finding) => return *finding,
+    };
+    let found = &facts.isolation;
+    let init = &found.init_cpus;
+    let draft = draft.read(init, CpuList::to_string);
+    let asked = asked(facts);
+    let Some(cpus) = init.value() else {
+        let on = asked.as_ref().map(|(_, _, cpus)| cpus.intersection(&intent.rt_cpus));
+        return match (asked, on) {
+            (Some((evidence, written, _)), Some(on)) if !on.is_empty() => draft
+                .saw([evidence])
+                .remedies(remedies_systemd_cpuaffinity(facts, intent, true))
+                .bad(format!(
+                    "{written} lets every service use the real-time {}",
+                    machine::cpus(&on)
+                )),
+            _ => draft.blind(init),
+        };
+    };
+    let on = cpus.intersection(&intent.rt_cpus);
+    if on.is_empty() {
+        return draft.good(format!("process 1 and what it starts: {}", machine::cpus(cpus)));
+    }
+    let is_systemd = found.init.value().is_some_and(|name| name == "systemd");
+    let draft = draft.remedies(remedies_systemd_cpuaffinity(facts, intent, is_systemd));
+    if let Some((evidence, written, wanted)) = asked {
+        let draft = draft.saw([evidence]);
+        if wanted.intersection(&intent.rt_cpus).is_empty() {
+            return draft.bad(format!(
+                "{written}, but process 1 may use {}: the setting is not in force",
+                machine::cpus(cpus)
+            ));
+        }
+        return draft.bad(format!(
+            "{written} lets every service use the real-time {}",
+            machine::cpus(&wanted.intersection(&intent.rt_cpus))
+        ));
+    }
+    draft.doubtful(format!("every service may use the real-time {}", machine::cpus(&on)))
+}
+
+/// What is configured: where, as written, and the CPUs. The boot parameter overrides the files.
+fn asked(facts: &Facts) -> Option<(Evidence, String, CpuList)> {
+    let cmdline = &facts.kernel.cmdline;
+    let on_line = cmdline.value().and_then(|line| line.last("systemd.cpu_affinity").flatten());
+    if let Some(value) = on_line {
+        let cpus = CpuList::parse(value, None).ok()?;
+        let written = format!("systemd.cpu_affinity={value}");
+        return Some((Evidence::of(cmdline, |_| written.clone()), written, cpus));
+    }
+    let set = facts.isolation.manager_affinity.value()?.as_ref()?;
+    let evidence = Evidence { path: set.file.clone(), value: format!("CPUAffinity={}", set.text) };
+    let cpus = set.cpus.clone()?;
+    Some((evidence, format!("CPUAffinity={cpus} ({})", set.file), cpus))
+}
+
+fn remedies_systemd_cpuaffinity(facts: &Facts, intent: &Intent, is_systemd: bool) -> Vec<Remedy> {
+    let hk = &intent.housekeeping;
+    if !is_systemd {
+        let text = format!("let process 1 run on {} only", machine::cpus(hk));
+        return vec![Remedy::Manual { text }];
+    }
+    let boot = Remedy::Boot { parameter: format!("systemd.cpu_affinity={hk}") };
+    let cmdline = facts.kernel.cmdline.value();
+    // The parameter overrides the files: where it is given, only it can be changed.
+    if cmdline.is_some_and(|line| line.last("systemd.cpu_affinity").is_some()) {
+        return vec![boot];
+    }
+    let file = Remedy::File {
+        path: "/etc/systemd/system.conf.d/90-rtproof-affinity.conf".into(),
+        line: format!("[Manager] CPUAffinity={hk}"),
+    };
+    vec![file, boot]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status;
+    use crate::Status::{Bad, Good, Unknown};
+    use crate::testing::{good, intent, set_cmdline};
+    use rtproof_host::Reading;
+
+    fn with(line: &str) -> Status {
+        let mut facts = good();
+        set_cmdline(&mut facts, line);
+        CMDLINE_GLUED.judge(&facts, &intent()).status
+    }
+
+    #[test]
+    fn two_in_one_word_and_values_that_only_look_so() {
+        assert_eq!(with("console=ttyS0,115200n8spectre_v2=off"), Bad);
+        assert_eq!(with("quiet isolcpus=2-3nohz_full=2-3"), Bad);
+        assert_eq!(with("root=UUID=1 rd.luks.options=a=b rootflags=x,nohz=on"), Good);
+        assert_eq!(with("systemd.setenv=FOO=bar x=tsc=unstable"), Good);
+        let mut facts = good();
+        facts.kernel.cmdline = Reading::absent("/proc/cmdline");
+        assert_eq!(CMDLINE_GLUED.judge(&facts, &intent()).status, Unknown);
+    }
+}
+
+#[cfg(test)]
+mod cpu0_isolated_tests {
+    use super::*;
+    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, good, intent};
+    use rtproof_host::Reading;
+
+    #[test]
+    fn real_time_isolated_or_neither() {
+        let mut facts = good();
+        assert_eq!(CPU0_ISOLATED.judge(&facts, &intent()).status, Good);
+        let boot = Intent { rt_cpus: cpus(&[0]), housekeeping: cpus(&[1, 2, 3]), ..intent() };
+        assert_eq!(CPU0_ISOLATED.judge(&facts, &boot).status, Doubtful);
+        facts.cpus.isolated = Reading::known("/sys/devices/system/cpu/isolated", cpus(&[0, 2, 3]));
+        assert_eq!(CPU0_ISOLATED.judge(&facts, &intent()).status, Doubtful);
+        facts.cpus.online = Reading::known("/sys/devices/system/cpu/online", cpus(&[1, 2, 3]));
+        assert_eq!(CPU0_ISOLATED.judge(&facts, &intent()).status, NotApplicable);
+        facts.cpus.online = Reading::denied("/sys/devices/system/cpu/online", "EACCES");
+        assert_eq!(CPU0_ISOLATED.judge(&facts, &intent()).status, Unknown);
+    }
+}
+
+#[cfg(test)]
+mod cpuset_partition_tests {
+    use super::*;
+    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, good, intent};
+    use rtproof_host::{Reading, facts::isolation::Cpuset};
+
+    fn with(hierarchy: Hierarchy, partition: Option<&str>, isolated: &[u32]) -> Finding {
+        let mut facts = good();
+        let mut found = facts.isolation.cpusets.value().cloned().unwrap();
+        found.hierarchy = hierarchy;
+        found.groups.extend(partition.map(|kind| Cpuset {
+            name: "/rt.slice".into(),
+            effective: None,
+            partition: Some(kind.into()),
+        }));
+        facts.isolation.cpusets = Reading::known("/sys/fs/cgroup", found);
+        let path = facts.isolation.partitioned.path.clone();
+        facts.isolation.partitioned = Reading::known(path, cpus(isolated));
+        CPUSET_PARTITION.judge(&facts, &intent())
+    }
+
+    #[test]
+    fn valid_invalid_and_elsewhere() {
+        assert_eq!(with(Hierarchy::V2, Some("isolated"), &[2, 3]).status, Good);
+        assert_eq!(with(Hierarchy::V2, None, &[]).status, Good);
+        assert_eq!(with(Hierarchy::V2, Some("isolated"), &[1]).status, Doubtful);
+        let kind = "isolated invalid (Parent is not a partition root)";
+        let finding = with(Hierarchy::V2, Some(kind), &[]);
+        assert_eq!(finding.status, Bad);
+        assert!(finding.summary.contains("/rt.slice is isolated invalid (Parent"));
+    }
+
+    #[test]
+    fn version_1_and_no_controller_have_none() {
+        assert_eq!(with(Hierarchy::V1, None, &[]).status, NotApplicable);
+        assert_eq!(with(Hierarchy::None, None, &[]).status, NotApplicable);
+        let mut facts = good();
+        facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
+        assert_eq!(CPUSET_PARTITION.judge(&facts, &intent()).status, Unknown);
+        let mut facts = good();
+        facts.isolation.cpusets = Reading::absent("/sys/fs/cgroup");
+        assert_eq!(CPUSET_PARTITION.judge(&facts, &intent()).status, Unknown);
+    }
+}
+
+#[cfg(test)]
+mod cpuset_shield_tests {
+    use super::*;
+    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, good, intent};
+    use rtproof_host::{Reading, facts::isolation::Cpusets};
+
+    fn with(isolated: &[u32], change: impl FnOnce(&mut Cpusets)) -> Finding {
+        let mut facts = good();
+        facts.cpus.isolated = Reading::known("/sys/devices/system/cpu/isolated", cpus(isolated));
+        let mut found = facts.isolation.cpusets.value().cloned().unwrap();
+        change(&mut found);
+        facts.isolation.cpusets = Reading::known("/sys/fs/cgroup", found);
+        CPUSET_SHIELD.judge(&facts, &intent())
+    }
+
+    #[test]
+    fn shielded_isolated_or_open() {
+        let shield = |found: &mut Cpusets| {
+            for group in &mut found.groups {
+                group.effective = Some(cpus(&[0, 1]));
+            }
+        };
+        assert_eq!(with(&[], shield).status, Good);
+        assert_eq!(with(&[2, 3], |_| {}).status, Good);
+        let finding = with(&[], |_| {});
+        assert_eq!(finding.status, Doubtful);
+        assert_eq!(finding.remedies.len(), 3);
+    }
+
+    #[test]
+    fn version_1_no_systemd_and_unknown() {
+        assert_eq!(with(&[], |found| found.hierarchy = Hierarchy::V1).status, NotApplicable);
+        assert_eq!(with(&[], |found| found.groups.clear()).status, NotApplicable);
+        let mut facts = good();
+        facts.isolation.cpusets = Reading::denied("/sys/fs/cgroup", "EACCES");
+        assert_eq!(CPUSET_SHIELD.judge(&facts, &intent()).status, Unknown);
+    }
+}
+
+#[cfg(test)]
+mod hk_sufficient_tests {
+    use super::*;
+    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, good, intent};
+    use rtproof_host::Reading;
+
+    #[test]
+    fn some_none_and_none_on_a_node() {
+        let mut facts = good();
+        assert_eq!(HK_SUFFICIENT.judge(&facts, &intent()).status, Good);
+        let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
+        assert_eq!(HK_SUFFICIENT.judge(&facts, &all).status, NotApplicable);
+        let nodes = vec![Node { id: 0, cpus: cpus(&[0, 1]) }, Node { id: 1, cpus: cpus(&[2, 3]) }];
+        facts.cpus.nodes = Reading::known("/sys/devices/system/node", nodes);
+        let finding = HK_SUFFICIENT.judge(&facts, &intent());
+        assert_eq!(
+            (finding.status, finding.summary.as_str()),
+            (Doubtful, "CPUs 0-1 left, none on node 1")
+        );
+        facts.cpus.nohz_full = Reading::known("/sys/devices/system/cpu/nohz_full", cpus(&[0, 1]));
+        assert_eq!(HK_SUFFICIENT.judge(&facts, &intent()).status, Bad);
+        facts.cpus.online = Reading::denied("/sys/devices/system/cpu/online", "EACCES");
+        assert_eq!(HK_SUFFICIENT.judge(&facts, &intent()).status, Unknown);
+    }
+
+    #[test]
+    fn a_machine_with_one_cpu() {
+        let mut facts = good();
+        facts.cpus.online = Reading::known("/sys/devices/system/cpu/online", cpus(&[2]));
+        let one = Intent { rt_cpus: cpus(&[2]), housekeeping: cpus(&[]), ..intent() };
+        assert_eq!(HK_SUFFICIENT.judge(&facts, &one).status, NotApplicable);
+    }
+}
+
+#[cfg(test)]
+mod isolcpus_tests {
+    use super::*;
+    use crate::Status;
+    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::testing::{cpus, good, intent, set_cmdline};
+    use rtproof_host::Reading;
+
+    fn with(line: &str, boot: &[u32], partitions: Option<&[u32]>) -> (Status, String) {
+        let mut facts = good();
+        set_cmdline(&mut facts, line);
+        facts.cpus.isolated = Reading::known("/sys/devices/system/cpu/isolated", cpus(boot));
+        let path = "/sys/fs/cgroup/cpuset.cpus.isolated";
+        facts.isolation.partitioned = match partitions {
+            Some(set) => Reading::known(path, cpus(set)),
+            None => Reading::absent(path),
+        };
+        let finding = ISOLCPUS.judge(&facts, &intent());
+        (finding.status, finding.summary)
+    }
+
+    #[test]
+    fn by_boot_by_partition_and_by_both() {
+        assert_eq!(with("", &[2, 3], None).0, Good);
+        assert_eq!(with("", &[], Some(&[2, 3])).0, Good);
+        assert_eq!(with("", &[2], Some(&[3])).0, Good);
+        assert_eq!(with("", &[1], Some(&[3])).0, Bad);
+    }
+
+    #[test]
+    fn nothing_isolated_is_doubtful_and_others_isolated_is_bad() {
+        assert_eq!(with("quiet", &[], None).0, Doubtful);
+        let (status, summary) = with("isolcpus=1", &[1], Some(&[]));
+        assert_eq!((status, summary.as_str()), (Bad, "CPU 1 isolated, the real-time CPUs 2-3 not"));
+    }
+
+    #[test]
+    fn flags_without_domain_isolate_nothing() {
+        let (status, summary) = with("isolcpus=managed_irq,2-3", &[], None);
+        assert_eq!(status, Bad);
+        assert!(summary.starts_with("isolcpus=managed_irq,2-3 has no flag `domain`, so /sys"));
+    }
+
+    #[test]
+    fn an_unreadable_list_is_unknown() {
+        let mut facts = good();
+        facts.cpus.isolated = Reading::denied("/sys/devices/system/cpu/isolated", "EACCES");
+        assert_eq!(ISOLCPUS.judge(&facts, &intent()).status, Unknown);
+        set_cmdline(&mut facts, "isolcpus=managed_irq,2-3");
+        assert_eq!(ISOLCPUS.judge(&facts, &intent()).status, Doubtful);
+    }
+}
+
+#[cfg(test)]
+mod isolcpus_managed_irq_tests {
+    use super::*;
+    use crate::Status;
+    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, good, intent, set_cmdline};
+    use rtproof_host::Reading;
+
+    fn with(line: &str) -> Status {
+        let mut facts = good();
+        set_cmdline(&mut facts, line);
+        ISOLCPUS_MANAGED_IRQ.judge(&facts, &intent()).status
+    }
+
+    #[test]
+    fn the_flag_and_the_list() {
+        assert_eq!(with("isolcpus=managed_irq,domain,2-3"), Good);
+        assert_eq!(with("isolcpus=managed_irq,3"), Doubtful);
+        assert_eq!(with("isolcpus=2-3"), Doubtful);
+        assert_eq!(with("isolcpus=managed_irq,2-3n"), Bad);
+        assert_eq!(with("quiet"), NotApplicable);
+        assert_eq!(with("isolcpus=2 isolcpus=3"), Unknown);
+    }
+
+    #[test]
+    fn a_partition_moves_no_managed_interrupt() {
+        let mut facts = good();
+        set_cmdline(&mut facts, "quiet");
+        let path = facts.isolation.partitioned.path.clone();
+        facts.isolation.partitioned = Reading::known(path, cpus(&[2, 3]));
+        assert_eq!(ISOLCPUS_MANAGED_IRQ.judge(&facts, &intent()).status, Doubtful);
+    }
+}
+
+#[cfg(test)]
+mod numa_placement_tests {
+    use super::*;
+    use crate::Status;
+    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, good, intent, set_config};
+    use rtproof_host::Reading;
+
+    fn with(nodes: &[&[u32]]) -> Status {
+        let mut facts = good();
+        let nodes = nodes.iter().zip(0..).map(|(set, id)| Node { id, cpus: cpus(set) }).collect();
+        facts.cpus.nodes = Reading::known("/sys/devices/system/node", nodes);
+        NUMA_PLACEMENT.judge(&facts, &intent()).status
+    }
+
+    #[test]
+    fn one_node_or_several() {
+        assert_eq!(with(&[&[0, 1, 2, 3]]), Good);
+        assert_eq!(with(&[&[0, 1], &[2, 3], &[]]), Good);
+        assert_eq!(with(&[&[0, 2], &[1, 3]]), Doubtful);
+        assert_eq!(with(&[&[0, 1]]), Unknown);
+        assert_eq!(with(&[&[0, 1, 2]]), Unknown, "where is CPU 3?");
+        let mut facts = good();
+        facts.cpus.nodes = Reading::absent("/sys/devices/system/node");
+        set_config(&mut facts, "NUMA", Some("y"));
+        assert_eq!(NUMA_PLACEMENT.judge(&facts, &intent()).status, Unknown);
+        set_config(&mut facts, "NUMA", None);
+        assert_eq!(NUMA_PLACEMENT.judge(&facts, &intent()).status, NotApplicable);
+    }
+}
+
+#[cfg(test)]
+mod systemd_cpuaffinity_tests {
+    use super::*;
+    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::testing::{cpus, good, intent, set_cmdline};
+    use rtproof_host::{Reading, facts::isolation::ManagerAffinity};
+
+    fn with(init: &[u32], line: &str, file: Option<&[u32]>) -> Finding {
+        let mut facts = good();
+        set_cmdline(&mut facts, line);
+        facts.isolation.init_cpus = Reading::known("/proc/1/status", cpus(init));
+        let set = file.map(|set| ManagerAffinity {
+            file: "/etc/systemd/system.conf".into(),
+            cpus: Some(cpus(set)),
+            text: cpus(set).to_string(),
+        });
+        facts.isolation.manager_affinity = Reading::known("/etc/systemd/system.conf", set);
+        SYSTEMD_CPUAFFINITY.judge(&facts, &intent())
+    }
+
+    #[test]
+    fn what_process_1_may_use_decides() {
+        assert_eq!(with(&[0, 1], "", None).status, Good);
+        assert_eq!(with(&[0, 1, 2, 3], "", None).status, Doubtful);
+    }
+
+    #[test]
+    fn a_setting_that_is_not_in_force_names_both_sides() {
+        let finding = with(&[0, 1, 2, 3], "systemd.cpu_affinity=0,1", None);
+        assert_eq!(finding.status, Bad);
+        assert!(
+            finding.summary.starts_with("systemd.cpu_affinity=0,1, but process 1 may use CPUs")
+        );
+        let finding = with(&[0, 1, 2, 3], "", Some(&[0, 1]));
+        assert!(finding.summary.contains("CPUAffinity=0-1 (/etc/systemd/system.conf), but"));
+        assert_eq!(with(&[0, 1, 2, 3], "", Some(&[0, 1, 2])).status, Bad);
+    }
+
+    #[test]
+    fn a_hidden_process_is_unknown() {
+        let mut facts = good();
+        facts.isolation.init_cpus = Reading::denied("/proc/1/status", "hidden");
+        assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).status, Unknown);
+        set_cmdline(&mut facts, "systemd.cpu_affinity=0-2");
+        assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).status, Bad);
+    }
+
+    #[test]
+    fn a_file_cannot_mend_what_the_command_line_overrides() {
+        let boot = Remedy::Boot { parameter: "systemd.cpu_affinity=0-1".into() };
+        let mut facts = good();
+        facts.isolation.init_cpus = Reading::denied("/proc/1/status", "hidden");
+        set_cmdline(&mut facts, "systemd.cpu_affinity=0-2");
+        assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).remedies, [boot]);
+    }
+}

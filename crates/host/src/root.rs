@@ -1,0 +1,757 @@
+//! [`Root`]: the one gate to machine paths.
+//!
+//! Everything read about a machine comes through here, so that a captured machine (a folder with
+//! its /proc, /sys, /etc ..., or one file of `rtproof capture`) is read by the same code as the
+//! live one, and so that an error becomes one of the four states of a [`Reading`] in one place. A
+//! captured machine never borrows from the live one: its symbolic links are resolved inside, and
+//! what only a system call knows is read from the live machine alone.
+
+#![expect(clippy::disallowed_methods, reason = "this is the gate")]
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Component, Path, PathBuf},
+    str::FromStr,
+    sync::{Arc, OnceLock},
+};
+
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use rustix::{fs::OFlags, io::Errno};
+
+use crate::capture::form::{CAPTURE_BYTES_MAX, CaptureError, Origin, Recorder};
+use crate::reading::{LINKS_MAX, READ_BYTES_MAX, Refusal, Surroundings};
+use crate::text::{between, excerpt};
+use crate::{Capture, CpuList, Reading};
+
+/// A machine: the live one, or a captured one in a folder or a file.
+#[derive(Clone, Debug)]
+pub struct Root {
+    source: Source,
+    /// What may stand behind a refused read; found out at the first one.
+    surroundings: OnceLock<Surroundings>,
+    /// Takes down every question and its answer.
+    recorder: Option<Arc<Recorder>>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Disk(Disk),
+    Capture(Arc<Capture>),
+}
+
+impl Root {
+    /// The machine that rtproof runs on.
+    pub const fn live() -> Self {
+        Self::of(Source::Disk(Disk::live()))
+    }
+
+    const fn of(source: Source) -> Self {
+        Self { source, surroundings: OnceLock::new(), recorder: None }
+    }
+
+    /// A captured machine: a folder that holds its proc, sys, etc ... `/` itself is the live
+    /// machine.
+    ///
+    /// # Errors
+    /// The folder is not there, may not be opened, or is not a folder.
+    pub fn dir(path: impl AsRef<Path>) -> Result<Self, RootError> {
+        Ok(Self::of(Source::Disk(Disk::folder(path.as_ref())?)))
+    }
+
+    /// A captured machine: a folder, a file of `rtproof capture`, or the build configuration of its
+    /// kernel and nothing else; the path decides by itself.
+    ///
+    /// # Errors
+    /// As [`Root::dir`]; a file that is none of these or is damaged, with the line.
+    pub fn open_path(path: impl AsRef<Path>) -> Result<Self, RootError> {
+        let path = path.as_ref();
+        let open = |source| RootError::Open { path: path.into(), source };
+        if fs::metadata(path).map_err(open)?.is_dir() {
+            return Self::dir(path);
+        }
+        let file = crate::trusted::open_input(path).map_err(open)?;
+        let mut bytes = Vec::new();
+        file.take(CAPTURE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(open)?;
+        let damaged = |source| RootError::Capture { path: path.into(), source };
+        if let Some(config) = build_config(&bytes) {
+            let packed = config.map_err(damaged)?;
+            return Ok(Self::captured(Capture::of_files([("/proc/config.gz", &packed[..])])));
+        }
+        Ok(Self::captured(Capture::parse(&bytes).map_err(damaged)?))
+    }
+
+    /// A machine as a capture file keeps it.
+    pub fn captured(capture: Capture) -> Self {
+        Self::of(Source::Capture(Arc::new(capture)))
+    }
+
+    /// The same machine, with every question and its answer taken down.
+    pub(crate) fn recorded(&self, recorder: Arc<Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..Self::of(self.source.clone()) }
+    }
+
+    /// Whether this is the machine we run on.
+    pub const fn is_live(&self) -> bool {
+        matches!(&self.source, Source::Disk(disk) if disk.is_live())
+    }
+
+    /// Where the answers were taken.
+    pub(crate) fn origin(&self) -> Origin {
+        match &self.source {
+            Source::Capture(capture) => capture.origin(),
+            Source::Disk(disk) if disk.is_live() => {
+                Origin::Live { by_root: rustix::process::geteuid().is_root() }
+            }
+            Source::Disk(_) => Origin::Folder,
+        }
+    }
+
+    /// Whether what is absent was not on the machine: the live one, and what was captured of one.
+    /// A folder may hold a part.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self.origin(), Origin::Live { .. })
+    }
+
+    /// The bytes of a file, at most 32 MiB.
+    pub fn read_bytes(&self, path: &str) -> Reading<Vec<u8>> {
+        match self.bytes(path) {
+            Ok(bytes) if bytes.len() as u64 > READ_BYTES_MAX => {
+                let start = String::from_utf8_lossy(&bytes[..80]).into_owned();
+                Reading::malformed(path, &start, "at most 32 MiB")
+            }
+            Ok(bytes) => Reading::known(path, bytes),
+            Err(refusal) => self.refused(path, &refusal),
+        }
+    }
+
+    /// The text of a file, at most 32 MiB; bytes that are not UTF-8 become U+FFFD.
+    pub fn read_text(&self, path: &str) -> Reading<String> {
+        self.read_bytes(path).map(|bytes| match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+
+    /// The text of a file without surrounding white space (and NULs, which end the strings of a
+    /// device tree).
+    pub fn trimmed(&self, path: &str) -> Reading<String> {
+        self.read_text(path)
+            .map(|text| text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
+    }
+
+    /// The one number that a file holds; `expected` names it for the malformed state.
+    pub fn number<T: FromStr>(&self, path: &str, expected: &str) -> Reading<T> {
+        self.read_text(path).parsed(expected, |text| text.trim().parse().ok())
+    }
+
+    /// A CPU list in the kernel's format; an empty file and `(null)` are the empty list.
+    pub fn cpu_list(&self, path: &str) -> Reading<CpuList> {
+        self.read_text(path).parsed("a list of CPUs like 0-3,8", |text| match text.trim() {
+            // A mask that was never allocated.
+            "(null)" => Some(CpuList::default()),
+            list => CpuList::parse(list, None).ok(),
+        })
+    }
+
+    /// The choice in brackets of a file like `always [madvise] never`.
+    pub fn bracketed(&self, path: &str, open: char, close: char) -> Reading<String> {
+        let expected = format!("one choice in {open}{close}");
+        self.read_text(path).parsed(&expected, |text| between(text, open, close).map(str::to_owned))
+    }
+
+    /// The lines `KEY: ...` of a file, one for each key, in the order of the file: for files of
+    /// which a few lines matter and that are read by the thousand. A capture keeps only these.
+    pub fn excerpt(&self, path: &str, keys: &[&str]) -> Reading<String> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.excerpt(path, keys),
+        };
+        self.note(|recorder| recorder.excerpt(path, keys, &answer));
+        match answer {
+            Ok(bytes) => match excerpt(&bytes, keys) {
+                Some(lines) => Reading::known(path, lines),
+                None => {
+                    let expected = format!("lines {}", keys.join(", "));
+                    Reading::malformed(path, &String::from_utf8_lossy(&bytes), expected)
+                }
+            },
+            Err(refusal) => self.refused(path, &refusal),
+        }
+    }
+
+    /// Names in a folder, sorted by byte; `.` and `..` left out.
+    pub fn list_dir(&self, path: &str) -> Reading<Vec<String>> {
+        match self.names(path) {
+            Ok(names) => Reading::known(path, names),
+            Err(refusal) => self.refused(path, &refusal),
+        }
+    }
+
+    /// Numbers N of the entries `PREFIXN` of a folder, ascending: `cpu` gives 0 for `cpu0` and
+    /// leaves `cpufreq` out.
+    pub fn list_numbered(&self, path: &str, prefix: &str) -> Reading<Vec<u32>> {
+        self.list_dir(path).map(|names| {
+            let number = |name: &String| name.strip_prefix(prefix)?.parse().ok();
+            let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+            numbers.sort_unstable();
+            numbers
+        })
+    }
+
+    /// Target of a symbolic link as it is written.
+    pub fn read_link(&self, path: &str) -> Reading<String> {
+        match self.link(path) {
+            Ok(target) => Reading::known(path, target),
+            Err(refusal) if refusal.is_no_link() => {
+                Reading::malformed(path, "no symbolic link", "a symbolic link")
+            }
+            Err(refusal) => self.refused(path, &refusal),
+        }
+    }
+
+    /// Whether there is something under this path, be it a link that leads nowhere. False also
+    /// where looking is refused: use a read where the difference matters.
+    pub fn exists(&self, path: &str) -> bool {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.look(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.look(path),
+        };
+        self.note(|recorder| recorder.look(path, &answer));
+        answer.is_ok()
+    }
+
+    /// What a system call returns on the live machine, or returned at the capture; `None` for a
+    /// folder, for which there is no call.
+    pub(crate) fn call(
+        &self,
+        call: &str,
+        ask: impl FnOnce() -> io::Result<String>,
+    ) -> Option<Reading<String>> {
+        let answer = match &self.source {
+            _ if !self.is_whole() => return None,
+            Source::Capture(capture) => capture.call(call),
+            Source::Disk(_) => ask().map_err(Refusal::from),
+        };
+        self.note(|recorder| recorder.call(call, &answer));
+        Some(match answer {
+            Ok(answer) => Reading::known(call, answer),
+            Err(refusal) => self.refused(call, &refusal),
+        })
+    }
+
+    /// Messages of the kernel's log; `keep` makes of each what is kept, and nothing else gets into
+    /// a capture. Absent for a folder.
+    pub(crate) fn kernel_log(&self, keep: impl Fn(&str) -> Option<String>) -> Reading<Messages> {
+        const DEVICE: &str = "/dev/kmsg";
+        let word = |is: bool, yes: &str, no: &str| if is { yes.to_owned() } else { no.to_owned() };
+        let ask = || {
+            let log = kernel_log(keep)?;
+            let from = word(log.from_start, "from boot", "from later");
+            let to = word(log.to_end, "to the end", "not to the end");
+            Ok([vec![from, to], log.lines].concat().join("\n"))
+        };
+        let Some(called) = self.call("kernel log", ask) else {
+            return Reading::absent(DEVICE);
+        };
+        called.with_path(DEVICE).map(|text| {
+            let mut lines = text.lines();
+            Messages {
+                from_start: lines.next() == Some("from boot"),
+                to_end: lines.next() == Some("to the end"),
+                lines: lines.map(str::to_owned).collect(),
+            }
+        })
+    }
+
+    /// A register of a CPU, for root where the msr module is loaded. Absent for a folder.
+    pub(crate) fn register(&self, cpu: u32, register: u32) -> Reading<u64> {
+        let path = format!("/dev/cpu/{cpu}/msr");
+        let call = format!("msr {register:#x} of cpu {cpu}");
+        let ask = || self::register(cpu, register).map(|value| value.to_string());
+        let called = self.call(&call, ask).unwrap_or_else(|| Reading::absent(""));
+        called.with_path(path).parsed("a number", |text| text.parse().ok())
+    }
+
+    /// Opens a file to be read again and again.
+    pub(crate) fn open(&self, path: &str) -> Reading<File> {
+        match &self.source {
+            Source::Disk(disk) => match disk.open(path) {
+                Ok(file) => Reading::known(path, file),
+                Err(error) => self.refused(path, &error.into()),
+            },
+            Source::Capture(_) => Reading::denied(path, "a captured machine does not change"),
+        }
+    }
+
+    /// Where a path of the machine is, links followed; for what writes.
+    pub(crate) fn place(&self, path: &str) -> io::Result<PathBuf> {
+        self.disk()?.resolve(path, true)
+    }
+
+    /// Where a path of the machine is, its last part not followed where it is a link; that part
+    /// need not be there.
+    pub(crate) fn entry(&self, path: &str) -> io::Result<PathBuf> {
+        self.disk()?.entry(path)
+    }
+
+    /// Whether this is a capture: answers, no files.
+    pub const fn is_capture(&self) -> bool {
+        matches!(self.source, Source::Capture(_))
+    }
+
+    /// Whether questions and answers are recorded.
+    pub(crate) const fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    fn disk(&self) -> io::Result<&Disk> {
+        match &self.source {
+            Source::Disk(disk) => Ok(disk),
+            Source::Capture(_) => Err(io::Error::other("a captured machine has no files")),
+        }
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.bytes(path),
+        };
+        self.note(|recorder| recorder.bytes(path, &answer));
+        answer
+    }
+
+    fn names(&self, path: &str) -> Result<Vec<String>, Refusal> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.names(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.names(path),
+        };
+        self.note(|recorder| recorder.names(path, &answer));
+        answer
+    }
+
+    fn link(&self, path: &str) -> Result<String, Refusal> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.link(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.link(path),
+        };
+        self.note(|recorder| recorder.link(path, &answer));
+        answer
+    }
+
+    fn note(&self, take_down: impl FnOnce(&Recorder)) {
+        if let Some(recorder) = &self.recorder {
+            take_down(recorder);
+        }
+    }
+
+    pub(crate) fn refused<T>(&self, path: &str, refusal: &Refusal) -> Reading<T> {
+        refusal.reading(path, || self.surroundings.get_or_init(|| self.look_around()))
+    }
+
+    /// Whether we see the machine's own processes and control groups: then the marks of a container
+    /// runtime are left over from the image that the file system was made of. The numbers are the
+    /// kernel's (include/linux/proc_ns.h, `PROC_PID_INIT_INO`, `PROC_CGROUP_INIT_INO`).
+    pub(crate) fn in_initial_namespaces(&self) -> bool {
+        let is = |name: &str, number: &str| {
+            let link = self.link(&format!("/proc/self/ns/{name}"));
+            link.is_ok_and(|target| target == format!("{name}:[{number}]"))
+        };
+        is("pid", "4026531836") && is("cgroup", "4026531835")
+    }
+
+    fn look_around(&self) -> Surroundings {
+        let lockdown = self.bytes("/sys/kernel/security/lockdown").ok();
+        let mode = lockdown.as_deref().map(String::from_utf8_lossy);
+        let mode = mode.and_then(|text| between(&text, '[', ']').map(str::to_owned));
+        let marks = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
+        Surroundings {
+            lockdown: mode.filter(|mode| mode != "none"),
+            container: marks.iter().any(|mark| self.exists(mark)) && !self.in_initial_namespaces(),
+            unprivileged: self.origin() == Origin::Live { by_root: false },
+        }
+    }
+}
+
+// The build configuration of a kernel in place of a captured machine: `/boot/config-6.1.0-rt`,
+// `.config`, `config.gz`. What is in no complete configuration is not set, so a fragment or a part
+// of one would answer wrongly.
+
+/// Largest one: real ones are below half a megabyte.
+const BYTES_MAX: u64 = 8 << 20;
+
+/// Lines at the top that name the kernel.
+const HEAD_LINES: usize = 8;
+
+/// The configuration as /proc/config.gz holds it; `None`: it is something else.
+fn build_config(bytes: &[u8]) -> Option<Result<Vec<u8>, CaptureError>> {
+    let wrong = |line, text: &str| Some(Err(CaptureError { line, text: text.into() }));
+    let is_packed = bytes.starts_with(b"\x1f\x8b");
+    let mut text = Vec::new();
+    if !is_packed {
+        text.extend_from_slice(bytes);
+    } else if GzDecoder::new(bytes).take(BYTES_MAX).read_to_end(&mut text).is_err() {
+        return wrong(1, "gzip that is damaged or was cut off; copy it again");
+    }
+    let text = std::str::from_utf8(&text).ok()?;
+    // A last line without an end may be a part of one.
+    let (lines, _) = text.rsplit_once('\n')?;
+    let is_option = |line: &str| line.starts_with("CONFIG_") && line.contains('=');
+    let is_comment = |line: &str| line.starts_with('#') || line.trim().is_empty();
+    if !lines.lines().any(is_option) || !lines.lines().all(|l| is_option(l) || is_comment(l)) {
+        return None;
+    }
+    if !lines.lines().take(HEAD_LINES).any(|line| line.contains("Kernel Configuration")) {
+        return wrong(
+            1,
+            "a part of a kernel configuration (no line \"Kernel Configuration\" at its top): what \
+             it leaves out is unknown; give the whole .config that `make olddefconfig` writes",
+        );
+    }
+    // The last menu but for libraries; since 5.2 each menu has an end.
+    let has_ends = lines.lines().any(|line| line.starts_with("# end of "));
+    let last = if has_ends { "# end of Kernel hacking" } else { "# Kernel hacking" };
+    if !text.ends_with('\n') || !lines.lines().any(|line| line.trim_end() == last) {
+        let what = "the kernel configuration ends here, without all of its menus: it was cut off; \
+                    copy it again";
+        return wrong(text.lines().count(), what);
+    }
+    if is_packed {
+        return Some(Ok(bytes.to_vec()));
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(bytes).and_then(|()| packed.finish()).ok().map(Ok)
+}
+
+// Devices that answer record by record or at an offset: the kernel's log and the registers of a
+// CPU. Of the live machine alone; a capture keeps what was made of the answer.
+
+/// Most records read: some 20 ms. The buffer of a machine with hundreds of CPUs may hold more.
+const RECORDS_MAX: usize = 16_384;
+
+/// Longer than any record (kernel/printk/internal.h, `PRINTK_MESSAGE_MAX`).
+const RECORD_BYTES_MAX: usize = 8_192;
+
+/// The kernel's log as far as its buffer still holds it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Messages {
+    /// Whether the first message since boot is among them: nothing was overwritten.
+    pub(crate) from_start: bool,
+    /// Whether all were read up to now.
+    pub(crate) to_end: bool,
+    /// First lines of the messages, without level and time.
+    pub(crate) lines: Vec<String>,
+}
+
+/// Reads /dev/kmsg; never waits for a message. `keep` makes of a message what is kept of it.
+fn kernel_log(keep: impl Fn(&str) -> Option<String>) -> io::Result<Messages> {
+    read_log(&mut open("/dev/kmsg")?, keep)
+}
+
+/// One read(2) of the device is one record: `6,0,0,-;Linux version ...`, then lines of its
+/// properties (Documentation/ABI/testing/dev-kmsg).
+fn read_log(device: &mut impl Read, keep: impl Fn(&str) -> Option<String>) -> io::Result<Messages> {
+    let mut log = Messages::default();
+    let mut buffer = vec![0; RECORD_BYTES_MAX];
+    for at in 0..RECORDS_MAX {
+        let length = match device.read(&mut buffer) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            // Overwritten while it was read: the next one is there.
+            Err(error) if error.raw_os_error() == Some(Errno::PIPE.raw_os_error()) => continue,
+            Err(error) => return Err(error),
+        };
+        if length == 0 {
+            log.to_end = true;
+            break;
+        }
+        let record = String::from_utf8_lossy(&buffer[..length]);
+        let Some((head, message)) = record.split_once(';') else { continue };
+        if at == 0 {
+            log.from_start = head.split(',').nth(1) == Some("0");
+        }
+        log.lines.extend(message.lines().next().and_then(&keep));
+    }
+    Ok(log)
+}
+
+/// A register of a CPU (msr(4)). The CPU is interrupted for it.
+fn register(cpu: u32, register: u32) -> io::Result<u64> {
+    let mut value = [0; 8];
+    open(&format!("/dev/cpu/{cpu}/msr"))?.read_exact_at(&mut value, u64::from(register))?;
+    Ok(u64::from_le_bytes(value))
+}
+
+fn open(path: &str) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+// The live machine, or a folder with the files of one: questions to a file system.
+//
+// Inside a folder links are followed here and not by the kernel, so that neither
+// `/etc/x -> /usr/y` nor `..` leaves it (openat2(RESOLVE_IN_ROOT) would do, but needs Linux 5.6).
+
+/// Read at once: most files whole. `read_to_end` would ask for 32 bytes, then 32, then 64 ...,
+/// because the size of a file of the kernel is not known.
+const CHUNK_BYTES: usize = 8 << 10;
+
+/// Where the files are.
+#[derive(Clone, Debug)]
+struct Disk {
+    /// Folder of a captured machine, `None` for the live one.
+    dir: Option<PathBuf>,
+}
+
+impl Disk {
+    const fn live() -> Self {
+        Self { dir: None }
+    }
+
+    /// `/` itself is the live machine.
+    fn folder(path: &Path) -> Result<Self, RootError> {
+        let open = |source| RootError::Open { path: path.into(), source };
+        let dir = fs::canonicalize(path).map_err(open)?;
+        if !fs::metadata(&dir).map_err(open)?.is_dir() {
+            return Err(RootError::NotAFolder(path.into()));
+        }
+        fs::read_dir(&dir).map_err(open)?;
+        Ok(Self { dir: (dir != Path::new("/")).then_some(dir) })
+    }
+
+    const fn is_live(&self) -> bool {
+        self.dir.is_none()
+    }
+
+    /// At most one byte more than is taken.
+    fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        let mut file = self.open(path)?.take(READ_BYTES_MAX + 1);
+        let mut bytes = Vec::new();
+        let mut chunk = [0; CHUNK_BYTES];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => return Ok(bytes),
+                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sorted by byte.
+    fn names(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.resolve(path, true)?)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn link(&self, path: &str) -> io::Result<String> {
+        let target = self.resolve(path, false).and_then(fs::read_link)?;
+        Ok(target.to_string_lossy().into_owned())
+    }
+
+    fn look(&self, path: &str) -> io::Result<()> {
+        self.resolve(path, false).and_then(fs::symlink_metadata).map(drop)
+    }
+
+    /// Never blocks: a FIFO in a captured tree is opened without waiting for its writer, and then
+    /// turned away.
+    fn open(&self, path: &str) -> io::Result<File> {
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let real = self.resolve(path, true)?;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(real)?;
+        let kind = file.metadata()?.file_type();
+        if kind.is_dir() {
+            return Err(Errno::ISDIR.into());
+        }
+        if !kind.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        Ok(file)
+    }
+
+    /// Where a path is; its last part need not be there, and is not followed where it is a link.
+    fn entry(&self, path: &str) -> io::Result<PathBuf> {
+        let path = Path::new(path);
+        let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
+            return Err(Errno::INVAL.into());
+        };
+        let folder = folder.to_str().ok_or(Errno::INVAL)?;
+        Ok(self.resolve(folder, true)?.join(name))
+    }
+
+    fn resolve(&self, path: &str, follow_last: bool) -> io::Result<PathBuf> {
+        let Some(dir) = &self.dir else {
+            return Ok(Path::new("/").join(path));
+        };
+        let mut links = 0;
+        let mut inside = PathBuf::new();
+        let mut todo = parts(Path::new(path));
+        while let Some(part) = todo.pop() {
+            if part == ".." {
+                inside.pop();
+                continue;
+            }
+            let here = dir.join(&inside).join(&part);
+            let is_link = fs::symlink_metadata(&here)?.file_type().is_symlink();
+            if !is_link || (todo.is_empty() && !follow_last) {
+                inside.push(part);
+                continue;
+            }
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(Errno::LOOP.into());
+            }
+            let target = fs::read_link(&here)?;
+            if target.is_absolute() {
+                inside.clear();
+            }
+            todo.extend(parts(&target));
+        }
+        Ok(dir.join(inside))
+    }
+}
+
+/// Components in reverse, to be popped; only names and `..`.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}
+
+// Why a path cannot be a captured machine.
+
+/// Why a path cannot be a captured machine.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// It cannot be opened.
+    #[error(
+        "{path}: {source}; give a file of `rtproof capture`, or the top folder of a captured \
+         machine, the one that holds proc and sys"
+    )]
+    Open { path: PathBuf, source: io::Error },
+    #[error(
+        "{0}: is not a folder; give the top folder of a captured machine, the one that holds \
+         proc and sys"
+    )]
+    NotAFolder(PathBuf),
+    /// Not the file of a captured machine, or damaged.
+    #[error("{path}:{source}")]
+    Capture {
+        path: PathBuf,
+        /// What is wrong, and in which line.
+        source: CaptureError,
+    },
+}
+
+#[cfg(test)]
+mod config_tests {
+    use super::*;
+    use crate::Facts;
+
+    const WHOLE: &str = "#\n# Automatically generated file; DO NOT EDIT.\n\
+        # Linux/x86 6.1.0 Kernel Configuration\n#\nCONFIG_CC_VERSION_TEXT=\"gcc 12\"\n\
+        CONFIG_PREEMPT_RT=y\n# CONFIG_NO_HZ_FULL is not set\n\n#\n# Kernel hacking\n#\n\
+        CONFIG_DEBUG_KERNEL=y\n# end of Kernel hacking\n";
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    }
+
+    #[test]
+    fn a_configuration_alone_is_a_machine_of_which_nothing_else_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let old = WHOLE.replace("# end of Kernel hacking\n", "");
+        for bytes in [WHOLE.into(), gzip(WHOLE), old.into(), WHOLE.replace('\n', "\r\n").into()] {
+            fs::write(&path, &bytes).unwrap();
+            let facts = Facts::read(&Root::open_path(&path).unwrap());
+            let config = facts.kernel.config.value().unwrap();
+            assert_eq!((config.len(), config["PREEMPT_RT"].as_str()), (3, "y"));
+            assert!(
+                facts.kernel.release.value().is_none() && facts.kernel.cmdline.value().is_none()
+            );
+        }
+    }
+
+    #[test]
+    fn a_part_of_one_is_refused() {
+        let packed = gzip(WHOLE);
+        let cut = &packed[..packed.len() - 9];
+        let (half, _) = WHOLE.split_once("\n\n").unwrap();
+        for (bytes, says) in [
+            (cut, "cut off"),
+            (WHOLE.trim_end().as_bytes(), "cut off"),
+            (format!("{half}\n").as_bytes(), "cut off"),
+            (&WHOLE.as_bytes()[..WHOLE.len() - 60], "cut off"),
+            (b"CONFIG_PREEMPT_RT=y\n", "make olddefconfig"),
+        ] {
+            let error = build_config(bytes).expect("a configuration").expect_err("a part");
+            assert!(error.text.contains(says), "{error:?}");
+        }
+        for other in ["", "\n", "rtproof capture 1\n", "# a comment\n", "A=1\nCONFIG_B=2\n"] {
+            assert!(build_config(other.as_bytes()).is_none(), "{other}");
+        }
+        assert!(build_config(&gzip("rtproof capture 1\n")).is_none());
+    }
+}
+
+#[cfg(test)]
+mod device_tests {
+    use super::*;
+
+    /// Answers read by read, as the device does.
+    struct Records(Vec<io::Result<&'static str>>);
+
+    impl Read for Records {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.pop() {
+                Some(Ok(record)) => {
+                    buffer[..record.len()].copy_from_slice(record.as_bytes());
+                    Ok(record.len())
+                }
+                Some(Err(error)) => Err(error),
+                None => Err(io::ErrorKind::WouldBlock.into()),
+            }
+        }
+    }
+
+    fn read(mut records: Vec<io::Result<&'static str>>) -> io::Result<Messages> {
+        records.reverse();
+        let keep = |line: &str| line.contains("tsc").then(|| line.to_owned());
+        read_log(&mut Records(records), keep)
+    }
+
+    #[test]
+    fn records_are_filtered_and_properties_left_out() {
+        let log = read(vec![
+            Ok("6,0,0,-;Linux version 6.1\n"),
+            Err(Errno::PIPE.into()),
+            Ok("4,7,12,-;tsc: bad; very\n SUBSYSTEM=tsc\n DEVICE=x\n"),
+        ])
+        .unwrap();
+        let lines = vec!["tsc: bad; very".to_owned()];
+        assert_eq!(log, Messages { from_start: true, to_end: true, lines });
+        assert!(!read(vec![Ok("6,5,0,-;x\n")]).unwrap().from_start);
+    }
+
+    #[test]
+    fn refusals_are_told_and_an_endless_log_ends() {
+        assert!(read(vec![Err(Errno::PERM.into())]).is_err());
+        let endless = (0..RECORDS_MAX + 5).map(|_| Ok("6,0,0,-;x\n")).collect();
+        assert!(!read(endless).unwrap().to_end);
+    }
+}

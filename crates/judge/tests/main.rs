@@ -1,0 +1,3 @@
+//! Plans of the captured machines.
+
+mod plans;

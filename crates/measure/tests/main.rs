@@ -1,0 +1,15 @@
+//! Real-time threads, the recorder and the statistics of the mark library, on this machine.
+//!
+//! Tests that measure live are in a module `alone`: `make test` runs each of them with no other test
+//! beside it.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "tests read and write their own files, start programs and name what they leave out"
+)]
+
+mod alone;
+mod header;
+mod tune;

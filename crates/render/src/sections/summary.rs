@@ -1,0 +1,687 @@
+//! Answer, verdict, reference, print sheet.
+
+use std::io::{self, Write};
+
+use maud::{Markup, html};
+
+use rtproof_host::text;
+use rtproof_judge::{
+    Finding, Report, Status,
+    causes::{CauseClass, Spikes, classes},
+    compare::Reference,
+    units,
+};
+use rtproof_record::Run;
+use rtproof_results::{Answer, Tone};
+
+use super::findings;
+use super::findings::word;
+use crate::page::Detail;
+use crate::spike;
+use crate::svg::chart::px;
+use crate::text::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped};
+
+// The answer below a verdict: the largest classes of causes, or why, and the next command.
+
+/// Classes of causes that are named.
+const CLASSES_MAX: usize = 3;
+
+/// The block; `next` is a command that can be pasted.
+fn block_html(report: &Report, next: Option<&str>) -> Markup {
+    html! {
+        @if let Some(spikes) = &report.spikes { (why(spikes)) }
+        (next_html(next))
+    }
+}
+
+/// The same of what has no picture of its causes.
+pub(super) fn short_html(answer: &Answer) -> Markup {
+    html! {
+        @if let Some(why) = &answer.why { p.why { strong { "Why" } " " (why) } }
+        (next_html(answer.next.as_deref()))
+    }
+}
+
+fn next_html(command: Option<&str>) -> Markup {
+    html! {
+        @if let Some(command) = command {
+            div.next {
+                p { strong { "Next" } }
+                pre.code tabindex="0" { code { (command) } }
+            }
+        }
+    }
+}
+
+fn why(spikes: &Spikes) -> Markup {
+    if let Some(why) = spikes.recorder.off.as_ref().filter(|_| spikes.seen > 0) {
+        return html! { p { strong { "Why" } ": unknown; nothing was recorded (" (why) ")." } };
+    }
+    let classes = classes(spikes);
+    let unseen = classes.len().saturating_sub(CLASSES_MAX);
+    html! {
+        @if !classes.is_empty() {
+            p.why { strong { "Why" } " " span.quiet { (of(spikes)) } }
+            ol.why {
+                @for class in classes.iter().take(CLASSES_MAX) { li { (class_line(class, spikes)) } }
+            }
+            p.quiet {
+                a href="#spikes" {
+                    @if unseen > 0 { (unseen) " more, and each spike" }
+                    @else { "All causes, and each spike" }
+                }
+            }
+        }
+    }
+}
+
+fn of(spikes: &Spikes) -> String {
+    if spikes.explained == spikes.seen {
+        return format!("of the lateness of {}", units::count(spikes.seen, "spike"));
+    }
+    format!(
+        "of the lateness of {} of {} spikes",
+        units::grouped(spikes.explained),
+        units::grouped(spikes.seen)
+    )
+}
+
+fn class_line(class: &CauseClass<'_>, spikes: &Spikes) -> Markup {
+    let part = class.sum_ns as f64 / spikes.sum_ns.max(1) as f64 * 100.0;
+    html! {
+        span.share aria-hidden="true" {
+            i class=(spike::class(class.cause))
+                style=(format!("width:{}%", px(part.clamp(0.0, 100.0)))) {}
+        }
+        strong { (spike::percent(class.sum_ns, spikes.sum_ns)) } " "
+        (class.title)
+        @if let Some(row) = class.rows.first().filter(|row| !row.culprit.is_empty()) {
+            ": " (row.culprit)
+        }
+        @if class.certain_ns() < class.sum_ns {
+            span.quiet { " (" (spike::percent(class.certain_ns(), spikes.sum_ns)) " for certain)" }
+        }
+    }
+}
+
+// The second sheet of a printed report: causes, fixes, conditions, and where to sign. Only
+// printed: on screen the page has all of it at length.
+//
+// Every list is cut to a number of lines and every line to two, so that verdict, histogram and
+// this fit two sheets of A4, whatever names a machine has.
+
+/// Lines of each list.
+const LINES_MAX: usize = 8;
+
+/// Characters of a line: two lines of the sheet.
+const CHARACTERS_MAX: usize = 150;
+
+pub(crate) fn paper_section(report: &Report) -> Markup {
+    html! {
+        paper_section.paper #paper {
+            @if let Some(spikes) = &report.spikes { (causes(spikes)) }
+            (fixes(report))
+            (conditions(report))
+            (signature(report))
+        }
+    }
+}
+
+/// As much of a text as two lines hold.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        None => text.into(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+fn more(all: usize) -> Markup {
+    html! {
+        @if let Some(more @ 1..) = all.checked_sub(LINES_MAX) {
+            p.quiet { (more) " more in the report." }
+        }
+    }
+}
+
+fn causes(spikes: &Spikes) -> Markup {
+    let rows = &spikes.causes;
+    let table = crate::html::table(
+        rows.iter().take(LINES_MAX),
+        &[
+            ("~cause", &|row| html! { (shortened(&row.title)) }),
+            ("~who", &|row| {
+                html! {
+                    @if row.culprit.is_empty() { (crate::html::NONE) } @else { (shortened(&row.culprit)) }
+                }
+            }),
+            ("#spikes", &|row| html! { (units::grouped(row.count)) }),
+            ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
+            ("#share", &|row| html! { (spike::percent(row.sum_ns, spikes.sum_ns)) }),
+        ],
+    );
+    html! {
+        h2 { "Causes" }
+        @if rows.is_empty() {
+            p { "No wake-up was late enough to look for a cause." }
+        } @else { (table) (more(rows.len())) }
+    }
+}
+
+/// Findings that ask for a change: first those of the largest causes, then by what they cost.
+fn fixes(report: &Report) -> Markup {
+    let classes = report.spikes.as_ref().map(classes).unwrap_or_default();
+    let place = |finding: &Finding| {
+        let of = |class: &CauseClass<'_>| {
+            class.rows.iter().any(|row| row.checks.contains(&finding.check))
+        };
+        classes.iter().position(of).unwrap_or(usize::MAX)
+    };
+    let asks = |finding: &&Finding| {
+        matches!(findings::Group::of(finding), findings::Group::Change(_))
+            && finding.status == Status::Bad
+    };
+    let mut all: Vec<&Finding> = report.findings.iter().filter(asks).collect();
+    all.sort_by_key(|finding| (place(finding), finding.impact));
+    html! {
+        h2 { "Fixes" }
+        @if all.is_empty() { p { "No check found anything that must be changed." } }
+        ul {
+            @for finding in all.iter().take(LINES_MAX) {
+                li {
+                    code { (finding.check) } ": " (shortened(&finding.summary))
+                    @if let Some(remedy) = finding.remedies.first() {
+                        br; code { (shortened(&remedy.to_string())) }
+                    }
+                }
+            }
+        }
+        (more(all.len()))
+    }
+}
+
+fn conditions(report: &Report) -> Markup {
+    let (machine, options) = (&report.machine, &report.options);
+    let or = |text: &Option<String>| text.as_deref().map_or(crate::html::NONE.into(), shortened);
+    let loads = match options.phases.as_slice() {
+        [] => vec!["none of rtproof's"],
+        phases => phases.iter().map(|phase| phase.name.as_str()).collect(),
+    };
+    let rows = [
+        ("machine", or(&machine.model)),
+        ("processor", or(&machine.cpu_model)),
+        ("kernel", format!("{}, {}", or(&machine.kernel), shortened(&machine.preemption))),
+        ("hypervisor", machine.hypervisor.as_deref().map_or("none".into(), shortened)),
+        ("clock", or(&machine.clocksource)),
+        ("measured", shortened(&units::cpus(&options.cpus))),
+        (
+            "thread",
+            format!(
+                "{}, priority {}, every {}",
+                crate::html::policy(options.policy),
+                options.priority,
+                units::ns(options.period_ns)
+            ),
+        ),
+        ("load phases", shortened(&loads.join(", "))),
+        ("started", crate::html::wall_clock(report.run.started_realtime_ns)),
+        ("lasted", report.duration_text()),
+        ("changed meanwhile", changed(report)),
+    ];
+    html! {
+        h2 { "Conditions" }
+        dl { @for (name, value) in rows { dt { (name) } dd { (value) } } }
+    }
+}
+
+fn changed(report: &Report) -> String {
+    match report.changes.as_slice() {
+        [] => "no setting that was read".into(),
+        changes => {
+            let names: Vec<&str> = changes.iter().take(4).map(|c| c.key.as_str()).collect();
+            let more = if changes.len() > names.len() { ", ..." } else { "" };
+            shortened(&format!("{}: {}{more}", changes.len(), names.join(", ")))
+        }
+    }
+}
+
+fn signature(report: &Report) -> Markup {
+    html! {
+        p.run {
+            strong { (report.verdict.answer.text()) }
+            ". Run " code { (report.run.run_id) } ", rtproof " (report.run.tool_version)
+            ". The record holds every number of this sheet; " code { "rtproof report RECORD" }
+            " judges it again."
+        }
+        div.sign {
+            @for what in ["Place, date", "Name", "Signature"] { p { (what) } }
+        }
+    }
+}
+
+// Where a run stands among machines that are kept for reference.
+
+/// Files that are named in sight.
+const SHOWN_HTML: usize = 20;
+
+/// The section; nothing where no folder was given.
+pub(crate) fn reference_section(all: &[Reference]) -> Markup {
+    if all.is_empty() {
+        return Markup::default();
+    }
+    let cell = |count: Option<u64>| count.map_or_else(|| crate::html::NONE.into(), units::grouped);
+    html! {
+        reference_section #reference {
+            h2 { "Among machines of reference" }
+            @for one in all {
+                ul.reasons { @for line in &one.lines { li { (line) } } }
+                (crate::html::scroll("Ranks", &html! {
+                    table {
+                        (crate::html::head([
+                            "run", "among", "statistic", "#µs", "#machines", "#lower", "#same",
+                            "#higher", "#least, µs", "#middle, µs", "#most, µs",
+                        ]))
+                        tbody {
+                            @for (among, ranks) in groups(one) {
+                                @for rank in ranks {
+                                    tr {
+                                        th scope="row" { (one.run) }
+                                        td { (among) }
+                                        td { (rank.statistic) }
+                                        td.num { (crate::html::us(Some(rank.value_ns))) }
+                                        td.num { (units::grouped(rank.machines)) }
+                                        td.num { (cell(rank.lower)) }
+                                        td.num { (cell(rank.same)) }
+                                        td.num { (cell(rank.higher)) }
+                                        td.num { (crate::html::us(Some(rank.least_ns))) }
+                                        td.num { (crate::html::us(Some(rank.middle_ns))) }
+                                        td.num { (crate::html::us(Some(rank.most_ns))) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }))
+                @if !one.left_out.is_empty() {
+                    details {
+                        summary { (units::count(one.left_out.len(), "file")) " not used" }
+                        ul {
+                            @for out in one.left_out.iter().take(SHOWN_HTML) {
+                                li { code { (out.file) } ": " (out.why) }
+                            }
+                            @if one.left_out.len() > SHOWN_HTML {
+                                li { (one.left_out.len() - SHOWN_HTML) " more: --json" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn groups(one: &Reference) -> [(&str, &[rtproof_judge::compare::Rank]); 2] {
+    [("all", &one.all), (one.alike_by.as_deref().unwrap_or_default(), &one.alike)]
+}
+
+// The verdict strip: the answer, its reasons and the numbers that it rests on, before all else.
+
+/// A number of the strip.
+struct Tile {
+    name: String,
+    value: String,
+    note: String,
+    alarm: bool,
+}
+
+impl Tile {
+    fn new(name: &str, value: String, note: impl Into<String>) -> Self {
+        Self { name: name.into(), value, note: note.into(), alarm: false }
+    }
+
+    fn alarm(mut self, alarm: bool) -> Self {
+        self.alarm = alarm;
+        self
+    }
+}
+
+pub(crate) fn verdict_section(run: &Run, report: &Report, next: Option<&str>) -> Markup {
+    let verdict = &report.verdict;
+    let (class, icon) = match verdict.answer {
+        rtproof_judge::Answer::Accepted => ("accepted", "check"),
+        rtproof_judge::Answer::Refused => ("refused", "cross"),
+        rtproof_judge::Answer::NotProven => ("not-proven", "question"),
+        rtproof_judge::Answer::NotJudged => ("not-judged", "dash"),
+    };
+    html! {
+        verdict_section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer"
+            data-answer=(class) {
+            h2 #answer { (crate::html::icon(icon)) (heading(run, verdict.answer)) }
+            p.sentence { (capitalised(&verdict.sentence)) }
+            (block_html(report, next))
+            @if !verdict.reasons.is_empty() {
+                h3 { "What it rests on" }
+                ul.reasons { @for reason in &verdict.reasons { li { (reason) } } }
+            }
+            dl.tiles {
+                @for tile in tiles(run, report) {
+                    div.alarm[tile.alarm] {
+                        dt { (tile.name) }
+                        dd { (tile.value) @if !tile.note.is_empty() { small { (tile.note) } } }
+                    }
+                }
+            }
+            (notes(report))
+        }
+    }
+}
+
+/// An experiment compares settings and has no budget to judge against: that is its head.
+fn heading(run: &Run, answer: rtproof_judge::Answer) -> &'static str {
+    match (answer, &run.effects) {
+        (rtproof_judge::Answer::NotJudged, Some(_)) => "EXPERIMENT",
+        _ => answer.text(),
+    }
+}
+
+/// The sentence follows the answer in lower case; on a line of its own it starts with a capital.
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    let dot = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{}{}{dot}", first.unwrap_or_default(), characters.as_str())
+}
+
+fn tiles(run: &Run, report: &Report) -> Vec<Tile> {
+    let basis = &report.verdict.basis;
+    let adds_up = basis.scheduled == basis.sampled + basis.missed;
+    let account = if adds_up { "= sampled + missed" } else { "≠ sampled + missed" };
+    let worst = basis.worst.as_ref();
+    let mut tiles = vec![
+        Tile::new("scheduled", units::grouped(basis.scheduled), account).alarm(!adds_up),
+        Tile::new("sampled", units::grouped(basis.sampled), per_cpu(run)),
+        Tile::new("missed", units::grouped(basis.missed), "due while still late")
+            .alarm(basis.missed > 0),
+        late(report),
+        Tile::new(
+            "worst",
+            worst.map_or(crate::html::NONE.into(), |worst| units::ns(worst.latency_ns)),
+            worst.map_or(String::new(), |worst| {
+                format!("CPU {}, at {}, {}", worst.cpu, crate::html::at(worst.due_ns), worst.phase)
+            }),
+        )
+        .alarm(basis.late > 0),
+    ];
+    tiles.extend(quantiles(report));
+    tiles.extend(bounds(report));
+    tiles.extend(tail(report));
+    tiles
+}
+
+/// The levels exceeded once in a time of operation, or that none is given.
+fn tail(report: &Report) -> Vec<Tile> {
+    let Some(tail) = &report.verdict.tail else { return Vec::new() };
+    let rows = tail.rows();
+    if rows.iter().all(|(_, ahead)| ahead.level().is_none()) {
+        let rules = rows[0].1.text();
+        return vec![Tile::new("tail", "not extrapolated".into(), rules)];
+    }
+    let budget_ns = report.options.requirement.budget_ns.unwrap_or(u64::MAX);
+    rows.into_iter()
+        .map(|(time, ahead)| {
+            let name = format!("once in a {time} of operation");
+            match ahead.level() {
+                None => Tile::new(&name, crate::html::NONE.into(), ahead.text()),
+                Some(level) => {
+                    let most = units::ns(level.high_ns.ceil() as u64);
+                    let few = if level.is_exploratory { "; exploratory" } else { "" };
+                    let condition = &tail.condition;
+                    let note = format!("at most {most} at 99 % confidence{few}; {condition}");
+                    Tile::new(&name, units::ns(level.level_ns as u64), note)
+                        .alarm(level.high_ns >= budget_ns as f64)
+                }
+            }
+        })
+        .collect()
+}
+
+fn late(report: &Report) -> Tile {
+    let basis = &report.verdict.basis;
+    match report.options.requirement.budget_ns {
+        None => Tile::new("late", crate::html::NONE.into(), "no budget given"),
+        Some(budget_ns) => {
+            let count = basis.late_groups.map_or(basis.late_clusters, |groups| groups.count);
+            let groups = match count {
+                0 => String::new(),
+                n => format!(", in {}", units::count(n, "group")),
+            };
+            let note = format!("later than {}{groups}", units::ns(budget_ns));
+            Tile::new("late", units::grouped(basis.late), note).alarm(basis.late > 0)
+        }
+    }
+}
+
+fn per_cpu(run: &Run) -> String {
+    match run.threads.len() {
+        1 => "on 1 CPU".into(),
+        n => format!("on {n} CPUs"),
+    }
+}
+
+/// The highest three quantiles that the samples carry.
+fn quantiles(report: &Report) -> Vec<Tile> {
+    let carried: Vec<_> = report.all.wake.iter().filter(|q| q.value_ns.is_some()).collect();
+    let shown = carried.iter().skip(carried.len().saturating_sub(3));
+    shown
+        .map(|quantile| {
+            let value = quantile.value_ns.map_or(crate::html::NONE.into(), units::ns);
+            let note = match (quantile.low_ns, quantile.high_ns) {
+                (Some(low), Some(high)) => format!("{} to {}", units::ns(low), units::ns(high)),
+                (Some(low), None) => format!("above {}, no upper end", units::ns(low)),
+                _ => "no interval: too few independent samples".into(),
+            };
+            Tile::new(&quantile.q.name(), value, note)
+        })
+        .collect()
+}
+
+fn bounds(report: &Report) -> Vec<Tile> {
+    let basis = &report.verdict.basis;
+    let at =
+        format!("at {} confidence", units::confidence(report.options.requirement.confidence_ppm));
+    let mut tiles = Vec::new();
+    if let Some(share) = basis.late_share_upper {
+        tiles.push(Tile::new("share late, below", units::probability(share), at.clone()));
+    }
+    if let Some(rate) = basis.late_rate_upper_per_hour {
+        let at = format!("{at}, if they come at a steady rate");
+        tiles.push(Tile::new("rate of late groups, below", units::per_hour(rate), at));
+    }
+    let n_eff = format!("worth {} independent wake-ups", units::grouped(basis.n_eff));
+    tiles.push(Tile::new("exposure", units::duration(basis.exposure_ns), n_eff));
+    match basis.further_ns {
+        Some(0) => tiles.push(Tile::new("longer needed", "none".into(), "long enough")),
+        Some(further_ns) => tiles.push(Tile::new(
+            "longer needed",
+            units::duration(further_ns),
+            "at least, without a further late group",
+        )),
+        None => {}
+    }
+    tiles
+}
+
+/// Most notes on a page: a run has a handful.
+const NOTES_MAX: usize = 200;
+
+fn notes(report: &Report) -> Markup {
+    html! {
+        @if !report.notes.is_empty() {
+            details.notes {
+                summary { "Notes of the run (" (report.notes.len()) ")" }
+                ul {
+                    @for note in report.notes.iter().take(NOTES_MAX) {
+                        li {
+                            code { (note.id) } " "
+                            @if note.at_ns > 0 { span.quiet { "at " (crate::html::at(note.at_ns)) " " } }
+                            (note.text)
+                            @if note.weakens { strong { " Weakens the verdict." } }
+                        }
+                    }
+                    @if let Some(more) = report.notes.len().checked_sub(NOTES_MAX + 1) {
+                        li { "and " (more + 1) " more: rtproof export --format csv --table notes" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+// The answer in a few lines: the result, why, what to do next.
+
+/// Lines of a screen: below more, the answer is repeated.
+const SCREEN: usize = 24;
+
+pub fn answer(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+    to.in_answer(|to| block_text(to, answer))
+}
+
+fn block_text(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+    let style = match answer.tone {
+        Tone::Verdict(word) => {
+            let sentence = answer.result.strip_prefix(word.text()).unwrap_or(&answer.result);
+            verdict_line(to, word, sentence.trim_start())?;
+            return why_and_next(to, answer);
+        }
+        Tone::Plain => Ink::PLAIN,
+        Tone::Good => GOOD,
+        Tone::Doubtful => WARN,
+        Tone::Bad => BAD,
+    };
+    let text = format!("{style}{}{style:#}", answer.result);
+    wrapped(to, &format!("{BOLD}Result{BOLD:#}   "), "         ", &text)?;
+    why_and_next(to, answer)
+}
+
+fn why_and_next(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+    if let Some(why) = &answer.why {
+        wrapped(to, &format!("{BOLD}Why{BOLD:#}      "), "         ", why)?;
+    }
+    next_text(to, answer.next.as_deref())
+}
+
+/// Writes it again below what is longer than a screen.
+pub fn answer_again(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+    if to.lines() <= SCREEN {
+        return Ok(());
+    }
+    writeln!(to)?;
+    self::answer(to, answer)
+}
+
+/// What to do next.
+pub fn next_text(to: &mut Sheet, command: Option<&str>) -> io::Result<()> {
+    match command {
+        // One line, however long: a break would end the command where it is pasted.
+        Some(command) => writeln!(to, "{BOLD}Next{BOLD:#}     {}", text::line(command)),
+        None => Ok(()),
+    }
+}
+
+// Findings of trials as text: every one, because each was asked for by name.
+
+/// The group of the trials; where all or more is asked for, the evidence, too.
+pub fn proofs(to: &mut Sheet, findings: &[&Finding], detail: Detail) -> io::Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "{BOLD}Proof{BOLD:#}    {} tried on this machine", findings.len())?;
+    let width = findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
+    let next = " ".repeat(11 + width + 2);
+    let labelled = |to: &mut Sheet, label: &str, text: &str| {
+        wrapped(to, &format!("{next}{DIM}{label}{DIM:#} "), &format!("{next}     "), text)
+    };
+    for finding in findings {
+        let (status, style) = word(finding.status);
+        let name = &finding.check;
+        let first = format!("  {style}{status:<8}{style:#} {name:<width$}  ");
+        wrapped(to, &first, &next, &finding.summary)?;
+        for seen in finding.evidence.iter().filter(|_| detail.all || detail.verbose) {
+            labelled(to, "saw:", &format!("{}: {}", seen.path, seen.value))?;
+        }
+        for remedy in &finding.remedies {
+            labelled(to, "fix:", &remedy.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+// Where a run stands among machines of reference, as text.
+
+/// Files that are named.
+const SHOWN_TEXT: usize = 8;
+
+const MARGIN: &str = "         ";
+
+/// A line for each sentence; the files that were not used below.
+pub fn reference(to: &mut Sheet, all: &[Reference]) -> io::Result<()> {
+    let mut head = format!("{BOLD}Beside{BOLD:#}   ");
+    for one in all {
+        for line in &one.lines {
+            wrapped(to, &head, MARGIN, line)?;
+            head = MARGIN.into();
+        }
+        for out in one.left_out.iter().take(SHOWN_TEXT) {
+            let text = format!("{} is not used: {}", out.file, out.why);
+            wrapped(to, &format!("{MARGIN}{WARN}!{WARN:#} "), "           ", &text)?;
+        }
+        let more = one.left_out.len().saturating_sub(SHOWN_TEXT);
+        if more > 0 {
+            let text = format!("and {} more not used: --json", units::count(more, "file"));
+            wrapped(to, MARGIN, MARGIN, &format!("{DIM}{text}{DIM:#}"))?;
+        }
+    }
+    Ok(())
+}
+
+// The verdict as text.
+
+/// The verdict, its reasons, and what changed in the machine.
+pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let verdict = &report.verdict;
+    verdict_sentence(to, report)?;
+    for reason in &verdict.reasons {
+        wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", reason)?;
+    }
+    if let Some(levels) = verdict.tail.as_ref().and_then(|tail| tail.levels_text()) {
+        wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", &levels)?;
+    }
+    for change in &report.changes {
+        let text = format!("{} changed from {} to {}", change.key, change.from, change.to);
+        wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", &text)?;
+    }
+    Ok(())
+}
+
+/// The verdict in a sentence.
+pub(super) fn verdict_sentence(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    verdict_line(to, report.verdict.answer, &report.verdict.sentence)
+}
+
+/// A verdict: its word and its sentence.
+pub(crate) fn verdict_line(
+    to: &mut Sheet,
+    answer: rtproof_judge::Answer,
+    sentence: &str,
+) -> io::Result<()> {
+    let (style, word) = (style(answer), answer.text());
+    let first = format!("{BOLD}Verdict{BOLD:#}  {style}{word}{style:#} ");
+    wrapped(to, &first, "         ", sentence)
+}
+
+const fn style(answer: rtproof_judge::Answer) -> Ink {
+    match answer {
+        rtproof_judge::Answer::Accepted => GOOD.bold(),
+        rtproof_judge::Answer::Refused => BAD,
+        rtproof_judge::Answer::NotProven | rtproof_judge::Answer::NotJudged => WARN.bold(),
+    }
+}

@@ -1,4 +1,0 @@
-//! What `measure` plans and finds, as data.
-
-pub mod index;
-pub mod plan;

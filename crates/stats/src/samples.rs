@@ -1,0 +1,433 @@
+//! Largest samples, jitter, quantities and units.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::binomial::Random;
+use crate::coincidence::{Coincidence, EVENTS_MAX, mean, tail, thin};
+use crate::{binomial, coincidence};
+
+// Do events of several lists come together more closely than their common rates explain?
+//
+// What makes events frequent on all lists for a while, as a load does, brings them together, too.
+// Here every event of the other lists is moved to any place of its own window of time: what lists
+// have in common over times longer than the window stays, and only what is closer counts
+// (interval jitter: Amarasingham, Harrison, Hatsopoulos and Geman, J. Neurophysiol. 107, 2012).
+// Of several windows the one that explains most decides.
+
+/// Fewest places of a window.
+const PLACES_MIN: u64 = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask<'a> {
+    /// Events this close together coincide.
+    pub window_ns: u64,
+    /// Widths of the windows that events are moved in; five steps at least are taken.
+    pub widths_ns: &'a [u64],
+    /// Events are moved by a multiple of it: the sampling period where they lie on its grid.
+    pub step_ns: u64,
+    /// Moves that stand for chance.
+    pub tries: u32,
+    /// Seed of the moves: the same seed, the same answer.
+    pub seed: u64,
+}
+
+/// How often an event of the first list comes with one of each other list; lists are ascending.
+/// `None`: there is no other list, or one is empty.
+pub fn together(lists: &[&[u64]], ask: &Ask<'_>) -> Option<Coincidence> {
+    let (first, others) = lists.split_first()?;
+    if others.is_empty() || lists.iter().any(|list| list.is_empty()) {
+        return None;
+    }
+    let first = thin(first, EVENTS_MAX);
+    let others: Vec<Vec<u64>> = others.iter().map(|list| thin(list, EVENTS_MAX)).collect();
+    let hits = coincidence::count(&first, &others, ask.window_ns);
+    let step = ask.step_ns.max(1);
+    let by_width = ask.widths_ns.iter().enumerate().map(|(index, &width)| {
+        let places = (width / step).max(PLACES_MIN);
+        let mut random = Random::new(ask.seed.wrapping_add(index as u64));
+        let null: Vec<u64> = (0..ask.tries.max(1))
+            .map(|_| {
+                let moved: Vec<Vec<u64>> =
+                    others.iter().map(|list| moved(list, step, places, &mut random)).collect();
+                coincidence::count(&first, &moved, ask.window_ns)
+            })
+            .collect();
+        Coincidence { hits, of: first.len() as u64, expected: mean(&null), p: chance(hits, &null) }
+    });
+    by_width.max_by(|a, b| a.p.total_cmp(&b.p))
+}
+
+/// Every event at any place of its window; where windows begin is drawn, too.
+fn moved(list: &[u64], step: u64, places: u64, random: &mut Random) -> Vec<u64> {
+    let origin = random.below(places);
+    let mut moved: Vec<u64> = list
+        .iter()
+        .map(|&time| {
+            let place = (time / step).wrapping_add(origin) % places;
+            let to = random.below(places);
+            if to >= place {
+                time.saturating_add((to - place).saturating_mul(step))
+            } else {
+                time.saturating_sub((place - to).saturating_mul(step))
+            }
+        })
+        .collect();
+    moved.sort_unstable();
+    moved
+}
+
+/// Probability of `hits` among the counts of the moves: as [`tail`] has it, and where counts vary
+/// less than Poisson's, for there are few events that can meet, by a binomial of their mean and
+/// variance.
+fn chance(hits: u64, null: &[u64]) -> f64 {
+    let by_shares = tail(hits, null);
+    let (n, mean) = (null.len() as f64, mean(null));
+    let squares: f64 = null.iter().map(|&count| (count as f64 - mean).powi(2)).sum();
+    let variance = squares / (n - 1.0).max(1.0);
+    if null.iter().any(|&count| count >= hits) || variance <= 0.0 || variance >= mean {
+        return by_shares;
+    }
+    let trials = (mean / (1.0 - variance / mean)).ceil().max(hits as f64);
+    by_shares.min(binomial::tail(hits, trials as u64, mean / trials))
+}
+
+// Quantities as text for people: times with units, groups of thousands.
+
+/// A time with three significant figures and its unit: `88.1 µs`, `3.2 ms`, `12 ns`.
+pub fn ns(value_ns: u64) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
+    if value_ns >= 60_000_000_000 {
+        return duration(value_ns);
+    }
+    for (unit_ns, name) in UNITS {
+        if value_ns >= unit_ns {
+            return format!("{} {name}", trimmed(value_ns as f64 / unit_ns as f64));
+        }
+    }
+    "0 ns".into()
+}
+
+/// Three significant figures, no trailing zeros.
+fn trimmed(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
+/// Microseconds with one decimal below 1000, none above: the columns of a table.
+pub fn us_column(value_ns: u64) -> String {
+    let us = value_ns as f64 / 1000.0;
+    if us < 999.95 { format!("{us:.1}") } else { grouped(us.round() as u64) }
+}
+
+/// A duration: `20 s`, `1 min 30 s`, `24 h`, `3 d 2 h`.
+pub fn duration(value_ns: u64) -> String {
+    // To the nearest, because what is measured ends with the last wake-up: 19.999 s are 20 s.
+    let seconds = value_ns.saturating_add(500_000_000) / 1_000_000_000;
+    if value_ns < 10_000_000_000 {
+        return format!("{} s", trimmed(value_ns as f64 / 1e9));
+    }
+    if seconds < 60 {
+        return format!("{seconds} s");
+    }
+    let parts = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
+    let mut rest = seconds;
+    let shown: Vec<String> = parts
+        .iter()
+        .filter_map(|&(size, name)| {
+            let n = rest / size;
+            rest %= size;
+            (n > 0).then(|| format!("{n} {name}"))
+        })
+        .take(2)
+        .collect();
+    shown.join(" ")
+}
+
+/// Digits in groups of three, separated by narrow no-break spaces: `240 000`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A probability: percent down to a hundred-thousandth, else powers of ten.
+pub fn probability(p: f64) -> String {
+    match p {
+        p if p >= 0.001 => format!("{} %", trimmed(100.0 * p)),
+        p if p >= 0.000_01 => format!("{:.4} %", 100.0 * p).replace("0 %", " %"),
+        p if p > 0.0 => format!("{p:.1e}"),
+        _ => "0".into(),
+    }
+}
+
+/// A rate per hour.
+pub fn per_hour(rate: f64) -> String {
+    match rate {
+        r if r >= 1.0 => format!("{}/h", grouped(r.ceil() as u64)),
+        r => format!("{}/h", trimmed_small(r)),
+    }
+}
+
+fn trimmed_small(value: f64) -> String {
+    if value >= 0.01 { format!("{value:.3}") } else { format!("{value:.1e}") }
+}
+
+/// `1 CPU`, `2 CPUs`.
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    // No number of things is larger.
+    let number = number.try_into().unwrap_or(u64::MAX);
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number)) }
+}
+
+/// How often: `once`, `17 times`.
+pub fn times(number: u64) -> String {
+    if number == 1 { "once".into() } else { format!("{} times", grouped(number)) }
+}
+
+/// Confidence as percent: 950 000 ppm is `95 %`.
+pub fn confidence(ppm: u32) -> String {
+    let percent = f64::from(ppm) / 10_000.0;
+    let text = format!("{percent:.4}");
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+// The largest samples, exactly: a bounded min-heap that never allocates after construction.
+
+/// One sample with its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// When the wake-up was due, nanoseconds after the origin of the run.
+    pub due_ns: u64,
+    pub latency_ns: u64,
+}
+
+/// The `K` largest samples pushed since the last [`TopSamples::clear`].
+///
+/// The top K of a run is exactly the top K of the union of the top K of its seconds.
+#[derive(Clone, Debug)]
+pub struct TopSamples {
+    heap: Box<[Sample]>,
+    len: usize,
+}
+
+impl TopSamples {
+    /// Keeps the `k` largest.
+    pub fn new(k: usize) -> Self {
+        Self { heap: vec![Sample::default(); k].into_boxed_slice(), len: 0 }
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, sample: Sample) {
+        if self.len == self.heap.len() {
+            if self.len > 0 && sample.latency_ns > self.heap[0].latency_ns {
+                self.replace_smallest(sample);
+            }
+        } else {
+            self.append(sample);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn append(&mut self, sample: Sample) {
+        let mut at = self.len;
+        self.len += 1;
+        self.heap[at] = sample;
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if self.heap[parent].latency_ns <= self.heap[at].latency_ns {
+                break;
+            }
+            self.heap.swap(parent, at);
+            at = parent;
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn replace_smallest(&mut self, sample: Sample) {
+        let mut at = 0;
+        self.heap[0] = sample;
+        loop {
+            let left = 2 * at + 1;
+            if left >= self.len {
+                break;
+            }
+            let right = left + 1;
+            let smaller =
+                right < self.len && self.heap[right].latency_ns < self.heap[left].latency_ns;
+            let child = if smaller { right } else { left };
+            if self.heap[at].latency_ns <= self.heap[child].latency_ns {
+                break;
+            }
+            self.heap.swap(at, child);
+            at = child;
+        }
+    }
+
+    /// The samples kept, in no order.
+    pub fn as_slice(&self) -> &[Sample] {
+        &self.heap[..self.len]
+    }
+
+    /// The samples kept, largest first; ties by time.
+    pub fn sorted(&self) -> Vec<Sample> {
+        let mut sorted = self.as_slice().to_vec();
+        sorted.sort_unstable_by_key(|sample| (std::cmp::Reverse(sample.latency_ns), sample.due_ns));
+        sorted
+    }
+
+    /// Address and size in bytes of the memory that holds the samples, for locking it into RAM.
+    pub fn memory(&self) -> (usize, usize) {
+        (self.heap.as_ptr() as usize, size_of_val(&*self.heap))
+    }
+
+    /// Forgets all; the memory stays.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1_000_000_000;
+
+    fn ask(seed: u64) -> Ask<'static> {
+        let widths_ns = &[5 * MS, 20 * MS, 100 * MS, SECOND];
+        Ask { window_ns: 100_000, widths_ns, step_ns: MS, tries: 100, seed }
+    }
+
+    /// Wake-ups of two CPUs in a minute of a load that is on every other `half_ms`.
+    fn switched(seed: u64, half_ms: u64, share: f64) -> [Vec<u64>; 2] {
+        let mut random = Random::new(seed);
+        [0, 1].map(|_| {
+            let on = (0..60_000).filter(|ms| u64::is_multiple_of(ms / half_ms, 2));
+            on.filter(|_| random.unit() < share).map(|ms| ms * MS).collect()
+        })
+    }
+
+    #[test]
+    fn a_load_that_both_have_is_no_coincidence() {
+        for half_ms in [10, 100, 1000] {
+            let alarms = (0..60).filter(|&seed| {
+                let [a, b] = switched(seed, half_ms, 0.02);
+                together(&[&a, &b], &ask(seed)).expect("lists").p < 0.01
+            });
+            let alarms = alarms.count();
+            assert!(alarms <= 3, "{half_ms} ms: {alarms} of 60");
+        }
+    }
+
+    #[test]
+    fn what_stops_both_is_found_amid_a_load() {
+        let found = (0..20).filter(|&seed| {
+            let [mut a, mut b] = switched(seed, 1000, 0.01);
+            for time in (0..20).map(|i| (1 + 3 * i) * SECOND + 7 * MS) {
+                a.push(time);
+                b.push(time + 20_000);
+            }
+            a.sort_unstable();
+            b.sort_unstable();
+            together(&[&a, &b], &ask(seed)).expect("lists").p < 0.001
+        });
+        assert!(found.count() >= 19);
+    }
+
+    #[test]
+    fn few_events_that_always_meet() {
+        // Each of five meets with one chance in five: (1/5)^5.
+        let times: Vec<u64> = (1..6).map(|i| i * 10 * SECOND).collect();
+        let found = together(&[&times, &times], &ask(1)).expect("lists");
+        assert_eq!((found.hits, found.of), (5, 5));
+        assert!((5e-5..4e-3).contains(&found.p) && found.expected > 0.7, "{found:?}");
+        assert_eq!(together(&[&times], &ask(1)), None);
+        assert_eq!(together(&[&times, &[]], &ask(1)), None);
+        assert!(together(&[&[u64::MAX], &[u64::MAX]], &ask(1)).is_some());
+    }
+}
+
+#[cfg(test)]
+mod quantity_tests {
+    use super::*;
+
+    #[test]
+    fn once_is_no_plural() {
+        assert_eq!([0, 1, 2].map(times), ["0 times", "once", "2 times"]);
+        assert_eq!((count(1, "CPU"), count(2, "CPU")), ("1 CPU".into(), "2 CPUs".into()));
+    }
+
+    #[test]
+    fn times_are_read_at_a_glance() {
+        for (value, text) in [
+            (0, "0 ns"),
+            (12, "12 ns"),
+            (88_100, "88.1 µs"),
+            (100_000, "100 µs"),
+            (279_349, "279 µs"),
+            (1_000_000, "1 ms"),
+            (3_204_000, "3.2 ms"),
+            (999_999, "1000 µs"),
+            (59_000_000_000, "59 s"),
+            (3_600_000_000_000, "1 h"),
+        ] {
+            assert_eq!(ns(value), text);
+        }
+        assert_eq!(duration(90_000_000_000), "1 min 30 s");
+        assert_eq!(duration(20_000_000_000), "20 s");
+        assert_eq!(duration(1_500_000_000), "1.5 s");
+        assert_eq!(duration(86_400_000_000_000), "1 d");
+        assert_eq!((us_column(1_900), us_column(12_345_678)), ("1.9".into(), grouped(12_346)));
+    }
+
+    #[test]
+    fn counts_and_rates() {
+        assert_eq!(grouped(240_000).replace('\u{202f}', " "), "240 000");
+        assert_eq!((grouped(7).as_str(), grouped(1000).chars().count()), ("7", 5));
+        assert_eq!(probability(0.05), "5 %");
+        assert_eq!(probability(9.98e-7), "1.0e-6");
+        assert_eq!((per_hour(539.3), per_hour(0.125)), ("540/h".into(), "0.125/h".into()));
+        assert_eq!((confidence(950_000), confidence(999_900)), ("95 %".into(), "99.99 %".into()));
+    }
+}
+
+#[cfg(test)]
+mod top_tests {
+    use super::*;
+
+    #[test]
+    fn keeps_exactly_the_largest() {
+        let mut top = TopSamples::new(7);
+        let values: Vec<u64> = (0..1000).map(|i| i * 7919 % 1009).collect();
+        for (i, &latency_ns) in values.iter().enumerate() {
+            top.push(Sample { due_ns: i as u64, latency_ns });
+        }
+        let mut expected = values;
+        expected.sort_unstable_by(|a, b| b.cmp(a));
+        let got: Vec<u64> = top.sorted().iter().map(|sample| sample.latency_ns).collect();
+        assert_eq!(got, expected[..7]);
+    }
+
+    #[test]
+    fn none_is_kept_when_none_is_asked_for() {
+        let mut top = TopSamples::new(0);
+        top.push(Sample { due_ns: 1, latency_ns: 1 });
+        assert!(top.as_slice().is_empty());
+    }
+}

@@ -1,0 +1,3 @@
+//! Statistics inside an application.
+
+mod inside;
