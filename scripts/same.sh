@@ -14,7 +14,7 @@
 #                            help       --help, -h, manual pages, completions of every command
 #                            reference  docs/reference without schemas (tidy keeps it up to date)
 #                            schemas    docs/reference/*.schema.json
-#                            golden     every file in a folder `golden`, `snapshots` or `fixtures`
+#                            golden     files in a folder `golden`, `snapshots` or `fixtures`
 #                            check      check, on captured machines, their variants and folders
 #                            plan       tune plan, tune export, tune verify, kernel config on them
 #                            import     results of other tools: import, and reading what it wrote
@@ -573,7 +573,7 @@ jobs_help() {
 files() { git -C "$1" ls-files --cached --others --exclude-standard "${@:2}"; }
 files_reference() { files "$1" docs/reference | grep -v '\.schema\.json$'; }
 files_schemas() { files "$1" 'docs/reference/*.schema.json'; }
-files_golden() { files "$1" | grep -E '(^|/)(golden|snapshots|fixtures)/'; }
+files_golden() { files "$1" | grep -E '(^|/)(golden|snapshots|fixtures)/' | grep -v 'README\.md$'; }
 
 # copy_files SIDE SUBJECT TREE
 copy_files() {
