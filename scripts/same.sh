@@ -25,7 +25,8 @@
 #                            tune       apply, status, persist, trial, undo, each by its own binary
 #                            new        the projects of `rtproof new`
 #   --before-bin FILE      the binary of BEFORE; also --after-bin
-#   --before-tests FILE    what `cargo test --workspace -- --list 2>&1` printed; also --after-tests
+#   --before-tests FILE    what `cargo test --workspace -- --list 2>&1` printed, or the same command
+#                          without --list; also --after-tests
 #   --profile NAME         profile to build with: dev (default), release, ...
 #   --data DIR             more inputs: captures, traces, results. Default: $RTPROOF_CAPTURES, else
 #                          ../shared/data beside BEFORE, where it exists
@@ -122,8 +123,11 @@ test_names() {
     else
         (cd "$1" && cargo test --locked --profile "$profile" --workspace -- --list 2>&1) ||
             fail "the tests of $1 cannot be listed"
-    fi | awk '/^ +Running / { skip = /\/xtask-/ } /^ +Doc-tests / { skip = 1 }
-              /: test$/ && !skip { sub(/: test$/, ""); sub(/.*::/, ""); print }' | LC_ALL=C sort
+    fi | sed -nE '/^ +(Running|Doc-tests) /p
+        s/^(.*): test$/\1/p; s/^test (.*) \.\.\. .*/\1/p
+        s/^(ok|FAILED) +(\S+) \([0-9.]+ s\).*/\2/p' |
+        awk '/^ +Running / { skip = /\/xtask-/; next } /^ +Doc-tests / { skip = 1; next }
+             !skip { sub(/ - should panic$/, ""); sub(/.*::/, ""); print }' | LC_ALL=C sort
 }
 
 # Python's part: unpacks captures, makes variants of them, writes machines to be changed.
