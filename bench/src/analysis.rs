@@ -11,8 +11,8 @@ use rtproof_stats::{
     Histogram, Layout, Moments, change,
     gpd::{self, Gpd},
     moments,
-    moving::{self, Row, Spans},
-    tail::{Measured, Model, Peak},
+    moving::{self, MovingRow, Spans},
+    tail::{MeasuredPeaks, Model, Peak},
 };
 
 use crate::numbers::spread;
@@ -135,7 +135,7 @@ impl Week {
         sum
     }
 
-    fn changes(&self) -> Vec<change::Step> {
+    fn changes(&self) -> Vec<change::LevelStep> {
         change::steps(&self.medians, 0.004)
     }
 
@@ -147,7 +147,7 @@ impl Week {
         let mut highest: Vec<u64> = self.peaks.iter().map(|peak| peak.latency_ns).collect();
         highest.sort_unstable();
         let complete_ns = highest[highest.len() - highest.len() / 20];
-        let model = Model::of(&Measured {
+        let model = Model::of(&MeasuredPeaks {
             peaks: &self.peaks,
             complete_ns,
             exposure_ns: WEEK_S as u64 * SECOND_NS,
@@ -185,9 +185,9 @@ impl WeekRows {
         let row = |s: usize| {
             let (wake, cells) = &self.seconds[s * 7 % 1000];
             let from_ns = s as u64 * SECOND_NS;
-            Row { thread: 0, from_ns, to_ns: from_ns + SECOND_NS, wake, missed: 0, cells }
+            MovingRow { thread: 0, from_ns, to_ns: from_ns + SECOND_NS, wake, missed: 0, cells }
         };
-        let mut rows: Vec<Row<'_>> = (0..WEEK_S).map(row).collect();
+        let mut rows: Vec<MovingRow<'_>> = (0..WEEK_S).map(row).collect();
         let window_ns = window_s * SECOND_NS;
         let spans = Spans { step_ns: SECOND_NS, window_ns, half_life_ns: window_ns / 2 };
         let mut last = 0.0;

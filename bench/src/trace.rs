@@ -18,10 +18,10 @@ use std::{
 use anyhow::Context;
 use rtproof_host::{
     CpuList, Root,
-    tracefs::{Instance, Rings},
+    tracefs::{Instance, RingSizes},
 };
 use rtproof_trace::{
-    ByteOrder, Decoder, Formats, Merge, Page, Pages, Scanner, Subjects, What,
+    ByteOrder, Decoder, EventData, Formats, Merge, Pages, RingPage, Scanner, Subjects,
     dat::{self, Parts, ReadAt, TraceDat},
 };
 
@@ -136,7 +136,7 @@ fn record(file: &Path) -> anyhow::Result<u64> {
         .cloned()
         .context("the machine does not say which CPUs it has")?;
     let none = CpuList::default();
-    let rings = Rings { measured: cpus, measured_kb: RING_KB, others: none, others_kb: 0 };
+    let rings = RingSizes { measured: cpus, measured_kb: RING_KB, others: none, others_kb: 0 };
     let instance = Instance::create(&root, &rings)?;
     let mut formats = Formats::new(&instance.header("header_page")?, ByteOrder::native())?;
     formats.set_header_event(&instance.header("header_event")?);
@@ -216,7 +216,7 @@ fn drain(instance: &Instance, formats: &Formats) -> anyhow::Result<(Recorded, u6
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) => return Err(error.into()),
                 }
-                let parsed = Page::parse(formats.layout(), &page)?;
+                let parsed = RingPage::parse(formats.layout(), &page)?;
                 events += parsed.records().count() as u64;
                 let is_full = parsed.used_bytes(formats.layout()) > page_bytes / 2;
                 bytes.extend_from_slice(&page);
@@ -275,7 +275,7 @@ pub(crate) fn read(out: &mut impl Write, file: &Path, how: How) -> anyhow::Resul
                 for raw in run {
                     events += 1;
                     let event = decoder.event(cpu, &raw);
-                    found += u64::from(!matches!(event.what, What::Other { .. }));
+                    found += u64::from(!matches!(event.what, EventData::Other { .. }));
                 }
             }
         }

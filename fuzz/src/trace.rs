@@ -2,8 +2,8 @@
 //! to the window of a late wake-up.
 
 use rtproof_trace::{
-    Around, ByteOrder, Decoder, Formats, Merge, Page, Pages, Scanner, Store, Subjects, WakeUp,
-    What, around,
+    ByteOrder, Decoder, EventData, Formats, Merge, Pages, RingPage, Scanner, Store, Subjects,
+    WakeUp, WindowSize, around,
 };
 
 type Fields = &'static [(&'static str, usize)];
@@ -143,23 +143,28 @@ pub fn walk(kernel: u8, pages: &[Bytes<'_>]) {
     for cpu in store.cpus().to_vec() {
         for index in 0..store.count(cpu) {
             store.read(cpu, index, &mut bytes).expect("it is in memory");
-            let page = Page::parse(formats.layout(), &bytes).expect("it was when it was kept");
+            let page = RingPage::parse(formats.layout(), &bytes).expect("it was when it was kept");
             in_all += page.records().filter(Result::is_ok).count();
         }
     }
     assert_eq!(seen.0.len(), in_all);
-    let cover =
-        WakeUp { tid: 1, cpu: 1, due_ns: 300, ran_ns: 9000, how: rtproof_trace::How::Timer };
+    let cover = WakeUp {
+        tid: 1,
+        cpu: 1,
+        due_ns: 300,
+        ran_ns: 9000,
+        how: rtproof_trace::WakeUpBasis::Timer,
+    };
     for wake in seen.1.iter().take(4).chain([&cover]) {
         for events_max in [3, 1000] {
-            let around = Around { lead_ns: 10_000, tail_ns: 1000, events_max };
+            let around = WindowSize { lead_ns: 10_000, tail_ns: 1000, events_max };
             check(&around::window(&mut store, &decoder, wake, &around).expect("memory"), &around);
             check(&around::window(&mut small, &decoder, wake, &around).expect("memory"), &around);
         }
     }
 }
 
-fn check(window: &rtproof_trace::Window, around: &Around) {
+fn check(window: &rtproof_trace::Window, around: &WindowSize) {
     // Beside the events, what tells the state at the beginning: four, and 64 that are open.
     assert!(window.events.len() <= around.events_max + 68);
     assert!(window.events.is_sorted_by_key(|event| (event.at_ns, event.cpu)));
@@ -179,8 +184,8 @@ fn by_one(store: &mut Store, decoder: &Decoder) -> (Seen, Vec<WakeUp>) {
             Err(_) => continue,
         };
         let event = decoder.event(merged.cpu, &merged.raw);
-        assert!(decoder.knows(merged.raw.id) || matches!(event.what, What::Other { .. }));
-        if let What::Stack { frames } = &event.what {
+        assert!(decoder.knows(merged.raw.id) || matches!(event.what, EventData::Other { .. }));
+        if let EventData::Stack { frames } = &event.what {
             assert!(frames.len() * 4 <= merged.raw.data.len());
         }
         seen.push((merged.cpu, merged.raw.at_ns, merged.raw.id));
@@ -226,10 +231,10 @@ pub fn read_by(header: &str, order: u8, texts: &[&str], data: &[u8]) {
     }
     let decoder = Decoder::new(&formats);
     let bytes = page(&formats, data, 1, 0);
-    let page = Page::parse(formats.layout(), &bytes);
-    for raw in page.iter().flat_map(Page::records).flatten() {
+    let page = RingPage::parse(formats.layout(), &bytes);
+    for raw in page.iter().flat_map(RingPage::records).flatten() {
         let event = decoder.event(0, &raw);
-        assert!(decoder.knows(raw.id) || matches!(event.what, What::Other { .. }));
+        assert!(decoder.knows(raw.id) || matches!(event.what, EventData::Other { .. }));
         let _ = decoder.brief(&raw);
     }
     for id in 0..32 {

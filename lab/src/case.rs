@@ -4,7 +4,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use rtproof_guest::process::{Cue, Process};
+use rtproof_guest::process::{Cue, GuestProcess};
 
 use crate::expect::Expect;
 use crate::machine::Machine;
@@ -190,7 +190,7 @@ impl Case {
     pub fn on(
         mut self,
         cue: &str,
-        act: impl Fn(&Process) -> Result<()> + Send + Sync + 'static,
+        act: impl Fn(&GuestProcess) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         self.cues.push((cue.to_owned(), Arc::new(act)));
         self

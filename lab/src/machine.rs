@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use rtproof_guest::{Arch, Emulator, Hardware};
+use rtproof_guest::{Arch, Emulator, GuestHardware};
 
-pub use rtproof_guest::Mode;
+pub use rtproof_guest::GuestMode;
 
 use crate::cache::Cache;
 use crate::kernels::{Kernel, Ready};
@@ -50,7 +50,7 @@ pub struct Machine {
     pub threads: u32,
     pub nodes: u32,
     pub memory_mib: u32,
-    pub mode: Mode,
+    pub mode: GuestMode,
     /// How files get in and out.
     pub share: Share,
     pub boot: Boot,
@@ -76,7 +76,7 @@ impl Machine {
             threads: 1,
             nodes: 1,
             memory_mib: 512,
-            mode: Mode::Icount,
+            mode: GuestMode::Icount,
             share: Share::NineP,
             boot: Boot::Kernel,
             power_states: false,
@@ -121,7 +121,7 @@ impl Machine {
     /// One host thread per CPU.
     #[must_use]
     pub const fn multi_threaded(mut self) -> Self {
-        self.mode = Mode::Threads;
+        self.mode = GuestMode::Threads;
         self
     }
 
@@ -172,7 +172,7 @@ impl Machine {
     /// The Debian disk image through its GRUB, on two CPUs in the host's time: for what reboots.
     pub fn grub() -> Self {
         let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
-        Self { boot: Boot::Grub, cpus: 2, mode: Mode::Threads, ..machine }
+        Self { boot: Boot::Grub, cpus: 2, mode: GuestMode::Threads, ..machine }
     }
 
     /// The Debian disk image on one CPU under icount: for latencies.
@@ -189,8 +189,8 @@ impl Machine {
             Boot::Grub => "the Debian disk image through GRUB",
         };
         let mode = match self.mode {
-            Mode::Icount => "icount",
-            Mode::Threads | Mode::Kvm => "multi-threaded",
+            GuestMode::Icount => "icount",
+            GuestMode::Threads | GuestMode::Kvm => "multi-threaded",
         };
         let mut text = format!("{what}, {mode}, {} CPUs", self.cpus);
         let parts = [
@@ -216,8 +216,8 @@ impl Machine {
     /// Host threads that the guest keeps busy.
     pub const fn host_threads(&self) -> u32 {
         match self.mode {
-            Mode::Icount => 1,
-            Mode::Threads | Mode::Kvm => self.cpus,
+            GuestMode::Icount => 1,
+            GuestMode::Threads | GuestMode::Kvm => self.cpus,
         }
     }
 
@@ -227,7 +227,7 @@ impl Machine {
     /// None can be had.
     pub fn emulator(&self, cache: &Cache) -> Result<Emulator> {
         let arch = self.kernel_row()?.arch;
-        if self.mode == Mode::Icount && self.cpus > 1 {
+        if self.mode == GuestMode::Icount && self.cpus > 1 {
             return emulator::recent(arch, cache);
         }
         Emulator::installed(arch)
@@ -240,7 +240,7 @@ impl Machine {
     /// The topology is impossible, or a firmware table cannot be made.
     pub fn hardware(&self, emulator: &Emulator, cache: &Cache) -> Result<Vec<String>> {
         let arch = self.kernel_row()?.arch;
-        let hardware = Hardware {
+        let hardware = GuestHardware {
             arch,
             mode: self.mode,
             cpus: self.cpus,

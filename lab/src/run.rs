@@ -13,7 +13,8 @@ use anyhow::{Context, Result, bail};
 use rtproof_guest::{
     Arch, Emulator,
     process::{
-        self, Cue, Ending, NEVER, NotReady, Outcome, SPEAK_LIMIT, SPEAK_LIMIT_DISK, Spec, tail_of,
+        self, Cue, GuestEnding, GuestOutcome, NEVER, NotReady, SPEAK_LIMIT, SPEAK_LIMIT_DISK, Spec,
+        tail_of,
     },
 };
 
@@ -237,7 +238,7 @@ impl Bench {
         dir: &Path,
         share: &Path,
         disks: Disks<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<GuestOutcome> {
         let emulator = machine.emulator(&self.cache)?;
         let mut arguments;
         let mut resume = None;
@@ -313,10 +314,10 @@ fn check_endings(case: &Case, seen: &Evidence, expect: &mut Expect) {
         let came = &boot.outcome.ending;
         if plan.ends {
             let what = format!("boot {number}: the script ends");
-            expect.equal(&what, came, &Ending::Script(0));
+            expect.equal(&what, came, &GuestEnding::Script(0));
         } else {
             let what = format!("boot {number}: the guest ends by itself");
-            let holds = matches!(came, Ending::Silent | Ending::DiedEarly);
+            let holds = matches!(came, GuestEnding::Silent | GuestEnding::DiedEarly);
             expect.that(&what, "no end of the script, no time limit", holds, came);
         }
     }
@@ -341,7 +342,7 @@ fn check_plants(case: &Case, seen: &Evidence, expect: &mut Expect) -> Result<()>
 }
 
 /// Files of a guest without a shared folder.
-fn unpack_console_files(outcome: &Outcome, share: &Path) -> Result<()> {
+fn unpack_console_files(outcome: &GuestOutcome, share: &Path) -> Result<()> {
     let encoded = share.join("files.b64");
     fs::write(&encoded, outcome.files.join("\n"))?;
     let status = Command::new("sh")

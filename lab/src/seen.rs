@@ -9,14 +9,14 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use rtproof_guest::process::Outcome;
+use rtproof_guest::process::GuestOutcome;
 
 /// What one boot left.
 #[derive(Clone, Debug)]
 pub struct Boot {
     pub share: PathBuf,
     pub console: PathBuf,
-    pub outcome: Outcome,
+    pub outcome: GuestOutcome,
 }
 
 /// What a case left.

@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, anyhow, bail};
 use rtproof_guest::{
-    inside::Mark,
-    process::{NotReady, Outcome, Spec, Started, tail_of},
+    inside::ConsoleMark,
+    process::{GuestOutcome, NotReady, Spec, StartedGuest, tail_of},
 };
 use serde_json::json;
 
@@ -22,12 +22,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// QEMU cannot be started, the state cannot be resumed ([`NotReady`]), or a cue fails.
-pub fn resume(spec: &Spec<'_>, state: &Path) -> Result<Outcome> {
+pub fn resume(spec: &Spec<'_>, state: &Path) -> Result<GuestOutcome> {
     let sockets = tempfile::tempdir().context("folder for the monitor's socket")?;
     let socket = sockets.path().join("qmp");
     let incoming = format!("exec:cat {}", quoted_path(state)?);
     let more = ["-incoming".to_owned(), incoming, "-qmp".to_owned(), monitor_argument(&socket)];
-    let mut started = Started::new(spec, &more)?;
+    let mut started = StartedGuest::new(spec, &more)?;
     go_on(&socket, &mut started)
         .with_context(|| tail_of(&spec.dir.join("qemu.err")))
         .context(NotReady)?;
@@ -36,7 +36,7 @@ pub fn resume(spec: &Spec<'_>, state: &Path) -> Result<Outcome> {
     started.follow(spec, true)
 }
 
-fn go_on(socket: &Path, started: &mut Started) -> Result<()> {
+fn go_on(socket: &Path, started: &mut StartedGuest) -> Result<()> {
     let mut monitor = Monitor::connect(socket, started.child(), LIMIT)?;
     let status = monitor.wait("query-status", &["inmigrate"], LIMIT)?;
     if status != "paused" && status != "postmigrate" && status != "prelaunch" {
@@ -55,15 +55,15 @@ fn go_on(socket: &Path, started: &mut Started) -> Result<()> {
 pub fn save(spec: &Spec<'_>, state: &Path) -> Result<()> {
     let sockets = tempfile::tempdir().context("folder for the monitor's socket")?;
     let socket = sockets.path().join("qmp");
-    let mut started = Started::new(spec, &["-qmp".to_owned(), monitor_argument(&socket)])?;
+    let mut started = StartedGuest::new(spec, &["-qmp".to_owned(), monitor_argument(&socket)])?;
     let mut monitor = Monitor::connect(&socket, started.child(), LIMIT)
         .with_context(|| tail_of(&spec.dir.join("qemu.err")))?;
     // A lab that is killed from here on leaves none behind.
     drop(sockets);
     loop {
         match started.next(spec.speak_limit) {
-            Some(Mark::Ready) => break,
-            Some(Mark::Broken(why)) => bail!("init: {why}"),
+            Some(ConsoleMark::Ready) => break,
+            Some(ConsoleMark::Broken(why)) => bail!("init: {why}"),
             Some(_) => {}
             None => {
                 started.end()?;

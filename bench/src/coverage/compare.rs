@@ -5,14 +5,17 @@
 //! `experiment` alike.
 
 use rtproof_judge::{
-    compare::{Answer, Change, Comparison, Group, Request, Side, SideThread, compare_groups},
+    compare::{
+        CompareAnswer, CompareRequest, Comparison, Group, Side, SideThread, StatisticChange,
+        compare_groups,
+    },
     testing,
 };
-use rtproof_record::Class;
+use rtproof_record::BudgetClass;
 use rtproof_stats::{
     Bin, Bins,
     binomial::Random,
-    paired::{self, Answer as Knob, MAIN, Margin, PAIRS, Question, Spread},
+    paired::{self, MAIN, Margin, PAIRS, PairedAnswer as Knob, Spread, WeightedQuestion},
     screening,
 };
 
@@ -125,7 +128,7 @@ impl Machine {
 fn compared(seed: u64, noise: Noise, pairs: usize, effect: f64) -> Comparison {
     let mut machine = Machine::new(seed, noise, pairs);
     let logs = machine.pairs(seed, pairs, effect);
-    let template = Side::of_run(&testing::run(Class::Hundred, 1, 1, &[]), "run", "run");
+    let template = Side::of_run(&testing::run(BudgetClass::Hundred, 1, 1, &[]), "run", "run");
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for (at, [of_a, of_b]) in (0..).zip(logs) {
         for (group, log, first) in [(&mut a, of_a, 0), (&mut b, of_b, 1)] {
@@ -134,7 +137,7 @@ fn compared(seed: u64, noise: Noise, pairs: usize, effect: f64) -> Comparison {
         }
     }
     let group = |label: &str, sides| Group { label: label.into(), sides };
-    compare_groups(&[group("A", a), group("B", b)], &Request::default())
+    compare_groups(&[group("A", a), group("B", b)], &CompareRequest::default())
 }
 
 /// A run with this p99.9: what is asked of the runs is which are neighbours, not which came first.
@@ -162,7 +165,7 @@ fn side(template: &Side, number: u64, log: f64, far: f64, missed: u64) -> Side {
     }
 }
 
-fn main(comparison: &Comparison) -> &Change {
+fn main(comparison: &Comparison) -> &StatisticChange {
     let changes = &comparison.against[0].changes;
     changes.iter().find(|change| change.statistic == "p99.9").expect("p99.9 is compared")
 }
@@ -170,7 +173,7 @@ fn main(comparison: &Comparison) -> &Change {
 /// What is said of differences of slices, as of one knob's p99.9.
 fn knob(differences: &[f64]) -> Knob {
     let paired = paired::compare(differences, 1.0 - LEVEL, Margin::of_share(SHARE));
-    let question = Question { of: 0, paired: paired.expect("pairs"), weight: MAIN };
+    let question = WeightedQuestion { of: 0, paired: paired.expect("pairs"), weight: MAIN };
     paired::answers(&[question], 1, LEVEL)[0].1
 }
 
@@ -191,12 +194,12 @@ fn names_one_of_eleven(seed: u64, noise: Noise) -> bool {
     let margin = Margin::of_share(SHARE);
     let found = screening::effects(&design, &rows, 1.0 - LEVEL, margin).0;
     let arms = found.iter().filter(|effect| effect.stands_out()).count();
-    let questions: Vec<Question> = (0..arms)
+    let questions: Vec<WeightedQuestion> = (0..arms)
         .map(|of| {
             let logs = machine.pairs(seed + 77 * (of as u64 + 1), PAIRS, 0.0);
             let differences: Vec<f64> = logs.into_iter().map(|[a, b]| b - a).collect();
             let paired = paired::compare(&differences, 1.0 - LEVEL, margin).expect("pairs");
-            Question { of, paired, weight: MAIN }
+            WeightedQuestion { of, paired, weight: MAIN }
         })
         .collect();
     let is_named = |answer: &Knob| !matches!(answer, Knob::Equivalent | Knob::Undecided);
@@ -246,7 +249,7 @@ pub(super) fn cases() -> Vec<Case> {
             6,
             Box::new(move |seed| {
                 let comparison = compared(seed, noise, 12, 0.0);
-                let says = |change: &Change| change.p_adjusted.is_some_and(|p| p < LEVEL);
+                let says = |change: &StatisticChange| change.p_adjusted.is_some_and(|p| p < LEVEL);
                 comparison.against[0].changes.iter().any(says)
             }),
         );
@@ -319,11 +322,11 @@ fn power() -> Vec<Case> {
             Box::new(move |seed| {
                 let noise = Noise::Normal(0.1, 0.1);
                 let answer = compared(seed, noise, 12, share.ln_1p()).answer;
-                matches!(answer, Answer::Better | Answer::Worse)
+                matches!(answer, CompareAnswer::Better | CompareAnswer::Worse)
             }),
         );
     }
-    for (share, answer) in [(0.2_f64, Answer::Worse), (-0.2, Answer::Better)] {
+    for (share, answer) in [(0.2_f64, CompareAnswer::Worse), (-0.2, CompareAnswer::Better)] {
         add(
             "a change of p99.9 is found, by more than the margin",
             format!("{:+.0} %, run noise 10 %, 12 pairs", 100.0 * share),
@@ -343,7 +346,7 @@ fn power() -> Vec<Case> {
             5,
             Box::new(move |seed| {
                 compared(seed, Noise::Normal(noise, noise), pairs, 3.0_f64.ln()).answer
-                    == Answer::Worse
+                    == CompareAnswer::Worse
             }),
         );
     }
@@ -355,7 +358,7 @@ fn power() -> Vec<Case> {
             5,
             Box::new(move |seed| {
                 compared(seed, Noise::Normal(0.015, 0.015), pairs, 0.0).answer
-                    == Answer::NoDifference
+                    == CompareAnswer::NoDifference
             }),
         );
     }

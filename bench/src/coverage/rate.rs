@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use rtproof_judge::{Answer, Standing, Verdict, testing, verdict};
-use rtproof_record::{Class, Run};
+use rtproof_judge::{Integrity, Verdict, VerdictAnswer, testing, verdict};
+use rtproof_record::{BudgetClass, Run};
 use rtproof_stats::{Moments, Sample, binomial::Random};
 
 use super::case::{Case, Promise};
@@ -54,7 +54,7 @@ fn wrong() -> Vec<Case> {
         ("each group causes 0.6 more in 5 min (Hawkes)", hawkes, [FEW, FEW, ""]),
     ];
     let mut cases = Vec::new();
-    for (claim, answer) in [(ACCEPTS, Answer::Accepted), (REFUSES, Answer::Refused)] {
+    for (claim, answer) in [(ACCEPTS, VerdictAnswer::Accepted), (REFUSES, VerdictAnswer::Refused)] {
         for (name, process, conditions) in processes {
             for (times, condition) in [1.0, 4.0, 16.0].into_iter().zip(conditions) {
                 let hours = SHORTEST_H * times;
@@ -99,12 +99,12 @@ fn power() -> Vec<Case> {
         case(claim, about, Promise::AtLeast(0.9), what)
     };
     vec![
-        at(GOOD, Answer::Accepted, 0.01, 1.01, "a hundredth of the rate asked for"),
-        at(GOOD, Answer::Accepted, 0.1, 4.0, "a tenth"),
-        at(GOOD, Answer::Accepted, 1.0 / 3.0, 16.0, "a third"),
-        at(BAD, Answer::Refused, 3.0, 16.0, "three times the rate asked for"),
-        at(BAD, Answer::Refused, 10.0, 1.0, "ten times"),
-        at(BAD, Answer::Refused, 100.0, 0.1, "a hundred times"),
+        at(GOOD, VerdictAnswer::Accepted, 0.01, 1.01, "a hundredth of the rate asked for"),
+        at(GOOD, VerdictAnswer::Accepted, 0.1, 4.0, "a tenth"),
+        at(GOOD, VerdictAnswer::Accepted, 1.0 / 3.0, 16.0, "a third"),
+        at(BAD, VerdictAnswer::Refused, 3.0, 16.0, "three times the rate asked for"),
+        at(BAD, VerdictAnswer::Refused, 10.0, 1.0, "ten times"),
+        at(BAD, VerdictAnswer::Refused, 100.0, 0.1, "a hundred times"),
     ]
 }
 
@@ -117,7 +117,7 @@ fn case(
     Case { claim, process, promise, runs: 2000, quick: 20, happened: Box::new(happened) }
 }
 
-fn answers(process: Process, seed: u64, hours: f64, rate: f64) -> Answer {
+fn answers(process: Process, seed: u64, hours: f64, rate: f64) -> VerdictAnswer {
     let mut random = Random::new(seed);
     judged(&process(&mut random, hours, rate), hours, seed).answer
 }
@@ -131,14 +131,14 @@ fn looks(groups: &[Group], seed: u64) -> impl Iterator<Item = Verdict> {
 }
 
 fn judged(groups: &[Group], hours: f64, seed: u64) -> Verdict {
-    verdict::judge(&run(groups, hours, seed), &[], &Standing::Sealed)
+    verdict::judge(&run(groups, hours, seed), &[], &Integrity::Sealed)
 }
 
 /// A run of four CPUs at 1 ms with these groups, without its seconds: class 100 needs the totals
 /// and the late wake-ups.
 fn run(groups: &[Group], hours: f64, seed: u64) -> Run {
     static EMPTY: LazyLock<Run> = LazyLock::new(|| {
-        let mut run = testing::run(Class::Hundred, 4, 1, &[]);
+        let mut run = testing::run(BudgetClass::Hundred, 4, 1, &[]);
         run.options.requirement.rate_per_1000h = (ASKED * 1000.0) as u64;
         for thread in &mut run.threads {
             (thread.seconds, thread.top) = (Vec::new(), Vec::new());

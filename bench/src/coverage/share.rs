@@ -3,7 +3,7 @@
 
 mod machines;
 
-use rtproof_judge::{Answer, Report, Standing, distribution, verdict};
+use rtproof_judge::{Integrity, Report, VerdictAnswer, distribution, verdict};
 use rtproof_record::Run;
 use rtproof_stats::quantile::Q;
 
@@ -21,9 +21,9 @@ pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, machine, seconds, quick) in machines() {
         for (claim, share, wrong, quick) in [
-            (ACCEPTS_5, 0.05, Answer::Accepted, quick),
-            (ACCEPTS_6, 0.06, Answer::Accepted, 0),
-            (REFUSES, 0.04, Answer::Refused, 0),
+            (ACCEPTS_5, 0.05, VerdictAnswer::Accepted, quick),
+            (ACCEPTS_6, 0.06, VerdictAnswer::Accepted, 0),
+            (REFUSES, 0.04, VerdictAnswer::Refused, 0),
         ] {
             let happened = move |seed| answer(&run(machine, seed, seconds, share)) == wrong;
             let promise = promise(machine, seconds, wrong);
@@ -66,12 +66,14 @@ fn machines() -> Vec<(&'static str, Machine, u64, u64)> {
 }
 
 /// A wrong answer is rare, but where the run does not hold the lateness.
-fn promise(machine: Machine, seconds: u64, wrong: Answer) -> Promise {
+fn promise(machine: Machine, seconds: u64, wrong: VerdictAnswer) -> Promise {
     match machine {
-        Machine::Episodes(mean, _) if mean * 55.9 > seconds as f64 && wrong == Answer::Accepted => {
+        Machine::Episodes(mean, _)
+            if mean * 55.9 > seconds as f64 && wrong == VerdictAnswer::Accepted =>
+        {
             Promise::Unless("episodes longer than a 56th of the run, as the verdict says")
         }
-        Machine::HeavyEpisodes(_) if wrong == Answer::Accepted => {
+        Machine::HeavyEpisodes(_) if wrong == VerdictAnswer::Accepted => {
             Promise::Unless("what a run holds of them is mostly too little: no variance")
         }
         _ => WRONG,
@@ -80,7 +82,7 @@ fn promise(machine: Machine, seconds: u64, wrong: Answer) -> Promise {
 
 /// The same in records of other shapes.
 fn shapes() -> [Case; 3] {
-    let accepts = |run: &Run| answer(run) == Answer::Accepted;
+    let accepts = |run: &Run| answer(run) == VerdictAnswer::Accepted;
     [
         case(ACCEPTS_5, "two CPUs, one of which is late, 60 s".into(), WRONG, 0, move |seed| {
             accepts(&machines::second_cpu(Machine::Independent, seed, 60, 0.05))
@@ -103,11 +105,13 @@ fn good() -> Vec<Case> {
         ("never late, a level that wanders", Machine::Wander, 600, 0.0, 3),
     ];
     let of = |(name, machine, seconds, share, quick): (&str, Machine, u64, f64, u64)| {
-        let happened = move |seed| answer(&run(machine, seed, seconds, share)) == Answer::Accepted;
+        let happened =
+            move |seed| answer(&run(machine, seed, seconds, share)) == VerdictAnswer::Accepted;
         case(POWER, format!("{name}, {}", time(seconds)), TENTH, quick, happened)
     };
     let shown = |(name, machine, seconds, share): (&str, Machine, u64, f64)| {
-        let happened = move |seed| answer(&run(machine, seed, seconds, share)) == Answer::Accepted;
+        let happened =
+            move |seed| answer(&run(machine, seed, seconds, share)) == VerdictAnswer::Accepted;
         let none = Promise::Unless("long dependence takes a longer run, which the verdict says");
         case(POWER, format!("{name}, {}", time(seconds)), none, 0, happened)
     };
@@ -173,7 +177,7 @@ fn interval(machine: Machine, seed: u64, seconds: u64, share: f64) -> Option<boo
         Machine::Independent => Machine::State(1e-6),
         other => other,
     };
-    let report = Report::new(&run(state, seed, seconds, share), &Standing::Sealed);
+    let report = Report::new(&run(state, seed, seconds, share), &Integrity::Sealed);
     let is = |q: Q| (q.above as f64 / q.of as f64 - share).abs() < 1e-12;
     let found = report.all.wake.iter().find(|quantile| is(quantile.q))?;
     let low_ns = found.low_ns?;
@@ -221,6 +225,6 @@ fn time(seconds: u64) -> String {
     rtproof_judge::units::duration(seconds * 1_000_000_000)
 }
 
-fn answer(run: &Run) -> Answer {
-    verdict::judge(run, &[], &Standing::Sealed).answer
+fn answer(run: &Run) -> VerdictAnswer {
+    verdict::judge(run, &[], &Integrity::Sealed).answer
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rtproof_judge::{
     causes::Structure,
-    structure::{Input, SpikeAt, structure},
+    structure::{SpikeAt, StructureInput, structure},
 };
 use rtproof_stats::binomial::Random;
 
@@ -144,7 +144,7 @@ fn spike(cpu: u32, at_ns: u64) -> SpikeAt<'static> {
 }
 
 fn of(spikes: &[SpikeAt<'_>], duration_ns: u64, cpus: usize) -> Vec<Structure> {
-    structure(&Input {
+    structure(&StructureInput {
         spikes,
         host: &[],
         phases: &[],

@@ -3,7 +3,7 @@
 
 use rtproof_stats::{
     binomial::Random,
-    tail::{Level, Measured, Model, Peak, Tail},
+    tail::{MeasuredPeaks, Model, Peak, ReturnLevel, Tail},
 };
 
 use super::case::{Case, Promise};
@@ -71,12 +71,12 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// The first level that is shown, of ten runs at most.
-fn shown(process: Process, seed: u64, hours: f64, ahead: f64) -> Option<Level> {
+fn shown(process: Process, seed: u64, hours: f64, ahead: f64) -> Option<ReturnLevel> {
     (0..10).find_map(|i| level(process, seed * 10 + i, hours, ahead))
 }
 
 /// The level of a run, where it is shown.
-fn level(process: Process, seed: u64, hours: f64, ahead: f64) -> Option<Level> {
+fn level(process: Process, seed: u64, hours: f64, ahead: f64) -> Option<ReturnLevel> {
     let mut random = Random::new(seed);
     let mut peaks: Vec<Peak> = process(&mut random, hours)
         .into_iter()
@@ -87,7 +87,7 @@ fn level(process: Process, seed: u64, hours: f64, ahead: f64) -> Option<Level> {
         })
         .collect();
     peaks.sort_unstable_by_key(|peak| peak.at_ns);
-    let measured = Measured {
+    let measured = MeasuredPeaks {
         peaks: &peaks,
         complete_ns: OVER_NS as u64,
         exposure_ns: (hours * HOUR_NS as f64) as u64,

@@ -7,13 +7,13 @@ use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_measure::Slot;
 use rtproof_model::{CauseCpu, CauseRow};
 use rtproof_record::{
-    Class, Head, Options, Origin, Requirement, Snapshot, SpikeTick, Start, Tail, ThreadTick, Tick,
-    Writer,
+    BudgetClass, ClockOrigin, Options, Requirement, RunHead, RunTail, Snapshot, SpikeTick, Start,
+    ThreadTick, Tick, Writer,
     run::{
         Cost, EndReason, HostCpuSecond, HostSecond, Meta, Phase, RunEnd, Sample, Second, ThreadEnd,
         ThreadInfo,
     },
-    spikes::{CauseEntry, Spike, Summary, Why},
+    spikes::{CauseEntry, MainCause, Spike, SpikeSummary},
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -79,7 +79,8 @@ pub(super) fn record(path: &Path, seconds: u64, cpus: u32, number: u64) -> anyho
         let batch = first..seconds.min(first + BATCH);
         let mut tick = Tick::default();
         if first == 0 {
-            tick.origin = Some(Origin { realtime_ns: began_ns(seconds, number), monotonic_ns: 1 });
+            tick.origin =
+                Some(ClockOrigin { realtime_ns: began_ns(seconds, number), monotonic_ns: 1 });
             tick.started = (0..cpus).map(info).collect();
         }
         for cpu in 0..cpus {
@@ -107,7 +108,7 @@ pub(super) fn record(path: &Path, seconds: u64, cpus: u32, number: u64) -> anyho
     }
     let ends = (0..).zip(&sums).map(|(number, &scheduled)| (number, end(scheduled)));
     let (facts, threads) = (Some(snapshot()), ends.collect());
-    let tail = Tail { ended: RunEnd::Complete, facts, threads, options: None };
+    let tail = RunTail { ended: RunEnd::Complete, facts, threads, options: None };
     writer.finish(&tail)?.seal()?;
     Ok(Made { rows, spikes: spikes.len() as u64 })
 }
@@ -170,7 +171,7 @@ fn listed(spikes: &[(u32, u64, u64)], cpus: u32) -> SpikeTick {
     let culprit = |i: usize| CULPRITS[i % CULPRITS.len()];
     let list = spikes.iter().enumerate().map(|(i, &(thread, due_ns, latency_ns))| {
         let (cause, culprit) = ("preempted".into(), culprit(i).into());
-        let why = Some(Why { cause, culprit, complete: true });
+        let why = Some(MainCause { cause, culprit, complete: true });
         Spike { thread, due_ns, latency_ns, why }
     });
     let of = |number: usize, cpu: Option<u32>| {
@@ -199,13 +200,13 @@ fn listed(spikes: &[(u32, u64, u64)], cpus: u32) -> SpikeTick {
         CauseEntry { number: number as u32, row }
     };
     SpikeTick {
-        summary: Some(Summary {
+        summary: Some(SpikeSummary {
             threshold_ns: SPIKE_NS,
             seen,
             explained: seen,
             sum_ns,
             certain_ns: sum_ns,
-            ..Summary::default()
+            ..SpikeSummary::default()
         }),
         causes: (0..CULPRITS.len().min(spikes.len())).map(cause).collect(),
         list: list.collect(),
@@ -243,7 +244,7 @@ fn began_ns(seconds: u64, number: u64) -> u64 {
     (1_790_000_000 + number * (seconds + 3600)) * SECOND_NS
 }
 
-fn head(facts: Snapshot, seconds: u64, cpus: u32, number: u64) -> Head {
+fn head(facts: Snapshot, seconds: u64, cpus: u32, number: u64) -> RunHead {
     let phase = |name: &str, loads: &[&str], from: u64, to: u64| Phase {
         name: name.into(),
         loads: loads.iter().map(|&load| load.into()).collect(),
@@ -252,7 +253,7 @@ fn head(facts: Snapshot, seconds: u64, cpus: u32, number: u64) -> Head {
     };
     // Within minutes, as in life.
     let (idle, half) = (seconds / 10 + 7, seconds / 2 + 7);
-    Head {
+    RunHead {
         meta: Meta {
             run_id: format!("00112233445566778899aabbccdd{number:04x}"),
             tool_version: env!("CARGO_PKG_VERSION").into(),
@@ -279,7 +280,7 @@ fn head(facts: Snapshot, seconds: u64, cpus: u32, number: u64) -> Head {
             ],
             requirement: Requirement {
                 budget_ns: Some(BUDGET_NS),
-                class: Class::Hundred,
+                class: BudgetClass::Hundred,
                 confidence_ppm: 950_000,
                 rate_per_1000h: 1000,
             },

@@ -5,7 +5,7 @@
 use rtproof_host::Facts;
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Finding, Intent, Remedy};
 
 /// Taint of a module from outside the tree (Documentation/admin-guide/tainted-kernels.rst).
@@ -23,7 +23,7 @@ pub(crate) static CHECK: Check = Check {
 
 // Cite what was read before its value is used. No value is never good: `blind` says unknown, with
 // the path and the reason.
-fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let tainted = &facts.kernel.tainted;
     let draft = draft.read(tainted, u64::to_string);
     let Some(mask) = tainted.value() else {

@@ -3,13 +3,13 @@
 use rtproof_host::{
     CpuList, Facts, Reading,
     facts::{
-        app::{App, Process, Thread, ThreadSched, ThreadStatus},
+        app::{App, AppProcess, AppThread, ThreadSched, ThreadStatus},
         tasks::{Policy, RtTask},
     },
     tune::{Scheduling, TaskName},
 };
 
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most lines of evidence for one kind of file.
@@ -29,25 +29,25 @@ pub struct Case<'a> {
 /// A thread whose policy is known.
 #[derive(Clone, Copy)]
 pub(crate) struct Scheduled<'a> {
-    pub(crate) thread: &'a Thread,
+    pub(crate) thread: &'a AppThread,
     pub(crate) sched: &'a ThreadSched,
 }
 
 /// A real-time thread whose CPUs are known, too.
 #[derive(Clone, Copy)]
-pub(crate) struct Placed<'a> {
-    pub(crate) thread: &'a Thread,
+pub(crate) struct PlacedThread<'a> {
+    pub(crate) thread: &'a AppThread,
     pub(crate) sched: &'a ThreadSched,
     pub(crate) status: &'a ThreadStatus,
 }
 
 /// What was found, with the draft that cites it; the error is the finding of a check that ends
 /// here: unknown, or not applicable.
-pub(crate) type Found<T> = Result<(Draft, Vec<T>), Box<Finding>>;
+pub(crate) type CaseResult<T> = Result<(FindingBuilder, Vec<T>), Box<Finding>>;
 
 impl<'a> Case<'a> {
     /// All threads with their policies, as evidence; `Err`: one of them is unknown.
-    pub(crate) fn scheduled(&self, draft: Draft) -> Found<Scheduled<'a>> {
+    pub(crate) fn scheduled(&self, draft: FindingBuilder) -> CaseResult<Scheduled<'a>> {
         let lists = self.app.processes.iter().map(|process| &process.threads);
         let draft = draft.saw(
             lists.map(|list| Evidence::of(list, |threads| crate::count(threads.len(), "thread"))),
@@ -56,7 +56,7 @@ impl<'a> Case<'a> {
         if let Some(process) = unread {
             return Err(Box::new(draft.blind(&process.threads)));
         }
-        let threads: Vec<&Thread> = self.app.threads().collect();
+        let threads: Vec<&AppThread> = self.app.threads().collect();
         let readings = threads.iter().map(|&thread| (thread, &thread.sched));
         let draft = draft.saw(of_threads(readings, policy_of));
         let mut found = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> Case<'a> {
     }
 
     /// The real-time threads; `Err`: unknown, or there is none.
-    pub(crate) fn real_time(&self, draft: Draft) -> Found<Scheduled<'a>> {
+    pub(crate) fn real_time(&self, draft: FindingBuilder) -> CaseResult<Scheduled<'a>> {
         let (draft, mut threads) = self.scheduled(draft)?;
         threads.retain(|thread| thread.sched.policy.is_real_time());
         if threads.is_empty() {
@@ -83,13 +83,13 @@ impl<'a> Case<'a> {
     }
 
     /// The real-time threads and their CPUs; `Err`: unknown, or there is none.
-    pub(crate) fn placed(&self, draft: Draft) -> Found<Placed<'a>> {
+    pub(crate) fn placed(&self, draft: FindingBuilder) -> CaseResult<PlacedThread<'a>> {
         let (draft, threads) = self.real_time(draft)?;
         place(draft, &threads)
     }
 
     /// Real-time tasks of others; `Err`: unknown, also where not every task can be seen.
-    pub(crate) fn others(&self, draft: Draft) -> Found<&'a RtTask> {
+    pub(crate) fn others(&self, draft: FindingBuilder) -> CaseResult<&'a RtTask> {
         let draft =
             draft.read(&self.facts.rt_tasks, |tasks| crate::count(tasks.len(), "real-time task"));
         let Some(tasks) = self.facts.rt_tasks.value() else {
@@ -105,9 +105,9 @@ impl<'a> Case<'a> {
     }
 
     /// Processes with real-time threads; the main one where there is none.
-    pub(crate) fn processes(&self) -> Vec<&'a Process> {
+    pub(crate) fn processes(&self) -> Vec<&'a AppProcess> {
         let all = &self.app.processes;
-        let real_time: Vec<&Process> =
+        let real_time: Vec<&AppProcess> =
             all.iter().filter(|process| process.real_time().next().is_some()).collect();
         if !real_time.is_empty() {
             return real_time;
@@ -118,10 +118,10 @@ impl<'a> Case<'a> {
     /// One reading of each process that matters; `Err`: one of them is unknown.
     pub(crate) fn of_processes<T>(
         &self,
-        mut draft: Draft,
-        reading: impl Fn(&'a Process) -> &'a Reading<T>,
+        mut draft: FindingBuilder,
+        reading: impl Fn(&'a AppProcess) -> &'a Reading<T>,
         show: impl Fn(&T) -> String,
-    ) -> Found<(&'a Process, &'a T)> {
+    ) -> CaseResult<(&'a AppProcess, &'a T)> {
         let processes = self.processes();
         for &process in &processes {
             draft = draft.read(reading(process), &show);
@@ -151,13 +151,16 @@ impl<'a> Case<'a> {
 }
 
 /// Adds the CPUs of threads.
-pub(crate) fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed<'a>> {
+pub(crate) fn place<'a>(
+    draft: FindingBuilder,
+    threads: &[Scheduled<'a>],
+) -> CaseResult<PlacedThread<'a>> {
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
     let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let mut found = Vec::new();
     for &Scheduled { thread, sched } in threads {
         match thread.status.value() {
-            Some(status) => found.push(Placed { thread, sched, status }),
+            Some(status) => found.push(PlacedThread { thread, sched, status }),
             None => return Err(Box::new(draft.blind(&thread.status))),
         }
     }
@@ -167,7 +170,7 @@ pub(crate) fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed
 /// One reading of each thread as evidence: equal values of a process share a line whose path names
 /// the threads in braces.
 pub(crate) fn of_threads<'a, T: 'a>(
-    readings: impl Iterator<Item = (&'a Thread, &'a Reading<T>)>,
+    readings: impl Iterator<Item = (&'a AppThread, &'a Reading<T>)>,
     show: impl Fn(&T) -> String,
 ) -> Vec<Evidence> {
     let mut groups: Vec<(u32, String, Vec<u32>, &str)> = Vec::new();
@@ -221,7 +224,7 @@ pub(crate) fn rank(sched: &ThreadSched) -> Option<u32> {
 }
 
 /// A thread in a summary.
-pub(crate) fn name(thread: &Thread, sched: &ThreadSched) -> String {
+pub(crate) fn name(thread: &AppThread, sched: &ThreadSched) -> String {
     format!("{} (tid {}, {})", sched.comm, thread.tid, policy_of(sched))
 }
 
@@ -247,7 +250,7 @@ pub(crate) fn is_own(app: &App, task: &RtTask) -> bool {
 }
 
 /// Sets the scheduling of a thread.
-pub(crate) fn set(thread: &Thread, sched: &ThreadSched, set: Scheduling) -> Remedy {
+pub(crate) fn set(thread: &AppThread, sched: &ThreadSched, set: Scheduling) -> Remedy {
     let comm = sched.comm.clone();
     let task = TaskName { tid: thread.tid, start_ticks: Some(sched.start_ticks), comm };
     Remedy::Task { task, set }

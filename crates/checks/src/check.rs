@@ -3,7 +3,7 @@
 use rtproof_host::{CpuList, Facts, Knob, facts::app::App};
 
 use crate::case::Case;
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::value::{Absent, Applies, Build, KnobValue, Want};
 use crate::{Finding, Impact, Intent, Status, When, machine};
 
@@ -40,15 +40,15 @@ pub enum Judge {
     /// By options of the kernel's build.
     Build(Build),
     /// By a function of the machine.
-    Ask(fn(Draft, &Facts, &Intent) -> Finding),
+    Ask(fn(FindingBuilder, &Facts, &Intent) -> Finding),
     /// By a function of one application.
-    App(fn(Draft, &Case<'_>) -> Answer),
+    App(fn(FindingBuilder, &Case<'_>) -> CheckAnswer),
     /// By what a trial observed; see `trials`.
     Trial,
 }
 
 /// A finding. `Err` is a finding, too: one where a check ends early, with `?`.
-pub type Answer = Result<Finding, Box<Finding>>;
+pub type CheckAnswer = Result<Finding, Box<Finding>>;
 
 /// What a check needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ impl Check {
     }
 
     /// A finding of it, without status, summary and evidence.
-    pub(crate) fn draft(&self) -> Draft {
-        Draft::of(Finding {
+    pub(crate) fn draft(&self) -> FindingBuilder {
+        FindingBuilder::of(Finding {
             check: self.id.into(),
             status: Status::Unknown,
             summary: String::new(),
@@ -163,10 +163,10 @@ impl Check {
     /// The draft where the machine has the CPUs that it needs.
     fn has_cpus(
         &self,
-        draft: Draft,
+        draft: FindingBuilder,
         facts: &Facts,
         intent: &Intent,
-    ) -> Result<Draft, Box<Finding>> {
+    ) -> Result<FindingBuilder, Box<Finding>> {
         let draft = draft.cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
             return Err(Box::new(draft.no_rt_cpus(facts)));

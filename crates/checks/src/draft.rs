@@ -9,9 +9,9 @@ use crate::{Evidence, Finding, Remedy, Status, machine};
 
 /// A finding without its status and summary.
 #[derive(Clone)]
-pub struct Draft(Finding);
+pub struct FindingBuilder(Finding);
 
-impl Draft {
+impl FindingBuilder {
     /// A finding that collects evidence; its status and summary come last.
     pub(crate) const fn of(finding: Finding) -> Self {
         Self(finding)

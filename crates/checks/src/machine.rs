@@ -148,7 +148,7 @@ impl CpuParameter {
 
 /// What the command line says about one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum CmdlineValue {
     /// Nothing, or the bare word.
     Not,
     /// One list, perhaps repeated.
@@ -157,7 +157,7 @@ pub(crate) enum Given {
     Conflicting(Vec<String>),
 }
 
-impl Given {
+impl CmdlineValue {
     /// What `key` is given as.
     pub(crate) fn of(facts: &Facts, line: &CommandLine, key: &str) -> Self {
         let mut written: Vec<&str> = Vec::new();
@@ -189,7 +189,7 @@ impl Given {
 
 /// The CPUs that one parameter asks for, where the kernel takes the list.
 pub(crate) fn asked(facts: &Facts, key: &str) -> Option<CpuList> {
-    Given::of(facts, facts.kernel.cmdline.value()?, key).cpus().cloned()
+    CmdlineValue::of(facts, facts.kernel.cmdline.value()?, key).cpus().cloned()
 }
 
 fn take(facts: &Facts, key: &str, value: &str) -> CpuParameter {
@@ -367,15 +367,15 @@ mod boot_params_tests {
     use crate::testing::{cpus, good, set_cmdline};
     use rtproof_host::Reading;
 
-    fn given(line: &str, key: &str) -> Given {
+    fn given(line: &str, key: &str) -> CmdlineValue {
         let mut facts = good();
         set_cmdline(&mut facts, line);
-        Given::of(&facts, facts.kernel.cmdline.value().unwrap(), key)
+        CmdlineValue::of(&facts, facts.kernel.cmdline.value().unwrap(), key)
     }
 
     fn list(text: &str) -> List {
         match given(text, "isolcpus") {
-            Given::Once(asked) => asked.list,
+            CmdlineValue::Once(asked) => asked.list,
             other => panic!("{other:?}"),
         }
     }
@@ -415,11 +415,11 @@ mod boot_params_tests {
 
     #[test]
     fn a_key_given_twice_conflicts_only_with_another_value() {
-        assert!(matches!(given("nohz_full=2 nohz_full=2", "nohz_full"), Given::Once(_)));
+        assert!(matches!(given("nohz_full=2 nohz_full=2", "nohz_full"), CmdlineValue::Once(_)));
         let conflicting = given("nohz-full=2 nohz_full=3", "nohz_full");
         let written = vec!["nohz_full=2".into(), "nohz_full=3".into()];
-        assert_eq!(conflicting, Given::Conflicting(written));
-        assert_eq!(given("rcu_nocbs quiet", "rcu_nocbs"), Given::Not);
+        assert_eq!(conflicting, CmdlineValue::Conflicting(written));
+        assert_eq!(given("rcu_nocbs quiet", "rcu_nocbs"), CmdlineValue::Not);
     }
 }
 

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// Name: of a built-in profile, or the file's.
     pub name: String,
-    pub kind: Kind,
+    pub kind: WorkloadKind,
     pub choices: Choices,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum WorkloadKind {
     /// A loop that sleeps until its next period: PLC, robot, motion control.
     #[default]
     Periodic,
@@ -35,7 +35,7 @@ pub enum Kind {
     ContainerHost,
 }
 
-impl Kind {
+impl WorkloadKind {
     pub const ALL: [Self; 6] = [
         Self::Periodic,
         Self::BusyPoll,
@@ -84,7 +84,7 @@ pub enum Choice {
 /// How CPUs are kept free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Isolation {
+pub enum IsolationMethod {
     /// `isolcpus=` at boot.
     Boot,
     /// cgroup v2 partitions, at run time.
@@ -109,7 +109,7 @@ pub struct Choices {
     /// Two threads a core.
     pub smt: Choice,
     /// How CPUs are kept free.
-    pub isolation: Isolation,
+    pub isolation: IsolationMethod,
     /// RT throttling: on keeps the machine reachable when a real-time task runs away.
     pub rt_throttling: Choice,
     /// Threads of the kernel that poll instead of sleeping (`idle=poll`).
@@ -122,13 +122,13 @@ pub struct Choices {
 
 impl Default for Profile {
     fn default() -> Self {
-        Self::of(Kind::default())
+        Self::of(WorkloadKind::default())
     }
 }
 
 impl Profile {
     /// The built-in profile of a kind of work.
-    pub fn of(kind: Kind) -> Self {
+    pub fn of(kind: WorkloadKind) -> Self {
         use Choice::{Either, Off, On};
         let periodic = Choices {
             timer_migration: Off,
@@ -136,22 +136,22 @@ impl Profile {
             turbo: Off,
             fixed_frequency: On,
             smt: Off,
-            isolation: Isolation::Either,
+            isolation: IsolationMethod::Either,
             rt_throttling: Off,
             idle_poll: Either,
             corrected_errors: Off,
             mitigations: Either,
         };
         let choices = match kind {
-            Kind::Periodic => periodic,
-            Kind::BusyPoll => Choices {
+            WorkloadKind::Periodic => periodic,
+            WorkloadKind::BusyPoll => Choices {
                 timer_migration: On,
                 nohz_full: On,
                 turbo: Either,
-                isolation: Isolation::Boot,
+                isolation: IsolationMethod::Boot,
                 ..periodic
             },
-            Kind::Audio => Choices {
+            WorkloadKind::Audio => Choices {
                 timer_migration: Either,
                 nohz_full: Off,
                 turbo: Either,
@@ -162,8 +162,8 @@ impl Profile {
                 idle_poll: Off,
                 ..periodic
             },
-            Kind::RtVmHost => Choices { timer_migration: On, nohz_full: On, ..periodic },
-            Kind::RtVmGuest => Choices {
+            WorkloadKind::RtVmHost => Choices { timer_migration: On, nohz_full: On, ..periodic },
+            WorkloadKind::RtVmGuest => Choices {
                 timer_migration: On,
                 nohz_full: On,
                 turbo: Either,
@@ -172,11 +172,11 @@ impl Profile {
                 idle_poll: Off,
                 ..periodic
             },
-            Kind::ContainerHost => Choices {
+            WorkloadKind::ContainerHost => Choices {
                 timer_migration: On,
                 turbo: Either,
                 smt: Either,
-                isolation: Isolation::Either,
+                isolation: IsolationMethod::Either,
                 ..periodic
             },
         };
@@ -196,7 +196,7 @@ impl Profile {
 
     /// The built-in profile with a name.
     pub fn named(name: &str) -> Option<Self> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name).map(Self::of)
+        WorkloadKind::ALL.into_iter().find(|kind| kind.name() == name).map(Self::of)
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn names_lead_back() {
-        for kind in Kind::ALL {
+        for kind in WorkloadKind::ALL {
             let profile = Profile::of(kind);
             assert_eq!(Profile::named(kind.name()), Some(profile.clone()));
             assert_eq!(Profile::from_json(&profile.to_json()), profile);

@@ -4,16 +4,16 @@
 use rtproof_host::{
     CpuList, Facts,
     facts::{
-        rights::{Account, Grant, Meant},
+        rights::{Account, Grant, UserSource},
         tasks::RtTask,
     },
     knobs::LIMITS_FILE,
-    reading::State,
+    reading::ReadingState,
     tune::{Change, Scheduling, TaskName},
 };
-use rtproof_model::finding::Part;
+use rtproof_model::finding::RemedyPart;
 
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::container;
 use crate::{Finding, Intent, Remedy};
 
@@ -44,7 +44,7 @@ fn set(task: &RtTask, set: Scheduling) -> Remedy {
 
 /// A group for rights, with the user in it where one is known.
 pub(crate) fn member_of(group: &str, user: Option<&str>) -> Remedy {
-    let mut changes = vec![Part::from(Change::Group { name: group.into() })];
+    let mut changes = vec![RemedyPart::from(Change::Group { name: group.into() })];
     let text = match user {
         Some(user) => {
             let change = Change::Member { group: group.into(), user: user.into() };
@@ -68,7 +68,7 @@ pub(crate) fn right(
     value: &str,
     directive: &str,
 ) -> Vec<Remedy> {
-    let is_own = user.is_none_or(|user| user.meant == Meant::Runs);
+    let is_own = user.is_none_or(|user| user.meant == UserSource::Runs);
     if let Some(container) = container(facts).filter(|_| is_own) {
         return vec![Remedy::Manual { text: of_runtime(container, name, value) }];
     }
@@ -108,13 +108,13 @@ pub(crate) fn of_runtime(container: &str, name: &str, value: &str) -> String {
 /// What the limits files grant the user that is meant, where that is not the one of this process:
 /// a finding of its own, else `None`.
 pub(crate) fn of_user(
-    draft: &Draft,
+    draft: &FindingBuilder,
     intent: &Intent,
     item: &str,
     least: u64,
     remedies: &[Remedy],
 ) -> Option<Finding> {
-    let user = intent.user.as_ref().filter(|user| user.meant != Meant::Runs)?;
+    let user = intent.user.as_ref().filter(|user| user.meant != UserSource::Runs)?;
     let name = &user.name;
     let draft = draft.clone().read(&user.grants, |_| match user.grant(item) {
         Some(grant) => {
@@ -126,8 +126,8 @@ pub(crate) fn of_user(
     });
     if user.grants.value().is_none() {
         // The tools that make members know users of a directory service, and say so of nobody.
-        let is_elsewhere = matches!(user.grants.state, State::Malformed { .. });
-        return Some(match is_elsewhere && user.meant == Meant::Stated {
+        let is_elsewhere = matches!(user.grants.state, ReadingState::Malformed { .. });
+        return Some(match is_elsewhere && user.meant == UserSource::Stated {
             true => draft.remedies(remedies.iter().cloned()).doubtful(format!(
                 "{name} is not in /etc/passwd: what the limits files grant it is not known"
             )),
@@ -148,7 +148,9 @@ pub(crate) fn of_user(
     let draft = draft.remedies(remedies.iter().cloned());
     Some(match (user.meant, is_enough(hard)) {
         (_, true) => draft.doubtful(format!("{name} has to raise its soft limit first")),
-        (Meant::Stated, false) => draft.bad(format!("the limits files do not grant it to {name}")),
+        (UserSource::Stated, false) => {
+            draft.bad(format!("the limits files do not grant it to {name}"))
+        }
         (_, false) => draft.doubtful(format!(
             "the limits files do not grant it to {name}, who asks; root has it, if the application \
              runs as root"

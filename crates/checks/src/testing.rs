@@ -11,21 +11,23 @@ use rtproof_host::{
         self, Facts, Identity,
         devices::{Console, Devices},
         irq,
-        isolation::{CounterRow, Counters, Cpuset, Cpusets, DeviceCount, Hierarchy, Isolation},
+        isolation::{
+            CounterRow, Cpuset, Cpusets, DeviceCount, Hierarchy, InterruptCounters, Isolation,
+        },
         kernel,
         memory::{self, Mount},
         net::{Channels, Coalesce, Eee, Interface, Net, Offloads, Pause},
         next_boot::NextBoot,
-        platform::{Assigned, Found, KernelLog, Platform, TICKS, Tick},
-        rights::{self, LimitLine, Rights, Service},
-        settings::{Setting, Value},
+        platform::{Assigned, FirmwareChoice, FirmwareItem, KernelLog, Platform, TICKS},
+        rights::{self, LimitLine, LoginService, Rights},
+        settings::{Setting, SettingValue},
         tasks::{self, Policy, RtTask, TaskGroup},
         virt::{self, Unit},
     },
     knobs::{self, cpu, device, power},
 };
 
-use crate::platform::firmware::{ITEMS, Item};
+use crate::platform::firmware::{FirmwareAdvice, ITEMS};
 use crate::{Intent, Profile};
 
 /// Command line of the good machine.
@@ -153,7 +155,10 @@ pub fn fill_setting(facts: &mut Facts, knob: &Knob, value: &str) {
         let stars = pattern.matches('*').map(|_| "x".to_owned());
         let of: Vec<String> =
             Some(cpu).filter(|cpu| !cpu.is_empty()).into_iter().chain(stars).collect();
-        values.push(Value { of: of.join("/"), reading: Reading::known(path, value.to_owned()) });
+        values.push(SettingValue {
+            of: of.join("/"),
+            reading: Reading::known(path, value.to_owned()),
+        });
     }
     facts.settings.insert(knob.id.into(), Setting { values, lacking: None });
 }
@@ -171,7 +176,7 @@ fn bare() -> Facts {
         identity: identity(),
         kernel: rt_kernel(),
         cpus: four_cpus(),
-        clock: facts::Clock {
+        clock: facts::ClockSource {
             source: Reading::known(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",
                 "tsc".into(),
@@ -549,8 +554,8 @@ fn login_rights() -> Rights {
         file: "/etc/security/limits.d/99-realtime.conf".into(),
         line: number,
     };
-    let service = |name: &str| Service { name: name.into(), limits: true };
-    let group = rights::Group { name: "realtime".into(), members: Some(1) };
+    let service = |name: &str| LoginService { name: name.into(), limits: true };
+    let group = rights::LimitGroup { name: "realtime".into(), members: Some(1) };
     Rights {
         limit_lines: Reading::known(
             "/etc/security/limits.conf, /etc/security/limits.d",
@@ -597,7 +602,7 @@ fn fill_isolation(facts: &mut Facts) {
         is_complete: true,
     };
     let device = |cpu| DeviceCount { cpu, count: u64::from(cpu < 2) * 90_000, most: None };
-    let counters = Counters { rows: Vec::new(), devices: (0..4).map(device).collect() };
+    let counters = InterruptCounters { rows: Vec::new(), devices: (0..4).map(device).collect() };
     facts.isolation = Isolation {
         cpusets: Reading::known("/sys/fs/cgroup", cpusets),
         partitioned: Reading::known("/sys/fs/cgroup/cpuset.cpus.isolated", cpus(&[])),
@@ -687,7 +692,7 @@ fn fill_memory(facts: &mut Facts) {
     for value in pages.into_iter().flat_map(|setting| &mut setting.values) {
         value.of = "0/2048kB".into();
     }
-    let group = |name: &str, cpus: [u32; 2], mask: &str| memory::Group {
+    let group = |name: &str, cpus: [u32; 2], mask: &str| memory::ResctrlGroup {
         name: name.into(),
         cpus: CpuList::new(cpus),
         schemata: vec!["MB:0=100".into(), format!("L3:0={mask}")],
@@ -790,9 +795,13 @@ fn fill_platform(facts: &mut Facts) {
     fill_setting(facts, &device::BIOS_DATE, "01/02/2024");
     fill_setting(facts, &device::CHASSIS, "3");
     // The kernel has deep idle states, turbo and governors: nobody can have turned them off.
-    let tick = |item: &Item| Tick {
+    let tick = |item: &FirmwareAdvice| FirmwareItem {
         item: item.id.into(),
-        found: if (item.against)(facts).is_some() { Found::Kept } else { Found::Set },
+        found: if (item.against)(facts).is_some() {
+            FirmwareChoice::Kept
+        } else {
+            FirmwareChoice::Set
+        },
         date: "2026-11-25".into(),
         who: "alice".into(),
         firmware: "2.1 01/02/2024".into(),

@@ -3,12 +3,12 @@
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
     facts::virt::{Unit, Units},
-    knob::{Arch, Place},
+    knob::{KnobArch, Place},
     knobs::cpu::{self as knobs, CLOCKSOURCE},
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, container, guest, is_all_rt};
 use crate::profile::Choice;
 use crate::value::{Absent, Want};
@@ -70,7 +70,7 @@ static CLOCKSOURCE_CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_clocksource(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_clocksource(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let source = &facts.clock.source;
     let draft = draft.read(source, String::clone);
     let Some(name) = source.value().map(String::as_str) else {
@@ -141,7 +141,7 @@ static HUNG_TASK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_hung_task(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_hung_task(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let timeout = value::number(facts, &knobs::HUNG_TASK);
     let wanted = format!("0 (off), or at least {SECONDS_MIN} s");
     let draft = draft.wants(wanted).read(&timeout, show_hung_task);
@@ -225,7 +225,7 @@ static SOFT: Check = Check {
 
 /// Whether a detector is off, or leaves the real-time CPUs out.
 fn detector(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
     intent: &Intent,
     knob: &'static Knob,
@@ -277,7 +277,7 @@ static MASK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_mask(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_mask(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let running = value::number(facts, &knobs::WATCHDOG);
     let mut draft = draft.read(&running, show_lockup);
     if running.is_absent() && built_with(facts, "LOCKUP_DETECTOR") == Some(false) {
@@ -349,7 +349,7 @@ static MCE_CE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_mce_ce(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_mce_ce(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let choice = intent.profile.choices.corrected_errors;
     let wanted = match choice {
         Choice::On => "looked for",
@@ -358,7 +358,7 @@ fn judge_mce_ce(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     };
     let draft = draft.wants(wanted);
     let arch = &facts.kernel.arch;
-    if let Some(name) = arch.value().filter(|name| !Arch::X86.has(name)) {
+    if let Some(name) = arch.value().filter(|name| !KnobArch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
     let ignored = value::number(facts, &knobs::MCE_IGNORE_CE);
@@ -424,7 +424,7 @@ static NTP_STEPS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_ntp_steps(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_ntp_steps(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let reading = &facts.units;
     let draft = draft.saw([Evidence::of(reading, show_ntp_steps)]);
     let Some(units) = reading.value() else {
@@ -630,12 +630,12 @@ static TSC_WATCHDOG: Check = Check {
     ..Check::NEW
 };
 
-fn judge_tsc_watchdog(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_tsc_watchdog(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let arch = &facts.kernel.arch;
     let draft = draft.read(arch, String::clone);
     match arch.value() {
         None => return draft.blind(arch),
-        Some(name) if !Arch::X86.has(name) => {
+        Some(name) if !KnobArch::X86.has(name) => {
             return draft.not_applicable(format!("not on {name}"));
         }
         Some(_) => {}

@@ -5,11 +5,11 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::settings::{Value, Value as Instance},
+    facts::settings::{SettingValue, SettingValue as Instance},
     knob::{Knob, Place, Scope},
 };
 
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Intent, Remedy, Status, When, machine};
 
 /// Most values named in a summary.
@@ -183,7 +183,7 @@ impl KnobValue {
     /// The finding for a knob.
     pub(crate) fn judge(
         &self,
-        draft: Draft,
+        draft: FindingBuilder,
         knob: &'static Knob,
         facts: &Facts,
         intent: &Intent,
@@ -223,7 +223,7 @@ impl KnobValue {
 
     fn absent(
         &self,
-        draft: Draft,
+        draft: FindingBuilder,
         facts: &Facts,
         values: &[&Instance],
         lacking: Option<&Reading<String>>,
@@ -268,7 +268,7 @@ fn missing(values: &[&Instance], intent: &Intent) -> CpuList {
 }
 
 fn judge_values(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
     want: &Want,
     values: &[&Instance],
@@ -416,7 +416,7 @@ impl Build {
         (self.want)(intent) == Built::Either
     }
 
-    pub(crate) fn judge(&self, draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    pub(crate) fn judge(&self, draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
         let want = (self.want)(intent);
         let names = |options: &[&str]| {
             let names: Vec<String> = options.iter().map(|name| format!("CONFIG_{name}")).collect();
@@ -470,7 +470,7 @@ impl Build {
 // Values of knobs, as checks that need more than one of them read them.
 
 /// Every value of a knob: one for each CPU or device, in the order of their names.
-pub(crate) fn all<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
+pub(crate) fn all<'a>(facts: &'a Facts, knob: &Knob) -> &'a [SettingValue] {
     facts.settings.get(knob.id).map_or(&[], |setting| &setting.values)
 }
 
@@ -529,7 +529,7 @@ mod tests {
         found.unwrap_or_else(|| {
             let mut facts = good();
             let name =
-                if knob.arch == rtproof_host::knob::Arch::Arm64 { "aarch64" } else { "x86_64" };
+                if knob.arch == rtproof_host::knob::KnobArch::Arm64 { "aarch64" } else { "x86_64" };
             facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", name.to_owned());
             facts
         })
@@ -622,7 +622,7 @@ mod tests {
 mod build_tests {
     use super::*;
     use crate::Profile;
-    use crate::profile::Kind;
+    use crate::profile::WorkloadKind;
     use crate::testing::{good, good_stock, intent, set_config};
     use crate::{Check, Judge, all};
     use rtproof_host::Reading;
@@ -653,7 +653,9 @@ mod build_tests {
     fn every_row_has_a_good_another_and_unknown_cases() {
         for (check, row) in rows() {
             let mut intents = vec![intent()];
-            intents.extend(Kind::ALL.map(|kind| Intent { profile: Profile::of(kind), ..intent() }));
+            intents.extend(
+                WorkloadKind::ALL.map(|kind| Intent { profile: Profile::of(kind), ..intent() }),
+            );
             for intent in intents {
                 let with = |value| {
                     let mut facts = machine(row);

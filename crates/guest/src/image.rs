@@ -295,13 +295,13 @@ const LINE: usize = 57;
 const MAX: u64 = 1 << 30;
 
 /// A file: name without a folder, content.
-pub type Named = (String, Vec<u8>);
+pub type GuestFile = (String, Vec<u8>);
 
 /// The lines that carry these files.
 ///
 /// # Errors
 /// None is expected: it is written to memory.
-pub fn pack(files: &[Named]) -> Result<Vec<String>> {
+pub fn pack(files: &[GuestFile]) -> Result<Vec<String>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     for (name, content) in files {
         writeln!(packed, "{} {name}", content.len())?;
@@ -315,7 +315,7 @@ pub fn pack(files: &[Named]) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// A line is damaged or missing, or a name would leave the folder.
-pub fn unpack(lines: &[String]) -> Result<Vec<Named>> {
+pub fn unpack(lines: &[String]) -> Result<Vec<GuestFile>> {
     let mut packed = Vec::new();
     for line in lines {
         packed.extend(decoded(line).with_context(|| format!("not base64: {line:?}"))?);
@@ -495,7 +495,7 @@ mod cpio_tests {
 mod files_tests {
     use super::*;
 
-    fn files() -> Vec<Named> {
+    fn files() -> Vec<GuestFile> {
         let noise: Vec<u8> = (0..5000_u32).map(|i| (i * i % 251) as u8).collect();
         vec![("prove.rtproof".into(), noise), ("empty.err".into(), vec![])]
     }

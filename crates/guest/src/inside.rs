@@ -23,7 +23,7 @@ use rustix::{
 };
 
 use crate::image::sorted;
-use crate::{COMMAND, LOG, OUT, Plan, RAN, Ran, Step, image};
+use crate::{COMMAND, GuestCommand, GuestPlan, LOG, OUT, RAN, RanCommand, image};
 
 /// File systems: kind, where, options, what the kernel needs for it (none: it may be missing).
 const MOUNTS: &[(&str, &str, &str, &str)] = &[
@@ -87,7 +87,7 @@ fn run() -> Result<()> {
     // Where programs look for the configuration of the running kernel.
     let _ = fs::rename("/boot/config", format!("/boot/config-{release}"));
     let text = fs::read(crate::PATH).with_context(|| crate::PATH.to_owned())?;
-    let plan: Plan = serde_json::from_slice(&text).with_context(|| crate::PATH.to_owned())?;
+    let plan: GuestPlan = serde_json::from_slice(&text).with_context(|| crate::PATH.to_owned())?;
     fs::create_dir_all(OUT).context(OUT)?;
     for name in &plan.modules {
         let path = Path::new("/modules").join(name);
@@ -132,7 +132,7 @@ fn mounted(kind: &str, at: &str, options: &str) -> io::Result<()> {
 }
 
 /// Runs a command to its end.
-fn run_step(step: &Step) -> Result<Ran> {
+fn run_step(step: &GuestCommand) -> Result<RanCommand> {
     let began = Instant::now();
     let file = |ending: &str| {
         let path = format!("{OUT}/{}.{ending}", step.name);
@@ -154,7 +154,7 @@ fn run_step(step: &Step) -> Result<Ran> {
         Ok(status) => (status.code(), status.signal().map(|signal| format!("signal {signal}"))),
         Err(error) => (None, Some(format!("{program}: {error}"))),
     };
-    Ok(Ran { name: step.name.clone(), exit, why, seconds: began.elapsed().as_secs_f64() })
+    Ok(RanCommand { name: step.name.clone(), exit, why, seconds: began.elapsed().as_secs_f64() })
 }
 
 /// What the kernel still has of its messages.
@@ -239,7 +239,7 @@ const LOG_MAX: usize = 64 << 20;
 
 /// What a line of the console says to the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum ConsoleMark {
     /// Init runs: release of the kernel.
     Init(String),
     /// Init waits for a line; the state may be saved.
@@ -259,7 +259,12 @@ pub enum Mark {
 }
 
 /// Reads until the guest closes; sends marks.
-pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark>) -> Result<()> {
+pub fn follow(
+    output: impl Read,
+    log: &Path,
+    began: Instant,
+    marks: &Sender<ConsoleMark>,
+) -> Result<()> {
     let mut log = File::create(log).with_context(|| format!("{}: create", log.display()))?;
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
@@ -277,7 +282,7 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
             "GUEST-FILES-BEGIN" => in_files = true,
             "GUEST-FILES-END" => in_files = false,
             _ if in_files => {
-                let _ = marks.send(Mark::File(text.to_owned()));
+                let _ = marks.send(ConsoleMark::File(text.to_owned()));
                 continue;
             }
             _ => {}
@@ -294,26 +299,26 @@ pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark
             None => {}
         }
         if text.contains(PANIC) {
-            let _ = marks.send(Mark::Panic);
+            let _ = marks.send(ConsoleMark::Panic);
         }
         if let Some(mark) = parse(text) {
             let _ = marks.send(mark);
         }
     }
-    let _ = marks.send(Mark::Closed);
+    let _ = marks.send(ConsoleMark::Closed);
     Ok(())
 }
 
 /// The mark of a line. Kernel messages may precede it on the same line.
-fn parse(line: &str) -> Option<Mark> {
+fn parse(line: &str) -> Option<ConsoleMark> {
     let mark = &line[line.find("GUEST-")?..];
     let (word, rest) = mark.split_once([' ', '=']).unwrap_or((mark, ""));
     Some(match word {
-        "GUEST-INIT" => Mark::Init(rest.trim().to_owned()),
-        "GUEST-READY" => Mark::Ready,
-        "GUEST-CUE" => Mark::Cue(rest.trim().to_owned()),
-        "GUEST-RC" => Mark::Ended(rest.trim().parse().ok()?),
-        "GUEST-BROKEN" => Mark::Broken(rest.to_owned()),
+        "GUEST-INIT" => ConsoleMark::Init(rest.trim().to_owned()),
+        "GUEST-READY" => ConsoleMark::Ready,
+        "GUEST-CUE" => ConsoleMark::Cue(rest.trim().to_owned()),
+        "GUEST-RC" => ConsoleMark::Ended(rest.trim().parse().ok()?),
+        "GUEST-BROKEN" => ConsoleMark::Broken(rest.to_owned()),
         _ => return None,
     })
 }
@@ -370,7 +375,7 @@ mod tests {
 mod console_tests {
     use super::*;
 
-    fn marks_of(text: &str) -> Vec<Mark> {
+    fn marks_of(text: &str) -> Vec<ConsoleMark> {
         let folder = tempfile::tempdir().unwrap();
         let (sender, receiver) = std::sync::mpsc::channel();
         follow(text.as_bytes(), &folder.path().join("log"), Instant::now(), &sender).unwrap();
@@ -385,10 +390,10 @@ mod console_tests {
         assert_eq!(
             marks_of(text),
             [
-                Mark::Init("6.1.0".into()),
-                Mark::Cue("stop now".into()),
-                Mark::Ended(7),
-                Mark::Closed
+                ConsoleMark::Init("6.1.0".into()),
+                ConsoleMark::Cue("stop now".into()),
+                ConsoleMark::Ended(7),
+                ConsoleMark::Closed
             ]
         );
     }
@@ -399,10 +404,10 @@ mod console_tests {
         assert_eq!(
             marks_of(text),
             [
-                Mark::File("TEFCLVJDPTA=".into()),
-                Mark::File("GUEST-RC=1".into()),
-                Mark::Ended(0),
-                Mark::Closed
+                ConsoleMark::File("TEFCLVJDPTA=".into()),
+                ConsoleMark::File("GUEST-RC=1".into()),
+                ConsoleMark::Ended(0),
+                ConsoleMark::Closed
             ]
         );
     }
@@ -416,14 +421,17 @@ mod console_tests {
         let end = "\nGUEST-RC=3\n";
         follow(flood.chain(end.as_bytes()), &log, Instant::now(), &sender).unwrap();
         drop(sender);
-        assert_eq!(receiver.iter().collect::<Vec<_>>(), [Mark::Ended(3), Mark::Closed]);
+        assert_eq!(
+            receiver.iter().collect::<Vec<_>>(),
+            [ConsoleMark::Ended(3), ConsoleMark::Closed]
+        );
         let length = usize::try_from(log.metadata().unwrap().len()).unwrap();
         assert!((LOG_MAX..LOG_MAX + (1 << 20)).contains(&length), "{length}");
     }
 
     #[test]
     fn a_cut_or_foreign_line_is_no_mark() {
-        assert_eq!(marks_of("GUEST-RC=\nGUEST-RCX\nGUEST-RC=zero\nLA"), [Mark::Closed]);
+        assert_eq!(marks_of("GUEST-RC=\nGUEST-RCX\nGUEST-RC=zero\nLA"), [ConsoleMark::Closed]);
     }
 }
 

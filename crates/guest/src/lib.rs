@@ -183,7 +183,7 @@ fn missing_library(said: &str) -> Option<String> {
 
 /// How the guest's time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum GuestMode {
     /// Virtual time counts instructions (`-icount shift=2,sleep=off`): latencies do not depend on
     /// the host's load, idle time is skipped. Several CPUs take turns on one host thread.
     Icount,
@@ -193,14 +193,14 @@ pub enum Mode {
     Kvm,
 }
 
-/// Virtual nanoseconds of one instruction under [`Mode::Icount`]: 2 to the power of `shift`.
+/// Virtual nanoseconds of one instruction under [`GuestMode::Icount`]: 2 to the power of `shift`.
 pub const INSTRUCTION_NS: u64 = 4;
 
 /// Processors, memory and clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Hardware {
+pub struct GuestHardware {
     pub arch: Arch,
-    pub mode: Mode,
+    pub mode: GuestMode,
     pub cpus: u32,
     /// Hardware threads of a core.
     pub threads: u32,
@@ -220,7 +220,7 @@ pub fn kvm(arch: Arch) -> Result<()> {
     opened.map(drop).with_context(|| format!("{path} cannot be opened"))
 }
 
-impl Hardware {
+impl GuestHardware {
     /// The arguments. There is no device but the serial line that the caller adds.
     ///
     /// # Errors
@@ -233,20 +233,22 @@ impl Hardware {
         let mut a: Vec<String> = Vec::new();
         let mut add = |args: &[&str]| a.extend(args.iter().map(ToString::to_string));
         match self.mode {
-            Mode::Icount => add(&["-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off"]),
-            Mode::Threads => add(&["-accel", "tcg,thread=multi"]),
-            Mode::Kvm => add(&["-accel", "kvm", "-accel", "tcg,thread=multi"]),
+            GuestMode::Icount => {
+                add(&["-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off"])
+            }
+            GuestMode::Threads => add(&["-accel", "tcg,thread=multi"]),
+            GuestMode::Kvm => add(&["-accel", "kvm", "-accel", "tcg,thread=multi"]),
         }
         let machine = match (self.arch, self.mode) {
             (Arch::X86_64, _) => "q35",
             // Whichever interrupt controller the host has.
-            (Arch::Aarch64, Mode::Kvm) => "virt,gic-version=max",
+            (Arch::Aarch64, GuestMode::Kvm) => "virt,gic-version=max",
             (Arch::Aarch64, _) => "virt",
             // Debian's kernel has 32-bit physical addresses (no LPAE).
             (Arch::Armv7, _) => "virt,highmem=off",
         };
         let cpu = match (self.arch, self.mode) {
-            (_, Mode::Kvm) => "max",
+            (_, GuestMode::Kvm) => "max",
             // GenuineIntel: SMT can be switched off and the TSC is trusted.
             (Arch::X86_64, _) => "max,vendor=GenuineIntel",
             (Arch::Aarch64, _) => "cortex-a57",
@@ -280,7 +282,7 @@ pub const PATH: &str = "/plan.json";
 /// Folder of what goes back to the host.
 pub const OUT: &str = "/out";
 
-/// The file there with a [`Ran`] for each step.
+/// The file there with a [`RanCommand`] for each step.
 pub const RAN: &str = "steps.json";
 
 /// The file there with the kernel's log.
@@ -294,15 +296,15 @@ pub const COMMAND: &str = "guest-init";
 
 /// What `init` does in the guest: loads modules, then runs commands in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct GuestPlan {
     /// Modules in /modules, in the order in which they are loaded.
     pub modules: Vec<String>,
     /// Commands, one after the other.
-    pub steps: Vec<Step>,
+    pub steps: Vec<GuestCommand>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct GuestCommand {
     /// Its output goes to `NAME.out` and `NAME.err`.
     pub name: String,
     pub command: Vec<String>,
@@ -310,7 +312,7 @@ pub struct Step {
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct RanCommand {
     pub name: String,
     /// Exit code; `None`: not started, or ended by a signal.
     pub exit: Option<i32>,
@@ -351,9 +353,9 @@ mod hardware_tests {
 
     #[test]
     fn a_topology_is_divided_or_refused() {
-        let hardware = Hardware {
+        let hardware = GuestHardware {
             arch: Arch::X86_64,
-            mode: Mode::Icount,
+            mode: GuestMode::Icount,
             cpus: 8,
             threads: 2,
             nodes: 2,
@@ -363,6 +365,6 @@ mod hardware_tests {
         let text = hardware.arguments().unwrap().join(" ");
         assert!(text.contains("-smp 8,sockets=2,cores=2,threads=2 "), "{text}");
         assert!(text.contains("memdev=m1,cpus=4-7"), "{text}");
-        assert!(Hardware { cpus: 6, ..hardware }.arguments().is_err());
+        assert!(GuestHardware { cpus: 6, ..hardware }.arguments().is_err());
     }
 }

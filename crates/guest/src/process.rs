@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use rtproof_host::trusted;
 
-use crate::inside::Mark;
+use crate::inside::ConsoleMark;
 use crate::{Emulator, inside};
 
 /// Time that a guest has until its init speaks. An icount boot takes 5 to 13 s on a quiet machine.
@@ -44,7 +44,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const FILES_MAX: usize = 1 << 30;
 
 /// What the host does when the guest asks: stop the emulator for a while, cut the power.
-pub type Cue = Arc<dyn Fn(&Process) -> Result<()> + Send + Sync>;
+pub type Cue = Arc<dyn Fn(&GuestProcess) -> Result<()> + Send + Sync>;
 
 /// A QEMU to start: arguments, time limits, and whether a panic ends it.
 pub struct Spec<'a> {
@@ -71,7 +71,7 @@ pub const NEVER: &dyn Fn() -> bool = &|| false;
 
 /// How a guest ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum GuestEnding {
     /// The script ended with this code.
     Script(i32),
     /// QEMU ended without a word from the script: panic, power off, reboot, power cut.
@@ -101,8 +101,8 @@ impl fmt::Display for NotReady {
 
 /// What came of a guest.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    pub ending: Ending,
+pub struct GuestOutcome {
+    pub ending: GuestEnding,
     /// Seconds from start to end.
     pub seconds: f64,
     /// Seconds until init spoke (or the state had been resumed).
@@ -111,24 +111,24 @@ pub struct Outcome {
     pub files: Vec<String>,
 }
 
-impl Outcome {
+impl GuestOutcome {
     /// Whether the guest did not come up and that is not what the case is about: with a disk of its
     /// own (`may_die`) a panic may be, silence up to the time limit never is.
     pub fn is_mute(&self, may_die: bool) -> bool {
         match self.ending {
-            Ending::NeverSpoke => true,
-            Ending::DiedEarly => !may_die,
+            GuestEnding::NeverSpoke => true,
+            GuestEnding::DiedEarly => !may_die,
             _ => false,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Process {
+pub struct GuestProcess {
     pid: Pid,
 }
 
-impl Process {
+impl GuestProcess {
     /// Stops the whole emulator for a while: seen from the guest, a gap.
     ///
     /// # Errors
@@ -212,21 +212,21 @@ fn shell_quoted(word: &str) -> String {
 ///
 /// # Errors
 /// QEMU cannot be started, or a cue fails.
-pub fn run(spec: &Spec<'_>) -> Result<Outcome> {
-    Started::new(spec, &[])?.follow(spec, false)
+pub fn run(spec: &Spec<'_>) -> Result<GuestOutcome> {
+    StartedGuest::new(spec, &[])?.follow(spec, false)
 }
 
 /// A guest that runs; it ends when this is dropped.
-pub struct Started {
+pub struct StartedGuest {
     running: Running,
     /// Its console; held open, or the guest reads the end of the file there.
     input: ChildStdin,
-    marks: Receiver<Mark>,
+    marks: Receiver<ConsoleMark>,
     reader: JoinHandle<Result<()>>,
     began: Instant,
 }
 
-impl Started {
+impl StartedGuest {
     /// Starts QEMU with the arguments of `spec` and `more`.
     pub fn new(spec: &Spec<'_>, more: &[String]) -> Result<Self> {
         let began = Instant::now();
@@ -250,9 +250,9 @@ impl Started {
     }
 
     /// The next mark; `None`: the time is over, or QEMU has ended.
-    pub fn next(&self, limit: Duration) -> Option<Mark> {
+    pub fn next(&self, limit: Duration) -> Option<ConsoleMark> {
         let left = limit.saturating_sub(self.began.elapsed());
-        self.marks.recv_timeout(left).ok().filter(|mark| *mark != Mark::Closed)
+        self.marks.recv_timeout(left).ok().filter(|mark| *mark != ConsoleMark::Closed)
     }
 
     /// Ends it, and waits for the end of the console.
@@ -265,8 +265,8 @@ impl Started {
     ///
     /// # Errors
     /// A cue fails.
-    pub fn follow(self, spec: &Spec<'_>, resumed: bool) -> Result<Outcome> {
-        let process = Process { pid: Pid::from_child(&self.running.child) };
+    pub fn follow(self, spec: &Spec<'_>, resumed: bool) -> Result<GuestOutcome> {
+        let process = GuestProcess { pid: Pid::from_child(&self.running.child) };
         let mut init_s = resumed.then(|| self.began.elapsed().as_secs_f64());
         let (mut files, mut size) = (Vec::new(), 0);
         let mut ending = None;
@@ -278,20 +278,24 @@ impl Started {
             // A guest that never stops to give marks is looked at all the same.
             if mark.is_ok() && looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                if (spec.interrupted)() || (looked >= until && !matches!(mark, Ok(Mark::Closed))) {
+                if (spec.interrupted)()
+                    || (looked >= until && !matches!(mark, Ok(ConsoleMark::Closed)))
+                {
                     mark = Err(RecvTimeoutError::Timeout);
                 }
             }
             match mark {
-                Ok(Mark::Init(_)) if init_s.is_none() => {
+                Ok(ConsoleMark::Init(_)) if init_s.is_none() => {
                     init_s = Some(self.began.elapsed().as_secs_f64());
                     until = Instant::now() + spec.limit;
                 }
-                Ok(Mark::Cue(name)) => match spec.cues.iter().find(|(cue, _)| *cue == name) {
-                    Some((_, act)) => act(&process).with_context(|| format!("cue {name}"))?,
-                    None => bail!("the guest gives cue {name}, which the case does not know"),
-                },
-                Ok(Mark::File(line)) => {
+                Ok(ConsoleMark::Cue(name)) => {
+                    match spec.cues.iter().find(|(cue, _)| *cue == name) {
+                        Some((_, act)) => act(&process).with_context(|| format!("cue {name}"))?,
+                        None => bail!("the guest gives cue {name}, which the case does not know"),
+                    }
+                }
+                Ok(ConsoleMark::File(line)) => {
                     size += line.len() + size_of::<String>();
                     if size > FILES_MAX {
                         bail!("the guest's files are larger than 1 GiB: their reading was ended");
@@ -302,34 +306,34 @@ impl Started {
                         until = Instant::now() + END_LIMIT;
                     }
                 }
-                Ok(Mark::Ended(code)) => {
-                    ending = Some(Ending::Script(code));
+                Ok(ConsoleMark::Ended(code)) => {
+                    ending = Some(GuestEnding::Script(code));
                     until = Instant::now() + END_LIMIT;
                 }
-                Ok(Mark::Broken(why)) => {
-                    ending = Some(Ending::Broken(why));
+                Ok(ConsoleMark::Broken(why)) => {
+                    ending = Some(GuestEnding::Broken(why));
                     until = Instant::now() + END_LIMIT;
                 }
-                Ok(Mark::Panic) if spec.ends_at_panic => {
+                Ok(ConsoleMark::Panic) if spec.ends_at_panic => {
                     until = until.min(Instant::now() + PANIC_LIMIT);
                 }
-                Ok(Mark::Init(_) | Mark::Ready | Mark::Panic) => {}
-                Ok(Mark::Closed) | Err(RecvTimeoutError::Disconnected) => {
+                Ok(ConsoleMark::Init(_) | ConsoleMark::Ready | ConsoleMark::Panic) => {}
+                Ok(ConsoleMark::Closed) | Err(RecvTimeoutError::Disconnected) => {
                     ending.get_or_insert(match init_s {
-                        Some(_) => Ending::Silent,
-                        None => Ending::DiedEarly,
+                        Some(_) => GuestEnding::Silent,
+                        None => GuestEnding::DiedEarly,
                     });
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) if (spec.interrupted)() => {
-                    ending = Some(Ending::Interrupted);
+                    ending = Some(GuestEnding::Interrupted);
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() < until => {}
                 Err(RecvTimeoutError::Timeout) => {
                     ending.get_or_insert(match init_s {
-                        Some(_) => Ending::TimedOut,
-                        None => Ending::NeverSpoke,
+                        Some(_) => GuestEnding::TimedOut,
+                        None => GuestEnding::NeverSpoke,
                     });
                     break;
                 }
@@ -337,8 +341,8 @@ impl Started {
         }
         let began = self.began;
         self.end()?;
-        let ending = ending.unwrap_or(Ending::Silent);
-        Ok(Outcome { ending, seconds: began.elapsed().as_secs_f64(), init_s, files })
+        let ending = ending.unwrap_or(GuestEnding::Silent);
+        Ok(GuestOutcome { ending, seconds: began.elapsed().as_secs_f64(), init_s, files })
     }
 }
 

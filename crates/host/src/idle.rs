@@ -21,7 +21,7 @@ const STATES_MAX: usize = 64;
 
 /// An idle state of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct IdleState {
+pub struct CpuIdleState {
     pub cpu: u32,
     /// Number: 0 is the lightest.
     pub state: u32,
@@ -46,7 +46,7 @@ pub struct IdleTime {
 #[derive(Clone, Debug)]
 pub struct IdleSampler {
     root: Root,
-    states: Vec<IdleState>,
+    states: Vec<CpuIdleState>,
     /// Entries and microseconds since boot, by CPU and state.
     last: BTreeMap<(u32, u32), (u64, u64)>,
 }
@@ -61,7 +61,7 @@ impl IdleSampler {
     }
 
     /// The states there are, by CPU and number; none without cpuidle.
-    pub fn states(&self) -> &[IdleState] {
+    pub fn states(&self) -> &[CpuIdleState] {
         &self.states
     }
 
@@ -85,7 +85,7 @@ impl IdleSampler {
     }
 
     fn counts(&self) -> BTreeMap<(u32, u32), (u64, u64)> {
-        let read = |state: &IdleState| {
+        let read = |state: &CpuIdleState| {
             let number = |file: &str| {
                 let path = format!("{}/{file}", folder(state.cpu, state.state));
                 self.root.number::<u64>(&path, "a count").value().copied()
@@ -100,13 +100,13 @@ fn folder(cpu: u32, state: u32) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}")
 }
 
-fn states(root: &Root, cpu: u32) -> Vec<IdleState> {
+fn states(root: &Root, cpu: u32) -> Vec<CpuIdleState> {
     let all = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let numbers = root.list_numbered(&all, "state");
     let state = |&state: &u32| {
         let folder = folder(cpu, state);
         let name = root.trimmed(&format!("{folder}/name"));
-        IdleState {
+        CpuIdleState {
             cpu,
             state,
             name: name.value().cloned().unwrap_or_else(|| format!("state {state}")),
@@ -178,7 +178,7 @@ pub fn limit_us(root: &Root) -> Reading<Option<u32>> {
 
 /// A limit that is in force until this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldLatency {
     _file: File,
 }
 
@@ -204,14 +204,14 @@ pub enum HoldError {
     clippy::disallowed_methods,
     reason = "a device that is held open, of the live machine only"
 )]
-pub fn hold(root: &Root, limit_us: u32) -> Result<Held, HoldError> {
+pub fn hold(root: &Root, limit_us: u32) -> Result<HeldLatency, HoldError> {
     if !root.is_live() {
         return Err(HoldError::NotLive);
     }
     let value = i32::try_from(limit_us).map_err(|_| HoldError::TooLarge(limit_us))?;
     let mut file = File::options().write(true).open(PATH)?;
     file.write_all(&value.to_ne_bytes())?;
-    Ok(Held { _file: file })
+    Ok(HeldLatency { _file: file })
 }
 
 #[cfg(test)]
@@ -237,7 +237,7 @@ mod tests {
         let tree = tree();
         let mut sampler = IdleSampler::new(&tree.root(), &CpuList::new([0, 1]));
         let state =
-            |state, name: &str, exit_us| IdleState { cpu: 1, state, name: name.into(), exit_us };
+            |state, name: &str, exit_us| CpuIdleState { cpu: 1, state, name: name.into(), exit_us };
         assert_eq!(sampler.states(), [state(0, "state 0", None), state(1, "C6", Some(133))]);
         assert_eq!(sampler.sample(), []);
         tree.write(&format!("{}/usage", &folder(1, 1)[1..]), "13\n");

@@ -16,7 +16,7 @@ pub struct Knob {
     /// What one value of it is about.
     pub scope: Scope,
     /// When a change takes effect.
-    pub effect: Effect,
+    pub effect: EffectTime,
     /// How a change is undone. Only [`Undo::WriteBack`] lets a plan write the file of a knob.
     pub undo: Undo,
     /// The boot parameter with the same effect, with `{}` for the value.
@@ -26,13 +26,13 @@ pub struct Knob {
     /// First kernel that has it.
     pub since: Option<(u32, u32)>,
     /// Machines that can have it.
-    pub arch: Arch,
+    pub arch: KnobArch,
     /// Whether the value changes by itself: a counter or a measured value, which is not set.
     pub is_counter: bool,
     /// Whether a typed fact holds its value: settings then leave it out.
     pub is_fact: bool,
     /// Which kind of change sets it.
-    pub kind: Kind,
+    pub kind: KnobKind,
     /// How a value that is read back is compared; `None`: as numbers if the value is one.
     pub compare: Option<Compare>,
     /// When it is set, compared with other changes; `None`: the kind of change decides.
@@ -40,16 +40,16 @@ pub struct Knob {
     /// What can go wrong. A plan includes such a change only on request.
     pub risk: Option<&'static str>,
     /// How its value concerns the placement of work on CPUs.
-    pub cpus: Option<Cpus>,
+    pub cpus: Option<CpuPlacement>,
     /// A purpose that several knobs serve, and the preference of this one: one of them is enough.
     pub purpose: Option<(&'static str, u8)>,
     /// Special rule for its value.
-    pub rule: Rule,
+    pub rule: ValueRule,
 }
 
 /// Which kind of change sets a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KnobKind {
     /// A value of a file.
     Value,
     /// The CPUs of an interrupt.
@@ -82,7 +82,7 @@ pub enum Compare {
 
 /// How the value of a knob concerns the placement of work on CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cpus {
+pub enum CpuPlacement {
     /// A boot parameter lists the CPUs that are set apart.
     Apart,
     /// A boot parameter lists the CPUs that are left for other work.
@@ -93,7 +93,7 @@ pub enum Cpus {
 
 /// Special rule for the value of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum ValueRule {
     /// None.
     Plain,
     /// Only the first word is set. The file shows several, so the others are written as they are.
@@ -201,7 +201,7 @@ pub enum Scope {
 
 /// When a change takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
+pub enum EffectTime {
     Runtime,
     /// At the next login or start of the application.
     Login,
@@ -250,7 +250,7 @@ impl Undo {
 
 /// Machines that can have a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arch {
+pub enum KnobArch {
     Any,
     /// x86 only.
     X86,
@@ -258,7 +258,7 @@ pub enum Arch {
     Arm64,
 }
 
-impl Arch {
+impl KnobArch {
     /// Whether a machine with this name (`uname -m`) can have it.
     pub fn has(self, machine: &str) -> bool {
         match self {
@@ -284,13 +284,13 @@ impl Knob {
 
     pub const fn parameter(id: &'static str, name: &'static str) -> Self {
         let knob = Self::new(id, Place::Parameter(name));
-        Self { effect: Effect::Boot, undo: Undo::BootEntry, ..knob }
+        Self { effect: EffectTime::Boot, undo: Undo::BootEntry, ..knob }
     }
 
     /// An option of the kernel's build.
     pub const fn build(id: &'static str, option: &'static str) -> Self {
         let knob = Self::new(id, Place::BuildOption(option));
-        Self { effect: Effect::Build, undo: Undo::FormerKernel, ..knob }
+        Self { effect: EffectTime::Build, undo: Undo::FormerKernel, ..knob }
     }
 
     pub const fn units(id: &'static str, units: &'static [&'static str]) -> Self {
@@ -318,28 +318,28 @@ impl Knob {
             id,
             place,
             scope: Scope::Machine,
-            effect: Effect::Runtime,
+            effect: EffectTime::Runtime,
             undo: Undo::WriteBack,
             boot: None,
             couples: &[],
             since: None,
-            arch: Arch::Any,
+            arch: KnobArch::Any,
             is_counter: false,
             is_fact: false,
-            kind: Kind::Value,
+            kind: KnobKind::Value,
             compare: None,
             rank: None,
             risk: None,
             cpus: None,
             purpose: None,
-            rule: Rule::Plain,
+            rule: ValueRule::Plain,
         }
     }
 
     /// A mask of the kernel's workers.
     #[must_use]
     pub const fn workers(self) -> Self {
-        self.compared(Compare::CpuMask).cpus(Cpus::Placed).ranked(Rank::Workers)
+        self.compared(Compare::CpuMask).cpus(CpuPlacement::Placed).ranked(Rank::Workers)
     }
 
     /// Patterns of its files in the order in which they are tried; none of other places.
@@ -391,26 +391,26 @@ builders! {
     /// First kernel that has it.
     since(major: u32, minor: u32) since: Some((major, minor));
     /// Machines that can have it.
-    on(arch: Arch) arch: arch;
+    on(arch: KnobArch) arch: arch;
     /// A value that changes by itself.
     counter() is_counter: true;
     /// Another time of effect.
-    at(effect: Effect) effect: effect;
+    at(effect: EffectTime) effect: effect;
     /// A value that a typed fact holds.
     fact() is_fact: true;
     /// Set by another kind of change.
-    kind(kind: Kind) kind: kind;
+    kind(kind: KnobKind) kind: kind;
     /// Compared in this form.
     compared(compare: Compare) compare: Some(compare);
     /// Set at this point of the order.
     ranked(rank: Rank) rank: Some(rank);
     risky(risk: &'static str) risk: Some(risk);
     /// Concerns the placement of work on CPUs.
-    cpus(cpus: Cpus) cpus: Some(cpus);
+    cpus(cpus: CpuPlacement) cpus: Some(cpus);
     /// One of several knobs for a purpose; the lowest preference is chosen.
     serves(purpose: &'static str, preference: u8) purpose: Some((purpose, preference));
     /// With a special rule.
-    rule(rule: Rule) rule: rule;
+    rule(rule: ValueRule) rule: rule;
     /// Another way to undo it.
     undone(undo: Undo) undo: undo;
 }
@@ -428,8 +428,12 @@ mod tests {
 
     #[test]
     fn machines_by_name() {
-        assert!(Arch::X86.has("x86_64") && Arch::X86.has("i686") && !Arch::X86.has("aarch64"));
-        assert!(Arch::Arm64.has("aarch64") && Arch::Any.has("riscv64"));
+        assert!(
+            KnobArch::X86.has("x86_64")
+                && KnobArch::X86.has("i686")
+                && !KnobArch::X86.has("aarch64")
+        );
+        assert!(KnobArch::Arm64.has("aarch64") && KnobArch::Any.has("riscv64"));
     }
 
     #[test]

@@ -16,13 +16,13 @@ pub struct Reading<T> {
     /// joined by `, `.
     pub path: String,
     #[schemars(flatten)]
-    pub state: State<T>,
+    pub state: ReadingState<T>,
 }
 
 /// The four states of a [`Reading`].
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "snake_case", tag = "state")]
-pub enum State<T> {
+pub enum ReadingState<T> {
     Known {
         value: T,
     },
@@ -60,12 +60,12 @@ impl Reading<String> {
 impl<T> Reading<T> {
     /// A value that was read from a path.
     pub fn known(path: impl Into<String>, value: T) -> Self {
-        Self { path: path.into(), state: State::Known { value } }
+        Self { path: path.into(), state: ReadingState::Known { value } }
     }
 
     /// A path that does not exist.
     pub fn absent(path: impl Into<String>) -> Self {
-        Self { path: path.into(), state: State::Absent }
+        Self { path: path.into(), state: ReadingState::Absent }
     }
 
     /// What a record of an earlier rtproof does not hold.
@@ -75,27 +75,27 @@ impl<T> Reading<T> {
 
     /// A path that may not be read, and why.
     pub fn denied(path: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { path: path.into(), state: State::Denied { why: why.into() } }
+        Self { path: path.into(), state: ReadingState::Denied { why: why.into() } }
     }
 
     /// Not what was expected; `found` is shortened to 80 characters.
     pub fn malformed(path: impl Into<String>, found: &str, expected: impl Into<String>) -> Self {
         let found = found.trim_end().chars().take(80).collect();
-        let state = State::Malformed { found, expected: expected.into() };
+        let state = ReadingState::Malformed { found, expected: expected.into() };
         Self { path: path.into(), state }
     }
 
     /// The value, if it is known.
     pub const fn value(&self) -> Option<&T> {
         match &self.state {
-            State::Known { value } => Some(value),
+            ReadingState::Known { value } => Some(value),
             _ => None,
         }
     }
 
     /// Whether the file is not there.
     pub const fn is_absent(&self) -> bool {
-        matches!(self.state, State::Absent)
+        matches!(self.state, ReadingState::Absent)
     }
 
     /// Applies `f` to a known value.
@@ -107,11 +107,11 @@ impl<T> Reading<T> {
     pub fn and_then<U>(self, f: impl FnOnce(String, T) -> Reading<U>) -> Reading<U> {
         let path = self.path;
         match self.state {
-            State::Known { value } => f(path, value),
-            State::Absent => Reading { path, state: State::Absent },
-            State::Denied { why } => Reading { path, state: State::Denied { why } },
-            State::Malformed { found, expected } => {
-                Reading { path, state: State::Malformed { found, expected } }
+            ReadingState::Known { value } => f(path, value),
+            ReadingState::Absent => Reading { path, state: ReadingState::Absent },
+            ReadingState::Denied { why } => Reading { path, state: ReadingState::Denied { why } },
+            ReadingState::Malformed { found, expected } => {
+                Reading { path, state: ReadingState::Malformed { found, expected } }
             }
         }
     }
@@ -138,7 +138,7 @@ impl<T> Reading<T> {
         let mut values = Vec::new();
         for Self { path, state } in readings {
             match state {
-                State::Known { value } => values.push(value),
+                ReadingState::Known { value } => values.push(value),
                 state => return Self { path, state }.map(|_| Vec::new()),
             }
         }
@@ -148,7 +148,7 @@ impl<T> Reading<T> {
     /// The value itself; `None` when it is unknown.
     pub fn into_value(self) -> Option<T> {
         match self.state {
-            State::Known { value } => Some(value),
+            ReadingState::Known { value } => Some(value),
             _ => None,
         }
     }
@@ -162,11 +162,11 @@ impl<T> Reading<T> {
     /// A reading of the reference.
     pub fn as_ref(&self) -> Reading<&T> {
         let state = match &self.state {
-            State::Known { value } => State::Known { value },
-            State::Absent => State::Absent,
-            State::Denied { why } => State::Denied { why: why.clone() },
-            State::Malformed { found, expected } => {
-                State::Malformed { found: found.clone(), expected: expected.clone() }
+            ReadingState::Known { value } => ReadingState::Known { value },
+            ReadingState::Absent => ReadingState::Absent,
+            ReadingState::Denied { why } => ReadingState::Denied { why: why.clone() },
+            ReadingState::Malformed { found, expected } => {
+                ReadingState::Malformed { found: found.clone(), expected: expected.clone() }
             }
         };
         Reading { path: self.path.clone(), state }
@@ -175,10 +175,10 @@ impl<T> Reading<T> {
     /// Why the value is unknown, as a phrase without the path; `None` when it is known.
     pub fn why_unknown(&self) -> Option<String> {
         match &self.state {
-            State::Known { .. } => None,
-            State::Absent => Some("not there".into()),
-            State::Denied { why } => Some(format!("refused: {why}")),
-            State::Malformed { found, expected } => {
+            ReadingState::Known { .. } => None,
+            ReadingState::Absent => Some("not there".into()),
+            ReadingState::Denied { why } => Some(format!("refused: {why}")),
+            ReadingState::Malformed { found, expected } => {
                 Some(format!("holds \"{found}\", expected {expected}"))
             }
         }
@@ -222,10 +222,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Reading<T> {
         let Flat { path, state, value, why, found, expected } = Flat::deserialize(from)?;
         let lacks = D::Error::missing_field;
         let state = match state {
-            Name::Known => State::Known { value: value.ok_or_else(|| lacks("value"))? },
-            Name::Absent => State::Absent,
-            Name::Denied => State::Denied { why: why.ok_or_else(|| lacks("why"))? },
-            Name::Malformed => State::Malformed {
+            Name::Known => ReadingState::Known { value: value.ok_or_else(|| lacks("value"))? },
+            Name::Absent => ReadingState::Absent,
+            Name::Denied => ReadingState::Denied { why: why.ok_or_else(|| lacks("why"))? },
+            Name::Malformed => ReadingState::Malformed {
                 found: found.ok_or_else(|| lacks("found"))?,
                 expected: expected.ok_or_else(|| lacks("expected"))?,
             },
@@ -237,10 +237,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Reading<T> {
 impl<T: Serialize> Serialize for Reading<T> {
     fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
         let (name, texts) = match &self.state {
-            State::Known { .. } => ("known", [None, None]),
-            State::Absent => ("absent", [None, None]),
-            State::Denied { why } => ("denied", [Some(("why", why)), None]),
-            State::Malformed { found, expected } => {
+            ReadingState::Known { .. } => ("known", [None, None]),
+            ReadingState::Absent => ("absent", [None, None]),
+            ReadingState::Denied { why } => ("denied", [Some(("why", why)), None]),
+            ReadingState::Malformed { found, expected } => {
                 ("malformed", [Some(("found", found)), Some(("expected", expected))])
             }
         };
@@ -269,7 +269,7 @@ pub(crate) const LINKS_MAX: u32 = 40;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ReadRefusal {
     /// The kernel's error number.
     Errno(i32),
     /// An error without a number.
@@ -282,7 +282,7 @@ pub(crate) enum Refusal {
 
 /// What explains a refused read.
 #[derive(Clone, Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct RefusalContext {
     /// Lockdown mode other than none.
     pub(crate) lockdown: Option<String>,
     pub(crate) container: bool,
@@ -290,7 +290,7 @@ pub(crate) struct Surroundings {
     pub(crate) unprivileged: bool,
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for ReadRefusal {
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(number) => Self::Errno(number),
@@ -299,13 +299,13 @@ impl From<io::Error> for Refusal {
     }
 }
 
-impl From<Errno> for Refusal {
+impl From<Errno> for ReadRefusal {
     fn from(errno: Errno) -> Self {
         Self::Errno(errno.raw_os_error())
     }
 }
 
-impl Refusal {
+impl ReadRefusal {
     fn errno(&self) -> Option<Errno> {
         match self {
             Self::Errno(number) => Some(Errno::from_raw_os_error(*number)),
@@ -328,7 +328,7 @@ impl Refusal {
     pub(crate) fn reading<'a, T>(
         &self,
         path: &str,
-        surroundings: impl FnOnce() -> &'a Surroundings,
+        surroundings: impl FnOnce() -> &'a RefusalContext,
     ) -> Reading<T> {
         if self.is_absent() {
             return Reading::absent(path);
@@ -353,7 +353,7 @@ impl Refusal {
 
 /// The reason behind a refusal. Lockdown answers EPERM (security/lockdown/lockdown.c) and hides
 /// debugfs; EACCES elsewhere is file permissions.
-fn why_refused(path: &str, refusal: Errno, around: &Surroundings) -> String {
+fn why_refused(path: &str, refusal: Errno, around: &RefusalContext) -> String {
     let hidden = ["/sys/kernel/debug", "/sys/kernel/tracing", "/dev/", "/proc/kcore"];
     let by_lockdown = refusal == Errno::PERM || hidden.iter().any(|dir| path.starts_with(dir));
     let mut why = String::new();

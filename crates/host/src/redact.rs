@@ -12,7 +12,7 @@ use std::{
     net::Ipv6Addr,
 };
 
-use crate::capture::form::{Capture, Entry};
+use crate::capture::form::{Capture, CaptureEntry};
 use crate::facts::app::is_unit_setting;
 use crate::facts::memory::OPTIONS;
 use crate::facts::platform::is_sysctl_setting;
@@ -175,7 +175,7 @@ impl Capture {
     pub fn redact(&mut self) -> usize {
         let mut names = Names::default();
         for path in HOST_NAMES {
-            if let Some(Entry::File(bytes)) = self.entries.get(*path) {
+            if let Some(CaptureEntry::File(bytes)) = self.entries.get(*path) {
                 let host = String::from_utf8_lossy(bytes).trim().to_owned();
                 let first = host.split('.').next().unwrap_or_default().to_owned();
                 names.hosts.extend([host, first].into_iter().filter(|host| is_telling(host)));
@@ -185,9 +185,9 @@ impl Capture {
         let entries = std::mem::take(&mut self.entries);
         for (path, entry) in entries {
             let entry = match entry {
-                Entry::File(_) if IDENTITIES.contains(&path.as_str()) => {
+                CaptureEntry::File(_) if IDENTITIES.contains(&path.as_str()) => {
                     left_out += 1;
-                    Entry::Redacted
+                    CaptureEntry::Redacted
                 }
                 entry => names.entry(&path, entry),
             };
@@ -210,24 +210,26 @@ impl Names {
         format!("{kind}-{number}")
     }
 
-    fn entry(&mut self, path: &str, entry: Entry) -> Entry {
+    fn entry(&mut self, path: &str, entry: CaptureEntry) -> CaptureEntry {
         match entry {
-            Entry::File(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => Entry::File(self.file(path, &text).into_bytes()),
-                Err(error) => Entry::File(self.bytes(path, error.as_bytes())),
+            CaptureEntry::File(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => CaptureEntry::File(self.file(path, &text).into_bytes()),
+                Err(error) => CaptureEntry::File(self.bytes(path, error.as_bytes())),
             },
-            Entry::Lines(text) => Entry::Lines(self.file(path, &text)),
-            Entry::Gzip(text) => Entry::Gzip(self.known(&text)),
-            Entry::Folder(names) => {
+            CaptureEntry::Lines(text) => CaptureEntry::Lines(self.file(path, &text)),
+            CaptureEntry::Gzip(text) => CaptureEntry::Gzip(self.known(&text)),
+            CaptureEntry::Folder(names) => {
                 let is_free = !path.starts_with("/proc") && !of_the_kernel(path);
                 let new = |name: &String| self.replaced(name, is_free);
                 let names: BTreeSet<String> = names.iter().map(new).collect();
-                Entry::Folder(names.into_iter().collect())
+                CaptureEntry::Folder(names.into_iter().collect())
             }
-            Entry::Link(target) => Entry::Link(self.free(&target)),
-            Entry::Call(answer) if path == "kernel log" => Entry::Call(self.known(&answer)),
+            CaptureEntry::Link(target) => CaptureEntry::Link(self.free(&target)),
+            CaptureEntry::Call(answer) if path == "kernel log" => {
+                CaptureEntry::Call(self.known(&answer))
+            }
             // Releases, numbers and lists of CPUs identify no one.
-            Entry::Call(answer) => Entry::Call(answer),
+            CaptureEntry::Call(answer) => CaptureEntry::Call(answer),
             entry => entry,
         }
     }

@@ -24,8 +24,8 @@ use std::{
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use rustix::{fs::OFlags, io::Errno};
 
-use crate::capture::form::{CAPTURE_BYTES_MAX, CaptureError, Origin, Recorder};
-use crate::reading::{LINKS_MAX, READ_BYTES_MAX, Refusal, Surroundings};
+use crate::capture::form::{CAPTURE_BYTES_MAX, CaptureError, CaptureOrigin, CaptureRecorder};
+use crate::reading::{LINKS_MAX, READ_BYTES_MAX, ReadRefusal, RefusalContext};
 use crate::text::{between, excerpt};
 use crate::{Capture, CpuList, Reading};
 
@@ -34,9 +34,9 @@ use crate::{Capture, CpuList, Reading};
 pub struct Root {
     source: Source,
     /// What may stand behind a refused read; found out at the first one.
-    surroundings: OnceLock<Surroundings>,
+    surroundings: OnceLock<RefusalContext>,
     /// Takes down every question and its answer.
-    recorder: Option<Arc<Recorder>>,
+    recorder: Option<Arc<CaptureRecorder>>,
 }
 
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Root {
     }
 
     /// The same machine, with every question and its answer taken down.
-    pub(crate) fn recorded(&self, recorder: Arc<Recorder>) -> Self {
+    pub(crate) fn recorded(&self, recorder: Arc<CaptureRecorder>) -> Self {
         Self { recorder: Some(recorder), ..Self::of(self.source.clone()) }
     }
 
@@ -102,20 +102,20 @@ impl Root {
     }
 
     /// Where the answers were taken.
-    pub(crate) fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self) -> CaptureOrigin {
         match &self.source {
             Source::Capture(capture) => capture.origin(),
             Source::Disk(disk) if disk.is_live() => {
-                Origin::Live { by_root: rustix::process::geteuid().is_root() }
+                CaptureOrigin::Live { by_root: rustix::process::geteuid().is_root() }
             }
-            Source::Disk(_) => Origin::Folder,
+            Source::Disk(_) => CaptureOrigin::Folder,
         }
     }
 
     /// Whether what is absent was not on the machine: the live one, and what was captured of one.
     /// A folder may hold a part.
     pub(crate) fn is_whole(&self) -> bool {
-        matches!(self.origin(), Origin::Live { .. })
+        matches!(self.origin(), CaptureOrigin::Live { .. })
     }
 
     /// The bytes of a file, at most 32 MiB.
@@ -169,7 +169,7 @@ impl Root {
     /// which a few lines matter and that are read by the thousand. A capture keeps only these.
     pub fn excerpt(&self, path: &str, keys: &[&str]) -> Reading<String> {
         let answer = match &self.source {
-            Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
+            Source::Disk(disk) => disk.bytes(path).map_err(ReadRefusal::from),
             Source::Capture(capture) => capture.excerpt(path, keys),
         };
         self.note(|recorder| recorder.excerpt(path, keys, &answer));
@@ -219,7 +219,7 @@ impl Root {
     /// where looking is refused: use a read where the difference matters.
     pub fn exists(&self, path: &str) -> bool {
         let answer = match &self.source {
-            Source::Disk(disk) => disk.look(path).map_err(Refusal::from),
+            Source::Disk(disk) => disk.look(path).map_err(ReadRefusal::from),
             Source::Capture(capture) => capture.look(path),
         };
         self.note(|recorder| recorder.look(path, &answer));
@@ -236,7 +236,7 @@ impl Root {
         let answer = match &self.source {
             _ if !self.is_whole() => return None,
             Source::Capture(capture) => capture.call(call),
-            Source::Disk(_) => ask().map_err(Refusal::from),
+            Source::Disk(_) => ask().map_err(ReadRefusal::from),
         };
         self.note(|recorder| recorder.call(call, &answer));
         Some(match answer {
@@ -317,40 +317,40 @@ impl Root {
         }
     }
 
-    fn bytes(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadRefusal> {
         let answer = match &self.source {
-            Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
+            Source::Disk(disk) => disk.bytes(path).map_err(ReadRefusal::from),
             Source::Capture(capture) => capture.bytes(path),
         };
         self.note(|recorder| recorder.bytes(path, &answer));
         answer
     }
 
-    fn names(&self, path: &str) -> Result<Vec<String>, Refusal> {
+    fn names(&self, path: &str) -> Result<Vec<String>, ReadRefusal> {
         let answer = match &self.source {
-            Source::Disk(disk) => disk.names(path).map_err(Refusal::from),
+            Source::Disk(disk) => disk.names(path).map_err(ReadRefusal::from),
             Source::Capture(capture) => capture.names(path),
         };
         self.note(|recorder| recorder.names(path, &answer));
         answer
     }
 
-    fn link(&self, path: &str) -> Result<String, Refusal> {
+    fn link(&self, path: &str) -> Result<String, ReadRefusal> {
         let answer = match &self.source {
-            Source::Disk(disk) => disk.link(path).map_err(Refusal::from),
+            Source::Disk(disk) => disk.link(path).map_err(ReadRefusal::from),
             Source::Capture(capture) => capture.link(path),
         };
         self.note(|recorder| recorder.link(path, &answer));
         answer
     }
 
-    fn note(&self, take_down: impl FnOnce(&Recorder)) {
+    fn note(&self, take_down: impl FnOnce(&CaptureRecorder)) {
         if let Some(recorder) = &self.recorder {
             take_down(recorder);
         }
     }
 
-    pub(crate) fn refused<T>(&self, path: &str, refusal: &Refusal) -> Reading<T> {
+    pub(crate) fn refused<T>(&self, path: &str, refusal: &ReadRefusal) -> Reading<T> {
         refusal.reading(path, || self.surroundings.get_or_init(|| self.look_around()))
     }
 
@@ -365,15 +365,15 @@ impl Root {
         is("pid", "4026531836") && is("cgroup", "4026531835")
     }
 
-    fn look_around(&self) -> Surroundings {
+    fn look_around(&self) -> RefusalContext {
         let lockdown = self.bytes("/sys/kernel/security/lockdown").ok();
         let mode = lockdown.as_deref().map(String::from_utf8_lossy);
         let mode = mode.and_then(|text| between(&text, '[', ']').map(str::to_owned));
         let marks = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
-        Surroundings {
+        RefusalContext {
             lockdown: mode.filter(|mode| mode != "none"),
             container: marks.iter().any(|mark| self.exists(mark)) && !self.in_initial_namespaces(),
-            unprivileged: self.origin() == Origin::Live { by_root: false },
+            unprivileged: self.origin() == CaptureOrigin::Live { by_root: false },
         }
     }
 }

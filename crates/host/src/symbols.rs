@@ -15,7 +15,7 @@ const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 
 /// Functions of the kernel and its modules, by address.
 #[derive(Debug)]
-pub struct Symbols {
+pub struct KernelSymbols {
     /// Names, each ended by a newline: `name` or `name\t[module]`.
     names: Vec<u8>,
     /// Addresses, ascending.
@@ -24,7 +24,7 @@ pub struct Symbols {
     offsets: Vec<u32>,
 }
 
-impl Symbols {
+impl KernelSymbols {
     /// Reads the live machine's symbols. Denied where the kernel hides addresses.
     pub fn read(root: &Root) -> Reading<Self> {
         let hidden = || {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn addresses_have_the_name_of_their_function() {
-        let symbols = Symbols::parse(TEXT.as_bytes()).unwrap();
+        let symbols = KernelSymbols::parse(TEXT.as_bytes()).unwrap();
         assert_eq!(symbols.len(), 5);
         let of = |address| symbols.lookup(address);
         assert_eq!(of(0xffff_1000).as_deref(), Some("_stext+0x0/0x80"), "the global name");
@@ -148,14 +148,14 @@ mod tests {
         let hidden = "0000000000000000 T _stext\n0000000000000000 t x\n";
         let tree =
             Tree::new(&[("proc/kallsyms", hidden), ("proc/sys/kernel/kptr_restrict", "2\n")]);
-        let read = Symbols::read(&tree.root());
+        let read = KernelSymbols::read(&tree.root());
         assert!(read.why_unknown().unwrap().contains("kptr_restrict = 2"), "{read:?}");
-        assert!(Symbols::read(&Tree::new(&[]).root()).is_absent());
+        assert!(KernelSymbols::read(&Tree::new(&[]).root()).is_absent());
     }
 
     #[test]
     fn the_live_kernel_has_a_scheduler() {
-        let read = Symbols::read(&Root::live());
+        let read = KernelSymbols::read(&Root::live());
         let Some(symbols) = read.value() else {
             assert!(read.why_unknown().is_some_and(|why| !why.is_empty()));
             return;
@@ -170,7 +170,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken(text in "[0-9a-fTtD \\t\\n\\[\\]x]{0,200}", address: u64) {
-            if let Some(symbols) = Symbols::parse(text.as_bytes()) {
+            if let Some(symbols) = KernelSymbols::parse(text.as_bytes()) {
                 let _ = symbols.lookup(address);
             }
         }

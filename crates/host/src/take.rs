@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::capture::form::{Recorder, escape};
+use crate::capture::form::{CaptureRecorder, escape};
 use crate::facts::app::{App, AppError, Target};
 use crate::{Capture, Facts, Root};
 
 impl Capture {
     /// Reads a machine as the checks do, and keeps what was read and answered.
     pub fn take(root: &Root) -> Self {
-        let recorder = Arc::new(Recorder::default());
+        let recorder = Arc::new(CaptureRecorder::default());
         Self::taken(root, &recorder)
     }
 
@@ -18,12 +18,12 @@ impl Capture {
     /// # Errors
     /// There is no such application.
     pub fn take_with(root: &Root, target: &Target) -> Result<Self, AppError> {
-        let recorder = Arc::new(Recorder::default());
+        let recorder = Arc::new(CaptureRecorder::default());
         App::read(&root.recorded(Arc::clone(&recorder)), target)?;
         Ok(Self::taken(root, &recorder))
     }
 
-    fn taken(root: &Root, recorder: &Arc<Recorder>) -> Self {
+    fn taken(root: &Root, recorder: &Arc<CaptureRecorder>) -> Self {
         let facts = Facts::read(&root.recorded(Arc::clone(recorder)));
         let known = |reading: &crate::Reading<String>| {
             reading.value().map_or_else(|| "?".into(), |value| escape(value.as_bytes()))

@@ -37,14 +37,14 @@ pub fn task(root: &Root, tid: i32) -> Option<Task> {
 }
 
 /// Tasks of a BPF scheduler are fair ones to everybody else.
-const fn policy(policy: Policy) -> rtproof_trace::Policy {
+const fn policy(policy: Policy) -> rtproof_trace::TaskPolicy {
     match policy {
-        Policy::Other | Policy::Ext => rtproof_trace::Policy::Other,
-        Policy::Fifo => rtproof_trace::Policy::Fifo,
-        Policy::Rr => rtproof_trace::Policy::Rr,
-        Policy::Batch => rtproof_trace::Policy::Batch,
-        Policy::Idle => rtproof_trace::Policy::Idle,
-        Policy::Deadline => rtproof_trace::Policy::Deadline,
+        Policy::Other | Policy::Ext => rtproof_trace::TaskPolicy::Other,
+        Policy::Fifo => rtproof_trace::TaskPolicy::Fifo,
+        Policy::Rr => rtproof_trace::TaskPolicy::Rr,
+        Policy::Batch => rtproof_trace::TaskPolicy::Batch,
+        Policy::Idle => rtproof_trace::TaskPolicy::Idle,
+        Policy::Deadline => rtproof_trace::TaskPolicy::Deadline,
     }
 }
 
@@ -110,7 +110,7 @@ impl CpuTimes {
 
 /// One line of /proc/interrupts or /proc/softirqs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Events {
+pub struct InterruptLine {
     /// Number or abbreviation, e.g. `36`, `LOC`, `TIMER`.
     pub name: String,
     /// What follows the counts, e.g. `PCI-MSI 524288-edge nvme0q1`; empty for softirqs.
@@ -169,16 +169,16 @@ fn cpu_times(line: &str) -> Option<CpuTimes> {
 }
 
 /// Interrupts of the CPUs by line.
-pub fn interrupts(root: &Root, cpus: &CpuList) -> Reading<Vec<Events>> {
+pub fn interrupts(root: &Root, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
     events(root, "/proc/interrupts", cpus)
 }
 
 /// Softirqs of the CPUs by kind.
-pub fn softirqs(root: &Root, cpus: &CpuList) -> Reading<Vec<Events>> {
+pub fn softirqs(root: &Root, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
     events(root, "/proc/softirqs", cpus)
 }
 
-fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<Events>> {
+fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
     root.read_text(path).and_then(|path, text| {
         let (columns, rows) = table(&text);
         if cpus.iter().any(|cpu| !columns.contains(&cpu)) {
@@ -187,7 +187,7 @@ fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<Events>> {
         }
         let rows = rows.filter(|row| row.counts.len() == columns.len()).map(|row| {
             let counts = columns.iter().copied().zip(row.counts);
-            Events {
+            InterruptLine {
                 name: row.label.to_owned(),
                 about: row.about.split_whitespace().collect::<Vec<_>>().join(" "),
                 counts: counts.filter(|(cpu, _)| cpus.contains(*cpu)).collect(),
@@ -269,7 +269,7 @@ const TICK_NS: u64 = 10_000_000;
 
 /// What the kernel counted of one thread since it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct TaskCounts {
     pub comm: String,
     /// Start in clock ticks since boot: with the thread id, its identity.
     pub start_ticks: u64,
@@ -294,14 +294,14 @@ pub struct Counts {
 }
 
 /// The counts of a thread; `None` once it has ended and was waited for.
-pub fn of_thread(root: &Root, pid: u32, tid: u32) -> Option<Counts> {
+pub fn of_thread(root: &Root, pid: u32, tid: u32) -> Option<TaskCounts> {
     let folder = format!("/proc/{pid}/task/{tid}");
     let stat = Stat::parse(root.read_text(&format!("{folder}/stat")).value()?)?;
     let status = root.read_text(&format!("{folder}/status"));
     let status = status.value().map(String::as_str).unwrap_or_default();
     let switches = |name: &str| field(status, name)?.trim().parse().ok();
     let sched = root.read_text(&format!("{folder}/sched"));
-    Some(Counts {
+    Some(TaskCounts {
         comm: stat.comm,
         start_ticks: stat.start_ticks,
         policy: stat.policy,
@@ -455,7 +455,7 @@ mod tests {
         let wanted = Task {
             comm: "a b".into(),
             tgid: 400,
-            policy: Some(rtproof_trace::Policy::Rr),
+            policy: Some(rtproof_trace::TaskPolicy::Rr),
             rt_priority: 90,
             nice: -5,
             kernel: false,

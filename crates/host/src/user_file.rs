@@ -128,11 +128,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// A wrong request. The program reports it plainly and does nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Usage(pub String);
+pub struct UsageError(pub String);
 
 /// A usage error as the error of a command.
 pub fn usage(text: impl Into<String>) -> anyhow::Error {
-    Usage(text.into()).into()
+    UsageError(text.into()).into()
 }
 
 /// Why a value or a name cannot be used; the caller adds where it stood.

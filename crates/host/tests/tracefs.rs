@@ -4,12 +4,12 @@ use std::{io::Read, process::Command};
 
 use rtproof_host::{
     CpuList, Root,
-    tracefs::{Instance, Rings, TracefsError, WANTED},
+    tracefs::{Instance, RingSizes, TracefsError, WANTED},
 };
 
-fn rings() -> Rings {
+fn rings() -> RingSizes {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get()) as u32;
-    Rings {
+    RingSizes {
         measured: CpuList::new([0]),
         measured_kb: 1024,
         others: CpuList::new(0..cpus),

@@ -302,7 +302,7 @@ fn rows(sums: &[(u64, u128)], width_ns: u64, window: usize) -> Vec<AverageRow> {
 
 /// Count, mean, two kinds of deviation, extremes; nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Spread {
+pub struct LatencySpread {
     pub n: u64,
     /// What they should be: the period for intervals, 0 for lateness; null: there is no such value.
     pub nominal_ns: Option<u64>,
@@ -318,7 +318,7 @@ pub struct Spread {
     pub max_ns: Option<u64>,
 }
 
-impl Spread {
+impl LatencySpread {
     /// Of samples, about a nominal value.
     pub fn of(moments: &Moments, nominal_ns: Option<u64>) -> Self {
         Self {
@@ -368,7 +368,7 @@ fn rms(moments: &Moments, nominal_ns: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::Class;
+    use rtproof_record::BudgetClass;
 
     use super::*;
     use crate::testing;
@@ -378,7 +378,7 @@ mod tests {
         // One stall of 13 wake-ups on CPU 0, single ones on CPU 1.
         let stall = (0..13).map(|i| (0, 5000 + i, 800_000 - i * 50_000));
         let single = (0..13).map(|i| (1, 1000 + i * 4400, 400_000));
-        let run = testing::run(Class::Soft, 2, 60, &stall.chain(single).collect::<Vec<_>>());
+        let run = testing::run(BudgetClass::Soft, 2, 60, &stall.chain(single).collect::<Vec<_>>());
         let found = of_run(&run);
         assert_eq!(
             found.iter().map(|of| (of.cpu, of.n)).collect::<Vec<_>>(),
@@ -391,7 +391,7 @@ mod tests {
         assert!(zero.mean_n_eff.expect("worth") < 6000, "one stall: {zero:?}");
         assert_eq!(all.extremal.map(|of| of.cpu), zero.extremal.map(|of| of.cpu));
         assert!(zero.mean_error_ns.expect("an error") > one.mean_error_ns.expect("an error"));
-        let alone = of_run(&testing::run(Class::Soft, 1, 2, &[]));
+        let alone = of_run(&testing::run(BudgetClass::Soft, 1, 2, &[]));
         let [alone] = &alone[..] else { panic!("{alone:?}") };
         assert_eq!((alone.cpu, alone.mean_error_ns, alone.n), (None, None, 2000));
     }
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn estimates_stand_beside_the_histogram() {
         let late: Vec<_> = (0..2000).map(|i| (0, i * 5, 50_000 + i)).collect();
-        let run = testing::run(Class::Soft, 1, 10, &late);
+        let run = testing::run(BudgetClass::Soft, 1, 10, &late);
         let found = of_run(&run);
         let p2 = &found[0].p2;
         assert_eq!(p2.iter().map(|of| of.q).collect::<Vec<_>>(), P2_OF);
@@ -409,7 +409,7 @@ mod tests {
             let error = of.error.expect("an error");
             assert!((own * (1.0 + error) - of.p2_ns).abs() < 1e-6 * own, "{of:?}");
         }
-        let few = of_run(&testing::run(Class::Soft, 1, 1, &[]));
+        let few = of_run(&testing::run(BudgetClass::Soft, 1, 1, &[]));
         assert_eq!(few[0].n, 1000);
         assert!(few[0].p2.iter().all(|of| of.histogram_ns.is_some()), "1000 carry p99.9");
         let second = &run.threads[0].seconds[0];
@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn nothing_has_no_distribution() {
-        let mut run = testing::run(Class::Soft, 1, 1, &[]);
+        let mut run = testing::run(BudgetClass::Soft, 1, 1, &[]);
         run.threads.clear();
         assert_eq!(of_run(&run), [Distribution::default()]);
     }
@@ -429,7 +429,7 @@ mod tests {
 
 #[cfg(test)]
 mod averages_tests {
-    use rtproof_record::Class;
+    use rtproof_record::BudgetClass;
 
     use super::*;
     use crate::testing;
@@ -453,7 +453,7 @@ mod averages_tests {
 
     #[test]
     fn a_run_has_a_row_a_second_and_nothing_has_none() {
-        let run = testing::run(Class::Soft, 2, 20, &[]);
+        let run = testing::run(BudgetClass::Soft, 2, 20, &[]);
         let found = Averages::of(&run);
         assert_eq!((found.width_ns, found.window_ns), (SECOND_NS, 3 * SECOND_NS));
         assert_eq!(found.rows.len(), 20);
@@ -479,22 +479,22 @@ mod spread_tests {
     #[test]
     fn one_interval_has_an_rms_and_no_sd() {
         // The last row of S3: n 1, mean 1035, "SD" 35.
-        let spread = Spread::of(&moments(&[1_035_000]), Some(1_000_000));
+        let spread = LatencySpread::of(&moments(&[1_035_000]), Some(1_000_000));
         assert_eq!((spread.n, spread.mean_ns, spread.sd_ns), (1, Some(1_035_000.0), None));
         assert_eq!(spread.rms_ns, Some(35_000.0));
-        assert_eq!(Spread::of(&moments(&[7]), None).rms_ns, None);
+        assert_eq!(LatencySpread::of(&moments(&[7]), None).rms_ns, None);
         assert_eq!(
-            Spread::of(&moments(&[]), Some(1)),
-            Spread { nominal_ns: Some(1), ..Spread::default() }
+            LatencySpread::of(&moments(&[]), Some(1)),
+            LatencySpread { nominal_ns: Some(1), ..LatencySpread::default() }
         );
     }
 
     #[test]
     fn rms_is_sd_and_bias_together() {
-        let spread = Spread::of(&moments(&[9, 11, 13]), Some(10));
+        let spread = LatencySpread::of(&moments(&[9, 11, 13]), Some(10));
         let rms = spread.rms_ns.unwrap();
         assert!((rms - (11.0_f64 / 3.0).sqrt()).abs() < 1e-12, "{rms}");
-        let late = Spread::of(&moments(&[3, 4]), Some(0));
+        let late = LatencySpread::of(&moments(&[3, 4]), Some(0));
         assert_eq!(late.rms_ns, Some(12.5_f64.sqrt()));
         assert_eq!(spread.cv(), Some(2.0 / 11.0));
         assert_eq!((spread.range_over(Some(8)), spread.range_over(Some(0))), (Some(0.5), None));
@@ -508,7 +508,7 @@ mod spread_tests {
             (4 * u128::from(u64::MAX), u128::MAX),
             None,
         );
-        let rms = Spread::of(&big, Some(u64::MAX)).rms_ns.unwrap();
+        let rms = LatencySpread::of(&big, Some(u64::MAX)).rms_ns.unwrap();
         assert!(rms.is_finite() && rms >= 0.0);
     }
 }

@@ -20,7 +20,7 @@ pub mod verdict;
 pub mod verify;
 pub mod weakness;
 
-pub use distribution::Spread;
+pub use distribution::LatencySpread;
 pub use report::Report;
 pub use weakness::{early_end, loads_ran};
 
@@ -29,5 +29,5 @@ pub use rtproof_checks::{
     profile, trials,
 };
 pub use rtproof_model::{
-    Answer, Evidence, Finding, Impact, Remedy, Standing, Status, Verdict, When,
+    Evidence, Finding, Impact, Integrity, Remedy, Status, Verdict, VerdictAnswer, When,
 };

@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use rtproof_model::run::{Happening, Stack, What};
+use rtproof_model::run::{ProgramEvent, ProgramEventData, Stack};
 
 /// A thread by number, name and priority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub struct Party {
+pub struct LockThread {
     pub tid: u32,
     pub name: String,
     /// Its priority in the kernel's numbers; `None`: it was not seen.
@@ -36,9 +36,9 @@ pub struct Waits {
     pub address: u64,
     /// What the lock is.
     pub kind: LockKind,
-    pub waiter: Party,
+    pub waiter: LockThread,
     /// Who held it at the end of the longest wait.
-    pub holder: Party,
+    pub holder: LockThread,
     pub count: u64,
     /// All waits together, nanoseconds.
     pub sum_ns: u64,
@@ -47,7 +47,7 @@ pub struct Waits {
     /// Others that released the lock before it was the waiter's turn in the longest.
     pub hands: u64,
     /// What the holder did in the longest.
-    pub meanwhile: Meanwhile,
+    pub meanwhile: HolderTime,
     /// The user's stack of the longest.
     pub stack: Option<Box<Stack>>,
 }
@@ -76,7 +76,7 @@ pub struct Others {
 }
 
 /// What the events do not say.
-pub trait Memory {
+pub trait LockMemory {
     /// Five words of a thread's memory from an address on.
     fn words(&mut self, tid: u32, address: u64) -> Option<[u32; 5]>;
 }
@@ -112,7 +112,7 @@ pub struct Locks {
     names: BTreeMap<u32, String>,
     base: Machine,
     /// What happened since `base`, while a thread waits.
-    log: Vec<Happening>,
+    log: Vec<ProgramEvent>,
     inside: BTreeMap<u32, Inside>,
     words: BTreeMap<(u32, u64), Word>,
     /// Who has waited for a lock and not released it since.
@@ -145,35 +145,37 @@ impl Locks {
     }
 
     /// Takes an event, in the order of time.
-    pub fn take(&mut self, event: Happening) {
-        let Happening { time_ns, pid, tid, .. } = event;
+    pub fn take(&mut self, event: ProgramEvent) {
+        let ProgramEvent { time_ns, pid, tid, .. } = event;
         match &event.what {
-            What::Forked { pid, tid, parent, .. } => {
+            ProgramEventData::Forked { pid, tid, parent, .. } => {
                 let name = self.names.get(parent).cloned().unwrap_or_default();
                 self.find(*pid, *tid, name);
             }
-            What::Named { name, .. } => self.find(pid, tid, name.clone()),
-            What::Ended => drop(self.inside.remove(&tid)),
-            What::Enter { number, args } if self.futex.contains(number) => {
+            ProgramEventData::Named { name, .. } => self.find(pid, tid, name.clone()),
+            ProgramEventData::Ended => drop(self.inside.remove(&tid)),
+            ProgramEventData::Enter { number, args } if self.futex.contains(number) => {
                 self.enter((pid, tid), time_ns, args, event.stack);
             }
-            What::Exit { number, result } if self.futex.contains(number) => self.exit(tid, *result),
-            What::Switched { from, from_priority, is_runnable, .. } => {
+            ProgramEventData::Exit { number, result } if self.futex.contains(number) => {
+                self.exit(tid, *result)
+            }
+            ProgramEventData::Switched { from, from_priority, is_runnable, .. } => {
                 if let Some(of) = self.inside.get_mut(from).filter(|_| !is_runnable) {
                     of.left.get_or_insert((time_ns, *from_priority));
                 }
                 self.machine(event);
             }
-            What::Woken { tid: woken, .. } => {
+            ProgramEventData::Woken { tid: woken, .. } => {
                 self.woken(*woken, tid, time_ns);
                 self.machine(event);
             }
-            What::Moved { .. } => self.machine(event),
+            ProgramEventData::Moved { .. } => self.machine(event),
             _ => {}
         }
     }
 
-    fn machine(&mut self, event: Happening) {
+    fn machine(&mut self, event: ProgramEvent) {
         let waits = |of: &Inside| of.call.is_lock() && !of.is_blind;
         if !self.inside.values().any(waits) {
             self.log.drain(..).for_each(|event| self.base.apply(&event));
@@ -272,7 +274,7 @@ impl Locks {
         let word = self.words.entry(of.at).or_default();
         word.is_named |= named == Some(by);
         word.is_owned |= of.owner == Some(by);
-        let mut meanwhile = Meanwhile::default();
+        let mut meanwhile = HolderTime::default();
         // Each release ends one holder's time; the last one is that of `by`, and wakes the waiter.
         let last = of.hands.iter().rposition(|(_, hand)| *hand == by).unwrap_or(of.hands.len());
         let before = of.hands[..last].iter().map(|&(at_ns, hand)| (at_ns.max(left_ns), hand));
@@ -284,12 +286,14 @@ impl Locks {
         }
         let party = |tid: u32, priority| {
             let name = self.names.get(&tid).map(String::as_str).or(self.base.name(tid));
-            Party { tid, name: name.unwrap_or_default().to_owned(), priority }
+            LockThread { tid, name: name.unwrap_or_default().to_owned(), priority }
         };
         let holder_priority = self.base.priority(by).or_else(|| {
             self.log.iter().rev().find_map(|event| match event.what {
-                What::Switched { from, from_priority, .. } if from == by => Some(from_priority),
-                What::Switched { to, to_priority, .. } if to == by => Some(to_priority),
+                ProgramEventData::Switched { from, from_priority, .. } if from == by => {
+                    Some(from_priority)
+                }
+                ProgramEventData::Switched { to, to_priority, .. } if to == by => Some(to_priority),
                 _ => None,
             })
         });
@@ -322,7 +326,7 @@ impl Locks {
     }
 
     /// Reads the memory of the locks that are waited for now.
-    pub fn look(&mut self, memory: &mut dyn Memory) {
+    pub fn look(&mut self, memory: &mut dyn LockMemory) {
         let pids = &self.pids;
         for (&tid, of) in &mut self.inside {
             if of.call.is_lock()
@@ -467,7 +471,7 @@ fn owner(words: &[u32; 5]) -> Option<u32> {
 // Who runs on each CPU, who could, and who ran in the place of a thread.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum ThreadDoing {
     Runs,
     /// Could run on this CPU.
     Ready(u32),
@@ -477,7 +481,7 @@ enum Doing {
 /// A thread as its last event left it.
 #[derive(Clone, Debug)]
 struct Known {
-    doing: Option<Doing>,
+    doing: Option<ThreadDoing>,
     name: String,
     priority: Option<i32>,
 }
@@ -495,24 +499,34 @@ impl Machine {
         self.threads.entry(tid).or_insert_with(new)
     }
 
-    fn apply(&mut self, event: &Happening) {
+    fn apply(&mut self, event: &ProgramEvent) {
         match &event.what {
-            What::Switched { from, from_priority, is_runnable, to, to_priority, to_name } => {
-                let doing = if *is_runnable { Doing::Ready(event.cpu) } else { Doing::Sleeps };
+            ProgramEventData::Switched {
+                from,
+                from_priority,
+                is_runnable,
+                to,
+                to_priority,
+                to_name,
+            } => {
+                let doing =
+                    if *is_runnable { ThreadDoing::Ready(event.cpu) } else { ThreadDoing::Sleeps };
                 let of = self.thread(*from);
                 (of.doing, of.priority) = (Some(doing), Some(*from_priority));
                 let of = self.thread(*to);
-                (of.doing, of.priority) = (Some(Doing::Runs), Some(*to_priority));
+                (of.doing, of.priority) = (Some(ThreadDoing::Runs), Some(*to_priority));
                 of.name.clone_from(to_name);
                 self.current.insert(event.cpu, *to);
             }
-            What::Woken { tid, cpu } if self.thread(*tid).doing != Some(Doing::Runs) => {
-                self.thread(*tid).doing = Some(Doing::Ready(*cpu));
+            ProgramEventData::Woken { tid, cpu }
+                if self.thread(*tid).doing != Some(ThreadDoing::Runs) =>
+            {
+                self.thread(*tid).doing = Some(ThreadDoing::Ready(*cpu));
             }
-            What::Moved { tid, cpu } => {
+            ProgramEventData::Moved { tid, cpu } => {
                 let of = self.thread(*tid);
-                if matches!(of.doing, Some(Doing::Ready(_))) {
-                    of.doing = Some(Doing::Ready(*cpu));
+                if matches!(of.doing, Some(ThreadDoing::Ready(_))) {
+                    of.doing = Some(ThreadDoing::Ready(*cpu));
                 }
             }
             _ => {}
@@ -528,12 +542,12 @@ impl Machine {
     }
 
     /// Adds what a holder did in a stretch of time to what it did before.
-    fn add(&self, holder: u32, waiter: i32, ns: u64, to: &mut Meanwhile) {
+    fn add(&self, holder: u32, waiter: i32, ns: u64, to: &mut HolderTime) {
         let of = self.threads.get(&holder);
         let cpu = match of.and_then(|of| of.doing) {
-            Some(Doing::Runs) => return to.holder_ran_ns += ns,
-            Some(Doing::Sleeps) => return to.holder_slept_ns += ns,
-            Some(Doing::Ready(cpu)) => cpu,
+            Some(ThreadDoing::Runs) => return to.holder_ran_ns += ns,
+            Some(ThreadDoing::Sleeps) => return to.holder_slept_ns += ns,
+            Some(ThreadDoing::Ready(cpu)) => cpu,
             None => return to.unknown_ns += ns,
         };
         let Some(&tid) = self.current.get(&cpu).filter(|tid| **tid != holder) else {
@@ -541,16 +555,16 @@ impl Machine {
         };
         let own = of.and_then(|of| of.priority);
         let order = match (self.priority(tid), own) {
-            _ if tid == 0 => Order::Idle,
-            (Some(it), _) if it <= waiter => Order::Higher,
+            _ if tid == 0 => LockOrder::Idle,
+            (Some(it), _) if it <= waiter => LockOrder::Higher,
             // Ordinary threads take turns, whatever their nice value is.
-            (Some(it), Some(own)) if it <= own || it >= 100 && own >= 100 => Order::Middle,
-            (Some(_), Some(_)) => Order::Lower,
+            (Some(it), Some(own)) if it <= own || it >= 100 && own >= 100 => LockOrder::Middle,
+            (Some(_), Some(_)) => LockOrder::Lower,
             _ => return to.unknown_ns += ns,
         };
         match to.instead.iter_mut().find(|it| it.tid == tid && it.order == order) {
             Some(it) => it.ns += ns,
-            None => to.instead.push(Instead {
+            None => to.instead.push(HolderPreempter {
                 tid,
                 name: self.name(tid).unwrap_or_default().to_owned(),
                 priority: self.priority(tid).unwrap_or(0),
@@ -563,10 +577,10 @@ impl Machine {
     /// What a holder did from one time to another, by the events that follow.
     fn meanwhile(
         mut self,
-        log: &[Happening],
+        log: &[ProgramEvent],
         (holder, waiter): (u32, i32),
         (from_ns, to_ns): (u64, u64),
-        to: &mut Meanwhile,
+        to: &mut HolderTime,
     ) {
         let mut at_ns = from_ns;
         for event in log {
@@ -589,7 +603,7 @@ impl Machine {
 /// How a thread's priority stands to those of the waiter and the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum LockOrder {
     /// At least the holder's, and below the waiter's: priority inversion.
     Middle,
     /// At least the waiter's: the waiter would have waited for it anyway.
@@ -602,33 +616,33 @@ pub enum Order {
 
 /// Who ran while the holder could have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Instead {
+pub struct HolderPreempter {
     /// Thread; 0: the idle task.
     pub tid: u32,
     pub name: String,
     /// Its priority in the kernel's numbers: below 100 is real-time, 99 less its priority.
     pub priority: i32,
     /// How that stands to the others.
-    pub order: Order,
+    pub order: LockOrder,
     /// How long, nanoseconds.
     pub ns: u64,
 }
 
 /// What the holder did during a wait; sums to its length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Meanwhile {
+pub struct HolderTime {
     pub holder_ran_ns: u64,
     /// It slept or waited itself, nanoseconds.
     pub holder_slept_ns: u64,
     /// It could have run, and others did, the longest first.
-    pub instead: Vec<Instead>,
+    pub instead: Vec<HolderPreempter>,
     /// Not known: nothing was seen of it so far, or of its CPU.
     pub unknown_ns: u64,
 }
 
-impl Meanwhile {
+impl HolderTime {
     /// How long threads of lower priority than the waiter's ran in the holder's place, nanoseconds.
     pub fn inversion_ns(&self) -> u64 {
-        self.instead.iter().filter(|it| it.order == Order::Middle).map(|it| it.ns).sum()
+        self.instead.iter().filter(|it| it.order == LockOrder::Middle).map(|it| it.ns).sum()
     }
 }

@@ -10,10 +10,10 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Moments,
-    moving::{Lengths, STATISTICS, Spans, SpansError, Statistic, Step, Values},
+    moving::{Lengths, MovingStatistic, MovingStep, STATISTICS, Spans, SpansError, Values},
 };
 
-use crate::Spread;
+use crate::LatencySpread;
 
 /// Steps listed at most: as many as a picture has columns for.
 const ROWS_MAX: u64 = 100;
@@ -27,11 +27,11 @@ pub struct Moving {
     #[serde(flatten)]
     pub spans: Spans,
     /// Each statistic: of the whole run, and between which values it moved in all steps.
-    pub statistics: Vec<Line>,
+    pub statistics: Vec<MovingLine>,
     /// Steps listed: the values of every n-th one stand in `rows`, and the last one.
     pub every: u64,
     /// Steps, in order of time.
-    pub rows: Vec<Step>,
+    pub rows: Vec<MovingStep>,
     /// Time in which a CPU has no sample, the first 100 stretches.
     pub gaps: Vec<Gap>,
     /// Stretches in which a CPU has no sample.
@@ -44,20 +44,20 @@ pub struct Moving {
 
 /// A statistic in short.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+pub struct MovingLine {
     /// `mean_ns`, `sd_ns`, `p5_ns` ... `p99.9_ns`, `skewness`, `kurtosis`.
     pub id: String,
     /// Of the whole run; null: it has none.
     pub cumulative: Option<f64>,
     /// Of the windows; null: no window was full.
-    pub windowed: Option<Range>,
+    pub windowed: Option<MovingRange>,
     /// With weights by age.
-    pub exponential: Option<Range>,
+    pub exponential: Option<MovingRange>,
 }
 
 /// Between which values a statistic moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Range {
+pub struct MovingRange {
     pub low: f64,
     /// End of its step, nanoseconds after the first wake-up.
     pub low_at_ns: u64,
@@ -110,7 +110,7 @@ impl Moving {
         self.rows.is_empty()
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &MovingStep) {
         for (line, statistic) in self.statistics.iter_mut().zip(&STATISTICS) {
             let of = |values: Option<Values>| values.as_ref().and_then(statistic.of);
             line.cumulative = of(step.cumulative);
@@ -122,7 +122,7 @@ impl Moving {
         self.add_gap(step);
     }
 
-    fn add_gap(&mut self, step: &Step) {
+    fn add_gap(&mut self, step: &MovingStep) {
         let gap = Gap { from_ns: step.from_ns, to_ns: step.to_ns, cpus: step.gaps };
         match self.gaps.last_mut() {
             _ if step.gaps == 0 => {}
@@ -139,18 +139,18 @@ impl Moving {
     }
 }
 
-fn line(of: &Statistic) -> Line {
-    Line { id: of.id.into(), cumulative: None, windowed: None, exponential: None }
+fn line(of: &MovingStatistic) -> MovingLine {
+    MovingLine { id: of.id.into(), cumulative: None, windowed: None, exponential: None }
 }
 
-fn widen(range: &mut Option<Range>, value: Option<f64>, at_ns: u64) {
+fn widen(range: &mut Option<MovingRange>, value: Option<f64>, at_ns: u64) {
     let Some(value) = value else {
         if let Some(range) = range {
             range.last = None;
         }
         return;
     };
-    let range = range.get_or_insert(Range {
+    let range = range.get_or_insert(MovingRange {
         low: value,
         low_at_ns: at_ns,
         high: value,
@@ -171,7 +171,7 @@ fn widen(range: &mut Option<Range>, value: Option<f64>, at_ns: u64) {
 
 /// What else was recorded during the run: marks, idle states, frequencies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Beside {
+pub struct RunSurroundings {
     /// Changes of measured threads from outside, in order of time.
     pub marks: Vec<Mark>,
     /// What the changed threads measured between the changes.
@@ -195,9 +195,9 @@ pub struct Segment {
     pub policy: Option<String>,
     /// Where it could run; null: that was never changed.
     pub cpus: Option<String>,
-    pub samples: Spread,
+    pub samples: LatencySpread,
     /// Intervals, where the workload keeps them.
-    pub intervals: Option<Spread>,
+    pub intervals: Option<LatencySpread>,
     pub missed: u64,
 }
 
@@ -229,7 +229,7 @@ pub struct Frequency {
     pub max_hz: u64,
 }
 
-impl Beside {
+impl RunSurroundings {
     /// Of a run.
     pub fn of(run: &Run) -> Self {
         let marks = run.beside.marks.clone();
@@ -278,9 +278,9 @@ fn segment(thread: &Thread, marks: &[&Mark], from_ns: u64, to_ns: u64) -> Option
         to_ns: to,
         policy: in_force(MarkKind::Policy),
         cpus: in_force(MarkKind::Affinity),
-        samples: Spread::of(&samples, None),
+        samples: LatencySpread::of(&samples, None),
         intervals: (intervals.count() > 0)
-            .then(|| Spread::of(&intervals, Some(thread.info.period_ns))),
+            .then(|| LatencySpread::of(&intervals, Some(thread.info.period_ns))),
         missed,
     })
 }
@@ -288,7 +288,7 @@ fn segment(thread: &Thread, marks: &[&Mark], from_ns: u64, to_ns: u64) -> Option
 fn idle(run: &Run) -> Vec<IdleUse> {
     let observed_us = run.beside.idle.last().map_or(0, |reading| reading.at_ns / 1000);
     let used =
-        |(state, entered, residency_us): (&rtproof_record::run::IdleState, u64, u64)| IdleUse {
+        |(state, entered, residency_us): (&rtproof_record::run::CpuIdleState, u64, u64)| IdleUse {
             cpu: state.cpu,
             state: state.state,
             name: state.name.clone(),
@@ -322,7 +322,7 @@ fn frequencies(run: &Run) -> Vec<Frequency> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::Class;
+    use rtproof_record::BudgetClass;
 
     use super::*;
     use crate::testing;
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_bad_stretch_is_where_it_was() {
         // 20 us more from second 30 to 39.
-        let run = testing::run_of(Class::Soft, 2, 60, |_, ms| {
+        let run = testing::run_of(BudgetClass::Soft, 2, 60, |_, ms| {
             5000 + ms % 7 + if (30_000..40_000).contains(&ms) { 20_000 } else { 0 }
         });
         let moving = Moving::of(&run, asked(5 * S)).expect("a window");
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn gaps_are_told_with_their_length() {
-        let mut run = testing::run(Class::Soft, 2, 60, &[]);
+        let mut run = testing::run(BudgetClass::Soft, 2, 60, &[]);
         run.threads[1].seconds.retain(|second| !(20..23).contains(&(second.from_ns / S)));
         run.threads[0].seconds[50].totals.missed = 3;
         let moving = Moving::of(&run, asked(10 * S)).expect("a window");
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn long_runs_are_thinned_and_their_extremes_are_not() {
-        let run = testing::run(Class::Soft, 1, 400, &[(0, 123_456, 9_000_000)]);
+        let run = testing::run(BudgetClass::Soft, 1, 400, &[(0, 123_456, 9_000_000)]);
         let moving = Moving::of(&run, asked(2 * S)).expect("a window");
         assert_eq!((moving.every, moving.rows.len()), (4, 100));
         assert_eq!(moving.rows.last().map(|row| row.to_ns), Some(400 * S));
@@ -380,8 +380,8 @@ mod tests {
 #[cfg(test)]
 mod beside_tests {
     use rtproof_record::{
-        Class,
-        run::{IdleReading, IdleState, IdleTime},
+        BudgetClass,
+        run::{CpuIdleState, IdleReading, IdleTime},
     };
 
     use super::*;
@@ -397,12 +397,12 @@ mod beside_tests {
 
     #[test]
     fn what_a_thread_measured_before_and_after_is_told_apart() {
-        let mut run = testing::run(Class::Soft, 2, 10, &[]);
+        let mut run = testing::run(BudgetClass::Soft, 2, 10, &[]);
         run.beside.marks = vec![
             mark(MarkKind::Policy, 4, "SCHED_OTHER", "SCHED_FIFO 1"),
             mark(MarkKind::Affinity, 4, "CPU 0", "CPUs 0-1"),
         ];
-        let beside = Beside::of(&run);
+        let beside = RunSurroundings::of(&run);
         let [before, after] = &beside.segments[..] else { panic!("{:?}", beside.segments) };
         assert_eq!(
             (before.policy.as_deref(), after.policy.as_deref()),
@@ -416,24 +416,24 @@ mod beside_tests {
         assert!(after.from_ns >= 4 * SECOND_NS + 50_000_000, "{after:?}");
         assert!(before.samples.n > 0 && after.samples.n > before.samples.n);
         run.beside.marks.clear();
-        assert_eq!(Beside::of(&run).segments, []);
+        assert_eq!(RunSurroundings::of(&run).segments, []);
     }
 
     #[test]
     fn shares_are_of_the_time_observed() {
-        let mut run = testing::run(Class::Soft, 1, 2, &[]);
+        let mut run = testing::run(BudgetClass::Soft, 1, 2, &[]);
         let state =
-            |state, name: &str| IdleState { cpu: 0, state, name: name.into(), exit_us: None };
+            |state, name: &str| CpuIdleState { cpu: 0, state, name: name.into(), exit_us: None };
         run.beside.states = vec![state(0, "POLL"), state(1, "C6")];
         let time = IdleTime { cpu: 0, state: 1, entered: 3, residency_us: 250_000 };
         run.beside.idle =
             [1, 2].map(|s| IdleReading { at_ns: s * SECOND_NS, times: vec![time] }).into();
-        let idle = Beside::of(&run).idle;
+        let idle = RunSurroundings::of(&run).idle;
         assert_eq!(
             idle.iter().map(|of| (of.entered, of.share)).collect::<Vec<_>>(),
             [(0, 0.0), (6, 0.25)]
         );
         run.beside.idle.clear();
-        assert_eq!(Beside::of(&run).idle, []);
+        assert_eq!(RunSurroundings::of(&run).idle, []);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use rtproof_host::Facts;
 use rtproof_record::{
     Options, Run,
-    run::{Cost, EndReason, Load, Meta, Note, RunEnd, Thread, ThreadEnd, ThreadInfo},
+    run::{Cost, EndReason, Meta, Note, RecordedLoad, RunEnd, Thread, ThreadEnd, ThreadInfo},
 };
 use rtproof_stats::{
     Histogram, Layout, Totals,
@@ -17,11 +17,12 @@ use rtproof_stats::{
 
 use crate::causes::Spikes;
 use crate::distribution::{Averages, Distribution};
-use crate::moving::{Beside, Moving};
-use crate::share::Blocks;
+use crate::moving::{Moving, RunSurroundings};
+use crate::share::SecondBlocks;
 use crate::weakness::Reference;
 use crate::{
-    Finding, Intent, Standing, Verdict, checks, distribution, share, tail, units, verdict, weakness,
+    Finding, Integrity, Intent, Verdict, checks, distribution, share, tail, units, verdict,
+    weakness,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -36,10 +37,10 @@ pub struct Report {
     /// Identity of the run and how it ended.
     pub run: Meta,
     /// Whether the record is what the run left.
-    pub record: Standing,
+    pub record: Integrity,
     pub verdict: Verdict,
     /// The machine in short.
-    pub machine: Machine,
+    pub machine: MachineSummary,
     pub options: Options,
     /// Until when it was measured: due time of the last wake-up, nanoseconds after the first.
     /// In a run that was cut short less than the duration asked for.
@@ -51,18 +52,18 @@ pub struct Report {
     pub cpus: Vec<CpuReport>,
     /// Each load phase, all CPUs together.
     pub phases: Vec<PhaseReport>,
-    pub loads: Vec<Load>,
+    pub loads: Vec<RecordedLoad>,
     /// The largest samples of all CPUs, largest first.
-    pub top: Vec<Top>,
+    pub top: Vec<TopSample>,
     /// What changed in the machine between start and end.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangedFact>,
     pub notes: Vec<Note>,
     /// Why wake-ups were late; `None`: the record has nothing of it.
     #[serde(default)]
     pub spikes: Option<Spikes>,
     /// Changes of the threads from outside, idle states and frequencies of their CPUs.
     #[serde(default)]
-    pub beside: Beside,
+    pub beside: RunSurroundings,
     /// Moments up to kurtosis, P² estimates, what the samples are worth: all together first, then
     /// each CPU where there are several.
     #[serde(default)]
@@ -83,7 +84,7 @@ pub struct Report {
 
 /// The machine in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Machine {
+pub struct MachineSummary {
     pub hostname: Option<String>,
     pub model: Option<String>,
     pub cpu_model: Option<String>,
@@ -152,7 +153,7 @@ pub struct PhaseReport {
 
 /// One of the largest samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Top {
+pub struct TopSample {
     pub cpu: u32,
     /// When it was due, nanoseconds after the first wake-up.
     pub due_ns: u64,
@@ -162,7 +163,7 @@ pub struct Top {
 
 /// A fact that changed during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+pub struct ChangedFact {
     /// Fact, e.g. `cpus.3.freq.governor`.
     pub key: String,
     pub from: String,
@@ -170,7 +171,7 @@ pub struct Change {
     pub to: String,
 }
 
-impl Change {
+impl ChangedFact {
     /// Whether it is a real-time task that came or went, and no setting.
     pub fn is_task(&self) -> bool {
         self.key.starts_with(weakness::TASKS)
@@ -180,7 +181,7 @@ impl Change {
 impl Report {
     /// Judges a run: checks, quantiles, verdict. The spikes, which take as long as all the rest, on
     /// a thread of their own.
-    pub fn new(run: &Run, standing: &Standing) -> Self {
+    pub fn new(run: &Run, standing: &Integrity) -> Self {
         std::thread::scope(|scope| {
             let spikes = scope.spawn(|| crate::spikes::of_run(run));
             let report = Self::without_spikes(run, standing);
@@ -189,7 +190,7 @@ impl Report {
         })
     }
 
-    fn without_spikes(run: &Run, standing: &Standing) -> Self {
+    fn without_spikes(run: &Run, standing: &Integrity) -> Self {
         let changes = changes(run);
         let keys: Vec<String> = changes.iter().map(|change| change.key.clone()).collect();
         Self {
@@ -197,7 +198,7 @@ impl Report {
             run: run.meta.clone(),
             record: standing.clone(),
             verdict: verdict::judge(run, &keys, standing),
-            machine: Machine::of(&run.facts_start),
+            machine: MachineSummary::of(&run.facts_start),
             options: run.options.clone(),
             measured_ns: run.threads.iter().map(|thread| thread.covered().1).max().unwrap_or(0),
             findings: checks::judge_all(
@@ -213,7 +214,7 @@ impl Report {
             changes,
             notes: run.notes.clone(),
             spikes: None,
-            beside: Beside::of(run),
+            beside: RunSurroundings::of(run),
             distribution: distribution::of_run(run),
             averages: Averages::of(run),
             // The default lengths fit every run.
@@ -224,7 +225,7 @@ impl Report {
     }
 }
 
-impl Machine {
+impl MachineSummary {
     /// The machine in short, from its facts.
     pub fn of(facts: &Facts) -> Self {
         let known = |reading: &rtproof_host::Reading<String>| reading.value().cloned();
@@ -257,13 +258,13 @@ fn preemption(facts: &Facts) -> &'static str {
     }
 }
 
-fn changes(run: &Run) -> Vec<Change> {
+fn changes(run: &Run) -> Vec<ChangedFact> {
     let Some(end) = &run.facts_end else {
         return Vec::new();
     };
     rtproof_host::flatten::changes(&run.facts_start, end)
         .into_iter()
-        .map(|change| Change { key: change.key, from: change.from, to: change.to })
+        .map(|change| ChangedFact { key: change.key, from: change.from, to: change.to })
         .collect()
 }
 
@@ -275,7 +276,7 @@ struct Counted<'a> {
     missed: &'a Histogram,
     n_eff: u64,
     /// The seconds, for what the wake-ups are worth at each quantile.
-    blocks: &'a Blocks<'a>,
+    blocks: &'a SecondBlocks<'a>,
 }
 
 impl Counted<'_> {
@@ -329,7 +330,7 @@ fn cpu(run: &Run, thread: &Thread) -> CpuReport {
         wake: &thread.wake,
         missed: &thread.missed,
         n_eff: share::n_eff(run, thread),
-        blocks: &Blocks::of(std::slice::from_ref(thread), 0, u64::MAX),
+        blocks: &SecondBlocks::of(std::slice::from_ref(thread), 0, u64::MAX),
     };
     CpuReport {
         thread: thread.info.clone(),
@@ -357,7 +358,7 @@ fn all(run: &Run) -> Measured {
         wake: &wake,
         missed: &missed,
         n_eff: run.threads.iter().map(|thread| share::n_eff(run, thread)).sum(),
-        blocks: &Blocks::of(&run.threads, 0, u64::MAX),
+        blocks: &SecondBlocks::of(&run.threads, 0, u64::MAX),
     };
     counted.report(run.options.requirement.confidence_ppm)
 }
@@ -392,7 +393,7 @@ fn phase_report(run: &Run, phase: &rtproof_record::run::Phase) -> PhaseReport {
         wake: &wake,
         missed: &missed,
         n_eff,
-        blocks: &Blocks::of(&run.threads, phase.from_ns, phase.to_ns),
+        blocks: &SecondBlocks::of(&run.threads, phase.from_ns, phase.to_ns),
     };
     PhaseReport {
         name: phase.name.clone(),
@@ -402,12 +403,12 @@ fn phase_report(run: &Run, phase: &rtproof_record::run::Phase) -> PhaseReport {
     }
 }
 
-fn top(run: &Run) -> Vec<Top> {
-    let mut all: Vec<Top> = run
+fn top(run: &Run) -> Vec<TopSample> {
+    let mut all: Vec<TopSample> = run
         .threads
         .iter()
         .flat_map(|thread| {
-            thread.top.iter().map(|sample| Top {
+            thread.top.iter().map(|sample| TopSample {
                 cpu: thread.info.cpu,
                 due_ns: sample.due_ns,
                 latency_ns: sample.latency_ns,

@@ -13,7 +13,7 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Histogram, Layout, binomial,
-    dependence::{self, BLOCKS_MIN, EVENTS_MIN, Worth},
+    dependence::{self, BLOCKS_MIN, EVENTS_MIN, EffectiveShare},
     quantile::Q,
 };
 
@@ -32,7 +32,7 @@ const LONGER: f64 = 6.0;
 
 /// Wake-ups of a thread in independent ones, as far as being late goes.
 pub(crate) fn n_eff(run: &Run, thread: &Thread) -> u64 {
-    Shares::of(run, thread).n_eff()
+    LateShares::of(run, thread).n_eff()
 }
 
 /// Share of independent ones among the largest samples of a thread.
@@ -41,15 +41,15 @@ pub(crate) fn extremal_index(run: &Run, thread: &Thread) -> f64 {
 }
 
 /// Late wake-ups of a thread in the phases that had a load, or in all when none had one.
-pub(crate) struct Shares {
+pub(crate) struct LateShares {
     pub(crate) late: u64,
     pub(crate) n: u64,
     covered_ns: u64,
     blocks: usize,
     /// Worth at the budget; none: nothing was late, or all.
-    own: Option<Worth>,
+    own: Option<EffectiveShare>,
     /// Worth at levels not above the budget, the highest first.
-    levels: Vec<Worth>,
+    levels: Vec<EffectiveShare>,
     /// Runs of seconds with late wake-ups, and the most late wake-ups in one.
     episodes: u64,
     largest: u64,
@@ -76,7 +76,7 @@ pub(crate) fn while_idle(run: &Run) -> Vec<(u32, u64, u64)> {
     run.threads.iter().map(of).collect()
 }
 
-impl Shares {
+impl LateShares {
     pub(crate) fn of(run: &Run, thread: &Thread) -> Self {
         let loaded: Vec<&Phase> =
             run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
@@ -95,7 +95,7 @@ impl Shares {
             n,
             covered_ns: seconds.iter().map(|s| s.to_ns.saturating_sub(s.from_ns)).sum(),
             blocks: seconds.len(),
-            own: Worth::of(blocks, confidence),
+            own: EffectiveShare::of(blocks, confidence),
             levels: levels(seconds, run.options.requirement.budget_ns, confidence),
             episodes,
             largest,
@@ -119,7 +119,7 @@ impl Shares {
         if self.n == 0 || !self.is_long(times) {
             return None;
         }
-        let bound = |worth: &Worth| {
+        let bound = |worth: &EffectiveShare| {
             binomial::bounds_of_share(worth.share, worth.n_eff * times, confidence).0
         };
         if let Some(own) = self.own.as_ref().filter(|own| is_usable(own, times)) {
@@ -135,7 +135,7 @@ impl Shares {
 
     /// Where no level has a small share, as where all latencies are equal: a second is worth one.
     fn of_seconds(&self, confidence: f64, times: f64) -> Option<f64> {
-        let small = |level: &Worth| level.share <= LEVEL_MAX;
+        let small = |level: &EffectiveShare| level.share <= LEVEL_MAX;
         if self.levels.iter().any(small) || !self.levels.iter().all(|l| l.is_seen(times)) {
             return None;
         }
@@ -166,7 +166,7 @@ impl Shares {
 }
 
 /// Whether the share above a level is seen in enough independent events, over enough time.
-fn is_usable(worth: &Worth, times: f64) -> bool {
+fn is_usable(worth: &EffectiveShare, times: f64) -> bool {
     worth.is_seen(times) && worth.share * worth.n_eff * times >= EVENTS_MIN
 }
 
@@ -182,7 +182,7 @@ fn episodes(late: impl Iterator<Item = u64>) -> (u64, u64) {
 }
 
 /// The worth at levels not above the budget, the highest first.
-fn levels(seconds: Vec<&Second>, budget_ns: Option<u64>, confidence: f64) -> Vec<Worth> {
+fn levels(seconds: Vec<&Second>, budget_ns: Option<u64>, confidence: f64) -> Vec<EffectiveShare> {
     let Some(budget_ns) = budget_ns else {
         return Vec::new();
     };
@@ -198,27 +198,28 @@ fn levels(seconds: Vec<&Second>, budget_ns: Option<u64>, confidence: f64) -> Vec
         let rank = total - ((share * total as f64) as u64).min(total);
         all.value_at_rank(rank.max(1)).map_or(0, |ns| layout.index(ns)).min(highest)
     });
-    let counts = Blocks { seconds }.counts(from, true);
-    let worth = |i: usize| Worth::of(counts.values().map(|(above, n)| (above[i], *n)), confidence);
+    let counts = SecondBlocks { seconds }.counts(from, true);
+    let worth =
+        |i: usize| EffectiveShare::of(counts.values().map(|(above, n)| (above[i], *n)), confidence);
     (0..LEVELS.len()).filter_map(worth).collect()
 }
 
 /// Upper bound on the share of late wake-ups of the CPU that is worst off; `None`: one has none.
-pub(crate) fn share_upper(shares: &[Shares], confidence: f64) -> Option<f64> {
+pub(crate) fn share_upper(shares: &[LateShares], confidence: f64) -> Option<f64> {
     let bounds = shares.iter().map(|shares| shares.upper(confidence, 1.0));
     bounds.reduce(|a, b| Some(a?.max(b?))).flatten()
 }
 
 /// Lower bound likewise. It is of the worst of several CPUs, each of which may seem worse than it
 /// is: they share what may be wrong (Bonferroni).
-pub(crate) fn share_lower(shares: &[Shares], confidence: f64) -> f64 {
+pub(crate) fn share_lower(shares: &[LateShares], confidence: f64) -> f64 {
     let each = 1.0 - (1.0 - confidence) / shares.len().max(1) as f64;
     shares.iter().map(|shares| shares.lower(each)).fold(0.0, f64::max)
 }
 
 /// The shares of each thread.
-pub(crate) fn shares(run: &Run) -> Vec<Shares> {
-    run.threads.iter().map(|thread| Shares::of(run, thread)).collect()
+pub(crate) fn shares(run: &Run) -> Vec<LateShares> {
+    run.threads.iter().map(|thread| LateShares::of(run, thread)).collect()
 }
 
 // What wake-ups are worth in independent ones at a value: how much the share above it varies from
@@ -228,14 +229,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// The seconds of some threads. Threads that were measured in the same second make one block: what
 /// strikes one may strike all.
-pub(crate) struct Blocks<'a> {
+pub(crate) struct SecondBlocks<'a> {
     pub(crate) seconds: Vec<&'a Second>,
 }
 
 /// Events at several levels, and trials, of each block in order of time.
-pub(crate) type Counts<const N: usize> = BTreeMap<u64, ([u64; N], u64)>;
+pub(crate) type BlockCounts<const N: usize> = BTreeMap<u64, ([u64; N], u64)>;
 
-impl<'a> Blocks<'a> {
+impl<'a> SecondBlocks<'a> {
     /// The seconds that begin in `from_ns..to_ns`.
     pub(crate) fn of(threads: &'a [Thread], from_ns: u64, to_ns: u64) -> Self {
         let inside = |second: &&Second| (from_ns..to_ns).contains(&second.from_ns);
@@ -244,8 +245,8 @@ impl<'a> Blocks<'a> {
     }
 
     /// Wake-ups in the coarse buckets from each of `from` on; `missed`: in the deadline view.
-    pub(crate) fn counts<const N: usize>(&self, from: [usize; N], missed: bool) -> Counts<N> {
-        let mut blocks = Counts::new();
+    pub(crate) fn counts<const N: usize>(&self, from: [usize; N], missed: bool) -> BlockCounts<N> {
+        let mut blocks = BlockCounts::new();
         for second in &self.seconds {
             // A second of a staggered thread begins a little later than that of the first one.
             let (above, n) = blocks.entry(second.from_ns / SECOND_NS).or_insert(([0; N], 0));
@@ -282,8 +283,8 @@ impl<'a> Blocks<'a> {
             let here = i;
             i += 1;
             value?;
-            let of = |counts: &Counts<N>| {
-                Worth::of(counts.values().map(|(k, n)| (k[here], *n)), two_sided)
+            let of = |counts: &BlockCounts<N>| {
+                EffectiveShare::of(counts.values().map(|(k, n)| (k[here], *n)), two_sided)
             };
             worth_at(q, [of(&at), of(&above)], at.len())
         })
@@ -291,8 +292,8 @@ impl<'a> Blocks<'a> {
 }
 
 /// Of the worth at both edges of the bucket that holds a quantile.
-fn worth_at(q: Q, edges: [Option<Worth>; 2], blocks: usize) -> Option<u64> {
-    let edges: Vec<Worth> = edges.into_iter().flatten().collect();
+fn worth_at(q: Q, edges: [Option<EffectiveShare>; 2], blocks: usize) -> Option<u64> {
+    let edges: Vec<EffectiveShare> = edges.into_iter().flatten().collect();
     let rarer = q.value().min(1.0 - q.value());
     // All in one bucket, whenever: a second is worth one wake-up.
     let n_eff = edges.iter().map(|worth| worth.n_eff).reduce(f64::min).unwrap_or(blocks as f64);
@@ -398,7 +399,7 @@ fn within(spans: &[(u64, u64)], at_ns: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod dependence_tests {
-    use rtproof_record::Class;
+    use rtproof_record::BudgetClass;
 
     use super::*;
     use crate::testing::run;
@@ -410,21 +411,21 @@ mod dependence_tests {
         let steady: Vec<_> = (0..6000).map(|i| (0, i * 5, 200_000)).collect();
         let burst: Vec<_> = (0..6000).map(|i| (0, 3000 + i, 200_000)).collect();
         let worth = |late: &[_]| {
-            let run = run(Class::Hundred, 1, 30, late);
+            let run = run(BudgetClass::Hundred, 1, 30, late);
             let quantiles = [(P90, Some(200_000)), (P90, None)];
-            Blocks::of(&run.threads, 0, u64::MAX).n_eff(&quantiles, false, 0.95)
+            SecondBlocks::of(&run.threads, 0, u64::MAX).n_eff(&quantiles, false, 0.95)
         };
         assert_eq!(worth(&steady), [Some(30_000), None]);
         assert_eq!(worth(&burst), [None, None]);
-        let constant = run(Class::Hundred, 1, 30, &[]);
-        let blocks = Blocks::of(&constant.threads, 0, u64::MAX);
+        let constant = run(BudgetClass::Hundred, 1, 30, &[]);
+        let blocks = SecondBlocks::of(&constant.threads, 0, u64::MAX);
         assert_eq!(blocks.n_eff(&[(Q::P50, Some(5000))], false, 0.95), [Some(30)]);
     }
 }
 
 #[cfg(test)]
 mod groups_tests {
-    use rtproof_record::Class;
+    use rtproof_record::BudgetClass;
 
     use super::*;
     use crate::testing::run;
@@ -432,7 +433,7 @@ mod groups_tests {
     #[test]
     fn what_strikes_all_cpus_is_one_group() {
         let all = [(0, 500, 150_000), (1, 500, 160_000), (1, 507, 2_300_000), (0, 900, 150_000)];
-        let mut four = run(Class::Hundred, 2, 1, &all);
+        let mut four = run(BudgetClass::Hundred, 2, 1, &all);
         let groups = of(&four, 100_000);
         // Three sampled, and two missed of the one that was 2.3 ms late.
         assert_eq!((groups.count, groups.largest), (2, Some(5)));
@@ -446,11 +447,11 @@ mod groups_tests {
     #[test]
     fn only_the_time_under_load_has_a_rate() {
         let late: Vec<_> = (0..20).map(|i| (0, 10_000 + i * 500, 150_000)).collect();
-        let mut half = run(Class::Hundred, 1, 20, &late);
+        let mut half = run(BudgetClass::Hundred, 1, 20, &late);
         assert!(of(&half, 100_000).dispersion.is_some_and(|steady| steady.p < 0.01));
         half.options.phases[0].from_ns = 10_000_000_000;
         let half = of(&half, 100_000);
         assert!(half.dispersion.is_some_and(|steady| steady.p > 0.5), "{half:?}");
-        assert_eq!(of(&run(Class::Hundred, 1, 1, &[]), 100_000).dispersion, None);
+        assert_eq!(of(&run(BudgetClass::Hundred, 1, 1, &[]), 100_000).dispersion, None);
     }
 }

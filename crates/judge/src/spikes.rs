@@ -1,15 +1,15 @@
 //! The spikes of a run, from its record alone: sums as they were written, the worst ones explained
 //! anew from their windows.
 
-use rtproof_model::{CauseRow, Recorder, Spike, Spikes};
+use rtproof_model::{CauseRow, ExplainedSpike, RecorderSummary, Spikes};
 use rtproof_record::{
     Run,
     run::Thread,
     spikes::{self, CauseEntry},
 };
-use rtproof_trace::{How, WakeUp};
+use rtproof_trace::{WakeUp, WakeUpBasis};
 
-use crate::causes::{Table, explain, title};
+use crate::causes::{CauseTable, explain, title};
 
 /// The spikes of a run; `None`: its record has nothing of them.
 pub fn of_run(run: &Run) -> Option<Spikes> {
@@ -24,10 +24,10 @@ pub fn of_run(run: &Run) -> Option<Spikes> {
 /// Late wake-ups that no run measured: of another tool's trace, or of a running application.
 /// `worst` is sorted here.
 pub fn gathered(
-    table: &mut Table,
-    mut summary: spikes::Summary,
-    recorder: Recorder,
-    mut worst: Vec<Spike>,
+    table: &mut CauseTable,
+    mut summary: spikes::SpikeSummary,
+    recorder: RecorderSummary,
+    mut worst: Vec<ExplainedSpike>,
 ) -> Spikes {
     table.fill(&mut summary);
     sort(&mut worst);
@@ -35,7 +35,7 @@ pub fn gathered(
 }
 
 /// The numbers of a summary, without causes.
-fn of_summary(summary: &spikes::Summary, recorder: Recorder) -> Spikes {
+fn of_summary(summary: &spikes::SpikeSummary, recorder: RecorderSummary) -> Spikes {
     Spikes {
         threshold_ns: summary.threshold_ns,
         adaptive: summary.adaptive,
@@ -65,21 +65,21 @@ fn causes(entries: &[CauseEntry]) -> Vec<CauseRow> {
     causes
 }
 
-fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {
-    let mut worst: Vec<Spike> = kept.iter().filter_map(|kept| spike(run, kept)).collect();
+fn worst(run: &Run, kept: &[spikes::KeptSpike]) -> Vec<ExplainedSpike> {
+    let mut worst: Vec<ExplainedSpike> = kept.iter().filter_map(|kept| spike(run, kept)).collect();
     sort(&mut worst);
     worst
 }
 
-fn sort(worst: &mut [Spike]) {
+fn sort(worst: &mut [ExplainedSpike]) {
     worst.sort_by_key(|spike| {
         (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns, spike.number)
     });
 }
 
-fn spike(run: &Run, kept: &spikes::Kept) -> Option<Spike> {
+fn spike(run: &Run, kept: &spikes::KeptSpike) -> Option<ExplainedSpike> {
     let thread = run.threads.iter().find(|thread| thread.info.number == kept.thread)?;
-    Some(Spike {
+    Some(ExplainedSpike {
         number: kept.number,
         at_ns: kept.due_ns,
         phase: run.options.phase_at(kept.due_ns).into(),
@@ -88,36 +88,36 @@ fn spike(run: &Run, kept: &spikes::Kept) -> Option<Spike> {
 }
 
 /// The wake-up as it was asked for while it was measured: on the clock of its trace.
-fn wake_up(run: &Run, thread: &Thread, kept: &spikes::Kept) -> WakeUp {
+fn wake_up(run: &Run, thread: &Thread, kept: &spikes::KeptSpike) -> WakeUp {
     let due_ns = run.meta.started_monotonic_ns.saturating_add(kept.due_ns);
     WakeUp {
         tid: thread.info.tid.cast_signed(),
         cpu: thread.info.cpu,
         due_ns,
         ran_ns: due_ns.saturating_add(kept.latency_ns),
-        how: How::Measured,
+        how: WakeUpBasis::Measured,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::{Class, Spikes as Recorded};
+    use rtproof_record::{BudgetClass, RecordedSpikes as Recorded};
     use rtproof_trace::Window;
 
     use super::*;
-    use crate::causes::Table;
-    use crate::{Report, Standing};
+    use crate::causes::CauseTable;
+    use crate::{Integrity, Report};
 
     /// A run of two CPUs with three spikes, two of them kept, as a collector leaves it.
     fn run() -> Run {
-        let mut run = crate::testing::run(Class::Hundred, 2, 3, &[(1, 1500, 300_000)]);
-        let mut table = Table::default();
+        let mut run = crate::testing::run(BudgetClass::Hundred, 2, 3, &[(1, 1500, 300_000)]);
+        let mut table = CauseTable::default();
         let mut recorded = Recorded::default();
         for (number, (thread, due_ns, latency_ns)) in
             (1..).zip([(1, 1_500_000_000, 300_000), (0, 7_000_000, 90_000)])
         {
             let window = Window { cpu: thread, ..Window::default() };
-            let kept = spikes::Kept { number, thread, due_ns, latency_ns, window };
+            let kept = spikes::KeptSpike { number, thread, due_ns, latency_ns, window };
             let wake = wake_up(&run, &run.threads[thread as usize], &kept);
             assert_eq!(table.add(&explain(&wake, &kept.window)).keep, Some(number));
             recorded.kept.push(kept);
@@ -125,7 +125,8 @@ mod tests {
         recorded.causes = table.take_changed();
         recorded.summary.seen = 3;
         recorded.summary.threshold_ns = 80_000;
-        recorded.summary.recorder = Recorder { cost_p50_ns: Some(1200), ..Recorder::default() };
+        recorded.summary.recorder =
+            RecorderSummary { cost_p50_ns: Some(1200), ..RecorderSummary::default() };
         table.fill(&mut recorded.summary);
         run.spikes = Some(recorded);
         run
@@ -149,15 +150,15 @@ mod tests {
         }
         assert_eq!(spikes.worst[0].explanation.wake.tid, 1001);
         assert_eq!(spikes.causes.iter().map(|row| row.sum_ns).sum::<u64>(), 390_000);
-        assert_eq!(Report::new(&run, &Standing::Torn).spikes, Some(spikes.clone()));
+        assert_eq!(Report::new(&run, &Integrity::Torn).spikes, Some(spikes.clone()));
         assert_eq!(of_run(&run), Some(spikes), "the same again");
     }
 
     #[test]
     fn a_record_without_spikes_has_none() {
-        let run = crate::testing::run(Class::Hundred, 1, 1, &[]);
+        let run = crate::testing::run(BudgetClass::Hundred, 1, 1, &[]);
         assert_eq!(of_run(&run), None);
-        let report = Report::new(&run, &Standing::Torn);
+        let report = Report::new(&run, &Integrity::Torn);
         let mut json = serde_json::to_value(&report).expect("JSON");
         json.as_object_mut().expect("an object").remove("spikes");
         let old: Report = serde_json::from_value(json).expect("a report of before");

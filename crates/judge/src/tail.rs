@@ -5,12 +5,12 @@
 //! exact; CPUs are taken together in the time of the wall clock, for what strikes one may strike
 //! all. Only the time counts that the verdict counts.
 
-use rtproof_model::verdict::{Ahead, Extrapolation};
+use rtproof_model::verdict::{Extrapolation, Projection};
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::{
     Histogram, Layout, dependence,
     quantile::Q,
-    tail::{self, Holdout, Measured, Model, Peak},
+    tail::{self, Holdout, MeasuredPeaks, Model, Peak},
 };
 
 const HOUR_NS: u64 = 3_600_000_000_000;
@@ -33,7 +33,7 @@ pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
     let sampling_ns = run.options.period_ns;
     let complete_ns = complete_ns(run);
     // A short run is refused whatever its groups say: they are not fitted.
-    let short = Measured {
+    let short = MeasuredPeaks {
         peaks: &[],
         complete_ns,
         exposure_ns,
@@ -42,9 +42,9 @@ pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
         seed: SEED,
     };
     let peaks = peaks(run, complete_ns);
-    let model =
-        Model::too_short(&short).unwrap_or_else(|| Model::of(&Measured { peaks: &peaks, ..short }));
-    let ahead = |target_ns| Ahead { target_ns, tail: model.level(target_ns) };
+    let model = Model::too_short(&short)
+        .unwrap_or_else(|| Model::of(&MeasuredPeaks { peaks: &peaks, ..short }));
+    let ahead = |target_ns| Projection { target_ns, tail: model.level(target_ns) };
     let asked_ns = u128::from(HOUR_NS) * 1000 / u128::from(rate);
     let days = |days: u64| HOUR_NS * 24 * days;
     Some(Extrapolation {
@@ -117,14 +117,14 @@ fn peaks(run: &Run, over_ns: u64) -> Vec<Peak> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::Class;
-    use rtproof_stats::tail::Rule;
+    use rtproof_record::BudgetClass;
+    use rtproof_stats::tail::RefusalReason;
 
     use rtproof_stats::tail::Tail;
 
     use super::*;
     use crate::testing::run;
-    use crate::{Answer, Standing, verdict};
+    use crate::{Integrity, VerdictAnswer, verdict};
 
     /// Latencies with an exponential tail of 5 µs over 20 µs, one every 15 s or so.
     fn late(seconds: u64, scale_ns: f64) -> Vec<(u32, u64, u64)> {
@@ -143,16 +143,16 @@ mod tests {
             .collect()
     }
 
-    fn numbers(ahead: &Ahead) -> Vec<u8> {
+    fn numbers(ahead: &Projection) -> Vec<u8> {
         match &ahead.tail {
             Tail::Level(_) => Vec::new(),
-            Tail::Refused { rules } => rules.iter().map(Rule::number).collect(),
+            Tail::Refused { rules } => rules.iter().map(RefusalReason::number).collect(),
         }
     }
 
     /// An hour in which three late ones an hour would be allowed.
     fn hour(scale_ns: f64) -> Run {
-        let mut hour = run(Class::Hundred, 1, 3600, &late(3600, scale_ns));
+        let mut hour = run(BudgetClass::Hundred, 1, 3600, &late(3600, scale_ns));
         hour.options.requirement.rate_per_1000h = 3300;
         hour
     }
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     fn an_hour_has_a_level_that_its_verdict_names() {
         let hour = hour(5000.0);
-        let verdict = verdict::judge(&hour, &[], &Standing::Sealed);
+        let verdict = verdict::judge(&hour, &[], &Integrity::Sealed);
         let tail = verdict.tail.clone().expect("a tail");
-        assert_eq!(verdict.answer, Answer::Accepted, "{:?} {tail:?}", verdict.reasons);
+        assert_eq!(verdict.answer, VerdictAnswer::Accepted, "{:?} {tail:?}", verdict.reasons);
         let Tail::Level(level) = &tail.asked.tail else { panic!("{tail:?}") };
         // 240 groups over 20 µs an hour, 73 in 1091 s: 20 + 5 ln 73 = 41.4 µs.
         assert!((level.level_ns / 41_400.0 - 1.0).abs() < 0.2, "{level:?}");
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_tail_that_reaches_the_budget_is_not_proven() {
         let mut hour = hour(5000.0);
-        let accepted = verdict::judge(&hour, &[], &Standing::Sealed);
+        let accepted = verdict::judge(&hour, &[], &Integrity::Sealed);
         let Some(Tail::Level(level)) = accepted.tail.map(|tail| tail.asked.tail) else {
             panic!("refused")
         };
@@ -185,15 +185,15 @@ mod tests {
         let worst = hour.threads[0].totals.wake.max().expect("a worst one");
         let budget_ns = (worst + 1).max(level.high_ns as u64 - 1);
         hour.options.requirement.budget_ns = Some(budget_ns.min(level.high_ns as u64));
-        let verdict = verdict::judge(&hour, &[], &Standing::Sealed);
-        assert_eq!((verdict.answer, verdict.basis.late), (Answer::NotProven, 0));
+        let verdict = verdict::judge(&hour, &[], &Integrity::Sealed);
+        assert_eq!((verdict.answer, verdict.basis.late), (VerdictAnswer::NotProven, 0));
         assert!(verdict.reasons[0].contains("not surely below"), "{verdict:?}");
     }
 
     #[test]
     fn a_short_run_is_refused_by_its_rule() {
-        let short = run(Class::Hundred, 2, 20, &[]);
-        let verdict = verdict::judge(&short, &[], &Standing::Sealed);
+        let short = run(BudgetClass::Hundred, 2, 20, &[]);
+        let verdict = verdict::judge(&short, &[], &Integrity::Sealed);
         let tail = verdict.tail.clone().expect("a tail");
         assert_eq!(numbers(&tail.hour), [6, 9]);
         assert_eq!(tail.hour.text(), "refused by rules 6, 9");
@@ -202,7 +202,8 @@ mod tests {
                 && reason.contains("(rule 9)")
         });
         assert!(said, "{:?}", verdict.reasons);
-        let soft = verdict::judge(&run(Class::NinetyFive, 1, 20, &[]), &[], &Standing::Sealed);
+        let soft =
+            verdict::judge(&run(BudgetClass::NinetyFive, 1, 20, &[]), &[], &Integrity::Sealed);
         assert_eq!(soft.tail, None);
     }
 

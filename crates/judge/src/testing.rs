@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_record::{
-    Class, Options, Requirement, Run, Start,
-    run::{Cost, EndReason, Load, Meta, Phase, RunEnd, Second, Thread, ThreadEnd, ThreadInfo},
+    BudgetClass, Options, Requirement, Run, Start,
+    run::{
+        Cost, EndReason, Meta, Phase, RecordedLoad, RunEnd, Second, Thread, ThreadEnd, ThreadInfo,
+    },
 };
 use rtproof_stats::{Histogram, Layout, TopSamples, Totals};
 
@@ -15,7 +17,7 @@ const MS: u64 = 1_000_000;
 
 /// A run at 1 ms under load `cpu`, all of it at 5 µs but for `late`: (CPU, millisecond, latency).
 /// The budget is 100 µs.
-pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> Run {
+pub fn run(class: BudgetClass, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> Run {
     // The first one named of a moment.
     let at: BTreeMap<(u32, u64), u64> =
         late.iter().rev().map(|&(cpu, ms, ns)| ((cpu, ms), ns)).collect();
@@ -28,13 +30,13 @@ pub fn slower_from(seconds: u64, from_s: u64) -> Run {
         1 if ms >= from_s * 1000 => 9000 + ms % 50,
         _ => 5000 + ms % 50,
     };
-    run_of(Class::Hundred, 2, seconds, latency)
+    run_of(BudgetClass::Hundred, 2, seconds, latency)
 }
 
 /// A run at 1 ms under load `cpu` with a budget of 100 µs, whose latencies a function of CPU and
 /// millisecond gives; it is asked for one CPU after the other, in order of time.
 pub fn run_of(
-    class: Class,
+    class: BudgetClass,
     cpus: u32,
     seconds: u64,
     mut latency_ns: impl FnMut(u32, u64) -> u64,
@@ -64,7 +66,7 @@ pub fn run_of(
             floor_ns: 4000,
         },
         host: Vec::new(),
-        loads: vec![Load {
+        loads: vec![RecordedLoad {
             name: "cpu".into(),
             detail: "2 spinning threads".into(),
             unit: "operations".into(),
@@ -76,12 +78,12 @@ pub fn run_of(
         notes: Vec::new(),
         spikes: None,
         effects: None,
-        beside: rtproof_record::Beside::default(),
+        beside: rtproof_record::Surroundings::default(),
         imported: None,
     }
 }
 
-fn options(class: Class, cpus: u32, seconds: u64) -> Options {
+fn options(class: BudgetClass, cpus: u32, seconds: u64) -> Options {
     let all = CpuList::new(0..cpus);
     Options {
         profile: String::new(),

@@ -26,7 +26,7 @@ pub struct Verified {
     pub removes: bool,
     /// Words with its name on the command line of the running kernel; `None`: not readable.
     pub on_command_line: Option<Vec<String>>,
-    pub effect: Effect,
+    pub effect: WordEffect,
     /// Where the kernel shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -36,22 +36,22 @@ pub struct Verified {
 }
 
 /// What became of each word; `shown` has what [`paths`] asks for.
-pub fn words(facts: &Facts, asked: &[WantedWord], shown: &Shown) -> Vec<Verified> {
+pub fn words(facts: &Facts, asked: &[WantedWord], shown: &ShownValues) -> Vec<Verified> {
     asked.iter().map(|asked| word(facts, asked, shown)).collect()
 }
 
-fn word(facts: &Facts, asked: &WantedWord, shown: &Shown) -> Verified {
+fn word(facts: &Facts, asked: &WantedWord, shown: &ShownValues) -> Verified {
     let parameter = asked.parameter.clone();
     let removes = asked.removes;
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        let Observation { effect, path, found } = Observation::blind(cmdline);
+        let WordObservation { effect, path, found } = WordObservation::blind(cmdline);
         return Verified { parameter, removes, on_command_line: None, effect, path, found };
     };
     let wanted = CommandLine::parse(&parameter);
     let Some(wanted) = wanted.parameters.first() else {
         let found = Some("no parameter".into());
-        let effect = Effect::CannotTell;
+        let effect = WordEffect::CannotTell;
         let on_command_line = Some(Vec::new());
         return Verified { parameter, removes, on_command_line, effect, path: None, found };
     };
@@ -63,20 +63,22 @@ fn word(facts: &Facts, asked: &WantedWord, shown: &Shown) -> Verified {
     let on_command_line: Vec<String> = given.iter().map(write).collect();
     let seen = match () {
         () if removes => {
-            let effect = if given.is_empty() { Effect::Effective } else { Effect::Missing };
-            Observation { effect, path: Some(cmdline.path.clone()), found: None }
+            let effect = if given.is_empty() { WordEffect::Effective } else { WordEffect::Missing };
+            WordObservation { effect, path: Some(cmdline.path.clone()), found: None }
         }
-        () if !given.contains(&wanted.value.as_deref()) => {
-            Observation { effect: Effect::Missing, path: Some(cmdline.path.clone()), found: None }
-        }
-        () if is_unknown(facts, &wanted.key) => Observation {
-            effect: Effect::Ignored,
+        () if !given.contains(&wanted.value.as_deref()) => WordObservation {
+            effect: WordEffect::Missing,
+            path: Some(cmdline.path.clone()),
+            found: None,
+        },
+        () if is_unknown(facts, &wanted.key) => WordObservation {
+            effect: WordEffect::Ignored,
             path: Some(facts.platform.log.path.clone()),
             found: Some("the kernel says that it does not know it".into()),
         },
         () => look(facts, wanted, shown),
     };
-    let Observation { effect, path, found } = seen;
+    let WordObservation { effect, path, found } = seen;
     Verified { parameter, removes, on_command_line: Some(on_command_line), effect, path, found }
 }
 
@@ -91,7 +93,7 @@ fn is_unknown(facts: &Facts, key: &str) -> bool {
 // A word of the command line, what was observed of it, and whether it took effect.
 
 /// What the kernel shows, by path.
-pub type Shown = BTreeMap<String, Reading<String>>;
+pub type ShownValues = BTreeMap<String, Reading<String>>;
 
 /// A word that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +107,7 @@ pub struct WantedWord {
 /// What became of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Effect {
+pub enum WordEffect {
     /// The kernel shows what was asked for; of a word that was to be away: it is.
     Effective,
     /// It is on the command line, and the kernel did not know it.
@@ -120,7 +122,7 @@ pub enum Effect {
     CannotTell,
 }
 
-impl Effect {
+impl WordEffect {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Effective => "effective",
@@ -140,23 +142,23 @@ impl Effect {
 
 /// What one place says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Observation {
-    effect: Effect,
+pub(crate) struct WordObservation {
+    effect: WordEffect,
     path: Option<String>,
     found: Option<String>,
 }
 
-impl Observation {
-    const NOWHERE: Self = Self { effect: Effect::NotShown, path: None, found: None };
+impl WordObservation {
+    const NOWHERE: Self = Self { effect: WordEffect::NotShown, path: None, found: None };
 
     fn at(path: &str, found: impl Into<String>, is_as_asked: bool) -> Self {
-        let effect = if is_as_asked { Effect::Effective } else { Effect::NotEffective };
+        let effect = if is_as_asked { WordEffect::Effective } else { WordEffect::NotEffective };
         Self { effect, path: Some(path.to_owned()), found: Some(found.into()) }
     }
 
     fn blind<T>(reading: &Reading<T>) -> Self {
         let (path, found) = (Some(reading.path.clone()), reading.why_unknown());
-        Self { effect: Effect::CannotTell, path, found }
+        Self { effect: WordEffect::CannotTell, path, found }
     }
 }
 
@@ -246,7 +248,7 @@ const PLACES: &[Place] = &[
 ];
 
 /// Parameters whose effect is among the facts.
-type Fact = fn(&Facts, &str) -> Observation;
+type Fact = fn(&Facts, &str) -> WordObservation;
 
 const FACTS: &[(&str, Fact)] =
     &[("rcu_nocbs", rcu_nocbs), ("preempt", preempt), ("systemd.cpu_affinity", init_cpus)];
@@ -287,18 +289,18 @@ fn place_of(name: &str, value: Option<&str>) -> Option<&'static Place> {
 }
 
 /// What the kernel shows of a parameter that is on its command line.
-fn look(facts: &Facts, wanted: &Parameter, shown: &Shown) -> Observation {
+fn look(facts: &Facts, wanted: &Parameter, shown: &ShownValues) -> WordObservation {
     let name = wanted.key.replace('-', "_");
     let value = wanted.value.as_deref();
     if let Some((_, look)) = FACTS.iter().find(|(key, _)| *key == name) {
         return look(facts, value.unwrap_or_default());
     }
-    let Some(path) = path_of(&name, value) else { return Observation::NOWHERE };
-    let Some(reading) = shown.get(&path) else { return Observation::NOWHERE };
+    let Some(path) = path_of(&name, value) else { return WordObservation::NOWHERE };
+    let Some(reading) = shown.get(&path) else { return WordObservation::NOWHERE };
     match place_of(&name, value) {
         Some(place) => at_place(facts, &place.shows, value, reading),
         // Not every parameter of a module has a file.
-        None if reading.is_absent() => Observation::NOWHERE,
+        None if reading.is_absent() => WordObservation::NOWHERE,
         None => compare(reading, |found| is_value(found, value.unwrap_or("1"))),
     }
 }
@@ -308,7 +310,7 @@ fn at_place(
     shows: &Shows,
     value: Option<&str>,
     reading: &Reading<String>,
-) -> Observation {
+) -> WordObservation {
     let value = value.unwrap_or_default();
     match shows {
         Shows::Cpus => cpus(facts, value, reading),
@@ -317,20 +319,20 @@ fn at_place(
         Shows::OneOf(words) => compare(reading, |found| words.contains(&found)),
         Shows::First => compare(reading, |found| found.split_whitespace().next() == Some(value)),
         Shows::Begins(_, never) if reading.value().is_some_and(|it| it.starts_with(never)) => {
-            Observation { effect: Effect::NotShown, ..compare(reading, |_| true) }
+            WordObservation { effect: WordEffect::NotShown, ..compare(reading, |_| true) }
         }
         Shows::Begins(text, _) => compare(reading, |found| found.starts_with(text)),
         Shows::ValueOrAbsent if value == "disable" && reading.is_absent() => {
-            Observation::at(&reading.path, "not there", true)
+            WordObservation::at(&reading.path, "not there", true)
         }
         Shows::ValueOrAbsent => compare(reading, |found| is_value(found, value)),
     }
 }
 
-fn compare(reading: &Reading<String>, is_as_asked: impl FnOnce(&str) -> bool) -> Observation {
+fn compare(reading: &Reading<String>, is_as_asked: impl FnOnce(&str) -> bool) -> WordObservation {
     match reading.value() {
-        Some(found) => Observation::at(&reading.path, found, is_as_asked(found.trim())),
-        None => Observation::blind(reading),
+        Some(found) => WordObservation::at(&reading.path, found, is_as_asked(found.trim())),
+        None => WordObservation::blind(reading),
     }
 }
 
@@ -369,13 +371,13 @@ fn list(facts: &Facts, value: &str) -> Option<(CpuList, bool)> {
     Some((CpuList::parse(rest, last).ok()?, is_domain))
 }
 
-fn cpus(facts: &Facts, value: &str, reading: &Reading<String>) -> Observation {
+fn cpus(facts: &Facts, value: &str, reading: &Reading<String>) -> WordObservation {
     let Some((wanted, is_domain)) = list(facts, value) else {
         // A list that the kernel cannot read either.
         return compare(reading, |_| false);
     };
     if !is_domain {
-        return Observation::NOWHERE;
+        return WordObservation::NOWHERE;
     }
     let possible = facts.cpus.possible.value().or_else(|| facts.cpus.online.value());
     let wanted = possible.map_or(wanted.clone(), |possible| wanted.intersection(possible));
@@ -385,7 +387,7 @@ fn cpus(facts: &Facts, value: &str, reading: &Reading<String>) -> Observation {
     })
 }
 
-fn mask(facts: &Facts, value: &str, reading: &Reading<String>) -> Observation {
+fn mask(facts: &Facts, value: &str, reading: &Reading<String>) -> WordObservation {
     let Some((wanted, _)) = list(facts, value) else { return compare(reading, |_| false) };
     let possible = facts.cpus.possible.value().or_else(|| facts.cpus.online.value());
     let there = |cpus: CpuList| possible.map_or(cpus.clone(), |all| cpus.intersection(all));
@@ -401,15 +403,15 @@ fn mask(facts: &Facts, value: &str, reading: &Reading<String>) -> Observation {
 }
 
 /// The kernel names the CPUs in its log; the threads that run the callbacks are there in any case.
-fn rcu_nocbs(facts: &Facts, value: &str) -> Observation {
-    let Some((wanted, _)) = list(facts, value) else { return Observation::NOWHERE };
+fn rcu_nocbs(facts: &Facts, value: &str) -> WordObservation {
+    let Some((wanted, _)) = list(facts, value) else { return WordObservation::NOWHERE };
     let log = &facts.platform.log;
     if let Some(offloaded) = log.value().and_then(|log| log.rcu_offloaded.as_ref()) {
         let found = format!("Offload RCU callbacks from CPUs: {offloaded}");
-        return Observation::at(&log.path, found, wanted.difference(offloaded).is_empty());
+        return WordObservation::at(&log.path, found, wanted.difference(offloaded).is_empty());
     }
     let tasks = &facts.placement;
-    let Some(groups) = tasks.value() else { return Observation::blind(tasks) };
+    let Some(groups) = tasks.value() else { return WordObservation::blind(tasks) };
     let threads: u32 = groups
         .iter()
         .filter(|group| group.kernel_thread)
@@ -418,15 +420,19 @@ fn rcu_nocbs(facts: &Facts, value: &str) -> Observation {
         .sum();
     if groups.iter().all(|group| !group.kernel_thread) {
         let found = Some("no kernel thread is visible here".into());
-        return Observation { effect: Effect::CannotTell, path: Some(tasks.path.clone()), found };
+        return WordObservation {
+            effect: WordEffect::CannotTell,
+            path: Some(tasks.path.clone()),
+            found,
+        };
     }
     let is_enough = usize::try_from(threads).is_ok_and(|threads| threads >= wanted.len());
-    Observation::at(&tasks.path, format!("{threads} threads rcuop"), is_enough)
+    WordObservation::at(&tasks.path, format!("{threads} threads rcuop"), is_enough)
 }
 
-fn preempt(facts: &Facts, value: &str) -> Observation {
+fn preempt(facts: &Facts, value: &str) -> WordObservation {
     let reading = &facts.kernel.preemption;
-    let Some(found) = reading.value() else { return Observation::blind(reading) };
+    let Some(found) = reading.value() else { return WordObservation::blind(reading) };
     let name = match found {
         Preemption::Rt => "rt",
         Preemption::Full => "full",
@@ -436,16 +442,20 @@ fn preempt(facts: &Facts, value: &str) -> Observation {
         Preemption::DynamicUnknown => {
             let found = Some("which model is in force cannot be read".into());
             let path = Some(reading.path.clone());
-            return Observation { effect: Effect::CannotTell, path, found };
+            return WordObservation { effect: WordEffect::CannotTell, path, found };
         }
     };
-    Observation::at(&reading.path, name, name == value)
+    WordObservation::at(&reading.path, name, name == value)
 }
 
-fn init_cpus(facts: &Facts, value: &str) -> Observation {
+fn init_cpus(facts: &Facts, value: &str) -> WordObservation {
     let reading = &facts.isolation.init_cpus;
-    let Some(found) = reading.value() else { return Observation::blind(reading) };
+    let Some(found) = reading.value() else { return WordObservation::blind(reading) };
     // systemd takes spaces and commas between the parts.
     let wanted = CpuList::parse(&value.replace(' ', ","), None);
-    Observation::at(&reading.path, found.to_string(), wanted.is_ok_and(|wanted| wanted == *found))
+    WordObservation::at(
+        &reading.path,
+        found.to_string(),
+        wanted.is_ok_and(|wanted| wanted == *found),
+    )
 }

@@ -8,7 +8,7 @@ use rtproof_record::{
     run::{EndReason, Phase, RunEnd, Thread},
 };
 
-use crate::{Standing, units};
+use crate::{Integrity, units};
 
 /// How the keys of facts of tasks begin.
 pub(crate) const TASKS: &str = "rt_tasks.";
@@ -22,16 +22,16 @@ pub fn loads_ran(run: &Run, phase: &Phase) -> bool {
 }
 
 /// What takes force from the measurement, a sentence each.
-pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> Vec<String> {
+pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Integrity) -> Vec<String> {
     let mut weak = Vec::new();
     match standing {
-        Standing::Sealed => {}
+        Integrity::Sealed => {}
         // What is missing of it is said below.
-        Standing::Torn if run.meta.ended.is_none() => {}
-        Standing::Torn => weak.push(
+        Integrity::Torn if run.meta.ended.is_none() => {}
+        Integrity::Torn => weak.push(
             "The record is torn: it was never sealed, but it holds the run to its end.".into(),
         ),
-        Standing::Altered { why } => {
+        Integrity::Altered { why } => {
             weak.push(format!("The record was altered after it was sealed: {why}."));
         }
     }
@@ -195,19 +195,19 @@ pub struct Reference {
     pub run: String,
     pub lines: Vec<String>,
     /// Among all machines with a like run.
-    pub all: Vec<Rank>,
+    pub all: Vec<QuantileRank>,
     /// What the narrower group shares, e.g. `board Raspberry Pi 4`; null: neither board nor CPU is
     /// known.
     pub alike_by: Option<String>,
     /// Among those of the same board, or of the same CPU where the board is not known.
-    pub alike: Vec<Rank>,
+    pub alike: Vec<QuantileRank>,
     /// Files of the folder that were not used, and why.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UnusedFile>,
 }
 
 /// Place of one quantile among machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Rank {
+pub struct QuantileRank {
     /// `p50`, `p99.9`, `p99.99`.
     pub statistic: String,
     /// Value of the run, nanoseconds.
@@ -229,7 +229,7 @@ pub struct Rank {
 
 /// A file that was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOut {
+pub struct UnusedFile {
     pub file: String,
     pub why: String,
 }

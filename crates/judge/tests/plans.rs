@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rtproof_host::{Capture, CpuList, Facts, Root, tune::Change};
-use rtproof_judge::plan::{self, Level, Plan, Selection};
-use rtproof_judge::{Finding, Intent, Profile, Remedy, Status, checks, profile::Kind};
+use rtproof_judge::plan::{self, Plan, PlanLevel, Selection};
+use rtproof_judge::{Finding, Intent, Profile, Remedy, Status, checks, profile::WorkloadKind};
 
 /// The captures of fixtures/machines, by name.
 #[expect(clippy::disallowed_methods, reason = "the repository's own files")]
@@ -58,7 +58,7 @@ fn cases() -> &'static [Case] {
 fn read_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, facts) in machines() {
-        for kind in Kind::ALL {
+        for kind in WorkloadKind::ALL {
             let intent = intent(&facts, Profile::of(kind));
             let findings = checks::judge_all(&facts, &intent);
             cases.push((format!("{name}, {}", kind.name()), facts.clone(), intent, findings));
@@ -68,7 +68,7 @@ fn read_cases() -> Vec<Case> {
 }
 
 fn everything() -> Selection {
-    Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() }
+    Selection { level: PlanLevel::Max, risky: true, durable: true, ..Selection::default() }
 }
 
 fn has(plan: &Plan, check: &str) -> bool {

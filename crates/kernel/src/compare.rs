@@ -52,7 +52,7 @@ pub fn compare(
     let side = |at: usize| -> Result<_, KernelError> {
         let request = BootRequest { folder: Some(folder.join(SIDES[at])), ..requests[at].clone() };
         let booted = boot::boot(&request, interrupted)?;
-        Ok((measured(Kernel::of(&booted), &booted.steps)?, booted))
+        Ok((measured(BootedKernel::of(&booted), &booted.steps)?, booted))
     };
     let ((first, booted), (second, other)) = (side(0)?, side(1)?);
     let options = match located.each_ref().map(|of| of.config.as_ref()) {
@@ -75,7 +75,7 @@ pub fn compare(
 }
 
 /// A kernel that was booted.
-pub struct Kernel {
+pub struct BootedKernel {
     pub image: String,
     /// Release, as it reports it.
     pub release: String,
@@ -85,7 +85,7 @@ pub struct Kernel {
     pub folder: String,
 }
 
-impl Kernel {
+impl BootedKernel {
     /// The one of a guest.
     pub fn of(booted: &Booted) -> Self {
         Self {
@@ -98,15 +98,15 @@ impl Kernel {
 }
 
 /// A kernel, and what the record of `prove` in it says.
-pub struct Side {
-    kernel: Kernel,
+pub struct ComparedKernel {
+    kernel: BootedKernel,
     exit: Option<i32>,
     report: Report,
     pub findings: Vec<Finding>,
 }
 
 /// Reads what `prove` left in the folder of a kernel.
-pub fn measured(kernel: Kernel, steps: &[GuestStep]) -> Result<Side, KernelError> {
+pub fn measured(kernel: BootedKernel, steps: &[GuestStep]) -> Result<ComparedKernel, KernelError> {
     let record = PathBuf::from(&kernel.folder).join("prove.rtproof");
     let step = steps.iter().find(|step| step.name == "prove");
     let step = step.ok_or_else(|| KernelError::path(&kernel.folder, "prove did not run"))?;
@@ -129,10 +129,10 @@ pub fn measured(kernel: Kernel, steps: &[GuestStep]) -> Result<Side, KernelError
         Some(RunEnd::Aborted { why }) => return Err(failed(format!("prove was cut short, {why}"))),
         None => return Err(failed("the record is torn".to_owned())),
     }
-    Ok(Side { kernel, exit: step.exit, report, findings })
+    Ok(ComparedKernel { kernel, exit: step.exit, report, findings })
 }
 
-impl Side {
+impl ComparedKernel {
     /// Everything as a count of instructions, each this long.
     pub fn side(self, instruction_ns: u64) -> KernelSide {
         let Self { kernel, exit, report, .. } = self;

@@ -13,7 +13,7 @@ use rtproof_judge::{
     Impact, Intent, checks,
     plan::{BuildOption, Selection, build_options},
 };
-use rtproof_results::kernel::{CONFIG_SCHEMA, ChangedOption, Configured, Fate, OptionRow};
+use rtproof_results::kernel::{CONFIG_SCHEMA, ChangedOption, Configured, OptionOutcome, OptionRow};
 
 use crate::make::Make;
 use crate::tool::{Log, OnProgress, tool};
@@ -347,12 +347,14 @@ fn result(
         let found = after.map(|(_, _, config)| value(config, name));
         // A module serves as well as what is built in, and a profile asks for no more.
         let fate = match &found {
-            None => Fate::Unresolved,
-            Some(found) if found == wanted || (wanted == "y" && found == "m") => Fate::Survived,
-            Some(_) => Fate::Dropped,
+            None => OptionOutcome::Unresolved,
+            Some(found) if found == wanted || (wanted == "y" && found == "m") => {
+                OptionOutcome::Survived
+            }
+            Some(_) => OptionOutcome::Dropped,
         };
         let because = match (fate, &kconfig, after) {
-            (Fate::Dropped, Some(kconfig), Some((_, _, config))) => {
+            (OptionOutcome::Dropped, Some(kconfig), Some((_, _, config))) => {
                 kconfig.because(name, wanted, config)
             }
             _ => Vec::new(),
@@ -421,7 +423,7 @@ fn open(request: &Request<'_>, before: &Options, current: &Options) -> Vec<Optio
                 wanted: String::new(),
                 before: value(before),
                 after: Some(value(current)),
-                fate: Fate::Open,
+                fate: OptionOutcome::Open,
                 because: Vec::new(),
                 check: check.id.into(),
                 why: check.why.into(),

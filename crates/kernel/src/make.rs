@@ -12,7 +12,7 @@ use rtproof_results::kernel::{
 };
 
 use crate::KernelError;
-use crate::source::Tree;
+use crate::source::SourceTree;
 use crate::tool::{Log, OnProgress, answer, tool};
 
 /// A source, and where and how it is built.
@@ -174,7 +174,7 @@ pub enum Product {
 /// # Errors
 /// No configuration, a program that is missing, whatever the build says.
 pub fn build(
-    tree: &Tree,
+    tree: &SourceTree,
     make: Make,
     place: &Path,
     product: Product,
@@ -239,7 +239,7 @@ pub fn build(
 /// # Errors
 /// A program that is missing, or a folder that cannot be written. A build that fails is a row.
 pub fn test(
-    tree: &Tree,
+    tree: &SourceTree,
     make: &Make,
     place: &Path,
     configs: &[String],

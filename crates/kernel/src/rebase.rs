@@ -8,7 +8,7 @@ use rtproof_host::{
     tune::{AddedPackage, Change, PackageManager},
 };
 use rtproof_judge::{Finding, Remedy, Status};
-use rtproof_model::finding::Part;
+use rtproof_model::finding::RemedyPart;
 use rtproof_results::kernel::{KernelPackage, Offers, REBASE_SCHEMA, Rebased};
 
 use crate::find::FindError;
@@ -17,7 +17,7 @@ use crate::{KernelError, find};
 
 /// What `kernel rebase` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum RebaseAction {
     /// Begin: onto this tag, branch or commit; `from`: the commit that the local ones begin after.
     Onto {
         onto: String,
@@ -34,7 +34,7 @@ pub enum Action {
 ///
 /// # Errors
 /// No git tree, changes that are not committed, a conflict: git's own lines.
-pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
+pub fn rebase(tree: &Path, action: &RebaseAction) -> Result<Rebased, KernelError> {
     let git = || -> Result<Command, KernelError> {
         let mut command = tool("git", "git")?;
         // The user's own commits in the user's own tree; no editor may wait for a terminal.
@@ -58,16 +58,16 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
     // Where this call begins it: the new base, and how many commits are to be carried.
     let mut begun = None;
     match action {
-        Action::Onto { .. } if stopped => {
+        RebaseAction::Onto { .. } if stopped => {
             return Err(KernelError::path(
                 tree,
                 "a rebase is under way here; go on with --continue, or give it up with --abort",
             ));
         }
-        Action::Continue | Action::Abort if !stopped => {
+        RebaseAction::Continue | RebaseAction::Abort if !stopped => {
             return Err(KernelError::path(tree, "no rebase is under way here"));
         }
-        Action::Onto { onto, from } => {
+        RebaseAction::Onto { onto, from } => {
             let commit = |name: &str| {
                 ask(&[
                     "rev-parse",
@@ -100,7 +100,7 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
             let local = ask(&["rev-list", "--count", &format!("{base}..HEAD")])?;
             begun = Some((target, local.parse().ok()));
         }
-        Action::Continue => {
+        RebaseAction::Continue => {
             // As git keeps it (builtin/rebase.c): the new base, and how many were to be carried.
             let state = tree.join(ask(&["rev-parse", "--git-path", "rebase-merge"])?);
             #[expect(clippy::disallowed_methods, reason = "git's state in the user's own tree")]
@@ -113,7 +113,7 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
             });
             command.args(["rebase", "--continue"]);
         }
-        Action::Abort => {
+        RebaseAction::Abort => {
             command.args(["rebase", "--abort"]);
         }
     }
@@ -143,7 +143,7 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
         return Err(KernelError::Conflict { text });
     }
     let onto = match (action, &begun) {
-        (Action::Onto { onto, .. }, _) => Some(onto.clone()),
+        (RebaseAction::Onto { onto, .. }, _) => Some(onto.clone()),
         (_, Some((target, _))) => Some(ask(&["describe", "--tags", "--always", target])?),
         (_, None) => None,
     };
@@ -163,7 +163,7 @@ pub fn rebase(tree: &Path, action: &Action) -> Result<Rebased, KernelError> {
         commits,
         local: begun.and_then(|(_, local)| local),
         head: ask(&["log", "-1", "--format=%h %s"])?,
-        aborted: *action == Action::Abort,
+        aborted: *action == RebaseAction::Abort,
     })
 }
 
@@ -249,7 +249,7 @@ fn apt(root: &Root, package: &KernelPackage) -> Remedy {
     };
     Remedy::Changes {
         text: package.install.clone(),
-        changes: kept.into_iter().chain([install]).map(Part::from).collect(),
+        changes: kept.into_iter().chain([install]).map(RemedyPart::from).collect(),
         then: Some(then),
     }
 }
@@ -257,7 +257,7 @@ fn apt(root: &Root, package: &KernelPackage) -> Remedy {
 /// What keeps the default of the boot menu, and what becomes of the next boot.
 fn menu(root: &Root, release: &str) -> (Option<Change>, String) {
     let loader = match boot::detect(root) {
-        Ok(loader) if loader.kind != boot::Kind::Elsewhere => loader,
+        Ok(loader) if loader.kind != boot::LoaderKind::Elsewhere => loader,
         other => {
             let why = match other {
                 Ok(loader) => loader.no_entry.unwrap_or(loader.name),

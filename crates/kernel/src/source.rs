@@ -20,7 +20,7 @@ const USR_SRC: &str = "/usr/src";
 
 /// A source that can be built.
 #[derive(Clone, Debug)]
-pub struct Tree {
+pub struct SourceTree {
     pub path: PathBuf,
     /// Patches in it that were asked for, in order.
     pub patches: Vec<String>,
@@ -35,7 +35,7 @@ pub fn open(
     place: &Path,
     patches: Option<&Path>,
     observer: OnProgress<'_>,
-) -> Result<Tree, KernelError> {
+) -> Result<SourceTree, KernelError> {
     let from = if from == Path::new(DISTRIBUTION) { distribution()? } else { from.to_path_buf() };
     let from = from.canonical()?;
     // make includes files of the folder that it builds in.
@@ -47,7 +47,7 @@ pub fn open(
     if from.is_dir() {
         check(&from)?;
         if patches.is_none() {
-            return Ok(Tree { path: from, patches: Vec::new() });
+            return Ok(SourceTree { path: from, patches: Vec::new() });
         }
     }
     let series = patches.map(series).transpose()?.unwrap_or_default();
@@ -56,7 +56,7 @@ pub fn open(
     let names = series.iter().map(|it| it.display().to_string()).collect();
     if copy.exists() {
         return match read(&mark) {
-            Ok(known) if known == stamp => Ok(Tree { path: copy, patches: names }),
+            Ok(known) if known == stamp => Ok(SourceTree { path: copy, patches: names }),
             _ => Err(KernelError::path(
                 &copy,
                 format!(
@@ -82,7 +82,7 @@ pub fn open(
     rtproof_host::user_file::write_whole(&mark, |to| Ok(to.write_all(stamp.as_bytes())?))
         .map_err(|error| KernelError::path(&mark, error.to_string()))?;
     fs::rename(&part, &copy).map_err(KernelError::io(&copy))?;
-    Ok(Tree { path: copy, patches: names })
+    Ok(SourceTree { path: copy, patches: names })
 }
 
 fn remove(path: &Path) -> Result<(), KernelError> {

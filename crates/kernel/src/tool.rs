@@ -26,7 +26,7 @@ const LAST_MAX: usize = 10;
 
 /// How far long work is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct WorkProgress {
     /// What is done, e.g. `make`.
     pub step: String,
     /// Objects made so far: compiled, assembled, linked, archived. How many there will be is not
@@ -37,11 +37,11 @@ pub struct Progress {
 }
 
 /// Who receives the progress, about once a second, and says whether the work goes on.
-pub type OnProgress<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+pub type OnProgress<'a> = &'a mut dyn FnMut(&WorkProgress) -> ControlFlow<()>;
 
 /// What a program wrote, and how long it took.
 #[derive(Clone, Debug, Default)]
-pub struct Ran {
+pub struct ToolOutcome {
     pub objects: u64,
     pub(crate) warnings: u64,
     pub seconds: u64,
@@ -85,7 +85,7 @@ impl Log {
         step: &str,
         mut command: Command,
         observer: OnProgress<'_>,
-    ) -> Result<Ran, KernelError> {
+    ) -> Result<ToolOutcome, KernelError> {
         self.line(&format!("$ {command:?}"))?;
         let io = |error| KernelError::Io { path: self.path.clone(), error };
         let (reader, writer) = std::io::pipe().map_err(io)?;
@@ -114,7 +114,7 @@ impl Log {
             if shown.elapsed() >= Duration::from_secs(1) {
                 shown = Instant::now();
                 let (step, elapsed) = (step.to_owned(), started.elapsed());
-                let progress = Progress { step, objects: seen.objects, elapsed };
+                let progress = WorkProgress { step, objects: seen.objects, elapsed };
                 if observer(&progress).is_break() {
                     // make ends what it started, and removes what is half made.
                     let pid = rustix::process::Pid::from_child(&child);
@@ -137,13 +137,13 @@ impl Log {
         step: &str,
         command: Command,
         observer: OnProgress<'_>,
-    ) -> Result<Ran, KernelError> {
+    ) -> Result<ToolOutcome, KernelError> {
         let ran = self.run(step, command, observer)?;
         if ran.succeeded { Ok(ran) } else { Err(self.failure(step, ran)) }
     }
 
-    pub fn failure(&self, step: &str, ran: Ran) -> KernelError {
-        let Ran { status, hint, errors: lines, .. } = ran;
+    pub fn failure(&self, step: &str, ran: ToolOutcome) -> KernelError {
+        let ToolOutcome { status, hint, errors: lines, .. } = ran;
         KernelError::Failed { step: step.into(), status, hint, lines, log: self.path.clone() }
     }
 }
@@ -222,7 +222,7 @@ impl OutputScan {
         }
     }
 
-    fn ended(self, status: String, succeeded: bool, seconds: u64) -> Ran {
+    fn ended(self, status: String, succeeded: bool, seconds: u64) -> ToolOutcome {
         let hint = match () {
             () if self.is_full => ": the disk is full; what is there is kept, and continued later",
             () if self.is_killed => {
@@ -231,7 +231,7 @@ impl OutputScan {
             () if self.no_program => ": a program is missing; its name is below",
             () => "",
         };
-        Ran {
+        ToolOutcome {
             objects: self.objects,
             warnings: self.warnings,
             seconds,

@@ -182,7 +182,7 @@ const ROUNDING_NS: i64 = 4;
 
 /// How a wait ended. Times are CLOCK_MONOTONIC nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
+pub(crate) enum WaitEnd {
     /// The thread ran then.
     At(u64),
     /// The clock was set back meanwhile. The thread ran at `now_ns`, and was late by `late_ns` at
@@ -222,14 +222,14 @@ impl<C: TimeSource> Timekeeper<C> {
 
     /// Waits until the clock shows what it shows `due_ns` of CLOCK_MONOTONIC, if nobody sets it.
     #[inline(always)]
-    pub(crate) fn wait(&mut self, due_ns: u64, stop: &AtomicBool) -> Woken {
+    pub(crate) fn wait(&mut self, due_ns: u64, stop: &AtomicBool) -> WaitEnd {
         loop {
             let has_expired = self.clocks.sleep_until(due_ns.wrapping_add(self.offset_ns));
             let clock_ns = self.clocks.read_ns();
             let monotonic_ns = self.clocks.monotonic_ns();
             let now_ns = clock_ns.wrapping_sub(self.offset_ns);
             if monotonic_ns.wrapping_sub(now_ns) <= self.slack_ns && now_ns >= due_ns {
-                return Woken::At(now_ns);
+                return WaitEnd::At(now_ns);
             }
             let woken = self.settle(due_ns, now_ns, monotonic_ns, has_expired, stop);
             if let Some(woken) = woken {
@@ -248,32 +248,32 @@ impl<C: TimeSource> Timekeeper<C> {
         monotonic_ns: u64,
         has_expired: bool,
         stop: &AtomicBool,
-    ) -> Option<Woken> {
+    ) -> Option<WaitEnd> {
         let is_stopped = stop.load(Ordering::Relaxed);
         let Some(by_ns) = self.step() else {
             // Early without a step: a nudge, else the kernel's own fault, which counts as early.
             let sleeps_on = now_ns < due_ns && !has_expired && !is_stopped;
-            return (!sleeps_on).then_some(Woken::At(now_ns));
+            return (!sleeps_on).then_some(WaitEnd::At(now_ns));
         };
         if monotonic_ns < due_ns {
-            return is_stopped.then_some(Woken::At(monotonic_ns));
+            return is_stopped.then_some(WaitEnd::At(monotonic_ns));
         }
         if by_ns > 0 {
             // Were it a step back and a larger one forward, the thread had been held.
             self.ledger.bound();
-            return Some(Woken::At(monotonic_ns));
+            return Some(WaitEnd::At(monotonic_ns));
         }
         if !has_expired {
-            return Some(Woken::Held { now_ns: monotonic_ns });
+            return Some(WaitEnd::Held { now_ns: monotonic_ns });
         }
         // By the clock as it was: before the due time, so that the timer had expired before the
         // step.
         let late_ns = now_ns.wrapping_sub(due_ns).cast_signed();
         Some(match u64::try_from(late_ns) {
-            Err(_) => Woken::At(monotonic_ns),
+            Err(_) => WaitEnd::At(monotonic_ns),
             Ok(late_ns) => {
                 self.ledger.bound();
-                Woken::Bound { now_ns: monotonic_ns, late_ns: late_ns.min(monotonic_ns - due_ns) }
+                WaitEnd::Bound { now_ns: monotonic_ns, late_ns: late_ns.min(monotonic_ns - due_ns) }
             }
         })
     }
@@ -371,7 +371,8 @@ impl<C: TimeSource> Timekeeper<C> {
 
     /// Addresses of what runs when a reading is unusual.
     pub(crate) fn code() -> Vec<usize> {
-        let settle: fn(&mut Self, u64, u64, u64, bool, &AtomicBool) -> Option<Woken> = Self::settle;
+        let settle: fn(&mut Self, u64, u64, u64, bool, &AtomicBool) -> Option<WaitEnd> =
+            Self::settle;
         let settled: fn(&mut Self, u64, u64) -> u64 = Self::settled;
         let step: fn(&mut Self) -> Option<i64> = Self::step;
         let locate: fn(&mut Self, u32) -> (u64, u64) = Self::locate;

@@ -22,16 +22,16 @@ pub mod trials;
 pub mod workloads;
 
 pub use recorder::Recorder;
-pub use session::{Plan, Session, SessionError};
-pub use slot::{Kept, Slot, Spike};
+pub use session::{Session, SessionError, SessionPlan};
+pub use slot::{KeptSamples, LateWakeUp, Slot};
 pub use sys::{bind_memory, memory_is_bound_to};
 pub use task::{LiveTasks, is_armed};
-pub use thread::{Report, Started};
+pub use thread::{StartedThread, ThreadReport};
 
 pub use rtproof_host::facts::tasks::Policy;
 pub use rtproof_model::EndReason;
 
-pub use crate::sys::perf::{Queue, Taken, inherited, keep_ended_children, unblock};
+pub use crate::sys::perf::{Queue, TakenSignal, inherited, keep_ended_children, unblock};
 use serde::{Deserialize, Serialize};
 
 use crate::loads::worker;

@@ -11,9 +11,9 @@ use std::{
 
 use crate::clock::{Clock, StepWatcher, Steps};
 use crate::cycle::SLOT_NS;
-use crate::slot::{Slot, Spike};
+use crate::slot::{LateWakeUp, Slot};
 use crate::sys::signals;
-use crate::thread::{Handle, Order, Report, Started};
+use crate::thread::{Handle, StartedThread, ThreadOrder, ThreadReport};
 use crate::workloads::{Clocks, Workload, WorkloadError};
 use crate::{Policy, sys, thread};
 
@@ -36,7 +36,7 @@ pub const PERIOD_MAX_NS: u64 = 10_000_000_000;
 
 /// What a session measures: CPUs, priority, period, duration.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SessionPlan {
     /// CPUs, one thread each.
     pub cpus: Vec<u32>,
     pub policy: Policy,
@@ -109,7 +109,7 @@ pub enum SessionError {
 #[derive(Debug)]
 pub struct Session {
     handles: Vec<Handle>,
-    started: Vec<Started>,
+    started: Vec<StartedThread>,
     origin_ns: u64,
     period_ns: u64,
     /// `None`: the clock cannot be set back.
@@ -121,7 +121,7 @@ impl Session {
     ///
     /// # Errors
     /// When a thread cannot be made, pinned, or does not get to run; none is left behind.
-    pub fn start(plan: &Plan) -> Result<Self, SessionError> {
+    pub fn start(plan: &SessionPlan) -> Result<Self, SessionError> {
         plan.check()?;
         let origin = Arc::new(AtomicU64::new(0));
         let (ready, readies) = mpsc::channel();
@@ -161,8 +161,8 @@ impl Session {
 
     fn await_ready(
         &mut self,
-        plan: &Plan,
-        readies: &mpsc::Receiver<Started>,
+        plan: &SessionPlan,
+        readies: &mpsc::Receiver<StartedThread>,
     ) -> Result<(), SessionError> {
         while self.started.len() < plan.cpus.len() {
             let Ok(mut started) = readies.recv_timeout(READY_TIMEOUT) else {
@@ -224,12 +224,12 @@ impl Session {
     }
 
     /// What each thread got, by number.
-    pub fn started(&self) -> &[Started] {
+    pub fn started(&self) -> &[StartedThread] {
         &self.started
     }
 
     /// The same, to keep beyond [`Session::finish`].
-    pub fn take_started(&mut self) -> Vec<Started> {
+    pub fn take_started(&mut self) -> Vec<StartedThread> {
         std::mem::take(&mut self.started)
     }
 
@@ -252,7 +252,7 @@ impl Session {
 
     /// Hands the spikes that came since the last call to `take`, with the number of their thread:
     /// oldest first for each thread. May be called as often as is wanted.
-    pub fn spikes(&mut self, mut take: impl FnMut(u32, Spike)) {
+    pub fn spikes(&mut self, mut take: impl FnMut(u32, LateWakeUp)) {
         for (number, handle) in (0..).zip(&mut self.handles) {
             handle.spikes.drain(|spike| take(number, spike));
         }
@@ -292,8 +292,8 @@ impl Session {
     pub fn finish(
         self,
         mut take: impl FnMut(u32, &Slot),
-        mut spikes: impl FnMut(u32, Spike),
-    ) -> Vec<Report> {
+        mut spikes: impl FnMut(u32, LateWakeUp),
+    ) -> Vec<ThreadReport> {
         self.stop();
         self.wait(Duration::from_nanos(self.period_ns) + END_TIMEOUT);
         let mut reports = Vec::new();
@@ -313,7 +313,7 @@ impl Session {
     }
 }
 
-impl Plan {
+impl SessionPlan {
     /// What thread `number` does.
     ///
     /// # Panics
@@ -342,9 +342,9 @@ impl Plan {
         Ok(())
     }
 
-    fn orders(&self) -> impl Iterator<Item = Order> + '_ {
+    fn orders(&self) -> impl Iterator<Item = ThreadOrder> + '_ {
         let n = self.cpus.len() as u64;
-        (0..).zip(&self.cpus).map(move |(number, &cpu)| Order {
+        (0..).zip(&self.cpus).map(move |(number, &cpu)| ThreadOrder {
             number,
             cpu,
             policy: self.policy,

@@ -37,12 +37,12 @@ pub struct Slot {
     /// Of those, the ones that found no room on their way to the collector.
     pub spikes_dropped: u64,
     /// Each single sample, where they are kept.
-    pub kept: Kept,
+    pub kept: KeptSamples,
 }
 
 /// Single samples, in the order of time, as far as there is room.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
+pub struct KeptSamples {
     /// Empty where none are kept.
     room: Box<[Sample]>,
     len: usize,
@@ -50,7 +50,7 @@ pub struct Kept {
     pub lost: u64,
 }
 
-impl Kept {
+impl KeptSamples {
     /// Room for so many.
     pub fn new(room: usize) -> Self {
         Self { room: vec![Sample::default(); room].into(), ..Self::default() }
@@ -86,7 +86,7 @@ impl Default for Slot {
             top: TopSamples::new(TOP),
             spikes: 0,
             spikes_dropped: 0,
-            kept: Kept::default(),
+            kept: KeptSamples::default(),
         }
     }
 }
@@ -163,7 +163,8 @@ impl Slot {
 pub const SPIKES: usize = 768;
 
 /// Memory of the ring with both its ends and the threshold, bytes.
-pub(crate) const BYTES: usize = ring_bytes::<Spike>(SPIKES) + ARC_BYTES + size_of::<AtomicU64>();
+pub(crate) const BYTES: usize =
+    ring_bytes::<LateWakeUp>(SPIKES) + ARC_BYTES + size_of::<AtomicU64>();
 
 /// The two counts of an `Arc`.
 const ARC_BYTES: usize = 2 * size_of::<usize>();
@@ -175,7 +176,7 @@ pub(crate) const fn ring_bytes<T>(n: usize) -> usize {
 
 /// A wake-up later than the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spike {
+pub struct LateWakeUp {
     /// When it was due, CLOCK_MONOTONIC nanoseconds.
     pub due_ns: u64,
     pub latency_ns: u64,
@@ -184,14 +185,14 @@ pub struct Spike {
 /// The measuring thread's end.
 #[derive(Debug)]
 pub struct Outlet {
-    ring: Producer<Spike>,
+    ring: Producer<LateWakeUp>,
     threshold_ns: Arc<AtomicU64>,
 }
 
 /// The collector's end of the ring of spikes.
 #[derive(Debug)]
 pub struct Inlet {
-    ring: Consumer<Spike>,
+    ring: Consumer<LateWakeUp>,
     threshold_ns: Arc<AtomicU64>,
 }
 
@@ -211,7 +212,7 @@ impl Outlet {
 
     /// Hands a spike over, or counts it as dropped.
     #[inline(never)]
-    pub(crate) fn push(&mut self, slot: &mut Slot, spike: Spike) {
+    pub(crate) fn push(&mut self, slot: &mut Slot, spike: LateWakeUp) {
         slot.spikes += 1;
         if self.ring.push(spike).is_err() {
             slot.spikes_dropped += 1;
@@ -238,7 +239,7 @@ impl Outlet {
 
 impl Inlet {
     /// Hands out what came, oldest first.
-    pub fn drain(&mut self, mut take: impl FnMut(Spike)) {
+    pub fn drain(&mut self, mut take: impl FnMut(LateWakeUp)) {
         while let Ok(spike) = self.ring.pop() {
             take(spike);
         }
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn samples_are_kept_as_far_as_there_is_room_and_counted_beyond() {
-        let mut slot = Slot { kept: Kept::new(2), ..Slot::default() };
+        let mut slot = Slot { kept: KeptSamples::new(2), ..Slot::default() };
         for n in 1..=3 {
             slot.record_wake(1000 * n, 1000 * n + n);
         }
@@ -315,7 +316,7 @@ mod spike_tests {
     fn a_full_ring_drops_and_counts() {
         let (mut outlet, mut inlet) = ring(0);
         let mut slot = Slot::default();
-        let spike = |n: usize| Spike { due_ns: n as u64, latency_ns: 1 };
+        let spike = |n: usize| LateWakeUp { due_ns: n as u64, latency_ns: 1 };
         (0..SPIKES + 3).for_each(|n| outlet.push(&mut slot, spike(n)));
         assert_eq!((slot.spikes, slot.spikes_dropped), (SPIKES as u64 + 3, 3));
         let mut got = Vec::new();
@@ -331,10 +332,10 @@ mod spike_tests {
     fn all_of_the_ring_is_locked() {
         let (mut outlet, mut inlet) = ring(0);
         let bytes: usize = outlet.memory().iter().map(|(_, bytes)| bytes).sum();
-        assert!(bytes >= SPIKES * size_of::<Spike>(), "{bytes}");
+        assert!(bytes >= SPIKES * size_of::<LateWakeUp>(), "{bytes}");
         inlet.drain(|spike| panic!("nothing was pushed: {spike:?}"));
         let mut slot = Slot::default();
-        (0..SPIKES).for_each(|_| outlet.push(&mut slot, Spike::default()));
+        (0..SPIKES).for_each(|_| outlet.push(&mut slot, LateWakeUp::default()));
         assert_eq!(slot.spikes_dropped, 0, "asking took no room");
     }
 }

@@ -14,11 +14,13 @@ use rtrb::{Consumer, Producer};
 
 use crate::clock::{Clock, Ledger, Steps};
 use crate::cycle::{Cycle, Schedule};
-use crate::slot::{Inlet, Kept, Outlet, Slot};
+use crate::slot::{Inlet, KeptSamples, Outlet, Slot};
 use crate::sys::signals;
 pub use crate::task::{become_ordinary, pin_all};
 use crate::task::{lock_code, pin, raise, set_armed, tid};
-use crate::workloads::{Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError};
+use crate::workloads::{
+    Armed, OwnCost, ThreadPlace, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,
+};
 use crate::{EndReason, Policy, clock, cycle, slot, sys, workloads};
 
 /// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
@@ -29,7 +31,7 @@ const WARM_UP: u64 = 20;
 
 /// What a thread got of what was requested, before its first wake-up.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartedThread {
     /// Index among the threads of the session.
     pub number: u32,
     pub tid: u32,
@@ -53,7 +55,7 @@ pub struct Started {
 
 /// How a thread ended and what it had not handed over.
 #[derive(Debug)]
-pub struct Report {
+pub struct ThreadReport {
     /// Index among the threads of the session.
     pub number: u32,
     pub reason: EndReason,
@@ -69,7 +71,7 @@ pub struct Report {
     /// Involuntary context switches while armed.
     pub preemptions: u64,
     /// What its workload reports in addition to its samples.
-    pub ending: Ending,
+    pub ending: WorkloadEnding,
     /// Steps of its clock.
     pub steps: Steps,
 }
@@ -79,7 +81,7 @@ const KEPT_MAX: usize = 1 << 20;
 
 /// What a thread is to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct ThreadOrder {
     pub(crate) number: u32,
     pub(crate) cpu: u32,
     pub(crate) policy: Policy,
@@ -98,7 +100,7 @@ pub(crate) struct Order {
     pub(crate) workload: Arc<dyn Workload>,
 }
 
-impl Order {
+impl ThreadOrder {
     /// Room for single samples in a slot: twice those that are due, for a collector that is late.
     fn kept_per_slot(&self) -> usize {
         let due = self.slot_ns.div_ceil(self.period_ns.max(1));
@@ -118,20 +120,20 @@ pub(crate) struct Handle {
     pub(crate) tid: Arc<AtomicU32>,
     /// CPU it is pinned to.
     pub(crate) cpu: u32,
-    pub(crate) join: std::thread::JoinHandle<Report>,
+    pub(crate) join: std::thread::JoinHandle<ThreadReport>,
 }
 
 /// Starts a thread. It prepares itself, says so on `ready`, and waits until `origin` is set.
 pub(crate) fn spawn(
-    order: Order,
+    order: ThreadOrder,
     origin: Arc<AtomicU64>,
-    ready: Sender<Started>,
+    ready: Sender<StartedThread>,
 ) -> std::io::Result<Handle> {
     let n = cycle::slots(order.slot_ns);
     let (mut give, empty) = rtrb::RingBuffer::new(n);
     let (full, take) = rtrb::RingBuffer::new(n);
     let kept = order.kept_per_slot();
-    let slot = || Box::new(Slot { kept: Kept::new(kept), ..Slot::default() });
+    let slot = || Box::new(Slot { kept: KeptSamples::new(kept), ..Slot::default() });
     let mut slots: Vec<Box<Slot>> = (0..n).map(|_| slot()).collect();
     let (mut outlet, inlet) = slot::ring(order.spike_ns);
     let ledger = Arc::new(Ledger::default());
@@ -159,9 +161,9 @@ pub(crate) fn spawn(
         lock_error,
     };
     let stack_bytes = match life.order.workload.place() {
-        Place::OnCpu => STACK_BYTES,
+        ThreadPlace::OnCpu => STACK_BYTES,
         // Not locked, and it starts programs and reads files.
-        Place::Beside => 4 * STACK_BYTES,
+        ThreadPlace::Beside => 4 * STACK_BYTES,
     };
     let join = std::thread::Builder::new()
         .name(format!("rtproof/{}", life.order.cpu))
@@ -171,9 +173,9 @@ pub(crate) fn spawn(
 }
 
 struct Life {
-    order: Order,
+    order: ThreadOrder,
     origin: Arc<AtomicU64>,
-    ready: Sender<Started>,
+    ready: Sender<StartedThread>,
     stop: Arc<AtomicBool>,
     ledger: Arc<Ledger>,
     tid: Arc<AtomicU32>,
@@ -187,7 +189,7 @@ impl Life {
         empty: Consumer<Box<Slot>>,
         full: Producer<Box<Slot>>,
         spikes: Outlet,
-    ) -> Report {
+    ) -> ThreadReport {
         sys::block_signals();
         self.tid.store(tid(), Ordering::Release);
         let (started, mut armed) = self.prepare();
@@ -210,7 +212,7 @@ impl Life {
         let before = sys::usage();
         let outcome = armed.as_mut().map(|armed| {
             // Where it only takes down what others measure, nothing of it is on a hot path.
-            let is_on_cpu = self.order.workload.place() == Place::OnCpu;
+            let is_on_cpu = self.order.workload.place() == ThreadPlace::OnCpu;
             set_armed(is_on_cpu);
             if is_on_cpu {
                 // Not before: partners of the thread allow none.
@@ -222,7 +224,7 @@ impl Life {
         });
         let after = sys::usage();
         // It ends with the priority that it has: an ordinary thread would wait for the load.
-        Report {
+        ThreadReport {
             number: self.order.number,
             reason: match outcome {
                 Some(Ok(reason)) => reason,
@@ -242,13 +244,15 @@ impl Life {
 
     /// Pins, raises, arms, locks: everything that may be refused is tried, and what was refused is
     /// said.
-    fn prepare(&self) -> (Started, Option<Box<dyn Armed>>) {
+    fn prepare(&self) -> (StartedThread, Option<Box<dyn Armed>>) {
         let order = &self.order;
         let placed = match order.workload.place() {
-            Place::OnCpu => take_place(order.cpu, order.policy, order.priority, order.period_ns),
-            Place::Beside => Placed::default(),
+            ThreadPlace::OnCpu => {
+                take_place(order.cpu, order.policy, order.priority, order.period_ns)
+            }
+            ThreadPlace::Beside => Placed::default(),
         };
-        let setting = Setting {
+        let setting = WorkloadSetting {
             cpu: order.cpu,
             policy: order.policy,
             priority: order.priority,
@@ -266,7 +270,8 @@ impl Life {
             Err(error) => (None, Some(error)),
         };
         let lock_error = self.lock_error.clone().or_else(|| {
-            let armed = armed.as_deref().filter(|_| order.workload.place() == Place::OnCpu)?;
+            let armed =
+                armed.as_deref().filter(|_| order.workload.place() == ThreadPlace::OnCpu)?;
             lock_all(armed).err().map(|error| error.to_string())
         });
         let program = armed.as_deref().and_then(Armed::program);
@@ -276,7 +281,7 @@ impl Life {
         };
         let is_pinned = program.as_ref().map_or(placed.is_pinned, |program| program.is_pinned);
         let refused = program.as_ref().and_then(|program| program.policy_error.clone());
-        let started = Started {
+        let started = StartedThread {
             number: order.number,
             tid: program.map_or_else(tid, |program| program.pid),
             cpu: order.cpu,

@@ -11,8 +11,8 @@ use std::{
 use rtproof_host::{
     CpuList, Root,
     tune::{
-        Bytes, Change, Gone, Item, Journal, Machine, NotTunable, Options, Outcome, Scheduling,
-        Stands, State, TaskName, Tasks, UndoError, apply, status, undo,
+        ApplyOptions, Bytes, Change, Gone, Item, Journal, Machine, NotTunable, Outcome, Scheduling,
+        Standing, State, TaskName, Tasks, UndoError, apply, status, undo,
     },
 };
 use rtproof_measure::LiveTasks;
@@ -95,13 +95,13 @@ fn a_thread_of_our_own_is_changed_and_put_back() {
     };
     let changes = items(vec![task(batch), task(one), new]);
     let mut journal = begin(&machine);
-    let applied = apply(&machine, &mut journal, &changes, Options::default(), &mut |_| {});
+    let applied = apply(&machine, &mut journal, &changes, ApplyOptions::default(), &mut |_| {});
     assert_eq!(applied.expect("applied").done, 3);
     let now = LiveTasks.scheduling(tid).expect("our own thread");
     assert_eq!((now.policy.as_deref(), now.nice), (Some("batch"), Some(4)));
     assert_eq!(now.cpus, Some(CpuList::new([first])));
     let standing = status(&machine, &journal);
-    assert!(standing.iter().all(|standing| standing.stands == Stands::AsApplied), "{standing:?}");
+    assert!(standing.iter().all(|standing| standing.stands == Standing::AsApplied), "{standing:?}");
     assert_eq!(outcomes(&machine, &mut journal), vec![Outcome::Restored; 3]);
     assert_eq!(LiveTasks.scheduling(tid).expect("our own thread"), before);
     assert_eq!(outcomes(&machine, &mut journal), []);
@@ -110,7 +110,7 @@ fn a_thread_of_our_own_is_changed_and_put_back() {
     let mut journal = begin(&machine);
     let idle = Scheduling { policy: Some("idle".into()), ..Scheduling::default() };
     let changes = items(vec![task(idle)]);
-    apply(&machine, &mut journal, &changes, Options::default(), &mut |_| {}).expect("applied");
+    apply(&machine, &mut journal, &changes, ApplyOptions::default(), &mut |_| {}).expect("applied");
     drop(end);
     handle.join().expect("the thread ends");
     assert_eq!(outcomes(&machine, &mut journal), [Outcome::Gone { why: Gone::Ended }]);
@@ -140,7 +140,7 @@ fn the_kernel_says_no_and_nothing_is_left() {
         Change::File { path: "/run/first".into(), content: Some(Bytes::from("x")), mode: None };
     let mut journal = begin(&machine);
     let changes = items(vec![file.clone(), value]);
-    let error = apply(&machine, &mut journal, &changes, Options::default(), &mut |_| {});
+    let error = apply(&machine, &mut journal, &changes, ApplyOptions::default(), &mut |_| {});
     let error = error.expect_err("the kernel refuses").to_string();
     assert!(error.contains(path) && error.contains("everything was taken back"), "{error}");
     assert_eq!(machine.state(&file), Ok(State::Absent));
@@ -183,7 +183,7 @@ fn a_read_only_file_system_is_refused_before_and_after() {
         Change::File { path: "/run/first".into(), content: Some(Bytes::from("x")), mode: None };
     let mut journal = begin(&machine);
     let changes = items(vec![file.clone()]);
-    apply(&machine, &mut journal, &changes, Options::default(), &mut |_| {}).expect("applied");
+    apply(&machine, &mut journal, &changes, ApplyOptions::default(), &mut |_| {}).expect("applied");
     let copy = "/var/lib/copy.journal";
     fs::copy(journal.path(), copy).expect("a copy");
     drop(journal);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use rtproof_host::{
     CpuList, Knob, Reading,
     idle::PATH,
-    knob::Effect,
+    knob::EffectTime,
     tune::{Change, Scheduling, TaskName},
 };
 
@@ -96,13 +96,13 @@ impl When {
 
 impl When {
     /// When a change of a knob with this effect takes effect.
-    pub const fn of(effect: Effect) -> Self {
+    pub const fn of(effect: EffectTime) -> Self {
         match effect {
-            Effect::Runtime => Self::Now,
-            Effect::Login => Self::Login,
-            Effect::Boot => Self::Boot,
-            Effect::Build => Self::Kernel,
-            Effect::Firmware => Self::Firmware,
+            EffectTime::Runtime => Self::Now,
+            EffectTime::Login => Self::Login,
+            EffectTime::Boot => Self::Boot,
+            EffectTime::Build => Self::Kernel,
+            EffectTime::Firmware => Self::Firmware,
         }
     }
 }
@@ -236,7 +236,7 @@ pub enum Remedy {
         /// What they do, in words.
         text: String,
         #[schemars(with = "Vec<Change>")]
-        changes: Vec<Part>,
+        changes: Vec<RemedyPart>,
         /// What is left for the user to do with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<String>,
@@ -267,14 +267,14 @@ impl Remedy {
 /// One of several changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Part {
+pub struct RemedyPart {
     pub change: Change,
     /// The knob that it sets, if there is one.
     #[serde(skip)]
     pub knob: Option<&'static Knob>,
 }
 
-impl From<Change> for Part {
+impl From<Change> for RemedyPart {
     fn from(change: Change) -> Self {
         Self { change, knob: None }
     }

@@ -13,8 +13,10 @@ pub mod verdict;
 pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use run::{Cost, EndReason};
 pub use spikes::{
-    CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,
-    Structure,
+    CauseCpu, CauseRow, Certainty, ExplainedSpike, Explanation, RecorderSummary, Share, Span,
+    Spikes, Structure, StructureMoment,
 };
 pub use trial::Observation;
-pub use verdict::{Ahead, Answer, Basis, Extrapolation, Standing, Verdict, Worst};
+pub use verdict::{
+    Basis, Extrapolation, Integrity, Projection, Verdict, VerdictAnswer, WorstLatency,
+};

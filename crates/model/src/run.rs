@@ -101,7 +101,7 @@ pub enum EndReason {
 
 /// One thing that a thread did, or that happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happening {
+pub struct ProgramEvent {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time_ns: u64,
     pub cpu: u32,
@@ -109,14 +109,14 @@ pub struct Happening {
     pub pid: u32,
     /// The thread that ran.
     pub tid: u32,
-    pub what: What,
+    pub what: ProgramEventData,
     /// The user's stack, where it was sampled.
     pub stack: Option<Box<Stack>>,
 }
 
 /// What happened in a program that is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ProgramEventData {
     /// A system call begins.
     Enter {
         number: i64,

@@ -24,18 +24,18 @@ pub struct Spikes {
     pub sum_ns: u64,
     pub certain_ns: u64,
     /// How kernel events were recorded.
-    pub recorder: Recorder,
+    pub recorder: RecorderSummary,
     /// What caused them: the largest sum first.
     pub causes: Vec<CauseRow>,
     /// The worst spikes of each cause, worst first.
-    pub worst: Vec<Spike>,
+    pub worst: Vec<ExplainedSpike>,
     /// Periods, coincidences: sentences.
     pub structure: Vec<Structure>,
 }
 
 /// How kernel events were recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Recorder {
+pub struct RecorderSummary {
     /// Why nothing was recorded; `None`: it was.
     pub off: Option<String>,
     /// What it adds to the median latency, measured before the run; `None`: not measured.
@@ -86,7 +86,7 @@ pub struct CauseCpu {
 
 /// One spike of which the window is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Spike {
+pub struct ExplainedSpike {
     /// Number among the kept ones: `rtproof explain RUN --spike N`.
     pub number: u32,
     /// When it was due, nanoseconds after the first wake-up of the run.
@@ -115,12 +115,12 @@ pub struct Structure {
     /// When it was, in order of time, 500 at most: what is closer together than a five-hundredth of
     /// the run is one. Empty where there are no moments to tell.
     #[serde(default)]
-    pub moments: Vec<Moment>,
+    pub moments: Vec<StructureMoment>,
 }
 
 /// A moment of what spikes or levels have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Moment {
+pub struct StructureMoment {
     /// When, nanoseconds after the first wake-up of the run.
     pub at_ns: u64,
     /// In short, e.g. `12 µs → 25 µs`; empty: there is nothing to add.

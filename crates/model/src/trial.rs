@@ -6,7 +6,7 @@ use serde::Serialize;
 use rtproof_host::{
     CpuList, Reading,
     facts::tasks::Policy,
-    task::{CpuTimes, Events},
+    task::{CpuTimes, InterruptLine},
 };
 
 /// Names of the trials, in the order in which they run.
@@ -47,12 +47,12 @@ pub struct Spin {
     /// How long it spun, nanoseconds.
     pub duration_ns: u64,
     /// Gaps in which the ordinary spinner ran.
-    pub ordinary: Gaps,
+    pub ordinary: GapCounts,
     /// Gaps in which it was switched out and the ordinary spinner did not run: other tasks did, or
     /// nobody.
-    pub others: Gaps,
+    pub others: GapCounts,
     /// Gaps in which it was not switched out: the CPU itself was away.
-    pub beneath: Gaps,
+    pub beneath: GapCounts,
     /// When the first gaps began and how long they were, nanoseconds since the start.
     pub first: Vec<(u64, u64)>,
     /// CPU time that the FIFO spinner got, nanoseconds.
@@ -65,13 +65,13 @@ pub struct Spin {
 
 /// Gaps of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Gaps {
+pub struct GapCounts {
     pub count: u64,
     pub sum_ns: u64,
     pub max_ns: u64,
 }
 
-impl Gaps {
+impl GapCounts {
     pub fn add(&mut self, gap_ns: u64) {
         self.count += 1;
         self.sum_ns += gap_ns;
@@ -90,12 +90,12 @@ pub struct IsolationObservation {
     pub duration_ns: u64,
     /// Time of each CPU.
     pub times: Reading<Vec<CpuTimes>>,
-    pub interrupts: Reading<Vec<Events>>,
+    pub interrupts: Reading<Vec<InterruptLine>>,
     /// Softirqs that were run.
-    pub softirqs: Reading<Vec<Events>>,
+    pub softirqs: Reading<Vec<InterruptLine>>,
     /// Time slices of tasks on the CPUs together.
     pub time_slices: Reading<u64>,
-    pub tasks: Reading<Vec<Ran>>,
+    pub tasks: Reading<Vec<RanTask>>,
 }
 
 /// What a load did.
@@ -111,7 +111,7 @@ pub struct Work {
 
 /// A task that ran on a real-time CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ran {
+pub struct RanTask {
     pub tid: u32,
     pub comm: String,
     pub kernel_thread: bool,
@@ -208,7 +208,7 @@ pub struct HwlatLook {
     /// A longer step is a gap, nanoseconds.
     pub threshold_ns: u64,
     /// The largest gap of each window.
-    pub gaps: Gaps,
+    pub gaps: GapCounts,
     /// Windows with a gap in which a non-maskable interrupt came: the kernel's, maybe.
     pub with_nmi: u64,
 }
@@ -244,9 +244,9 @@ pub struct GapLook {
     /// A longer step is a gap, nanoseconds.
     pub threshold_ns: u64,
     /// Gaps in which another task ran.
-    pub switched: Gaps,
+    pub switched: GapCounts,
     /// Gaps in which it was not switched out: interrupts, the hypervisor, the firmware.
-    pub beneath: Gaps,
+    pub beneath: GapCounts,
     /// Time that the hypervisor took of the CPU meanwhile, milliseconds in steps of 10.
     pub steal_ms: Reading<u64>,
 }

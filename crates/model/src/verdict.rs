@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use rtproof_stats::{
     dependence::Dispersion,
     samples,
-    tail::{Level, Tail},
+    tail::{ReturnLevel, Tail},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum VerdictAnswer {
     /// The requirement is met, at its confidence, under the load that was run.
     Accepted,
     /// The requirement is not met.
@@ -22,7 +22,7 @@ pub enum Answer {
     NotJudged,
 }
 
-impl Answer {
+impl VerdictAnswer {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Accepted => "ACCEPTED",
@@ -36,7 +36,7 @@ impl Answer {
 /// A verdict and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    pub answer: Answer,
+    pub answer: VerdictAnswer,
     /// The verdict in a sentence, to follow the answer.
     pub sentence: String,
     /// What else must be said, a sentence each, the next step first.
@@ -62,7 +62,7 @@ pub struct Basis {
     pub late_clusters: u64,
     /// What the measured wake-ups are worth in independent ones.
     pub n_eff: u64,
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstLatency>,
     /// Upper bound on the share of late wake-ups at the confidence, worst CPU; `None`: less than a
     /// minute under load, or latencies depend on each other for too long.
     pub late_share_upper: Option<f64>,
@@ -111,7 +111,7 @@ impl LateGroups {
 
 /// The largest latency of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Worst {
+pub struct WorstLatency {
     pub latency_ns: u64,
     pub cpu: u32,
     /// When it was due, nanoseconds after the first wake-up.
@@ -123,7 +123,7 @@ pub struct Worst {
 /// Whether a record is what its run left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "state")]
-pub enum Standing {
+pub enum Integrity {
     /// Sealed, or about to be by the run itself.
     #[default]
     Sealed,
@@ -146,12 +146,12 @@ pub struct Extrapolation {
     /// Above it no group is missing.
     pub complete_ns: u64,
     /// The time in which one late group is allowed, by the requested rate: the verdict's level.
-    pub asked: Ahead,
+    pub asked: Projection,
     /// An hour of operation.
-    pub hour: Ahead,
-    pub day: Ahead,
+    pub hour: Projection,
+    pub day: Projection,
     /// A year of 365.25 days.
-    pub year: Ahead,
+    pub year: Projection,
     /// Under which condition the levels hold.
     #[serde(default)]
     pub condition: String,
@@ -159,7 +159,7 @@ pub struct Extrapolation {
 
 /// A time of operation, and the level exceeded once in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ahead {
+pub struct Projection {
     /// The time of operation.
     pub target_ns: u64,
     /// Level, or the rules that forbid one.
@@ -186,7 +186,7 @@ impl Extrapolation {
         }
     }
 
-    fn level_sentence(&self, level: &Level, budget_ns: u64) -> (String, bool) {
+    fn level_sentence(&self, level: &ReturnLevel, budget_ns: u64) -> (String, bool) {
         let is_over = level.high_ns >= budget_ns as f64;
         let over = match (is_over, level.is_exploratory) {
             (_, true) => "of too few groups to count".into(),
@@ -217,14 +217,14 @@ impl Extrapolation {
     }
 
     /// What is shown: time of operation in words, and level or rules.
-    pub fn rows(&self) -> [(&'static str, &Ahead); 3] {
+    pub fn rows(&self) -> [(&'static str, &Projection); 3] {
         [("hour", &self.hour), ("day", &self.day), ("year", &self.year)]
     }
 }
 
-impl Ahead {
+impl Projection {
     /// The level, where there is one.
-    pub const fn level(&self) -> Option<&Level> {
+    pub const fn level(&self) -> Option<&ReturnLevel> {
         match &self.tail {
             Tail::Level(level) => Some(level),
             Tail::Refused { .. } => None,

@@ -19,7 +19,7 @@ pub const SLICES_MAX: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effects {
     /// How it was tried.
-    pub trial: Trial,
+    pub trial: TrialSummary,
     pub knobs: Vec<KnobResult>,
     /// Slices, in order of time.
     pub slices: Vec<Slice>,
@@ -29,7 +29,7 @@ pub struct Effects {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EffectTick {
     /// How it is tried, as known now.
-    pub trial: Option<Trial>,
+    pub trial: Option<TrialSummary>,
     /// Knobs that are new or have changed: as they are now.
     pub knobs: Vec<KnobResult>,
     pub slices: Vec<Slice>,
@@ -37,11 +37,11 @@ pub struct EffectTick {
 
 /// How changes were tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Trial {
+pub struct TrialSummary {
     /// Seed of the order of slices.
     pub seed: u64,
     /// How knobs share the time.
-    pub design: Design,
+    pub design: TrialDesign,
     /// Pairs of slices planned for each knob.
     pub pairs: u32,
     /// Length of a slice.
@@ -58,7 +58,7 @@ pub struct Trial {
 /// How knobs share the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Design {
+pub enum TrialDesign {
     /// One knob after the other, each alone.
     Single,
     /// All at once: in each pair some are on in one slice and the others in the other one.
@@ -80,7 +80,7 @@ pub struct KnobResult {
     pub name: String,
     pub changes: Vec<String>,
     /// How it was tried.
-    pub how: How,
+    pub how: TrialMode,
     pub decision: Decision,
     /// Whether it was left in force.
     pub kept: bool,
@@ -93,7 +93,7 @@ pub struct KnobResult {
 /// How a knob was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum TrialMode {
     /// Switched on and off in pairs of slices.
     Toggled,
     /// Before and after, once: drift is not excluded.
@@ -121,7 +121,7 @@ pub enum Decision {
 /// What a knob does to one statistic of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Effect {
-    pub statistic: Statistic,
+    pub statistic: SliceStatistic,
     /// Pairs that were compared; 0 of before and after.
     pub pairs: u32,
     /// Median of the slices without it.
@@ -145,7 +145,7 @@ pub struct Effect {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Statistic {
+pub enum SliceStatistic {
     /// 99.9 % of the wake-ups that were due, missed ones among them, were no later.
     P999,
     /// The latest wake-up.
@@ -158,7 +158,7 @@ pub struct Slice {
     /// 0, 1, ...
     pub number: u32,
     /// What it is for.
-    pub part: Part,
+    pub part: SlicePart,
     /// Pair, 0, 1, ...; 0 where there are none.
     pub pair: u32,
     /// Numbers of the knobs that were on.
@@ -179,7 +179,7 @@ pub struct Slice {
 /// What a slice is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum SlicePart {
     /// Before anything was changed.
     Before,
     /// One of a pair.
@@ -217,12 +217,12 @@ impl Effects {
     }
 
     /// The statistic's effect of a knob.
-    pub fn of(knob: &KnobResult, statistic: Statistic) -> Option<&Effect> {
+    pub fn of(knob: &KnobResult, statistic: SliceStatistic) -> Option<&Effect> {
         knob.effects.iter().find(|effect| effect.statistic == statistic)
     }
 }
 
-impl Statistic {
+impl SliceStatistic {
     /// Both, in the order of reports.
     pub const ALL: [Self; 2] = [Self::P999, Self::Max];
 
@@ -304,7 +304,7 @@ pub struct ImportedThread {
     /// Name to show, e.g. `thread 0`, `CPU 3`, `CPU 3 IRQ`.
     pub label: String,
     /// What its samples are.
-    pub kind: Kind,
+    pub kind: SampleKind,
     /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
     /// without value (`overflow`) are in the last bin, from the first value that had no row on.
     #[schemars(with = "Vec<rtproof_stats::Bin>")]
@@ -345,7 +345,7 @@ impl ImportedThread {
 /// What a sample is. Only like may be compared with like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum SampleKind {
     /// From when a thread should have run to when it ran.
     Latency,
     /// From when a timer was due to its interrupt handler.
@@ -362,7 +362,7 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl SampleKind {
     pub const ALL: [Self; 7] = [
         Self::Latency,
         Self::IrqLatency,

@@ -14,7 +14,7 @@ use std::{
 use rusqlite::{Connection, params};
 
 use crate::run::Judgement;
-use crate::seal::Mark;
+use crate::seal::SealMark;
 use crate::{ReadError, SealState, WriteError, read, rows, seal};
 
 /// A record that is complete but not sealed.
@@ -149,7 +149,7 @@ impl Finished {
     ) -> Result<String, WriteError> {
         let io = |error| WriteError::io(&self.path, doing, error);
         let marks = seal::find(record).map_err(io)?;
-        let own: Vec<&Mark> = marks.iter().filter(|mark| mark.run_id == run_id).collect();
+        let own: Vec<&SealMark> = marks.iter().filter(|mark| mark.run_id == run_id).collect();
         let [mark] = own[..] else {
             let what = format!("its mark stands in the file {} times, expected once", own.len());
             return Err(WriteError::inconsistent(&self.path, "seal", what));

@@ -33,11 +33,11 @@ pub use error::{ReadError, WriteError};
 pub use finish::Finished;
 pub use read::{Opened, read, read_shown, read_shown_with};
 pub use run::{
-    Beside, BesideTick, Class, Head, Judgement, Options, Origin, Requirement, Run, Snapshot, Start,
-    TOP_MAX, Tail, ThreadTick, Tick,
+    BudgetClass, ClockOrigin, Judgement, Options, Requirement, Run, RunHead, RunTail, Snapshot,
+    Start, Surroundings, SurroundingsTick, TOP_MAX, ThreadTick, Tick,
 };
 pub use seal::SealState;
-pub use spikes::{SpikeTick, Spikes};
+pub use spikes::{RecordedSpikes, SpikeTick};
 pub use write::Writer;
 
 pub use rtproof_model::run::Clock;
@@ -56,7 +56,7 @@ use error::BUSY_SECONDS;
 use run::{MARKS_MAX, STATES_MAX, Thread};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use rtproof_stats::moving::{self, Lengths, Row, Spans, SpansError, Step};
+use rtproof_stats::moving::{self, Lengths, MovingRow, MovingStep, Spans, SpansError};
 
 // A record's database, opened for writing.
 
@@ -189,13 +189,13 @@ pub fn spans(run: &Run, asked: Lengths) -> Result<Spans, SpansError> {
 }
 
 /// Hands each step of some threads to `see`, in order of time.
-pub fn each(threads: &[Thread], spans: Spans, see: impl FnMut(Step)) {
-    let mut rows: Vec<Row<'_>> = threads.iter().flat_map(rows).collect();
+pub fn each(threads: &[Thread], spans: Spans, see: impl FnMut(MovingStep)) {
+    let mut rows: Vec<MovingRow<'_>> = threads.iter().flat_map(rows).collect();
     moving::each(&mut rows, u32::try_from(threads.len()).unwrap_or(u32::MAX), spans, see);
 }
 
-fn rows(thread: &Thread) -> impl Iterator<Item = Row<'_>> {
-    thread.seconds.iter().map(|second| Row {
+fn rows(thread: &Thread) -> impl Iterator<Item = MovingRow<'_>> {
+    thread.seconds.iter().map(|second| MovingRow {
         thread: thread.info.number,
         from_ns: second.from_ns,
         to_ns: second.to_ns,

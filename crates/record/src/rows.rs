@@ -4,17 +4,18 @@
 use rusqlite::{Connection, Row as SqlRow, ToSql, types::FromSql};
 use serde::de::DeserializeOwned;
 
-use rtproof_model::{CauseCpu, Recorder};
+use rtproof_model::{CauseCpu, RecorderSummary};
 use rtproof_stats::{Bin, Sample};
 
-use crate::effects::{Effect, Imported, ImportedThread, KnobResult, Slice, Trial};
+use crate::effects::{Effect, Imported, ImportedThread, KnobResult, Slice, TrialSummary};
 use crate::error::Fault;
 use crate::run::{
-    HostCpuSecond, HostSecond, IdleState, IdleTime, Load, Mark, Note, ThreadEnd, ThreadInfo,
+    CpuIdleState, HostCpuSecond, HostSecond, IdleTime, Mark, Note, RecordedLoad, ThreadEnd,
+    ThreadInfo,
 };
 use crate::schema;
 use crate::schema::Table;
-use crate::spikes::{Kept, Summary};
+use crate::spikes::{KeptSpike, SpikeSummary};
 
 /// Most wake-ups of one thread in one run: 5 us for 44 years. Sums over 2^15 threads fit 64 bits.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
@@ -29,7 +30,7 @@ pub(crate) trait Row: Sized {
     const TABLE: &'static str;
     /// Hands over the values of the columns.
     fn put(&self, write: &mut dyn FnMut(&[&dyn ToSql]) -> Written) -> Written;
-    fn take(c: &mut Columns<'_, '_>) -> RowResult<Self>;
+    fn take(c: &mut RowColumns<'_, '_>) -> RowResult<Self>;
 }
 
 macro_rules! rows {
@@ -41,7 +42,7 @@ macro_rules! rows {
                 write(&[$(&put::$kind(&self.$field)?),*])
             }
 
-            fn take(c: &mut Columns<'_, '_>) -> RowResult<Self> {
+            fn take(c: &mut RowColumns<'_, '_>) -> RowResult<Self> {
                 Ok(Self { $($field: c.$kind()?,)* $($rest: Default::default(),)? })
             }
         }
@@ -64,17 +65,17 @@ rows! {
         at_ns: uint, interrupts: opt_uint, context_switches: opt_uint, temp_max_mc: get; cpus
     }
     HostCpuSecond in "host_cpu" { cpu: get, busy_ms: uint, steal_ms: uint, freq_hz: opt_uint }
-    Load in "load" {
+    RecordedLoad in "load" {
         name: get, from_ns: uint, to_ns: uint, detail: get, unit: get, work: uint, error: get
     }
     Note in "note" { at_ns: uint, id: get, text: get, weakens: get }
-    Summary in "recorder" {
+    SpikeSummary in "recorder" {
         threshold_ns: uint, adaptive: get, seen: count, explained: count, incomplete: count,
         unexamined: count, dropped: count, sum_ns: uint, certain_ns: uint, recorder: recorder
     }
     CauseCpu in "cause_cpu" { cpu: get, count: count, worst_ns: uint, sum_ns: uint }
-    Kept in "window" { number: get, thread: get, due_ns: uint, latency_ns: uint, window: json }
-    Trial in "trial" {
+    KeptSpike in "window" { number: get, thread: get, due_ns: uint, latency_ns: uint, window: json }
+    TrialSummary in "trial" {
         seed: uint, design: word, pairs: get, slice_ns: uint, margin_ppm: uint, level_ppb: uint,
         detectable_ppm: opt_uint
     }
@@ -93,7 +94,7 @@ rows! {
     Mark in "mark" {
         thread: get, since_ns: uint, at_ns: uint, kind: word, before: get, after: get
     }
-    IdleState in "idle_state" { cpu: get, state: get, name: get, exit_us: opt_uint }
+    CpuIdleState in "idle_state" { cpu: get, state: get, name: get, exit_us: opt_uint }
     IdleTime in "host_idle" { cpu: get, state: get, entered: uint, residency_us: uint }
     Imported in "import" {
         tool: get, tool_version: get, dialect: get, source: get, digest: get, command: get,
@@ -109,7 +110,7 @@ rows! {
     Bin in "bin" { low_ns: uint, high_ns: uint, n: count }
 }
 
-/// How values are written; [`Columns`] reads each in the same way.
+/// How values are written; [`RowColumns`] reads each in the same way.
 pub(crate) mod put {
     use super::Written;
     use serde::Serialize;
@@ -222,12 +223,12 @@ pub(crate) fn each(
     conn: &Connection,
     sql: &str,
     params: impl rusqlite::Params,
-    mut read: impl FnMut(&mut Columns<'_, '_>) -> RowResult<()>,
+    mut read: impl FnMut(&mut RowColumns<'_, '_>) -> RowResult<()>,
 ) -> RowResult<()> {
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;
     while let Some(row) = rows.next()? {
-        read(&mut Columns { row, at: 0 })?;
+        read(&mut RowColumns { row, at: 0 })?;
     }
     Ok(())
 }
@@ -268,12 +269,12 @@ pub(crate) fn room(table: &str, len: usize, most: usize) -> RowResult<()> {
 }
 
 /// Columns of one row, left to right.
-pub(crate) struct Columns<'a, 'b> {
+pub(crate) struct RowColumns<'a, 'b> {
     row: &'a SqlRow<'b>,
     at: usize,
 }
 
-impl Columns<'_, '_> {
+impl RowColumns<'_, '_> {
     pub(crate) fn get<T: FromSql>(&mut self) -> RowResult<T> {
         self.at += 1;
         Ok(self.row.get(self.at - 1)?)
@@ -350,11 +351,11 @@ impl Columns<'_, '_> {
     }
 
     /// How kernel events were recorded; what another version wrote is read as far as it goes.
-    fn recorder(&mut self) -> RowResult<Recorder> {
+    fn recorder(&mut self) -> RowResult<RecorderSummary> {
         let document: serde_json::Value = self.json()?;
-        Ok(serde_json::from_value(document).unwrap_or_else(|error| Recorder {
+        Ok(serde_json::from_value(document).unwrap_or_else(|error| RecorderSummary {
             off: Some(format!("the record does not say it in words that are known here ({error})")),
-            ..Recorder::default()
+            ..RecorderSummary::default()
         }))
     }
 }

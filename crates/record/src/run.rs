@@ -1,7 +1,7 @@
 //! A run in memory: what a record file holds, and all that judging and rendering may use.
 
 pub use rtproof_host::{
-    idle::{IdleState, IdleTime},
+    idle::{CpuIdleState, IdleTime},
     sample::{HostCpuSecond, HostSecond},
 };
 pub use rtproof_model::run::{Cost, EndReason};
@@ -20,7 +20,7 @@ use rtproof_stats::{Histogram, Layout, Moments};
 
 use crate::effects::Imported;
 use crate::error::Contradiction;
-use crate::{EffectTick, Effects, SpikeTick, Spikes};
+use crate::{EffectTick, Effects, RecordedSpikes, SpikeTick};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -38,15 +38,15 @@ pub struct Run {
     pub threads: Vec<Thread>,
     /// Host counters, one row a second.
     pub host: Vec<HostSecond>,
-    pub loads: Vec<Load>,
+    pub loads: Vec<RecordedLoad>,
     /// What the user must know, in order of time.
     pub notes: Vec<Note>,
     /// Spikes and their causes; `None`: the record is older than those, or was torn before.
-    pub spikes: Option<Spikes>,
+    pub spikes: Option<RecordedSpikes>,
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
     /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
-    pub beside: Beside,
+    pub beside: Surroundings,
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
     /// options, cost and facts say nothing.
     pub imported: Option<Imported>,
@@ -198,7 +198,7 @@ impl Second {
 
 /// One load that ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Load {
+pub struct RecordedLoad {
     /// Name, e.g. `memory`.
     pub name: String,
     /// What it did, in words: size, threads, tool.
@@ -275,26 +275,26 @@ pub struct IdleReading {
 
 /// What else was recorded during the run: marks and idle states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Beside {
+pub struct Surroundings {
     /// Changes from outside, in order of time.
     pub marks: Vec<Mark>,
     /// Idle states there are, by CPU and state.
-    pub states: Vec<IdleState>,
+    pub states: Vec<CpuIdleState>,
     /// Readings, in order of time.
     pub idle: Vec<IdleReading>,
 }
 
 /// What one second brought of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BesideTick {
+pub struct SurroundingsTick {
     pub marks: Vec<Mark>,
     /// Idle states; once.
-    pub states: Vec<IdleState>,
+    pub states: Vec<CpuIdleState>,
     /// Idle times, with the host counters of the same tick. `None`: not read this time.
     pub idle: Option<Vec<IdleTime>>,
 }
 
-impl Beside {
+impl Surroundings {
     /// Whether its parts fit together and to the threads (by number) of the run.
     pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), Contradiction> {
         for mark in &self.marks {
@@ -316,7 +316,7 @@ impl Beside {
     }
 
     /// Per idle state of each CPU: how often entered, and time in it, over all readings.
-    pub fn idle_sums(&self) -> Vec<(&IdleState, u64, u64)> {
+    pub fn idle_sums(&self) -> Vec<(&CpuIdleState, u64, u64)> {
         let mut sums: Vec<_> = self.states.iter().map(|state| (state, 0_u64, 0_u64)).collect();
         for time in self.idle.iter().flat_map(|reading| &reading.times) {
             let key = (time.cpu, time.state);
@@ -408,7 +408,7 @@ pub struct Requirement {
     /// A wake-up later than this is late. `None`: nothing is judged.
     pub budget_ns: Option<u64>,
     /// How late wake-ups count.
-    pub class: Class,
+    pub class: BudgetClass,
     /// Confidence in parts per million: 950 000 is 95 %.
     pub confidence_ppm: u32,
     /// For class 100: groups of late wake-ups are to be fewer than this many per 1000 hours, at the
@@ -418,7 +418,7 @@ pub struct Requirement {
 
 /// Class of a requirement, as the field names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Class {
+pub enum BudgetClass {
     /// Soft real-time: quantiles are reported, nothing is judged.
     #[serde(rename = "soft")]
     Soft,
@@ -540,8 +540,8 @@ pub const TOP_MAX: usize = 64;
 
 /// All that is known before the first wake-up.
 #[derive(Clone, Debug)]
-pub struct Head {
-    /// Identity; `ended` is ignored. The times may be estimates until a tick brings the [`Origin`].
+pub struct RunHead {
+    /// Identity; `ended` is ignored. The times may be estimates until a tick brings the [`ClockOrigin`].
     pub meta: Meta,
     pub options: Options,
     pub facts: Snapshot,
@@ -563,7 +563,7 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default)]
 pub struct Tick {
     /// Times of the first wake-up, once they are known.
-    pub origin: Option<Origin>,
+    pub origin: Option<ClockOrigin>,
     /// Threads that started; each before its first [`ThreadTick`].
     pub started: Vec<ThreadInfo>,
     /// Seconds of threads, in order of time for each thread.
@@ -574,17 +574,17 @@ pub struct Tick {
     pub notes: Vec<Note>,
     /// Loads that are new or have changed. Name and `from_ns` say which one it is: a later state
     /// of a load replaces the earlier one.
-    pub loads: Vec<Load>,
+    pub loads: Vec<RecordedLoad>,
     pub spikes: SpikeTick,
     /// Changes that are tried.
     pub effects: EffectTick,
     /// What was watched beside it.
-    pub beside: BesideTick,
+    pub beside: SurroundingsTick,
 }
 
 /// The first wake-up on two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ClockOrigin {
     /// Wall-clock time, nanoseconds since 1970.
     pub realtime_ns: u64,
     /// CLOCK_MONOTONIC, nanoseconds: origin of all times in the record.
@@ -609,7 +609,7 @@ pub struct ThreadTick {
 
 /// What is known after the last wake-up.
 #[derive(Clone, Debug)]
-pub struct Tail {
+pub struct RunTail {
     /// How the run ended.
     pub ended: RunEnd,
     /// The machine now; `None` when there was no time left to look.

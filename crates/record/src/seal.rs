@@ -33,7 +33,7 @@ const MARKS_MAX: usize = 16;
 
 /// One mark in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct SealMark {
     /// Identity of the run it names.
     pub(crate) run_id: String,
     /// The digits: zeros until sealed.
@@ -42,7 +42,7 @@ pub(crate) struct Mark {
     pub(crate) digits_at: u64,
 }
 
-impl Mark {
+impl SealMark {
     /// Whether a digest was filled in.
     pub(crate) fn is_closed(&self) -> bool {
         self.digits.bytes().any(|digit| digit != b'0')
@@ -60,7 +60,7 @@ pub(crate) fn is_run_id(id: &str) -> bool {
 }
 
 /// Reads the text of a mark; `None` if it is none.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Mark> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<SealMark> {
     let rest = bytes.strip_prefix(PREFIX)?;
     let hex = |part: &[u8]| {
         let is_hex = part.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -68,24 +68,24 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Mark> {
     };
     let (id, rest) = rest.split_at_checked(ID_LEN)?;
     let digits = rest.strip_prefix(b":").filter(|digits| digits.len() == DIGITS)?;
-    Some(Mark { run_id: hex(id)?, digits: hex(digits)?, digits_at: 0 })
+    Some(SealMark { run_id: hex(id)?, digits: hex(digits)?, digits_at: 0 })
 }
 
 /// All marks in a file, [`MARKS_MAX`] at most.
-pub(crate) fn find(path: &Path) -> io::Result<Vec<Mark>> {
+pub(crate) fn find(path: &Path) -> io::Result<Vec<SealMark>> {
     Ok(walk(&mut crate::open_file(path)?, CHUNK, |_| {})?.marks)
 }
 
 /// What one walk over a file tells.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scan {
+pub(crate) struct SealScan {
     /// Its marks, [`MARKS_MAX`] at most.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<SealMark>,
     /// Digest of the file with the digits of its one mark as zeros; `None`: it has not one mark.
     digest: Option<String>,
 }
 
-impl Scan {
+impl SealScan {
     /// Whether the file is as it was when it was sealed.
     pub(crate) fn is_whole(&self) -> bool {
         let [mark] = &self.marks[..] else { return false };
@@ -94,7 +94,7 @@ impl Scan {
 }
 
 /// Looks for marks and makes the digest in one walk.
-pub(crate) fn scan(path: &Path) -> io::Result<Scan> {
+pub(crate) fn scan(path: &Path) -> io::Result<SealScan> {
     let mut hash = Sha256::new();
     let mut scan = walk(&mut crate::open_file(path)?, CHUNK, |bytes| hash.update(bytes))?;
     scan.digest = (scan.marks.len() == 1).then(|| hex(hash));
@@ -103,9 +103,9 @@ pub(crate) fn scan(path: &Path) -> io::Result<Scan> {
 
 /// Walks over a file. `take` gets all of it, the digits of the first mark as zeros; the digits of
 /// others are left, and where there are too many marks the walk ends early.
-fn walk(file: &mut impl Read, chunk: usize, mut take: impl FnMut(&[u8])) -> io::Result<Scan> {
+fn walk(file: &mut impl Read, chunk: usize, mut take: impl FnMut(&[u8])) -> io::Result<SealScan> {
     let finder = memmem::Finder::new(PREFIX);
-    let mut scan = Scan::default();
+    let mut scan = SealScan::default();
     let mut buffer: Vec<u8> = Vec::with_capacity(chunk + MARK_LEN);
     let mut start: u64 = 0; // offset in the file of the buffer's first byte
     loop {
@@ -121,7 +121,7 @@ fn walk(file: &mut impl Read, chunk: usize, mut take: impl FnMut(&[u8])) -> io::
                     bytes[MARK_LEN - DIGITS..].fill(b'0');
                 }
                 let digits_at = start + (found + MARK_LEN - DIGITS) as u64;
-                scan.marks.push(Mark { digits_at, ..mark });
+                scan.marks.push(SealMark { digits_at, ..mark });
             }
         }
         if read == 0 || scan.marks.len() >= MARKS_MAX {
@@ -184,10 +184,10 @@ pub(crate) fn state(
     path: &Path,
     row: Option<&str>,
     run_id: &str,
-    scan: &Scan,
+    scan: &SealScan,
 ) -> io::Result<SealState> {
     let altered = |why: &str| Ok(SealState::Altered { why: why.into() });
-    let own: Vec<&Mark> = scan.marks.iter().filter(|mark| mark.run_id == run_id).collect();
+    let own: Vec<&SealMark> = scan.marks.iter().filter(|mark| mark.run_id == run_id).collect();
     let closed = own.iter().any(|mark| mark.is_closed());
     let Some(row) = row else {
         return if closed { altered("its seal was taken out") } else { Ok(SealState::Torn) };

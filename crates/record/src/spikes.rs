@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
-use rtproof_model::{CauseRow, Recorder, Remedy};
+use rtproof_model::{CauseRow, RecorderSummary, Remedy};
 use rtproof_trace::Window;
 
 use crate::error::{Contradiction, bound};
@@ -24,32 +24,32 @@ pub const EVENTS_MAX: usize = 20_000;
 
 /// The spikes of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spikes {
-    pub summary: Summary,
+pub struct RecordedSpikes {
+    pub summary: SpikeSummary,
     /// What caused them, in order of appearance.
     pub causes: Vec<CauseEntry>,
     /// The first [`SPIKES_MAX`], by thread and time.
     pub list: Vec<Spike>,
     /// The worst ones with their windows, by number.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptSpike>,
 }
 
 /// What one second brought of spikes.
 #[derive(Clone, Debug, Default)]
 pub struct SpikeTick {
-    pub summary: Option<Summary>,
+    pub summary: Option<SpikeSummary>,
     /// Causes that are new or have changed: as they are now.
     pub causes: Vec<CauseEntry>,
     pub list: Vec<Spike>,
     /// Windows to keep from now on.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptSpike>,
     /// Numbers of windows that are no longer kept.
     pub dropped: Vec<u32>,
 }
 
 /// Numbers of late wake-ups: seen, explained, dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Summary {
+pub struct SpikeSummary {
     /// Wake-ups later than this are spikes; of an adaptive threshold the last one.
     pub threshold_ns: u64,
     /// Whether the threshold followed the machine.
@@ -68,7 +68,7 @@ pub struct Summary {
     /// How kernel events were recorded.
     #[serde(rename = "recorder_json", serialize_with = "as_text")]
     #[schemars(with = "String")]
-    pub recorder: Recorder,
+    pub recorder: RecorderSummary,
 }
 
 /// A document as its JSON text: what the export of a record shows.
@@ -86,12 +86,12 @@ pub struct Spike {
     pub due_ns: u64,
     pub latency_ns: u64,
     /// Cause and culprit of the largest share; null: not explained.
-    pub why: Option<Why>,
+    pub why: Option<MainCause>,
 }
 
 /// What a spike was mostly caused by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Why {
+pub struct MainCause {
     pub cause: String,
     /// Who; empty where there is nobody to name.
     pub culprit: String,
@@ -132,7 +132,7 @@ impl CauseDocument {
 
 /// A spike of which the window is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Kept {
+pub struct KeptSpike {
     /// Number: 1, 2, ...
     pub number: u32,
     pub thread: u32,
@@ -144,7 +144,7 @@ pub struct Kept {
     pub window: Window,
 }
 
-impl Spikes {
+impl RecordedSpikes {
     /// The window kept under a number.
     pub fn window(&self, number: u32) -> Option<&Window> {
         self.kept.iter().find(|kept| kept.number == number).map(|kept| &kept.window)
@@ -153,7 +153,7 @@ impl Spikes {
     /// What must hold between the parts; `threads`: (number, CPU) of those that the run has.
     pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), Contradiction> {
         self.summary.check()?;
-        let Summary { seen, explained, .. } = self.summary;
+        let SpikeSummary { seen, explained, .. } = self.summary;
         bound("spikes", self.list.len(), SPIKES_MAX)?;
         bound("windows", self.kept.len(), WINDOWS_MAX)?;
         bound("causes", self.causes.len(), CAUSES_MAX)?;
@@ -185,7 +185,7 @@ impl Spikes {
     }
 }
 
-impl Summary {
+impl SpikeSummary {
     /// Whether the numbers fit each other.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         let Self { seen, explained, incomplete, unexamined, dropped, sum_ns, certain_ns, .. } =

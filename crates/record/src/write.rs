@@ -27,8 +27,8 @@ use crate::error::{Contradiction, WriteError, bound};
 use crate::finish::Finished;
 use crate::rows::{Row, insert, insert_into, on_conflict, put_values, replace, run, update};
 use crate::run::{
-    BesideTick, Head, HostCpuSecond, HostSecond, IDLE_READINGS_MAX, MARKS_MAX, Second, Snapshot,
-    TOP_MAX, Tail, ThreadEnd, ThreadTick, Tick,
+    HostCpuSecond, HostSecond, IDLE_READINGS_MAX, MARKS_MAX, RunHead, RunTail, Second, Snapshot,
+    SurroundingsTick, TOP_MAX, ThreadEnd, ThreadTick, Tick,
 };
 use crate::schema::{APPLICATION_ID, BLOCK, TABLES, VERSION};
 use crate::spikes::{
@@ -55,7 +55,7 @@ impl Writer {
     /// # Errors
     /// If a file of that name exists, the folder cannot be written to, or the disk is full. A file
     /// that was begun is removed again.
-    pub fn create(path: &Path, head: &Head) -> Result<Self, WriteError> {
+    pub fn create(path: &Path, head: &RunHead) -> Result<Self, WriteError> {
         check_head(path, head)?;
         match crate::create_new(path) {
             Ok(_) => {}
@@ -72,7 +72,7 @@ impl Writer {
         })
     }
 
-    fn begin(path: &Path, head: &Head) -> Result<Self, WriteError> {
+    fn begin(path: &Path, head: &RunHead) -> Result<Self, WriteError> {
         const DOING: &str = "making the record";
         let absolute = crate::absolute(path).map_err(|error| WriteError::io(path, DOING, error))?;
         let mut conn =
@@ -170,7 +170,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::append`]. The record stays a torn one then.
-    pub fn finish(mut self, tail: &Tail) -> Result<Finished, WriteError> {
+    pub fn finish(mut self, tail: &RunTail) -> Result<Finished, WriteError> {
         const DOING: &str = "writing the end of the run";
         check_ends(&self.path, &self.threads, &tail.threads)?;
         transact(&mut self.conn, |tx| self::tail(tx, tail))
@@ -323,7 +323,7 @@ impl MeasureState {
     /// The state after a tick, or why it cannot be written.
     fn after(
         self,
-        tick: &BesideTick,
+        tick: &SurroundingsTick,
         known: impl Fn(&u32) -> bool,
         has_host: bool,
     ) -> std::result::Result<Self, Contradiction> {
@@ -353,7 +353,7 @@ impl MeasureState {
 
     /// Writes what a second brought. `self`: the state before it; the row of host counters is the
     /// last one there is.
-    fn write(self, conn: &Connection, tick: &BesideTick) -> Result<()> {
+    fn write(self, conn: &Connection, tick: &SurroundingsTick) -> Result<()> {
         let mut marks = (self.marks as u64..).zip(&tick.marks);
         marks
             .try_for_each(|(number, row)| insert(conn, params![rows::put::uint(&number)?], row))?;
@@ -463,7 +463,7 @@ fn check_ends(
 }
 
 /// Whether the head can be read back.
-fn check_head(path: &Path, head: &Head) -> Result<(), WriteError> {
+fn check_head(path: &Path, head: &RunHead) -> Result<(), WriteError> {
     let id = &head.meta.run_id;
     if !seal::is_run_id(id) {
         let what = format!("\"{id}\", expected 32 lower-case hex digits");
@@ -520,7 +520,7 @@ impl ThreadState {
 
 // The rows of each part of a run. Every statement is prepared once and kept.
 
-fn head(conn: &Connection, head: &Head) -> Result<()> {
+fn head(conn: &Connection, head: &RunHead) -> Result<()> {
     let meta = &head.meta;
     let identity = &head.facts.facts.identity;
     run(
@@ -641,7 +641,7 @@ fn host_second(conn: &Connection, host: &HostSecond) -> Result<()> {
     host.cpus.iter().try_for_each(|row| insert(conn, params![number], row))
 }
 
-fn tail(conn: &Connection, tail: &Tail) -> Result<()> {
+fn tail(conn: &Connection, tail: &RunTail) -> Result<()> {
     thread_ends(conn, &tail.threads)?;
     if let Some(options) = &tail.options {
         run(conn, "UPDATE run SET options = ?1", params![rows::put::json(options)?])?;

@@ -5,8 +5,8 @@ use std::{ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _, path::Path};
 use crate::common::{self, Maker, assert_same, begin, head, judgement, sealed, tail};
 use proptest::prelude::*;
 use rtproof_record::{
-    Beside, Finished, Origin, ReadError, Run, SealState, ThreadTick, Tick, WriteError, Writer,
-    read,
+    ClockOrigin, Finished, ReadError, Run, SealState, Surroundings, ThreadTick, Tick, WriteError,
+    Writer, read,
     run::RunEnd,
     schema::{TABLES, Table, VERSION},
 };
@@ -71,7 +71,7 @@ fn a_finished_run_is_torn_until_it_is_sealed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.rtproof");
     let (writer, mut run) = begin(&path, 1);
-    let tail = rtproof_record::Tail {
+    let tail = rtproof_record::RunTail {
         ended: RunEnd::Aborted { why: "CPU 3 went away".into() },
         facts: None,
         ..tail(&mut run.threads)
@@ -228,7 +228,7 @@ fn forget_tables_after(path: &Path, version: i32) {
 
 /// What records before version 4 have not.
 fn forget_what_came_later(run: &mut Run) {
-    run.beside = Beside::default();
+    run.beside = Surroundings::default();
     let seconds = run.threads.iter_mut().flat_map(|thread| &mut thread.seconds);
     seconds.for_each(|second| second.intervals = Moments::default());
 }
@@ -322,7 +322,7 @@ fn the_origin_may_come_with_the_first_tick() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.rtproof");
     let mut writer = Writer::create(&path, &head()).unwrap();
-    let origin = Some(Origin { realtime_ns: 1_800_000_000_000_000_001, monotonic_ns: 77 });
+    let origin = Some(ClockOrigin { realtime_ns: 1_800_000_000_000_000_001, monotonic_ns: 77 });
     writer.append(&Tick { origin, ..Tick::default() }).unwrap();
     writer.append(&Tick::default()).unwrap();
     let meta = read(&path).unwrap().run.meta;

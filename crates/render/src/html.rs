@@ -12,11 +12,11 @@ use rtproof_host::{
     text,
 };
 use rtproof_judge::{Report, Status, units};
-use rtproof_record::{Class, Run};
+use rtproof_record::{BudgetClass, Run};
 use rtproof_stats::quantile::Quantile;
 
-use crate::svg::bins::{Column, TimeBins};
-use crate::svg::time::Rows;
+use crate::svg::bins::{BinColumn, TimeBins};
+use crate::svg::time::StripRows;
 
 // The facts as lines: every one with the path that was asked, known or not.
 
@@ -50,12 +50,12 @@ fn value(row: &FactRow) -> String {
 // What the sections of a report are made from.
 
 /// What sections are made from.
-pub(crate) struct Page<'a> {
+pub(crate) struct ReportPage<'a> {
     pub(crate) run: &'a Run,
     pub(crate) report: &'a Report,
     pub(crate) time: TimeBins,
-    pub(crate) rows: Rows,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: StripRows,
+    pub(crate) columns: Vec<BinColumn>,
     /// The worst spikes one by one.
     pub(crate) pictures: Vec<Markup>,
 }
@@ -373,12 +373,12 @@ pub(crate) fn at(due_ns: u64) -> String {
 }
 
 /// A budget class as the command line names it.
-pub(crate) const fn class(class: Class) -> &'static str {
+pub(crate) const fn class(class: BudgetClass) -> &'static str {
     match class {
-        Class::Soft => "soft",
-        Class::NinetyFive => "95 %",
-        Class::Hundred => "100 %",
-        Class::Safe => "safe",
+        BudgetClass::Soft => "soft",
+        BudgetClass::NinetyFive => "95 %",
+        BudgetClass::Hundred => "100 %",
+        BudgetClass::Safe => "safe",
     }
 }
 

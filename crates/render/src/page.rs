@@ -12,13 +12,13 @@ use std::{
 
 use maud::{Markup, html};
 
-use rtproof_judge::{Finding, Report, report::Machine, units};
+use rtproof_judge::{Finding, Report, report::MachineSummary, units};
 use rtproof_record::Run;
 
 pub(crate) use crate::html::bytes;
 pub use crate::sections::compare::comparison;
 pub use crate::sections::distribution::{distribution, moving};
-pub use crate::sections::findings::{Detail, application, audit, word};
+pub use crate::sections::findings::{FindingDetail, application, audit, word};
 pub use crate::sections::imported::{imported_html, imported_text};
 pub use crate::sections::latency::measured;
 pub use crate::sections::launch::{locks, party, rules};
@@ -30,10 +30,11 @@ pub use crate::sections::tune::{
 };
 use crate::sections::{effects, findings, latency, machine, summary, time};
 use crate::svg::bins::TimeBins;
-use crate::svg::time::Rows;
+use crate::svg::time::StripRows;
 use crate::text::title;
 pub use crate::text::{
-    BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped,
+    BAD, BOLD, DIM, GOOD, Glyphs, Terminal, TextPage, TextStyle, WARN, WIDTH_MAX, WIDTH_MIN,
+    wrapped,
 };
 
 // The report of a run as one HTML file: it opens offline, prints, is read without JavaScript and
@@ -54,12 +55,12 @@ pub struct Extra {
 /// The report of a run as an HTML document.
 pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     let time = TimeBins::of(run);
-    let (rows, columns) = Rows::of(run, time);
+    let (rows, columns) = StripRows::of(run, time);
     let pictures = report.spikes.as_ref().map_or_else(Vec::new, |found| {
         let window = |number| run.spikes.as_ref()?.window(number);
         crate::sections::spikes::pictures(found, &report.findings, &window)
     });
-    let page = crate::html::Page { run, report, time, rows, columns, pictures };
+    let page = crate::html::ReportPage { run, report, time, rows, columns, pictures };
     let title = format!("{} – {}", report.verdict.answer.text(), crate::html::hostname(report));
     let body = html! {
         a.skip href="#verdict" { "Skip to the verdict" }
@@ -115,7 +116,7 @@ pub(crate) fn asked(report: &Report) -> String {
     )
 }
 
-pub(crate) fn contents(page: &crate::html::Page<'_>) -> Markup {
+pub(crate) fn contents(page: &crate::html::ReportPage<'_>) -> Markup {
     let sections = SECTIONS.iter().filter(|section| (section.when)(page));
     crate::html::contents(sections.map(|section| (section.id, section.name)))
 }
@@ -165,14 +166,14 @@ pub(crate) struct Section {
     /// Its name in the contents.
     pub(crate) name: &'static str,
     /// Whether the page has it.
-    pub(crate) when: fn(&crate::html::Page<'_>) -> bool,
+    pub(crate) when: fn(&crate::html::ReportPage<'_>) -> bool,
     fold: Fold,
-    show: fn(&crate::html::Page<'_>) -> Markup,
+    show: fn(&crate::html::ReportPage<'_>) -> Markup,
 }
 
 impl Section {
     /// The section; nothing if the page does not have it.
-    pub(crate) fn shown(&self, page: &crate::html::Page<'_>) -> Markup {
+    pub(crate) fn shown(&self, page: &crate::html::ReportPage<'_>) -> Markup {
         match self.fold {
             _ if !(self.when)(page) => Markup::default(),
             Fold::Open => (self.show)(page),
@@ -184,14 +185,14 @@ impl Section {
 const fn section(
     id: &'static str,
     name: &'static str,
-    when: fn(&crate::html::Page<'_>) -> bool,
+    when: fn(&crate::html::ReportPage<'_>) -> bool,
     fold: Fold,
-    show: fn(&crate::html::Page<'_>) -> Markup,
+    show: fn(&crate::html::ReportPage<'_>) -> Markup,
 ) -> Section {
     Section { id, name, when, fold, show }
 }
 
-const fn always(_: &crate::html::Page<'_>) -> bool {
+const fn always(_: &crate::html::ReportPage<'_>) -> bool {
     true
 }
 
@@ -260,7 +261,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     }),
 ];
 
-fn why_late(page: &crate::html::Page<'_>) -> Markup {
+fn why_late(page: &crate::html::ReportPage<'_>) -> Markup {
     let Some(found) = &page.report.spikes else { return Markup::default() };
     crate::sections::spikes::section(found, &page.report.findings, &page.pictures)
 }
@@ -268,14 +269,14 @@ fn why_late(page: &crate::html::Page<'_>) -> Markup {
 // The answer as text on stdout.
 
 /// The machine and its checks: what is printed before anything is measured.
-pub fn head(to: &mut Sheet, machine: &Machine, findings: &[Finding]) -> io::Result<()> {
+pub fn head(to: &mut Terminal, machine: &MachineSummary, findings: &[Finding]) -> io::Result<()> {
     title(to, machine)?;
     findings::summary(to, findings)?;
     findings::head(to, findings)
 }
 
 /// A line above everything, where something is wrong with the record itself.
-pub fn banner(to: &mut Sheet, banner: Option<&str>) -> io::Result<()> {
+pub fn banner(to: &mut Terminal, banner: Option<&str>) -> io::Result<()> {
     match banner {
         Some(text) => wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", text),
         None => Ok(()),
@@ -283,7 +284,7 @@ pub fn banner(to: &mut Sheet, banner: Option<&str>) -> io::Result<()> {
 }
 
 /// What `explain` looked at, and what the user must know of it.
-pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
+pub fn told(to: &mut Terminal, about: &str, notes: &[String]) -> io::Result<()> {
     wrapped(
         to,
         &format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION")),
@@ -296,12 +297,12 @@ pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
 }
 
 /// A sentence on lines of its own.
-pub fn note(to: &mut Sheet, text: &str) -> io::Result<()> {
+pub fn note(to: &mut Terminal, text: &str) -> io::Result<()> {
     wrapped(to, "", "", text)
 }
 
 /// What to do next, one line each.
-pub fn hint(to: &mut Sheet, commands: &[String]) -> io::Result<()> {
+pub fn hint(to: &mut Terminal, commands: &[String]) -> io::Result<()> {
     if !commands.is_empty() {
         writeln!(to)?;
     }
@@ -310,7 +311,7 @@ pub fn hint(to: &mut Sheet, commands: &[String]) -> io::Result<()> {
 
 /// Where the files are, those that are there.
 pub fn files(
-    to: &mut Sheet,
+    to: &mut Terminal,
     record: &Path,
     html: &Path,
     is_sealed: bool,

@@ -5,12 +5,14 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 use rtproof_host::text;
-use rtproof_judge::{Finding, Status, application, checks, report::Machine, rules::Kept};
+use rtproof_judge::{
+    Finding, Status, application, checks, report::MachineSummary, rules::Compliance,
+};
 use rtproof_results::launch::{Breach, Rules};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-pub fn log(machine: &Machine, findings: &[Finding]) -> Value {
+pub fn log(machine: &MachineSummary, findings: &[Finding]) -> Value {
     let rules: Vec<Value> = findings.iter().map(rule).collect();
     let results: Vec<Value> = findings.iter().enumerate().map(|(at, f)| result(at, f)).collect();
     let driver = json!({
@@ -100,7 +102,7 @@ fn uri(path: &str) -> String {
 // Findings as JUnit XML, for CI: a suite per section, a case per check. What fails is the user's
 // choice (`--fail-on`); what does not apply, is unknown or is left out is skipped.
 
-pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) -> String {
+pub fn suites(machine: &MachineSummary, findings: &[Finding], fail_on: Option<Status>) -> String {
     let host = machine.hostname.as_deref().unwrap_or("unknown");
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
     let counts = Counts::of(findings.iter(), fail_on);
@@ -123,7 +125,7 @@ pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) 
 /// not known is an error, as unknown is not a pass.
 pub fn rules(command: &str, program: &str, of: &Rules) -> String {
     let count = |answer| of.rules.iter().filter(|it| it.answer == answer).count();
-    let (failures, errors) = (count(Kept::Broken), count(Kept::NotKnown));
+    let (failures, errors) = (count(Compliance::Broken), count(Compliance::NotKnown));
     let markup = html! {
         (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
         testsuites name=(command) tests=(of.rules.len()) failures=(failures)
@@ -132,9 +134,9 @@ pub fn rules(command: &str, program: &str, of: &Rules) -> String {
                 @for rule in &of.rules {
                     testcase classname="rules" name=(rule.rule.id()) {
                         @match rule.answer {
-                            Kept::Kept => {},
-                            Kept::NotKnown => error message=(rule.why.as_deref().unwrap_or("")) {},
-                            Kept::Broken => failure message=(rule.title) {
+                            Compliance::Kept => {},
+                            Compliance::NotKnown => error message=(rule.why.as_deref().unwrap_or("")) {},
+                            Compliance::Broken => failure message=(rule.title) {
                                 @for it in of.breaches.iter().filter(|it| it.rule == rule.rule) {
                                     (breach(it)) "\n"
                                 }
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn a_finding_is_a_result_of_its_rule() {
         let findings = findings();
-        let machine = Machine::of(&testing::good());
+        let machine = MachineSummary::of(&testing::good());
         let log = log(&machine, &findings);
         let run = &log["runs"][0];
         let results = run["results"].as_array().unwrap();
@@ -312,7 +314,7 @@ mod junit_tests {
         let mut intent = testing::intent();
         intent.skip.insert("swap".into(), "hibernation".into());
         let findings = checks::judge_all(&facts, &intent);
-        let machine = Machine::of(&facts);
+        let machine = MachineSummary::of(&facts);
         let text = suites(&machine, &findings, Some(Status::Unknown));
         assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));
         assert!(text.contains("skipped message=\"left out: hibernation\""), "{text}");

@@ -7,12 +7,12 @@ pub(crate) mod sample;
 use std::collections::BTreeSet;
 
 use rtproof_judge::{
-    causes::{Explanation, Kind, Share, kind, title},
+    causes::{CauseKind, Explanation, Share, kind, title},
     units::grouped,
 };
 use rtproof_trace::{
-    Event, What, Window,
-    context::{State, Stretch, reconstruct},
+    Event, EventData, Window,
+    context::{CpuState, Stretch, reconstruct},
     event::{self, softirq_name},
 };
 
@@ -48,30 +48,30 @@ pub(crate) fn otherwise(share: &Share) -> Option<String> {
 /// meaning; colours only help to find them again.
 pub(crate) fn class(cause: &str) -> &'static str {
     match kind(cause) {
-        Kind::Interrupt => "s0",
-        Kind::Scheduling => "s1",
-        Kind::Softirq => "s2",
-        Kind::Hardware => "s3",
-        Kind::Throttling => "s4",
-        Kind::Blocking => "s5",
-        Kind::Power => "s6",
-        Kind::Own => "s7",
-        Kind::Unknown => "grey",
+        CauseKind::Interrupt => "s0",
+        CauseKind::Scheduling => "s1",
+        CauseKind::Softirq => "s2",
+        CauseKind::Hardware => "s3",
+        CauseKind::Throttling => "s4",
+        CauseKind::Blocking => "s5",
+        CauseKind::Power => "s6",
+        CauseKind::Own => "s7",
+        CauseKind::Unknown => "grey",
     }
 }
 
 /// What the causes of a class are called.
-pub(crate) const fn kind_name(kind: Kind) -> &'static str {
+pub(crate) const fn kind_name(kind: CauseKind) -> &'static str {
     match kind {
-        Kind::Interrupt => "interrupts",
-        Kind::Softirq => "softirqs",
-        Kind::Scheduling => "other threads",
-        Kind::Throttling => "quotas",
-        Kind::Blocking => "locks, preemption or interrupts off",
-        Kind::Hardware => "hardware or hypervisor",
-        Kind::Power => "idle states, frequency",
-        Kind::Own => "the thread itself",
-        Kind::Unknown => "not explained",
+        CauseKind::Interrupt => "interrupts",
+        CauseKind::Softirq => "softirqs",
+        CauseKind::Scheduling => "other threads",
+        CauseKind::Throttling => "quotas",
+        CauseKind::Blocking => "locks, preemption or interrupts off",
+        CauseKind::Hardware => "hardware or hypervisor",
+        CauseKind::Power => "idle states, frequency",
+        CauseKind::Own => "the thread itself",
+        CauseKind::Unknown => "not explained",
     }
 }
 
@@ -350,7 +350,7 @@ pub(crate) struct Lanes {
     pub(crate) interrupts: Vec<Piece>,
     pub(crate) softirqs: Vec<Piece>,
     /// Other CPUs: by time.
-    pub(crate) moments: Vec<Moment>,
+    pub(crate) moments: Vec<OtherCpuMoment>,
 }
 
 /// What ran from one time to another.
@@ -375,7 +375,7 @@ pub(crate) enum LaneKind {
 
 /// Something that another CPU did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct OtherCpuMoment {
     pub(crate) at_ns: u64,
     pub(crate) cpu: u32,
     /// What, e.g. `eth0-rx wakes it`.
@@ -417,7 +417,7 @@ impl Lanes {
 }
 
 /// Who has the CPU.
-fn runs(state: &State, tid: i32, window: &Window) -> Option<(LaneKind, String)> {
+fn runs(state: &CpuState, tid: i32, window: &Window) -> Option<(LaneKind, String)> {
     match (state.task, state.idle) {
         (..=-1, _) => None,
         (0, None) => Some((LaneKind::Idle, "idle task".into())),
@@ -438,26 +438,26 @@ fn runs(state: &State, tid: i32, window: &Window) -> Option<(LaneKind, String)> 
 /// The name that a switch gave a task.
 fn switched_name(window: &Window, pid: i32) -> String {
     let told = window.events.iter().find_map(|event| match &event.what {
-        What::Switch { next_comm, next_pid, .. } if *next_pid == pid => Some(*next_comm),
-        What::Switch { prev_comm, prev_pid, .. } if *prev_pid == pid => Some(*prev_comm),
+        EventData::Switch { next_comm, next_pid, .. } if *next_pid == pid => Some(*next_comm),
+        EventData::Switch { prev_comm, prev_pid, .. } if *prev_pid == pid => Some(*prev_comm),
         _ => None,
     });
     told.map(|comm| comm.to_string()).unwrap_or_default()
 }
 
 /// An event of another CPU, if it concerns the late task or its CPU.
-fn other(event: &Event, tid: i32, window: &Window) -> Option<Moment> {
+fn other(event: &Event, tid: i32, window: &Window) -> Option<OtherCpuMoment> {
     let late_cpu = window.cpu;
     let what = match &event.what {
-        What::Waking { pid, .. } if *pid == tid => "wakes the late task".to_owned(),
-        What::Migrate { pid, to_cpu, .. } if *pid == tid => {
+        EventData::Waking { pid, .. } if *pid == tid => "wakes the late task".to_owned(),
+        EventData::Migrate { pid, to_cpu, .. } if *pid == tid => {
             format!("moves the late task to CPU {to_cpu}")
         }
-        What::IpiSend { to_cpu, callback, .. } if *to_cpu == late_cpu => {
+        EventData::IpiSend { to_cpu, callback, .. } if *to_cpu == late_cpu => {
             let function = window.function(*callback);
             format!("interrupts CPU {late_cpu}{}", for_function(function))
         }
-        What::IpiRaise { cpus, .. } if late_cpu < 64 && cpus >> late_cpu & 1 == 1 => {
+        EventData::IpiRaise { cpus, .. } if late_cpu < 64 && cpus >> late_cpu & 1 == 1 => {
             format!("interrupts CPU {late_cpu}")
         }
         _ => return None,
@@ -468,7 +468,7 @@ fn other(event: &Event, tid: i32, window: &Window) -> Option<Moment> {
     };
     let is_interrupt = event.flags & (event::flags::HARDIRQ | event::flags::NMI) != 0;
     let over = if is_interrupt { "an interrupt over " } else { "" };
-    Some(Moment { at_ns: event.at_ns, cpu: event.cpu, text: format!("{over}{who} {what}") })
+    Some(OtherCpuMoment { at_ns: event.at_ns, cpu: event.cpu, text: format!("{over}{who} {what}") })
 }
 
 /// Adds a piece, or makes the last one longer.
@@ -498,7 +498,7 @@ pub(crate) fn task_name(window: &Window, pid: i32, comm: &str) -> String {
         Some((policy, priority)) if priority > 0 => {
             format!("{name} [{} {priority}]", policy.text())
         }
-        Some((rtproof_trace::Policy::Deadline, _)) => format!("{name} [DEADLINE]"),
+        Some((rtproof_trace::TaskPolicy::Deadline, _)) => format!("{name} [DEADLINE]"),
         _ => name,
     }
 }
@@ -650,10 +650,10 @@ mod lanes_tests {
     #[test]
     fn interrupts_nest_and_softirqs_leave_with_their_task() {
         let mut events = Events::on(1);
-        events.switch(0, 7, 8).vector(100, 150).at(200, 8, What::SoftirqEntry { vec: 1 });
-        events.switch(300, 8, 9).switch(500, 9, 8).at(600, 8, What::SoftirqExit { vec: 1 });
-        events.at(700, 8, What::IrqEntry { irq: 24, name: "eth0".into() });
-        events.vector(720, 730).at(760, 8, What::IrqExit { irq: 24 });
+        events.switch(0, 7, 8).vector(100, 150).at(200, 8, EventData::SoftirqEntry { vec: 1 });
+        events.switch(300, 8, 9).switch(500, 9, 8).at(600, 8, EventData::SoftirqExit { vec: 1 });
+        events.at(700, 8, EventData::IrqEntry { irq: 24, name: "eth0".into() });
+        events.vector(720, 730).at(760, 8, EventData::IrqExit { irq: 24 });
         let window = Window { cpu: 1, events: events.list, ..Window::default() };
         let lanes = Lanes::of(&sample::stall().explanation, &window, (0, 1000));
         assert_eq!(names(&lanes.softirqs), [("TIMER", 100), ("TIMER", 100)]);
@@ -666,9 +666,13 @@ mod lanes_tests {
     #[test]
     fn torn_events_do_no_harm() {
         let mut events = Events::on(1);
-        events.at(10, 5, What::SoftirqExit { vec: 77 }).at(20, 5, What::IrqExit { irq: 1 });
-        events.at(30, 5, What::Nmi { handler: 0, delta_ns: u64::MAX });
-        events.at(40, 5, What::SoftirqEntry { vec: 77 });
+        events.at(10, 5, EventData::SoftirqExit { vec: 77 }).at(
+            20,
+            5,
+            EventData::IrqExit { irq: 1 },
+        );
+        events.at(30, 5, EventData::Nmi { handler: 0, delta_ns: u64::MAX });
+        events.at(40, 5, EventData::SoftirqEntry { vec: 77 });
         let window = Window { cpu: 1, events: events.list, ..Window::default() };
         let lanes = Lanes::of(&sample::stall().explanation, &window, (0, 100));
         assert_eq!(names(&lanes.tasks), [("task 5", 100)]);

@@ -10,7 +10,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 
 use rtproof_host::text;
-use rtproof_judge::{report::Machine, units};
+use rtproof_judge::{report::MachineSummary, units};
 
 // Styles of text, kept apart from escape sequences in the words of others: those must not command
 // the terminal, nor colour or hide anything.
@@ -20,25 +20,25 @@ use rtproof_judge::{report::Machine, units};
 static MARK: LazyLock<String> =
     LazyLock::new(|| format!("\u{1b}[{}m", RandomState::new().hash_one("ink")));
 
-pub const BOLD: Ink = Ink(Style::new().bold());
+pub const BOLD: TextStyle = TextStyle(Style::new().bold());
 
 /// Style of what matters less.
-pub const DIM: Ink = Ink(Style::new().dimmed());
+pub const DIM: TextStyle = TextStyle(Style::new().dimmed());
 
 /// Style of what is good.
-pub const GOOD: Ink = Ink::of(AnsiColor::Green);
+pub const GOOD: TextStyle = TextStyle::of(AnsiColor::Green);
 
 /// Style of what is bad.
-pub const BAD: Ink = Ink(AnsiColor::Red.on_default().bold());
+pub const BAD: TextStyle = TextStyle(AnsiColor::Red.on_default().bold());
 
 /// Style of what is doubtful.
-pub const WARN: Ink = Ink::of(AnsiColor::Yellow);
+pub const WARN: TextStyle = TextStyle::of(AnsiColor::Yellow);
 
 /// A style: `{ink}` begins it, `{ink:#}` ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ink(Style);
+pub struct TextStyle(Style);
 
-impl Ink {
+impl TextStyle {
     /// As text is without one.
     pub const PLAIN: Self = Self(Style::new());
 
@@ -53,7 +53,7 @@ impl Ink {
     }
 }
 
-impl fmt::Display for Ink {
+impl fmt::Display for TextStyle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_plain() {
             return Ok(());
@@ -119,7 +119,7 @@ impl Glyphs {
 
 /// Where it is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Page {
+pub struct TextPage {
     /// Columns of the terminal.
     pub columns: usize,
     /// What it can show.
@@ -127,7 +127,7 @@ pub struct Page {
 }
 
 /// One line: tool, host, kernel, CPUs, preemption model.
-pub(crate) fn title(to: &mut Sheet, machine: &Machine) -> io::Result<()> {
+pub(crate) fn title(to: &mut Terminal, machine: &MachineSummary) -> io::Result<()> {
     let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
     let (kernel, arch) = (or_unknown(&machine.kernel), or_unknown(&machine.arch));
     let mut parts = vec![or_unknown(&machine.hostname), format!("Linux {kernel} {arch}")];
@@ -150,17 +150,17 @@ pub const WIDTH_MIN: usize = 60;
 
 /// Text that is written for a terminal or a file.
 #[derive(Clone, Debug)]
-pub struct Sheet {
+pub struct Terminal {
     /// Where it is shown.
-    pub page: Page,
+    pub page: TextPage,
     bytes: Vec<u8>,
     /// Where in it the answer block stands.
     answer: Option<std::ops::Range<usize>>,
 }
 
-impl Sheet {
+impl Terminal {
     pub const fn new(columns: usize, glyphs: Glyphs) -> Self {
-        Self { page: Page { columns, glyphs }, bytes: Vec::new(), answer: None }
+        Self { page: TextPage { columns, glyphs }, bytes: Vec::new(), answer: None }
     }
 
     /// Writes the answer block: what is left when only the answer is wanted. The first one counts.
@@ -174,7 +174,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// The answer block as [`Sheet::shown`] has it; `None`: none was written.
+    /// The answer block as [`Terminal::shown`] has it; `None`: none was written.
     pub fn answer(&self) -> Option<String> {
         let bytes = self.bytes.get(self.answer.clone()?)?;
         Some(shown(&String::from_utf8_lossy(bytes)))
@@ -191,7 +191,7 @@ impl Sheet {
     }
 }
 
-impl Write for Sheet {
+impl Write for Terminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.write(bytes)
     }
@@ -203,14 +203,14 @@ impl Write for Sheet {
 
 /// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
 /// hold colours, which take no room. Groups of digits stay together.
-pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Result<()> {
+pub fn wrapped(to: &mut Terminal, first: &str, next: &str, text: &str) -> io::Result<()> {
     wrapped_in(to.page.columns.min(PROSE_MAX), to, first, next, text)
 }
 
 /// Writes rows in columns, the first row as the head of values in µs. Columns of `spare`, by their
 /// heads, are left out, the first one first, until the rest fits.
 pub(crate) fn table(
-    to: &mut Sheet,
+    to: &mut Terminal,
     indent: &str,
     rows: &[Vec<String>],
     spare: &[&str],
@@ -219,12 +219,12 @@ pub(crate) fn table(
 }
 
 /// The same of values in several units.
-pub(crate) fn columns(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+pub(crate) fn columns(to: &mut Terminal, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
     columns_of(to, indent, "", rows, &[])
 }
 
 fn columns_of(
-    to: &mut Sheet,
+    to: &mut Terminal,
     indent: &str,
     unit: &str,
     rows: &[Vec<String>],
@@ -237,7 +237,7 @@ fn columns_of(
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let shown = fitting(&rows[0], &widths, spare, to.page.columns.saturating_sub(indent.len() + 5));
     for (i, row) in rows.iter().enumerate() {
-        let (style, unit) = if i == 0 { (DIM, unit) } else { (Ink::PLAIN, "") };
+        let (style, unit) = if i == 0 { (DIM, unit) } else { (TextStyle::PLAIN, "") };
         write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
         for at in shown.iter().copied().skip(1) {
             write!(to, "  {:>width$}", row[at], width = widths[at])?;
@@ -312,7 +312,8 @@ mod tests {
 
     #[test]
     fn text_and_our_styles_stay() {
-        let text = format!("{BOLD}rtproof{BOLD:#} µs\n\tlate {BAD}BAD{BAD:#}{}\n", Ink::PLAIN);
+        let text =
+            format!("{BOLD}rtproof{BOLD:#} µs\n\tlate {BAD}BAD{BAD:#}{}\n", TextStyle::PLAIN);
         let expected = "\u{1b}[1mrtproof\u{1b}[0m µs\n\tlate \u{1b}[1m\u{1b}[31mBAD\u{1b}[0m\n";
         assert_eq!(shown(&text), expected);
     }

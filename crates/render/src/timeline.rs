@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use anstyle::AnsiColor;
 
 use rtproof_host::text;
-use rtproof_judge::causes::{Explanation, Kind, kind};
+use rtproof_judge::causes::{CauseKind, Explanation, kind};
 use rtproof_trace::Window;
 
 use crate::spike;
 use crate::spike::{Axis, Bar, Lanes, Piece, bars, longest, patterns, widths};
-use crate::text::{BOLD, DIM, Glyphs, Ink, WARN};
+use crate::text::{BOLD, DIM, Glyphs, TextStyle, WARN};
 
 /// Columns before the rows: indent and the name of the row.
 const MARGIN: usize = 8;
@@ -35,19 +35,19 @@ pub(crate) fn letter(share: usize) -> char {
 }
 
 /// The colour of a cause.
-pub(crate) fn style(cause: &str) -> Ink {
+pub(crate) fn style(cause: &str) -> TextStyle {
     let colour = match kind(cause) {
-        Kind::Interrupt => AnsiColor::Blue,
-        Kind::Scheduling => AnsiColor::Red,
-        Kind::Softirq => AnsiColor::Green,
-        Kind::Hardware => AnsiColor::Magenta,
-        Kind::Throttling => AnsiColor::Yellow,
-        Kind::Blocking => AnsiColor::BrightMagenta,
-        Kind::Power => AnsiColor::Cyan,
-        Kind::Own => AnsiColor::BrightBlue,
-        Kind::Unknown => return DIM,
+        CauseKind::Interrupt => AnsiColor::Blue,
+        CauseKind::Scheduling => AnsiColor::Red,
+        CauseKind::Softirq => AnsiColor::Green,
+        CauseKind::Hardware => AnsiColor::Magenta,
+        CauseKind::Throttling => AnsiColor::Yellow,
+        CauseKind::Blocking => AnsiColor::BrightMagenta,
+        CauseKind::Power => AnsiColor::Cyan,
+        CauseKind::Own => AnsiColor::BrightBlue,
+        CauseKind::Unknown => return DIM,
     };
-    Ink::of(colour)
+    TextStyle::of(colour)
 }
 
 /// Columns of the plot; times are placed on their edges.
@@ -96,21 +96,21 @@ impl<'a> Plot<'a> {
 
 /// A row under way: characters with their colours.
 struct Row {
-    cells: Vec<(char, Ink)>,
+    cells: Vec<(char, TextStyle)>,
 }
 
 impl Row {
     fn new(columns: usize) -> Self {
-        Self { cells: vec![(' ', Ink::PLAIN); columns] }
+        Self { cells: vec![(' ', TextStyle::PLAIN); columns] }
     }
 
-    fn fill(&mut self, (from, to): (usize, usize), with: char, style: Ink) {
+    fn fill(&mut self, (from, to): (usize, usize), with: char, style: TextStyle) {
         let cells = self.cells.iter_mut().take(to).skip(from);
         cells.for_each(|cell| *cell = (with, style));
     }
 
     /// A text from a column, cut at `to`.
-    fn text(&mut self, text: &str, (from, to): (usize, usize), style: Ink) {
+    fn text(&mut self, text: &str, (from, to): (usize, usize), style: TextStyle) {
         let fitted = fitted(text, to.saturating_sub(from));
         let cells = self.cells.iter_mut().take(to).skip(from);
         cells.zip(fitted.chars()).for_each(|(cell, c)| *cell = (c, style));
@@ -246,13 +246,13 @@ fn tasks(plot: &Plot<'_>, pieces: &[Piece]) -> Row {
     let mut row = Row::new(plot.columns);
     for piece in pieces {
         let (from, to) = plot.columns_of(piece.from_ns, piece.to_ns);
-        row.fill((from, to), ' ', Ink::PLAIN);
+        row.fill((from, to), ' ', TextStyle::PLAIN);
         row.fill((from, from + 1), plot.glyphs.bar, DIM);
         let bare = piece.name.split(" [").next().unwrap_or_default();
         let is_room = piece.name.chars().count() < to - from;
         let name = if is_room { &piece.name } else { bare };
         if to - from > 4 || name.chars().count() < to - from {
-            row.text(name, (from + 1, to), Ink::PLAIN);
+            row.text(name, (from + 1, to), TextStyle::PLAIN);
         }
     }
     row
@@ -263,7 +263,7 @@ fn marks(plot: &Plot<'_>, pieces: &[Piece]) -> Row {
     let mut row = Row::new(plot.columns);
     for piece in pieces {
         let columns = plot.columns_of(piece.from_ns, piece.to_ns);
-        row.fill(columns, plot.glyphs.mark, Ink::PLAIN);
+        row.fill(columns, plot.glyphs.mark, TextStyle::PLAIN);
     }
     for piece in pieces {
         let (_, to) = plot.columns_of(piece.from_ns, piece.to_ns);

@@ -31,7 +31,7 @@ pub struct KernelBisected {
     /// Whether both sides of the answer were as before when they were booted a second time; null:
     /// they were not booted again, as nothing was found or a guest does the same each time.
     pub is_reproduced: Option<bool>,
-    pub suspects: Vec<Suspect>,
+    pub suspects: Vec<BisectSuspect>,
     /// Options that kconfig changed along with the suspects; empty for commits.
     pub changed: Vec<OptionPair>,
     /// Numbers of the steps that stand for the good side and the bad one.
@@ -83,7 +83,7 @@ pub enum BisectedOver {
 /// A culprit, or one of those that may be it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Suspect {
+pub enum BisectSuspect {
     Commit {
         /// Its id, 40 digits.
         commit: String,
@@ -452,14 +452,14 @@ pub struct Configured {
 impl Configured {
     /// Options that are not as they were asked for.
     pub fn dropped(&self) -> impl Iterator<Item = &OptionRow> {
-        self.options.iter().filter(|row| row.fate == Fate::Dropped)
+        self.options.iter().filter(|row| row.fate == OptionOutcome::Dropped)
     }
 }
 
 /// What became of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum OptionOutcome {
     /// The resolved configuration has it.
     Survived,
     /// It has another value.
@@ -480,7 +480,7 @@ pub struct OptionRow {
     pub before: String,
     /// Value in the resolved configuration; `None`: not resolved.
     pub after: Option<String>,
-    pub fate: Fate,
+    pub fate: OptionOutcome,
     /// Why it was dropped.
     pub because: Vec<String>,
     /// The check that asks for it, or `guest`, `core-sched`.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use rtproof_judge::{
     causes::Spikes,
-    rules::{Kept, Rule},
+    rules::{Compliance, Rule},
 };
 
 use crate::tune::{JournalUndone, PlanDocument as Changes};
@@ -18,15 +18,15 @@ pub const SCHEMA: &str = "rtproof/run/1";
 
 /// What would be set.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Plan {
+pub struct LaunchPlan {
     /// Version of this form: `rtproof/run-plan/1`.
     pub schema: &'static str,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// What the program is started with; it ends with it.
-    pub program: Vec<Setting>,
+    pub program: Vec<LaunchSetting>,
     /// What is held open while it runs; the kernel drops it with the process.
-    pub held: Vec<Setting>,
+    pub held: Vec<LaunchSetting>,
     /// Changes of the machine, under a journal, undone at the end of the program.
     pub machine: Changes,
     /// What was requested and cannot be set here. Without `--best-effort` nothing is started.
@@ -37,7 +37,7 @@ pub struct Plan {
 
 /// One thing that a program is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Setting {
+pub struct LaunchSetting {
     pub what: String,
     pub value: String,
     /// How it is set, or why so.
@@ -62,10 +62,10 @@ pub struct Launched {
     pub pid: u32,
     /// How long it ran, nanoseconds, with the processes that it left.
     pub ran_ns: u64,
-    pub ending: Ending,
+    pub ending: ProgramEnding,
     /// What it was started with.
-    pub program: Vec<Setting>,
-    pub held: Vec<Setting>,
+    pub program: Vec<LaunchSetting>,
+    pub held: Vec<LaunchSetting>,
     /// What could not be set: with `--best-effort` alone.
     pub not_set: Vec<Cannot>,
     /// Changes of the machine that were made.
@@ -75,7 +75,7 @@ pub struct Launched {
     /// Page faults of its first process, all threads: without and with a disk.
     pub faults: Option<Faults>,
     /// Its threads, those of the processes that it started among them.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<LaunchedThread>,
     /// Threads that came after so many that no more are kept apart.
     pub threads_more: u64,
     /// Wake-ups; `None`: they were not recorded, and `notes` says why.
@@ -85,7 +85,7 @@ pub struct Launched {
     /// What was found of the rules of a real-time program; `None`: nobody asked.
     pub rules: Option<Rules>,
     /// The record of its wake-ups and its verdict; `None`: there is no budget, or none was wanted.
-    pub proof: Option<Proof>,
+    pub proof: Option<RecordProof>,
     /// What the user has to know.
     pub notes: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub struct Launched {
 /// A record of a program's wake-ups, judged as `prove` judges.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "record")]
-pub enum Proof {
+pub enum RecordProof {
     /// It is there.
     Made {
         file: String,
@@ -110,14 +110,14 @@ pub enum Proof {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub enum ProgramEnding {
     /// With an exit status.
     Exited(u8),
     /// By a signal, by its number.
     Killed(i32),
 }
 
-impl Ending {
+impl ProgramEnding {
     /// The exit status as a shell has it.
     pub fn status(self) -> u8 {
         match self {
@@ -137,12 +137,12 @@ pub struct Faults {
 
 /// What one thread got. Counts are those of the last look before it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Thread {
+pub struct LaunchedThread {
     pub tid: u32,
     pub pid: u32,
     pub name: String,
     /// Policy and priority; `None`: it was too short to be seen.
-    pub scheduling: Option<Scheduling>,
+    pub scheduling: Option<ThreadScheduling>,
     /// CPUs it may run on; empty where it was not seen.
     pub cpus: String,
     pub faults: Option<Faults>,
@@ -153,14 +153,14 @@ pub struct Thread {
     /// Times it was moved to another CPU.
     pub migrations: Option<u64>,
     /// Its wake-ups as far as they were recorded.
-    pub latency: Option<Latency>,
+    pub latency: Option<WakeUpLatency>,
     /// Who ran in its place while it was runnable, the most first.
     pub preempted_by: Vec<Preempted>,
 }
 
 /// How a thread is scheduled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Scheduling {
+pub struct ThreadScheduling {
     /// Policy, e.g. `SCHED_FIFO`.
     pub policy: &'static str,
     /// Priority; 0 for other policies.
@@ -171,7 +171,7 @@ pub struct Scheduling {
 
 /// Wake-up latency of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Latency {
+pub struct WakeUpLatency {
     pub wake_ups: u64,
     /// Those later than the threshold.
     pub over: u64,
@@ -208,14 +208,14 @@ pub struct WakeUps {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BudgetKept {
     pub budget_ns: u64,
-    pub answer: Answer,
+    pub answer: BudgetAnswer,
     pub text: String,
 }
 
 /// Whether a budget was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum BudgetAnswer {
     /// No recorded wake-up was later. That is an observation, not a proof.
     Within,
     /// At least one was.
@@ -235,7 +235,7 @@ pub struct Rules {
     pub ready_after_ns: Option<u64>,
     /// How long it was observed from then on, nanoseconds.
     pub watched_ns: u64,
-    pub answer: Kept,
+    pub answer: Compliance,
     pub text: String,
     pub rules: Vec<RuleKept>,
     /// The breaches, by rule and then the most frequent first.
@@ -243,18 +243,18 @@ pub struct Rules {
     /// Breaches beyond those that are kept apart.
     pub breaches_more: u64,
     /// Real-time threads that were judged.
-    pub threads: Vec<Judged>,
+    pub threads: Vec<RuleThread>,
     /// Names of ordinary threads, which are not judged.
     pub ordinary: Vec<String>,
     /// Why not everything is known.
     pub unknown: Vec<String>,
     /// The kernel's own monitors of real-time applications.
-    pub monitors: Monitors,
+    pub monitors: MonitorReport,
 }
 
 /// The kernel's own monitors of real-time applications (Linux 6.16, CONFIG_RV_MON_RTAPP).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Monitors {
+pub struct MonitorReport {
     /// Those whose reports were taken to the end.
     pub taken: Vec<&'static str>,
     /// What was seen of them, or why nothing was.
@@ -266,7 +266,7 @@ pub struct RuleKept {
     pub rule: Rule,
     pub title: &'static str,
     /// Whether it was kept.
-    pub answer: Kept,
+    pub answer: Compliance,
     /// Why that is not known.
     pub why: Option<String>,
 }
@@ -287,9 +287,9 @@ pub struct Breach {
     /// The first time, nanoseconds after the program was ready.
     pub first_ns: u64,
     /// The innermost frame of the program itself; `None`: the stack shows none.
-    pub at: Option<Frame>,
+    pub at: Option<StackFrame>,
     /// The user's stack, innermost first.
-    pub stack: Vec<Frame>,
+    pub stack: Vec<StackFrame>,
     /// Whether the stack ends where it was not sampled or cannot be unwound.
     pub is_cut: bool,
     /// Why it is a breach.
@@ -304,7 +304,7 @@ pub struct Breach {
 
 /// A frame of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Frame {
+pub struct StackFrame {
     pub module: Option<String>,
     pub function: Option<String>,
     pub file: Option<String>,
@@ -313,7 +313,7 @@ pub struct Frame {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Judged {
+pub struct RuleThread {
     pub pid: u32,
     pub tid: u32,
     pub name: String,

@@ -7,7 +7,7 @@ pub mod record_state;
 pub mod tune;
 pub mod watch;
 
-use launch::Frame;
+use launch::StackFrame;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,13 +15,13 @@ use rtproof_host::CpuList;
 use rtproof_judge::{
     Intent, Report,
     causes::{Spikes, classes},
-    locks::{LockKind, Meanwhile, Others, Party},
+    locks::{HolderTime, LockKind, LockThread, Others},
     profile::Choices,
     units::{self, grouped},
 };
 use rtproof_record::{
     Effects,
-    effects::{Decision, KnobResult, Statistic},
+    effects::{Decision, KnobResult, SliceStatistic},
 };
 
 /// A policy as the kernel names it.
@@ -83,7 +83,7 @@ pub enum Tone {
     /// Something is not as it has to be.
     Bad,
     /// The result begins with the word of a verdict.
-    Verdict(rtproof_judge::Answer),
+    Verdict(rtproof_judge::VerdictAnswer),
 }
 
 impl Answer {
@@ -153,7 +153,8 @@ pub fn ranked(effects: &Effects) -> Vec<&KnobResult> {
             Decision::CannotDecide => 3,
             Decision::NotTried => 4,
         };
-        let ratio = Effects::of(knob, Statistic::P999).map_or(u64::MAX, |effect| effect.ratio_ppm);
+        let ratio =
+            Effects::of(knob, SliceStatistic::P999).map_or(u64::MAX, |effect| effect.ratio_ppm);
         (place, ratio, knob.number)
     });
     knobs
@@ -272,9 +273,9 @@ pub struct LockWaits {
     pub kind: LockKind,
     /// Whether it is certainly a lock, and no event that could contradict was lost.
     pub is_certain: bool,
-    pub waiter: Party,
+    pub waiter: LockThread,
     /// Who held it at the end of the longest wait.
-    pub holder: Party,
+    pub holder: LockThread,
     pub count: u64,
     /// All waits together, nanoseconds.
     pub sum_ns: u64,
@@ -286,9 +287,9 @@ pub struct LockWaits {
     /// Others that released the lock before it was the waiter's turn in the longest.
     pub hands: u64,
     /// What the holder did in the longest.
-    pub meanwhile: Meanwhile,
+    pub meanwhile: HolderTime,
     /// Where the program takes the lock; `None`: the stack does not show it.
-    pub at: Option<Frame>,
+    pub at: Option<StackFrame>,
 }
 
 impl LockWaits {

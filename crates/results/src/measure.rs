@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_judge::{
-    Spread,
+    LatencySpread,
     distribution::Distribution,
-    moving::{Beside, Segment},
-    report::Machine,
+    moving::{RunSurroundings, Segment},
+    report::MachineSummary,
     units,
 };
 use rtproof_record::Clock;
@@ -24,7 +24,7 @@ pub struct Index {
     /// Version of the tool.
     pub tool_version: &'static str,
     /// The machine; null: nothing was measured.
-    pub machine: Option<Machine>,
+    pub machine: Option<MachineSummary>,
     /// Latency above which a sample is late; null: none was given.
     pub budget_ns: Option<u64>,
     /// Clock that was waited for and read; not there: CLOCK_MONOTONIC.
@@ -52,7 +52,7 @@ pub struct ConditionPair {
     /// few pairs, or it cannot be computed.
     pub detectable_ratio: Option<f64>,
     /// What the pairs decide.
-    pub answer: rtproof_judge::compare::Answer,
+    pub answer: rtproof_judge::compare::CompareAnswer,
     /// The same in a sentence.
     pub sentence: String,
 }
@@ -70,7 +70,7 @@ pub struct ConditionJson {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellResult {
     pub cell: Cell,
-    pub state: State,
+    pub state: CellState,
     /// Why it is not done; null: it is.
     pub why: Option<String>,
     /// False: it was measured to its end, and some of its load failed or did no work.
@@ -82,7 +82,7 @@ pub struct CellResult {
     pub same_machine: Option<bool>,
     pub threads: Vec<ThreadResult>,
     /// Changes from outside, idle states, frequencies.
-    pub beside: Beside,
+    pub beside: RunSurroundings,
     /// How many spikes, and what made them late, by class of cause; null: none.
     pub spikes: Option<String>,
     /// What must be known of it.
@@ -92,7 +92,7 @@ pub struct CellResult {
 /// What became of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum CellState {
     /// Measured to its end, record sealed.
     Done,
     /// Cut short: its record holds what was measured by then.
@@ -114,11 +114,11 @@ pub struct ThreadResult {
     pub policy: &'static str,
     /// Priority in force when it started.
     pub priority: u32,
-    pub samples: Spread,
+    pub samples: LatencySpread,
     /// Quantiles of the samples; null: too few for it.
     pub quantiles: Quantiles,
     /// Intervals from one wake-up to the next, of workloads that keep them.
-    pub intervals: Option<Spread>,
+    pub intervals: Option<LatencySpread>,
     /// Cycles that were due: `samples.n + missed`.
     pub scheduled: u64,
     /// Cycles that were due while the thread was still late.
@@ -165,7 +165,7 @@ impl SpikeCount {
 
 impl Index {
     /// An index of nothing.
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &MeasurePlan) -> Self {
         let condition = |c: &Condition| ConditionJson {
             name: c.name.clone(),
             before: c.before.clone(),
@@ -191,7 +191,7 @@ impl Index {
     }
 
     /// Cells in a state.
-    pub fn count(&self, state: State) -> usize {
+    pub fn count(&self, state: CellState) -> usize {
         self.cells.iter().filter(|cell| cell.state == state).count()
     }
 
@@ -217,13 +217,13 @@ impl CellResult {
     pub fn missing(cell: &Cell) -> Self {
         Self {
             cell: cell.clone(),
-            state: State::Missing,
+            state: CellState::Missing,
             why: None,
             load_ran: true,
             started_realtime_ns: None,
             same_machine: None,
             threads: Vec::new(),
-            beside: Beside::default(),
+            beside: RunSurroundings::default(),
             spikes: None,
             notes: Vec::new(),
         }
@@ -231,7 +231,7 @@ impl CellResult {
 
     /// One that could not be measured.
     pub fn failed(cell: &Cell, why: String) -> Self {
-        Self { state: State::Failed, why: Some(why), ..Self::missing(cell) }
+        Self { state: CellState::Failed, why: Some(why), ..Self::missing(cell) }
     }
 }
 
@@ -246,7 +246,7 @@ pub const OVERHEAD_NS: u64 = 3_000_000_000;
 
 /// All cells, and what they share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Plan {
+pub struct MeasurePlan {
     pub schema: String,
     /// States of the machine, in order; none: as it is.
     pub conditions: Vec<Condition>,
@@ -313,7 +313,7 @@ pub struct Condition {
     pub after: Option<String>,
 }
 
-impl Plan {
+impl MeasurePlan {
     /// What it runs beside rtproof's own: commands of conditions, workloads and loads, each once.
     pub fn commands(&self) -> Vec<&str> {
         let of_conditions = self.conditions.iter().flat_map(|it| [&it.before, &it.after]);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use rtproof_judge::Standing;
+use rtproof_judge::Integrity;
 use rtproof_record::{Opened, SealState};
 
 /// What must stand above a report of this record; an altered one is refused unless accepted.
@@ -35,11 +35,11 @@ pub fn banner(
 }
 
 /// What the seal of a record says.
-pub fn standing(state: &SealState) -> Standing {
+pub fn standing(state: &SealState) -> Integrity {
     match state {
-        SealState::Sealed { .. } => Standing::Sealed,
-        SealState::Torn => Standing::Torn,
-        SealState::Altered { why } => Standing::Altered { why: why.clone() },
+        SealState::Sealed { .. } => Integrity::Sealed,
+        SealState::Torn => Integrity::Torn,
+        SealState::Altered { why } => Integrity::Altered { why: why.clone() },
     }
 }
 

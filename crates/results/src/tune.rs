@@ -18,20 +18,20 @@ pub const ACTIVE_SCHEMA: &str = "rtproof/tune-status/1";
 
 /// What is applied now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Status {
+pub struct TuneStatus {
     /// Version of this form: `rtproof/tune-status/1`.
     pub schema: &'static str,
     /// Open journals, the oldest first.
-    pub journals: Vec<JournalStands>,
+    pub journals: Vec<JournalStanding>,
     /// Journals that cannot be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unusable: Vec<Unusable>,
-    pub boot: Option<BootStands>,
+    pub boot: Option<BootStanding>,
 }
 
 /// An open journal and where its changes stand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct JournalStands {
+pub struct JournalStanding {
     pub journal: u32,
     pub path: String,
     /// What it was for.
@@ -47,12 +47,12 @@ pub struct JournalStands {
     /// Whether its rollback waits: a timer of systemd, or a process that lives.
     pub guarded: bool,
     /// Its changes, in the order in which they were made.
-    pub changes: Vec<Stands>,
+    pub changes: Vec<StandingChange>,
 }
 
 /// One change of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Stands {
+pub struct StandingChange {
     /// Number of its journal.
     pub journal: u32,
     pub change: Change,
@@ -62,7 +62,7 @@ pub struct Stands {
     pub now: String,
     /// Whether that is what was there before it was applied.
     pub is_old: bool,
-    pub standing: StandsNow,
+    pub standing: StandingNow,
     /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -74,7 +74,7 @@ pub struct Stands {
 /// How a change stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum StandsNow {
+pub enum StandingNow {
     /// As it was applied.
     AsApplied,
     /// It was changed since.
@@ -93,12 +93,12 @@ pub enum StandsNow {
 
 /// The boot entry of rtproof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct BootStands {
+pub struct BootStanding {
     pub loader: String,
     /// What it has beside the default entry.
     pub words: Vec<String>,
     /// How far it is.
-    pub standing: EntryStands,
+    pub standing: EntryStanding,
     /// Its kernel, where that is not the default entry's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<EntryKernel>,
@@ -137,7 +137,7 @@ impl EntryKernel {
 /// How far the boot entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum EntryStands {
+pub enum EntryStanding {
     /// There is none.
     Absent,
     /// It boots when it is chosen in the menu.
@@ -148,19 +148,19 @@ pub enum EntryStands {
     Default,
 }
 
-impl From<rtproof_host::boot::Standing> for EntryStands {
-    fn from(standing: rtproof_host::boot::Standing) -> Self {
-        use rtproof_host::boot::Standing;
+impl From<rtproof_host::boot::OwnEntryState> for EntryStanding {
+    fn from(standing: rtproof_host::boot::OwnEntryState) -> Self {
+        use rtproof_host::boot::OwnEntryState;
         match standing {
-            Standing::Absent => Self::Absent,
-            Standing::Written => Self::Written,
-            Standing::Armed => Self::Armed,
-            Standing::Default => Self::Default,
+            OwnEntryState::Absent => Self::Absent,
+            OwnEntryState::Written => Self::Written,
+            OwnEntryState::Armed => Self::Armed,
+            OwnEntryState::Default => Self::Default,
         }
     }
 }
 
-impl StandsNow {
+impl StandingNow {
     pub const fn text(self) -> &'static str {
         match self {
             Self::AsApplied => "as applied",
@@ -174,22 +174,22 @@ impl StandsNow {
     }
 }
 
-impl Stands {
+impl StandingChange {
     /// Whether it is not as it was applied.
     pub fn is_bad(&self) -> bool {
-        matches!(self.standing, StandsNow::Changed | StandsNow::Gone)
+        matches!(self.standing, StandingNow::Changed | StandingNow::Gone)
     }
 
     /// Whether it is unknown.
     pub fn is_unknown(&self) -> bool {
-        self.standing == StandsNow::Unreadable
+        self.standing == StandingNow::Unreadable
     }
 }
 
-impl Stands {
+impl StandingChange {
     /// Whether it was changed.
     pub fn is_changed(&self) -> bool {
-        self.standing == StandsNow::Changed
+        self.standing == StandingNow::Changed
     }
 }
 
@@ -199,7 +199,7 @@ pub const EXPORTED_SCHEMA: &str = "rtproof/tune-exported/1";
 
 /// Files that `tune export` wrote.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Written {
+pub struct ExportedDocument {
     /// Version of this form: `rtproof/tune-exported/1`.
     pub schema: &'static str,
     pub folder: String,
@@ -401,7 +401,7 @@ pub const PLAN_SCHEMA: &str = "rtproof/plan/1";
 pub struct PlanDocument {
     /// Version of this form: `rtproof/plan/1`.
     pub schema: String,
-    pub machine: report::Machine,
+    pub machine: report::MachineSummary,
     /// What the plan was made for.
     pub intent: IntentShown,
     /// Changes that can be made now, in the order in which they are made.
@@ -461,12 +461,12 @@ pub const VERIFIED_SCHEMA: &str = "rtproof/verify/1";
 pub struct VerifiedDocument {
     /// Version of this form: `rtproof/verify/1`.
     pub schema: &'static str,
-    pub machine: report::Machine,
+    pub machine: report::MachineSummary,
     /// The kernel of the boot entry, where that is not the default entry's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<EntryKernel>,
     /// What became of each parameter.
     pub parameters: Vec<Verified>,
     /// What became of each change of the open journals; none of a capture, which holds no journals.
-    pub changes: Vec<Stands>,
+    pub changes: Vec<StandingChange>,
 }

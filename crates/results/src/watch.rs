@@ -1,5 +1,5 @@
 //! One moment of a machine as `watch` shows it: what the samplers read and what was measured, as
-//! data. What is not known is `None`, never 0; why stands in [`Frame::unknown`].
+//! data. What is not known is `None`, never 0; why stands in [`WatchFrame::unknown`].
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ pub const SCHEMA: &str = "rtproof/watch/1";
 
 /// One second of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Frame {
+pub struct WatchFrame {
     pub schema: &'static str,
     /// When it was taken, nanoseconds since 1970.
     pub at_realtime_ns: u64,
@@ -19,18 +19,18 @@ pub struct Frame {
     pub host: Option<String>,
     pub kernel: Option<String>,
     /// Where latencies come from.
-    pub source: Source,
+    pub source: WatchSource,
     /// Context switches of all CPUs per second.
     pub context_switches_per_s: Option<u64>,
     /// Hottest thermal zone that can be read without disturbing, 1/1000 degree Celsius.
     pub temp_max_mc: Option<i64>,
     /// Online CPUs, ascending.
-    pub cpus: Vec<Cpu>,
+    pub cpus: Vec<WatchCpu>,
     /// Real-time tasks; null: they cannot be listed.
-    pub tasks: Option<Vec<Task>>,
-    pub latencies: Vec<Latency>,
+    pub tasks: Option<Vec<WatchTask>>,
+    pub latencies: Vec<ThreadLatency>,
     /// All wake-ups since the last reset, in buckets; empty where nothing is measured.
-    pub histogram: Vec<Bin>,
+    pub histogram: Vec<WatchBin>,
     /// Latency above which a wake-up is late.
     pub budget_ns: Option<u64>,
     /// Latency above which a wake-up is a spike.
@@ -38,16 +38,16 @@ pub struct Frame {
     /// Spikes of the run so far.
     pub spikes_seen: Option<u64>,
     /// Latest spikes, newest first, 200 at most.
-    pub spikes: Vec<Spike>,
+    pub spikes: Vec<WatchSpike>,
     /// Moments that were marked, and what the user must know, newest first.
-    pub notes: Vec<Note>,
+    pub notes: Vec<WatchNote>,
     /// What is not known and why, a sentence each.
     pub unknown: Vec<String>,
 }
 
-impl Frame {
+impl WatchFrame {
     /// A frame of nothing.
-    pub fn empty(source: Source) -> Self {
+    pub fn empty(source: WatchSource) -> Self {
         Self {
             schema: SCHEMA,
             at_realtime_ns: 0,
@@ -73,8 +73,8 @@ impl Frame {
 
 /// Where latencies come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Source {
-    pub kind: Kind,
+pub struct WatchSource {
+    pub kind: WatchSourceKind,
     /// What is measured, in words; empty: nothing.
     pub about: String,
     /// Load that runs now; null: not known or none of ours.
@@ -88,7 +88,7 @@ pub struct Source {
 /// Kind of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum WatchSourceKind {
     /// Nothing is measured.
     Passive,
     /// Threads of this process measure.
@@ -100,7 +100,7 @@ pub enum Kind {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Cpu {
+pub struct WatchCpu {
     pub cpu: u32,
     /// Whether it is isolated from the scheduler's domains.
     pub isolated: bool,
@@ -109,24 +109,24 @@ pub struct Cpu {
     /// Stolen by the hypervisor, 1/1000 of the time.
     pub steal_permille: Option<u32>,
     /// Idle states, shallow to deep; empty: unknown.
-    pub idle: Vec<Idle>,
+    pub idle: Vec<IdleShare>,
     /// Who counted the idle states; null: nobody.
-    pub idle_by: Option<IdleBy>,
+    pub idle_by: Option<IdleCounter>,
     pub freq_hz: Option<u64>,
     /// Temperature of its core, thousandths of a degree Celsius: with `--msr`, of CPUs that nobody
     /// measures.
     pub temp_mc: Option<i64>,
     /// Times that the CPU was throttled because of heat, in this span.
     pub throttled: Option<u64>,
-    pub interrupts: Option<Rate>,
-    pub softirqs: Option<Rate>,
+    pub interrupts: Option<EventRate>,
+    pub softirqs: Option<EventRate>,
     /// Times per second that a task was switched to; the idle task is not counted.
     pub switches_per_s: Option<u64>,
 }
 
 /// Events per second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Rate {
+pub struct EventRate {
     pub per_s: u64,
     /// The most frequent, three at most: name and rate.
     pub top: Vec<(String, u64)>,
@@ -134,7 +134,7 @@ pub struct Rate {
 
 /// Time in an idle state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Idle {
+pub struct IdleShare {
     /// Name, e.g. `C6`.
     pub name: String,
     /// Share of the time, 1/1000.
@@ -144,7 +144,7 @@ pub struct Idle {
 /// Who counted idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum IdleBy {
+pub enum IdleCounter {
     /// The kernel (cpuidle): what it asked for; counted when a state is left.
     Kernel,
     /// The CPU's residency counters (MSR): what the hardware did.
@@ -152,7 +152,7 @@ pub enum IdleBy {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Task {
+pub struct WatchTask {
     /// CPU that it last ran on.
     pub cpu: u32,
     pub tid: u32,
@@ -172,7 +172,7 @@ pub struct Task {
 
 /// Latency of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Latency {
+pub struct ThreadLatency {
     /// Number of the thread.
     pub thread: u32,
     /// CPU; null: several.
@@ -202,7 +202,7 @@ pub struct Latency {
 
 /// A bucket of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Bin {
+pub struct WatchBin {
     /// Smallest latency in it.
     pub low_ns: u64,
     /// Largest latency in it.
@@ -211,7 +211,7 @@ pub struct Bin {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Spike {
+pub struct WatchSpike {
     /// When it was due, nanoseconds since 1970.
     pub at_realtime_ns: u64,
     pub thread: u32,
@@ -234,7 +234,7 @@ pub struct Spike {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Note {
+pub struct WatchNote {
     /// When, nanoseconds since 1970.
     pub at_realtime_ns: u64,
     pub text: String,

@@ -8,11 +8,11 @@ use std::{
 use serde::Serialize;
 
 use rtproof_host::text;
-pub use rtproof_host::user_file::{Usage, usage};
-use rtproof_judge::{Answer, Finding, Report, Standing, Status};
+pub use rtproof_host::user_file::{UsageError, usage};
+use rtproof_judge::{Finding, Integrity, Report, Status, VerdictAnswer};
 use rtproof_record::run::RunEnd;
 use rtproof_render::{
-    page::{Glyphs, Sheet},
+    page::{Glyphs, Terminal},
     sarif::fails,
 };
 use rtproof_results::Ended;
@@ -82,17 +82,17 @@ pub const CODES: &[(u8, &str, &str)] = &[
 
 /// Exit code of a judged run. One that was cut short is not done, even where nothing is judged.
 pub fn of_report(report: &Report) -> u8 {
-    let whole = report.run.ended == Some(RunEnd::Complete) && report.record == Standing::Sealed;
+    let whole = report.run.ended == Some(RunEnd::Complete) && report.record == Integrity::Sealed;
     of_answer(report.verdict.answer, whole)
 }
 
 /// The same; `whole`: the run is complete, and its record sealed.
-pub fn of_answer(answer: Answer, whole: bool) -> u8 {
+pub fn of_answer(answer: VerdictAnswer, whole: bool) -> u8 {
     match answer {
-        Answer::Accepted => ACCEPTED,
-        Answer::NotJudged if whole => ACCEPTED,
-        Answer::Refused => REFUSED,
-        Answer::NotProven | Answer::NotJudged => NOT_PROVEN,
+        VerdictAnswer::Accepted => ACCEPTED,
+        VerdictAnswer::NotJudged if whole => ACCEPTED,
+        VerdictAnswer::Refused => REFUSED,
+        VerdictAnswer::NotProven | VerdictAnswer::NotJudged => NOT_PROVEN,
     }
 }
 
@@ -166,22 +166,25 @@ enum Held {
 
 /// Where text goes: stdout, unless JSON was asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Text {
+pub(crate) struct TextOutput {
     json: bool,
 }
 
-impl Text {
+impl TextOutput {
     /// Text, or nothing when JSON is to be printed.
     pub(crate) const fn new(json: bool) -> Self {
         Self { json }
     }
 
     /// Prints text, unless JSON was asked for.
-    pub(crate) fn print(self, show: impl FnOnce(&mut Sheet) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn print(
+        self,
+        show: impl FnOnce(&mut Terminal) -> io::Result<()>,
+    ) -> io::Result<()> {
         if self.json {
             return Ok(());
         }
-        let mut sheet = Sheet::new(crate::width(), glyphs());
+        let mut sheet = Terminal::new(crate::width(), glyphs());
         show(&mut sheet)?;
         if !crate::is_quiet() {
             return write(&sheet.shown());

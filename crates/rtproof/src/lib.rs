@@ -26,11 +26,11 @@ use clap::CommandFactory;
 use schemars::{JsonSchema, Schema, schema_for};
 
 use rtproof_host::{Root, text, user_file::write_whole};
-use rtproof_judge::{Report, Standing};
+use rtproof_judge::{Integrity, Report};
 use rtproof_record::{Run, import::Imported};
 use rtproof_render::page::{self, Extra, WIDTH_MAX, WIDTH_MIN};
 use rtproof_results::{Answered, kernel, measure, tune};
-use rtproof_run::{intent::Requested, parse};
+use rtproof_run::{intent::RequestedIntent, parse};
 use rtproof_stats::moving::Lengths;
 
 use crate::commands::tune::{apply, persist, undo};
@@ -108,8 +108,8 @@ pub struct IntentArgs {
 }
 
 impl IntentArgs {
-    pub fn requested(&self) -> Requested {
-        Requested { profile: self.profile.clone(), skip: self.skip.clone() }
+    pub fn requested(&self) -> RequestedIntent {
+        RequestedIntent { profile: self.profile.clone(), skip: self.skip.clone() }
     }
 }
 
@@ -249,8 +249,8 @@ pub(crate) fn write_html(
     let page = page::render(run, report, &Extra { banner, next: next.map(str::to_owned) });
     write_whole(path, |to| Ok(to.write_all(page.as_bytes())?)).with_context(|| {
         let record = match report.record {
-            Standing::Sealed => "; the record is complete",
-            Standing::Torn | Standing::Altered { .. } => "",
+            Integrity::Sealed => "; the record is complete",
+            Integrity::Torn | Integrity::Altered { .. } => "",
         };
         format!("{}: the report cannot be written{record}", path.display())
     })
@@ -337,7 +337,7 @@ fn of<T: JsonSchema>() -> Schema {
 pub const FORMS: &[Form] = &[
     form("rtproof/capture/1", "capture", of::<files::Captured<'static>>),
     form("rtproof/check/2", "check", of::<Answered<'static, check::Audit>>),
-    form("rtproof/explain/1", "check-explain", of::<check_explain::Document>),
+    form("rtproof/explain/1", "check-explain", of::<check_explain::CheckExplainDocument>),
     form(
         "rtproof/compare/2",
         "compare",
@@ -346,20 +346,20 @@ pub const FORMS: &[Form] = &[
     form(
         "rtproof/experiment/1",
         "experiment",
-        of::<Answered<'static, experiment::Outcome<'static>>>,
+        of::<Answered<'static, experiment::ExperimentDocument<'static>>>,
     ),
     form(
         "rtproof/experiment-boots/1",
         "experiment-boots",
-        of::<Answered<'static, experiment_boots::Outcome<'static>>>,
+        of::<Answered<'static, experiment_boots::ExperimentBootsDocument<'static>>>,
     ),
     form(
         "rtproof/experiment-state/1",
         "experiment-state",
-        of::<rtproof_run::experiment::boots::State>,
+        of::<rtproof_run::experiment::boots::BootsState>,
     ),
     form("rtproof/explain-rules/1", "explain-rules", of::<explain::RulesDocument>),
-    form("rtproof/import/1", "import", of::<rtproof_render::sections::imported::Document>),
+    form("rtproof/import/1", "import", of::<rtproof_render::sections::imported::ImportedDocument>),
     form("rtproof/kernel-bisect/1", "kernel-bisect", of::<kernel::KernelBisected>),
     form("rtproof/kernel-bisect-next/1", "kernel-bisect-next", of::<kernel::KernelBisectNext>),
     form("rtproof/kernel-boot/1", "kernel-boot", of::<kernel::Booted>),
@@ -370,23 +370,27 @@ pub const FORMS: &[Form] = &[
     form("rtproof/kernel-find/1", "kernel-find", of::<kernel::Offers>),
     form("rtproof/kernel-rebase/1", "kernel-rebase", of::<kernel::Rebased>),
     form("rtproof/measure/1", "measure", of::<Answered<'static, measure::Index>>),
-    form("rtproof/measure-plan/1", "measure-plan", of::<measure::Plan>),
-    form("rtproof/new/1", "new", of::<commands::Made<'static>>),
-    form("rtproof/record/1", "record", of::<rtproof_record::export::Document<'static>>),
+    form("rtproof/measure-plan/1", "measure-plan", of::<measure::MeasurePlan>),
+    form("rtproof/new/1", "new", of::<commands::NewDocument<'static>>),
+    form("rtproof/record/1", "record", of::<rtproof_record::export::RecordDocument<'static>>),
     form("rtproof/report/1", "report", of::<Answered<'static, Report>>),
     form("rtproof/run/1", "run", of::<rtproof_results::launch::Launched>),
-    form("rtproof/run-plan/1", "run-plan", of::<rtproof_results::launch::Plan>),
+    form("rtproof/run-plan/1", "run-plan", of::<rtproof_results::launch::LaunchPlan>),
     form("rtproof/tune-applied/1", "tune-applied", of::<Answered<'static, tune::Applied>>),
     form("rtproof/tune-confirmed/1", "tune-confirmed", of::<undo::Confirmed>),
     form("rtproof/tune-drift/1", "tune-drift", of::<rtproof_run::tune::watch::Drift>),
-    form("rtproof/effects/1", "tune-effects", of::<Answered<'static, apply::Outcome<'static>>>),
-    form("rtproof/tune-exported/1", "tune-exported", of::<tune::Written>),
+    form(
+        "rtproof/effects/1",
+        "tune-effects",
+        of::<Answered<'static, apply::TuneProveDocument<'static>>>,
+    ),
+    form("rtproof/tune-exported/1", "tune-exported", of::<tune::ExportedDocument>),
     form("rtproof/plan/1", "tune-plan", of::<Answered<'static, tune::PlanDocument>>),
-    form("rtproof/tune-repeated/1", "tune-repeated", of::<persist::Document>),
-    form("rtproof/tune-status/1", "tune-status", of::<Answered<'static, tune::Status>>),
+    form("rtproof/tune-repeated/1", "tune-repeated", of::<persist::RepeatDocument>),
+    form("rtproof/tune-status/1", "tune-status", of::<Answered<'static, tune::TuneStatus>>),
     form("rtproof/tune-undone/1", "tune-undone", of::<Answered<'static, tune::Undone>>),
     form("rtproof/verify/1", "tune-verify", of::<Answered<'static, tune::VerifiedDocument>>),
-    form("rtproof/watch/1", "watch", of::<rtproof_results::watch::Frame>),
+    form("rtproof/watch/1", "watch", of::<rtproof_results::watch::WatchFrame>),
 ];
 
 // Where errors, warnings and questions go. They name files, records and machines of others: their

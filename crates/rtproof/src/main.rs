@@ -86,5 +86,5 @@ fn program(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 fn fail(error: &anyhow::Error) -> u8 {
     // Nowhere left to report a failure to print the error.
     let _ = rtproof::line(&format!("rtproof: {error:#}"));
-    if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }
+    if error.is::<exit::UsageError>() { exit::USAGE } else { exit::FAILED }
 }

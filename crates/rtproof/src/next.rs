@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use rtproof_judge::{
-    Answer, Finding, Remedy, Report, Status, When, causes::Spikes, report::Machine,
+    Finding, Remedy, Report, Status, VerdictAnswer, When, causes::Spikes, report::MachineSummary,
 };
-use rtproof_record::{Class, Clock, Requirement};
+use rtproof_record::{BudgetClass, Clock, Requirement};
 
 use crate::IntentArgs;
 
@@ -18,8 +18,8 @@ const RATE_USUAL: u64 = 125;
 /// What to do after a run; `None`: the reasons of the verdict say more than a command.
 pub(crate) fn of_report(report: &Report, record: &Path) -> Option<String> {
     let verdict = &report.verdict;
-    let is_judged = verdict.answer != Answer::NotJudged;
-    if verdict.answer == Answer::Accepted {
+    let is_judged = verdict.answer != VerdictAnswer::NotJudged;
+    if verdict.answer == VerdictAnswer::Accepted {
         return None;
     }
     // A program of `rtproof run` is measured again by its user.
@@ -70,15 +70,15 @@ pub(crate) fn clock(clock: Clock) -> String {
 /// What of a requirement is not the default, as options.
 fn requirement(wanted: &Requirement) -> String {
     let mut text = match wanted.class {
-        Class::Hundred => String::new(),
-        Class::NinetyFive => " --class 95".to_owned(),
-        Class::Soft => " --class soft".to_owned(),
-        Class::Safe => " --class safe".to_owned(),
+        BudgetClass::Hundred => String::new(),
+        BudgetClass::NinetyFive => " --class 95".to_owned(),
+        BudgetClass::Soft => " --class soft".to_owned(),
+        BudgetClass::Safe => " --class safe".to_owned(),
     };
     if wanted.confidence_ppm != 950_000 {
         text += &format!(" --confidence {}", f64::from(wanted.confidence_ppm) / 1e4);
     }
-    if wanted.class == Class::Hundred && wanted.rate_per_1000h != RATE_USUAL {
+    if wanted.class == BudgetClass::Hundred && wanted.rate_per_1000h != RATE_USUAL {
         text += &format!(" --max-rate {}/h", wanted.rate_per_1000h as f64 / 1e3);
     }
     text
@@ -117,7 +117,7 @@ fn knobs(spikes: &Spikes, findings: &[Finding]) -> String {
 }
 
 /// Whether a record is of the machine that we are on, by its name.
-fn is_here(machine: &Machine) -> bool {
+fn is_here(machine: &MachineSummary) -> bool {
     let here = rustix::system::uname();
     machine.hostname.as_deref().is_some_and(|name| here.nodename().to_bytes() == name.as_bytes())
 }
@@ -138,7 +138,7 @@ fn wishes(report: &Report) -> String {
 
 /// Options that say what the machine is for, as they were given.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct GivenOptions<'a> {
     /// `--profile`, `--skip`.
     pub(crate) intent: &'a IntentArgs,
     pub(crate) cpus: Option<&'a str>,
@@ -149,7 +149,7 @@ pub(crate) struct Given<'a> {
     pub(crate) user: Option<&'a str>,
 }
 
-impl Given<'_> {
+impl GivenOptions<'_> {
     /// On a command line, each with a blank before it.
     pub(crate) fn options(&self) -> String {
         let mut text = String::new();

@@ -15,7 +15,7 @@ use crate::support::{
     ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, apart::Apart, code, expect_code, files, kill,
     load_workers, only, plant::Plant, stderr, stdout,
 };
-use rtproof_record::effects::{Decision, Design, Part};
+use rtproof_record::effects::{Decision, SlicePart, TrialDesign};
 use serde_json::Value;
 
 /// Knobs: their file, and what it holds before, as no program would leave it.
@@ -49,7 +49,7 @@ fn find_planted(apart: &Apart, last: bool) -> bool {
     assert_eq!(found["screening"]["interactions"].as_array().map(Vec::len), Some(3), "{found}");
     let opened = rtproof_record::read(&only(apart.folder(), ".rtproof")).expect("a record");
     let effects = opened.run.effects.expect("effects");
-    assert_eq!(effects.trial.design, Design::Screened);
+    assert_eq!(effects.trial.design, TrialDesign::Screened);
     let planted = effects.knobs.iter().find(|knob| knob.name == PLANTED).expect("the knob");
     if planted.decision == Decision::CannotDecide && !last {
         eprintln!("too busy to tell: {}", planted.why);
@@ -57,7 +57,11 @@ fn find_planted(apart: &Apart, last: bool) -> bool {
     }
     assert_eq!((planted.decision, planted.kept), (Decision::Helps, false), "{effects:#?}");
     let part = |part| effects.slices.iter().filter(|slice| slice.part == part).count();
-    assert!(part(Part::Screen) >= 18 && part(Part::Pair) >= 18, "{}", part(Part::Pair));
+    assert!(
+        part(SlicePart::Screen) >= 18 && part(SlicePart::Pair) >= 18,
+        "{}",
+        part(SlicePart::Pair)
+    );
     let html = fs::read_to_string(only(apart.folder(), ".html")).expect("a report");
     assert!(html.contains("chart-effects") && html.contains("stat_interval"));
 

@@ -13,4 +13,4 @@ mod systemd;
 mod tools;
 mod tuned;
 
-use rtproof_run::tune::export::Source;
+use rtproof_run::tune::export::ExportSource;

@@ -19,12 +19,12 @@ use rtproof_judge::{
 use rtproof_measure::LiveTasks;
 use rtproof_record::{
     Effects, SealState,
-    effects::{Decision, KnobResult, Part, Statistic},
+    effects::{Decision, KnobResult, SlicePart, SliceStatistic},
 };
 use rtproof_render::page;
 use rtproof_results::Ended;
 use rtproof_run::{
-    experiment::{Events, Journaled, plan as prove},
+    experiment::{ExperimentEvents, Journaled, plan as prove},
     prove::{Observer, Request},
 };
 
@@ -56,7 +56,7 @@ fn request(output: &Path, ns: u64) -> Request {
 /// Shows nothing.
 struct Silent;
 
-impl Events for Silent {
+impl ExperimentEvents for Silent {
     fn setup(&mut self, _: &str) -> std::io::Result<()> {
         Ok(())
     }
@@ -66,7 +66,7 @@ impl Events for Silent {
     }
 
     fn observer(&self, _: u64) -> Box<dyn Observer> {
-        Box::new(rtproof_run::prove::Silent)
+        Box::new(rtproof_run::prove::SilentObserver)
     }
 }
 
@@ -164,19 +164,19 @@ mod alone {
         }
         let plant = knob(&effects, "plant");
         assert_eq!((plant.decision, plant.kept), (Decision::Helps, true), "{effects:#?}");
-        let p999 = Effects::of(plant, Statistic::P999).expect("an effect");
+        let p999 = Effects::of(plant, SliceStatistic::P999).expect("an effect");
         assert!(p999.off_ns > 4_000_000 && p999.on_ns < p999.off_ns, "{p999:?}");
         assert!(!is_named(&effects), "{:#?}", knob(&effects, "placebo"));
         let parts = |part| effects.slices.iter().filter(|slice| slice.part == part).count();
-        assert_eq!((parts(Part::Before), parts(Part::After)), (8, 4));
-        assert!(parts(Part::Pair) >= 2 * 2 * 8, "{}", parts(Part::Pair));
+        assert_eq!((parts(SlicePart::Before), parts(SlicePart::After)), (8, 4));
+        assert!(parts(SlicePart::Pair) >= 2 * 2 * 8, "{}", parts(SlicePart::Pair));
 
         // What helped is in force with a journal, and the undo brings every byte back.
         assert_eq!(fs::read_to_string(path("plant")).expect("a file").trim(), "1");
         assert_eq!(fs::read_to_string(path("placebo")).expect("a file"), "0\n");
         let root = Root::dir(tree.path()).expect("a folder");
         let machine = Machine::new(&root, &LiveTasks).expect("a machine");
-        let in_force = |summary: &rtproof_host::tune::Summary| !summary.closed;
+        let in_force = |summary: &rtproof_host::tune::JournalSummary| !summary.closed;
         assert_eq!(
             Journal::list(&machine).expect("journals").iter().filter(|s| in_force(s)).count(),
             1

@@ -5,7 +5,7 @@
 
 use rtproof_host::{Facts, Root};
 use rtproof_judge::Report;
-use rtproof_run::prove::{self, NoSwitcher, Output, Request, Silent};
+use rtproof_run::prove::{self, NoSwitcher, Output, Request, SilentObserver};
 
 fn main() -> anyhow::Result<()> {
     let root = Root::live();
@@ -18,7 +18,7 @@ fn main() -> anyhow::Result<()> {
     };
     let options = prove::options(&request, &facts)?;
     let output = Output::choose(&request.output, &facts)?;
-    let (mut switcher, mut observer) = (NoSwitcher, Silent);
+    let (mut switcher, mut observer) = (NoSwitcher, SilentObserver);
     let finished =
         prove::measure(&root, facts, &options, None, &output, &mut switcher, &mut observer)?;
     let report = Report::new(&finished.run, &finished.standing());

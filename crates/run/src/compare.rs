@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 
 use rtproof_host::user_file::usage;
-use rtproof_judge::compare::{LeftOut, Side};
+use rtproof_judge::compare::{Side, UnusedFile};
 use rtproof_record::import::{self, Hints, ImportError};
 use rtproof_results::record_state;
 
@@ -20,7 +20,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// A file with the name that the user gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedFile {
     /// Name; `None`: from the file's.
     pub name: Option<String>,
     pub path: PathBuf,
@@ -28,7 +28,7 @@ pub struct Named {
 
 /// Opens the files that are compared.
 #[derive(Clone, Debug, Default)]
-pub struct Loader {
+pub struct FileLoader {
     /// Whether a record that was changed after it was sealed is taken.
     pub accept_altered: bool,
     /// Format of the files of other tools; `None`: by content.
@@ -41,7 +41,7 @@ pub struct Loader {
     pub unit_ns: Option<u64>,
 }
 
-impl Named {
+impl NamedFile {
     /// `FILE`, or `NAME=FILE` where no file has the whole of it as its name.
     pub fn of(text: &Path) -> Self {
         let split = text.to_str().filter(|_| !text.exists()).and_then(|text| text.split_once('='));
@@ -54,7 +54,7 @@ impl Named {
     }
 }
 
-impl Loader {
+impl FileLoader {
     /// A run, and what must be said of its file.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ const FILES_MAX: usize = 2000;
 ///
 /// # Errors
 /// Not a folder, one that cannot be read, one with too many files.
-pub fn folder(loader: &Loader, folder: &Path) -> anyhow::Result<(Vec<Side>, Vec<LeftOut>)> {
+pub fn folder(loader: &FileLoader, folder: &Path) -> anyhow::Result<(Vec<Side>, Vec<UnusedFile>)> {
     #[expect(clippy::disallowed_methods, reason = "the user's own folder")]
     let entries = std::fs::read_dir(folder).with_context(|| {
         format!("{}: the folder of references cannot be read", folder.display())
@@ -182,17 +182,17 @@ pub fn folder(loader: &Loader, folder: &Path) -> anyhow::Result<(Vec<Side>, Vec<
         let file = path.display().to_string();
         let label = path.file_stem().map_or(file.clone(), |stem| stem.to_string_lossy().into());
         if path.is_dir() {
-            unread.push(LeftOut { file, why: "it is a folder".into() });
+            unread.push(UnusedFile { file, why: "it is a folder".into() });
             continue;
         }
         match loader.side(&path, &label) {
             // A torn record is no reference.
-            Ok((_, Some(why))) => unread.push(LeftOut { file, why }),
+            Ok((_, Some(why))) => unread.push(UnusedFile { file, why }),
             // Seconds say nothing of a rank, and many files have many.
             Ok((side, None)) => {
                 sides.push(Side { rows: Vec::new(), over: None, spikes: None, ..side });
             }
-            Err(error) => unread.push(LeftOut { file, why: format!("{error:#}") }),
+            Err(error) => unread.push(UnusedFile { file, why: format!("{error:#}") }),
         }
     }
     Ok((sides, unread))
@@ -204,11 +204,11 @@ mod load_tests {
 
     #[test]
     fn names_are_taken_off_where_no_file_has_them() {
-        let of = |text: &str| Named::of(Path::new(text));
+        let of = |text: &str| NamedFile::of(Path::new(text));
         let named = of("stock=/nowhere/a.log");
         assert_eq!((named.name.as_deref(), named.path), (Some("stock"), "/nowhere/a.log".into()));
         for plain in ["a.log", "/x=y/a.log", "=a.log"] {
-            assert_eq!(of(plain), Named { name: None, path: plain.into() });
+            assert_eq!(of(plain), NamedFile { name: None, path: plain.into() });
         }
     }
 }

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use rtproof_host::{
     CpuList, Facts, Root,
     change::RIGHTS_GROUPS,
-    facts::rights::{self, Account, Meant},
+    facts::rights::{self, Account, UserSource},
     tune::Change,
     user_file::{Invalid, usage},
 };
 use rtproof_judge::{
     Intent, Profile, application, checks,
-    profile::{Choices, Kind},
+    profile::{Choices, WorkloadKind},
 };
 
 use crate::{online_cpus, parse};
@@ -93,7 +93,7 @@ pub fn user(root: &Root, stated: Option<&str>) -> anyhow::Result<Option<Account>
         if name == "root" {
             return Err(usage("--user root: root has every right; name the application's user"));
         }
-        return Ok(Some(Account::read(root, name, Meant::Stated)));
+        return Ok(Some(Account::read(root, name, UserSource::Stated)));
     }
     if !root.is_live() {
         return Ok(None);
@@ -101,16 +101,16 @@ pub fn user(root: &Root, stated: Option<&str>) -> anyhow::Result<Option<Account>
     let uid = rustix::process::geteuid();
     if !uid.is_root() {
         let name = rights::name_of(root, uid.as_raw());
-        return Ok(name.map(|name| Account::read(root, &name, Meant::Runs)));
+        return Ok(name.map(|name| Account::read(root, &name, UserSource::Runs)));
     }
     let asked = ["SUDO_USER", "DOAS_USER"].iter().find_map(|name| std::env::var(name).ok());
     let asked = asked.filter(|name| name != "root" && !name.is_empty());
-    Ok(asked.map(|name| Account::read(root, &name, Meant::Asked)))
+    Ok(asked.map(|name| Account::read(root, &name, UserSource::Asked)))
 }
 
 /// A profile and checks left out, as requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requested {
+pub struct RequestedIntent {
     /// Profile: its name, or a file.
     pub profile: Option<String>,
     /// Checks left out: `ID=REASON`.
@@ -123,7 +123,7 @@ pub struct Requested {
 struct File {
     name: Option<String>,
     #[serde(default)]
-    kind: Kind,
+    kind: WorkloadKind,
     cpus: Option<String>,
     priority: Option<u32>,
     period: Option<String>,
@@ -134,7 +134,7 @@ struct File {
     skip: BTreeMap<String, String>,
 }
 
-impl Requested {
+impl RequestedIntent {
     /// Reads the profile and the checks left out.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ fn profile(name: &str) -> Result<IntentOptions, Invalid> {
     if let Some(profile) = Profile::named(name) {
         return Ok(IntentOptions { profile, ..IntentOptions::default() });
     }
-    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let names: Vec<&str> = WorkloadKind::ALL.iter().map(|kind| kind.name()).collect();
     let names = names.join(", ");
     let path = Path::new(name);
     let is_path = name.contains(['/', '.']);
@@ -274,7 +274,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(found.profile.name, "press");
-        assert_eq!(found.profile.kind, Kind::BusyPoll);
+        assert_eq!(found.profile.kind, WorkloadKind::BusyPoll);
         assert_eq!(found.profile.choices.turbo, Choice::On);
         assert_eq!(found.profile.choices.nohz_full, Choice::On);
         assert_eq!(found.cpus.as_deref(), Some("2-3"));
@@ -306,7 +306,7 @@ mod tests {
         let elsewhere = Root::dir(Path::new("/proc/self/fdinfo"));
         let elsewhere = elsewhere.unwrap();
         assert_eq!(user(&elsewhere, None).unwrap(), None);
-        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().meant, Meant::Stated);
+        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().meant, UserSource::Stated);
         for wrong in ["root", "", "-x", "a b", "a:b"] {
             assert!(user(&elsewhere, Some(wrong)).is_err(), "{wrong}");
         }
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn skipping_takes_a_reason_and_a_check_that_exists() {
-        let of = |skip: &str| Requested { profile: None, skip: vec![skip.into()] }.resolve();
+        let of = |skip: &str| RequestedIntent { profile: None, skip: vec![skip.into()] }.resolve();
         assert_eq!(of("smt=needed").unwrap().skip["smt"], "needed");
         assert!(of("smt").unwrap_err().to_string().contains("say why"));
         let error = of("cpufreq=x").unwrap_err().to_string();

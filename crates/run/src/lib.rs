@@ -21,7 +21,7 @@ pub mod watch;
 use rtproof_host::{
     CpuList, Facts,
     facts::{
-        platform::{Found, Tick},
+        platform::{FirmwareChoice, FirmwareItem},
         rights::Account,
     },
     tune::{Machine, write_ticks},
@@ -68,11 +68,11 @@ pub const NAME: &str = "load-worker";
 
 /// What was found of which items.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct FirmwareTick {
     /// Items of the list; `all` is every one.
     pub items: Vec<String>,
     /// What was found; `None`: the ticks are taken away.
-    pub found: Option<Found>,
+    pub found: Option<FirmwareChoice>,
     /// A remark; why, where it is kept otherwise.
     pub note: String,
     pub who: String,
@@ -88,7 +88,7 @@ pub fn who(user: Option<&Account>) -> String {
 /// # Errors
 /// Usage: no such item, an item kept otherwise without a reason. The firmware has no version, or
 /// the file cannot be read or written.
-pub fn tick(machine: &Machine<'_>, look: &Look) -> anyhow::Result<()> {
+pub fn tick(machine: &Machine<'_>, look: &FirmwareTick) -> anyhow::Result<()> {
     let is_all = look.items.iter().any(|item| item == "all");
     for item in look.items.iter().filter(|item| *item != "all") {
         if !ITEMS.iter().any(|known| known.id == item) {
@@ -96,7 +96,7 @@ pub fn tick(machine: &Machine<'_>, look: &Look) -> anyhow::Result<()> {
             return Err(usage(format!("{item}: no such item; there are {}, all", ids.join(", "))));
         }
     }
-    if look.found == Some(Found::Kept) && look.note.trim().is_empty() {
+    if look.found == Some(FirmwareChoice::Kept) && look.note.trim().is_empty() {
         return Err(usage("--as kept: say why with --note \"the reason\"".to_owned()));
     }
     let facts = Facts::read(machine.root());
@@ -113,10 +113,11 @@ pub fn tick(machine: &Machine<'_>, look: &Look) -> anyhow::Result<()> {
         );
     };
     let is_meant = |item: &str| is_all || look.items.iter().any(|meant| meant == item);
-    let mut ticks: Vec<Tick> = old.iter().filter(|tick| !is_meant(&tick.item)).cloned().collect();
+    let mut ticks: Vec<FirmwareItem> =
+        old.iter().filter(|tick| !is_meant(&tick.item)).cloned().collect();
     if let Some(found) = look.found {
         let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-        ticks.extend(ITEMS.iter().filter(|item| is_meant(item.id)).map(|item| Tick {
+        ticks.extend(ITEMS.iter().filter(|item| is_meant(item.id)).map(|item| FirmwareItem {
             item: item.id.into(),
             found,
             date: date.clone(),

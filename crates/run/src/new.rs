@@ -236,10 +236,10 @@ fn of(request: &Request) -> Vec<ProjectFile> {
     };
     let is_rust = request.language == Language::Rust;
     let (class, unit) = match (request.class, is_rust) {
-        (Class::Fifo, false) => (FIFO_H, FIFO_UNIT),
-        (Class::Fifo, true) => (FIFO_RS, FIFO_UNIT),
-        (Class::Deadline, false) => (DEADLINE_H, DEADLINE_UNIT),
-        (Class::Deadline, true) => (DEADLINE_RS, DEADLINE_UNIT),
+        (LoopPolicy::Fifo, false) => (FIFO_H, FIFO_UNIT),
+        (LoopPolicy::Fifo, true) => (FIFO_RS, FIFO_UNIT),
+        (LoopPolicy::Deadline, false) => (DEADLINE_H, DEADLINE_UNIT),
+        (LoopPolicy::Deadline, true) => (DEADLINE_RS, DEADLINE_UNIT),
     };
     let class = Template { path: class_path, about: "period and scheduling class", text: class };
     let (main, rest) = templates.split_at(1);
@@ -286,11 +286,11 @@ fn readme(request: &Request, listed: &[&Template], class_path: &str) -> String {
         .map(|template| format!("| `{}` | {} |", template.path, template.about))
         .collect();
     let (class, hint) = match request.class {
-        Class::Fifo => (
+        LoopPolicy::Fifo => (
             "SCHED_FIFO, priority 80",
             "Bind it to the CPU that is set aside for it: `taskset -c 1`, or the unit.",
         ),
-        Class::Deadline => (
+        LoopPolicy::Deadline => (
             "SCHED_DEADLINE",
             "The runtime has to hold the longest cycle: a loop that uses it up waits for its next \
              period.",
@@ -399,16 +399,16 @@ pub enum Language {
 
 /// Scheduling class of its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum LoopPolicy {
     Fifo,
     Deadline,
 }
 
 /// The name of a project: of its folder, program and unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name(String);
+pub struct ProjectName(String);
 
-impl std::str::FromStr for Name {
+impl std::str::FromStr for ProjectName {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -442,7 +442,7 @@ impl std::str::FromStr for Name {
     }
 }
 
-impl Display for Name {
+impl Display for ProjectName {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -452,9 +452,9 @@ impl Display for Name {
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Name of the project.
-    pub name: Name,
+    pub name: ProjectName,
     pub language: Language,
-    pub class: Class,
+    pub class: LoopPolicy,
     /// Folder in which the project's folder is made; it exists.
     pub parent: PathBuf,
 }
@@ -468,7 +468,7 @@ mod tests {
         Request {
             name: "arm".parse().unwrap(),
             language: Language::Rust,
-            class: Class::Fifo,
+            class: LoopPolicy::Fifo,
             parent: parent.into(),
         }
     }
@@ -528,7 +528,7 @@ mod files_tests {
     #[test]
     fn every_mark_is_filled_in_and_every_file_fits_a_terminal() {
         for language in [Language::C, Language::Cpp, Language::Rust] {
-            for class in [Class::Fifo, Class::Deadline] {
+            for class in [LoopPolicy::Fifo, LoopPolicy::Deadline] {
                 let name = "arm".parse().unwrap();
                 let request = Request { name, language, class, parent: "/".into() };
                 let files = of(&request);
@@ -562,7 +562,7 @@ mod request_tests {
     #[test]
     fn names_are_those_that_every_tool_takes() {
         for name in ["a", "arm-control", "x1", "a_b", &"a".repeat(32)] {
-            assert_eq!(name.parse::<Name>().unwrap().to_string(), name);
+            assert_eq!(name.parse::<ProjectName>().unwrap().to_string(), name);
         }
         let long = "a".repeat(33);
         let bad = [
@@ -591,7 +591,7 @@ mod request_tests {
             "%s",
         ];
         for name in bad {
-            let error = name.parse::<Name>().expect_err(name);
+            let error = name.parse::<ProjectName>().expect_err(name);
             assert!(error.contains("e.g. "), "{error}");
         }
     }

@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
     /// Ends the tracer, with everything put back.
     fn end(mut self, traced_ns: u64) -> anyhow::Result<Ended> {
         self.tracer.set_on(false)?;
-        let lost = |stats: tracefs::Stats| stats.overrun + stats.commit_overrun + stats.dropped;
+        let lost = |stats: tracefs::RingStats| stats.overrun + stats.commit_overrun + stats.dropped;
         let mut lost_events = 0;
         match self.options.tracer.keeps {
             Keeps::Longest => {

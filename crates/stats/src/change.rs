@@ -9,7 +9,7 @@ use crate::binomial::normal_both_tails;
 
 /// Which way the level went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum LevelDirection {
     Down,
     Up,
 }
@@ -34,7 +34,7 @@ impl Cusum {
 
     /// Takes a value. When the level has changed it says which way, and starts again at 0: give it
     /// the new level with [`Cusum::new`]. What is no number is passed over.
-    pub fn push(&mut self, value: f64) -> Option<Turn> {
+    pub fn push(&mut self, value: f64) -> Option<LevelDirection> {
         let z = (value - self.level) / self.sd;
         if !z.is_finite() {
             return None;
@@ -42,9 +42,9 @@ impl Cusum {
         self.up = (self.up + z - Self::SLACK).max(0.0);
         self.down = (self.down - z - Self::SLACK).max(0.0);
         let turn = if self.up > Self::LIMIT {
-            Turn::Up
+            LevelDirection::Up
         } else if self.down > Self::LIMIT {
-            Turn::Down
+            LevelDirection::Down
         } else {
             return None;
         };
@@ -235,7 +235,7 @@ pub fn pettitt(values: &[f64]) -> Option<Pettitt> {
 
 /// A change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct LevelStep {
     /// First value at the new level.
     pub at: usize,
     /// Mean from the change before it, or the beginning.
@@ -248,7 +248,7 @@ pub struct Step {
 
 /// The changes of level. `least_sd`: the noise is never taken for less, because values were rounded
 /// before.
-pub fn steps(values: &[f64], least_sd: f64) -> Vec<Step> {
+pub fn steps(values: &[f64], least_sd: f64) -> Vec<LevelStep> {
     let (sd, memory) = noise(values, least_sd);
     if sd <= 0.0 || !sd.is_finite() {
         return Vec::new();
@@ -261,7 +261,7 @@ pub fn steps(values: &[f64], least_sd: f64) -> Vec<Step> {
         let worth = |segment: Segment| ((segment.to - segment.from) as f64 / memory).max(1.0);
         let error = sd * (1.0 / worth(a) + 1.0 / worth(b)).sqrt();
         let p = normal_both_tails((b.mean - a.mean) / error) * n;
-        Step { at: b.from, before: a.mean, after: b.mean, p: p.min(1.0) }
+        LevelStep { at: b.from, before: a.mean, after: b.mean, p: p.min(1.0) }
     };
     segments.windows(2).map(of).collect()
 }
@@ -319,7 +319,7 @@ mod cusum_tests {
     #[test]
     fn shifts_are_told_soon_and_which_way() {
         let mut random = Random::new(2);
-        for (shift, turn) in [(1.0, Turn::Up), (-1.0, Turn::Down)] {
+        for (shift, turn) in [(1.0, LevelDirection::Up), (-1.0, LevelDirection::Down)] {
             let delays = (0..200).map(|_| {
                 let mut cusum = Cusum::new(0.0, 1.0);
                 let told = (0..500).find_map(|i| Some((i, cusum.push(shift + random.normal())?)));
@@ -486,7 +486,7 @@ mod steps_tests {
         for seed in 0..20 {
             let found = steps(&rows(seed, 0.5, 6.0), 0.0);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            let Step { at, before, after, p } = found[0];
+            let LevelStep { at, before, after, p } = found[0];
             assert!(at.abs_diff(600) <= 2 && p < 1e-9, "{found:?}");
             assert!((after - before - 6.0).abs() < 0.6, "{found:?}");
         }

@@ -14,7 +14,7 @@ const SHIFTS_MAX: u32 = 10_000;
 
 /// Parameters of a search for events that fall together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct CoincidenceOptions {
     /// Events this close together coincide.
     pub window_ns: u64,
     /// All times are below it.
@@ -66,12 +66,12 @@ fn small_tail(k: u64, mean: f64) -> f64 {
 
 /// How often events of the first list come with one of the second within the window. Both
 /// ascending. `None`: a list is empty, or the duration leaves no room for shifts.
-pub fn pair(a: &[u64], b: &[u64], ask: &Ask) -> Option<Coincidence> {
+pub fn pair(a: &[u64], b: &[u64], ask: &CoincidenceOptions) -> Option<Coincidence> {
     all(&[a, b], ask)
 }
 
 /// How often an event of the first list comes with one of each other list.
-pub fn all(lists: &[&[u64]], ask: &Ask) -> Option<Coincidence> {
+pub fn all(lists: &[&[u64]], ask: &CoincidenceOptions) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     let step = ask.step_ns.max(1);
     // Centuries are no times of a run, and their sums would not fit.
@@ -163,8 +163,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn ask(duration_s: u64, seed: u64) -> Ask {
-        Ask {
+    fn ask(duration_s: u64, seed: u64) -> CoincidenceOptions {
+        CoincidenceOptions {
             window_ns: 100_000,
             duration_ns: duration_s * SECOND,
             shifts: 200,
@@ -200,7 +200,8 @@ mod tests {
             let mut again = Random::new(2);
             scattered(3600, 3600 * SECOND, &mut again)
         });
-        let found = pair(&a, &b, &Ask { shifts: 2000, ..ask(3600, 3) }).expect("lists");
+        let found =
+            pair(&a, &b, &CoincidenceOptions { shifts: 2000, ..ask(3600, 3) }).expect("lists");
         assert!((0.6..0.85).contains(&found.expected), "{found:?}");
         assert!(found.of == 3600 && found.p > 0.01, "{found:?}");
     }
@@ -233,7 +234,7 @@ mod tests {
                 let grid = scattered(400, 60_000, &mut random);
                 grid.into_iter().map(|ms| ms * 1_000_000).collect::<Vec<_>>()
             };
-            let asked = Ask { step_ns: 1_000_000, ..ask(60, seed) };
+            let asked = CoincidenceOptions { step_ns: 1_000_000, ..ask(60, seed) };
             alarms += u32::from(pair(&list(), &list(), &asked).expect("lists").p < 0.01);
         }
         assert!(alarms <= 8, "{alarms} false alarms of 300");
@@ -262,8 +263,11 @@ mod tests {
         assert_eq!(pair(&[], &[1], &ask(60, 1)), None);
         assert_eq!(pair(&[1], &[1], &ask(1, 1)), None, "no room for a shift of a second");
         assert_eq!(all(&[&[1]], &ask(60, 1)), None);
-        assert_eq!(pair(&[1], &[1], &Ask { duration_ns: u64::MAX, ..ask(60, 1) }), None);
-        assert_eq!(pair(&[1], &[1], &Ask { step_ns: u64::MAX, ..ask(60, 1) }), None);
+        assert_eq!(
+            pair(&[1], &[1], &CoincidenceOptions { duration_ns: u64::MAX, ..ask(60, 1) }),
+            None
+        );
+        assert_eq!(pair(&[1], &[1], &CoincidenceOptions { step_ns: u64::MAX, ..ask(60, 1) }), None);
         assert!(pair(&[u64::MAX], &[u64::MAX], &ask(60, 1)).is_some());
         let many: Vec<u64> = (0..100_000).collect();
         let thinned = thin(&many, EVENTS_MAX);

@@ -253,7 +253,7 @@ pub fn long_run_of(mut batches: Vec<f64>, confidence: f64) -> Option<LongRun> {
 
 /// What a share of events among dependent trials is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Worth {
+pub struct EffectiveShare {
     pub share: f64,
     /// Independent trials that bound the share as far, at most as many as there were.
     pub n_eff: f64,
@@ -262,7 +262,7 @@ pub struct Worth {
     pub blocks: usize,
 }
 
-impl Worth {
+impl EffectiveShare {
     /// Of blocks of (events, trials) in order of time; `confidence` one-sided, for few batches.
     /// `None`: fewer than two blocks, no event, or nothing but events in all of them.
     pub fn of(blocks: impl Iterator<Item = (u64, u64)> + Clone, confidence: f64) -> Option<Self> {
@@ -484,14 +484,14 @@ mod long_run_tests {
     #[test]
     fn bunched_events_are_worth_less() {
         let even = [(10, 1000); 40];
-        let worth = Worth::of(even.into_iter(), 0.95).expect("a worth");
+        let worth = EffectiveShare::of(even.into_iter(), 0.95).expect("a worth");
         assert_eq!((worth.n_eff, worth.times, worth.is_seen(1.0)), (40_000.0, 40.0, true));
         let mut bunched = [(0, 1000); 40];
         bunched[20..24].fill((100, 1000));
-        let worth = Worth::of(bunched.into_iter(), 0.95).expect("a worth");
+        let worth = EffectiveShare::of(bunched.into_iter(), 0.95).expect("a worth");
         assert!(worth.n_eff < 60.0 && !worth.is_seen(1.0) && worth.is_seen(5.0), "{worth:?}");
-        assert_eq!(Worth::of([(5, 1000)].into_iter(), 0.95), None);
-        assert_eq!(Worth::of([(0, 1000), (0, 1000)].into_iter(), 0.95), None);
-        assert_eq!(Worth::of([(9, 9), (9, 9)].into_iter(), 0.95), None);
+        assert_eq!(EffectiveShare::of([(5, 1000)].into_iter(), 0.95), None);
+        assert_eq!(EffectiveShare::of([(0, 1000), (0, 1000)].into_iter(), 0.95), None);
+        assert_eq!(EffectiveShare::of([(9, 9), (9, 9)].into_iter(), 0.95), None);
     }
 }

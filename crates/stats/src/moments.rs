@@ -344,14 +344,14 @@ impl Moments {
 
 /// Averages of a series as it comes: of all so far, and of the last few.
 #[derive(Clone, Debug)]
-pub struct Averages {
+pub struct RunningAverages {
     n: u64,
     sum: f64,
     window: usize,
     last: VecDeque<f64>,
 }
 
-impl Averages {
+impl RunningAverages {
     /// With a moving average of `window` values, at least 1.
     pub fn new(window: usize) -> Self {
         let window = window.max(1);
@@ -638,9 +638,9 @@ mod shape_tests {
 
     #[test]
     fn averages_as_they_come() {
-        let mut averages = Averages::new(3);
+        let mut averages = RunningAverages::new(3);
         let got: Vec<_> = [3.0, 6.0, 9.0, 30.0].map(|x| averages.push(x)).into();
         assert_eq!(got, [(3.0, None), (4.5, None), (6.0, Some(6.0)), (12.0, Some(15.0))]);
-        assert_eq!(Averages::new(0).push(2.0), (2.0, Some(2.0)));
+        assert_eq!(RunningAverages::new(0).push(2.0), (2.0, Some(2.0)));
     }
 }

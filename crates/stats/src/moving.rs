@@ -19,7 +19,7 @@ use crate::{Layout, Moments, samples};
 
 /// What a thread measured in one row: a second, or what a record has in place of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct MovingRow<'a> {
     pub thread: u32,
     pub from_ns: u64,
     pub to_ns: u64,
@@ -31,7 +31,7 @@ pub struct Row<'a> {
 
 /// A step of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+pub struct MovingStep {
     pub from_ns: u64,
     /// End: the moment that the values are of.
     pub to_ns: u64,
@@ -57,12 +57,17 @@ pub struct Step {
 /// Hands each step to `see`, in order of time; steps without a sample, too. A rest of less than
 /// half a step at the end belongs to the last one. Rows may come in any order; `threads` is how
 /// many there are, and cells outside of the grid count in its last one.
-pub fn each(rows: &mut [Row<'_>], threads: u32, spans: Spans, mut see: impl FnMut(Step)) {
+pub fn each(
+    rows: &mut [MovingRow<'_>],
+    threads: u32,
+    spans: Spans,
+    mut see: impl FnMut(MovingStep),
+) {
     let step_ns = spans.step_ns.max(1);
     let Some(end_ns) = rows.iter().map(|row| row.to_ns.max(row.from_ns)).max() else { return };
     let len = steps(end_ns, step_ns);
     let window = usize::try_from(spans.window_ns / step_ns).unwrap_or(usize::MAX).max(1);
-    let at = |row: &Row<'_>| (row.from_ns / step_ns).min(len - 1);
+    let at = |row: &MovingRow<'_>| (row.from_ns / step_ns).min(len - 1);
     rows.sort_by_key(|row| (at(row), row.thread));
     let mut state = State::new(rows, spans.half_life_ns as f64 / step_ns as f64);
     let (mut next, mut oldest) = (0, 0);
@@ -107,7 +112,7 @@ const WINDOW: usize = 1;
 const AGED: usize = 2;
 
 impl State {
-    fn new(rows: &[Row<'_>], half_life: f64) -> Self {
+    fn new(rows: &[MovingRow<'_>], half_life: f64) -> Self {
         let cells = rows.iter().flat_map(|row| row.cells).map(|cell| cell.0);
         let (low, high) = cells.fold((u16::MAX, 0), |(low, high), at| (low.min(at), high.max(at)));
         let low = low.min(high);
@@ -120,14 +125,14 @@ impl State {
         }
     }
 
-    fn leave(&mut self, rows: &[Row<'_>]) {
+    fn leave(&mut self, rows: &[MovingRow<'_>]) {
         self.window.leave();
         for &(cell, n) in rows.iter().flat_map(|row| row.cells) {
             self.percentiles[WINDOW].add(cell, -(n as f64));
         }
     }
 
-    fn enter(&mut self, rows: &[Row<'_>], threads: u32) -> Step {
+    fn enter(&mut self, rows: &[MovingRow<'_>], threads: u32) -> MovingStep {
         let (mut here, mut missed) = (Moments::default(), 0_u64);
         for row in rows {
             here.merge(row.wake);
@@ -151,7 +156,7 @@ impl State {
         let of_window = self.window.all();
         let aged = (here.count() > 0).then(|| self.aged.values()).flatten();
         let [all, windowed, weighted] = &mut self.percentiles;
-        Step {
+        MovingStep {
             from_ns: 0,
             to_ns: 0,
             n: here.count(),
@@ -359,7 +364,7 @@ impl Spans {
 }
 
 /// A statistic among [`Values`].
-pub struct Statistic {
+pub struct MovingStatistic {
     /// Name in files: `mean_ns`, `p99.9_ns`, `skewness`.
     pub id: &'static str,
     pub name: &'static str,
@@ -369,8 +374,12 @@ pub struct Statistic {
     pub of: fn(&Values) -> Option<f64>,
 }
 
-const fn time(id: &'static str, name: &'static str, of: fn(&Values) -> Option<f64>) -> Statistic {
-    Statistic { id, name, is_time: true, of }
+const fn time(
+    id: &'static str,
+    name: &'static str,
+    of: fn(&Values) -> Option<f64>,
+) -> MovingStatistic {
+    MovingStatistic { id, name, is_time: true, of }
 }
 
 fn percentile(values: &Values, at: usize) -> Option<f64> {
@@ -378,7 +387,7 @@ fn percentile(values: &Values, at: usize) -> Option<f64> {
 }
 
 /// All statistics. Percentiles stand in the order of [`Q::TABLE`].
-pub const STATISTICS: [Statistic; 4 + Q::TABLE.len()] = [
+pub const STATISTICS: [MovingStatistic; 4 + Q::TABLE.len()] = [
     time("mean_ns", "mean", |of| Some(of.mean_ns)),
     time("sd_ns", "sd", |of| of.sd_ns),
     time("p5_ns", "p5", |of| percentile(of, 0)),
@@ -386,8 +395,8 @@ pub const STATISTICS: [Statistic; 4 + Q::TABLE.len()] = [
     time("p95_ns", "p95", |of| percentile(of, 2)),
     time("p99_ns", "p99", |of| percentile(of, 3)),
     time("p99.9_ns", "p99.9", |of| percentile(of, 4)),
-    Statistic { id: "skewness", name: "skewness g1", is_time: false, of: |of| of.skewness },
-    Statistic { id: "kurtosis", name: "kurtosis g2", is_time: false, of: |of| of.kurtosis },
+    MovingStatistic { id: "skewness", name: "skewness g1", is_time: false, of: |of| of.skewness },
+    MovingStatistic { id: "kurtosis", name: "kurtosis g2", is_time: false, of: |of| of.kurtosis },
 ];
 
 // A queue of sums with the sum of all at hand, without taking anything away: two stacks, of which

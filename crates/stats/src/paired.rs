@@ -48,7 +48,7 @@ pub struct Paired {
 
 /// What is said of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum PairedAnswer {
     /// The effect is below zero by more than the margin.
     Lower,
     /// The effect is above zero by more than the margin.
@@ -337,7 +337,7 @@ pub fn rest(others: usize) -> f64 {
 
 /// A question with its weight: [`MAIN`] or [`rest`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Question {
+pub struct WeightedQuestion {
     /// The knob, or the comparison, that it is asked of.
     pub of: usize,
     /// What its pairs say.
@@ -361,7 +361,11 @@ pub struct Adjusted {
 /// effect is said to have one has a probability of `level` at most; that more than the margin is
 /// said of one that has no more, and "no difference" of one that has as much, one of `level` for
 /// each knob.
-pub fn answers(questions: &[Question], knobs: usize, level: f64) -> Vec<(Adjusted, Answer)> {
+pub fn answers(
+    questions: &[WeightedQuestion],
+    knobs: usize,
+    level: f64,
+) -> Vec<(Adjusted, PairedAnswer)> {
     let all: Vec<usize> = (0..questions.len()).collect();
     let adjusted = |those: &[usize], knobs: usize, of: fn(&Paired) -> f64| {
         let p = those.iter().map(|&at| (of(&questions[at].paired), questions[at].weight));
@@ -371,7 +375,7 @@ pub fn answers(questions: &[Question], knobs: usize, level: f64) -> Vec<(Adjuste
         dependence::weighted(&p, spare.max(0.0))
     };
     let p = adjusted(&all, knobs, |paired| paired.p);
-    let one = |(at, question): (usize, &Question)| {
+    let one = |(at, question): (usize, &WeightedQuestion)| {
         let same = |&other: &usize| questions[other].of == question.of;
         let those: Vec<usize> = all.iter().copied().filter(same).collect();
         let place = those.iter().position(|&other| other == at).unwrap_or(0);
@@ -385,26 +389,26 @@ pub fn answers(questions: &[Question], knobs: usize, level: f64) -> Vec<(Adjuste
     questions.iter().enumerate().map(one).collect()
 }
 
-fn answer(paired: &Paired, adjusted: Adjusted, level: f64) -> Answer {
+fn answer(paired: &Paired, adjusted: Adjusted, level: f64) -> PairedAnswer {
     let is_lower = paired.estimate < 0.0;
     match () {
-        () if paired.n < PAIRS_MIN => Answer::Undecided,
+        () if paired.n < PAIRS_MIN => PairedAnswer::Undecided,
         () if adjusted.p.max(adjusted.p_margin) < level => {
             if is_lower {
-                Answer::Lower
+                PairedAnswer::Lower
             } else {
-                Answer::Higher
+                PairedAnswer::Higher
             }
         }
-        () if adjusted.p_equivalent < level => Answer::Equivalent,
+        () if adjusted.p_equivalent < level => PairedAnswer::Equivalent,
         () if adjusted.p < level && paired.estimate != 0.0 => {
             if is_lower {
-                Answer::SomeLower
+                PairedAnswer::SomeLower
             } else {
-                Answer::SomeHigher
+                PairedAnswer::SomeHigher
             }
         }
-        () => Answer::Undecided,
+        () => PairedAnswer::Undecided,
     }
 }
 
@@ -668,21 +672,21 @@ mod tests {
     fn answers_hold_the_margin() {
         let of = |d: &[f64], knobs: usize| {
             let paired = compare(d, 0.95, MARGIN).expect("pairs");
-            answers(&[Question { of: 0, paired, weight: 1.0 }], knobs, 0.05)[0].1
+            answers(&[WeightedQuestion { of: 0, paired, weight: 1.0 }], knobs, 0.05)[0].1
         };
         let around = |centre: f64, spread: f64| -> Vec<f64> {
             (0..12).map(|i| centre + spread * (f64::from(i) - 5.5)).collect()
         };
-        assert_eq!(of(&around(-0.3, 0.01), 1), Answer::Lower);
-        assert_eq!(of(&around(0.3, 0.01), 1), Answer::Higher);
-        assert_eq!(of(&around(-0.3, 0.01), 200), Answer::Undecided, "among 200 knobs");
-        assert_eq!(of(&around(0.07, 0.012), 1), Answer::SomeHigher, "above 0, not above 5 %");
-        assert_eq!(of(&around(-0.07, 0.012), 1), Answer::SomeLower);
-        assert_eq!(of(&around(0.0, 0.001), 1), Answer::Equivalent);
-        assert_eq!(of(&around(0.02, 0.001), 1), Answer::Equivalent, "real and too small");
-        assert_eq!(of(&around(0.0, 0.1), 1), Answer::Undecided);
-        assert_eq!(of(&[0.0; 5], 1), Answer::Undecided, "too few");
-        assert_eq!(of(&[0.0; 12], 1), Answer::Equivalent, "identical slices");
+        assert_eq!(of(&around(-0.3, 0.01), 1), PairedAnswer::Lower);
+        assert_eq!(of(&around(0.3, 0.01), 1), PairedAnswer::Higher);
+        assert_eq!(of(&around(-0.3, 0.01), 200), PairedAnswer::Undecided, "among 200 knobs");
+        assert_eq!(of(&around(0.07, 0.012), 1), PairedAnswer::SomeHigher, "above 0, not above 5 %");
+        assert_eq!(of(&around(-0.07, 0.012), 1), PairedAnswer::SomeLower);
+        assert_eq!(of(&around(0.0, 0.001), 1), PairedAnswer::Equivalent);
+        assert_eq!(of(&around(0.02, 0.001), 1), PairedAnswer::Equivalent, "real and too small");
+        assert_eq!(of(&around(0.0, 0.1), 1), PairedAnswer::Undecided);
+        assert_eq!(of(&[0.0; 5], 1), PairedAnswer::Undecided, "too few");
+        assert_eq!(of(&[0.0; 12], 1), PairedAnswer::Equivalent, "identical slices");
     }
 }
 

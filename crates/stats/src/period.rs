@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-pub use crate::period_search::{Ask, Period, search};
+pub use crate::period_search::{Period, PeriodOptions, search};
 use std::collections::BTreeMap;
 
 use crate::binomial;

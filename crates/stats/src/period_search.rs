@@ -138,7 +138,7 @@ const FREEDOM: f64 = 3.0;
 
 /// Parameters of a search for periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask<'a> {
+pub struct PeriodOptions<'a> {
     /// Distance of the moments at which an event can be seen: the period of the wake-ups. Faster
     /// than half of it, periods cannot be distinguished.
     pub sampling_ns: u64,
@@ -205,7 +205,7 @@ impl Period {
 
 /// The period that ascending times follow best; `None`: too few of them, or no period at all. Look
 /// at its `p`: noise has a best period, too.
-pub fn search(times_ns: &[u64], ask: &Ask<'_>) -> Option<Period> {
+pub fn search(times_ns: &[u64], ask: &PeriodOptions<'_>) -> Option<Period> {
     let (&first, &last) = (times_ns.first()?, times_ns.last()?);
     if times_ns.len() < EVENTS_MIN || first == last {
         return None;

@@ -19,7 +19,7 @@ use crate::{binomial, coincidence};
 const PLACES_MIN: u64 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask<'a> {
+pub struct JitterOptions<'a> {
     /// Events this close together coincide.
     pub window_ns: u64,
     /// Widths of the windows that events are moved in; five steps at least are taken.
@@ -34,7 +34,7 @@ pub struct Ask<'a> {
 
 /// How often an event of the first list comes with one of each other list; lists are ascending.
 /// `None`: there is no other list, or one is empty.
-pub fn together(lists: &[&[u64]], ask: &Ask<'_>) -> Option<Coincidence> {
+pub fn together(lists: &[&[u64]], ask: &JitterOptions<'_>) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     if others.is_empty() || lists.iter().any(|list| list.is_empty()) {
         return None;
@@ -309,9 +309,9 @@ mod tests {
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1_000_000_000;
 
-    fn ask(seed: u64) -> Ask<'static> {
+    fn ask(seed: u64) -> JitterOptions<'static> {
         let widths_ns = &[5 * MS, 20 * MS, 100 * MS, SECOND];
-        Ask { window_ns: 100_000, widths_ns, step_ns: MS, tries: 100, seed }
+        JitterOptions { window_ns: 100_000, widths_ns, step_ns: MS, tries: 100, seed }
     }
 
     /// Wake-ups of two CPUs in a minute of a load that is on every other `half_ms`.

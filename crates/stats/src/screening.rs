@@ -23,7 +23,7 @@ pub const FACTORS_MAX: usize = 19;
 
 /// How changes share the slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DesignKind {
     /// One change, on and off.
     Single,
     /// Every combination of up to four.
@@ -35,7 +35,7 @@ pub enum Kind {
 /// A design: one row for each pair of slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    pub kind: Kind,
+    pub kind: DesignKind,
     pub factors: usize,
     /// For each pair in order of time, the columns of its first slice: `true` is on. In the second
     /// slice each is the other way round. Columns beyond the changes belong to none: what they
@@ -75,12 +75,12 @@ fn factorial(factors: usize) -> Vec<Vec<bool>> {
 pub fn design(seed: u64, factors: usize) -> Option<Design> {
     let (kind, mut rows) = match factors {
         0 => return None,
-        1 => (Kind::Single, vec![vec![true]; PAIRS]),
-        2..=FACTORIAL_MAX => (Kind::Factorial, factorial(factors)),
+        1 => (DesignKind::Single, vec![vec![true]; PAIRS]),
+        2..=FACTORIAL_MAX => (DesignKind::Factorial, factorial(factors)),
         _ => {
             let runs = if factors < PAIRS { PAIRS } else { FACTORS_MAX + 1 };
             let rows = plackett_burman(runs).filter(|_| factors < runs)?;
-            (Kind::PlackettBurman, rows)
+            (DesignKind::PlackettBurman, rows)
         }
     };
     shuffle(seed, &mut rows);
@@ -95,7 +95,7 @@ const STANDS_OUT: f64 = 0.05;
 
 /// The main effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effect {
+pub struct MainEffect {
     /// On to off, from the pairs: estimate, interval, exact p value. What the other changes do is
     /// noise in it.
     pub paired: Paired,
@@ -105,7 +105,7 @@ pub struct Effect {
     pub is_active: bool,
 }
 
-impl Effect {
+impl MainEffect {
     /// Whether it is worth pairs of its own.
     pub fn stands_out(&self) -> bool {
         self.is_active || self.paired.p < STANDS_OUT
@@ -128,7 +128,7 @@ pub fn effects(
     pairs: &[Option<[f64; 2]>],
     confidence: f64,
     margin: Margin,
-) -> (Vec<Effect>, Option<Lenth>) {
+) -> (Vec<MainEffect>, Option<Lenth>) {
     let measured = measured(design, pairs);
     let differences = |column: usize| -> Vec<f64> {
         let of = |(pair, [first, second]): &(usize, [f64; 2])| {
@@ -146,7 +146,7 @@ pub fn effects(
         let contrast = contrasts[factor];
         let paired = paired::compare(&differences(factor), confidence, margin)?;
         let is_active = margins.is_some_and(|margins| contrast.abs() > margins.margin);
-        Some(Effect { paired, contrast, is_active })
+        Some(MainEffect { paired, contrast, is_active })
     };
     ((0..design.factors).filter_map(effect).collect(), margins)
 }
@@ -154,7 +154,7 @@ pub fn effects(
 /// What every two changes of a design with every combination do together; none elsewhere, where
 /// pairs of them stand for each other. Compares pair with pair: drift is not excluded.
 pub fn interactions(design: &Design, pairs: &[Option<[f64; 2]>]) -> Vec<Interaction> {
-    if design.kind != Kind::Factorial {
+    if design.kind != DesignKind::Factorial {
         return Vec::new();
     }
     let measured = measured(design, pairs);
@@ -294,7 +294,7 @@ mod design_tests {
         assert_eq!(design(7, 6), design(7, 6));
         assert_ne!(design(7, 6), design(8, 6));
         let kinds = [1, 2, 4, 5, 11, 12, 19].map(|n| design(1, n).expect("a design").kind);
-        use super::Kind::{Factorial as F, PlackettBurman as P, Single as S};
+        use super::DesignKind::{Factorial as F, PlackettBurman as P, Single as S};
         assert_eq!(kinds, [S, F, F, P, P, P, P]);
         assert_eq!((design(1, 0), design(1, 20)), (None, None));
         let design = design(1, 3).expect("a design");

@@ -13,7 +13,7 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::threshold::{Level, Measured, Peak, Rule};
+pub use crate::threshold::{MeasuredPeaks, Peak, RefusalReason, ReturnLevel};
 use crate::{binomial, gpd, threshold};
 
 /// Clusters that are fitted, tried from the most: each makes a threshold.
@@ -38,11 +38,11 @@ const FIT_LEVEL: f64 = 0.05;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Tail {
-    Level(Level),
+    Level(ReturnLevel),
     /// What was measured does not carry one.
     Refused {
         /// The rules that fired, each with its numbers.
-        rules: Vec<Rule>,
+        rules: Vec<RefusalReason>,
     },
 }
 
@@ -51,7 +51,7 @@ pub enum Tail {
 pub struct Model {
     exposure_ns: u64,
     fitted: Option<Fitted>,
-    rules: Vec<Rule>,
+    rules: Vec<RefusalReason>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -78,8 +78,8 @@ struct Higher {
 
 impl Model {
     /// Fits, and asks what must be asked whatever the time of operation.
-    pub fn of(measured: &Measured<'_>) -> Self {
-        let mut found: Vec<Rule> = threshold::too_short(measured).into_iter().collect();
+    pub fn of(measured: &MeasuredPeaks<'_>) -> Self {
+        let mut found: Vec<RefusalReason> = threshold::too_short(measured).into_iter().collect();
         let peaks: Vec<Peak> = measured
             .peaks
             .iter()
@@ -88,13 +88,13 @@ impl Model {
             .collect();
         let model = |fitted, rules| Self { exposure_ns: measured.exposure_ns, fitted, rules };
         let Some(over) = fitted(&peaks, measured) else {
-            found.push(Rule::TooFew { clusters: peaks.len() as u64 });
+            found.push(RefusalReason::TooFew { clusters: peaks.len() as u64 });
             return model(None, found);
         };
         let times: Vec<u64> = over.times(&peaks);
         found.extend(threshold::not_alike(&over.excesses, &times, measured));
         found.extend(threshold::periodic(&times, measured.sampling_ns));
-        found.extend((over.fit_p < FIT_LEVEL).then_some(Rule::NoFit { p: over.fit_p }));
+        found.extend((over.fit_p < FIT_LEVEL).then_some(RefusalReason::NoFit { p: over.fit_p }));
         found.extend(threshold::too_coarse(&over.excesses));
         found.extend(threshold::one_value(&over.excesses, &over.fit));
         model(Some(over), found)
@@ -102,7 +102,7 @@ impl Model {
 
     /// Without a fit: `None` where the time measured is long enough for one. What a short run
     /// would need is refused whatever its clusters say.
-    pub fn too_short(measured: &Measured<'_>) -> Option<Self> {
+    pub fn too_short(measured: &MeasuredPeaks<'_>) -> Option<Self> {
         let rules = vec![threshold::too_short(measured)?];
         Some(Self { exposure_ns: measured.exposure_ns, fitted: None, rules })
     }
@@ -116,7 +116,7 @@ impl Model {
             found.extend(threshold::too_wide(&level));
             level.high_ns.is_finite().then_some(level)
         });
-        found.sort_by_key(Rule::number);
+        found.sort_by_key(RefusalReason::number);
         match level {
             Some(level) if found.is_empty() => Tail::Level(level),
             _ => Tail::Refused { rules: found },
@@ -131,7 +131,7 @@ impl Model {
 
 /// The lowest threshold of the grid over which the distribution fits; where it fits over none, that
 /// with the largest p. `None` with too few clusters.
-fn fitted(peaks: &[Peak], measured: &Measured<'_>) -> Option<Fitted> {
+fn fitted(peaks: &[Peak], measured: &MeasuredPeaks<'_>) -> Option<Fitted> {
     let mut values: Vec<u64> = peaks.iter().map(|peak| peak.latency_ns).collect();
     values.sort_unstable_by_key(|&value| std::cmp::Reverse(value));
     let mut best: Option<Fitted> = None;
@@ -208,7 +208,7 @@ impl Fitted {
         over.map(|peak| peak.at_ns).collect()
     }
 
-    fn level(&self, exposure_ns: u64, target_ns: u64) -> Level {
+    fn level(&self, exposure_ns: u64, target_ns: u64) -> ReturnLevel {
         let k = self.excesses.len() as f64;
         // So many clusters over the threshold in the time of operation.
         let m = k * target_ns as f64 / exposure_ns.max(1) as f64;
@@ -221,7 +221,7 @@ impl Fitted {
             }
             false => (1.0, None, threshold),
         };
-        Level {
+        ReturnLevel {
             target_ns,
             level_ns: threshold + self.fit.gpd.exceeded_once_in(m),
             low_ns: threshold + low.unwrap_or(0.0),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::binomial::{chi_squared_tail, normal_both_tails};
-use crate::period::Ask;
+use crate::period::PeriodOptions;
 use crate::{dependence, gpd, period};
 
 // Are excesses alike from block to block of time? Tests of halves miss what comes and goes in
@@ -200,7 +200,7 @@ pub struct Peak {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured<'a> {
+pub struct MeasuredPeaks<'a> {
     /// Largest values of clusters, ascending in time, complete above `complete_ns`.
     pub peaks: &'a [Peak],
     /// Lowest threshold allowed: above it no cluster is missing, and not more than one sample in a
@@ -217,7 +217,7 @@ pub struct Measured<'a> {
 
 /// A level exceeded once in a time of operation, on average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+pub struct ReturnLevel {
     /// The time of operation.
     pub target_ns: u64,
     pub level_ns: f64,
@@ -266,7 +266,7 @@ const PERIODS: u64 = 3;
 /// A reason to refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "rule")]
-pub enum Rule {
+pub enum RefusalReason {
     /// 1: fewer than fifty clusters.
     TooFew {
         /// How many there are.
@@ -321,7 +321,7 @@ pub enum Rule {
     TooShort { exposure_ns: u64, needed_ns: u64 },
 }
 
-impl Rule {
+impl RefusalReason {
     /// Its number, 1 to 9.
     pub const fn number(&self) -> u8 {
         match self {
@@ -379,18 +379,18 @@ fn digits(value: f64) -> String {
     }
 }
 
-pub(crate) fn too_short(measured: &Measured<'_>) -> Option<Rule> {
+pub(crate) fn too_short(measured: &MeasuredPeaks<'_>) -> Option<RefusalReason> {
     let longest = measured.longest_period_ns.unwrap_or(0).max(LONGEST_NS);
     let (exposure_ns, needed_ns) = (measured.exposure_ns, longest.saturating_mul(PERIODS));
-    (exposure_ns < needed_ns).then_some(Rule::TooShort { exposure_ns, needed_ns })
+    (exposure_ns < needed_ns).then_some(RefusalReason::TooShort { exposure_ns, needed_ns })
 }
 
 /// Excesses in order of time, with their times.
 pub(crate) fn not_alike(
     excesses: &[f64],
     times_ns: &[u64],
-    measured: &Measured<'_>,
-) -> Option<Rule> {
+    measured: &MeasuredPeaks<'_>,
+) -> Option<RefusalReason> {
     let (halves_p, runs_p) = (halves(excesses), runs(excesses));
     let blocks_p = alike(times_ns, excesses, measured.exposure_ns);
     let from_ns = times_ns.first().copied().unwrap_or(0);
@@ -399,39 +399,49 @@ pub(crate) fn not_alike(
     let episodes_p =
         dependence::dispersion_of(&times, length_ns, measured.seed).map_or(1.0, |found| found.p);
     let least = halves_p.min(runs_p).min(blocks_p).min(episodes_p);
-    (least < TEST_LEVEL).then_some(Rule::NotAlike { halves_p, runs_p, blocks_p, episodes_p })
+    (least < TEST_LEVEL).then_some(RefusalReason::NotAlike {
+        halves_p,
+        runs_p,
+        blocks_p,
+        episodes_p,
+    })
 }
 
 const fn one() -> f64 {
     1.0
 }
 
-pub(crate) fn periodic(times_ns: &[u64], sampling_ns: u64) -> Option<Rule> {
-    let ask = Ask { sampling_ns, shortest_ns: 3 * sampling_ns.max(1), hints_ns: &[] };
+pub(crate) fn periodic(times_ns: &[u64], sampling_ns: u64) -> Option<RefusalReason> {
+    let ask = PeriodOptions { sampling_ns, shortest_ns: 3 * sampling_ns.max(1), hints_ns: &[] };
     let found = period::search(times_ns, &ask).filter(|found| found.p < TEST_LEVEL)?;
-    Some(Rule::Periodic { period_ns: found.period_ns, count: found.fold.follow, p: found.p })
+    Some(RefusalReason::Periodic {
+        period_ns: found.period_ns,
+        count: found.fold.follow,
+        p: found.p,
+    })
 }
 
-pub(crate) fn too_wide(level: &Level) -> Option<Rule> {
+pub(crate) fn too_wide(level: &ReturnLevel) -> Option<RefusalReason> {
     let ratio = level.high_ns / level.level_ns;
     let xi_high = level.xi_high.is_finite().then_some(level.xi_high);
     let is_wide = ratio.is_nan() || ratio > RATIO_MAX;
-    is_wide.then_some(Rule::TooWide { xi_high, ratio: ratio.is_finite().then_some(ratio) })
+    is_wide.then_some(RefusalReason::TooWide { xi_high, ratio: ratio.is_finite().then_some(ratio) })
 }
 
-pub(crate) fn too_far(exposure_ns: u64, target_ns: u64) -> Option<Rule> {
+pub(crate) fn too_far(exposure_ns: u64, target_ns: u64) -> Option<RefusalReason> {
     let times = target_ns as f64 / exposure_ns.max(1) as f64;
-    (times > TIMES_MAX).then_some(Rule::TooFar { times })
+    (times > TIMES_MAX).then_some(RefusalReason::TooFar { times })
 }
 
-pub(crate) fn too_coarse(excesses: &[f64]) -> Option<Rule> {
+pub(crate) fn too_coarse(excesses: &[f64]) -> Option<RefusalReason> {
     let mut values: Vec<u64> = excesses.iter().map(|&y| y as u64).collect();
     values.sort_unstable();
     values.dedup();
-    (values.len() < DISTINCT_MIN).then_some(Rule::TooCoarse { distinct: values.len() as u64 })
+    (values.len() < DISTINCT_MIN)
+        .then_some(RefusalReason::TooCoarse { distinct: values.len() as u64 })
 }
 
-pub(crate) fn one_value(excesses: &[f64], fit: &gpd::Fit) -> Option<Rule> {
+pub(crate) fn one_value(excesses: &[f64], fit: &gpd::Fit) -> Option<RefusalReason> {
     let largest = (0..excesses.len()).max_by(|&a, &b| excesses[a].total_cmp(&excesses[b]))?;
     let mut others = excesses.to_vec();
     others.remove(largest);
@@ -439,7 +449,7 @@ pub(crate) fn one_value(excesses: &[f64], fit: &gpd::Fit) -> Option<Rule> {
     let rough = (1.0 + fit.gpd.xi) / (excesses.len() as f64).sqrt();
     let error = fit.covariance(excesses).map_or(rough, |covariance| covariance[1][1].sqrt());
     let errors = gpd::fit(&others).map(|other| (other.gpd.xi - fit.gpd.xi).abs() / error)?;
-    (errors > ERRORS_MAX).then_some(Rule::OneValue { errors })
+    (errors > ERRORS_MAX).then_some(RefusalReason::OneValue { errors })
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use std::{
 };
 
 use crate::merge::Carry;
-use crate::page::{Page, Raw};
-use crate::{Brief, Decoder, Event, LateTimer, Lost, Pages, WakeUp, What, Window, event};
+use crate::page::{Raw, RingPage};
+use crate::{Decoder, Event, EventBrief, EventData, LateTimer, Lost, Pages, WakeUp, Window, event};
 
 /// How much round the wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct WindowSize {
     /// From this long before it was due.
     pub lead_ns: u64,
     /// To this long after it ran.
@@ -26,7 +26,7 @@ pub struct Around {
     pub events_max: usize,
 }
 
-impl Default for Around {
+impl Default for WindowSize {
     /// 2 ms before, 0.2 ms after, 20,000 events.
     fn default() -> Self {
         Self { lead_ns: 2_000_000, tail_ns: 200_000, events_max: 20_000 }
@@ -71,7 +71,7 @@ pub fn window(
     pages: &mut dyn Pages,
     decoder: &Decoder,
     wake: &WakeUp,
-    around: &Around,
+    around: &WindowSize,
 ) -> io::Result<Window> {
     let mut subject = Subject {
         wake,
@@ -109,7 +109,7 @@ pub fn window(
 fn late_cpu(
     reader: &mut Reader<'_>,
     subject: &Subject<'_>,
-    around: &Around,
+    around: &WindowSize,
     window: &mut Window,
 ) -> io::Result<(Vec<Event>, Vec<Event>)> {
     let cpu = window.cpu;
@@ -181,7 +181,7 @@ fn wakings(reader: &mut Reader<'_>, subject: &Subject<'_>) -> io::Result<Vec<Wak
         reader.visit(cpu, first, subject.wake.ran_ns, |visit| {
             if let Visit::Raw(raw) = visit
                 && raw.at_ns >= subject.from_ns
-                && let Brief::Waking { pid, .. } = decoder.brief(raw)
+                && let EventBrief::Waking { pid, .. } = decoder.brief(raw)
             {
                 if wakings.len() == WAKINGS_MAX {
                     wakings.pop_front();
@@ -232,14 +232,15 @@ fn other_cpu(
             return true;
         }
         let concerns = match decoder.brief(raw) {
-            Brief::Switch { prev_pid, next_pid, .. } => {
+            EventBrief::Switch { prev_pid, next_pid, .. } => {
                 subject.pids.contains(&prev_pid) || subject.pids.contains(&next_pid)
             }
-            Brief::Waking { pid, target_cpu, .. } | Brief::Wakeup { pid, target_cpu, .. } => {
+            EventBrief::Waking { pid, target_cpu, .. }
+            | EventBrief::Wakeup { pid, target_cpu, .. } => {
                 subject.pids.contains(&pid) || target_cpu == subject.wake.cpu
             }
-            Brief::TimerStart { pid, .. } => pid == subject.wake.tid,
-            Brief::Across => across(&decoder.event(cpu, raw), subject),
+            EventBrief::TimerStart { pid, .. } => pid == subject.wake.tid,
+            EventBrief::Across => across(&decoder.event(cpu, raw), subject),
             _ => false,
         };
         !concerns || into.push(raw.at_ns, || decoder.event(cpu, raw))
@@ -251,15 +252,15 @@ fn across(event: &Event, subject: &Subject<'_>) -> bool {
     let cpu = subject.wake.cpu;
     let is_ours = |pid: &i32| subject.pids.contains(pid);
     match &event.what {
-        What::Migrate { pid, from_cpu, to_cpu, .. } => {
+        EventData::Migrate { pid, from_cpu, to_cpu, .. } => {
             is_ours(pid) || *from_cpu == cpu || *to_cpu == cpu
         }
-        What::PiSetprio { pid, .. } => is_ours(pid) || is_ours(&event.pid),
-        What::Signal { pid, .. } => is_ours(pid) || is_stop(event),
-        What::IpiRaise { cpus, .. } => cpus.checked_shr(cpu).is_some_and(|cpus| cpus & 1 == 1),
-        What::IpiSend { to_cpu, .. } => *to_cpu == cpu,
-        What::Frequency { of_cpu, .. } => *of_cpu == cpu,
-        What::Hotplug { .. } => true,
+        EventData::PiSetprio { pid, .. } => is_ours(pid) || is_ours(&event.pid),
+        EventData::Signal { pid, .. } => is_ours(pid) || is_stop(event),
+        EventData::IpiRaise { cpus, .. } => cpus.checked_shr(cpu).is_some_and(|cpus| cpus & 1 == 1),
+        EventData::IpiSend { to_cpu, .. } => *to_cpu == cpu,
+        EventData::Frequency { of_cpu, .. } => *of_cpu == cpu,
+        EventData::Hotplug { .. } => true,
         _ => false,
     }
 }
@@ -347,13 +348,13 @@ fn late(
         }
         last_ns = raw.at_ns;
         match decoder.brief(raw) {
-            Brief::TimerStart { timer, expires_ns, .. } => {
+            EventBrief::TimerStart { timer, expires_ns, .. } => {
                 if timers.len() == TIMERS_MAX {
                     timers.clear();
                 }
                 timers.insert(timer, expires_ns);
             }
-            Brief::TimerExpire { timer, .. } => {
+            EventBrief::TimerExpire { timer, .. } => {
                 let due_ns = timers.remove(&timer);
                 let within = |&(from_ns, to_ns): &(u64, u64)| {
                     let was_due = |due_ns| (from_ns..=to_ns - LATE_MIN_NS).contains(&due_ns);
@@ -519,12 +520,12 @@ impl<'a> Reader<'a> {
     /// just before it.
     fn look(&mut self, cpu: u32, index: usize, before_ns: u64) -> io::Result<(bool, bool)> {
         self.pages.read(cpu, index, &mut self.buffer)?;
-        let Ok(page) = Page::parse(self.decoder.layout(), &self.buffer) else {
+        let Ok(page) = RingPage::parse(self.decoder.layout(), &self.buffer) else {
             return Ok((false, true));
         };
         let mut records = page.records().map_while(Result::ok);
         let has_switch = records.any(|raw| {
-            raw.at_ns < before_ns && matches!(self.decoder.brief(&raw), Brief::Switch { .. })
+            raw.at_ns < before_ns && matches!(self.decoder.brief(&raw), EventBrief::Switch { .. })
         });
         Ok((has_switch, page.missed().is_some()))
     }
@@ -541,7 +542,7 @@ impl<'a> Reader<'a> {
         let mut is_broken = false;
         for index in first..self.pages.count(cpu) {
             self.pages.read(cpu, index, &mut self.buffer)?;
-            let Ok(page) = Page::parse(self.decoder.layout(), &self.buffer) else {
+            let Ok(page) = RingPage::parse(self.decoder.layout(), &self.buffer) else {
                 is_broken = true;
                 continue;
             };
@@ -593,7 +594,7 @@ impl<'a> Reader<'a> {
     fn last(&mut self, cpu: u32) -> io::Result<u64> {
         let Some(index) = self.pages.count(cpu).checked_sub(1) else { return Ok(0) };
         self.pages.read(cpu, index, &mut self.buffer)?;
-        let Ok(page) = Page::parse(self.decoder.layout(), &self.buffer) else {
+        let Ok(page) = RingPage::parse(self.decoder.layout(), &self.buffer) else {
             return Ok(0);
         };
         let last = page.records().map_while(Result::ok).last();
@@ -617,7 +618,7 @@ fn stops(reader: &mut Reader<'_>, before_ns: u64) -> io::Result<Vec<Event>> {
         reader.visit(cpu, first, before_ns.saturating_sub(1), |visit| {
             if let Visit::Raw(raw) = visit
                 && raw.at_ns >= from_ns
-                && matches!(decoder.brief(raw), Brief::Across)
+                && matches!(decoder.brief(raw), EventBrief::Across)
             {
                 stops.extend(Some(decoder.event(cpu, raw)).filter(is_stop));
             }
@@ -629,25 +630,25 @@ fn stops(reader: &mut Reader<'_>, before_ns: u64) -> io::Result<Vec<Event>> {
 
 /// Whether an event is such a signal.
 fn is_stop(event: &Event) -> bool {
-    matches!(&event.what, What::Signal { number, .. } if STOPS.contains(number))
+    matches!(&event.what, EventData::Signal { number, .. } if STOPS.contains(number))
 }
 
 #[cfg(test)]
 mod late_timers_tests {
-    use super::{Around, window};
+    use super::{WindowSize, window};
     use crate::testing::{At, Machine, Memory};
-    use crate::{Decoder, How, LateTimer, WakeUp, Window};
+    use crate::{Decoder, LateTimer, WakeUp, WakeUpBasis, Window};
 
     const MS: u64 = 1_000_000;
     const WAKE: WakeUp =
-        WakeUp { tid: 7, cpu: 0, due_ns: 200 * MS, ran_ns: 260 * MS, how: How::Measured };
+        WakeUp { tid: 7, cpu: 0, due_ns: 200 * MS, ran_ns: 260 * MS, how: WakeUpBasis::Measured };
 
     /// What a CPU wrote; the late one is CPU 0.
     fn window_of(machine: &Machine, cpu: u32, events: &[At]) -> Window {
         let pages = [machine.page(events)];
         let mut memory = Memory::new(&[(cpu, &pages)]);
         let decoder = Decoder::new(&machine.formats);
-        window(&mut memory, &decoder, &WAKE, &Around::default()).expect("a window")
+        window(&mut memory, &decoder, &WAKE, &WindowSize::default()).expect("a window")
     }
 
     fn late(machine: &Machine, events: &[At]) -> Vec<LateTimer> {
@@ -709,9 +710,9 @@ mod late_timers_tests {
 
 #[cfg(test)]
 mod stops_tests {
-    use super::{Around, window};
+    use super::{WindowSize, window};
     use crate::testing::KERNELS;
-    use crate::{Decoder, How, Store, WakeUp};
+    use crate::{Decoder, Store, WakeUp, WakeUpBasis};
 
     #[test]
     fn a_stop_is_found_that_is_older_than_the_window() {
@@ -732,10 +733,10 @@ mod stops_tests {
             cpu: 1,
             due_ns: 205_000_000,
             ran_ns: 220_000_000,
-            how: How::Measured,
+            how: WakeUpBasis::Measured,
         };
         let decoder = Decoder::new(&formats);
-        let window = window(&mut store, &decoder, &wake, &Around::default()).unwrap();
+        let window = window(&mut store, &decoder, &wake, &WindowSize::default()).unwrap();
         let times: Vec<u64> = window.events.iter().map(|event| event.at_ns).collect();
         // Not the first, long ago, and not SIGTERM; the last lies within.
         assert_eq!(times, [170_000_000, 210_000_000]);

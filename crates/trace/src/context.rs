@@ -12,8 +12,8 @@ use std::{
     fmt,
 };
 
-use crate::event::{Name, Vector};
-use crate::{Event, What, event};
+use crate::event::{HandlerName, Vector};
+use crate::{Event, EventData, event};
 
 /// A hard interrupt, by vector, by number or by the reason of its IPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub enum Hard {
     /// One with a vector of its own (x86).
     Vector(Vector),
     /// A device's, with the handler's name; on Arm and RISC-V the timer's, too.
-    Irq { irq: i32, name: Name },
+    Irq { irq: i32, name: HandlerName },
     /// An inter-processor interrupt (Arm).
-    Ipi { reason: Name },
+    Ipi { reason: HandlerName },
     /// One that began before the trace and is known from the events' flags only.
     Unknown,
 }
@@ -73,7 +73,7 @@ pub struct Stretch {
     pub from_ns: u64,
     pub to_ns: u64,
     /// What was going on.
-    pub state: State,
+    pub state: CpuState,
     /// `common_flags` of the first event after its beginning, as far as there was one.
     pub flags: u8,
     /// `common_preempt_count` of the same.
@@ -84,7 +84,7 @@ pub struct Stretch {
 
 /// What a CPU was doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct CpuState {
     /// Current task; 0: the idle task. Negative: not known.
     pub task: i32,
     /// Priority of the task, as the switch to it recorded; `None`: it was not seen.
@@ -109,7 +109,7 @@ pub struct State {
     pub inferred: bool,
 }
 
-impl Default for State {
+impl Default for CpuState {
     fn default() -> Self {
         Self {
             task: -1,
@@ -145,7 +145,7 @@ pub fn reconstruct(events: &[Event], cpu: u32, from_ns: u64, to_ns: u64) -> Vec<
     };
     for event in own() {
         // osnoise writes its events inside of the switch, when the old task is still current.
-        let is_reliable = !matches!(event.what, What::Noise { .. });
+        let is_reliable = !matches!(event.what, EventData::Noise { .. });
         if machine.state.task >= 0 && is_reliable && machine.state.task != current(event) {
             machine.infer(event, prio_at(event));
         }
@@ -160,7 +160,7 @@ pub fn reconstruct(events: &[Event], cpu: u32, from_ns: u64, to_ns: u64) -> Vec<
 /// The task that is current when an event is written.
 const fn current(event: &Event) -> i32 {
     match event.what {
-        What::Switch { prev_pid, .. } => prev_pid,
+        EventData::Switch { prev_pid, .. } => prev_pid,
         _ => event.pid,
     }
 }
@@ -172,10 +172,12 @@ fn prio_of(events: &[Event], at: &Event) -> Option<i32> {
     let tid = current(at);
     let first = events.partition_point(|event| event.at_ns < at.at_ns);
     let named = |event: &Event| match event.what {
-        What::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
-        What::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
-        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if pid == tid => Some(prio),
-        What::PiSetprio { pid, old_prio, new_prio, .. } if pid == tid => {
+        EventData::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
+        EventData::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
+        EventData::Waking { pid, prio, .. } | EventData::Wakeup { pid, prio, .. } if pid == tid => {
+            Some(prio)
+        }
+        EventData::PiSetprio { pid, old_prio, new_prio, .. } if pid == tid => {
             Some(if event.at_ns < at.at_ns { new_prio } else { old_prio })
         }
         _ => None,
@@ -198,10 +200,10 @@ impl Ends {
     fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Self {
         events.fold(Self::default(), |mut ends, event| {
             match event.what {
-                What::VectorExit { .. } => ends.vectors = true,
-                What::IrqExit { .. } => ends.irqs = true,
-                What::IpiExit { .. } => ends.ipis = true,
-                What::SoftirqExit { .. } => ends.softirqs = true,
+                EventData::VectorExit { .. } => ends.vectors = true,
+                EventData::IrqExit { .. } => ends.irqs = true,
+                EventData::IpiExit { .. } => ends.ipis = true,
+                EventData::SoftirqExit { .. } => ends.softirqs = true,
                 _ => {}
             }
             ends
@@ -221,7 +223,7 @@ struct Machine {
     from_ns: u64,
     to_ns: u64,
     at_ns: u64,
-    state: State,
+    state: CpuState,
     hard: Vec<(Hard, u64)>,
     softirqs: BTreeMap<i32, Vec<u32>>,
     wheels: BTreeMap<i32, u64>,
@@ -240,7 +242,7 @@ impl Machine {
             from_ns,
             to_ns,
             at_ns: from_ns,
-            state: State::default(),
+            state: CpuState::default(),
             hard: Vec::new(),
             softirqs: BTreeMap::new(),
             wheels: BTreeMap::new(),
@@ -256,7 +258,7 @@ impl Machine {
         if self.state.task < 0 {
             // The first event tells who is current; what it was before is the same task.
             self.state.task = match event.what {
-                What::Switch { prev_pid, prev_prio, .. } => {
+                EventData::Switch { prev_pid, prev_prio, .. } => {
                     self.state.prio = Some(prev_prio);
                     prev_pid
                 }
@@ -293,7 +295,7 @@ impl Machine {
     fn flagged(&mut self, event: &Event) {
         let enters = matches!(
             event.what,
-            What::IrqEntry { .. } | What::VectorEntry { .. } | What::IpiEntry { .. }
+            EventData::IrqEntry { .. } | EventData::VectorEntry { .. } | EventData::IpiEntry { .. }
         );
         // Where no interrupt's end is recorded, flags do not tell one from the next.
         let is_inside = self.ends.any_hard()
@@ -327,7 +329,7 @@ impl Machine {
 
     fn apply(&mut self, event: &Event) {
         match &event.what {
-            What::Switch { next_pid, next_prio, .. } => {
+            EventData::Switch { next_pid, next_prio, .. } => {
                 self.state.task = *next_pid;
                 self.state.prio = Some(*next_prio);
                 self.state.since_ns = Some(event.at_ns);
@@ -336,51 +338,51 @@ impl Machine {
                 self.hard.clear();
                 self.state.expiring = None;
             }
-            What::VectorEntry { vector } if self.ends.vectors => {
+            EventData::VectorEntry { vector } if self.ends.vectors => {
                 self.enter(Hard::Vector(*vector), event.at_ns);
             }
-            What::IrqEntry { irq, name } if self.ends.irqs => {
+            EventData::IrqEntry { irq, name } if self.ends.irqs => {
                 self.enter(Hard::Irq { irq: *irq, name: *name }, event.at_ns);
             }
-            What::IpiEntry { reason } if self.ends.ipis => {
+            EventData::IpiEntry { reason } if self.ends.ipis => {
                 self.enter(Hard::Ipi { reason: *reason }, event.at_ns);
             }
-            What::VectorExit { vector } => self.leave(|hard| *hard == Hard::Vector(*vector)),
-            What::IrqExit { irq } => {
+            EventData::VectorExit { vector } => self.leave(|hard| *hard == Hard::Vector(*vector)),
+            EventData::IrqExit { irq } => {
                 self.leave(|hard| matches!(hard, Hard::Irq { irq: open, .. } if open == irq));
             }
-            What::IpiExit { .. } => self.leave(|hard| matches!(hard, Hard::Ipi { .. })),
-            What::TimerExpire { function, .. } => self.state.expiring = Some(*function),
-            What::TimerExpired { .. } => self.state.expiring = None,
-            What::SoftirqEntry { vec } if self.ends.softirqs => {
+            EventData::IpiExit { .. } => self.leave(|hard| matches!(hard, Hard::Ipi { .. })),
+            EventData::TimerExpire { function, .. } => self.state.expiring = Some(*function),
+            EventData::TimerExpired { .. } => self.state.expiring = None,
+            EventData::SoftirqEntry { vec } if self.ends.softirqs => {
                 self.softirqs.entry(self.state.task).or_default().push(*vec);
             }
-            What::SoftirqExit { vec } => {
+            EventData::SoftirqExit { vec } => {
                 if let Some(open) = self.softirqs.get_mut(&self.state.task)
                     && let Some(at) = open.iter().rposition(|of| of == vec)
                 {
                     open.truncate(at);
                 }
             }
-            What::WheelExpire { function, .. } => {
+            EventData::WheelExpire { function, .. } => {
                 self.wheels.insert(self.state.task, *function);
             }
-            What::WheelExpired { .. } => {
+            EventData::WheelExpired { .. } => {
                 self.wheels.remove(&self.state.task);
             }
-            What::WorkStart { function, .. } => {
+            EventData::WorkStart { function, .. } => {
                 self.works.insert(event.pid, *function);
             }
-            What::WorkEnd { .. } => {
+            EventData::WorkEnd { .. } => {
                 self.works.remove(&event.pid);
             }
-            What::Idle { state } => self.state.idle = Some(*state),
-            What::IdleExit => self.state.idle = None,
-            What::Nmi { handler, delta_ns } => {
+            EventData::Idle { state } => self.state.idle = Some(*state),
+            EventData::IdleExit => self.state.idle = None,
+            EventData::Nmi { handler, delta_ns } => {
                 let from_ns = event.at_ns.saturating_sub(*delta_ns);
                 self.over.push((from_ns, event.at_ns, Over::Nmi(*handler)));
             }
-            What::Noise { kind, name, number, start_ns, duration_ns } => {
+            EventData::Noise { kind, name, number, start_ns, duration_ns } => {
                 self.noise(event.at_ns, kind, *name, *number, (*start_ns, *duration_ns));
             }
             _ => {}
@@ -388,7 +390,14 @@ impl Machine {
     }
 
     /// osnoise writes at the end how long an interrupt took, without what interrupted it in turn.
-    fn noise(&mut self, at_ns: u64, kind: &Name, name: Name, irq: i32, (start, ns): (u64, u64)) {
+    fn noise(
+        &mut self,
+        at_ns: u64,
+        kind: &HandlerName,
+        name: HandlerName,
+        irq: i32,
+        (start, ns): (u64, u64),
+    ) {
         let over = match kind.as_bytes() {
             b"irq" if !self.ends.any_hard() => Over::Hard(Hard::Irq { irq, name }),
             b"softirq" => Over::Softirq(irq.unsigned_abs()),

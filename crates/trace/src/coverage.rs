@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::event::Vector;
-use crate::{Event, What};
+use crate::{Event, EventData};
 
 /// A class of kernel events that shows one kind of cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum EventClass {
     /// sched_switch: which task runs.
     Switches,
     /// sched_waking, sched_wakeup: who wakes whom.
@@ -25,7 +25,7 @@ pub enum Class {
     Timers,
 }
 
-impl Class {
+impl EventClass {
     pub const ALL: [Self; 7] = [
         Self::Switches,
         Self::WakeUps,
@@ -82,36 +82,36 @@ pub enum Extent {
 /// named is complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Coverage(BTreeMap<Class, Extent>);
+pub struct Coverage(BTreeMap<EventClass, Extent>);
 
 impl Coverage {
     pub fn none() -> Self {
-        Self(Class::ALL.into_iter().map(|class| (class, Extent::None)).collect())
+        Self(EventClass::ALL.into_iter().map(|class| (class, Extent::None)).collect())
     }
 
     /// How much of a class there is.
-    pub fn of(&self, class: Class) -> Extent {
+    pub fn of(&self, class: EventClass) -> Extent {
         self.0.get(&class).copied().unwrap_or(Extent::Complete)
     }
 
     /// Whether there is all of a class.
-    pub fn has(&self, class: Class) -> bool {
+    pub fn has(&self, class: EventClass) -> bool {
         self.of(class) == Extent::Complete
     }
 
     /// Whether everything is complete.
     pub fn is_all(&self) -> bool {
-        Class::ALL.into_iter().all(|class| self.has(class))
+        EventClass::ALL.into_iter().all(|class| self.has(class))
     }
 
     /// The classes that are not complete, in words.
     pub fn without(&self) -> String {
-        let lacking = Class::ALL.into_iter().filter(|&class| !self.has(class));
-        lacking.map(Class::text).collect::<Vec<_>>().join(", ")
+        let lacking = EventClass::ALL.into_iter().filter(|&class| !self.has(class));
+        lacking.map(EventClass::text).collect::<Vec<_>>().join(", ")
     }
 
     /// At most so much of a class.
-    pub fn limit(&mut self, class: Class, extent: Extent) {
+    pub fn limit(&mut self, class: EventClass, extent: Extent) {
         let extent = extent.min(self.of(class));
         if extent == Extent::Complete {
             self.0.remove(&class);
@@ -122,7 +122,7 @@ impl Coverage {
 
     /// Entries are missing, and it is not known which: nothing is complete.
     pub fn thin(&mut self) {
-        for class in Class::ALL {
+        for class in EventClass::ALL {
             self.limit(class, Extent::Partial);
         }
     }
@@ -130,7 +130,7 @@ impl Coverage {
 
 /// Which kinds of events came so far: a kind that came was recorded, one that did not perhaps not.
 #[derive(Clone, Debug, Default)]
-pub struct KindsSeen {
+pub struct RecordedKinds {
     kinds: u32,
     fit: Fit,
     cpus: BTreeSet<u32>,
@@ -182,13 +182,13 @@ const GAPS_MAX: u64 = 2;
 impl Fit {
     fn take(&mut self, event: &Event) {
         let (is_begin, of) = match event.what {
-            What::Switch { prev_pid, next_pid, .. } => {
+            EventData::Switch { prev_pid, next_pid, .. } => {
                 return self.switch(event.cpu, prev_pid, next_pid);
             }
-            What::VectorEntry { vector } => (true, Interrupt::Vector(vector)),
-            What::VectorExit { vector } => (false, Interrupt::Vector(vector)),
-            What::IrqEntry { irq, .. } => (true, Interrupt::Irq(irq)),
-            What::IrqExit { irq } => (false, Interrupt::Irq(irq)),
+            EventData::VectorEntry { vector } => (true, Interrupt::Vector(vector)),
+            EventData::VectorExit { vector } => (false, Interrupt::Vector(vector)),
+            EventData::IrqEntry { irq, .. } => (true, Interrupt::Irq(irq)),
+            EventData::IrqExit { irq } => (false, Interrupt::Irq(irq)),
             _ => return,
         };
         let on = self.on.entry(event.cpu).or_default();
@@ -254,11 +254,12 @@ mod kind {
     pub(super) const EXPIRED: u32 = 1 << 18;
 }
 
-impl KindsSeen {
+impl RecordedKinds {
     /// An event came; in order of time on each CPU.
     pub fn take(&mut self, event: &Event) {
         self.was_on(event.cpu, event.at_ns);
-        if let What::Wakeup { target_cpu: to_cpu, .. } | What::Migrate { to_cpu, .. } = event.what
+        if let EventData::Wakeup { target_cpu: to_cpu, .. } | EventData::Migrate { to_cpu, .. } =
+            event.what
             && to_cpu < CPUS_MAX
             && !self.cpus.contains(&to_cpu)
         {
@@ -306,28 +307,28 @@ impl KindsSeen {
         if self.fit.gaps > GAPS_MAX { self.fit.gaps } else { 0 }
     }
 
-    fn kind(&mut self, what: &What) {
+    fn kind(&mut self, what: &EventData) {
         use crate::context::Hard;
         self.kinds |= match what {
-            What::Switch { .. } => kind::SWITCH,
-            What::Waking { .. } | What::Wakeup { .. } => kind::WAKE,
-            What::VectorEntry { vector: Vector::LocalTimer } => kind::TIMER_ENTRY,
-            What::VectorExit { vector: Vector::LocalTimer } => kind::TIMER_EXIT,
-            What::VectorEntry { .. } | What::VectorExit { .. } => kind::VECTOR,
-            What::IrqEntry { irq, name } => {
+            EventData::Switch { .. } => kind::SWITCH,
+            EventData::Waking { .. } | EventData::Wakeup { .. } => kind::WAKE,
+            EventData::VectorEntry { vector: Vector::LocalTimer } => kind::TIMER_ENTRY,
+            EventData::VectorExit { vector: Vector::LocalTimer } => kind::TIMER_EXIT,
+            EventData::VectorEntry { .. } | EventData::VectorExit { .. } => kind::VECTOR,
+            EventData::IrqEntry { irq, name } => {
                 let is_timer = Hard::Irq { irq: *irq, name: *name }.is_timer();
                 kind::IRQ_ENTRY | if is_timer { kind::TIMER_IRQ } else { 0 }
             }
-            What::IrqExit { .. } => kind::IRQ_EXIT,
-            What::SoftirqEntry { .. } => kind::SOFTIRQ_ENTRY,
-            What::SoftirqExit { .. } => kind::SOFTIRQ_EXIT,
-            What::SoftirqRaise { .. } => kind::SOFTIRQ_RAISE,
-            What::Nmi { .. } => kind::NMI,
-            What::Idle { .. } => kind::IDLE,
-            What::IdleExit => kind::IDLE_EXIT,
-            What::TimerExpire { .. } => kind::EXPIRE,
-            What::TimerExpired { .. } => kind::EXPIRED,
-            What::Noise { kind: of, .. } => match of.as_bytes() {
+            EventData::IrqExit { .. } => kind::IRQ_EXIT,
+            EventData::SoftirqEntry { .. } => kind::SOFTIRQ_ENTRY,
+            EventData::SoftirqExit { .. } => kind::SOFTIRQ_EXIT,
+            EventData::SoftirqRaise { .. } => kind::SOFTIRQ_RAISE,
+            EventData::Nmi { .. } => kind::NMI,
+            EventData::Idle { .. } => kind::IDLE,
+            EventData::IdleExit => kind::IDLE_EXIT,
+            EventData::TimerExpire { .. } => kind::EXPIRE,
+            EventData::TimerExpired { .. } => kind::EXPIRED,
+            EventData::Noise { kind: of, .. } => match of.as_bytes() {
                 b"irq" => kind::NOISE_IRQ,
                 b"thread" => kind::NOISE_THREAD,
                 b"softirq" => kind::NOISE_SOFTIRQ,
@@ -361,17 +362,20 @@ impl KindsSeen {
             | kind::NOISE_IRQ;
         let softirqs = kind::SOFTIRQ_ENTRY | kind::SOFTIRQ_EXIT;
         let all = [
-            (Class::Switches, extent(has(kind::SWITCH), has(kind::NOISE_THREAD))),
-            (Class::WakeUps, extent(has(kind::WAKE), false)),
-            (Class::Interrupts, extent(devices && timer || noise, any(interrupts))),
-            (Class::Softirqs, extent(has(softirqs) || noise, any(softirqs | kind::NOISE_SOFTIRQ))),
-            (Class::Nmis, extent(has(kind::NMI) || noise, false)),
+            (EventClass::Switches, extent(has(kind::SWITCH), has(kind::NOISE_THREAD))),
+            (EventClass::WakeUps, extent(has(kind::WAKE), false)),
+            (EventClass::Interrupts, extent(devices && timer || noise, any(interrupts))),
             (
-                Class::Idle,
+                EventClass::Softirqs,
+                extent(has(softirqs) || noise, any(softirqs | kind::NOISE_SOFTIRQ)),
+            ),
+            (EventClass::Nmis, extent(has(kind::NMI) || noise, false)),
+            (
+                EventClass::Idle,
                 extent(has(kind::IDLE | kind::IDLE_EXIT), any(kind::IDLE | kind::IDLE_EXIT)),
             ),
             (
-                Class::Timers,
+                EventClass::Timers,
                 extent(has(kind::EXPIRE | kind::EXPIRED), any(kind::EXPIRE | kind::EXPIRED)),
             ),
         ];
@@ -386,7 +390,7 @@ impl KindsSeen {
     }
 }
 
-impl<'a> Extend<&'a Event> for KindsSeen {
+impl<'a> Extend<&'a Event> for RecordedKinds {
     fn extend<T: IntoIterator<Item = &'a Event>>(&mut self, events: T) {
         events.into_iter().for_each(|event| self.take(event));
     }
@@ -396,8 +400,8 @@ impl<'a> Extend<&'a Event> for KindsSeen {
 mod tests {
     use super::*;
 
-    fn of(whats: &[What]) -> Coverage {
-        let mut seen = KindsSeen::default();
+    fn of(whats: &[EventData]) -> Coverage {
+        let mut seen = RecordedKinds::default();
         whats.iter().for_each(|what| seen.kind(what));
         seen.coverage()
     }
@@ -405,8 +409,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_not_complete() {
         let vector = Vector::LocalTimer;
-        let (entry, exit) = (What::VectorEntry { vector }, What::VectorExit { vector });
-        let switch = |prev_pid, next_pid| What::Switch {
+        let (entry, exit) = (EventData::VectorEntry { vector }, EventData::VectorExit { vector });
+        let switch = |prev_pid, next_pid| EventData::Switch {
             prev_comm: "a".into(),
             prev_pid,
             prev_prio: 120,
@@ -415,8 +419,8 @@ mod tests {
             next_pid,
             next_prio: 120,
         };
-        let is_thin = |events: &[(u32, What)], lost: bool| {
-            let mut seen = KindsSeen::default();
+        let is_thin = |events: &[(u32, EventData)], lost: bool| {
+            let mut seen = RecordedKinds::default();
             for (cpu, what) in [events; 3].into_iter().flatten() {
                 let what = what.clone();
                 let event = Event { at_ns: 0, cpu: *cpu, pid: 1, flags: 0, preempt: 0, what };
@@ -425,7 +429,7 @@ mod tests {
                     seen.lose(*cpu);
                 }
             }
-            seen.coverage().of(Class::Switches) != Extent::Complete
+            seen.coverage().of(EventClass::Switches) != Extent::Complete
         };
         let whole = [(0, switch(0, 7)), (0, entry.clone()), (0, exit.clone()), (0, switch(7, 0))];
         assert!(!is_thin(&whole, false));
@@ -450,36 +454,36 @@ mod tests {
     #[test]
     fn a_cpu_that_gets_work_and_shows_nothing_was_not_recorded() {
         let woken = |at_ns, target_cpu| {
-            let what = What::Wakeup { comm: "a".into(), pid: 7, prio: 120, target_cpu };
+            let what = EventData::Wakeup { comm: "a".into(), pid: 7, prio: 120, target_cpu };
             Event { at_ns, cpu: 0, pid: 1, flags: 0, preempt: 0, what }
         };
-        let mut seen = KindsSeen::default();
+        let mut seen = RecordedKinds::default();
         seen.extend(&[woken(0, 0), woken(5, 1), woken(6, 2)]);
         seen.was_on(2, SILENT_NS);
         // It may be about to switch.
         assert!(seen.silent_cpus().is_empty());
         seen.was_on(0, 2 * SILENT_NS);
         assert_eq!(seen.silent_cpus(), [1]);
-        assert_ne!(seen.coverage().of(Class::WakeUps), Extent::Complete);
+        assert_ne!(seen.coverage().of(EventClass::WakeUps), Extent::Complete);
         // Its beginning was overwritten.
         seen.was_on(1, 2 * SILENT_NS);
         assert_eq!(seen.silent_cpus(), [1]);
-        let mut seen = KindsSeen::default();
+        let mut seen = RecordedKinds::default();
         seen.extend(&[woken(5, 1), woken(6, u32::MAX)]);
         seen.was_on(1, 100);
         seen.was_on(0, 2 * SILENT_NS);
         assert!(seen.silent_cpus().is_empty());
-        assert_eq!(seen.coverage().of(Class::WakeUps), Extent::Complete);
+        assert_eq!(seen.coverage().of(EventClass::WakeUps), Extent::Complete);
     }
 
     #[test]
     fn only_begin_and_end_of_all_interrupts_cover_them() {
         let timer = Vector::LocalTimer;
-        let entry = What::VectorEntry { vector: timer };
-        let exit = What::VectorExit { vector: timer };
+        let entry = EventData::VectorEntry { vector: timer };
+        let exit = EventData::VectorExit { vector: timer };
         let (irq, name) = (1, "eth0".into());
-        let device = [What::IrqEntry { irq, name }, What::IrqExit { irq }];
-        let interrupts = |whats: &[What]| of(whats).of(Class::Interrupts);
+        let device = [EventData::IrqEntry { irq, name }, EventData::IrqExit { irq }];
+        let interrupts = |whats: &[EventData]| of(whats).of(EventClass::Interrupts);
         assert_eq!(interrupts(&[]), Extent::None);
         assert_eq!(interrupts(&[entry.clone(), exit.clone()]), Extent::Partial);
         // Of devices alone: the timer's have vectors of their own.
@@ -488,9 +492,12 @@ mod tests {
         assert_eq!(interrupts(&all), Extent::Complete);
         // Not where the ends are missing.
         assert_eq!(interrupts(&[all[0].clone(), all[2].clone()]), Extent::Partial);
-        let arm = [What::IrqEntry { irq: 3, name: "arch_timer".into() }, What::IrqExit { irq: 3 }];
+        let arm = [
+            EventData::IrqEntry { irq: 3, name: "arch_timer".into() },
+            EventData::IrqExit { irq: 3 },
+        ];
         assert_eq!(interrupts(&arm), Extent::Complete);
         assert!(Coverage::default().is_all() && !of(&all).is_all());
-        assert_eq!(Coverage::none().of(Class::Idle), Extent::None);
+        assert_eq!(Coverage::none().of(EventClass::Idle), Extent::None);
     }
 }

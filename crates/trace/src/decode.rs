@@ -1,27 +1,27 @@
 //! Records to typed events: a table from a record's number to where its fields lie, made once from
 //! the kernel's formats.
 //!
-//! An event that lacks a field it should have becomes [`What::Other`]: never a wrong value.
+//! An event that lacks a field it should have becomes [`EventData::Other`]: never a wrong value.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::event::Name;
-use crate::format::{Format, Formats, Layout};
-use crate::kernel::codec::{Origin, Place, Places, Record, Role, STATE_BITS, Wanted};
+use crate::event::HandlerName;
+use crate::format::{EventFormat, Formats, PageLayout};
+use crate::kernel::codec::{FieldForm, FieldPlace, KernelOrigin, Places, Record, Role, STATE_BITS};
 use crate::kernel::table;
-use crate::kernel::table::Kind;
+use crate::kernel::table::EventKind;
 use crate::page::Raw;
-use crate::{Event, What};
+use crate::{Event, EventData};
 
 /// Where the fields common to all events lie.
 #[derive(Clone, Copy, Debug)]
 struct Common {
-    pid: Place,
-    flags: Place,
-    preempt: Place,
+    pid: FieldPlace,
+    flags: FieldPlace,
+    preempt: FieldPlace,
 }
 
 /// An event and where its fields lie.
@@ -29,14 +29,14 @@ struct Common {
 struct Plan {
     common: Option<Common>,
     /// `None`: it has no meaning here, or lacks a field.
-    kind: Option<&'static Kind>,
+    kind: Option<&'static EventKind>,
     role: Role,
     at: Places,
 }
 
 impl Common {
-    fn of(format: &Format) -> Option<Self> {
-        let place = |name| Place::of(format, name, Wanted::Number);
+    fn of(format: &EventFormat) -> Option<Self> {
+        let place = |name| FieldPlace::of(format, name, FieldForm::Number);
         Some(Self {
             pid: place("common_pid")?,
             flags: place("common_flags")?,
@@ -46,11 +46,11 @@ impl Common {
 }
 
 impl Plan {
-    fn of(format: &Format) -> Option<Self> {
+    fn of(format: &EventFormat) -> Option<Self> {
         let kind = table::find(&format.system, &format.name)?;
         let mut at = Places::default();
         for (place, field) in at.iter_mut().zip(kind.fields) {
-            *place = Place::of(format, field.name(), field.wanted)?;
+            *place = FieldPlace::of(format, field.name(), field.wanted)?;
         }
         Some(Self { common: Common::of(format), kind: Some(kind), role: kind.role, at })
     }
@@ -59,23 +59,23 @@ impl Plan {
 /// Decodes the records of one kernel.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    layout: Layout,
+    layout: PageLayout,
     /// Index in `plans` by the record's number.
     index: Vec<u8>,
     /// The same for those that have a brief form; the others are not worth the look.
     briefs: Vec<u8>,
     /// The first is for numbers that are not known.
     plans: Vec<Plan>,
-    origin: Origin,
+    origin: KernelOrigin,
 }
 
 /// The few fields of an event that most questions need, without building the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Brief<'a> {
+pub enum EventBrief<'a> {
     /// sched_switch.
     Switch {
         prev_pid: i32,
-        /// Its state, 0: still runnable; see [`What::Switch`].
+        /// Its state, 0: still runnable; see [`EventData::Switch`].
         prev_state: u64,
         next_pid: i32,
         next_prio: i32,
@@ -130,11 +130,11 @@ pub enum Brief<'a> {
     Other,
 }
 
-impl<'a> Brief<'a> {
+impl<'a> EventBrief<'a> {
     /// Of an event that is decoded already, such as one out of a text.
     pub fn of(event: &'a Event) -> Self {
         match &event.what {
-            What::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm, .. } => {
+            EventData::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm, .. } => {
                 Self::Switch {
                     prev_pid: *prev_pid,
                     prev_state: prev_state & STATE_BITS,
@@ -143,19 +143,19 @@ impl<'a> Brief<'a> {
                     next_comm: next_comm.as_bytes(),
                 }
             }
-            What::Waking { comm, pid, prio, target_cpu } => Self::Waking {
+            EventData::Waking { comm, pid, prio, target_cpu } => Self::Waking {
                 pid: *pid,
                 prio: *prio,
                 target_cpu: *target_cpu,
                 comm: comm.as_bytes(),
             },
-            What::Wakeup { comm, pid, prio, target_cpu } => Self::Wakeup {
+            EventData::Wakeup { comm, pid, prio, target_cpu } => Self::Wakeup {
                 pid: *pid,
                 prio: *prio,
                 target_cpu: *target_cpu,
                 comm: comm.as_bytes(),
             },
-            What::TimerStart { timer, function, expires_ns, soft_ns } => Self::TimerStart {
+            EventData::TimerStart { timer, function, expires_ns, soft_ns } => Self::TimerStart {
                 pid: event.pid,
                 flags: event.flags,
                 timer: *timer,
@@ -163,10 +163,10 @@ impl<'a> Brief<'a> {
                 expires_ns: *expires_ns,
                 soft_ns: *soft_ns,
             },
-            What::TimerExpire { timer, now_ns, .. } => {
+            EventData::TimerExpire { timer, now_ns, .. } => {
                 Self::TimerExpire { timer: *timer, now_ns: *now_ns }
             }
-            What::TimerExpired { .. } => Self::TimerExpired,
+            EventData::TimerExpired { .. } => Self::TimerExpired,
             _ => Self::Other,
         }
     }
@@ -182,7 +182,7 @@ impl Decoder {
             index: Vec::new(),
             briefs: Vec::new(),
             plans: vec![Plan { common, kind: None, role: Role::Plain, at: Places::default() }],
-            origin: Origin {
+            origin: KernelOrigin {
                 order: layout.order,
                 long_bytes: layout.long_bytes,
                 text_start: None,
@@ -215,17 +215,17 @@ impl Decoder {
     /// Gives the texts that events only point at (`printk_formats`): the reasons of Arm's
     /// inter-processor interrupts, empty without.
     #[must_use]
-    pub fn with_strings(mut self, strings: impl IntoIterator<Item = (u64, Name)>) -> Self {
+    pub fn with_strings(mut self, strings: impl IntoIterator<Item = (u64, HandlerName)>) -> Self {
         self.origin.strings.extend(strings);
         self
     }
 
     /// Layout of the pages whose records this decodes.
-    pub const fn layout(&self) -> &Layout {
+    pub const fn layout(&self) -> &PageLayout {
         &self.layout
     }
 
-    /// Whether a record of this number has a meaning here, i.e. is not [`What::Other`].
+    /// Whether a record of this number has a meaning here, i.e. is not [`EventData::Other`].
     pub fn knows(&self, id: u16) -> bool {
         self.index.get(usize::from(id)).is_some_and(|&index| index != 0)
     }
@@ -239,7 +239,7 @@ impl Decoder {
     pub fn event(&self, cpu: u32, raw: &Raw<'_>) -> Event {
         let plan = self.plan(raw.id);
         let record = self.record(raw);
-        let of = |place: fn(&Common) -> Place| plan.common.as_ref().map(place);
+        let of = |place: fn(&Common) -> FieldPlace| plan.common.as_ref().map(place);
         let pid = of(|common| common.pid).and_then(|place| record.int(place));
         let flags = of(|common| common.flags).and_then(|place| record.byte(place));
         let preempt = of(|common| common.preempt).and_then(|place| record.byte(place));
@@ -250,7 +250,7 @@ impl Decoder {
             pid: pid.unwrap_or(0),
             flags: flags.unwrap_or(0),
             preempt: preempt.unwrap_or(0),
-            what: what.map_or(What::Other { id: raw.id }, table::completed),
+            what: what.map_or(EventData::Other { id: raw.id }, table::completed),
         }
     }
 
@@ -265,21 +265,21 @@ impl Decoder {
 
     /// What most questions need of a record.
     #[inline]
-    pub fn brief<'a>(&self, raw: &Raw<'a>) -> Brief<'a> {
+    pub fn brief<'a>(&self, raw: &Raw<'a>) -> EventBrief<'a> {
         match self.briefs.get(usize::from(raw.id)) {
-            None | Some(0) => Brief::Other,
-            Some(&index) => self.try_brief(raw, index).unwrap_or(Brief::Other),
+            None | Some(0) => EventBrief::Other,
+            Some(&index) => self.try_brief(raw, index).unwrap_or(EventBrief::Other),
         }
     }
 
     #[inline]
-    fn try_brief<'a>(&self, raw: &Raw<'a>, index: u8) -> Option<Brief<'a>> {
+    fn try_brief<'a>(&self, raw: &Raw<'a>, index: u8) -> Option<EventBrief<'a>> {
         let record = self.record(raw);
         let plan = self.plans.get(usize::from(index))?;
         Some(match plan.role {
             Role::Switch => {
                 let [_, prev_pid, _, prev_state, next_comm, next_pid, next_prio] = plan.at;
-                Brief::Switch {
+                EventBrief::Switch {
                     prev_pid: record.int(prev_pid)?,
                     prev_state: record.get(prev_state)? & STATE_BITS,
                     next_pid: record.int(next_pid)?,
@@ -292,13 +292,13 @@ impl Decoder {
                 let (pid, prio) = (record.int(pid)?, record.int(prio)?);
                 let (target_cpu, comm) = (record.uint(cpu)?, record.bytes(comm)?);
                 match plan.role {
-                    Role::Waking => Brief::Waking { pid, prio, target_cpu, comm },
-                    _ => Brief::Wakeup { pid, prio, target_cpu, comm },
+                    Role::Waking => EventBrief::Waking { pid, prio, target_cpu, comm },
+                    _ => EventBrief::Wakeup { pid, prio, target_cpu, comm },
                 }
             }
             Role::TimerStart => {
                 let [timer, function, expires, soft, ..] = plan.at;
-                Brief::TimerStart {
+                EventBrief::TimerStart {
                     pid: record.int(plan.common.as_ref()?.pid)?,
                     flags: record.byte(plan.common.as_ref()?.flags)?,
                     timer: record.get(timer)?,
@@ -309,11 +309,11 @@ impl Decoder {
             }
             Role::TimerExpire => {
                 let [timer, now, ..] = plan.at;
-                Brief::TimerExpire { timer: record.get(timer)?, now_ns: record.get(now)? }
+                EventBrief::TimerExpire { timer: record.get(timer)?, now_ns: record.get(now)? }
             }
-            Role::TimerExpired => Brief::TimerExpired,
-            Role::Across => Brief::Across,
-            Role::Plain | Role::State => Brief::Other,
+            Role::TimerExpired => EventBrief::TimerExpired,
+            Role::Across => EventBrief::Across,
+            Role::Plain | Role::State => EventBrief::Other,
         })
     }
 

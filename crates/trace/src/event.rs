@@ -6,13 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Text;
+use crate::FixedText;
 
 /// Name of a task at the time of the event, as the kernel keeps it.
-pub type Comm = Text<16>;
+pub type Comm = FixedText<16>;
 
 /// Name of an interrupt's handler or of an inter-processor interrupt.
-pub type Name = Text<32>;
+pub type HandlerName = FixedText<32>;
 
 /// One event of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Event {
     /// `common_preempt_count`: low four bits the depth of preemption being off, high four (since
     /// 5.16 or so) of migration.
     pub preempt: u8,
-    pub what: What,
+    pub what: EventData,
 }
 
 /// Bits of [`Event::flags`] (`enum trace_flag_type` in include/linux/trace_events.h).
@@ -98,7 +98,7 @@ pub fn softirq_name(vec: u32) -> String {
 /// What a kernel event reports: the fields of it that are used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum EventData {
     /// sched_switch.
     Switch {
         /// Name of the task that left.
@@ -182,23 +182,23 @@ pub enum What {
         /// Number, as in /proc/interrupts.
         irq: i32,
         /// Name of the handler.
-        name: Name,
+        name: HandlerName,
     },
     /// irq_handler_exit.
     IrqExit { irq: i32 },
     /// ipi_entry (Arm).
     IpiEntry {
         /// Why, in the kernel's words.
-        reason: Name,
+        reason: HandlerName,
     },
     /// ipi_exit (Arm).
-    IpiExit { reason: Name },
+    IpiExit { reason: HandlerName },
     /// ipi_raise (Arm) and ipi_send_cpumask: the current task sends to several CPUs.
     IpiRaise {
         /// CPUs 0 to 63 as bits; 0: not known.
         cpus: u64,
         /// Why, where it is known.
-        reason: Name,
+        reason: HandlerName,
     },
     /// ipi_send_cpu (6.4): the current task sends to one CPU.
     IpiSend {
@@ -307,9 +307,9 @@ pub enum What {
     /// osnoise:*_noise. `start_ns` is on the local clock, whatever the trace's clock is.
     Noise {
         /// nmi, irq, softirq or thread.
-        kind: Name,
+        kind: HandlerName,
         /// Interrupt, softirq or task that it was.
-        name: Name,
+        name: HandlerName,
         /// Number of that; -1: none.
         number: i32,
         start_ns: u64,

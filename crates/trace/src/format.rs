@@ -60,7 +60,7 @@ pub enum FormatError {
 
 /// Layout of a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct PageLayout {
     /// Order of bytes, which is that of bit fields, too.
     pub order: ByteOrder,
     /// Size of the kernel's `long`: 4 or 8.
@@ -77,7 +77,7 @@ pub struct Layout {
 
 /// The `format` file of one event, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct EventFormat {
     /// Its number in this kernel.
     pub id: u16,
     /// System, e.g. `sched`.
@@ -91,7 +91,7 @@ pub struct Format {
     full_name: String,
 }
 
-impl Format {
+impl EventFormat {
     /// The field of a name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
@@ -106,10 +106,10 @@ impl Format {
 /// The formats of one kernel's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Formats {
-    layout: Layout,
+    layout: PageLayout,
     header_page: String,
     header_event: String,
-    events: BTreeMap<u16, Format>,
+    events: BTreeMap<u16, EventFormat>,
     ids: BTreeMap<String, u16>,
 }
 
@@ -147,7 +147,7 @@ impl Formats {
         if data.size == 0 || data.at + data.size > SUB_BUFFER_BYTES_MAX {
             return Err(bad("data", "its size is not that of a sub-buffer"));
         }
-        let layout = Layout {
+        let layout = PageLayout {
             order,
             long_bytes: commit.size,
             stamp_at: stamp.at,
@@ -204,7 +204,7 @@ impl Formats {
         }
         let (system, name) = (system.to_owned(), name.to_owned());
         let text = text.to_owned();
-        let format = Format { id, system, name, fields, text, full_name };
+        let format = EventFormat { id, system, name, fields, text, full_name };
         if let Some(before) = self.events.insert(id, format)
             && self.ids.get(before.full_name()) == Some(&id)
             && self.events.get(&id).is_some_and(|now| now.full_name != before.full_name)
@@ -225,22 +225,22 @@ impl Formats {
     }
 
     /// The event of a full name.
-    pub fn event(&self, full_name: &str) -> Option<&Format> {
+    pub fn event(&self, full_name: &str) -> Option<&EventFormat> {
         self.events.get(self.ids.get(full_name)?)
     }
 
     /// The full name of a number, e.g. `sched:sched_switch`.
     pub fn event_name(&self, id: u16) -> Option<&str> {
-        self.events.get(&id).map(Format::full_name)
+        self.events.get(&id).map(EventFormat::full_name)
     }
 
     /// All events, by number.
-    pub fn events(&self) -> impl Iterator<Item = &Format> {
+    pub fn events(&self) -> impl Iterator<Item = &EventFormat> {
         self.events.values()
     }
 
     /// Layout of a sub-buffer.
-    pub const fn layout(&self) -> &Layout {
+    pub const fn layout(&self) -> &PageLayout {
         &self.layout
     }
 
@@ -268,7 +268,7 @@ fn quoted(text: &str) -> String {
 
 /// How a field is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum FieldShape {
     /// One number or pointer.
     One,
     /// An array in place. Its size may be 0: then it goes to the end of the record.
@@ -291,7 +291,7 @@ pub struct Field {
     /// Whether it is signed.
     pub signed: bool,
     /// How it is stored.
-    pub shape: Shape,
+    pub shape: FieldShape,
 }
 
 /// Largest offset or size that is believed; records are smaller than a sub-buffer.
@@ -325,17 +325,17 @@ fn bytes(text: &str) -> Option<usize> {
 }
 
 /// Name and shape of `unsigned long caller[8]`, `__data_loc char[] name`, `const char *reason`.
-fn declaration(text: &str) -> Option<(&str, Shape)> {
+fn declaration(text: &str) -> Option<(&str, FieldShape)> {
     let (name, is_array) = match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
         Some((before, _)) => (before.trim_end(), true),
         None => (text, text.split_whitespace().any(|word| word.ends_with(']'))),
     };
     let name = name.rsplit(|c: char| c.is_whitespace() || c == '*').next()?;
     let shape = match text.split_whitespace().next()? {
-        "__data_loc" => Shape::DataLoc,
-        "__rel_loc" => Shape::RelLoc,
-        _ if is_array => Shape::Array,
-        _ => Shape::One,
+        "__data_loc" => FieldShape::DataLoc,
+        "__rel_loc" => FieldShape::RelLoc,
+        _ if is_array => FieldShape::Array,
+        _ => FieldShape::One,
     };
     (!name.is_empty()).then_some((name, shape))
 }
@@ -432,18 +432,18 @@ mod field_tests {
     #[test]
     fn every_way_of_the_kernels_to_declare_a_field_is_read() {
         for (declared, name, shape) in [
-            ("pid_t prev_pid", "prev_pid", Shape::One),
-            ("void * hrtimer", "hrtimer", Shape::One),
-            ("const char *reason", "reason", Shape::One),
-            ("unsigned long caller[8]", "caller", Shape::Array),
-            ("unsigned long caller[]", "caller", Shape::Array),
-            ("char prev_comm[TASK_COMM_LEN]", "prev_comm", Shape::Array),
-            ("__data_loc char[] name", "name", Shape::DataLoc),
-            ("__data_loc cpumask_t cpumask", "cpumask", Shape::DataLoc),
-            ("__data_loc unsigned long[] target_cpus", "target_cpus", Shape::DataLoc),
-            ("__rel_loc char[] name", "name", Shape::RelLoc),
-            ("enum hrtimer_mode mode", "mode", Shape::One),
-            (" u64 timestamp", "timestamp", Shape::One),
+            ("pid_t prev_pid", "prev_pid", FieldShape::One),
+            ("void * hrtimer", "hrtimer", FieldShape::One),
+            ("const char *reason", "reason", FieldShape::One),
+            ("unsigned long caller[8]", "caller", FieldShape::Array),
+            ("unsigned long caller[]", "caller", FieldShape::Array),
+            ("char prev_comm[TASK_COMM_LEN]", "prev_comm", FieldShape::Array),
+            ("__data_loc char[] name", "name", FieldShape::DataLoc),
+            ("__data_loc cpumask_t cpumask", "cpumask", FieldShape::DataLoc),
+            ("__data_loc unsigned long[] target_cpus", "target_cpus", FieldShape::DataLoc),
+            ("__rel_loc char[] name", "name", FieldShape::RelLoc),
+            ("enum hrtimer_mode mode", "mode", FieldShape::One),
+            (" u64 timestamp", "timestamp", FieldShape::One),
         ] {
             let found = field(declared).expect(declared);
             assert_eq!((found.name.as_str(), found.shape), (name, shape), "{declared}");

@@ -3,7 +3,7 @@
 //! Floor 0. Pure: no I/O, no clock. The kernel's own `format` files say where a field is; nothing
 //! is assumed of the kernel's version, word size or byte order.
 //!
-//! [`Formats`] come from the kernel's texts; a [`page::Page`] is a sub-buffer of its ring, and has
+//! [`Formats`] come from the kernel's texts; a [`page::RingPage`] is a sub-buffer of its ring, and has
 //! records; a [`Decoder`] makes [`Event`]s of them. [`Pages`] are sub-buffers of several CPUs, in
 //! memory ([`Store`]) or in a file; [`around::window`] takes a [`Window`] out of them.
 
@@ -25,15 +25,18 @@ pub mod store;
 mod testing;
 pub mod window;
 
-pub use around::Around;
-pub use coverage::{Class, Coverage, Extent};
-pub use decode::{Brief, Decoder};
-pub use event::{Event, What};
+pub use around::WindowSize;
+pub use coverage::{Coverage, EventClass, Extent};
+pub use decode::{Decoder, EventBrief};
+pub use event::{Event, EventData};
 pub use format::{ByteOrder, Formats};
 pub use merge::Merge;
-pub use page::{Page, Pages, Raw};
+pub use page::{Pages, Raw, RingPage};
 pub use scan::{Scanner, Subjects};
 pub use store::Store;
-pub use window::{Beside, How, IdleState, LateTimer, Lost, Policy, Section, Task, WakeUp, Window};
+pub use window::{
+    LateTimer, Lost, Task, TaskPolicy, TracedSection, WakeUp, WakeUpBasis, Window, WindowIdleState,
+    WindowSurroundings,
+};
 
-pub use crate::kernel::text::Text;
+pub use crate::kernel::text::FixedText;

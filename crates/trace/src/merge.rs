@@ -4,9 +4,9 @@ use std::{cmp::Reverse, collections::BinaryHeap, io};
 
 use thiserror::Error;
 
-use crate::format::Layout;
-use crate::page::{Found, Missed, Page, PageError, Raw, Walk};
-use crate::{Decoder, Event, Pages, What};
+use crate::format::PageLayout;
+use crate::page::{MissedEvents, PageError, PageRecord, Raw, RingPage, Walk};
+use crate::{Decoder, Event, EventData, Pages};
 
 /// How much is read ahead of each CPU.
 const AHEAD_BYTES: usize = 64 << 10;
@@ -21,7 +21,7 @@ pub struct Merged<'a> {
     pub cpu: u32,
     pub raw: Raw<'a>,
     /// Events of this CPU were lost, or could not be read, just before it.
-    pub missed: Option<Missed>,
+    pub missed: Option<MissedEvents>,
 }
 
 /// Why a page is missing from the stream.
@@ -33,12 +33,12 @@ pub struct MergeError {
     pub page: usize,
     /// What is wrong with it.
     #[source]
-    pub why: Why,
+    pub why: MergeFault,
 }
 
 /// What is wrong with a page.
 #[derive(Debug, Error)]
-pub enum Why {
+pub enum MergeFault {
     #[error(transparent)]
     Read(#[from] io::Error),
     /// It is not as the kernel writes it.
@@ -49,7 +49,7 @@ pub enum Why {
 /// Merges the records of all CPUs by time; at the same nanosecond the lower CPU is first.
 pub struct Merge<'p> {
     pages: &'p mut dyn Pages,
-    layout: Layout,
+    layout: PageLayout,
     cursors: Vec<Cursor>,
     /// Times and places of the cursors that wait.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
@@ -66,15 +66,15 @@ struct Cursor {
     page_at: usize,
     page_bytes: usize,
     walk: Walk,
-    head: Option<Found>,
-    missed: Option<Missed>,
+    head: Option<PageRecord>,
+    missed: Option<MissedEvents>,
     /// Why the page's last run ended.
     broken: Option<PageError>,
 }
 
 impl<'p> Merge<'p> {
     /// All records of these pages.
-    pub fn new(pages: &'p mut dyn Pages, layout: &Layout) -> Self {
+    pub fn new(pages: &'p mut dyn Pages, layout: &PageLayout) -> Self {
         let cursor = |&cpu: &u32| Cursor {
             cpu,
             next_page: 0,
@@ -113,11 +113,11 @@ impl<'p> Merge<'p> {
     /// As [`Merge::next`]. A record that cannot be understood ends a run, and the next call is an
     /// error.
     #[inline]
-    pub fn next_run(&mut self) -> Result<Option<Run<'_>>, MergeError> {
+    pub fn next_run(&mut self) -> Result<Option<RecordRun<'_>>, MergeError> {
         let Some((at, first)) = self.advance()? else { return Ok(None) };
         let end = self.waiting.peek().map_or((u64::MAX, usize::MAX), |&Reverse(first)| first);
         let cursor = &mut self.cursors[at];
-        Ok(Some(Run {
+        Ok(Some(RecordRun {
             cpu: cursor.cpu,
             missed: cursor.missed.take(),
             mark: &mut cursor.missed,
@@ -134,7 +134,7 @@ impl<'p> Merge<'p> {
     /// The cursor whose turn it is, and its next record. Records come in runs of one CPU: the queue
     /// is only touched between those.
     #[inline]
-    fn advance(&mut self) -> Result<Option<(usize, Found)>, MergeError> {
+    fn advance(&mut self) -> Result<Option<(usize, PageRecord)>, MergeError> {
         loop {
             let at = match self.current {
                 Some(at) => at,
@@ -170,22 +170,22 @@ impl<'p> Merge<'p> {
 /// Records of one CPU, all before those of any other that have not come yet. What is not taken out
 /// of it comes again in the next run.
 #[derive(Debug)]
-pub struct Run<'a> {
+pub struct RecordRun<'a> {
     /// CPU that wrote them.
     pub cpu: u32,
     /// Events of this CPU were lost, or could not be read, just before the first.
-    pub missed: Option<Missed>,
-    mark: &'a mut Option<Missed>,
+    pub missed: Option<MissedEvents>,
+    mark: &'a mut Option<MissedEvents>,
     bytes: &'a [u8],
     /// Last time that is before another CPU's.
     end_ns: u64,
-    first: Option<Found>,
+    first: Option<PageRecord>,
     walk: &'a mut Walk,
-    head: &'a mut Option<Found>,
+    head: &'a mut Option<PageRecord>,
     broken: &'a mut Option<PageError>,
 }
 
-impl<'a> Iterator for Run<'a> {
+impl<'a> Iterator for RecordRun<'a> {
     type Item = Raw<'a>;
 
     #[inline]
@@ -210,7 +210,7 @@ impl<'a> Iterator for Run<'a> {
     }
 }
 
-impl Drop for Run<'_> {
+impl Drop for RecordRun<'_> {
     fn drop(&mut self) {
         if let Some(first) = self.first.take() {
             *self.head = Some(first);
@@ -225,8 +225,8 @@ impl Cursor {
     fn step(
         &mut self,
         pages: &mut dyn Pages,
-        layout: &Layout,
-    ) -> Result<Option<Found>, MergeError> {
+        layout: &PageLayout,
+    ) -> Result<Option<PageRecord>, MergeError> {
         loop {
             if let Some(error) = self.broken.take() {
                 return Err(self.fail(self.next_page.saturating_sub(1), error.into()));
@@ -245,7 +245,7 @@ impl Cursor {
     }
 
     /// Goes to the next page; `false`: there is none.
-    fn load(&mut self, pages: &mut dyn Pages, layout: &Layout) -> Result<bool, MergeError> {
+    fn load(&mut self, pages: &mut dyn Pages, layout: &PageLayout) -> Result<bool, MergeError> {
         let page = self.next_page;
         if page >= pages.count(self.cpu) {
             return Ok(false);
@@ -266,7 +266,7 @@ impl Cursor {
                 }
             }
         }
-        match Page::parse(layout, self.page()).map(|page| (page.walk(), page.missed())) {
+        match RingPage::parse(layout, self.page()).map(|page| (page.walk(), page.missed())) {
             Ok((walk, missed)) => {
                 self.walk = walk;
                 self.missed = self.missed.or(missed);
@@ -282,9 +282,9 @@ impl Cursor {
     }
 
     #[cold]
-    fn fail(&mut self, page: usize, why: Why) -> MergeError {
+    fn fail(&mut self, page: usize, why: MergeFault) -> MergeError {
         self.walk = Walk::END;
-        self.missed = Some(Missed { count: None });
+        self.missed = Some(MissedEvents { count: None });
         MergeError { cpu: self.cpu, page, why }
     }
 }
@@ -316,23 +316,26 @@ impl Carry {
 
     pub(crate) fn event(&mut self, event: Event) {
         match &event.what {
-            What::Switch { .. } => {
+            EventData::Switch { .. } => {
                 // No hard interrupt lives through a switch; its end was not recorded.
                 self.open.retain(|open| {
-                    matches!(open.what, What::SoftirqEntry { .. } | What::WorkStart { .. })
+                    matches!(
+                        open.what,
+                        EventData::SoftirqEntry { .. } | EventData::WorkStart { .. }
+                    )
                 });
                 self.switch = Some(event);
             }
-            What::Idle { .. } | What::IdleExit => self.idle = Some(event),
-            What::Irqs { off, .. } => self.irqs = off.then_some(event),
-            What::Preempt { off, .. } => self.preempt = off.then_some(event),
-            What::VectorEntry { .. }
-            | What::IrqEntry { .. }
-            | What::IpiEntry { .. }
-            | What::SoftirqEntry { .. }
-            | What::TimerExpire { .. }
-            | What::WheelExpire { .. }
-            | What::WorkStart { .. } => {
+            EventData::Idle { .. } | EventData::IdleExit => self.idle = Some(event),
+            EventData::Irqs { off, .. } => self.irqs = off.then_some(event),
+            EventData::Preempt { off, .. } => self.preempt = off.then_some(event),
+            EventData::VectorEntry { .. }
+            | EventData::IrqEntry { .. }
+            | EventData::IpiEntry { .. }
+            | EventData::SoftirqEntry { .. }
+            | EventData::TimerExpire { .. }
+            | EventData::WheelExpire { .. }
+            | EventData::WorkStart { .. } => {
                 // What begins again has ended.
                 let is_again = |open: &Event| open.pid == event.pid && open.what == event.what;
                 self.open.retain(|open| !is_again(open));
@@ -367,16 +370,20 @@ impl Carry {
 /// Whether an event ends what the other began.
 fn ends(event: &Event, open: &Event) -> bool {
     match (&event.what, &open.what) {
-        (What::VectorExit { vector }, What::VectorEntry { vector: begun }) => vector == begun,
-        (What::IrqExit { irq }, What::IrqEntry { irq: begun, .. }) => irq == begun,
-        (What::IpiExit { .. }, What::IpiEntry { .. }) => true,
+        (EventData::VectorExit { vector }, EventData::VectorEntry { vector: begun }) => {
+            vector == begun
+        }
+        (EventData::IrqExit { irq }, EventData::IrqEntry { irq: begun, .. }) => irq == begun,
+        (EventData::IpiExit { .. }, EventData::IpiEntry { .. }) => true,
         // On PREEMPT_RT softirqs belong to tasks.
-        (What::SoftirqExit { vec }, What::SoftirqEntry { vec: begun }) => {
+        (EventData::SoftirqExit { vec }, EventData::SoftirqEntry { vec: begun }) => {
             vec == begun && event.pid == open.pid
         }
-        (What::TimerExpired { timer }, What::TimerExpire { timer: begun, .. })
-        | (What::WheelExpired { timer }, What::WheelExpire { timer: begun, .. })
-        | (What::WorkEnd { work: timer }, What::WorkStart { work: begun, .. }) => timer == begun,
+        (EventData::TimerExpired { timer }, EventData::TimerExpire { timer: begun, .. })
+        | (EventData::WheelExpired { timer }, EventData::WheelExpire { timer: begun, .. })
+        | (EventData::WorkEnd { work: timer }, EventData::WorkStart { work: begun, .. }) => {
+            timer == begun
+        }
         _ => false,
     }
 }
@@ -390,7 +397,7 @@ mod tests {
 
     const KERNEL: &crate::testing::Kernel = &KERNELS[0];
 
-    fn layout() -> Layout {
+    fn layout() -> PageLayout {
         let formats = crate::Formats::new(&KERNEL.header_page(4096), KERNEL.order);
         *formats.expect("a header").layout()
     }
@@ -499,7 +506,7 @@ mod tests {
         assert!(merge.next_run().expect("a run").is_some());
         {
             let mut run = merge.next_run().expect("a run").expect("not the end");
-            assert_eq!(run.missed, Some(Missed { count: Some(4) }));
+            assert_eq!(run.missed, Some(MissedEvents { count: Some(4) }));
             assert_eq!(run.next().map(|raw| raw.at_ns), Some(1));
         }
         {

@@ -12,7 +12,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::Event;
-use crate::format::{ByteOrder, Layout};
+use crate::format::{ByteOrder, PageLayout};
 
 /// Bit of the commit word: events were lost before this page.
 const MISSED: u32 = 1 << 31;
@@ -72,7 +72,7 @@ pub enum PageError {
 
 /// Events were lost before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missed {
+pub struct MissedEvents {
     /// How many; `None`: the kernel does not say.
     pub count: Option<u64>,
 }
@@ -90,14 +90,14 @@ pub struct Raw<'a> {
 
 /// A sub-buffer of the kernel's ring buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Page<'a> {
+pub struct RingPage<'a> {
     /// Header and committed data.
     bytes: &'a [u8],
     walk: Walk,
-    missed: Option<Missed>,
+    missed: Option<MissedEvents>,
 }
 
-impl Layout {
+impl PageLayout {
     /// Time stamp of a page, which is that of its first event; `None`: too short to have one.
     pub fn stamp_ns(&self, page: &[u8]) -> Option<u64> {
         let bytes = page.get(self.stamp_at..)?.first_chunk()?;
@@ -121,12 +121,12 @@ impl Layout {
     }
 }
 
-impl<'a> Page<'a> {
+impl<'a> RingPage<'a> {
     /// Reads the header.
     ///
     /// # Errors
     /// When the page is shorter than its header, or than what that says.
-    pub fn parse(layout: &Layout, bytes: &'a [u8]) -> Result<Self, PageError> {
+    pub fn parse(layout: &PageLayout, bytes: &'a [u8]) -> Result<Self, PageError> {
         let short = PageError::Short { bytes: bytes.len(), header: layout.data_at };
         let data = bytes.get(layout.data_at..).ok_or(short)?;
         let at_ns = layout.stamp_ns(bytes).ok_or(short)?;
@@ -143,7 +143,7 @@ impl<'a> Page<'a> {
         Ok(Self {
             bytes: &bytes[..end],
             walk: Walk { at: layout.data_at, end, at_ns, order: layout.order },
-            missed: (commit & MISSED != 0).then_some(Missed { count }),
+            missed: (commit & MISSED != 0).then_some(MissedEvents { count }),
         })
     }
 
@@ -153,7 +153,7 @@ impl<'a> Page<'a> {
     }
 
     /// Whether events were lost before it.
-    pub const fn missed(&self) -> Option<Missed> {
+    pub const fn missed(&self) -> Option<MissedEvents> {
         self.missed
     }
 
@@ -163,9 +163,9 @@ impl<'a> Page<'a> {
     }
 
     /// Bytes from its beginning that mean something: header, data, number of lost events.
-    pub const fn used_bytes(&self, layout: &Layout) -> usize {
+    pub const fn used_bytes(&self, layout: &PageLayout) -> usize {
         match self.missed {
-            Some(Missed { count: Some(_) }) => self.bytes.len() + layout.long_bytes,
+            Some(MissedEvents { count: Some(_) }) => self.bytes.len() + layout.long_bytes,
             _ => self.bytes.len(),
         }
     }
@@ -217,7 +217,7 @@ impl Walk {
 
     /// As [`Walk::next`], without borrowing.
     #[inline]
-    pub(crate) fn step(&mut self, bytes: &[u8]) -> Result<Option<Found>, PageError> {
+    pub(crate) fn step(&mut self, bytes: &[u8]) -> Result<Option<PageRecord>, PageError> {
         let is_big = matches!(self.order, ByteOrder::Big);
         while self.at < self.end {
             let (word, rest) = self.word(bytes, is_big)?;
@@ -286,7 +286,7 @@ impl Walk {
         header: usize,
         len: usize,
         is_big: bool,
-    ) -> Result<Found, PageError> {
+    ) -> Result<PageRecord, PageError> {
         if len > rest.len() {
             let bytes = len.saturating_add(header);
             return Err(self.fail(|at, left| PageError::Record { at, bytes, left }));
@@ -297,7 +297,7 @@ impl Walk {
         let from = self.at + header;
         self.at = from + len.next_multiple_of(4);
         let id = if is_big { u16::from_be_bytes(id) } else { u16::from_le_bytes(id) };
-        Ok(Found { at_ns: self.at_ns, from, len, id })
+        Ok(PageRecord { at_ns: self.at_ns, from, len, id })
     }
 
     fn skip(&mut self, bytes: usize) -> Result<(), PageError> {
@@ -319,14 +319,14 @@ impl Walk {
 
 /// Where a record lies in its page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct PageRecord {
     pub(crate) at_ns: u64,
     from: usize,
     len: usize,
     id: u16,
 }
 
-impl Found {
+impl PageRecord {
     #[inline]
     pub(crate) fn raw(self, bytes: &[u8]) -> Raw<'_> {
         Raw { at_ns: self.at_ns, id: self.id, data: &bytes[self.from..self.from + self.len] }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::kernel::codec::Perfetto;
 use crate::kernel::table;
-use crate::kernel::table::Value;
-use crate::{Event, WakeUp, What, Window};
+use crate::kernel::table::FieldValue;
+use crate::{Event, EventData, WakeUp, Window};
 
 /// All our packets are of one sequence, whose state begins with the first.
 const SEQUENCE: u64 = 1;
@@ -51,7 +51,7 @@ pub fn encode(window: &Window, wake: &WakeUp, spans: &[(u64, u64, &str)]) -> Vec
         trace.mark(TRACK_CAUSES, to_ns, SLICE_END, "");
     }
     for event in &window.events {
-        if let What::Stack { frames } = &event.what {
+        if let EventData::Stack { frames } = &event.what {
             trace.stack(window, event, frames);
         }
     }
@@ -240,18 +240,20 @@ fn body(event: &Event, window: &Window) -> Option<(u64, Message)> {
     };
     for (field, value) in fields {
         let number = match value {
-            Value::Number(value) | Value::Symbol(value) | Value::Offset(value) => value,
-            Value::Tid(tid) => i64::from(tid).cast_unsigned(),
-            Value::OwnCpu => u64::from(event.cpu),
-            Value::Mask(mask) => mask & u64::from(u32::MAX),
-            Value::Text(text) => {
+            FieldValue::Number(value) | FieldValue::Symbol(value) | FieldValue::Offset(value) => {
+                value
+            }
+            FieldValue::Tid(tid) => i64::from(tid).cast_unsigned(),
+            FieldValue::OwnCpu => u64::from(event.cpu),
+            FieldValue::Mask(mask) => mask & u64::from(u32::MAX),
+            FieldValue::Text(text) => {
                 message.text(field.number, &String::from_utf8_lossy(text));
                 continue;
             }
-            Value::Addresses(_) => continue,
+            FieldValue::Addresses(_) => continue,
         };
         match (kind.perfetto, value) {
-            (Perfetto::Generic, Value::Symbol(address)) => {
+            (Perfetto::Generic, FieldValue::Symbol(address)) => {
                 let name = window.symbol_or_address(address);
                 named(&mut message, field.name(), |field| field.text(3, &name));
             }
@@ -265,8 +267,8 @@ fn body(event: &Event, window: &Window) -> Option<(u64, Message)> {
 }
 
 /// Noise of any kind has the same fields.
-fn noise(what: &What) -> Option<(u64, Message)> {
-    let What::Noise { kind, name, number, start_ns, duration_ns } = what else { return None };
+fn noise(what: &EventData) -> Option<(u64, Message)> {
+    let EventData::Noise { kind, name, number, start_ns, duration_ns } = what else { return None };
     let mut message = Message::default();
     message.text(1, &format!("{kind}_noise"));
     named(&mut message, "name", |field| field.text(3, &name.to_string()));
@@ -352,7 +354,7 @@ fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::How;
+    use crate::WakeUpBasis;
 
     /// Field, wire type and what follows of a message.
     fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
@@ -379,14 +381,15 @@ mod tests {
 
     #[test]
     fn every_packet_has_its_sequence_and_the_first_its_state() {
-        let wake = WakeUp { tid: 7, cpu: 3, due_ns: 1_000, ran_ns: 4_000, how: How::Measured };
+        let wake =
+            WakeUp { tid: 7, cpu: 3, due_ns: 1_000, ran_ns: 4_000, how: WakeUpBasis::Measured };
         let event = Event {
             at_ns: 2_000,
             cpu: 3,
             pid: 0,
             flags: 0,
             preempt: 0,
-            what: What::SoftirqEntry { vec: 9 },
+            what: EventData::SoftirqEntry { vec: 9 },
         };
         let window = Window { cpu: 3, events: vec![event], ..Window::default() };
         let bytes = encode(&window, &wake, &[(1_000, 4_000, "softirq RCU")]);

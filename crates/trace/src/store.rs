@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::merge::Carry;
-use crate::page::{Page, PageError};
+use crate::page::{PageError, RingPage};
 use crate::{Decoder, Event, Pages};
 
 /// What a kept page costs beside its bytes.
@@ -59,7 +59,7 @@ impl Store {
     /// When its header cannot be; the page is not kept then, and what the CPU did since the page
     /// before is not known: its events no longer count as complete.
     pub fn push(&mut self, cpu: u32, bytes: &[u8]) -> Result<(), PageError> {
-        let page = match Page::parse(self.decoder.layout(), bytes) {
+        let page = match RingPage::parse(self.decoder.layout(), bytes) {
             Ok(page) => page,
             Err(error) => {
                 self.forget(cpu);
@@ -137,7 +137,7 @@ impl Store {
         self.bytes -= bytes.len() + PAGE_COST_BYTES;
         self.dropped_pages += 1;
         let layout = self.decoder.layout();
-        if let Ok(page) = Page::parse(layout, &bytes) {
+        if let Ok(page) = RingPage::parse(layout, &bytes) {
             if page.missed().is_some() {
                 cpu.carry.clear();
             }

@@ -2,7 +2,7 @@
 //! records, pages.
 
 use crate::Pages;
-use crate::format::{ByteOrder, Format, Formats, Shape};
+use crate::format::{ByteOrder, EventFormat, FieldShape, Formats};
 
 /// What decides how a kernel writes.
 #[derive(Clone, Copy, Debug)]
@@ -163,7 +163,7 @@ impl Kernel {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     kernel: Kernel,
-    format: Format,
+    format: EventFormat,
     pub(crate) data: Vec<u8>,
 }
 
@@ -188,9 +188,9 @@ impl Record {
         let (at, _) = self.place(name);
         let shape = self.format.field(name).expect(name).shape;
         let base = match shape {
-            Shape::RelLoc => at + 4,
-            Shape::DataLoc => 0,
-            Shape::One | Shape::Array => {
+            FieldShape::RelLoc => at + 4,
+            FieldShape::DataLoc => 0,
+            FieldShape::One | FieldShape::Array => {
                 let end = at + bytes.len();
                 self.data.resize(self.data.len().max(end), 0);
                 self.data[at..end].copy_from_slice(bytes);

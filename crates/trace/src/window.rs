@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::table;
-use crate::kernel::table::Value;
-use crate::{Coverage, Event, What};
+use crate::kernel::table::FieldValue;
+use crate::{Coverage, Event, EventData};
 
 /// The events round one late wake-up, in order of time.
 ///
@@ -43,17 +43,17 @@ pub struct Window {
     /// Timers of the late CPU itself that came late meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_own: Vec<LateTimer>,
-    /// The section of code that a tracer measured: a wake-up of [`How::Section`].
+    /// The section of code that a tracer measured: a wake-up of [`WakeUpBasis::Section`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub section: Option<Section>,
+    pub section: Option<TracedSection>,
     /// What is known beside the events.
     #[serde(default)]
-    pub beside: Beside,
+    pub beside: WindowSurroundings,
 }
 
 /// A section with interrupts or preemption off, as irqsoff, preemptoff and preemptirqsoff keep it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Section {
+pub struct TracedSection {
     /// Name of the tracer.
     pub tracer: String,
     /// Function that turned interrupts or preemption off; empty: the text does not say.
@@ -76,7 +76,7 @@ pub struct LateTimer {
 
 /// What is known of the time of a window beside its events. `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct WindowSurroundings {
     /// Between which readings the counters below were taken: the length of that stretch.
     pub over_ns: u64,
     /// Time that the hypervisor took from the CPU (/proc/stat).
@@ -90,7 +90,7 @@ pub struct Beside {
     /// kernel.sched_rt_period_us.
     pub rt_period_us: Option<i64>,
     /// Idle states of the CPU by number.
-    pub idle_states: BTreeMap<u32, IdleState>,
+    pub idle_states: BTreeMap<u32, WindowIdleState>,
     /// Whether ordinary tasks are served by a fair server (6.12), which took the place of
     /// throttling.
     #[serde(default)]
@@ -103,7 +103,7 @@ pub struct Beside {
 
 /// An idle state as the kernel describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleState {
+pub struct WindowIdleState {
     pub name: String,
     /// Exit latency that it declares.
     pub exit_latency_ns: u64,
@@ -123,7 +123,7 @@ pub struct Lost {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Policy {
+pub enum TaskPolicy {
     Other,
     Fifo,
     Rr,
@@ -132,7 +132,7 @@ pub enum Policy {
     Deadline,
 }
 
-impl Policy {
+impl TaskPolicy {
     /// As the kernel's manuals write it, without `SCHED_`.
     pub const fn text(self) -> &'static str {
         match self {
@@ -153,7 +153,7 @@ pub struct Task {
     /// Process it belongs to; 0: not known.
     pub tgid: i32,
     /// Policy; `None`: the task was gone, or may not be read.
-    pub policy: Option<Policy>,
+    pub policy: Option<TaskPolicy>,
     /// Real-time priority, 1 to 99; 0 without.
     pub rt_priority: u32,
     /// Nice value of fair tasks.
@@ -181,7 +181,7 @@ impl Window {
         for event in &self.events {
             tids.insert(event.pid);
             for value in values(&event.what) {
-                if let Value::Tid(tid) = value {
+                if let FieldValue::Tid(tid) = value {
                     tids.insert(tid);
                 }
             }
@@ -194,15 +194,15 @@ impl Window {
         let mut addresses = BTreeSet::new();
         for event in &self.events {
             // In user mode it is code of the program.
-            if matches!(event.what, What::PageFault { user: true, .. }) {
+            if matches!(event.what, EventData::PageFault { user: true, .. }) {
                 continue;
             }
             for value in values(&event.what) {
                 match value {
-                    Value::Symbol(address) => {
+                    FieldValue::Symbol(address) => {
                         addresses.insert(address);
                     }
-                    Value::Addresses(frames) => addresses.extend(frames),
+                    FieldValue::Addresses(frames) => addresses.extend(frames),
                     _ => {}
                 }
             }
@@ -227,7 +227,7 @@ impl Window {
     }
 }
 
-fn values(what: &What) -> Vec<Value<'_>> {
+fn values(what: &EventData) -> Vec<FieldValue<'_>> {
     table::values(what).map(|(_, values)| values).unwrap_or_default()
 }
 
@@ -243,7 +243,7 @@ pub struct WakeUp {
     pub due_ns: u64,
     pub ran_ns: u64,
     /// What `due_ns` and `ran_ns` are.
-    pub how: How,
+    pub how: WakeUpBasis,
 }
 
 impl WakeUp {
@@ -255,7 +255,7 @@ impl WakeUp {
 /// How the times of a wake-up are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum WakeUpBasis {
     /// The thread itself: due is the deadline that it slept for, ran is its own clock reading.
     Measured,
     /// From the trace: due is when its timer was to expire, ran is when it was switched to.
@@ -273,7 +273,7 @@ pub enum How {
 mod tests {
     use super::*;
 
-    fn window(whats: impl IntoIterator<Item = (i32, What)>) -> Window {
+    fn window(whats: impl IntoIterator<Item = (i32, EventData)>) -> Window {
         let event = |(pid, what)| Event { at_ns: 1, cpu: 0, pid, flags: 0, preempt: 0, what };
         Window { events: whats.into_iter().map(event).collect(), ..Window::default() }
     }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn what_has_an_id_or_an_address_can_be_named() {
         let comm = "x".into();
-        let switch = What::Switch {
+        let switch = EventData::Switch {
             prev_comm: comm,
             prev_pid: 2,
             prev_prio: 120,
@@ -290,13 +290,13 @@ mod tests {
             next_pid: 3,
             next_prio: 120,
         };
-        let tids = window([(1, switch), (4, What::Signal { number: 9, comm, pid: 5 })]).tids();
+        let tids = window([(1, switch), (4, EventData::Signal { number: 9, comm, pid: 5 })]).tids();
         assert_eq!(tids.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         let addresses = window([
-            (1, What::IpiSend { to_cpu: 0, callsite: 10, callback: 0 }),
-            (1, What::Stack { frames: [11, 12].into() }),
-            (1, What::PageFault { user: true, address: 13, ip: 14 }),
-            (1, What::PageFault { user: false, address: 13, ip: 15 }),
+            (1, EventData::IpiSend { to_cpu: 0, callsite: 10, callback: 0 }),
+            (1, EventData::Stack { frames: [11, 12].into() }),
+            (1, EventData::PageFault { user: true, address: 13, ip: 14 }),
+            (1, EventData::PageFault { user: false, address: 13, ip: 15 }),
         ]);
         let addresses = addresses.addresses();
         assert_eq!(addresses.into_iter().collect::<Vec<_>>(), [10, 11, 12, 15]);

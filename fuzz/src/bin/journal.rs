@@ -2,7 +2,7 @@
 //! an attacker who knows the format would make them. What is read is a prefix of what was written.
 #![no_main]
 
-use rtproof_host::tune::script::{Script, checksum};
+use rtproof_host::tune::script::{JournalScript, checksum};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     read(bytes);
@@ -17,10 +17,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 
 /// Reads a journal, and again what of it was whole.
 fn read(bytes: &[u8]) {
-    let Ok(script) = Script::parse(bytes) else { return };
+    let Ok(script) = JournalScript::parse(bytes) else { return };
     let length = usize::try_from(script.length).unwrap_or(usize::MAX);
     assert!(length <= bytes.len());
-    assert_eq!(Script::parse(&bytes[..length]).as_ref(), Ok(&script));
+    assert_eq!(JournalScript::parse(&bytes[..length]).as_ref(), Ok(&script));
     assert!(script.made().count() <= script.entries.len());
     for entry in script.made() {
         assert!(entry.before.is_some(), "nothing is put back that was not there");

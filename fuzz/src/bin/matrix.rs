@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use rtproof_host::{Capture, Facts, Root};
-use rtproof_results::measure::Plan;
+use rtproof_results::measure::MeasurePlan;
 use rtproof_run::measure::{cells, matrix::Matrix};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -25,6 +25,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(plan) = cells::plan(&matrix.blocks, matrix.conditions, matrix.common, facts) {
         assert!(!plan.cells.is_empty() && plan.cells.len() <= 10_000);
         let kept = serde_json::to_string(&plan).expect("a plan is text");
-        assert_eq!(serde_json::from_str::<Plan>(&kept).expect("and comes back"), plan);
+        assert_eq!(serde_json::from_str::<MeasurePlan>(&kept).expect("and comes back"), plan);
     }
 });

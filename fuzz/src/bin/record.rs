@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, sync::OnceLock};
 
-use rtproof_judge::{Report, Standing};
+use rtproof_judge::{Integrity, Report};
 use rtproof_record::{
     import::{self, Hints},
     schema::TABLES,
@@ -42,7 +42,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if which & 0x60 != 0 {
         return;
     }
-    let standing = Standing::Altered { why: "a row was changed".into() };
+    let standing = Integrity::Altered { why: "a row was changed".into() };
     match &opened.run.imported {
         Some(imported) => drop(rtproof_render::page::imported_html(imported, None)),
         None => {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use rtproof_trace::{
-    Decoder, Page, Pages, Window,
+    Decoder, Pages, RingPage, Window,
     dat::{TraceDat, write_window},
 };
 
@@ -26,7 +26,7 @@ fn read(bytes: &[u8]) -> Option<()> {
     for cpu in pages.cpus().to_vec() {
         for index in 0..pages.count(cpu).min(1_000) {
             let Ok(()) = pages.read(cpu, index, &mut page) else { break };
-            let Ok(page) = Page::parse(decoder.layout(), &page) else { continue };
+            let Ok(page) = RingPage::parse(decoder.layout(), &page) else { continue };
             let room = EVENTS_MAX.saturating_sub(window.events.len());
             let records = page.records().map_while(Result::ok).take(room);
             window.events.extend(records.map(|raw| decoder.event(cpu, &raw)));

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use rtproof_guest::{
     Emulator, modules,
-    process::{self, Ending, NEVER, SPEAK_LIMIT_DISK, Spec, tail_of},
+    process::{self, GuestEnding, NEVER, SPEAK_LIMIT_DISK, Spec, tail_of},
 };
 
 use super::image::{Boot, Image, args};
@@ -229,7 +229,7 @@ fn first_boot(place: &Path, cache: &Cache, emulator: &Emulator) -> Result<()> {
         outcome = process::run(&spec)?;
     }
     ensure!(
-        outcome.ending == Ending::Script(0),
+        outcome.ending == GuestEnding::Script(0),
         "the image's first boot ended with {:?}; its console:\n{}",
         outcome.ending,
         tail_of(&dir.path().join("console.log"))

@@ -37,7 +37,7 @@ pub(crate) fn page<'a>(kind: &Kind, items: impl Iterator<Item = (&'a str, &'a st
 }
 
 /// Lists of loads by name, as a table.
-pub(crate) fn named(named: &[rtproof_measure::loads::Named]) -> String {
+pub(crate) fn named(named: &[rtproof_measure::loads::NamedLoad]) -> String {
     let mut text = String::from(
         "\n## s0 to s4\n\nThe loads that the sources (docs/coverage.md) measured beside, as lists \
          of those above. A\nrecord holds the list.\n\n| name | loads | source |\n|---|---|---|\n",

@@ -1,7 +1,7 @@
 //! Machines whose wake-ups depend on each other, each with a share of late ones that is known.
 
 use rtproof_judge::testing;
-use rtproof_record::{Class, Run};
+use rtproof_record::{BudgetClass, Run};
 use rtproof_stats::binomial::Random;
 
 const MS_PER_S: f64 = 1000.0;
@@ -53,13 +53,13 @@ pub(super) fn z(share: f64) -> f64 {
 /// A run at 1 kHz in which the given share is late, in the long run.
 pub(super) fn run(machine: Machine, seed: u64, seconds: u64, share: f64) -> Run {
     let values = latencies(machine, seed, seconds as usize * 1000, share);
-    testing::run_of(Class::NinetyFive, 1, seconds, |_, ms| values[ms as usize])
+    testing::run_of(BudgetClass::NinetyFive, 1, seconds, |_, ms| values[ms as usize])
 }
 
 /// The same on two CPUs, the first of which is never late.
 pub(super) fn second_cpu(machine: Machine, seed: u64, seconds: u64, share: f64) -> Run {
     let values = latencies(machine, seed, seconds as usize * 1000, share);
-    testing::run_of(Class::NinetyFive, 2, seconds, |cpu, ms| match cpu {
+    testing::run_of(BudgetClass::NinetyFive, 2, seconds, |cpu, ms| match cpu {
         0 => 5000 + ms % 977,
         _ => values[ms as usize],
     })

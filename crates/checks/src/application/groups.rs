@@ -2,13 +2,13 @@
 
 use rtproof_host::{
     CpuList, Reading,
-    facts::app::{CpuGroup, Quota, Status},
+    facts::app::{CpuGroup, ProcessStatus, Quota},
     knobs::cpu::{FAIR_SERVER, GROUP_QUOTA, GROUP_RT_RUNTIME, RT_RUNTIME, TIMER_SLACK},
 };
 
-use crate::case::{Case, NAMED_MAX, Placed, Scheduled, name, of_threads};
-use crate::check::{Answer, Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::case::{Case, NAMED_MAX, PlacedThread, Scheduled, name, of_threads};
+use crate::check::{Check, CheckAnswer, Judge, Wanted};
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, count, cpus, first_few, option, or_empty, since};
 use crate::{Evidence, Finding, Impact, Remedy, When};
 
@@ -30,7 +30,7 @@ pub(super) static CGROUP_QUOTA: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cgroup_quota(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_cgroup_quota(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let groups = &case.app.groups.cpu;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
@@ -107,13 +107,13 @@ pub(super) static CONTAINER: Check = Check {
     ..Check::NEW
 };
 
-fn judge_container(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_container(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let paths = &case.app.groups.paths;
     let draft = draft.read(paths, |text| text.replace('\n', " "));
     let Some(text) = paths.value() else {
         return Ok(draft.blind(paths));
     };
-    let show = |status: &Status| format!("{} PID namespaces", status.pid_namespaces);
+    let show = |status: &ProcessStatus| format!("{} PID namespaces", status.pid_namespaces);
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     let name = of_groups(text);
     let is_nested = found.iter().any(|(_, status)| status.pid_namespaces > 1);
@@ -150,7 +150,7 @@ pub(super) static CPUSET: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpuset(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_cpuset(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let wanted = &case.intent.rt_cpus;
     let draft = draft.wants(format!("at least {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
@@ -218,8 +218,8 @@ pub(super) static DEBUGGER: Check = Check {
     ..Check::NEW
 };
 
-fn judge_debugger(draft: Draft, case: &Case<'_>) -> Answer {
-    let show = |status: &Status| format!("TracerPid {}", status.tracer);
+fn judge_debugger(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
+    let show = |status: &ProcessStatus| format!("TracerPid {}", status.tracer);
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     match found.iter().find(|(_, status)| status.tracer != 0) {
         Some((process, status)) => {
@@ -249,7 +249,7 @@ pub(super) static ISOLATION: Check = Check {
     ..Check::NEW
 };
 
-fn judge_isolation(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_isolation(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let mut used = CpuList::default();
     for thread in &threads {
@@ -321,7 +321,7 @@ pub(super) static RT_BANDWIDTH: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rt_bandwidth(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_rt_bandwidth(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let groups = &case.app.groups.cpu;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
@@ -353,7 +353,7 @@ fn judge_rt_bandwidth(draft: Draft, case: &Case<'_>) -> Answer {
 }
 
 /// No file limits real-time tasks: version 2 may, without one.
-fn version_2(case: &Case<'_>, draft: Draft, list: &[CpuGroup]) -> Finding {
+fn version_2(case: &Case<'_>, draft: FindingBuilder, list: &[CpuGroup]) -> Finding {
     let good = "no group of its own limits real-time tasks";
     let mut draft = draft;
     let mut enabled = None;
@@ -436,8 +436,8 @@ pub(super) static SECCOMP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_seccomp(draft: Draft, case: &Case<'_>) -> Answer {
-    let show = |status: &Status| match status.seccomp {
+fn judge_seccomp(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
+    let show = |status: &ProcessStatus| match status.seccomp {
         None => "no Seccomp line: a kernel without it".into(),
         Some(mode) => format!("Seccomp {mode}"),
     };
@@ -473,7 +473,7 @@ pub(super) static THROTTLING: Check = Check {
     ..Check::NEW
 };
 
-fn judge_throttling(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_throttling(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let mut used = CpuList::default();
     for thread in &threads {
@@ -490,7 +490,7 @@ fn judge_throttling(draft: Draft, case: &Case<'_>) -> Answer {
     let Some(&now) = uptime.value() else {
         return Ok(draft.blind(uptime));
     };
-    let share = |thread: &Placed<'_>| {
+    let share = |thread: &PlacedThread<'_>| {
         let age = now.saturating_sub(thread.sched.start_ticks).max(1);
         thread.sched.cpu_ticks.saturating_mul(100) / age
     };
@@ -513,9 +513,9 @@ fn judge_throttling(draft: Draft, case: &Case<'_>) -> Answer {
 /// The share of a CPU that is left to real-time tasks, in percent; `None`: all of it.
 fn limit(
     case: &Case<'_>,
-    draft: Draft,
+    draft: FindingBuilder,
     used: &CpuList,
-) -> Result<(Draft, Option<u64>, Remedy), Box<Finding>> {
+) -> Result<(FindingBuilder, Option<u64>, Remedy), Box<Finding>> {
     let sched = &case.facts.sched;
     let percent = |part: u64, whole: u64| part.saturating_mul(100) / whole.max(1);
     if let Some(servers) = sched.fair_server.value() {
@@ -582,7 +582,7 @@ pub(super) static TIMER_SLACK_CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_timer_slack(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_timer_slack(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, mut threads) = case.scheduled(draft)?;
     let is_real_time = threads.iter().any(|thread| thread.sched.policy.is_real_time());
     if is_real_time {
@@ -813,13 +813,15 @@ mod throttling_tests {
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::application::testing::{Scene, blank, sched_of};
     use crate::testing::good_stock;
-    use rtproof_host::{Reading, reading::State};
+    use rtproof_host::{Reading, reading::ReadingState};
 
     #[test]
     fn the_fair_server() {
         let mut scene = Scene::good();
         assert_eq!(scene.judge(&THROTTLING).status, Good);
-        let State::Known { value } = &mut scene.facts.sched.fair_server.state else { panic!() };
+        let ReadingState::Known { value } = &mut scene.facts.sched.fair_server.state else {
+            panic!()
+        };
         value[2].runtime_ns = 50_000_000;
         let finding = scene.judge(&THROTTLING);
         assert_eq!(finding.status, Doubtful);

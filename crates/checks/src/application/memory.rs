@@ -3,7 +3,7 @@
 use rtproof_host::{
     CpuList,
     facts::{
-        app::{MemoryGroup, Process, ProcessLimits, Status},
+        app::{AppProcess, MemoryGroup, ProcessLimits, ProcessStatus},
         cpu::Node,
         rights::Limit,
     },
@@ -11,9 +11,9 @@ use rtproof_host::{
 };
 
 use super::{groups, priority};
-use crate::case::{Case, Found, GROUPS_MAX, NAMED_MAX, name, of_threads};
-use crate::check::{Answer, Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::case::{Case, CaseResult, GROUPS_MAX, NAMED_MAX, name, of_threads};
+use crate::check::{Check, CheckAnswer, Judge, Wanted};
+use crate::draft::FindingBuilder;
 use crate::machine::{bytes, count, first_few, times};
 use crate::remedies::{of_runtime, right};
 use crate::{Impact, Remedy, When};
@@ -58,15 +58,15 @@ pub(super) static RTTIME: Check = Check {
     ..Check::NEW
 };
 
-type Both<'a> = (&'a Process, &'a Status, &'a ProcessLimits);
+type Both<'a> = (&'a AppProcess, &'a ProcessStatus, &'a ProcessLimits);
 
 /// Rights and limits of the processes that matter.
 fn both<'a>(
     case: &Case<'a>,
-    draft: Draft,
+    draft: FindingBuilder,
     show: impl Fn(&ProcessLimits) -> String,
-) -> Found<Both<'a>> {
-    let rights = |status: &Status| {
+) -> CaseResult<Both<'a>> {
+    let rights = |status: &ProcessStatus| {
         let has = |is: bool| if is { "yes" } else { "no" };
         let (nice, lock) = (has(status.cap_sys_nice), has(status.cap_ipc_lock));
         format!("CAP_SYS_NICE {nice}, CAP_IPC_LOCK {lock}, VmLck {}", bytes(status.locked_bytes))
@@ -77,7 +77,7 @@ fn both<'a>(
     Ok((draft, pairs.map(|((process, status), (_, limits))| (process, status, limits)).collect()))
 }
 
-fn rtprio(draft: Draft, case: &Case<'_>) -> Answer {
+fn rtprio(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let needed = priority(case.app).unwrap_or(case.intent.priority);
     let draft = draft.wants(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTPRIO {}", number(limits.rtprio));
@@ -102,7 +102,7 @@ fn rtprio(draft: Draft, case: &Case<'_>) -> Answer {
     })
 }
 
-fn memlock(draft: Draft, case: &Case<'_>) -> Answer {
+fn memlock(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let draft = draft.wants("CAP_IPC_LOCK, or RLIMIT_MEMLOCK unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_MEMLOCK {}", size(limits.memlock));
     let (draft, found) = both(case, draft, show)?;
@@ -122,7 +122,7 @@ fn memlock(draft: Draft, case: &Case<'_>) -> Answer {
     })
 }
 
-fn rttime(draft: Draft, case: &Case<'_>) -> Answer {
+fn rttime(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let draft = draft.wants("unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTTIME {}", time(limits.rttime));
     let (draft, found) = case.of_processes(draft, |process| &process.limits, show)?;
@@ -180,7 +180,7 @@ pub(super) static MEMORY_LIMIT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_memory_limit(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_memory_limit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let groups = &case.app.groups.memory;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
@@ -245,7 +245,7 @@ pub(super) static MEMORY_LOCKED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_memory_locked(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_memory_locked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     let text = "call mlockall(MCL_CURRENT | MCL_FUTURE) at the start, before threads are made";
     let remedy = || [Remedy::Manual { text: text.into() }];
@@ -256,7 +256,7 @@ fn judge_memory_locked(draft: Draft, case: &Case<'_>) -> Answer {
             process.name, process.pid
         )));
     }
-    let open = |status: &Status| {
+    let open = |status: &ProcessStatus| {
         let locked = status.locked_bytes.saturating_add(status.hugetlb_bytes);
         status.size_bytes.saturating_sub(locked)
     };
@@ -296,7 +296,7 @@ fn judge_memory_locked(draft: Draft, case: &Case<'_>) -> Answer {
     }
 }
 
-fn show(status: &Status) -> String {
+fn show(status: &ProcessStatus) -> String {
     format!(
         "VmLck {}, VmRSS {}, VmSize {}, HugetlbPages {}",
         bytes(status.locked_bytes),
@@ -321,7 +321,7 @@ pub(super) static MEMORY_NODES: Check = Check {
     ..Check::NEW
 };
 
-fn judge_memory_nodes(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_memory_nodes(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let nodes = &case.facts.cpus.nodes;
     let draft = draft.read(nodes, |nodes| {
@@ -388,7 +388,7 @@ pub(super) static OOM: Check = Check {
     ..Check::NEW
 };
 
-fn judge_oom(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_oom(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, found) =
         case.of_processes(draft, |process| &process.oom_score_adj, i64::to_string)?;
     match found.iter().find(|&&(_, &score)| score > 0) {
@@ -427,7 +427,7 @@ pub(super) static PAGE_FAULTS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_page_faults(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_page_faults(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.real_time(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.sched));
     let draft = draft.saw(of_threads(readings, |sched| {
@@ -473,10 +473,10 @@ pub(super) static SWAPPED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_swapped(draft: Draft, case: &Case<'_>) -> Answer {
-    let show = |status: &Status| format!("VmSwap {}", bytes(status.swapped_bytes));
+fn judge_swapped(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
+    let show = |status: &ProcessStatus| format!("VmSwap {}", bytes(status.swapped_bytes));
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
-    let sum = |sum: u64, found: &(_, &Status)| sum.saturating_add(found.1.swapped_bytes);
+    let sum = |sum: u64, found: &(_, &ProcessStatus)| sum.saturating_add(found.1.swapped_bytes);
     let swapped = found.iter().fold(0, sum);
     if swapped == 0 {
         return Ok(draft.good("nothing of it is in swap"));
@@ -590,7 +590,7 @@ mod memory_nodes_tests {
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::application::testing::{Scene, blank, set_cpus, thread};
     use crate::testing::cpus;
-    use rtproof_host::{Reading, reading::State};
+    use rtproof_host::{Reading, reading::ReadingState};
 
     #[test]
     fn one_node_near_far_and_unknown() {
@@ -600,7 +600,9 @@ mod memory_nodes_tests {
         let nodes = vec![node(0, &[0, 1]), node(1, &[2, 3])];
         scene.facts.cpus.nodes = Reading::known("/sys/devices/system/node", nodes);
         assert_eq!(scene.judge(&MEMORY_NODES).status, Bad, "node 0 for CPU 2");
-        let State::Known { value } = &mut thread(&mut scene, 101).status.state else { panic!() };
+        let ReadingState::Known { value } = &mut thread(&mut scene, 101).status.state else {
+            panic!()
+        };
         value.mems = cpus(&[0, 1]);
         assert_eq!(scene.judge(&MEMORY_NODES).status, Good);
         set_cpus(&mut scene, 101, &[1, 2]);

@@ -21,11 +21,11 @@ use rtproof_host::{
 };
 
 use crate::case::{
-    Case, GROUPS_MAX, NAMED_MAX, Placed, Scheduled, is_own, may_run_on, name, of_threads, place,
-    policy_of, rank, set, task_evidence, task_name,
+    Case, GROUPS_MAX, NAMED_MAX, PlacedThread, Scheduled, is_own, may_run_on, name, of_threads,
+    place, policy_of, rank, set, task_evidence, task_name,
 };
-use crate::check::{Answer, Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::check::{Check, CheckAnswer, Judge, Wanted};
+use crate::draft::FindingBuilder;
 use crate::machine::{count, cpus, first_few, times};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
 
@@ -103,7 +103,7 @@ static AFFINITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_affinity(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_affinity(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let wanted = &case.intent.rt_cpus;
     let draft = draft.wants(format!("none but {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
@@ -115,7 +115,7 @@ fn judge_affinity(draft: Draft, case: &Case<'_>) -> Answer {
         threads.retain(|thread| thread.sched.policy.is_real_time());
     }
     let (draft, threads) = place(draft, &threads)?;
-    let outside: Vec<&Placed<'_>> =
+    let outside: Vec<&PlacedThread<'_>> =
         threads.iter().filter(|t| !t.status.cpus.difference(wanted).is_empty()).collect();
     if outside.is_empty() {
         let mut all = threads[0].status.cpus.clone();
@@ -124,7 +124,7 @@ fn judge_affinity(draft: Draft, case: &Case<'_>) -> Answer {
         }
         return Ok(draft.good(format!("on {} only", cpus(&all))));
     }
-    let move_to = |placed: &&Placed<'_>| {
+    let move_to = |placed: &&PlacedThread<'_>| {
         let cpus = Scheduling { cpus: Some(wanted.clone()), ..Scheduling::default() };
         set(placed.thread, placed.sched, cpus)
     };
@@ -135,7 +135,7 @@ fn judge_affinity(draft: Draft, case: &Case<'_>) -> Answer {
         .iter()
         .map(|t| format!("{} on {}", name(t.thread, t.sched), cpus(&t.status.cpus)))
         .collect();
-    let is_apart = |t: &&&Placed<'_>| t.status.cpus.intersection(wanted).is_empty();
+    let is_apart = |t: &&&PlacedThread<'_>| t.status.cpus.intersection(wanted).is_empty();
     let names = first_few(&names, NAMED_MAX);
     Ok(match outside.iter().find(is_apart) {
         Some(_) => draft.bad(format!("not on the real-time {}: {names}", cpus(wanted))),
@@ -161,7 +161,7 @@ static EQUAL_PRIORITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_equal_priority(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_equal_priority(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let (draft, others) = case.others(draft)?;
     let is_rival = |task: &&&RtTask| {
@@ -179,7 +179,7 @@ fn judge_equal_priority(draft: Draft, case: &Case<'_>) -> Answer {
         Some(ms) => format!("; SCHED_RR takes turns of {ms} ms"),
         None => "; SCHED_RR takes turns, of 100 ms by default".into(),
     };
-    let with_slice = |draft: Draft| match is_rr {
+    let with_slice = |draft: FindingBuilder| match is_rr {
         true => draft.read(slice, |ms| format!("{ms} ms")),
         false => draft,
     };
@@ -214,7 +214,7 @@ fn judge_equal_priority(draft: Draft, case: &Case<'_>) -> Answer {
 }
 
 /// Whether more threads of its priority than CPUs are where a thread may run.
-fn is_crowded(thread: &Placed<'_>, all: &[Placed<'_>]) -> bool {
+fn is_crowded(thread: &PlacedThread<'_>, all: &[PlacedThread<'_>]) -> bool {
     let Some(own) = rank(thread.sched) else {
         return false;
     };
@@ -244,7 +244,7 @@ static IRQ_THREADS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irq_threads(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_irq_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let (draft, others) = case.others(draft)?;
     let irqs: Vec<&RtTask> = others
@@ -296,7 +296,7 @@ static ORDINARY_THREADS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_ordinary_threads(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_ordinary_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, all) = case.scheduled(draft)?;
     let (real_time, ordinary): (Vec<Scheduled<'_>>, Vec<Scheduled<'_>>) =
         all.iter().partition(|thread| thread.sched.policy.is_real_time());
@@ -354,7 +354,7 @@ static OUTRANKED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_outranked(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_outranked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let (draft, others) = case.others(draft)?;
     let mut above: Vec<&RtTask> = others.into_iter().filter(|t| is_above(t, &threads)).collect();
@@ -389,11 +389,11 @@ fn judge_outranked(draft: Draft, case: &Case<'_>) -> Answer {
 }
 
 /// Whether a task outranks one of the threads on a CPU that both may use.
-fn is_above(task: &RtTask, threads: &[Placed<'_>]) -> bool {
+fn is_above(task: &RtTask, threads: &[PlacedThread<'_>]) -> bool {
     let is_design = task.kernel_thread
         && (task.comm.starts_with("irq/")
             || BY_DESIGN.iter().any(|name| task.comm.starts_with(name)));
-    let outranks = |thread: &Placed<'_>| match (rank(thread.sched), task.policy) {
+    let outranks = |thread: &PlacedThread<'_>| match (rank(thread.sched), task.policy) {
         // Among SCHED_DEADLINE the earliest deadline decides, not a rank.
         (None, _) => false,
         (Some(_), Policy::Deadline) => true,
@@ -420,7 +420,7 @@ static PINNING: Check = Check {
     ..Check::NEW
 };
 
-fn judge_pinning(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_pinning(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let wide: Vec<String> = threads
         .iter()
@@ -460,7 +460,7 @@ fn fifo(priority: u32) -> Scheduling {
     Scheduling { policy, priority: Some(priority), ..Scheduling::default() }
 }
 
-fn judge_policy(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_policy(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.scheduled(draft)?;
     let real_time: Vec<_> = threads.iter().filter(|t| t.sched.policy.is_real_time()).collect();
     if real_time.is_empty() {
@@ -510,7 +510,7 @@ static PREEMPTED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_preempted(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_preempted(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
     let draft = draft.saw(of_threads(readings, |status| {
@@ -580,7 +580,7 @@ struct Problem {
     line: String,
 }
 
-fn judge_unit(draft: Draft, case: &Case<'_>) -> Answer {
+fn judge_unit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let files = &case.app.unit_file;
     let draft = draft.read(files, |unit| match unit {
         Some(unit) => shown(unit),

@@ -10,13 +10,13 @@ use rtproof_host::{
     Facts, Reading,
     facts::{
         app::{
-            App, Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Process, ProcessLimits,
-            Status, Thread, ThreadSched, ThreadStatus, UnitFile,
+            App, AppProcess, AppThread, Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup,
+            ProcessLimits, ProcessStatus, ThreadSched, ThreadStatus, UnitFile,
         },
         rights::Limit,
         tasks::{Policy, RtTask},
     },
-    reading::State,
+    reading::ReadingState,
 };
 
 use crate::Finding;
@@ -65,17 +65,17 @@ fn app() -> App {
     }
 }
 
-fn process() -> Process {
+fn process() -> AppProcess {
     let unlimited = Limit { soft: None, hard: None };
     let mib = |number: u64| number << 20;
-    Process {
+    AppProcess {
         pid: 100,
         name: "arm".into(),
         is_kernel_thread: false,
         start_ticks: 500,
         status: Reading::known(
             "/proc/100/status",
-            Status {
+            ProcessStatus {
                 size_bytes: mib(10) + (32 << 10),
                 resident_bytes: mib(8),
                 locked_bytes: mib(10),
@@ -114,8 +114,8 @@ fn one_thread(
     priority: u32,
     on: &[u32],
     slack_ns: u64,
-) -> Thread {
-    Thread {
+) -> AppThread {
+    AppThread {
         tid,
         pid: 100,
         sched: Reading::known(
@@ -178,26 +178,26 @@ fn groups() -> Groups {
 /// The value of a reading that the scene knows.
 fn known<T>(reading: &mut Reading<T>) -> &mut T {
     match &mut reading.state {
-        State::Known { value } => value,
+        ReadingState::Known { value } => value,
         _ => panic!("{} is not known in this scene", reading.path),
     }
 }
 
 /// Makes a reading refused.
 pub fn blank<T>(reading: &mut Reading<T>) {
-    reading.state = State::Denied { why: "EACCES".into() };
+    reading.state = ReadingState::Denied { why: "EACCES".into() };
 }
 
 /// Gives a file of a group a value.
 pub fn set_some<T>(reading: &mut Reading<Option<T>>, value: T) {
-    reading.state = State::Known { value: Some(value) };
+    reading.state = ReadingState::Known { value: Some(value) };
 }
 
 /// A thread.
 ///
 /// # Panics
 /// The scene has no such thread.
-pub fn thread(scene: &mut Scene, tid: u32) -> &mut Thread {
+pub fn thread(scene: &mut Scene, tid: u32) -> &mut AppThread {
     let threads = known(&mut scene.app.processes[0].threads);
     let found = threads.iter_mut().find(|thread| thread.tid == tid);
     found.unwrap_or_else(|| panic!("no thread {tid}"))
@@ -214,7 +214,7 @@ pub fn set_cpus(scene: &mut Scene, tid: u32, on: &[u32]) {
 }
 
 /// Memory and rights of the process.
-pub fn status_of(scene: &mut Scene) -> &mut Status {
+pub fn status_of(scene: &mut Scene) -> &mut ProcessStatus {
     known(&mut scene.app.processes[0].status)
 }
 

@@ -6,15 +6,15 @@ use rtproof_host::{
     facts::{
         devices::{Card, Console},
         kernel::Preemption,
-        settings::Value,
+        settings::SettingValue,
     },
-    knob::{Arch, Place},
+    knob::{KnobArch, Place},
     knobs::device as knobs,
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
-use crate::profile::{Choice, Kind};
+use crate::draft::FindingBuilder;
+use crate::profile::{Choice, WorkloadKind};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
 
 pub(super) static SERIAL_CONSOLE: Check = Check {
@@ -39,7 +39,7 @@ fn is_serial(console: &Console) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-fn judge_serial(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_serial(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let consoles = &facts.devices.consoles;
     let draft = draft.read(consoles, |consoles| {
         let show = |console: &Console| match console.nbcon {
@@ -94,7 +94,7 @@ pub(super) static AUDIT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_audit(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_audit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let draft = draft.remedies([
         Remedy::Boot { parameter: "audit=0".into() },
         Remedy::Unit { unit: "auditd.service".into(), action: "disable".into() },
@@ -145,7 +145,7 @@ pub(super) static TRACING: Check = Check {
     ..Check::NEW
 };
 
-fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_tracing(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let tracers: [&'static rtproof_host::Knob; 2] = [&knobs::TRACER, &knobs::TRACE_INSTANCES];
     let others = [&knobs::TRACE_EVENTS, &knobs::TRACE_INSTANCE_EVENTS, &knobs::TRACE_PROBES];
     let all = tracers.into_iter().chain(others);
@@ -164,8 +164,9 @@ fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             .unknown("tracefs is not mounted: what is traced cannot be seen");
     }
     // Without probes in the kernel there is no such file; without instances, no value.
-    let is_lacking =
-        |value: &&Value| value.reading.is_absent() && value.reading.path.ends_with("kprobe_events");
+    let is_lacking = |value: &&SettingValue| {
+        value.reading.is_absent() && value.reading.path.ends_with("kprobe_events")
+    };
     let (mut running, mut left, mut blind) = (vec![], vec![], None);
     for (knob, value) in all {
         let is_tracer = tracers.contains(&knob);
@@ -223,7 +224,7 @@ pub(super) static RPI_FIRMWARE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rpi(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rpi(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let config = &facts.devices.raspberry_pi;
     let draft = draft.read(config, |settings| match settings {
         None => "not a Raspberry Pi".into(),
@@ -235,7 +236,7 @@ fn judge_rpi(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     });
     let arch = &facts.kernel.arch;
     if let (None, Some(name)) = (config.value(), arch.value())
-        && Arch::X86.has(name)
+        && KnobArch::X86.has(name)
     {
         let draft = draft.read(arch, String::clone);
         return draft.not_applicable(format!("not a Raspberry Pi: {name}"));
@@ -276,7 +277,7 @@ pub(super) static ON_CHIP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_on_chip(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_on_chip(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cards = &facts.devices.graphics;
     let Some(found) = cards.value() else {
         return draft.blind(cards);
@@ -322,7 +323,7 @@ pub(super) static NVIDIA: Check = Check {
     ..Check::NEW
 };
 
-fn judge_nvidia(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_nvidia(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let modules = &facts.devices.tainting_modules;
     let draft = draft.read(modules, show_modules);
     let Some(loaded) = modules.value() else {
@@ -352,7 +353,7 @@ pub(super) static MODULES: Check = Check {
 
 const NAMED_MAX: usize = 6;
 
-fn judge_modules(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_modules(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let modules = &facts.devices.tainting_modules;
     let draft = draft.read(modules, show_modules);
     let Some(loaded) = modules.value() else {
@@ -388,7 +389,7 @@ pub(super) static LOGIN: Check = Check {
     ..Check::NEW
 };
 
-fn judge_login(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_login(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     // The command line overrides the link.
     let line = &facts.kernel.cmdline;
     let booted = line.value().and_then(|line| line.last("systemd.unit").flatten());
@@ -418,7 +419,7 @@ fn judge_login(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let Some((name, unit)) = found else {
         return draft.good("graphical.target, and no display manager is installed");
     };
-    if intent.profile.kind == Kind::Audio {
+    if intent.profile.kind == WorkloadKind::Audio {
         return draft.good(format!("{name}, as a desktop needs it"));
     }
     if let Some(container) = machine::container(facts) {
@@ -438,7 +439,7 @@ mod tests {
     use crate::Profile;
     use crate::Status;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::profile::Kind;
+    use crate::profile::WorkloadKind;
     use crate::testing::{fill_setting, good, good_stock, intent, set_cmdline};
     use crate::testing::{set_config, set_setting};
 
@@ -527,11 +528,11 @@ mod tests {
             let intent = Intent { profile: Profile::of(kind), ..intent() };
             RPI_FIRMWARE.judge(&facts, &intent).status
         };
-        assert_eq!(judge(None, Kind::Periodic), NotApplicable);
-        assert_eq!(judge(Some(&[]), Kind::Periodic), Doubtful);
-        assert_eq!(judge(Some(&[("force_turbo [pi4]", "1")]), Kind::Periodic), Doubtful);
-        assert_eq!(judge(Some(&[("force_turbo", "1")]), Kind::Periodic), Good);
-        assert_eq!(judge(Some(&[]), Kind::Audio), Good);
+        assert_eq!(judge(None, WorkloadKind::Periodic), NotApplicable);
+        assert_eq!(judge(Some(&[]), WorkloadKind::Periodic), Doubtful);
+        assert_eq!(judge(Some(&[("force_turbo [pi4]", "1")]), WorkloadKind::Periodic), Doubtful);
+        assert_eq!(judge(Some(&[("force_turbo", "1")]), WorkloadKind::Periodic), Good);
+        assert_eq!(judge(Some(&[]), WorkloadKind::Audio), Good);
         let mut facts = good();
         facts.devices.raspberry_pi = Reading::absent("/proc/device-tree/model");
         assert_eq!(RPI_FIRMWARE.judge(&facts, &intent()).status, NotApplicable, "x86");
@@ -594,7 +595,7 @@ mod graphics_tests {
         let finding = LOGIN.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "boots into graphical.target, and gdm.service runs");
-        let audio = Intent { profile: Profile::of(Kind::Audio), ..intent() };
+        let audio = Intent { profile: Profile::of(WorkloadKind::Audio), ..intent() };
         assert_eq!(LOGIN.judge(&facts, &audio).status, Good);
         set_cmdline(&mut facts, "systemd.unit=multi-user.target");
         assert_eq!(LOGIN.judge(&facts, &intent()).status, Good);

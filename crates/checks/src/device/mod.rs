@@ -9,8 +9,8 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
-use crate::profile::Kind;
+use crate::draft::FindingBuilder;
+use crate::profile::WorkloadKind;
 use crate::value::{Absent, Applies, Want, mask};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, Section, machine};
 
@@ -59,7 +59,7 @@ const CHECKS: &[&Check] = &[
 const INTERFACES_NAMED_MAX: usize = 3;
 
 /// What is so on one interface.
-enum Judged {
+enum InterfaceAnswer {
     Fine(String),
     /// It may cost latency, and what would change that.
     Wrong(String, Remedy),
@@ -68,7 +68,7 @@ enum Judged {
 }
 
 /// A question: which reading, how it is shown, what its value means.
-struct Question<T> {
+struct InterfaceQuestion<T> {
     of: fn(&Interface) -> &Reading<Option<T>>,
     show: fn(&T) -> String,
     /// How it is shown of an interface that does not have it.
@@ -80,10 +80,10 @@ struct Question<T> {
 }
 
 fn judge_interfaces<T>(
-    mut draft: Draft,
+    mut draft: FindingBuilder,
     facts: &Facts,
-    question: &Question<T>,
-    look: impl Fn(&Interface, &T) -> Judged,
+    question: &InterfaceQuestion<T>,
+    look: impl Fn(&Interface, &T) -> InterfaceAnswer,
 ) -> Finding {
     let reading = &facts.net.interfaces;
     let Some(interfaces) = reading.value() else {
@@ -111,12 +111,12 @@ fn judge_interfaces<T>(
         };
         if let Some(value) = value.as_ref().or(question.otherwise.as_ref()) {
             match look(interface, value) {
-                Judged::Fine(text) => fine.push(format!("{}: {text}", interface.name)),
-                Judged::Wrong(text, remedy) => {
+                InterfaceAnswer::Fine(text) => fine.push(format!("{}: {text}", interface.name)),
+                InterfaceAnswer::Wrong(text, remedy) => {
                     wrong.push(format!("{}: {text}", interface.name));
                     remedies.push(remedy);
                 }
-                Judged::Unclear(reading) => blind = blind.or(Some(reading)),
+                InterfaceAnswer::Unclear(reading) => blind = blind.or(Some(reading)),
             }
         }
     }
@@ -154,7 +154,7 @@ static GRO_FLUSH: Check = Check {
     trade_off: Some("sockets that prefer busy polling need it"),
     judge: Judge::value(
         |intent| match intent.profile.kind {
-            Kind::BusyPoll => Want::any(),
+            WorkloadKind::BusyPoll => Want::any(),
             _ => Want::is("0").or_doubtful(),
         },
         Absent::NoSuchThing("no network interface has it"),
@@ -170,7 +170,7 @@ static DEFER_IRQS: Check = Check {
     trade_off: Some("sockets that prefer busy polling need it"),
     judge: Judge::value(
         |intent| match intent.profile.kind {
-            Kind::BusyPoll => Want::any(),
+            WorkloadKind::BusyPoll => Want::any(),
             _ => Want::is("0").or_doubtful(),
         },
         Absent::NoSuchThing("no network interface has it"),
@@ -276,7 +276,7 @@ fn no_rt_cpu(intent: &Intent) -> Want {
 
 fn busy_poll(intent: &Intent) -> Want {
     match intent.profile.kind {
-        Kind::BusyPoll => Want::any(),
+        WorkloadKind::BusyPoll => Want::any(),
         _ => Want::is("0").or_doubtful(),
     }
 }
@@ -342,7 +342,12 @@ static DESKTOP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_services(draft: Draft, facts: &Facts, knob: &Knob, none: &'static str) -> Finding {
+fn judge_services(
+    draft: FindingBuilder,
+    facts: &Facts,
+    knob: &Knob,
+    none: &'static str,
+) -> Finding {
     let Some(units) = facts.units.value() else {
         return draft.blind(&facts.units);
     };
@@ -416,7 +421,13 @@ static IPV6: Check = Check {
     ..Check::NEW
 };
 
-fn tell(mut draft: Draft, facts: &Facts, knobs: &[&Knob], option: &str, protocol: &str) -> Finding {
+fn tell(
+    mut draft: FindingBuilder,
+    facts: &Facts,
+    knobs: &[&Knob],
+    option: &str,
+    protocol: &str,
+) -> Finding {
     let mut told = Vec::new();
     for knob in knobs {
         let setting = facts.settings.get(knob.id);

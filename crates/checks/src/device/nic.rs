@@ -6,9 +6,9 @@ use rtproof_host::{
     knobs::device as knobs,
 };
 
-use super::{Judged, Question, command, driver, judge_interfaces as ask, on};
+use super::{InterfaceAnswer, InterfaceQuestion, command, driver, judge_interfaces as ask, on};
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, machine};
 
 pub(super) static QUEUES: Check = Check {
@@ -27,7 +27,7 @@ pub(super) static QUEUES: Check = Check {
     ..Check::NEW
 };
 
-fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_queues(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let room = intent.housekeeping.len();
     if machine::is_all_rt(facts, intent) {
         return draft
@@ -37,7 +37,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if room == 0 {
         return draft.no_rt_cpus(facts);
     }
-    let question = Question {
+    let question = InterfaceQuestion {
         of: |interface| &interface.channels,
         show: |channels: &Channels| {
             let Channels { rx, tx, combined, combined_max } = channels;
@@ -51,7 +51,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let queues = (channels.combined + channels.rx.max(channels.tx)) as usize;
         let counted = machine::count(queues, "queue");
         if queues <= room {
-            return Judged::Fine(counted);
+            return InterfaceAnswer::Fine(counted);
         }
         let name = &interface.name;
         let set = match channels.combined {
@@ -59,7 +59,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             _ => format!("ethtool -L {name} combined {room}"),
         };
         let cpus = machine::count(room, "housekeeping CPU");
-        Judged::Wrong(format!("{counted} for {cpus}"), command(set))
+        InterfaceAnswer::Wrong(format!("{counted} for {cpus}"), command(set))
     })
 }
 
@@ -78,7 +78,7 @@ pub(super) static OFFLOAD_FLOW: Check = Check {
     ..Check::NEW
 };
 
-fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_offloads(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     for interface in facts.net.interfaces.value().into_iter().flatten() {
         draft = draft.read(&interface.offloads, |offloads| match offloads {
             Some(Offloads { gro, gro_hw, lro }) => {
@@ -87,7 +87,7 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             None => "not supported".into(),
         });
     }
-    let question = Question {
+    let question = InterfaceQuestion {
         of: |interface| &interface.pause,
         show: |pause: &Pause| format!("rx {}, tx {}", on(pause.rx), on(pause.tx)),
         none: "not supported",
@@ -97,7 +97,7 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     };
     ask(draft, facts, &question, |interface, pause| {
         let Some(offloads) = interface.offloads.value() else {
-            return Judged::Unclear(interface.offloads.as_ref().map(|_| String::new()));
+            return InterfaceAnswer::Unclear(interface.offloads.as_ref().map(|_| String::new()));
         };
         let offloads = offloads.unwrap_or_default();
         let name = &interface.name;
@@ -109,14 +109,16 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         ];
         let wrong: Vec<_> = wrong.into_iter().filter(|(is_on, ..)| *is_on).collect();
         if wrong.is_empty() {
-            return Judged::Fine("no pause frames, nothing put together by the card".into());
+            return InterfaceAnswer::Fine(
+                "no pause frames, nothing put together by the card".into(),
+            );
         }
         let what: Vec<&str> = wrong.iter().map(|(_, what, ..)| *what).collect();
         let set: Vec<String> = wrong
             .iter()
             .map(|(_, _, option, set)| format!("ethtool {option} {name} {set}"))
             .collect();
-        Judged::Wrong(what.join(", "), command(set.join("; ")))
+        InterfaceAnswer::Wrong(what.join(", "), command(set.join("; ")))
     })
 }
 
@@ -128,7 +130,7 @@ pub(super) static EEE: Check = Check {
     knobs: &[&knobs::EEE],
     wanted: Wanted::Text("off"),
     judge: Judge::Ask(|draft, facts, _| {
-        let question = Question {
+        let question = InterfaceQuestion {
             of: |interface| &interface.eee,
             show: |eee: &rtproof_host::facts::net::Eee| {
                 format!("enabled {}, active {}", on(eee.enabled), on(eee.active))
@@ -140,11 +142,14 @@ pub(super) static EEE: Check = Check {
         ask(draft, facts, &question, |interface, eee| {
             let set = format!("ethtool --set-eee {} eee off", interface.name);
             match (eee.active, eee.enabled) {
-                (true, _) => Judged::Wrong("active: the idle link sleeps".into(), command(set)),
-                (_, true) => {
-                    Judged::Wrong("allowed, not active with this link".into(), command(set))
+                (true, _) => {
+                    InterfaceAnswer::Wrong("active: the idle link sleeps".into(), command(set))
                 }
-                _ => Judged::Fine("off".into()),
+                (_, true) => InterfaceAnswer::Wrong(
+                    "allowed, not active with this link".into(),
+                    command(set),
+                ),
+                _ => InterfaceAnswer::Fine("off".into()),
             }
         })
     }),
@@ -162,7 +167,7 @@ pub(super) static WIFI_POWERSAVE: Check = Check {
     knobs: &[&knobs::WIFI_POWERSAVE],
     wanted: Wanted::Text("off"),
     judge: Judge::Ask(|draft, facts, _| {
-        let question = Question {
+        let question = InterfaceQuestion {
             of: |interface| &interface.power_save,
             show: |is_on: &bool| on(*is_on).into(),
             none: "wired, or not supported",
@@ -170,8 +175,8 @@ pub(super) static WIFI_POWERSAVE: Check = Check {
             otherwise: None,
         };
         ask(draft, facts, &question, |interface, is_on| match is_on {
-            false => Judged::Fine("off".into()),
-            true => Judged::Wrong(
+            false => InterfaceAnswer::Fine("off".into()),
+            true => InterfaceAnswer::Wrong(
                 "on".into(),
                 command(format!("iw dev {} set power_save off", interface.name)),
             ),
@@ -192,7 +197,7 @@ pub(super) static TRANSMIT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_transmit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_transmit(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let values = facts.settings.get(knobs::XPS.id).map(|setting| setting.values.as_slice());
     let values = values.unwrap_or_default();
     let draft = draft.saw(machine::by_path(values.iter().map(|value| &value.reading)));
@@ -228,7 +233,7 @@ fn judge_transmit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// The kernel answers ENOENT for a device of one queue.
-fn no_transmit_queues(draft: Draft, facts: &Facts) -> Finding {
+fn no_transmit_queues(draft: FindingBuilder, facts: &Facts) -> Finding {
     let interfaces = &facts.net.interfaces;
     let queues = |interface: &Interface| {
         let channels = interface.channels.value()?.unwrap_or_default();
@@ -266,7 +271,7 @@ pub(super) static NAPI_THREADED: Check = Check {
 /// Longest name of a thread.
 const COMM_CHARS_MAX: usize = 15;
 
-fn judge_napi(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_napi(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let setting = facts.settings.get(knobs::NAPI_THREADED.id);
     let values = setting.map(|setting| setting.values.as_slice()).unwrap_or_default();
     let draft = draft.saw(machine::by_path(values.iter().map(|value| &value.reading)));
@@ -345,7 +350,7 @@ fn good_ns(intent: &Intent) -> u64 {
     intent.budget_ns.map_or(0, |budget_ns| budget_ns / 4)
 }
 
-fn judge(mut draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge(mut draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let good_ns = good_ns(intent);
     // What a small number means depends on the driver.
     for interface in facts.net.interfaces.value().into_iter().flatten() {
@@ -354,7 +359,7 @@ fn judge(mut draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             draft = draft.saw([driver(interface)]);
         }
     }
-    let question = Question {
+    let question = InterfaceQuestion {
         of: |interface| &interface.coalesce,
         show,
         none: "not supported",
@@ -364,23 +369,26 @@ fn judge(mut draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     ask(draft, facts, &question, |interface, coalesce| look(interface, coalesce, good_ns))
 }
 
-fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> Judged {
+fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> InterfaceAnswer {
     let name = &interface.name;
     if coalesce.adaptive_rx == Some(true) {
         let set = format!("ethtool -C {name} adaptive-rx off rx-usecs 0");
-        return Judged::Wrong("the driver adapts the delay to the traffic".into(), command(set));
+        return InterfaceAnswer::Wrong(
+            "the driver adapts the delay to the traffic".into(),
+            command(set),
+        );
     }
     let Some(usecs) = coalesce.rx_usecs else {
-        return Judged::Fine("no delay that can be set".into());
+        return InterfaceAnswer::Fine("no delay that can be set".into());
     };
     let set = command(format!("ethtool -C {name} rx-usecs 0"));
     if (1..=MODES_MAX).contains(&usecs) {
         let Some(driver) = interface.driver.value() else {
-            return Judged::Unclear(interface.driver.clone());
+            return InterfaceAnswer::Unclear(interface.driver.clone());
         };
         let is_mode = |(known, most): &&(&str, u32)| known == driver && usecs <= *most;
         if MODES.iter().any(|mode| is_mode(&mode)) {
-            return Judged::Wrong(
+            return InterfaceAnswer::Wrong(
                 format!("rx-usecs {usecs} of {driver} is a mode that adapts the delay"),
                 set,
             );
@@ -388,17 +396,17 @@ fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> Judged {
     }
     if usecs == 0 {
         return match coalesce.rx_frames {
-            Some(frames) if frames > 1 => Judged::Wrong(
+            Some(frames) if frames > 1 => InterfaceAnswer::Wrong(
                 format!("no interrupt before {frames} packets have come"),
                 command(format!("ethtool -C {name} rx-frames 1")),
             ),
-            _ => Judged::Fine("no delay".into()),
+            _ => InterfaceAnswer::Fine("no delay".into()),
         };
     }
     let delay = crate::ns(u64::from(usecs) * 1_000);
     match u64::from(usecs) * 1_000 <= good_ns {
-        true => Judged::Fine(format!("at most {delay}")),
-        false => Judged::Wrong(format!("interrupts come up to {delay} late"), set),
+        true => InterfaceAnswer::Fine(format!("at most {delay}")),
+        false => InterfaceAnswer::Wrong(format!("interrupts come up to {delay} late"), set),
     }
 }
 

@@ -9,8 +9,8 @@
 use rtproof_host::{CpuList, Facts, Reading, facts::kernel::CommandLine, knobs::power::ONLINE};
 
 use crate::check::{Check, Judge, Needs};
-use crate::draft::Draft;
-use crate::machine::{CpuParameter, Given, List, built_with, is_all_rt, offline_rt, option};
+use crate::draft::FindingBuilder;
+use crate::machine::{CmdlineValue, CpuParameter, List, built_with, is_all_rt, offline_rt, option};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When, machine};
 
 /// Most contradictions in the summary.
@@ -30,7 +30,7 @@ pub(super) static CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = format!("{} isolated, and all parts agree", machine::cpus(&intent.rt_cpus));
     let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
@@ -58,7 +58,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
 }
 
-fn judge_faults(draft: Draft, faults: &[Fault], intent: &Intent) -> Finding {
+fn judge_faults(draft: FindingBuilder, faults: &[Fault], intent: &Intent) -> Finding {
     let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
     let mut summary = texts[..texts.len().min(SHOWN_MAX)].join("; ");
     if texts.len() > SHOWN_MAX {
@@ -114,7 +114,7 @@ struct Scene<'a> {
     facts: &'a Facts,
     intent: &'a Intent,
     /// `None`: the command line is unknown.
-    given: Option<[Given; 4]>,
+    given: Option<[CmdlineValue; 4]>,
     /// CPUs isolated in force; `None`: unknown.
     isolated: Option<&'a CpuList>,
     /// CPUs in full-tickless mode; `None`: unknown, or this kernel has no such mode.
@@ -127,7 +127,7 @@ impl<'a> Scene<'a> {
         Self {
             facts,
             intent,
-            given: line.map(|line| KEYS.map(|key| Given::of(facts, line, key))),
+            given: line.map(|line| KEYS.map(|key| CmdlineValue::of(facts, line, key))),
             isolated: facts.cpus.isolated.value(),
             nohz_full: facts.cpus.nohz_full.value(),
         }
@@ -149,11 +149,11 @@ impl<'a> Scene<'a> {
         faults
     }
 
-    fn given(&self, key: &str) -> &Given {
+    fn given(&self, key: &str) -> &CmdlineValue {
         let index = KEYS.iter().position(|known| *known == key);
         match (&self.given, index) {
             (Some(given), Some(index)) => &given[index],
-            _ => &Given::Not,
+            _ => &CmdlineValue::Not,
         }
     }
 
@@ -172,11 +172,11 @@ impl<'a> Scene<'a> {
         let mut faults = Vec::new();
         for key in KEYS {
             match self.given(key) {
-                Given::Conflicting(written) => faults.extend(doubtful(
+                CmdlineValue::Conflicting(written) => faults.extend(doubtful(
                     format!("{} on one command line", written.join(" and ")),
                     self.wanted(key),
                 )),
-                Given::Once(CpuParameter { written, list: List::Refused(why), .. }) => {
+                CmdlineValue::Once(CpuParameter { written, list: List::Refused(why), .. }) => {
                     // rcu_nocb_setup() offloads every CPU when it cannot read the list.
                     let (status, effect) = match key {
                         "rcu_nocbs" => (Status::Doubtful, "offloads every CPU"),
@@ -341,7 +341,7 @@ impl<'a> Scene<'a> {
             return bad(text, None);
         }
         let is_refused = matches!(asked.once().map(|a| &a.list), Some(List::Refused(_)));
-        if self.given.is_none() || is_refused || matches!(asked, Given::Conflicting(_)) {
+        if self.given.is_none() || is_refused || matches!(asked, CmdlineValue::Conflicting(_)) {
             return None;
         }
         let is_all = built_with(self.facts, "RCU_NOCB_CPU_DEFAULT_ALL") == Some(true);

@@ -6,9 +6,9 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Needs, Wanted};
-use crate::draft::Draft;
-use crate::machine::{CpuParameter, Given, List, built_with};
-use crate::profile::Isolation;
+use crate::draft::FindingBuilder;
+use crate::machine::{CmdlineValue, CpuParameter, List, built_with};
+use crate::profile::IsolationMethod;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
 // Are two boot parameters run together?
@@ -61,7 +61,7 @@ pub(super) static CMDLINE_GLUED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cmdline_glued(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_cmdline_glued(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -115,7 +115,7 @@ pub(super) static CPU0_ISOLATED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpu0_isolated(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpu0_isolated(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let online = &facts.cpus.online;
     let draft = draft.read(online, CpuList::to_string);
     let Some(cpus) = online.value() else {
@@ -161,7 +161,7 @@ pub(super) static CPUSET_PARTITION: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpuset_partition(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpuset_partition(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = match super::outside_containers(draft, facts) {
         Ok(draft) => draft,
         Err(finding) => return *finding,
@@ -225,8 +225,8 @@ fn judge_cpuset_partition(draft: Draft, facts: &Facts, intent: &Intent) -> Findi
     draft.good(format!("{names}{beside}"))
 }
 
-fn none(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    if intent.profile.choices.isolation == Isolation::Cpuset {
+fn none(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
+    if intent.profile.choices.isolation == IsolationMethod::Cpuset {
         let boot = &facts.cpus.isolated;
         let is_at_boot = |cpus: &CpuList| intent.rt_cpus.difference(cpus).is_empty();
         let how = if boot.value().is_some_and(is_at_boot) { ", isolcpus does it" } else { "" };
@@ -259,7 +259,7 @@ pub(super) static CPUSET_SHIELD: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpuset_shield(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpuset_shield(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = match super::outside_containers(draft, facts) {
         Ok(draft) => draft,
         Err(finding) => return *finding,
@@ -337,7 +337,7 @@ pub(super) static HK_SUFFICIENT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_hk_sufficient(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let online = &facts.cpus.online;
     let draft = draft.read(online, CpuList::to_string);
     let Some(cpus) = online.value() else {
@@ -414,7 +414,7 @@ pub(super) static ISOLCPUS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_isolcpus(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_isolcpus(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (boot, partitions) = (&facts.cpus.isolated, &facts.isolation.partitioned);
     let is_free = |cpus: &CpuList| intent.rt_cpus.difference(cpus).is_empty();
     let rt = machine::cpus(&intent.rt_cpus);
@@ -456,11 +456,16 @@ fn judge_isolcpus(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 /// isolcpus as given, where it takes no CPU out of load balancing.
 fn without_domain(facts: &Facts) -> Option<CpuParameter> {
     let line = facts.kernel.cmdline.value()?;
-    let given = Given::of(facts, line, "isolcpus");
+    let given = CmdlineValue::of(facts, line, "isolcpus");
     given.once().filter(|asked| asked.cpus().is_some() && !asked.is_domain()).cloned()
 }
 
-fn not_isolated(draft: Draft, facts: &Facts, intent: &Intent, isolated: &CpuList) -> Finding {
+fn not_isolated(
+    draft: FindingBuilder,
+    facts: &Facts,
+    intent: &Intent,
+    isolated: &CpuList,
+) -> Finding {
     let draft = draft.remedies(remedies_isolcpus(facts, intent, isolated));
     let (rt, path) = (machine::cpus(&intent.rt_cpus), &facts.cpus.isolated.path);
     if let Some(asked) = without_domain(facts) {
@@ -483,9 +488,9 @@ fn remedies_isolcpus(facts: &Facts, intent: &Intent, isolated: &CpuList) -> Vec<
     let boot = Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{all}") };
     let partition = super::has_v2(facts).then(|| super::partition(intent));
     let (first, then) = match intent.profile.choices.isolation {
-        Isolation::Cpuset => (partition, Some(boot)),
-        Isolation::Boot => (Some(boot), None),
-        Isolation::Either => (Some(boot), partition),
+        IsolationMethod::Cpuset => (partition, Some(boot)),
+        IsolationMethod::Boot => (Some(boot), None),
+        IsolationMethod::Either => (Some(boot), partition),
     };
     first.into_iter().chain(then).collect()
 }
@@ -511,12 +516,12 @@ pub(super) static ISOLCPUS_MANAGED_IRQ: Check = Check {
     ..Check::NEW
 };
 
-fn judge_isolcpus_managed_irq(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
     };
-    let given = Given::of(facts, line, "isolcpus");
+    let given = CmdlineValue::of(facts, line, "isolcpus");
     let shown =
         |asked: Option<&CpuParameter>| asked.map_or("no isolcpus=".into(), |a| a.written.clone());
     let draft = draft.read(cmdline, |_| shown(given.once()));
@@ -524,7 +529,7 @@ fn judge_isolcpus_managed_irq(draft: Draft, facts: &Facts, intent: &Intent) -> F
     let parameter = format!("isolcpus=managed_irq,domain,{}", isolated.union(&intent.rt_cpus));
     let draft = draft.remedies([Remedy::Boot { parameter }]);
     let Some(asked) = given.once() else {
-        if let Given::Conflicting(written) = &given {
+        if let CmdlineValue::Conflicting(written) = &given {
             return draft.unknown(format!("{} on one command line", written.join(" and ")));
         }
         let by_partition = facts.isolation.partitioned.value();
@@ -574,7 +579,7 @@ pub(super) static NUMA_PLACEMENT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_numa_placement(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_numa_placement(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let nodes = &facts.cpus.nodes;
     let draft = draft.read(nodes, |nodes| {
         let show = |node: &Node| format!("node {}: {}", node.id, machine::or_empty(&node.cpus));
@@ -645,7 +650,7 @@ pub(super) static SYSTEMD_CPUAFFINITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_systemd_cpuaffinity(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_systemd_cpuaffinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = match super::outside_containers(draft, facts) {
         Ok(draft) => draft,
         Err(finding) => return *finding,

@@ -7,12 +7,12 @@ use rtproof_host::{
         isolation::{CounterRow, DeviceCount},
     },
     knobs::cpu::{self as knobs, IRQ_CPUS, IRQ_DEFAULT},
-    reading::State,
+    reading::ReadingState,
 };
 
 use crate::check::{Check, Judge, Needs, Wanted};
-use crate::draft::Draft;
-use crate::machine::{Given, built_with, container, is_all_rt, option};
+use crate::draft::FindingBuilder;
+use crate::machine::{CmdlineValue, built_with, container, is_all_rt, option};
 use crate::value::mask;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
@@ -39,7 +39,7 @@ pub(super) static IRQ_AFFINITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irq_affinity(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irq_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -128,7 +128,7 @@ fn requested(irqs: &[&Irq]) -> Vec<Evidence> {
 }
 
 fn judge_on(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
     intent: &Intent,
     on: &[&Irq],
@@ -177,7 +177,7 @@ fn unhandled(facts: &Facts, intent: &Intent) -> usize {
     lines.filter(|(_, cpus)| !cpus.intersection(&intent.rt_cpus).is_empty()).count()
 }
 
-fn judge_off(draft: Draft, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {
+fn judge_off(draft: FindingBuilder, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {
     let blind = views.of(&[View::Blind]);
     if let Some(first) = blind.first() {
         let unread = blind.iter().map(|irq| (irq.number, &irq.effective));
@@ -256,7 +256,7 @@ pub(super) static IRQ_SHARED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irq_shared(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let listed = &facts.irqs.irqs;
     let draft = draft
         .read(listed, |irqs| format!("{} with a handler", machine::count(irqs.len(), "interrupt")));
@@ -319,7 +319,7 @@ pub(super) static IRQ_STORM: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irq_storm(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, counters, uptime_ms) = match super::counters(draft, facts) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -378,7 +378,7 @@ pub(super) static IRQAFFINITY_BOOT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irqaffinity_boot(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irqaffinity_boot(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let default = &facts.irqs.default_affinity;
     let draft = draft.read(default, CpuList::to_string);
     let Some(cpus) = default.value() else {
@@ -393,8 +393,8 @@ fn judge_irqaffinity_boot(draft: Draft, facts: &Facts, intent: &Intent) -> Findi
         Remedy::Boot { parameter: format!("irqaffinity={}", intent.housekeeping) },
     ]);
     let line = facts.kernel.cmdline.value();
-    let given = line.map(|line| Given::of(facts, line, "irqaffinity"));
-    let Some(asked) = given.as_ref().and_then(Given::once) else {
+    let given = line.map(|line| CmdlineValue::of(facts, line, "irqaffinity"));
+    let Some(asked) = given.as_ref().and_then(CmdlineValue::once) else {
         return draft.doubtful(format!("new interrupts may go to {}", machine::cpus(&on)));
     };
     let draft = draft.saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())]);
@@ -429,7 +429,7 @@ pub(super) static IRQBALANCE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irqbalance(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irqbalance(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = format!("not running, or banned from {}", intent.rt_cpus);
     let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
@@ -472,7 +472,7 @@ fn judge_irqbalance(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 /// File and text of a ban that is neither list nor mask.
 fn no_list(reading: &Reading<irq::Irqbalance>) -> Option<(&str, &str)> {
     match &reading.state {
-        State::Malformed { found, .. } if reading.path.ends_with("/irqbalance") => {
+        ReadingState::Malformed { found, .. } if reading.path.ends_with("/irqbalance") => {
             Some((&reading.path, found))
         }
         _ => None,
@@ -480,7 +480,7 @@ fn no_list(reading: &Reading<irq::Irqbalance>) -> Option<(&str, &str)> {
 }
 
 fn judge_banned(
-    draft: Draft,
+    draft: FindingBuilder,
     state: &irq::Irqbalance,
     intent: &Intent,
     pid: u32,
@@ -500,7 +500,7 @@ fn judge_banned(
 }
 
 /// Runs without such an option: recent versions leave isolated and nohz_full CPUs alone.
-fn judge_running(draft: Draft, facts: &Facts, intent: &Intent, pid: u32) -> Finding {
+fn judge_running(draft: FindingBuilder, facts: &Facts, intent: &Intent, pid: u32) -> Finding {
     let none = CpuList::default();
     let isolated = facts.cpus.isolated.value().unwrap_or(&none);
     let quiet = isolated.union(facts.cpus.nohz_full.value().unwrap_or(&none));
@@ -561,7 +561,7 @@ pub(super) static LOCAL_IPIS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_local_ipis(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_local_ipis(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, counters, uptime_ms) = match super::counters(draft, facts) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -616,7 +616,7 @@ pub(super) static STATIC_KEY_IPIS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_static_key_ipis(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_static_key_ipis(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     if built_with(facts, "JUMP_LABEL") == Some(false) {
         return draft
             .saw([option(facts, "JUMP_LABEL")])
@@ -671,7 +671,7 @@ pub(super) static TLB_SHOOTDOWN: Check = Check {
     ..Check::NEW
 };
 
-fn judge_tlb_shootdown(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_tlb_shootdown(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let arch = &facts.kernel.arch;
     if arch.value().is_some_and(|name| name == "aarch64") {
         return draft

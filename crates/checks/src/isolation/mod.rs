@@ -11,16 +11,16 @@ mod ticks;
 use rtproof_host::{
     CpuList, Facts, Knob,
     facts::{
-        isolation::{Counters, Hierarchy},
+        isolation::{Hierarchy, InterruptCounters},
         tasks::TaskGroup,
     },
     knobs::cpu::{self as knobs, GROUP_CONTROLLERS, GROUP_CPUS, GROUP_PARTITION},
     tune::{Change, Scheduling},
 };
-use rtproof_model::finding::Part;
+use rtproof_model::finding::RemedyPart;
 
 use crate::check::{Check, Judge};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, container, option};
 use crate::profile::Choice;
 use crate::value::{Absent, Applies, Want};
@@ -73,7 +73,10 @@ const CHECKS: &[&Check] = &[
 const SHOWN_MAX: usize = 40;
 
 /// Refuses what a container does not see: the machine's control groups and first process.
-fn outside_containers(draft: Draft, facts: &Facts) -> Result<Draft, Box<Finding>> {
+fn outside_containers(
+    draft: FindingBuilder,
+    facts: &Facts,
+) -> Result<FindingBuilder, Box<Finding>> {
     match container(facts) {
         None => Ok(draft),
         Some(name) => Err(Box::new(draft.read(&facts.virt.container, |_| name.into()).unknown(
@@ -83,7 +86,10 @@ fn outside_containers(draft: Draft, facts: &Facts) -> Result<Draft, Box<Finding>
 }
 
 /// The tasks in groups, or the finding that says why they are unknown.
-fn tasks(draft: Draft, facts: &Facts) -> Result<(Draft, &[TaskGroup]), Box<Finding>> {
+fn tasks(
+    draft: FindingBuilder,
+    facts: &Facts,
+) -> Result<(FindingBuilder, &[TaskGroup]), Box<Finding>> {
     let placement = &facts.placement;
     let draft = draft.read(placement, |groups| {
         machine::count(groups.iter().map(|group| u64::from(group.count)).sum::<u64>(), "task")
@@ -166,7 +172,8 @@ fn evidence(groups: &[&TaskGroup]) -> Vec<Evidence> {
 fn move_away(groups: &[&TaskGroup], intent: &Intent, command: String) -> Remedy {
     let set = || Scheduling { cpus: Some(intent.housekeeping.clone()), ..Scheduling::default() };
     let tasks = groups.iter().flat_map(|group| &group.tasks).cloned();
-    let changes: Vec<Part> = tasks.map(|task| Change::Task { task, set: set() }.into()).collect();
+    let changes: Vec<RemedyPart> =
+        tasks.map(|task| Change::Task { task, set: set() }.into()).collect();
     if changes.is_empty() {
         return Remedy::Manual { text: command };
     }
@@ -189,7 +196,7 @@ const GROUP: &str = "/sys/fs/cgroup/rtproof";
 /// A group of its own for the real-time CPUs, taken out of load balancing.
 fn partition(intent: &Intent) -> Remedy {
     let cpus = intent.rt_cpus.to_string();
-    let part = |knob, change| Part { change, knob: Some(knob) };
+    let part = |knob, change| RemedyPart { change, knob: Some(knob) };
     let write = |knob: &'static Knob, path: String, value: &str| {
         let (value, compare) = (value.into(), knob.compare.unwrap_or_default());
         part(knob, Change::Value { path, value, compare, couples: Vec::new() })
@@ -239,7 +246,10 @@ fn rate(per_second: f64) -> String {
 }
 
 /// The counters and the time that they have been counting, or why they are unknown.
-fn counters(draft: Draft, facts: &Facts) -> Result<(Draft, &Counters, u64), Box<Finding>> {
+fn counters(
+    draft: FindingBuilder,
+    facts: &Facts,
+) -> Result<(FindingBuilder, &InterruptCounters, u64), Box<Finding>> {
     let found = &facts.isolation;
     let draft = draft
         .read(&found.counters, |counters| machine::count(counters.devices.len(), "CPU"))
@@ -254,7 +264,7 @@ fn counters(draft: Draft, facts: &Facts) -> Result<(Draft, &Counters, u64), Box<
 }
 
 /// Counts of the real-time CPUs of one row, with their CPU. `None`: one of them has none.
-fn of_rt(counters: &Counters, counts: &[u64], intent: &Intent) -> Option<Vec<(u32, u64)>> {
+fn of_rt(counters: &InterruptCounters, counts: &[u64], intent: &Intent) -> Option<Vec<(u32, u64)>> {
     let count = |cpu: u32| {
         let at = counters.devices.iter().position(|device| device.cpu == cpu)?;
         Some((cpu, *counts.get(at)?))

@@ -4,14 +4,14 @@ use rtproof_host::{
     CpuList, Facts, Knob, Reading,
     facts::{
         irq::Irq,
-        settings::Value,
+        settings::SettingValue,
         tasks::{Policy, RtTask, TaskGroup},
     },
     knobs::cpu as knobs,
 };
 
 use crate::check::{Check, Judge, Needs, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::profile::Choice;
 use crate::remedies::move_to;
 use crate::value::{grouped, mask};
@@ -34,7 +34,7 @@ pub(super) static KTHREAD_AFFINITY: Check = Check {
 /// Threads that have a check of their own: RCU's, workers, interrupts.
 const OTHERS: [&str; 3] = ["rcuo", "kworker/", "irq/"];
 
-fn judge_kthread_affinity(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, groups) = match super::tasks(draft, facts) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -127,7 +127,7 @@ pub(super) static RT_TASKS_OFF_THEIR_CPUS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rt_tasks_off_their_cpus(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rt_tasks_off_their_cpus(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let reading = &facts.rt_tasks;
     let draft = draft.read(reading, |tasks| {
         let user = tasks.iter().filter(|task| !task.kernel_thread).count();
@@ -205,7 +205,7 @@ fn is_ordinary(group: &&TaskGroup) -> bool {
     !group.kernel_thread && !group.policy.is_some_and(Policy::is_real_time)
 }
 
-fn judge_user_tasks_on_iso(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_user_tasks_on_iso(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, groups) = match super::tasks(draft, facts) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -303,20 +303,21 @@ pub(super) static WRITEBACK_CPUMASK: Check = Check {
 };
 
 /// The mask of one queue is cut by the mask of all: that one keeps it off, too.
-fn judge_writeback(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_writeback(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let values = value::all(facts, &knobs::WRITEBACK_CPUMASK);
     let all = value::all(facts, &knobs::WORKQUEUE_CPUMASK);
-    let is_off = |value: &&Value| {
+    let is_off = |value: &&SettingValue| {
         let cpus = value.reading.value().and_then(|text| CpuList::parse_mask(text).ok());
         cpus.is_some_and(|cpus| cpus.intersection(&intent.rt_cpus).is_empty())
     };
     let is_known = values.iter().any(|value| value.reading.value().is_some());
     let is_own_off = values.iter().all(|value| is_off(&value));
     if is_known && !is_own_off && all.iter().any(|v| is_off(&v)) {
-        let all: Vec<&Value> = all.iter().collect();
+        let all: Vec<&SettingValue> = all.iter().collect();
         return draft.saw(grouped(&all)).good("cut by the mask of all unbound workers");
     }
-    let unseen = |value: &&Value| value.reading.value().is_none() && !value.reading.is_absent();
+    let unseen =
+        |value: &&SettingValue| value.reading.value().is_none() && !value.reading.is_absent();
     if let Some(unseen) = all.iter().find(unseen).filter(|_| is_known && !is_own_off) {
         return draft.saw(grouped(&values.iter().collect::<Vec<_>>())).blind(&unseen.reading);
     }
@@ -324,13 +325,13 @@ fn judge_writeback(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 fn judge_workqueue_cpumask(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
     intent: &Intent,
     knob: &'static Knob,
 ) -> Finding {
     let pattern = knob.patterns().next().unwrap_or(knob.id);
-    let values: Vec<&Value> = value::all(facts, knob).iter().collect();
+    let values: Vec<&SettingValue> = value::all(facts, knob).iter().collect();
     let draft = draft.saw(grouped(&values));
     let Some(value) = values.first() else {
         return draft.blind(&Reading::<String>::denied(pattern, "not asked"));
@@ -360,7 +361,7 @@ mod tests {
     use super::*;
     use crate::Profile;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
-    use crate::profile::Kind;
+    use crate::profile::WorkloadKind;
     use crate::testing::{add_task, good, intent, set_cmdline, without_tasks};
     use rtproof_host::Reading;
 
@@ -390,7 +391,7 @@ mod tests {
         add_task(&mut facts, "kswapdN", true, Some(&[0, 1, 2, 3]), 2);
         facts.cpus.isolated = Reading::known(facts.cpus.isolated.path.clone(), CpuList::default());
         let boot = Remedy::Boot { parameter: "nohz_full=2-3".into() };
-        for (kind, is_offered) in [(Kind::Audio, false), (Kind::BusyPoll, true)] {
+        for (kind, is_offered) in [(WorkloadKind::Audio, false), (WorkloadKind::BusyPoll, true)] {
             let intent = Intent { profile: Profile::of(kind), ..intent() };
             let finding = KTHREAD_AFFINITY.judge(&facts, &intent);
             assert_eq!(finding.remedies.contains(&boot), is_offered, "{finding:?}");

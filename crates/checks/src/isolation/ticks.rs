@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rtproof_host::{CpuList, Facts, facts::tasks::TaskGroup};
 
 use crate::check::{Check, Judge, Needs, Wanted};
-use crate::draft::Draft;
-use crate::machine::{Given, List, built_with, option};
+use crate::draft::FindingBuilder;
+use crate::machine::{CmdlineValue, List, built_with, option};
 use crate::profile::Choice;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
@@ -35,7 +35,7 @@ pub(super) static NOHZ_FULL: Check = Check {
     ..Check::NEW
 };
 
-fn judge_nohz_full(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_nohz_full(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let reading = &facts.cpus.nohz_full;
     let draft = draft.read(reading, machine::or_empty);
     let Some(tickless) = reading.value() else {
@@ -82,7 +82,7 @@ pub(super) static NOHZ_ON: Check = Check {
     ..Check::NEW
 };
 
-fn judge_nohz_on(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_nohz_on(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -119,7 +119,7 @@ pub(super) static NOHZ_SINGLE_TASK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_nohz_single_task(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_nohz_single_task(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let reading = &facts.cpus.nohz_full;
     let draft = draft.read(reading, machine::or_empty);
     let Some(tickless) = reading.value() else {
@@ -185,7 +185,7 @@ pub(super) static RCU_NOCB_POLL: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rcu_nocb_poll(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rcu_nocb_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -193,7 +193,7 @@ fn judge_rcu_nocb_poll(draft: Draft, facts: &Facts, intent: &Intent) -> Finding 
     let is_set = line.all("rcu_nocb_poll").next().is_some();
     let draft = draft
         .read(cmdline, |_| if is_set { "rcu_nocb_poll".into() } else { "no rcu_nocb_poll".into() });
-    let is_offloaded = Given::of(facts, line, "rcu_nocbs") != Given::Not
+    let is_offloaded = CmdlineValue::of(facts, line, "rcu_nocbs") != CmdlineValue::Not
         || line.all("nohz_full").next().is_some()
         || line.all("rcu_nocbs").next().is_some();
     match (is_set, is_offloaded) {
@@ -227,18 +227,18 @@ pub(super) static RCU_NOCBS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rcu_nocbs(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rcu_nocbs(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
     };
-    let given = Given::of(facts, line, "rcu_nocbs");
+    let given = CmdlineValue::of(facts, line, "rcu_nocbs");
     let bare = line.all("rcu_nocbs").any(|value| value.is_none());
     let shown = match (&given, bare) {
-        (Given::Once(asked), _) => asked.written.clone(),
-        (Given::Conflicting(written), _) => written.join(" "),
-        (Given::Not, true) => "rcu_nocbs".into(),
-        (Given::Not, false) => "no rcu_nocbs".into(),
+        (CmdlineValue::Once(asked), _) => asked.written.clone(),
+        (CmdlineValue::Conflicting(written), _) => written.join(" "),
+        (CmdlineValue::Not, true) => "rcu_nocbs".into(),
+        (CmdlineValue::Not, false) => "no rcu_nocbs".into(),
     };
     let draft = draft.read(cmdline, |_| shown.clone());
     let all = intent.rt_cpus.clone();
@@ -252,10 +252,10 @@ fn judge_rcu_nocbs(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let none = CpuList::default();
     let by_line = match &given {
-        Given::Conflicting(written) => {
+        CmdlineValue::Conflicting(written) => {
             return draft.unknown(format!("{} on one command line", written.join(" and ")));
         }
-        Given::Once(asked) => match &asked.list {
+        CmdlineValue::Once(asked) => match &asked.list {
             List::Cpus(cpus) => cpus,
             List::Unclear => {
                 return draft.unknown(format!("{}: the number of CPUs is unknown", asked.written));
@@ -268,7 +268,7 @@ fn judge_rcu_nocbs(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
                 ));
             }
         },
-        Given::Not => &none,
+        CmdlineValue::Not => &none,
     };
     let open = intent.rt_cpus.difference(by_line);
     if open.is_empty() {
@@ -282,7 +282,7 @@ fn judge_rcu_nocbs(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let is_default = built_with(facts, "RCU_NOCB_CPU_DEFAULT_ALL") == Some(true);
     // The bare word takes that back, and offloads none.
-    if is_default && given == Given::Not && !bare {
+    if is_default && given == CmdlineValue::Not && !bare {
         return draft
             .saw([option(facts, "RCU_NOCB_CPU_DEFAULT_ALL")])
             .good("every CPU offloaded by the kernel's build");
@@ -292,7 +292,7 @@ fn judge_rcu_nocbs(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// Asked for: are there the threads? Without them it is not in force.
-fn judge_threads(draft: Draft, facts: &Facts, shown: &str, remedy: &Remedy) -> Finding {
+fn judge_threads(draft: FindingBuilder, facts: &Facts, shown: &str, remedy: &Remedy) -> Finding {
     let groups = facts.placement.value().map_or(&[][..], Vec::as_slice);
     // Where RCU's own thread is seen, the others would be: a part of a machine proves nothing.
     let is_rcu = |name: &str| name == "rcu_preempt" || name == "rcu_sched";
@@ -326,7 +326,7 @@ fn is_rcuo(group: &&TaskGroup) -> bool {
     group.kernel_thread && group.name.starts_with("rcuo")
 }
 
-fn judge_rcuo_affinity(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rcuo_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, groups) = match super::tasks(draft, facts) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -369,7 +369,7 @@ pub(super) static SKEW_TICK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_skew_tick(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_skew_tick(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -398,11 +398,11 @@ mod tests {
     use crate::Profile;
     use crate::Status;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::profile::Kind;
+    use crate::profile::WorkloadKind;
     use crate::testing::{cpus, good, intent, set_config};
     use rtproof_host::Reading;
 
-    fn with(tickless: &[u32], kind: Kind) -> Status {
+    fn with(tickless: &[u32], kind: WorkloadKind) -> Status {
         let mut facts = good();
         facts.cpus.nohz_full = Reading::known("/sys/devices/system/cpu/nohz_full", cpus(tickless));
         let intent = Intent { profile: Profile::of(kind), ..intent() };
@@ -411,13 +411,13 @@ mod tests {
 
     #[test]
     fn the_kind_of_work_decides() {
-        for kind in [Kind::Periodic, Kind::Audio] {
+        for kind in [WorkloadKind::Periodic, WorkloadKind::Audio] {
             assert_eq!(with(&[], kind), Good);
         }
-        assert_eq!(with(&[2, 3], Kind::Periodic), Good);
-        assert_eq!(with(&[2, 3], Kind::Audio), Doubtful);
-        assert_eq!(with(&[2], Kind::BusyPoll), Doubtful);
-        assert_eq!(with(&[0, 1, 2, 3], Kind::BusyPoll), Bad);
+        assert_eq!(with(&[2, 3], WorkloadKind::Periodic), Good);
+        assert_eq!(with(&[2, 3], WorkloadKind::Audio), Doubtful);
+        assert_eq!(with(&[2], WorkloadKind::BusyPoll), Doubtful);
+        assert_eq!(with(&[0, 1, 2, 3], WorkloadKind::BusyPoll), Bad);
     }
 
     #[test]
@@ -426,7 +426,7 @@ mod tests {
         facts.cpus.nohz_full = Reading::absent("/sys/devices/system/cpu/nohz_full");
         assert_eq!(NOHZ_FULL.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "NO_HZ_FULL", None);
-        for kind in [Kind::Periodic, Kind::BusyPoll] {
+        for kind in [WorkloadKind::Periodic, WorkloadKind::BusyPoll] {
             let intent = Intent { profile: Profile::of(kind), ..intent() };
             assert_eq!(NOHZ_FULL.judge(&facts, &intent).status, NotApplicable);
         }

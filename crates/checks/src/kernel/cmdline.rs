@@ -9,7 +9,7 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
 // Is a boot parameter given twice?
@@ -53,7 +53,7 @@ pub(super) static CMDLINE_DUPLICATES: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cmdline_duplicates(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_cmdline_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -130,7 +130,7 @@ pub(super) static CMDLINE_UNKNOWN: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cmdline_unknown(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_cmdline_unknown(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let log = &facts.platform.log;
     let draft = draft.read(log, |log| match &log.unknown_parameters {
         Some(names) => format!("unknown parameters: {}", names.join(" ")),
@@ -226,7 +226,7 @@ pub(super) static DEBUG_PARAMETERS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_debug_parameters(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_debug_parameters(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let on = cmdline.value().map(turned_on).unwrap_or_default();
     let shown = || if on.is_empty() { "none of them".to_owned() } else { on.join(" ") };
@@ -283,7 +283,7 @@ pub(super) static EFI_RUNTIME: Check = Check {
     ..Check::NEW
 };
 
-fn judge_efi_runtime(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_efi_runtime(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -346,7 +346,7 @@ fn off_by_build(facts: &Facts) -> Option<Option<&'static str>> {
 }
 
 /// Runtime services are on: where may they run?
-fn confined(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn confined(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let setting = facts.settings.get(knobs::EFI_CPUS.id);
     let Some(mask) = setting.and_then(|setting| setting.values.first()).map(|value| &value.reading)
     else {
@@ -484,7 +484,7 @@ mod efi_runtime_tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{fill_setting, good, intent, set_cmdline, set_config};
-    use rtproof_host::facts::settings::{Setting, Value};
+    use rtproof_host::facts::settings::{Setting, SettingValue};
 
     /// Booted by EFI, with runtime services confined to CPUs 0-1 by mask.
     fn booted(line: &str) -> Facts {
@@ -518,7 +518,7 @@ mod efi_runtime_tests {
         facts.kernel.config = Reading::absent("/proc/config.gz");
         assert_eq!(judge(&facts), Unknown);
         let reading = Reading::absent("/sys/firmware/efi/fw_platform_size");
-        let values = vec![Value { of: String::new(), reading }];
+        let values = vec![SettingValue { of: String::new(), reading }];
         let lacking = Some(Reading::known("/sys/firmware", "holds no efi".to_owned()));
         let setting = Setting { values: values.clone(), lacking };
         facts.settings.insert(knobs::EFI_PLATFORM.id.into(), setting);

@@ -3,7 +3,7 @@
 use rtproof_host::{Facts, Reading, facts::kernel::Preemption, knobs};
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::built_with;
 use crate::{Finding, Impact, Intent, Remedy, When, machine};
 
@@ -40,7 +40,7 @@ fn least(intent: &Intent) -> u64 {
     OFFERED.iter().find(is_fine).copied().unwrap_or(OFFERED[OFFERED.len() - 1])
 }
 
-fn judge_config_hz(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_config_hz(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let config = &facts.kernel.config;
     let Some(found) = config.value() else {
         return draft.blind(config);
@@ -102,7 +102,7 @@ pub(super) static CONFIG_READABLE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_config_readable(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_config_readable(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let config = &facts.kernel.config;
     let draft = draft.read(config, |found| format!("{} options", found.len()));
     if config.value().is_some() {
@@ -131,7 +131,7 @@ pub(super) static HIGH_RES_TIMERS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_high_res_timers(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_high_res_timers(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let resolution = &facts.platform.timer_resolution_ns;
     let draft = draft.read(resolution, |&ns| crate::ns(ns));
     if let Some(&ns) = resolution.value() {
@@ -190,7 +190,7 @@ pub(super) static KFENCE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_kfence(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_kfence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     if built_with(facts, "KFENCE") == Some(false) {
         return draft.without(facts, "KFENCE");
     }
@@ -246,7 +246,7 @@ pub(super) static LOCKDOWN: Check = Check {
     ..Check::NEW
 };
 
-fn judge_lockdown(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_lockdown(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let lockdown = &facts.kernel.lockdown;
     let draft = draft.read(lockdown, String::clone);
     match lockdown.value().map(String::as_str) {
@@ -285,7 +285,7 @@ pub(super) static PREEMPT_DYNAMIC: Check = Check {
     ..Check::NEW
 };
 
-fn judge_preempt_dynamic(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_preempt_dynamic(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let model = &facts.kernel.preemption;
     let draft = draft.read(model, |found| name_preempt_dynamic(*found).into());
     let Some(found) = model.value() else {
@@ -350,7 +350,7 @@ pub(super) static PREEMPT_RT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_preempt_rt(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_preempt_rt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let model = &facts.kernel.preemption;
     let build = &facts.kernel.build;
     let draft = draft.read(model, |&found| match build.value() {
@@ -430,7 +430,7 @@ pub(super) static RT_GROUP_SCHED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rt_group_sched(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_rt_group_sched(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let config = &facts.kernel.config;
     let Some(is_built) = built_with(facts, "RT_GROUP_SCHED") else {
         return draft.blind(config);
@@ -490,7 +490,7 @@ pub(super) static THREADIRQS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_threadirqs(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_threadirqs(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let (model, cmdline) = (&facts.kernel.preemption, &facts.kernel.cmdline);
     let draft = draft.read(model, |model| {
         if *model == Preemption::Rt { "PREEMPT_RT" } else { "not PREEMPT_RT" }.into()

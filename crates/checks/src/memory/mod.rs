@@ -4,12 +4,12 @@ mod thp;
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
-    facts::{cpu::Node, memory, settings::Value},
+    facts::{cpu::Node, memory, settings::SettingValue},
     knobs::cpu as knobs,
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, option, since};
 use crate::value::{Absent, Want, grouped};
 use crate::{Finding, Impact, Intent, Remedy, Section, When, machine, value};
@@ -71,7 +71,7 @@ static DIRTY_WRITEBACK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_dirty_writeback(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_dirty_writeback(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let wanted = format!("at most {DIRTY_MAX} %, written from {BACKGROUND_MAX} % on");
     let mut draft = draft.wants(wanted);
     let mut found = Vec::new();
@@ -142,9 +142,10 @@ static HUGEPAGES: Check = Check {
     ..Check::NEW
 };
 
-fn judge_hugepages(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_hugepages(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let setting = facts.settings.get(knobs::HUGEPAGES.id);
-    let values: Vec<&Value> = setting.into_iter().flat_map(|setting| &setting.values).collect();
+    let values: Vec<&SettingValue> =
+        setting.into_iter().flat_map(|setting| &setting.values).collect();
     if values.is_empty() {
         return match built_with(facts, "HUGETLBFS") {
             Some(false) => draft
@@ -381,7 +382,7 @@ static STAT_INTERVAL: Check = Check {
     ..Check::NEW
 };
 
-fn judge_stat_interval(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_stat_interval(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let interval = value::number(facts, &knobs::STAT_INTERVAL);
     let wanted = format!("at least {SECONDS_MIN} s, or CPUs that the kernel leaves out");
     let draft = draft.wants(wanted).read(&interval, i64::to_string);
@@ -426,7 +427,7 @@ static SWAP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_swap(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_swap(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let swaps = &facts.memory.swaps;
     let draft = draft.read(swaps, |areas| show_swap(areas));
     if swaps.is_absent() && built_with(facts, "SWAP") == Some(false) {
@@ -516,7 +517,7 @@ mod hugepages_tests {
         let mut facts = good();
         let nodes = vec![Node { id: 0, cpus: cpus(&[0, 1]) }, Node { id: 1, cpus: cpus(&[2, 3]) }];
         facts.cpus.nodes = Reading::known("/sys/devices/system/node", nodes);
-        let value = |&(of, text): &(&str, &str)| Value {
+        let value = |&(of, text): &(&str, &str)| SettingValue {
             of: of.into(),
             reading: Reading::known(format!("/sys/{of}"), text.into()),
         };

@@ -7,12 +7,12 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::memory::{DEFAULT, Group, Mount, Resctrl},
+    facts::memory::{DEFAULT, Mount, Resctrl, ResctrlGroup},
     knobs::cpu as knobs,
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, is_all_rt, option};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, machine, value};
 
@@ -30,7 +30,7 @@ pub(super) static THP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_thp(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_thp(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let enabled = &facts.memory.thp_enabled;
     let draft = draft.read(enabled, String::clone);
     if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
@@ -95,7 +95,7 @@ pub(super) static FS_MOUNTS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_fs_mounts(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_fs_mounts(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let reading = &facts.mounts;
     let draft = draft.read(reading, |mounts| show_fs_mounts(mounts));
     let Some(mounts) = reading.value() else {
@@ -168,7 +168,7 @@ pub(super) static RESCTRL_CAT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_resctrl_cat(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_resctrl_cat(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -222,15 +222,16 @@ fn is_exclusive(found: &Resctrl, cpu: u32) -> Option<bool> {
     let own = masks(&found.groups[mine], *cache);
     let others = || found.groups.iter().enumerate().filter(|(at, _)| *at != mine);
     let is_free = |(name, mask): &(&str, u64)| {
-        let meets =
-            |group: &Group| masks(group, *cache).iter().any(|m| m.0 == *name && m.1 & mask != 0);
+        let meets = |group: &ResctrlGroup| {
+            masks(group, *cache).iter().any(|m| m.0 == *name && m.1 & mask != 0)
+        };
         !others().any(|(_, group)| meets(group))
     };
     Some(!own.is_empty() && own.iter().all(is_free))
 }
 
 /// Masks of the third-level cache with this id: of `L3`, or of `L3CODE` and `L3DATA`.
-fn masks(group: &Group, cache: u32) -> Vec<(&str, u64)> {
+fn masks(group: &ResctrlGroup, cache: u32) -> Vec<(&str, u64)> {
     let mut masks = Vec::new();
     for line in &group.schemata {
         let Some((name, domains)) = line.split_once(':').filter(|(name, _)| name.starts_with("L3"))
@@ -250,7 +251,7 @@ fn show_resctrl_cat(found: &Resctrl) -> String {
     if !found.supported {
         return "no cache allocation".into();
     }
-    let group = |group: &Group| {
+    let group = |group: &ResctrlGroup| {
         let name = if group.name == DEFAULT { "default" } else { &group.name };
         let l3: Vec<&str> =
             group.schemata.iter().filter(|l| l.starts_with("L3")).map(String::as_str).collect();
@@ -276,7 +277,7 @@ pub(super) static DEFRAG: Check = Check {
     ..Check::NEW
 };
 
-fn judge_defrag(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_defrag(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let draft = match without_thp(draft, facts) {
         Break(finding) => return finding,
         Continue(draft) => draft,
@@ -312,7 +313,7 @@ pub(super) static KHUGEPAGED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_khugepaged(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_khugepaged(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let draft = match without_thp(draft, facts) {
         Break(finding) => return finding,
         Continue(draft) => draft,
@@ -332,7 +333,7 @@ fn judge_khugepaged(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 }
 
 /// The answer where no transparent huge page is made, or where that is unknown.
-fn without_thp(draft: Draft, facts: &Facts) -> ControlFlow<Finding, Draft> {
+fn without_thp(draft: FindingBuilder, facts: &Facts) -> ControlFlow<Finding, FindingBuilder> {
     let enabled = &facts.memory.thp_enabled;
     let draft = draft.read(enabled, String::clone);
     if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
@@ -440,11 +441,15 @@ mod resctrl_cat_tests {
     use crate::testing::{cpus, good, intent};
     use rtproof_host::Reading;
 
-    fn group(name: &str, on: &[u32], l3: &str) -> Group {
-        Group { name: name.into(), cpus: cpus(on), schemata: vec!["MB:0=100".into(), l3.into()] }
+    fn group(name: &str, on: &[u32], l3: &str) -> ResctrlGroup {
+        ResctrlGroup {
+            name: name.into(),
+            cpus: cpus(on),
+            schemata: vec!["MB:0=100".into(), l3.into()],
+        }
     }
 
-    fn status(groups: Vec<Group>, caches: &[(u32, u32)]) -> Status {
+    fn status(groups: Vec<ResctrlGroup>, caches: &[(u32, u32)]) -> Status {
         let mut facts = good();
         let found = Resctrl { supported: true, groups, caches: caches.to_vec() };
         facts.resctrl = Reading::known("/sys/fs/resctrl", found);

@@ -3,7 +3,7 @@
 use rtproof_host::{Facts, facts::next_boot::relevant};
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Intent, Remedy, When, machine};
 
 // Will the next boot have the parameters of this one?
@@ -28,7 +28,7 @@ pub(super) static BOOT_PERSISTENCE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_boot_persistence(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_boot_persistence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let (cmdline, boot) = (&facts.kernel.cmdline, &facts.platform.boot);
     let Some(line) = cmdline.value() else {
         return draft.blind(cmdline);
@@ -87,7 +87,7 @@ pub(super) static PERSISTENCE_DRIFT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_persistence_drift(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_persistence_drift(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let sysctl = &facts.platform.sysctl;
     let draft = draft
         .read(sysctl, |found| format!("{} about latency", machine::count(found.len(), "setting")));

@@ -3,14 +3,14 @@
 use rtproof_host::{
     Facts, Reading,
     facts::{
-        platform::{Found, TICKS, Tick},
+        platform::{FirmwareChoice, FirmwareItem, TICKS},
         virt::Unit,
     },
     knobs::{device as knobs, power},
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
 
 // Which firmware decides, who looked through its set-up, and does what shows agree?
@@ -45,7 +45,7 @@ enum Standing {
     Contradicted,
 }
 
-fn judge_bios_profile(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_bios_profile(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let mut draft = draft;
     let hypervisor = &facts.virt.hypervisor;
     if machine::guest(facts).is_some() {
@@ -71,8 +71,8 @@ fn judge_bios_profile(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(ticks);
     };
     let version = version(facts).unwrap_or_default();
-    let stands = |item: &'static Item| (item, standing(item, ticked, &version, facts));
-    let all: Vec<(&Item, (Standing, String))> = ITEMS.iter().map(stands).collect();
+    let stands = |item: &'static FirmwareAdvice| (item, standing(item, ticked, &version, facts));
+    let all: Vec<(&FirmwareAdvice, (Standing, String))> = ITEMS.iter().map(stands).collect();
     let draft = draft.saw(all.iter().map(|(item, (_, value))| Evidence {
         path: format!("{TICKS}: {}", item.id),
         value: value.clone(),
@@ -124,22 +124,27 @@ pub fn version(facts: &Facts) -> Option<String> {
 }
 
 /// How an item stands, and in words.
-fn standing(item: &Item, ticks: &[Tick], version: &str, facts: &Facts) -> (Standing, String) {
+fn standing(
+    item: &FirmwareAdvice,
+    ticks: &[FirmwareItem],
+    version: &str,
+    facts: &Facts,
+) -> (Standing, String) {
     let advice = format!("{}; {} ({})", item.advice, item.why, item.source);
     let Some(tick) = ticks.iter().find(|tick| tick.item == item.id) else {
         return (Standing::Open, format!("not ticked: {advice}"));
     };
     let found = match tick.found {
-        Found::Set => "set as advised",
-        Found::Kept => "otherwise, on purpose",
-        Found::Absent => "no such setting",
+        FirmwareChoice::Set => "set as advised",
+        FirmwareChoice::Kept => "otherwise, on purpose",
+        FirmwareChoice::Absent => "no such setting",
     };
     let note = if tick.note.is_empty() { String::new() } else { format!(": {}", tick.note) };
     let said = format!("{found}{note}; {} by {}, firmware {}", tick.date, tick.who, tick.firmware);
     if tick.firmware != version {
         return (Standing::Stale, format!("stale, firmware is now {version}: {said}"));
     }
-    match (item.against)(facts).filter(|_| tick.found == Found::Set) {
+    match (item.against)(facts).filter(|_| tick.found == FirmwareChoice::Set) {
         Some(shown) => (Standing::Contradicted, format!("{shown}, and yet: {said}")),
         None => (Standing::Ticked, said),
     }
@@ -148,7 +153,7 @@ fn standing(item: &Item, ticks: &[Tick], version: &str, facts: &Facts) -> (Stand
 // What to look for in the set-up of a firmware: the list of the check `bios-profile`, each item
 // with its reason and source, and what of it can be seen from the system.
 
-pub struct Item {
+pub struct FirmwareAdvice {
     /// Name that is ticked.
     pub id: &'static str,
     /// What to set, and the names that firmware gives it.
@@ -172,8 +177,8 @@ const RIGTORP: &str = "rigtorp.se, \"Low latency tuning guide\"";
 const DEEP_NS: u64 = 20_000;
 
 /// The list, in the order in which it is shown.
-pub const ITEMS: &[Item] = &[
-    Item {
+pub const ITEMS: &[FirmwareAdvice] = &[
+    FirmwareAdvice {
         id: "smt",
         advice: "one thread a core: Hyper-Threading, SMT off",
         why: "the other thread of a core takes its execution units and first-level cache",
@@ -183,7 +188,7 @@ pub const ITEMS: &[Item] = &[
             is_active.then(|| "two threads a core are active".into())
         },
     },
-    Item {
+    FirmwareAdvice {
         id: "turbo",
         advice: "turbo off: Turbo Boost, Core Performance Boost",
         why: "how high it goes depends on heat, power and the other cores",
@@ -194,7 +199,7 @@ pub const ITEMS: &[Item] = &[
             is_on.then(|| "the kernel finds turbo and has it on".into())
         },
     },
-    Item {
+    FirmwareAdvice {
         id: "c-states",
         advice: "idle states no deeper than C1: C-states, C1E, package C-state limit",
         why: "a deep idle state takes long to leave; many kernels ignore this setting, so limit \
@@ -210,7 +215,7 @@ pub const ITEMS: &[Item] = &[
             })
         },
     },
-    Item {
+    FirmwareAdvice {
         id: "frequency",
         advice: "no frequency scaling: EIST or SpeedStep, Speed Shift, Cool'n'Quiet, CPPC off",
         why: "the frequency changes with the load; where the kernel sets it, cpufreq-governor does",
@@ -220,7 +225,7 @@ pub const ITEMS: &[Item] = &[
             facts.cpus.cpus.iter().any(scales).then(|| "the kernel scales frequencies".into())
         },
     },
-    Item {
+    FirmwareAdvice {
         id: "power-profile",
         advice: "power profile for performance: maximum performance, OS control off; real-time \
                  tuning (TCC mode) where there is one",
@@ -228,14 +233,14 @@ pub const ITEMS: &[Item] = &[
         source: RIGTORP,
         against: |_| None,
     },
-    Item {
+    FirmwareAdvice {
         id: "usb-legacy",
         advice: "legacy USB support, USB keyboard emulation, port 60/64 emulation off",
         why: "the firmware plays a PS/2 keyboard in system management interrupts, on all CPUs",
         source: HARDWARE,
         against: |_| None,
     },
-    Item {
+    FirmwareAdvice {
         id: "smi",
         advice: "other sources of system management interrupts off: TCO watchdog, hardware \
                  monitoring and fan control by the firmware, BMC redirection",
@@ -243,28 +248,28 @@ pub const ITEMS: &[Item] = &[
         source: HARDWARE,
         against: |_| None,
     },
-    Item {
+    FirmwareAdvice {
         id: "ecc-scrubbing",
         advice: "patrol scrubbing, and the log of corrected memory errors in the firmware, off",
         why: "400 µs every 14 minutes were seen where firmware corrected memory errors",
         source: WU,
         against: |_| None,
     },
-    Item {
+    FirmwareAdvice {
         id: "aspm",
         advice: "power management of PCI Express links off: ASPM, L1 substates, Clock PM",
         why: "a link that sleeps delays each access to its device",
         source: HARDWARE,
         against: |_| None,
     },
-    Item {
+    FirmwareAdvice {
         id: "thermal",
         advice: "fans at full speed, no power limit below the processor's own (PL1, PL2, cTDP)",
         why: "a processor at its limit of heat or power is slowed down by hardware",
         source: HARDWARE,
         against: |_| None,
     },
-    Item {
+    FirmwareAdvice {
         id: "csm",
         advice: "compatibility module (CSM, legacy boot) and unused devices off",
         why: "legacy devices are played by the firmware in system management interrupts",
@@ -296,7 +301,7 @@ pub(super) static FWUPD: Check = Check {
     ..Check::NEW
 };
 
-fn judge_fwupd(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_fwupd(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let units = &facts.units;
     let Some(found) = units.value() else {
         return draft.blind(units);
@@ -370,7 +375,7 @@ pub(super) static LAPTOP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_laptop(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     if machine::guest(facts).is_some() {
         let hypervisor = &facts.virt.hypervisor;
         let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_default());
@@ -426,7 +431,7 @@ fn batteries(facts: &Facts) -> Vec<Evidence> {
         .collect()
 }
 
-fn warned(draft: Draft, what: &str) -> Finding {
+fn warned(draft: FindingBuilder, what: &str) -> Finding {
     draft
         .remedies([
             Remedy::Manual {
@@ -451,7 +456,7 @@ mod tests {
         BIOS_PROFILE.judge(facts, &intent())
     }
 
-    fn with(change: impl Fn(&mut Vec<Tick>)) -> Facts {
+    fn with(change: impl Fn(&mut Vec<FirmwareItem>)) -> Facts {
         let mut facts = good();
         let mut ticks = facts.platform.firmware.value().cloned().unwrap();
         change(&mut ticks);
@@ -506,7 +511,7 @@ mod tests {
         let set = |item: &'static str| {
             judge(&with(|ticks| {
                 ticks.iter_mut().filter(|tick| tick.item == item).for_each(|tick| {
-                    tick.found = Found::Set;
+                    tick.found = FirmwareChoice::Set;
                 });
             }))
         };
@@ -578,7 +583,7 @@ mod laptop_tests {
     use crate::testing::{fill_setting, good, intent, set_guest, set_setting};
     use rtproof_host::{
         Reading,
-        facts::settings::{Setting, Value},
+        facts::settings::{Setting, SettingValue},
     };
 
     fn judge(facts: &Facts) -> Finding {
@@ -593,7 +598,7 @@ mod laptop_tests {
             case => fill_setting(&mut facts, &knobs::CHASSIS, case),
         }
         let mut set = |id: &str, values: Vec<(String, String)>| {
-            let value = |(of, text): (String, String)| Value {
+            let value = |(of, text): (String, String)| SettingValue {
                 reading: Reading::known(format!("/sys/{of}"), text),
                 of,
             };

@@ -4,10 +4,12 @@ mod boot;
 pub(crate) mod firmware;
 mod virt;
 
-use rtproof_host::{Facts, Reading, facts::settings::Value, knob::Arch, knobs::device as knobs};
+use rtproof_host::{
+    Facts, Reading, facts::settings::SettingValue, knob::KnobArch, knobs::device as knobs,
+};
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::profile::Choice;
 use crate::value::{Absent, Build, Built, Want};
 use crate::{Finding, Impact, Intent, Remedy, Section, When, machine};
@@ -60,9 +62,9 @@ static MICROCODE_LATE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_microcode_late(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_microcode_late(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let arch = &facts.kernel.arch;
-    if let Some(name) = arch.value().filter(|name| !Arch::X86.has(name)) {
+    if let Some(name) = arch.value().filter(|name| !KnobArch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
     if let Some(log) = facts.platform.log.value()
@@ -132,7 +134,7 @@ static MITIGATIONS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_mitigations(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_mitigations(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_unwanted = intent.profile.choices.mitigations == Choice::Off;
     let wanted = if is_unwanted { "none that costs on entry" } else { "known" };
     let draft = draft.wants(wanted);
@@ -140,7 +142,7 @@ fn judge_mitigations(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let Some(setting) = facts.settings.get(knobs::VULNERABILITIES.id) else {
         return draft.blind(&absent);
     };
-    let values: Vec<&Value> = setting.values.iter().collect();
+    let values: Vec<&SettingValue> = setting.values.iter().collect();
     if values.is_empty() {
         return draft.blind(&absent);
     }
@@ -160,7 +162,7 @@ fn judge_mitigations(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// `meltdown (page tables switched ...)`.
-fn cost(value: &Value) -> Option<String> {
+fn cost(value: &SettingValue) -> Option<String> {
     let text = value.reading.value()?;
     let (_, what) = COSTLY.iter().find(|(mark, _)| text.contains(mark))?;
     Some(format!("{} ({what})", value.of))
@@ -186,7 +188,7 @@ static OP_TEE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_op_tee(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_op_tee(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let none = || Reading::<String>::denied("/sys/class/tee", "not asked");
     let Some(setting) = facts.settings.get(knobs::TEE.id) else {
         return draft.blind(&none());
@@ -283,9 +285,9 @@ static SMI_COUNT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_smi_count(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_smi_count(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let (arch, vendor) = (&facts.kernel.arch, &facts.platform.vendor);
-    let is_x86 = |name: &String| Arch::X86.has(name);
+    let is_x86 = |name: &String| KnobArch::X86.has(name);
     if let Some(name) = arch.value().filter(|name| !is_x86(name)) {
         let why = format!("{name} has no system management mode");
         return draft.read(arch, String::clone).not_applicable(why);
@@ -353,7 +355,7 @@ static STEAL_TIME: Check = Check {
     ..Check::NEW
 };
 
-fn judge_steal_time(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_steal_time(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let ticks = &facts.virt.steal_ticks;
     let of_all = intent.rt_cpus.is_empty();
     let Some(known) = ticks.value() else {
@@ -410,9 +412,9 @@ static TSC_UNSTABLE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_tsc_unstable(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_tsc_unstable(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let arch = &facts.kernel.arch;
-    if let Some(name) = arch.value().filter(|name| !Arch::X86.has(name)) {
+    if let Some(name) = arch.value().filter(|name| !KnobArch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
     let (log, source) = (&facts.platform.log, &facts.clock.source);

@@ -3,8 +3,8 @@
 use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
-use crate::profile::Kind;
+use crate::draft::FindingBuilder;
+use crate::profile::WorkloadKind;
 use crate::remedies::of_runtime;
 use crate::{Finding, Impact, Intent, Remedy, Status, When, machine};
 
@@ -27,7 +27,7 @@ pub(super) static CONTAINER: Check = Check {
     ..Check::NEW
 };
 
-fn judge_container(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_container(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let container = &facts.virt.container;
     let draft = draft.read(container, |name| name.clone().unwrap_or_else(|| "none".into()));
     let Some(found) = container.value() else {
@@ -92,7 +92,7 @@ pub(super) static HYPERVISOR: Check = Check {
     ..Check::NEW
 };
 
-fn judge_hypervisor(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_hypervisor(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (hypervisor, container) = (&facts.virt.hypervisor, &facts.virt.container);
     let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "none".into()));
     let Some(guest_of) = hypervisor.value() else {
@@ -173,7 +173,7 @@ pub(super) static KVM_GUEST: Check = Check {
     ..Check::NEW
 };
 
-fn judge_kvm_guest(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_kvm_guest(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let hypervisor = &facts.virt.hypervisor;
     let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
     if hypervisor.value().is_none() {
@@ -300,7 +300,7 @@ pub(super) static HALT_POLL: Check = Check {
 /// Whether a parameter has a value that is good for guests; the first of `good` is what to set.
 /// `module_option` is the line for modprobe.d, where the parameter cannot be written.
 fn parameter(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
     intent: &Intent,
     knob: &'static Knob,
@@ -339,7 +339,7 @@ fn parameter(
     if is_good {
         return draft.good(value.clone());
     }
-    if intent.profile.kind != Kind::RtVmHost {
+    if intent.profile.kind != WorkloadKind::RtVmHost {
         return draft.not_applicable(format!("{value}; matters to the profile rt-vm-host alone"));
     }
     let remedy = match (module_option, good.first()) {
@@ -482,7 +482,7 @@ mod kvm_host_tests {
     use crate::Profile;
     use crate::Status::{Good, NotApplicable, Unknown};
     use crate::testing::{fill_setting, good, intent, set_setting};
-    use rtproof_host::facts::settings::{Setting, Value};
+    use rtproof_host::facts::settings::{Setting, SettingValue};
 
     #[test]
     fn only_a_host_of_real_time_guests_is_asked() {
@@ -492,7 +492,7 @@ mod kvm_host_tests {
             (&NX_HUGE_PAGES, "Y", Status::Doubtful),
             (&HALT_POLL, "0", Status::Doubtful),
         ] {
-            let host = Intent { profile: Profile::of(Kind::RtVmHost), ..intent() };
+            let host = Intent { profile: Profile::of(WorkloadKind::RtVmHost), ..intent() };
             let mut facts = good();
             assert_eq!(check.judge(&facts, &host).status, Good);
             fill_setting(&mut facts, check.knobs[0], bad);
@@ -502,7 +502,8 @@ mod kvm_host_tests {
             assert_eq!(finding.remedies.len(), 1);
             set_setting(&mut facts, check.knobs[0], Reading::denied("x", "EACCES"));
             assert_eq!(check.judge(&facts, &host).status, Unknown);
-            let values = vec![Value { of: String::new(), reading: Reading::absent("/sys/x") }];
+            let values =
+                vec![SettingValue { of: String::new(), reading: Reading::absent("/sys/x") }];
             let lacking = Some(Reading::known("/sys/module", "holds no kvm".to_owned()));
             facts.settings.insert(check.id.into(), Setting { values, lacking });
             assert_eq!(check.judge(&facts, &host).status, NotApplicable);

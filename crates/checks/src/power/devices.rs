@@ -2,12 +2,12 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::{settings::Value, virt::Unit},
+    facts::{settings::SettingValue, virt::Unit},
     knobs::power as knobs,
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{container, guest, without_cpu_folder};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
 
@@ -43,7 +43,7 @@ pub(super) static PCI_RUNTIME_PM: Check = Check {
     ..Check::NEW
 };
 
-fn judge_pci_runtime_pm(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_pci_runtime_pm(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let devices = value::all(facts, &knobs::PCI_RUNTIME_PM);
     if devices.is_empty() {
         return super::lack(draft, facts, &knobs::PCI_RUNTIME_PM, "no PCI devices");
@@ -51,15 +51,16 @@ fn judge_pci_runtime_pm(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     if let Some(blind) = devices.iter().find(|device| device.reading.value().is_none()) {
         return draft.blind(&blind.reading);
     }
-    let is_auto = |device: &&Value| device.reading.value().is_some_and(|text| text == "auto");
-    let auto: Vec<&Value> = devices.iter().filter(is_auto).collect();
+    let is_auto =
+        |device: &&SettingValue| device.reading.value().is_some_and(|text| text == "auto");
+    let auto: Vec<&SettingValue> = devices.iter().filter(is_auto).collect();
     if auto.is_empty() {
         return draft
             .saw(machine::by_path(devices.iter().map(|device| &device.reading)))
             .good("no device may be suspended");
     }
     let mut draft = draft;
-    let mut named: Vec<(String, &Value)> = Vec::new();
+    let mut named: Vec<(String, &SettingValue)> = Vec::new();
     for device in auto.iter().copied() {
         let class = super::of(facts, &knobs::PCI_CLASS, &device.of);
         let Some(class) = class.and_then(|class| class.value()) else {
@@ -106,7 +107,7 @@ pub(super) static PCIE_ASPM: Check = Check {
     ..Check::NEW
 };
 
-fn judge_pcie_aspm(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_pcie_aspm(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let policy = value::text(facts, &knobs::PCIE_ASPM);
     if policy.is_absent() {
         let why = "this kernel has no PCI Express power saving (CONFIG_PCIEASPM)";
@@ -133,7 +134,7 @@ fn judge_pcie_aspm(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         let l0s = value::all(facts, &knobs::PCIE_ASPM_L0S);
         l0s.iter().chain(value::all(facts, &knobs::PCIE_ASPM_L1))
     };
-    let is_on = |value: &&Value| value.reading.value().is_some_and(|on| on != "0");
+    let is_on = |value: &&SettingValue| value.reading.value().is_some_and(|on| on != "0");
     let mut on: Vec<&str> = links().filter(is_on).map(|value| value.of.as_str()).collect();
     on.sort_unstable();
     on.dedup();
@@ -205,7 +206,7 @@ pub(super) static POWER_DAEMONS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_power_daemons(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_power_daemons(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let Some(units) = facts.units.value() else {
         return draft.blind(&facts.units);
     };
@@ -290,7 +291,7 @@ pub(super) static RAPL_LIMIT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rapl_limit(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_rapl_limit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let zones = value::all(facts, &knobs::RAPL_LIMIT);
     if zones.is_empty() {
         let why = "no power limit of the processor that the kernel knows";
@@ -397,7 +398,7 @@ pub(super) static THERMAL_THROTTLE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_thermal_throttle(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_thermal_throttle(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -442,7 +443,7 @@ fn judge_thermal_throttle(draft: Draft, facts: &Facts, intent: &Intent) -> Findi
 }
 
 /// No counters of Intel's: a Raspberry Pi, a guest, or a machine that does not tell.
-fn judge_other(draft: Draft, facts: &Facts) -> Finding {
+fn judge_other(draft: FindingBuilder, facts: &Facts) -> Finding {
     let pi = value::text(facts, &knobs::PI_THROTTLED);
     if let Some(text) = pi.value() {
         let draft = draft.read(&pi, String::clone);
@@ -496,7 +497,7 @@ pub(super) static USB_AUTOSUSPEND: Check = Check {
     ..Check::NEW
 };
 
-fn judge_usb_autosuspend(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_usb_autosuspend(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let classes = value::all(facts, &knobs::USB_CLASS);
     if classes.is_empty() {
         return super::lack(draft, facts, &knobs::USB_CLASS, "no USB devices");
@@ -505,8 +506,8 @@ fn judge_usb_autosuspend(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(&blind.reading);
     }
     let draft = draft.saw(machine::by_path(classes.iter().map(|class| &class.reading)));
-    let is_hub = |class: &&Value| class.reading.value().is_some_and(|class| class == HUB);
-    let devices: Vec<&Value> = classes.iter().filter(|class| !is_hub(class)).collect();
+    let is_hub = |class: &&SettingValue| class.reading.value().is_some_and(|class| class == HUB);
+    let devices: Vec<&SettingValue> = classes.iter().filter(|class| !is_hub(class)).collect();
     if devices.is_empty() {
         return draft.not_applicable("no USB device but hubs");
     }

@@ -8,7 +8,7 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, guest, is_bare_metal, option, rt_cpus, without_cpu_folder};
 use crate::profile::Choice;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
@@ -56,7 +56,7 @@ pub(super) fn numbers(cpus: &[&Cpu]) -> CpuList {
 }
 
 /// No cpufreq: the trap of other audits, which read no file and print OK.
-pub(super) fn absent(draft: Draft, facts: &Facts) -> Finding {
+pub(super) fn absent(draft: FindingBuilder, facts: &Facts) -> Finding {
     if let Some(why) = without_cpu_folder(facts) {
         return draft.no_cpu_folder(facts, why);
     }
@@ -99,7 +99,7 @@ pub(super) static CPUFREQ_DRIVER: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpufreq_driver(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpufreq_driver(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -155,7 +155,7 @@ pub(super) static CPUFREQ_GOVERNOR: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpufreq_governor(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpufreq_governor(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     let (cpus, missing) = rt_cpus(facts, intent);
     if intent.rt_cpus.is_empty() {
@@ -191,7 +191,7 @@ fn varies(cpu: &Cpu) -> bool {
         && pinned_hz(cpu).is_none()
 }
 
-fn judge_varying(draft: Draft, varying: &[&Cpu]) -> Finding {
+fn judge_varying(draft: FindingBuilder, varying: &[&Cpu]) -> Finding {
     let mut governors: Vec<&str> =
         varying.iter().filter_map(|cpu| cpu.freq.governor.value().map(String::as_str)).collect();
     governors.sort_unstable();
@@ -208,7 +208,7 @@ fn judge_varying(draft: Draft, varying: &[&Cpu]) -> Finding {
 
 /// Every CPU is at performance, pinned by its limits, or set by hand; at least one is not at
 /// performance.
-fn judge_pinned(draft: Draft, pinned: &[&Cpu]) -> Finding {
+fn judge_pinned(draft: FindingBuilder, pinned: &[&Cpu]) -> Finding {
     let cpus = CpuList::new(pinned.iter().map(|cpu| cpu.id));
     let draft = draft.saw(limits(pinned));
     if pinned.iter().all(|cpu| pinned_hz(cpu).is_some()) {
@@ -243,7 +243,7 @@ pub(super) static CPUFREQ_MINMAX: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpufreq_minmax(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_wish = intent.profile.choices.fixed_frequency == Choice::On;
     let wanted = if is_wish { "lowest equal to highest, or governor performance" } else { "known" };
     let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
@@ -352,7 +352,7 @@ pub(super) static EPP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_epp(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_epp(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -411,7 +411,7 @@ pub(super) static MIN_PERF_PCT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_min_perf_pct(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_min_perf_pct(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let found = value::text(facts, &knobs::MIN_PERF_PCT);
     if found.is_absent() {
         let why = "intel_pstate does not set the frequency, or has limits for each CPU alone";
@@ -473,7 +473,7 @@ pub(super) static TURBO_BOOST: Check = Check {
     ..Check::NEW
 };
 
-fn judge_turbo_boost(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_turbo_boost(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wish = intent.profile.choices.turbo;
     let wanted = match wish {
         Choice::On => "on",
@@ -537,7 +537,7 @@ fn odd(reading: Reading<String>) -> Reading<String> {
 
 /// `other`: what to write for the opposite.
 fn answer(
-    draft: Draft,
+    draft: FindingBuilder,
     wish: Choice,
     is_on: bool,
     knob: &'static Knob,
@@ -570,7 +570,7 @@ pub(super) static UNCORE_FREQ: Check = Check {
     ..Check::NEW
 };
 
-fn judge_uncore_freq(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_uncore_freq(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let lowest = value::all(facts, &knobs::UNCORE_MIN_FREQ);
     if lowest.is_empty() {
         let why = "no uncore frequency that can be set: another processor, a guest, or the \
@@ -741,7 +741,7 @@ mod cpufreq_minmax_tests {
     use super::*;
     use crate::Profile;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::profile::Kind;
+    use crate::profile::WorkloadKind;
     use crate::testing::{good, intent, set_config, set_guest};
     use rtproof_host::Reading;
 
@@ -761,7 +761,7 @@ mod cpufreq_minmax_tests {
         let path = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_min_freq".to_owned();
         let write = Remedy::set(&knobs::MIN_FREQ, vec![path], "4100000");
         assert_eq!(finding.remedies[1], write);
-        let audio = Intent { profile: Profile::of(Kind::Audio), ..intent() };
+        let audio = Intent { profile: Profile::of(WorkloadKind::Audio), ..intent() };
         let finding = CPUFREQ_MINMAX.judge(&with("schedutil", 400_000_000), &audio);
         assert_eq!(finding.status, Good);
         let finding = CPUFREQ_MINMAX.judge(&with("schedutil", 4_100_000_000), &intent());
@@ -862,7 +862,7 @@ mod turbo_boost_tests {
     use super::*;
     use crate::Profile;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::profile::Kind;
+    use crate::profile::WorkloadKind;
     use crate::testing::{fill_setting, good, intent, set_setting};
 
     fn judge(facts: &Facts) -> Finding {
@@ -895,7 +895,7 @@ mod turbo_boost_tests {
 
     #[test]
     fn the_profile_decides() {
-        let busy = Intent { profile: Profile::of(Kind::BusyPoll), ..intent() };
+        let busy = Intent { profile: Profile::of(WorkloadKind::BusyPoll), ..intent() };
         assert_eq!(TURBO_BOOST.judge(&boost("1"), &busy).status, Good);
         let mut on = intent();
         on.profile.choices.turbo = Choice::On;

@@ -7,13 +7,13 @@
 use rtproof_host::{
     CpuList, Facts, Reading,
     facts::cpu::{Cpu, IdleState},
-    knob::Arch,
+    knob::KnobArch,
     knobs::power::{self as knobs, IDLE_STATE, PM_QOS_RESUME},
 };
 
 use super::smt::threads;
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, guest, is_bare_metal, option, rt_cpus, without_cpu_folder};
 use crate::profile::Choice;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
@@ -132,7 +132,7 @@ pub(super) static CPU_DMA_LATENCY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpu_dma_latency(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpu_dma_latency(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -240,7 +240,7 @@ pub(super) static CPUIDLE_GOVERNOR: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpuidle_governor(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_cpuidle_governor(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let (driver, governor) = (&facts.cpus.idle_driver, &facts.cpus.idle_governor);
     if driver.value().is_some_and(|driver| driver == "none") {
         return draft
@@ -293,7 +293,7 @@ pub(super) static CPUIDLE_STATES: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cpuidle_states(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cpuidle_states(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -310,7 +310,8 @@ fn judge_cpuidle_states(draft: Draft, facts: &Facts, intent: &Intent) -> Finding
     }
     let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
     let draft = draft.saw(machine::grouped(states, |states| show(states)));
-    let mut deep: Vec<Deep<'_>> = cpus.iter().flat_map(|cpu| deep(facts, cpu, intent)).collect();
+    let mut deep: Vec<DeepState<'_>> =
+        cpus.iter().flat_map(|cpu| deep(facts, cpu, intent)).collect();
     deep.sort_by_key(|deep| std::cmp::Reverse(deep.state.exit_latency_ns));
     if let Some(worst) = deep.first() {
         return judge_deep(draft, facts, &deep, worst, intent);
@@ -327,25 +328,25 @@ fn judge_cpuidle_states(draft: Draft, facts: &Facts, intent: &Intent) -> Finding
 }
 
 /// An enabled state that is deeper than what is certainly good.
-struct Deep<'a> {
+struct DeepState<'a> {
     cpu: u32,
     state: &'a IdleState,
 }
 
-fn deep<'a>(facts: &Facts, cpu: &'a Cpu, intent: &Intent) -> Vec<Deep<'a>> {
+fn deep<'a>(facts: &Facts, cpu: &'a Cpu, intent: &Intent) -> Vec<DeepState<'a>> {
     let most_ns = limit_ns(facts, cpu).unwrap_or(u64::MAX);
     let good_ns = good_ns(intent);
     enabled(cpu)
         .filter(|state| state.exit_latency_ns <= most_ns && state.exit_latency_ns > good_ns)
-        .map(|state| Deep { cpu: cpu.id, state })
+        .map(|state| DeepState { cpu: cpu.id, state })
         .collect()
 }
 
 fn judge_deep(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
-    deep: &[Deep<'_>],
-    worst: &Deep<'_>,
+    deep: &[DeepState<'_>],
+    worst: &DeepState<'_>,
     intent: &Intent,
 ) -> Finding {
     let mut paths: Vec<(u32, u32)> = deep.iter().map(|d| (d.cpu, d.state.index)).collect();
@@ -383,7 +384,7 @@ fn judge_deep(
     }
 }
 
-fn judge_shallow(draft: Draft, facts: &Facts, cpus: &[&Cpu], intent: &Intent) -> Finding {
+fn judge_shallow(draft: FindingBuilder, facts: &Facts, cpus: &[&Cpu], intent: &Intent) -> Finding {
     // Good because of the limit, where an enabled state would be too deep without it.
     let limited: Vec<&&Cpu> = cpus
         .iter()
@@ -421,7 +422,7 @@ fn judge_shallow(draft: Draft, facts: &Facts, cpus: &[&Cpu], intent: &Intent) ->
 }
 
 /// No idle states in /sys: the architecture's plain halt, or a host that decides.
-fn no_states(draft: Draft, facts: &Facts) -> Finding {
+fn no_states(draft: FindingBuilder, facts: &Facts) -> Finding {
     let driver = &facts.cpus.idle_driver;
     let draft = draft.read(driver, String::clone);
     if let Some(hypervisor) = guest(facts) {
@@ -478,9 +479,9 @@ pub(super) static CSTATE_CMDLINE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_cstate_cmdline(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_cstate_cmdline(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let arch = &facts.kernel.arch;
-    if let Some(name) = arch.value().filter(|name| !Arch::X86.has(name)) {
+    if let Some(name) = arch.value().filter(|name| !KnobArch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
     let cmdline = &facts.kernel.cmdline;
@@ -558,7 +559,7 @@ pub(super) static IDLE_POLL: Check = Check {
     ..Check::NEW
 };
 
-fn judge_idle_poll(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_idle_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wish = intent.profile.choices.idle_poll;
     let wanted = match wish {
         Choice::On => "idle=poll, without SMT",
@@ -570,7 +571,7 @@ fn judge_idle_poll(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.no_rt_cpus(facts);
     }
     let arch = &facts.kernel.arch;
-    if let Some(name) = arch.value().filter(|name| !Arch::X86.has(name)) {
+    if let Some(name) = arch.value().filter(|name| !KnobArch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
     let cmdline = &facts.kernel.cmdline;
@@ -643,7 +644,7 @@ pub(super) static PM_QOS_RESUME_CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_pm_qos_resume(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_pm_qos_resume(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);

@@ -8,7 +8,7 @@ mod smt;
 use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::power as knobs};
 
 use crate::check::{Check, Judge};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::without_cpu_folder;
 use crate::value::{Absent, Want};
 use crate::{Impact, Intent, Section, value};
@@ -127,7 +127,7 @@ fn of<'a>(facts: &'a Facts, knob: &Knob, name: &str) -> Option<&'a Reading<Strin
 
 /// The value of a knob for each real-time CPU that has one.
 fn of_cpus<'a>(facts: &'a Facts, intent: &Intent, knob: &Knob) -> Vec<(u32, &'a Reading<String>)> {
-    let cpu = |value: &'a rtproof_host::facts::settings::Value| {
+    let cpu = |value: &'a rtproof_host::facts::settings::SettingValue| {
         let number = value.of.parse().ok().filter(|&cpu| intent.rt_cpus.contains(cpu));
         Some((number?, &value.reading))
     };
@@ -146,7 +146,7 @@ fn is_of_cpus(knob: &Knob) -> bool {
 
 /// A value that cannot be read as it should: not applicable where a folder is known to lack it,
 /// for the reason `without`; else unknown.
-fn lack(draft: Draft, facts: &Facts, knob: &Knob, without: &str) -> crate::Finding {
+fn lack(draft: FindingBuilder, facts: &Facts, knob: &Knob, without: &str) -> crate::Finding {
     if let Some(why) = without_cpu_folder(facts).filter(|_| is_of_cpus(knob)) {
         return draft.no_cpu_folder(facts, why);
     }

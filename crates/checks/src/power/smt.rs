@@ -12,7 +12,7 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{
     built_with, guest, guest_unseen, offline, option, rt_cpus, without_cpu_folder,
 };
@@ -34,7 +34,7 @@ pub(super) static SMT_CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_smt(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = match intent.profile.choices.smt {
         Choice::Off => "no sibling online",
         Choice::On | Choice::Either => "known",
@@ -106,7 +106,7 @@ fn are_offline(cpus: &CpuList) -> String {
 
 /// A guest that sees no sibling: the kernel lists those that are online, and the host may run
 /// CPUs that look alone on one core.
-fn judge_guest(draft: Draft, facts: &Facts, hypervisor: &str) -> Finding {
+fn judge_guest(draft: FindingBuilder, facts: &Facts, hypervisor: &str) -> Finding {
     let control = &facts.cpus.smt_control;
     let has_smt = control.value().is_some_and(|control| control != "notsupported");
     let is_off = facts.cpus.smt_active.value() == Some(&false)
@@ -126,7 +126,12 @@ fn judge_guest(draft: Draft, facts: &Facts, hypervisor: &str) -> Finding {
 }
 
 /// `shared`: the threads of each core that a real-time CPU shares, ascending.
-fn judge_shared(draft: Draft, facts: &Facts, intent: &Intent, shared: &[CpuList]) -> Finding {
+fn judge_shared(
+    draft: FindingBuilder,
+    facts: &Facts,
+    intent: &Intent,
+    shared: &[CpuList],
+) -> Finding {
     let siblings = shared.iter().fold(CpuList::default(), |all, core| all.union(core));
     let foreign = siblings.difference(&intent.rt_cpus);
     let draft = draft.remedies(remedies(facts, intent, &foreign));
@@ -207,7 +212,7 @@ pub(super) static CORE_SCHED: Check = Check {
     ..Check::NEW
 };
 
-fn judge_core_sched(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_core_sched(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let active = &facts.cpus.smt_active;
     let draft = draft.read(active, |&active| u8::from(active).to_string());
     match active.value() {
@@ -261,7 +266,7 @@ pub(super) static SMT_SIBLING_ISOLATION: Check = Check {
     ..Check::NEW
 };
 
-fn judge_smt_sibling_isolation(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_smt_sibling_isolation(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -384,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_profile_may_take_two_threads_a_core() {
-        let profile = crate::Profile::of(crate::profile::Kind::ContainerHost);
+        let profile = crate::Profile::of(crate::profile::WorkloadKind::ContainerHost);
         let finding = SMT_CHECK
             .judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &Intent { profile, ..intent() });
         assert_eq!(finding.status, Good);

@@ -13,7 +13,7 @@ use super::tasks::{
 };
 use super::{RUNAWAY, limited};
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, option, since};
 use crate::profile::Choice;
 use crate::remedies::{make_fifo, move_to};
@@ -39,7 +39,7 @@ pub(super) static IRQ_THREAD_PRIO: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irq_thread_prio(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irq_thread_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.wants(format!("none above {}", own(intent))).cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
@@ -92,7 +92,7 @@ pub(super) static SOFTIRQ_PRIO: Check = Check {
     ..Check::NEW
 };
 
-fn judge_softirq_prio(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_softirq_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.wants(format!("below {}", own(intent))).cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
@@ -136,7 +136,7 @@ pub(super) static RCU_KTHREAD_PRIO: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rcu_kthread_prio(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rcu_kthread_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.wants(format!("below {}", own(intent))).cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
@@ -193,7 +193,7 @@ pub(super) static AUTOGROUP: Check = Check {
     ..Check::NEW
 };
 
-fn judge_autogroup(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_autogroup(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_real_time = intent.priority > 0;
     let draft = draft.wants(if is_real_time { "known" } else { "0" });
     let reading = value::text(facts, &cpu::AUTOGROUP);
@@ -266,7 +266,7 @@ pub(super) static RT_RUNTIME_SHARE: Check = Check {
 
 /// Whether a feature is set as wanted: on or off, and where it is decided.
 fn feature(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &Facts,
     name: &str,
     on: bool,
@@ -342,7 +342,7 @@ pub(super) static IRQ_THREAD_AFFINITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_irq_thread_affinity(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_irq_thread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
@@ -448,7 +448,7 @@ pub(super) static RT_THROTTLING: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rt_throttling(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rt_throttling(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let choice = intent.profile.choices.rt_throttling;
     let draft = draft.wants(match choice {
         Choice::On => "a limit, below half of the time",
@@ -486,13 +486,18 @@ fn judge_rt_throttling(draft: Draft, facts: &Facts, intent: &Intent) -> Finding 
 }
 
 /// RT throttling is in force; `because` opens the summary where that needs a reason.
-fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) -> Finding {
+fn judge_throttling(
+    draft: FindingBuilder,
+    facts: &Facts,
+    choice: Choice,
+    because: &str,
+) -> Finding {
     let (runtime, period) = (&facts.sched.rt_runtime_us, &facts.sched.rt_period_us);
     let draft = draft.read(runtime, i64::to_string);
     let Some(&runtime_us) = runtime.value() else {
         return draft.blind(runtime);
     };
-    let unlimited = |draft: Draft, summary: String| match choice {
+    let unlimited = |draft: FindingBuilder, summary: String| match choice {
         Choice::On => draft.doubtful(format!("{summary}: {RUNAWAY}")),
         Choice::Off | Choice::Either => draft.good(summary),
     };
@@ -582,7 +587,7 @@ pub(super) static WATCHDOG_DAEMON: Check = Check {
     ..Check::NEW
 };
 
-fn judge_watchdog_daemon(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_watchdog_daemon(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let limit = daemon_limit(facts, intent);
     if let Limit::Some(evidence, what) = limit {
         return draft.saw(evidence).good(format!("not needed: {what}"));
@@ -955,7 +960,7 @@ mod rt_throttling_tests {
 
     #[test]
     fn a_profile_may_want_the_limit() {
-        let profile = crate::Profile::of(crate::profile::Kind::Audio);
+        let profile = crate::Profile::of(crate::profile::WorkloadKind::Audio);
         let audio = Intent { profile, ..intent() };
         let judge = |facts: &Facts| RT_THROTTLING.judge(facts, &audio).status;
         assert_eq!(judge(&with_runtime(good_stock(), 950_000)), Good);

@@ -13,7 +13,7 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, option, since, without_cpu_folder};
 use crate::profile::Choice;
 use crate::value::{Absent, Want};
@@ -69,7 +69,7 @@ static DL_ADMISSION: Check = Check {
     ..Check::NEW
 };
 
-fn judge_dl_admission(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_dl_admission(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let draft = draft.read(&facts.rt_tasks, |t| count(t));
     let Some(tasks) = facts.rt_tasks.value() else {
         return draft.blind(&facts.rt_tasks);
@@ -119,7 +119,7 @@ static EXT_SERVER_CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_ext_server(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_ext_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let reading = &facts.sched.ext_server;
     let setting = facts.settings.get("sched-ext").and_then(|setting| setting.values.first());
     let state = setting.map(|value| &value.reading);
@@ -184,7 +184,7 @@ static FAIR_SERVER_CHECK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_fair_server(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_fair_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = match intent.profile.choices.rt_throttling {
         Choice::On => "on, below half of the time",
         Choice::Off | Choice::Either => "no time taken",
@@ -271,7 +271,7 @@ fn limited(taken_ns: u64, period_ns: u64, choice: Choice) -> Status {
 
 /// Judges the servers of the real-time CPUs: off is good, unless the profile wants a limit.
 fn judge_servers(
-    draft: Draft,
+    draft: FindingBuilder,
     knob: &'static Knob,
     reading: &Reading<Vec<FairServer>>,
     servers: &[FairServer],
@@ -459,7 +459,7 @@ mod fair_server_tests {
 
     #[test]
     fn a_profile_may_want_the_limit() {
-        let profile = crate::Profile::of(crate::profile::Kind::Audio);
+        let profile = crate::Profile::of(crate::profile::WorkloadKind::Audio);
         let audio = Intent { profile, ..intent() };
         let judge = |facts: &Facts| FAIR_SERVER_CHECK.judge(facts, &audio).status;
         assert_eq!(judge(&with_server(50_000_000)), Good);

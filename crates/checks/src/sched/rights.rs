@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use rtproof_host::{
     Facts,
     change::RIGHTS_GROUPS,
-    facts::rights::{Limit, LimitLine, Service},
+    facts::rights::{Limit, LimitLine, LoginService},
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::remedies::{from_next_login, member_of, of_user, right};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
@@ -33,7 +33,7 @@ pub(super) static CHRT_CAPABILITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_chrt_capability(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_chrt_capability(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let (namespace, seccomp) = (&facts.rights.initial_user_namespace, &facts.rights.seccomp);
     let draft = draft
         .read(namespace, |is_initial| match is_initial {
@@ -66,7 +66,11 @@ fn judge_chrt_capability(draft: Draft, facts: &Facts, intent: &Intent) -> Findin
 }
 
 /// In another user namespace the rtprio limit has to be enough.
-fn foreign(draft: Draft, facts: &Facts, intent: &Intent) -> Result<Draft, Box<Finding>> {
+fn foreign(
+    draft: FindingBuilder,
+    facts: &Facts,
+    intent: &Intent,
+) -> Result<FindingBuilder, Box<Finding>> {
     let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
     let draft = draft.read(limit, |limit| match limit.soft {
         None => "rtprio unlimited".into(),
@@ -141,7 +145,7 @@ pub(super) static PAM: Check = Check {
     ..Check::NEW
 };
 
-fn judge_pam(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_pam(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let reading = &facts.rights.limit_lines;
     let draft = draft.read(reading, |lines| show_limits_files(&decisive(lines)));
     let Some(lines) = reading.value() else {
@@ -155,8 +159,8 @@ fn judge_pam(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let Some(found) = services.value() else {
         return draft.blind(services);
     };
-    let is_session = |service: &&Service| SESSIONS.contains(&service.name.as_str());
-    let sessions: Vec<&Service> = found.iter().filter(is_session).collect();
+    let is_session = |service: &&LoginService| SESSIONS.contains(&service.name.as_str());
+    let sessions: Vec<&LoginService> = found.iter().filter(is_session).collect();
     if sessions.is_empty() {
         return draft
             .remedies([Remedy::Manual {
@@ -180,8 +184,8 @@ fn judge_pam(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("not read by {}", machine::first_few(&without, 5)))
 }
 
-fn shown(services: &[Service]) -> String {
-    let one = |service: &Service| {
+fn shown(services: &[LoginService]) -> String {
+    let one = |service: &LoginService| {
         let has = if service.limits { "with" } else { "without" };
         format!("{} {has} pam_limits", service.name)
     };
@@ -203,7 +207,7 @@ pub(super) static DUPLICATES: Check = Check {
     ..Check::NEW
 };
 
-fn judge_duplicates(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+fn judge_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let reading = &facts.rights.limit_lines;
     let draft = draft.read(reading, |lines| show_limits_files(&decisive(lines)));
     let Some(lines) = reading.value() else {
@@ -307,7 +311,7 @@ pub(super) static GROUPS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_groups(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_groups(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let lines = &facts.rights.limit_lines;
     let draft = draft.read(lines, |lines| show_limits_files(&decisive(lines)));
     let Some(found) = lines.value() else {
@@ -320,7 +324,7 @@ fn judge_groups(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let groups = &facts.rights.groups;
     let draft = draft.read(groups, |groups| {
-        let one = |group: &rtproof_host::facts::rights::Group| match group.members {
+        let one = |group: &rtproof_host::facts::rights::LimitGroup| match group.members {
             Some(members) => format!("{}: {}", group.name, members_text(members)),
             None => format!("{}: not there", group.name),
         };
@@ -374,7 +378,7 @@ pub(super) static LIMITS_MEMLOCK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_limits_memlock(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_limits_memlock(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let remedies =
         right(facts, intent.user.as_ref(), "memlock", "unlimited", "LimitMEMLOCK=infinity");
     if let Some(finding) = of_user(&draft, intent, "memlock", u64::MAX, &remedies) {
@@ -438,7 +442,7 @@ pub(super) static LIMITS_RTPRIO: Check = Check {
     ..Check::NEW
 };
 
-fn judge_limits_rtprio(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_limits_rtprio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let priority = intent.priority;
     let draft = draft.wants(format!("CAP_SYS_NICE, or at least {priority}"));
     if priority == 0 {
@@ -491,7 +495,7 @@ fn judge_limits_rtprio(draft: Draft, facts: &Facts, intent: &Intent) -> Finding 
 }
 
 /// The right is there; RLIMIT_RTTIME may end it with SIGXCPU.
-fn lasting(draft: Draft, facts: &Facts, summary: &str) -> Finding {
+fn lasting(draft: FindingBuilder, facts: &Facts, summary: &str) -> Finding {
     let rttime = &facts.limits.rttime;
     let draft = draft.read(rttime, |limit| format!("rttime {}", show_limits_rtprio(limit)));
     let Some(limit) = rttime.value() else {
@@ -560,7 +564,7 @@ mod limits_files_tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{good, intent};
-    use rtproof_host::{Reading, facts::rights::Group};
+    use rtproof_host::{Reading, facts::rights::LimitGroup};
 
     const PATH: &str = "/etc/security/limits.conf, /etc/security/limits.d";
 
@@ -641,7 +645,7 @@ mod limits_files_tests {
         let judge = |lines: &[&str], groups: &[(&str, Option<u32>)]| {
             let mut facts = with(lines);
             let group =
-                |&(name, members): &(&str, Option<u32>)| Group { name: name.into(), members };
+                |&(name, members): &(&str, Option<u32>)| LimitGroup { name: name.into(), members };
             facts.rights.groups = Reading::known("/etc/group", groups.iter().map(group).collect());
             GROUPS.judge(&facts, &intent())
         };
@@ -793,7 +797,7 @@ mod limits_rtprio_tests {
 
     #[test]
     fn of_a_user_the_limits_files_count() {
-        use rtproof_host::facts::rights::{Grant, Meant};
+        use rtproof_host::facts::rights::{Grant, UserSource};
         let judge = |meant, grants: Reading<Vec<Grant>>| {
             let user = Some(Account { name: "alice".into(), meant, grants });
             LIMITS_RTPRIO.judge(&with(Some(0), Some(0), true), &Intent { user, ..intent() })
@@ -805,18 +809,18 @@ mod limits_rtprio_tests {
             Reading::known("/etc/security", vec![grant])
         };
         let none = || Reading::known("/etc/security", Vec::new());
-        assert_eq!(judge(Meant::Stated, grants(Some("95"), Some("95"))).status, Good);
-        assert_eq!(judge(Meant::Stated, grants(Some("9"), Some("95"))).status, Doubtful);
-        let soft_alone = judge(Meant::Stated, grants(Some("95"), None));
+        assert_eq!(judge(UserSource::Stated, grants(Some("95"), Some("95"))).status, Good);
+        assert_eq!(judge(UserSource::Stated, grants(Some("9"), Some("95"))).status, Doubtful);
+        let soft_alone = judge(UserSource::Stated, grants(Some("95"), None));
         assert_eq!(soft_alone.status, Bad, "it is cut down to the hard limit");
-        let bad = judge(Meant::Stated, none());
+        let bad = judge(UserSource::Stated, none());
         assert_eq!(bad.status, Bad);
         let Remedy::Changes { changes, then: None, .. } = &bad.remedies[0] else { panic!() };
         assert_eq!(changes[1].change.target(), "group realtime, member alice");
-        assert_eq!(judge(Meant::Asked, none()).status, Doubtful);
-        assert_eq!(judge(Meant::Asked, grants(Some("80"), Some("80"))).status, Good);
-        assert_eq!(judge(Meant::Stated, Reading::absent("/etc/passwd")).status, Unknown);
-        assert_eq!(judge(Meant::Runs, none()).status, Good, "CAP_SYS_NICE of this process");
+        assert_eq!(judge(UserSource::Asked, none()).status, Doubtful);
+        assert_eq!(judge(UserSource::Asked, grants(Some("80"), Some("80"))).status, Good);
+        assert_eq!(judge(UserSource::Stated, Reading::absent("/etc/passwd")).status, Unknown);
+        assert_eq!(judge(UserSource::Runs, none()).status, Good, "CAP_SYS_NICE of this process");
     }
 
     #[test]

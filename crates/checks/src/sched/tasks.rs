@@ -10,9 +10,9 @@ use rtproof_host::{
 };
 
 use crate::check::{Check, Judge, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::container;
-use crate::profile::Kind;
+use crate::profile::WorkloadKind;
 use crate::remedies::make_ordinary;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, machine, value};
 
@@ -57,10 +57,10 @@ pub(super) fn outranks(task: &RtTask, intent: &Intent) -> bool {
 /// The real-time tasks of the machine, or why nothing can be said of those on the real-time CPUs.
 /// A list without a single kernel thread comes from inside a PID namespace.
 pub(super) fn on_rt_cpus<'a>(
-    draft: Draft,
+    draft: FindingBuilder,
     facts: &'a Facts,
     intent: &Intent,
-) -> Result<(Draft, Vec<&'a RtTask>), Box<Finding>> {
+) -> Result<(FindingBuilder, Vec<&'a RtTask>), Box<Finding>> {
     if intent.rt_cpus.is_empty() {
         return Err(Box::new(draft.no_rt_cpus(facts)));
     }
@@ -152,13 +152,13 @@ const STALLD_UNIT: &str = "stalld.service";
 
 /// State of a unit as far as it is known.
 enum State<'a> {
-    Running(Draft),
-    Stopped(Draft, &'a Unit),
-    Missing(Draft),
+    Running(FindingBuilder),
+    Stopped(FindingBuilder, &'a Unit),
+    Missing(FindingBuilder),
     Settled(Finding),
 }
 
-fn state<'a>(draft: Draft, facts: &'a Facts, name: &str) -> State<'a> {
+fn state<'a>(draft: FindingBuilder, facts: &'a Facts, name: &str) -> State<'a> {
     let units = &facts.units;
     let Some(found) = units.value() else {
         return State::Settled(draft.blind(units));
@@ -211,8 +211,8 @@ pub(super) static RTKIT: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rtkit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let is_audio = intent.profile.kind == Kind::Audio;
+fn judge_rtkit(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
+    let is_audio = intent.profile.kind == WorkloadKind::Audio;
     let draft = draft.wants(if is_audio { "known" } else { "not running, or below you" });
     match state(draft, facts, RTKIT_UNIT) {
         State::Settled(finding) => finding,
@@ -253,10 +253,13 @@ pub(super) static STALLD: Check = Check {
     ..Check::NEW
 };
 
-fn judge_stalld(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_stalld(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let owns_cpus = matches!(
         intent.profile.kind,
-        Kind::BusyPoll | Kind::ContainerHost | Kind::RtVmHost | Kind::RtVmGuest
+        WorkloadKind::BusyPoll
+            | WorkloadKind::ContainerHost
+            | WorkloadKind::RtVmHost
+            | WorkloadKind::RtVmGuest
     );
     let wanted = if owns_cpus { "known" } else { "not running" };
     match state(draft.wants(wanted), facts, STALLD_UNIT) {
@@ -298,7 +301,7 @@ pub(super) static PRIO_99: Check = Check {
     ..Check::NEW
 };
 
-fn judge_prio_99(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_prio_99(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
     let Some(tasks) = facts.rt_tasks.value() else {
         return draft.blind(&facts.rt_tasks);
@@ -363,7 +366,7 @@ pub(super) static ROGUE_RT_TASKS: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rogue_rt_tasks(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rogue_rt_tasks(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let own = own(intent);
     let draft = draft.wants(format!("none at or above {own}")).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
@@ -500,7 +503,7 @@ pub(super) static RR_TIMESLICE: Check = Check {
     ..Check::NEW
 };
 
-fn judge_rr_timeslice(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rr_timeslice(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
@@ -569,7 +572,7 @@ mod daemons_tests {
         facts
     }
 
-    fn for_kind(kind: Kind, priority: u32) -> Intent {
+    fn for_kind(kind: WorkloadKind, priority: u32) -> Intent {
         Intent { profile: Profile::of(kind), priority, ..intent() }
     }
 
@@ -579,8 +582,8 @@ mod daemons_tests {
         let running = with(RTKIT_UNIT, false, Some(true));
         assert_eq!(judge(&good(), &intent()), Good);
         assert_eq!(judge(&running, &intent()), Good);
-        assert_eq!(judge(&running, &for_kind(Kind::Periodic, 20)), Doubtful);
-        assert_eq!(judge(&running, &for_kind(Kind::Audio, 15)), Good);
+        assert_eq!(judge(&running, &for_kind(WorkloadKind::Periodic, 20)), Doubtful);
+        assert_eq!(judge(&running, &for_kind(WorkloadKind::Audio, 15)), Good);
         assert_eq!(judge(&with(RTKIT_UNIT, false, Some(false)), &intent()), Good);
         assert_eq!(judge(&with(RTKIT_UNIT, false, None), &intent()), Unknown);
     }
@@ -589,11 +592,11 @@ mod daemons_tests {
     fn stalld_by_work() {
         let judge = |facts: &Facts, kind| STALLD.judge(facts, &for_kind(kind, 80)).status;
         let running = with(STALLD_UNIT, true, Some(true));
-        assert_eq!(judge(&good(), Kind::Periodic), Good);
-        assert_eq!(judge(&running, Kind::Periodic), Doubtful);
-        assert_eq!(judge(&running, Kind::ContainerHost), Good);
-        assert_eq!(judge(&with(STALLD_UNIT, true, Some(false)), Kind::Periodic), Doubtful);
-        assert_eq!(judge(&with(STALLD_UNIT, false, Some(false)), Kind::Periodic), Good);
+        assert_eq!(judge(&good(), WorkloadKind::Periodic), Good);
+        assert_eq!(judge(&running, WorkloadKind::Periodic), Doubtful);
+        assert_eq!(judge(&running, WorkloadKind::ContainerHost), Good);
+        assert_eq!(judge(&with(STALLD_UNIT, true, Some(false)), WorkloadKind::Periodic), Doubtful);
+        assert_eq!(judge(&with(STALLD_UNIT, false, Some(false)), WorkloadKind::Periodic), Good);
     }
 
     #[test]

@@ -5,11 +5,11 @@
 //! of it (bound kernel threads, inter-processor interrupts, the tick), is doubtful: part of it goes
 //! with nohz_full and rcu_nocbs, part stays. Tasks that may run nowhere else were put there.
 
-use rtproof_host::{CpuList, Facts, knobs::cpu::IRQ_CPUS, task::Events};
-use rtproof_model::trial::{IsolationObservation, Ran};
+use rtproof_host::{CpuList, Facts, knobs::cpu::IRQ_CPUS, task::InterruptLine};
+use rtproof_model::trial::{IsolationObservation, RanTask};
 
 use crate::check::{Check, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::first_few;
 use crate::{Evidence, Finding, Intent, Remedy, Status, When};
 
@@ -45,7 +45,7 @@ enum Kind {
     Kernel,
 }
 
-fn kind(line: &Events) -> Kind {
+fn kind(line: &InterruptLine) -> Kind {
     let is_numbered = line.name.bytes().all(|byte| byte.is_ascii_digit());
     let about = line.about.to_ascii_lowercase();
     match line.name.as_str() {
@@ -69,7 +69,7 @@ enum Why {
     Put,
 }
 
-fn why(task: &Ran, rt_cpus: &CpuList) -> Why {
+fn why(task: &RanTask, rt_cpus: &CpuList) -> Why {
     match (task.allowed.difference(rt_cpus).is_empty(), task.kernel_thread) {
         (false, _) => Why::Stray,
         (true, true) => Why::Bound,
@@ -99,7 +99,7 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
         let all = seen.interrupts.value().into_iter().flatten();
         all.filter(move |line| kind(line) == wanted)
     };
-    let rates = |lines: &mut dyn Iterator<Item = &Events>| {
+    let rates = |lines: &mut dyn Iterator<Item = &InterruptLine>| {
         lines.map(|line| interrupt_text(line, seen.duration_ns)).collect::<Vec<_>>()
     };
     let devices = rates(&mut lines(Kind::Device));
@@ -162,13 +162,13 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
 }
 
 /// Whether the tick runs on one of the CPUs.
-fn is_tick(line: &Events, seen: &IsolationObservation) -> bool {
+fn is_tick(line: &InterruptLine, seen: &IsolationObservation) -> bool {
     let per_tick = |count: u64| u128::from(count) * 1_000_000_000;
     let enough = u128::from(seen.duration_ns) * u128::from(TICK_PER_S);
     line.counts.iter().any(|(_, count)| per_tick(*count) >= enough)
 }
 
-fn task_text(task: &Ran) -> String {
+fn task_text(task: &RanTask) -> String {
     let mut text = format!("{} ({}×", task.comm, crate::grouped(task.switches));
     if task.time_ms > 0 {
         text += &format!(", {} ms", task.time_ms);
@@ -177,7 +177,7 @@ fn task_text(task: &Ran) -> String {
 }
 
 /// Handlers or name, and how often on these CPUs together.
-fn interrupt_text(line: &Events, duration_ns: u64) -> String {
+fn interrupt_text(line: &InterruptLine, duration_ns: u64) -> String {
     let count: u64 = line.counts.iter().map(|(_, count)| count).sum();
     let tenths = u128::from(count) * 10_000_000_000 / u128::from(duration_ns.max(1));
     let name = match kind(line) {
@@ -191,7 +191,7 @@ fn interrupt_text(line: &Events, duration_ns: u64) -> String {
     format!("{name} {count}× ({}.{}/s)", tenths / 10, tenths % 10)
 }
 
-fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
+fn evidence(draft: FindingBuilder, seen: &IsolationObservation) -> FindingBuilder {
     let loads: Vec<String> = seen
         .loads
         .iter()
@@ -224,7 +224,7 @@ fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
             vec![Evidence { path, value: "no task ran on these CPUs".into() }]
         }
         Some(tasks) => {
-            let row = |task: &Ran| {
+            let row = |task: &RanTask| {
                 let kind = match why(task, &seen.cpus) {
                     Why::Stray => format!("may run on {}", crate::cpus(&task.allowed)),
                     Why::Bound => "kernel thread of these CPUs".to_owned(),
@@ -240,7 +240,7 @@ fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
     draft.saw(tasks)
 }
 
-fn rows(lines: &[Events], duration_ns: u64) -> String {
+fn rows(lines: &[InterruptLine], duration_ns: u64) -> String {
     match lines {
         [] => "none".into(),
         lines => {
@@ -307,12 +307,12 @@ mod tests {
         }
     }
 
-    fn line(name: &str, about: &str, count: u64) -> Events {
-        Events { name: name.into(), about: about.into(), counts: vec![(2, count)] }
+    fn line(name: &str, about: &str, count: u64) -> InterruptLine {
+        InterruptLine { name: name.into(), about: about.into(), counts: vec![(2, count)] }
     }
 
-    fn task(comm: &str, kernel_thread: bool, allowed: &[u32]) -> Ran {
-        Ran {
+    fn task(comm: &str, kernel_thread: bool, allowed: &[u32]) -> RanTask {
+        RanTask {
             tid: 77,
             comm: comm.into(),
             kernel_thread,
@@ -336,7 +336,7 @@ mod tests {
         judged(&seen)
     }
 
-    fn with_task(task: Ran) -> Finding {
+    fn with_task(task: RanTask) -> Finding {
         let mut seen = quiet();
         seen.tasks = Reading::known("/proc/*/task/*/stat", vec![task]);
         judged(&seen)

@@ -6,7 +6,7 @@ use rtproof_host::{Facts, Reading};
 use rtproof_model::trial::{GapLook, HwlatLook, SmiCounter, SmiObservation};
 
 use crate::check::{Check, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::{Finding, Impact, Remedy, Status, When};
 
 /// What to do about them.
@@ -42,7 +42,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
         let why = format!("{vendor}: nothing counts system management interrupts here");
         return instead(draft, seen, facts, &why);
     };
-    let read = |draft: Draft, (cpu, count): &(u32, Reading<u64>)| {
+    let read = |draft: FindingBuilder, (cpu, count): &(u32, Reading<u64>)| {
         draft.read(count, |count| format!("{count} SMIs, CPU {cpu}"))
     };
     let draft = seen.counts.iter().fold(draft, read);
@@ -99,7 +99,7 @@ fn counted(n: u64, noun: &str) -> String {
 }
 
 /// Nothing counted: what the loop saw, and where to go on.
-fn instead(draft: Draft, seen: &SmiObservation, facts: &Facts, why: &str) -> Finding {
+fn instead(draft: FindingBuilder, seen: &SmiObservation, facts: &Facts, why: &str) -> Finding {
     let tracer = match &seen.hwlat {
         hwlat if hwlat.is_absent() => "the kernel's hwlat tracer (CONFIG_HWLAT_TRACER)",
         _ => "`rtproof trace hwlat --over 10us`, for longer than here",
@@ -114,7 +114,7 @@ fn instead(draft: Draft, seen: &SmiObservation, facts: &Facts, why: &str) -> Fin
 /// Nothing counted: unknown with the next step, unless hwlat saw on bare metal what is no work of
 /// the kernel.
 fn uncounted(
-    draft: Draft,
+    draft: FindingBuilder,
     seen: &SmiObservation,
     facts: &Facts,
     why: &str,
@@ -215,7 +215,7 @@ fn with_loop(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
 }
 
 fn blind_to(
-    draft: Draft,
+    draft: FindingBuilder,
     seen: &SmiObservation,
     facts: &Facts,
     counter: SmiCounter,
@@ -319,14 +319,14 @@ mod tests {
 
     #[test]
     fn gaps_are_no_count() {
-        use rtproof_model::trial::Gaps;
+        use rtproof_model::trial::GapCounts;
         let mut quiet = seen("CentaurHauls", &[]);
         quiet.gaps = Some(GapLook {
             cpu: 3,
             duration_ns: 10_000_000_000,
             threshold_ns: 10_000,
-            switched: Gaps::default(),
-            beneath: Gaps::default(),
+            switched: GapCounts::default(),
+            beneath: GapCounts::default(),
             steal_ms: Reading::known("/proc/stat", 20),
         });
         let finding = judge(&quiet, &good());
@@ -355,7 +355,7 @@ mod tests {
             cpu: 1,
             duration_ns: 2_000_000_000,
             threshold_ns: 10_000,
-            gaps: gaps.iter().fold(rtproof_model::trial::Gaps::default(), |mut all, ns| {
+            gaps: gaps.iter().fold(rtproof_model::trial::GapCounts::default(), |mut all, ns| {
                 all.add(*ns);
                 all
             }),

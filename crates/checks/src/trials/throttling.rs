@@ -11,11 +11,11 @@ use rtproof_host::{
     facts::tasks::{FairServer, wants_debugfs},
     knobs::cpu::{FAIR_SERVER, RT_RUNTIME},
 };
-use rtproof_model::trial::{Gaps, Spin, ThrottlingObservation};
+use rtproof_model::trial::{GapCounts, Spin, ThrottlingObservation};
 
 use super::is_locked_down;
 use crate::check::{Check, Wanted};
-use crate::draft::Draft;
+use crate::draft::FindingBuilder;
 use crate::machine::{built_with, option, since};
 use crate::{Finding, Impact, Intent, Remedy, Status};
 
@@ -103,7 +103,7 @@ pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent
     )
 }
 
-fn times(gaps: &Gaps, run: &Spin) -> String {
+fn times(gaps: &GapCounts, run: &Spin) -> String {
     let plural = if gaps.count == 1 { "" } else { "s" };
     format!(
         "{} time{plural} in {}, {} in all, {} at most",
@@ -114,9 +114,14 @@ fn times(gaps: &Gaps, run: &Spin) -> String {
     )
 }
 
-fn evidence(draft: Draft, seen: &ThrottlingObservation, run: &Spin, facts: &Facts) -> Draft {
+fn evidence(
+    draft: FindingBuilder,
+    seen: &ThrottlingObservation,
+    run: &Spin,
+    facts: &Facts,
+) -> FindingBuilder {
     let cpu = seen.cpu;
-    let gaps = |gaps: &Gaps| match gaps.count {
+    let gaps = |gaps: &GapCounts| match gaps.count {
         0 => "none".to_owned(),
         count => format!(
             "{count}, {} in all, {} at most",
@@ -201,7 +206,7 @@ fn rule(facts: &Facts, cpu: u32) -> Rule {
     }
 }
 
-fn paused(draft: Draft, run: &Spin, facts: &Facts, intent: &Intent, cpu: u32) -> Finding {
+fn paused(draft: FindingBuilder, run: &Spin, facts: &Facts, intent: &Intent, cpu: u32) -> Finding {
     let rule = rule(facts, cpu);
     let by = match rule {
         Rule::Throttling => "RT throttling (sched_rt_runtime_us)".to_owned(),
@@ -325,8 +330,8 @@ mod tests {
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::testing::{good, good_stock, intent, set_config};
 
-    fn gaps(count: u64, sum_ms: u64, max_ms: u64) -> Gaps {
-        Gaps { count, sum_ns: sum_ms * 1_000_000, max_ns: max_ms * 1_000_000 }
+    fn gaps(count: u64, sum_ms: u64, max_ms: u64) -> GapCounts {
+        GapCounts { count, sum_ns: sum_ms * 1_000_000, max_ns: max_ms * 1_000_000 }
     }
 
     fn seen(run: Spin) -> ThrottlingObservation {

@@ -6,7 +6,7 @@ use super::*;
 const AMPLE: Duration = Duration::from_secs(20);
 
 /// Runs a shell script as if it were QEMU.
-fn outcome(script: &str, cues: &[(String, Cue)]) -> Result<Outcome> {
+fn outcome(script: &str, cues: &[(String, Cue)]) -> Result<GuestOutcome> {
     outcome_within(AMPLE, AMPLE, script, cues)
 }
 
@@ -15,7 +15,7 @@ fn outcome_within(
     limit: Duration,
     script: &str,
     cues: &[(String, Cue)],
-) -> Result<Outcome> {
+) -> Result<GuestOutcome> {
     let dir = tempfile::tempdir()?;
     run(&spec(&shell(script), dir.path(), (speak_limit, limit), cues))
 }
@@ -44,25 +44,25 @@ fn spec<'a>(
     }
 }
 
-fn ending(script: &str) -> Ending {
+fn ending(script: &str) -> GuestEnding {
     outcome(script, &[]).unwrap().ending
 }
 
 #[test]
 fn the_exit_code_of_the_script_comes_back() {
-    assert_eq!(ending("echo GUEST-INIT x; echo GUEST-RC=7"), Ending::Script(7));
+    assert_eq!(ending("echo GUEST-INIT x; echo GUEST-RC=7"), GuestEnding::Script(7));
 }
 
 #[test]
 fn a_guest_that_dies_is_silent() {
-    assert_eq!(ending("echo GUEST-INIT x; exit 0"), Ending::Silent);
+    assert_eq!(ending("echo GUEST-INIT x; exit 0"), GuestEnding::Silent);
 }
 
 #[test]
 fn a_guest_that_hangs_is_ended_at_its_limit() {
     let limit = Duration::from_millis(300);
     let outcome = outcome_within(AMPLE, limit, "echo GUEST-INIT x; sleep 60", &[]).unwrap();
-    assert_eq!(outcome.ending, Ending::TimedOut);
+    assert_eq!(outcome.ending, GuestEnding::TimedOut);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_guest_that_never_stops_to_give_marks_is_ended_at_its_limit() {
     let script = "echo GUEST-INIT x; while :; do echo GUEST-READY; done";
     let began = Instant::now();
     let outcome = outcome_within(AMPLE, limit, script, &[]).unwrap();
-    assert_eq!(outcome.ending, Ending::TimedOut);
+    assert_eq!(outcome.ending, GuestEnding::TimedOut);
     assert!(began.elapsed() < AMPLE);
 }
 
@@ -79,17 +79,17 @@ fn a_guest_that_never_stops_to_give_marks_is_ended_at_its_limit() {
 fn init_that_never_speaks_is_told_apart() {
     let limit = Duration::from_millis(300);
     let outcome = outcome_within(limit, AMPLE, "sleep 60", &[]).unwrap();
-    assert_eq!(outcome.ending, Ending::NeverSpoke);
+    assert_eq!(outcome.ending, GuestEnding::NeverSpoke);
     assert!(outcome.is_mute(true) && outcome.is_mute(false));
-    let died = Outcome { ending: ending("echo Kernel panic"), ..outcome };
-    assert_eq!(died.ending, Ending::DiedEarly);
+    let died = GuestOutcome { ending: ending("echo Kernel panic"), ..outcome };
+    assert_eq!(died.ending, GuestEnding::DiedEarly);
     assert!(!died.is_mute(true) && died.is_mute(false));
 }
 
 #[test]
 fn init_says_what_is_broken() {
     let broken = ending("echo GUEST-INIT x; echo GUEST-BROKEN no share; sleep 0.1");
-    assert_eq!(broken, Ending::Broken("no share".to_owned()));
+    assert_eq!(broken, GuestEnding::Broken("no share".to_owned()));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn files_over_the_console_come_after_the_end() {
     let script = "echo GUEST-INIT x; echo GUEST-RC=0; echo GUEST-FILES-BEGIN; echo YWI=; \
                   echo GUEST-FILES-END";
     let outcome = outcome(script, &[]).unwrap();
-    assert_eq!((outcome.ending, outcome.files), (Ending::Script(0), vec!["YWI=".to_owned()]));
+    assert_eq!((outcome.ending, outcome.files), (GuestEnding::Script(0), vec!["YWI=".to_owned()]));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_power_cut_ends_the_guest() {
     let cut: Cue = Arc::new(|guest| guest.power_cut());
     let cues = [("cut".to_owned(), cut)];
     let outcome = outcome("echo GUEST-INIT x; echo GUEST-CUE cut; sleep 60", &cues).unwrap();
-    assert_eq!(outcome.ending, Ending::Silent);
+    assert_eq!(outcome.ending, GuestEnding::Silent);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_user_ends_it_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let emulator = shell("echo GUEST-INIT x; sleep 60");
     let spec = Spec { interrupted: &|| true, ..spec(&emulator, dir.path(), (AMPLE, AMPLE), &[]) };
-    assert_eq!(run(&spec).unwrap().ending, Ending::Interrupted);
+    assert_eq!(run(&spec).unwrap().ending, GuestEnding::Interrupted);
     assert!(began.elapsed() < AMPLE / 2);
 }
 
@@ -131,7 +131,7 @@ fn no_guest_outlives_its_run() {
     let script = format!("echo $$ >{}; echo GUEST-INIT x; exec sleep 60", pid.display());
     let limit = Duration::from_millis(300);
     let outcome = outcome_within(AMPLE, limit, &script, &[]).unwrap();
-    assert_eq!(outcome.ending, Ending::TimedOut);
+    assert_eq!(outcome.ending, GuestEnding::TimedOut);
     let pid = fs::read_to_string(pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "{pid} still runs");
 }

@@ -1,9 +1,12 @@
 //! GRUB with one file for each entry (Fedora, RHEL): our entry is a file of its own, and GRUB's
 //! environment says which one boots.
 
-use super::entries::File;
-use super::grub::{Config, Menu};
-use super::loader::{Around, BootError, Change, Entry, Kind, Loader, Method, View, Word, Written};
+use super::entries::EntryFile;
+use super::grub::{GrubConfig, Menu};
+use super::loader::{
+    BootEntry, BootError, BootView, Change, Loader, LoaderContext, LoaderKind, Method, Word,
+    WrittenEntry,
+};
 use super::{cmdline, efi, entries, grub, grub_script};
 
 /// Where the files are; grub.cfg can name another folder in `blsdir`.
@@ -12,20 +15,20 @@ const FOLDER: &str = "/boot/loader/entries";
 /// GRUB and its files.
 #[derive(Debug)]
 pub(super) struct Files {
-    config: Config,
+    config: GrubConfig,
     /// Those of others, newest first, as the menu shows them.
-    others: Vec<File>,
-    base: File,
+    others: Vec<EntryFile>,
+    base: EntryFile,
     /// Name of our entry.
     id: &'static str,
     /// The kernel in place of the base's.
-    own: Option<super::Files>,
+    own: Option<super::KernelFiles>,
 }
 
 pub(super) fn loader(
-    view: &View<'_>,
-    around: &Around,
-    config: Config,
+    view: &BootView<'_>,
+    around: &LoaderContext,
+    config: GrubConfig,
 ) -> Result<Loader, BootError> {
     let mut others = entries::read(view, FOLDER)?;
     others.retain(|file| !file.is_ours() && file.get("linux").is_some());
@@ -37,7 +40,7 @@ pub(super) fn loader(
     });
     let place = spec.parse().ok().filter(|&place| place < others.len()).unwrap_or(0);
     let default = by_name.unwrap_or(place);
-    let is_running = |file: &&File| {
+    let is_running = |file: &&EntryFile| {
         around.is_running(file.get("linux").unwrap_or_default()) && !file.stem().contains("rescue")
     };
     let Some(first) = others.get(default) else {
@@ -51,7 +54,7 @@ pub(super) fn loader(
     // By place, the first would be ours if its name sorted first.
     let id = match by_name {
         Some(_) => Some(entries::IDS[0]),
-        None => entries::id_after(others.iter().map(File::stem)),
+        None => entries::id_after(others.iter().map(EntryFile::stem)),
     };
     let no_default = !config.is_saved_default() && !config.reads_custom();
     let no_entry = match id {
@@ -70,10 +73,10 @@ pub(super) fn loader(
     let is_of_release = is_running(&&base);
     let id = id.unwrap_or(entries::IDS[0]);
     let files = Files { id, base, others: vec![], config, own: None };
-    let entry = |file: &File| file.entry(file.stem(), &files.expanded(&file.options()));
+    let entry = |file: &EntryFile| file.entry(file.stem(), &files.expanded(&file.options()));
     let names = [files.config.path(), files.config.environment.path.clone()];
     Ok(Loader {
-        kind: Kind::GrubEntries,
+        kind: LoaderKind::GrubEntries,
         name: "GRUB 2 with boot loader entries".into(),
         files: names.into_iter().chain([entry(&files.base).file]).collect(),
         default: Some(entry(first)),
@@ -125,7 +128,7 @@ impl Files {
 }
 
 impl Method for Files {
-    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+    fn write(&self, view: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError> {
         let path = self.path();
         entries::not_taken(view, &path)?;
         // GRUB reads the options as words of its script.
@@ -140,25 +143,25 @@ impl Method for Files {
         }
         let text =
             self.base.copy(&self.expanded(&self.base.options()), words, self.own.as_ref())?;
-        Ok(Written { changes: vec![super::file(path, text)], printed: None })
+        Ok(WrittenEntry { changes: vec![super::file(path, text)], printed: None })
     }
 
-    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+    fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         let found = entries::read(view, FOLDER)?;
         let ours = found.iter().find(|file| file.stem() == self.id);
         Ok(ours.map(|file| file.entry(self.id, &self.expanded(&file.options()))))
     }
 
-    fn take(&mut self, files: super::Files) -> Result<(), String> {
+    fn take(&mut self, files: super::KernelFiles) -> Result<(), String> {
         self.own = Some(files);
         Ok(())
     }
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn trial(&self, _: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![self.config.environment.set("next_entry", self.id)])
     }
 
-    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         if self.config.is_saved_default() {
             return Ok(vec![self.config.environment.set("saved_entry", self.id)]);
         }
@@ -166,29 +169,29 @@ impl Method for Files {
         Ok(vec![efi::put(view, &self.config.custom(), &lines)?])
     }
 
-    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_armed(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         self.config.environment.now(view, "next_entry", self.id)
     }
 
-    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         match self.config.is_saved_default() {
             true => self.config.environment.now(view, "saved_entry", self.id),
             false => grub::is_default(view, &self.config.custom(), self.id),
         }
     }
 
-    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn removal(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let mut changes = grub::removal(view, &self.config.custom())?;
         let environment = &self.config.environment;
         if environment.now(view, "saved_entry", self.id)? {
-            let newest = self.others.first().map_or("0", File::stem);
+            let newest = self.others.first().map_or("0", EntryFile::stem);
             changes.push(environment.set("saved_entry", newest));
         }
         changes.extend(entries::removal(view, &self.path())?);
         Ok(changes)
     }
 
-    fn added_bytes(&self, entry: &Entry) -> usize {
+    fn added_bytes(&self, entry: &BootEntry) -> usize {
         "BOOT_IMAGE= ".len() + entry.kernel.len() + "(hd00,gpt00)".len()
     }
 
@@ -209,7 +212,10 @@ const FOLDERS: &[&str] = &["/boot/grub", "/boot/grub2"];
 const ESP: &str = "/boot/efi/EFI";
 
 /// GRUB, if it started this kernel.
-pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>, BootError> {
+pub(super) fn detect(
+    view: &BootView<'_>,
+    around: &LoaderContext,
+) -> Result<Option<Loader>, BootError> {
     if !around.has_boot_image() {
         return Ok(None);
     }
@@ -222,7 +228,10 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
 }
 
 /// The grub.cfg that makes the menu. One that only leads to another is passed over.
-pub(super) fn config(view: &View<'_>, around: &Around) -> Result<Option<Config>, BootError> {
+pub(super) fn config(
+    view: &BootView<'_>,
+    around: &LoaderContext,
+) -> Result<Option<GrubConfig>, BootError> {
     let mut folders: Vec<String> = FOLDERS.iter().map(|&folder| folder.into()).collect();
     let esp = view.names(ESP).unwrap_or_default();
     let esp = esp.iter().map(|name| format!("{ESP}/{name}"));
@@ -240,7 +249,7 @@ pub(super) fn config(view: &View<'_>, around: &Around) -> Result<Option<Config>,
             continue;
         }
         let environment = grub::read(view, &format!("{folder}/grubenv"))?;
-        return Ok(Some(Config { folder, text, script, environment }));
+        return Ok(Some(GrubConfig { folder, text, script, environment }));
     }
     Ok(None)
 }

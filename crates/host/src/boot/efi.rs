@@ -2,7 +2,7 @@
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt};
 
-use super::{BootError, View, known};
+use super::{BootError, BootView, known};
 use crate::Root;
 use crate::change::Change;
 
@@ -169,32 +169,32 @@ pub(super) fn with(path: &str, text: &[u8], lines: &str) -> Result<Vec<u8>, Boot
 }
 
 /// The change that puts lines between the marks of a file, instead of those that are there.
-pub(super) fn put(view: &View<'_>, path: &str, lines: &str) -> Result<Change, BootError> {
+pub(super) fn put(view: &BootView<'_>, path: &str, lines: &str) -> Result<Change, BootError> {
     let text = view.bytes(path)?.unwrap_or_default();
     Ok(super::file(path, with(path, &text, lines)?))
 }
 
 /// The change that removes the marks and what is between them; `None` without marks.
-pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Option<Change>, BootError> {
+pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Option<Change>, BootError> {
     let text = view.bytes(path)?.unwrap_or_default();
     let is_there = find(path, &text)?.is_some();
     is_there.then(|| Ok(super::file(path, without(path, &text)?))).transpose()
 }
 
 /// Whether a file has lines of ours.
-pub(super) fn is_in(view: &View<'_>, path: &str) -> Result<bool, BootError> {
+pub(super) fn is_in(view: &BootView<'_>, path: &str) -> Result<bool, BootError> {
     Ok(find(path, &view.bytes(path)?.unwrap_or_default())?.is_some())
 }
 
 /// The lines between the marks of a file, with plain ends.
-pub(super) fn ours(view: &View<'_>, path: &str) -> Result<String, BootError> {
+pub(super) fn ours(view: &BootView<'_>, path: &str) -> Result<String, BootError> {
     let text = view.bytes(path)?.unwrap_or_default();
     let lines = inner(path, &text)?.unwrap_or_default();
     Ok(String::from_utf8_lossy(lines).replace("\r\n", "\n"))
 }
 
 /// The text of a file without our lines.
-pub(super) fn others(view: &View<'_>, path: &str) -> Result<String, BootError> {
+pub(super) fn others(view: &BootView<'_>, path: &str) -> Result<String, BootError> {
     let text = without(path, &view.bytes(path)?.unwrap_or_default())?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -231,7 +231,7 @@ pub(super) struct Texts {
 }
 
 /// Reads them; `None` for a file that is no unified kernel image.
-pub(super) fn read(view: &View<'_>, path: &str) -> Result<Option<Texts>, BootError> {
+pub(super) fn read(view: &BootView<'_>, path: &str) -> Result<Option<Texts>, BootError> {
     let Some(file) = known(view.root().open(path))? else { return Ok(None) };
     let read = texts(|at, bytes| read_at(&file, at, bytes));
     read.map_err(|error| BootError::file(path, error.to_string()))

@@ -4,8 +4,10 @@
 use std::cmp::Ordering;
 
 use super::cmdline::{Edit, Word};
-use super::loader::{Around, Entry, ID, Kind, Loader, Method, TITLE, Written};
-use super::{BootError, Files, View, cmdline};
+use super::loader::{
+    BootEntry, ID, Loader, LoaderContext, LoaderKind, Method, TITLE, WrittenEntry,
+};
+use super::{BootError, BootView, KernelFiles, cmdline};
 use crate::change::Change;
 use crate::text::field;
 
@@ -16,7 +18,7 @@ const MARK: &str = "# made by rtproof tune, removed by rtproof tune undo";
 const FILES_MAX: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct File {
+pub(super) struct EntryFile {
     /// Name without the boot counter, with `.conf`.
     pub name: String,
     pub path: String,
@@ -27,7 +29,7 @@ pub(super) struct File {
 }
 
 /// Reads every entry of a folder, in the order of their names.
-pub(super) fn read(view: &View<'_>, folder: &str) -> Result<Vec<File>, BootError> {
+pub(super) fn read(view: &BootView<'_>, folder: &str) -> Result<Vec<EntryFile>, BootError> {
     let names = view.names(folder)?;
     let names: Vec<&String> = names.iter().filter(|name| name.ends_with(".conf")).collect();
     if names.len() > FILES_MAX {
@@ -43,7 +45,7 @@ pub(super) fn read(view: &View<'_>, folder: &str) -> Result<Vec<File>, BootError
     Ok(files)
 }
 
-fn parse(name: &str, path: String, text: &str) -> File {
+fn parse(name: &str, path: String, text: &str) -> EntryFile {
     let (stem, tries_left) = uncounted(name.trim_end_matches(".conf"));
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -54,7 +56,7 @@ fn parse(name: &str, path: String, text: &str) -> File {
         let (key, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         lines.push((key.to_owned(), value.trim().to_owned(), index + 1));
     }
-    File { name: format!("{stem}.conf"), path, lines, tries_left }
+    EntryFile { name: format!("{stem}.conf"), path, lines, tries_left }
 }
 
 /// A name without its boot counter, `+LEFT` or `+LEFT-DONE`, and how many tries are left.
@@ -70,7 +72,7 @@ pub(super) fn uncounted(stem: &str) -> (&str, Option<u32>) {
     }
 }
 
-impl File {
+impl EntryFile {
     /// The last value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.lines.iter().rev().find(|(known, _, _)| known == key);
@@ -98,11 +100,11 @@ impl File {
     }
 
     /// As an entry, with this identity and these options.
-    pub(super) fn entry(&self, id: &str, options: &str) -> Entry {
+    pub(super) fn entry(&self, id: &str, options: &str) -> BootEntry {
         let kernel = ["linux", "efi", "uki"].iter().find_map(|key| self.get(key));
         let line = self.all("options").next().map_or(1, |(_, line)| line);
         let initrd = self.all("initrd").flat_map(|(value, _)| value.split_whitespace());
-        Entry {
+        BootEntry {
             title: self.get("title").unwrap_or(self.stem()).to_owned(),
             id: id.to_owned(),
             kernel: kernel.unwrap_or_default().to_owned(),
@@ -118,7 +120,7 @@ impl File {
         &self,
         options: &str,
         words: &[Word],
-        own: Option<&Files>,
+        own: Option<&KernelFiles>,
     ) -> Result<String, BootError> {
         let options = cmdline::edited(options, words)?;
         let mut text = head();
@@ -143,7 +145,7 @@ impl File {
 }
 
 /// Refuses a file of our name that rtproof did not write.
-pub(super) fn not_taken(view: &View<'_>, path: &str) -> Result<(), BootError> {
+pub(super) fn not_taken(view: &BootView<'_>, path: &str) -> Result<(), BootError> {
     match view.bytes(path)? {
         Some(bytes) if !bytes.starts_with(MARK.as_bytes()) => {
             Err(BootError::file(path, "this entry was not made by rtproof; give it another name"))
@@ -153,7 +155,7 @@ pub(super) fn not_taken(view: &View<'_>, path: &str) -> Result<(), BootError> {
 }
 
 /// The change that removes an entry of ours; `None` where it is not there.
-pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Option<Change>, BootError> {
+pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Option<Change>, BootError> {
     not_taken(view, path)?;
     Ok(view.bytes(path)?.map(|_| super::gone(path)))
 }
@@ -261,7 +263,7 @@ struct Elsewhere {
 }
 
 /// Those that a file of a boot loader on the disk would hide.
-pub(super) fn detect(view: &View<'_>, around: &Around) -> Option<Loader> {
+pub(super) fn detect(view: &BootView<'_>, around: &LoaderContext) -> Option<Loader> {
     let words = cmdline::split(around.cmdline.as_deref().unwrap_or_default());
     let has = |name: &str| words.iter().any(|word| word.text.split('=').next() == Some(name));
     let is_nfs = words.iter().any(|word| word.text == "root=/dev/nfs");
@@ -283,7 +285,7 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Option<Loader> {
 }
 
 /// When nothing else is found.
-pub(super) fn unknown(view: &View<'_>, around: &Around) -> Loader {
+pub(super) fn unknown(view: &BootView<'_>, around: &LoaderContext) -> Loader {
     let is_virtual =
         ["/sys/firmware/qemu_fw_cfg", "/sys/hypervisor"].iter().any(|p| view.exists(p))
             || view.root().read_text("/proc/cpuinfo").value().is_some_and(|text| {
@@ -293,11 +295,11 @@ pub(super) fn unknown(view: &View<'_>, around: &Around) -> Loader {
     loader(around, if is_virtual { Keeper::Hypervisor } else { Keeper::Unknown })
 }
 
-fn loader(around: &Around, keeper: Keeper) -> Loader {
+fn loader(around: &LoaderContext, keeper: Keeper) -> Loader {
     let whole = around.cmdline.as_deref().unwrap_or_default();
     let not_ours: Vec<Word> = NOT_OURS.iter().map(|&name| Word::remove(name)).collect();
     let line = cmdline::edited(whole, &not_ours).unwrap_or_default();
-    let entry = around.cmdline.as_ref().map(|_| Entry {
+    let entry = around.cmdline.as_ref().map(|_| BootEntry {
         title: "the running kernel".into(),
         id: String::new(),
         kernel: around.release.clone().unwrap_or_default(),
@@ -308,7 +310,7 @@ fn loader(around: &Around, keeper: Keeper) -> Loader {
     });
     let [name, why, _] = keeper.words();
     Loader {
-        kind: Kind::Elsewhere,
+        kind: LoaderKind::Elsewhere,
         name: name.into(),
         files: vec![],
         default: entry.clone(),
@@ -429,25 +431,25 @@ fn shell(word: &str) -> String {
 }
 
 impl Method for Elsewhere {
-    fn write(&self, _: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+    fn write(&self, _: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError> {
         let after = cmdline::edited(&self.line, words)?;
         let printed = Some(self.keeper.advice(words, &self.line, &after));
-        Ok(Written { changes: vec![], printed })
+        Ok(WrittenEntry { changes: vec![], printed })
     }
 
-    fn entry(&self, _: &View<'_>) -> Result<Option<Entry>, BootError> {
+    fn entry(&self, _: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         Ok(None)
     }
 
-    fn confirm(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn confirm(&self, _: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
 
-    fn is_default(&self, _: &View<'_>) -> Result<bool, BootError> {
+    fn is_default(&self, _: &BootView<'_>) -> Result<bool, BootError> {
         Ok(false)
     }
 
-    fn removal(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn removal(&self, _: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
 }

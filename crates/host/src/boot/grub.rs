@@ -1,25 +1,26 @@
 //! GRUB: menu, config, environment.
 
-use super::grub_script::{MenuEntry, Script, Statement};
+use super::grub_script::{GrubScript, MenuEntry, Statement};
 use super::loader::{
-    AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, PANIC, TITLE, Word, Written,
+    AFTER_A_TRIAL, BootEntry, ID, Loader, LoaderContext, LoaderKind, Method, PANIC, TITLE, Word,
+    WrittenEntry,
 };
-use super::{BootError, Files, View, cmdline, efi, grub_script};
+use super::{BootError, BootView, KernelFiles, cmdline, efi, grub_script};
 use crate::change::{Bytes, Change};
 
 // grub.cfg and what goes with it.
 
 /// grub.cfg and what goes with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Config {
+pub(crate) struct GrubConfig {
     pub folder: String,
     pub text: String,
-    pub(super) script: Script,
+    pub(super) script: GrubScript,
     /// What GRUB keeps between boots.
     pub environment: Environment,
 }
 
-impl Config {
+impl GrubConfig {
     pub(crate) fn path(&self) -> String {
         format!("{}/grub.cfg", self.folder)
     }
@@ -30,7 +31,7 @@ impl Config {
 
     /// What `default` is set to when no boot was chosen once: variables put in, empty for the
     /// first.
-    pub(super) fn default_spec(&self, custom: &Script) -> String {
+    pub(super) fn default_spec(&self, custom: &GrubScript) -> String {
         let statements = self.script.top.iter().chain(&custom.top);
         let values = statements.filter_map(Statement::assignment);
         let mut defaults =
@@ -67,7 +68,7 @@ impl Config {
     }
 
     /// Why a choice for one boot cannot be made safely; `None` when it can.
-    pub(crate) fn no_trial(&self, view: &View<'_>) -> Option<String> {
+    pub(crate) fn no_trial(&self, view: &BootView<'_>) -> Option<String> {
         let path = self.path();
         let has = |command: &str, word: &str| {
             self.script.top.iter().any(|statement| {
@@ -103,7 +104,7 @@ pub(crate) struct Environment {
 }
 
 /// Reads the block at a path; without one, one that is unusable.
-pub(crate) fn read(view: &View<'_>, path: &str) -> Result<Environment, BootError> {
+pub(crate) fn read(view: &BootView<'_>, path: &str) -> Result<Environment, BootError> {
     let found = view.bytes(path)?;
     let is_there = found.is_some();
     let block = Bytes(found.unwrap_or_default());
@@ -126,7 +127,12 @@ impl Environment {
     }
 
     /// Whether a variable has a value now.
-    pub(crate) fn now(&self, view: &View<'_>, name: &str, value: &str) -> Result<bool, BootError> {
+    pub(crate) fn now(
+        &self,
+        view: &BootView<'_>,
+        name: &str,
+        value: &str,
+    ) -> Result<bool, BootError> {
         Ok(read(view, &self.path)?.get(name).as_deref() == Some(value))
     }
 
@@ -142,7 +148,7 @@ impl Environment {
 
 impl Menu {
     /// The change that names the default entry by its kernel; `None` where no name of it lasts.
-    fn kept(&self, view: &View<'_>) -> Result<Option<Change>, BootError> {
+    fn kept(&self, view: &BootView<'_>) -> Result<Option<Change>, BootError> {
         let Some(spec) = self.lasting()? else { return Ok(None) };
         let path = self.config.custom();
         let old = view.bytes(&path)?.unwrap_or_default();
@@ -153,7 +159,7 @@ impl Menu {
         let mut text = lines.replace('\n', efi::line_end(&old)).into_bytes();
         text.extend(old);
         let changes = [super::file(&path, text)];
-        let then = others(&View::with(view.root(), &changes), &path)?;
+        let then = others(&BootView::with(view.root(), &changes), &path)?;
         let [change] = changes;
         Ok((self.config.default_spec(&then) == spec).then_some(change))
     }
@@ -207,15 +213,15 @@ pub(super) const DEFAULT: &str = "if [ -z \"${boot_once}\" ]; then\n";
 /// A menu in grub.cfg.
 #[derive(Debug)]
 pub(super) struct Menu {
-    pub(super) config: Config,
+    pub(super) config: GrubConfig,
     pub(super) default: Option<usize>,
     base: Option<usize>,
     /// The kernel in place of the base's.
-    own: Option<Files>,
+    own: Option<KernelFiles>,
 }
 
 impl Menu {
-    pub(super) fn read(view: &View<'_>, config: Config) -> Result<Self, BootError> {
+    pub(super) fn read(view: &BootView<'_>, config: GrubConfig) -> Result<Self, BootError> {
         let custom = others(view, &config.custom())?;
         let spec = config.default_spec(&custom);
         // An entry that was written into custom.cfg by hand: what it boots is not known.
@@ -227,9 +233,13 @@ impl Menu {
         Ok(Self { config, default, base: default, own: None })
     }
 
-    pub(super) fn loader(mut self, view: &View<'_>, around: &Around) -> Result<Loader, BootError> {
+    pub(super) fn loader(
+        mut self,
+        view: &BootView<'_>,
+        around: &LoaderContext,
+    ) -> Result<Loader, BootError> {
         let default = self.default.map_or(Ok(None), |at| self.entry_at(at))?;
-        let is_running = |entry: &Entry| around.is_running(&entry.kernel);
+        let is_running = |entry: &BootEntry| around.is_running(&entry.kernel);
         if !default.as_ref().is_some_and(is_running) {
             self.base = self.running(around)?.or(self.default);
         }
@@ -252,7 +262,7 @@ impl Menu {
         let files =
             [self.config.path(), self.config.custom(), self.config.environment.path.clone()];
         Ok(Loader {
-            kind: Kind::Grub,
+            kind: LoaderKind::Grub,
             name: "GRUB 2".into(),
             files: files.into_iter().filter(|path| view.exists(path)).collect(),
             default,
@@ -269,7 +279,7 @@ impl Menu {
     }
 
     /// The first entry of the running kernel that is not for repairs.
-    fn running(&self, around: &Around) -> Result<Option<usize>, BootError> {
+    fn running(&self, around: &LoaderContext) -> Result<Option<usize>, BootError> {
         for at in 0..self.config.script.entries.len() {
             if self.config.script.entries[at].is_submenu {
                 continue;
@@ -296,7 +306,7 @@ impl Menu {
         Ok(kernels)
     }
 
-    fn entry_at(&self, at: usize) -> Result<Option<Entry>, BootError> {
+    fn entry_at(&self, at: usize) -> Result<Option<BootEntry>, BootError> {
         let entry = &self.config.script.entries[at];
         read_entry(&self.config.path(), &self.config.text, entry)
     }
@@ -375,7 +385,7 @@ impl Menu {
 }
 
 impl Method for Menu {
-    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+    fn write(&self, view: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError> {
         let lines = self.lines(words)?;
         if !self.config.reads_custom() {
             let printed = format!(
@@ -383,13 +393,13 @@ impl Method for Menu {
                  -o):\n\n{lines}",
                 self.config.path()
             );
-            return Ok(Written { changes: vec![], printed: Some(printed) });
+            return Ok(WrittenEntry { changes: vec![], printed: Some(printed) });
         }
         let change = efi::put(view, &self.config.custom(), &lines)?;
-        Ok(Written { changes: vec![change], printed: None })
+        Ok(WrittenEntry { changes: vec![change], printed: None })
     }
 
-    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+    fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         let path = self.config.custom();
         let Some(text) = view.text(&path)? else { return Ok(None) };
         let script = grub_script::parse(&path, &text)?;
@@ -397,16 +407,16 @@ impl Method for Menu {
         ours.map_or(Ok(None), |entry| read_entry(&path, &text, entry))
     }
 
-    fn take(&mut self, files: Files) -> Result<(), String> {
+    fn take(&mut self, files: KernelFiles) -> Result<(), String> {
         self.own = Some(files);
         Ok(())
     }
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn trial(&self, _: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![self.config.environment.set("next_entry", ID)])
     }
 
-    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let path = self.config.custom();
         let lines = efi::ours(view, &path)?;
         let script = grub_script::parse(&path, &lines)?;
@@ -424,23 +434,23 @@ impl Method for Menu {
         Ok(vec![efi::put(view, &path, &lines)?])
     }
 
-    fn keep(&self, view: &View<'_>) -> Result<Option<Change>, BootError> {
+    fn keep(&self, view: &BootView<'_>) -> Result<Option<Change>, BootError> {
         self.kept(view)
     }
 
-    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_armed(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         self.config.environment.now(view, "next_entry", ID)
     }
 
-    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         is_default(view, &self.config.custom(), ID)
     }
 
-    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn removal(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         removal(view, &self.config.custom())
     }
 
-    fn added_bytes(&self, entry: &Entry) -> usize {
+    fn added_bytes(&self, entry: &BootEntry) -> usize {
         "BOOT_IMAGE= ".len() + entry.kernel.len()
     }
 
@@ -455,7 +465,7 @@ pub(super) fn default_lines(id: &str, fallback: usize) -> String {
 }
 
 /// Whether custom.cfg makes an entry the default.
-pub(super) fn is_default(view: &View<'_>, path: &str, id: &str) -> Result<bool, BootError> {
+pub(super) fn is_default(view: &BootView<'_>, path: &str, id: &str) -> Result<bool, BootError> {
     let text = view.text(path)?.unwrap_or_default();
     let script = grub_script::parse(path, &text)?;
     let mut defaults = script.top.iter().filter_map(Statement::assignment);
@@ -468,7 +478,7 @@ pub(super) fn fallback_sentence() -> String {
 }
 
 /// Our lines taken out of custom.cfg; the file too when it held nothing else.
-pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Vec<Change>, BootError> {
+pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Vec<Change>, BootError> {
     let removal = efi::removal(view, path)?.map(|change| match &change {
         Change::File { content: Some(rest), .. } if rest.0.is_empty() => super::gone(path),
         _ => change,
@@ -477,12 +487,12 @@ pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Vec<Change>, BootEr
 }
 
 /// custom.cfg as others wrote it.
-pub(super) fn others(view: &View<'_>, path: &str) -> Result<Script, BootError> {
+pub(super) fn others(view: &BootView<'_>, path: &str) -> Result<GrubScript, BootError> {
     grub_script::parse(path, &efi::others(view, path)?)
 }
 
 /// What an entry boots; `None` for one that boots no Linux.
-fn read_entry(path: &str, text: &str, entry: &MenuEntry) -> Result<Option<Entry>, BootError> {
+fn read_entry(path: &str, text: &str, entry: &MenuEntry) -> Result<Option<BootEntry>, BootError> {
     let statements = grub_script::statements(path, text, entry.body.clone(), entry.line)?;
     // Of several, behind conditions, the last one is where no condition holds.
     let Some(linux) = statements.iter().rev().find(|s| LINUX.contains(&s.command())) else {
@@ -493,7 +503,7 @@ fn read_entry(path: &str, text: &str, entry: &MenuEntry) -> Result<Option<Entry>
     let initrd = statements.iter().rev().find(|s| INITRD.contains(&s.command()));
     let initrd = initrd.map_or(&[][..], |initrd| &initrd.words[1..]);
     let place: Vec<String> = entry.place.iter().map(usize::to_string).collect();
-    Ok(Some(Entry {
+    Ok(Some(BootEntry {
         title: entry.title.clone(),
         id: entry.id.clone().unwrap_or_else(|| place.join(">")),
         kernel: kernel.text.clone(),
@@ -506,7 +516,7 @@ fn read_entry(path: &str, text: &str, entry: &MenuEntry) -> Result<Option<Entry>
 
 /// The entry that `default` names: by number, title or identity, `>` between menus (`>>` is one
 /// in a title); the first where nothing is named so.
-fn find(script: &Script, spec: &str) -> Option<usize> {
+fn find(script: &GrubScript, spec: &str) -> Option<usize> {
     let mut above: Vec<usize> = Vec::new();
     let mut found = None;
     for part in levels(spec) {
@@ -663,7 +673,7 @@ mod env_tests {
 
     fn env(text: &str) -> Environment {
         let tree = Tree::new(&[("boot/grub/grubenv", text)]);
-        read(&View::new(&tree.root()), "/boot/grub/grubenv").unwrap()
+        read(&BootView::new(&tree.root()), "/boot/grub/grubenv").unwrap()
     }
 
     #[test]
@@ -683,7 +693,7 @@ mod env_tests {
         assert!(short.unusable.as_ref().unwrap().contains("29 bytes"));
         assert_eq!(short.get("a").as_deref(), Some("1"));
         assert!(env("x").unusable.unwrap().contains("no environment block"));
-        let none = read(&View::new(&Tree::new(&[]).root()), "/boot/grub/grubenv").unwrap();
+        let none = read(&BootView::new(&Tree::new(&[]).root()), "/boot/grub/grubenv").unwrap();
         assert!(none.unusable.unwrap().contains("grub-editenv /boot/grub/grubenv create"));
     }
 }

@@ -61,7 +61,7 @@ pub(super) struct MenuEntry {
 
 /// A script, as far as it is of interest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Script {
+pub(super) struct GrubScript {
     /// Entries in the order of the file; a submenu before what is in it.
     pub entries: Vec<MenuEntry>,
     /// Statements that are in no menu entry and no function.
@@ -72,11 +72,11 @@ pub(super) struct Script {
 ///
 /// # Errors
 /// A quote or a block that is not closed, with its line.
-pub(super) fn parse(path: &str, text: &str) -> Result<Script, BootError> {
+pub(super) fn parse(path: &str, text: &str) -> Result<GrubScript, BootError> {
     Parser {
         path,
         scan: Scan::new(path, text),
-        script: Script::default(),
+        script: GrubScript::default(),
         entries: 0,
         open: vec![],
     }
@@ -154,14 +154,14 @@ struct Open {
 struct Parser<'a> {
     path: &'a str,
     scan: Scan<'a>,
-    script: Script,
+    script: GrubScript,
     /// Entries at the top.
     entries: usize,
     open: Vec<Open>,
 }
 
 impl Parser<'_> {
-    fn run(mut self) -> Result<Script, BootError> {
+    fn run(mut self) -> Result<GrubScript, BootError> {
         loop {
             let (statement, end) = self.scan.statement()?;
             if let Some(Piece::Open(at)) = end {
@@ -409,7 +409,7 @@ impl<'a> Scan<'a> {
 mod tests {
     use super::*;
 
-    fn script(text: &str) -> Script {
+    fn script(text: &str) -> GrubScript {
         parse("grub.cfg", text).unwrap()
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(super) use super::cmdline::Word;
-pub(super) use super::{BootError, View};
+pub(super) use super::{BootError, BootView};
 use super::{cmdline, efi};
 use crate::Root;
 pub(super) use crate::change::Change;
@@ -38,7 +38,7 @@ pub(super) const AFTER_A_TRIAL: &str = concat!(
 /// Which boot loader, and how it learns of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum LoaderKind {
     /// GRUB 2 with entries in grub.cfg (Debian, Ubuntu, openSUSE, Arch).
     Grub,
     /// GRUB 2 with one file for each entry (Fedora, RHEL).
@@ -57,7 +57,7 @@ pub enum Kind {
 
 /// One entry of a boot loader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Entry {
+pub struct BootEntry {
     /// Title as the menu shows it.
     pub title: String,
     /// Identity, as the boot loader chooses it.
@@ -77,15 +77,15 @@ pub struct Entry {
 /// The boot loader of a machine.
 #[derive(Debug)]
 pub struct Loader {
-    pub kind: Kind,
+    pub kind: LoaderKind,
     /// Its name, for people.
     pub name: String,
     /// Files that say what boots.
     pub files: Vec<String>,
     /// What boots next without a choice, our own entry not considered.
-    pub default: Option<Entry>,
+    pub default: Option<BootEntry>,
     /// What our entry is a copy of: the entry of the running kernel, else the default.
-    pub base: Option<Entry>,
+    pub base: Option<BootEntry>,
     /// Whether that is an entry of the kernel that was asked for: the running one, if no other.
     pub is_of_release: bool,
     /// Kernels of all entries but ours, as the boot loader has them.
@@ -126,7 +126,7 @@ pub struct BootChanges {
 /// How far our entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum OwnEntryState {
     /// There is none.
     Absent,
     /// It is there and boots when it is chosen.
@@ -138,7 +138,7 @@ pub enum Standing {
 }
 
 /// What a boot loader's file gives for our entry.
-pub(super) struct Written {
+pub(super) struct WrittenEntry {
     pub(super) changes: Vec<Change>,
     pub(super) printed: Option<String>,
 }
@@ -146,43 +146,43 @@ pub(super) struct Written {
 /// What differs from boot loader to boot loader.
 pub(super) trait Method: Debug + Send + Sync {
     /// Makes the entry with edited words.
-    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError>;
+    fn write(&self, view: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError>;
 
     /// Our entry, read from the files.
-    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError>;
+    fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError>;
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn trial(&self, _: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
 
     /// Makes it the default; it is there.
-    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
+    fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Keeps the default that is there when a kernel is installed; `None` where that is not known.
-    fn keep(&self, _: &View<'_>) -> Result<Option<Change>, BootError> {
+    fn keep(&self, _: &BootView<'_>) -> Result<Option<Change>, BootError> {
         Ok(None)
     }
 
     /// Whether our entry is the one for the next boot alone.
-    fn is_armed(&self, _: &View<'_>) -> Result<bool, BootError> {
+    fn is_armed(&self, _: &BootView<'_>) -> Result<bool, BootError> {
         Ok(false)
     }
 
     /// Whether our entry is the default.
-    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError>;
+    fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError>;
 
     /// Takes it out, for when no journal is there to do so: what others wrote stays.
-    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
+    fn removal(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Boots another kernel than the base does.
-    fn take(&mut self, _: super::Files) -> Result<(), String> {
+    fn take(&mut self, _: super::KernelFiles) -> Result<(), String> {
         Err("its entries cannot be made for a kernel of rtproof's own; install the package and \
              give --kernel VERSION"
             .into())
     }
 
     /// Bytes that the boot loader puts before the command line of an entry.
-    fn added_bytes(&self, _: &Entry) -> usize {
+    fn added_bytes(&self, _: &BootEntry) -> usize {
         0
     }
 
@@ -203,7 +203,7 @@ pub(super) trait Method: Debug + Send + Sync {
 }
 
 /// What more than one boot loader wants to know.
-pub(super) struct Around {
+pub(super) struct LoaderContext {
     /// Release of the running kernel.
     pub(super) release: Option<String>,
     pub(super) cmdline: Option<String>,
@@ -211,7 +211,7 @@ pub(super) struct Around {
     pub(super) limit: usize,
 }
 
-impl Around {
+impl LoaderContext {
     pub(super) fn read(root: &Root) -> Self {
         let release = root.trimmed("/proc/sys/kernel/osrelease").value().cloned();
         let of_version = || {
@@ -247,7 +247,7 @@ impl Loader {
     /// A word that cannot be there, a line that is too long, a foreign file in the way, an
     /// entry that does not read back as requested.
     pub fn real_time(&self, root: &Root, words: &[Word]) -> Result<BootChanges, BootError> {
-        let here = View::new(root);
+        let here = BootView::new(root);
         let base = self.base.as_ref().map_or("", |base| base.cmdline.as_str());
         let mut words = words.to_vec();
         let is_panic = |word: &Word| word.name() == "panic";
@@ -268,7 +268,7 @@ impl Loader {
                 printed: written.printed.or_else(|| Some(format!("{why}\n"))),
             });
         }
-        let then = View::with(root, &written.changes);
+        let then = BootView::with(root, &written.changes);
         let Some(entry) = self.method.entry(&then)? else {
             return Err(BootError::not_written(self.files.join(", ")));
         };
@@ -295,8 +295,8 @@ impl Loader {
 
     /// Our entry as the files have it now, for the parse back: `None` when there is none. Its
     /// kernel beside that of [`Loader::default`] shows whether the default has a newer one.
-    pub fn entry(&self, root: &Root) -> Result<Option<Entry>, BootError> {
-        self.method.entry(&View::new(root))
+    pub fn entry(&self, root: &Root) -> Result<Option<BootEntry>, BootError> {
+        self.method.entry(&BootView::new(root))
     }
 
     /// The command line of our entry as the files have it now.
@@ -308,13 +308,13 @@ impl Loader {
     }
 
     /// How far our entry is.
-    pub fn standing(&self, root: &Root) -> Result<Standing, BootError> {
-        let view = View::new(root);
+    pub fn standing(&self, root: &Root) -> Result<OwnEntryState, BootError> {
+        let view = BootView::new(root);
         Ok(match () {
-            () if self.method.entry(&view)?.is_none() => Standing::Absent,
-            () if self.method.is_armed(&view)? => Standing::Armed,
-            () if self.method.is_default(&view)? => Standing::Default,
-            () => Standing::Written,
+            () if self.method.entry(&view)?.is_none() => OwnEntryState::Absent,
+            () if self.method.is_armed(&view)? => OwnEntryState::Armed,
+            () if self.method.is_default(&view)? => OwnEntryState::Default,
+            () => OwnEntryState::Written,
         })
     }
 
@@ -327,7 +327,7 @@ impl Loader {
         self.there(root)?;
         match self.no_trial {
             Some(_) => Ok(vec![]),
-            None => self.method.trial(&View::new(root)),
+            None => self.method.trial(&BootView::new(root)),
         }
     }
 
@@ -337,19 +337,19 @@ impl Loader {
     /// There is no entry of ours, or a file cannot be read or understood.
     pub fn confirm(&self, root: &Root) -> Result<Vec<Change>, BootError> {
         self.there(root)?;
-        self.method.confirm(&View::new(root))
+        self.method.confirm(&BootView::new(root))
     }
 
     /// What keeps the default that is there when a kernel is installed; `None`: the kernel that
     /// comes may become the default.
     pub fn keep(&self, root: &Root) -> Result<Option<Change>, BootError> {
-        self.method.keep(&View::new(root))
+        self.method.keep(&BootView::new(root))
     }
 
     /// What takes our entry out, from the files as they are now, for when no journal is there to do
     /// so. What others wrote stays to the byte.
     pub fn removal(&self, root: &Root) -> Result<Vec<Change>, BootError> {
-        self.method.removal(&View::new(root))
+        self.method.removal(&BootView::new(root))
     }
 
     /// Lets our entry boot a kernel of rtproof's own, with everything else of the base.
@@ -365,7 +365,7 @@ impl Loader {
         };
         let folder = super::folder(root, &base.kernel)?;
         let here = |path: String| path.replacen(super::FOLDER, &folder, 1);
-        let files = super::Files {
+        let files = super::KernelFiles {
             base: super::release_of(&base.kernel),
             kernel: here(kernel.image()),
             initrd: kernel.initrd().map(here),

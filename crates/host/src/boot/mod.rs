@@ -21,28 +21,28 @@ mod systemd_boot;
 mod tests;
 
 pub use cmdline::{Edit, Word, WordError};
-pub use loader::{BootChanges, Entry, ID, Kind, Loader, Standing, TITLE};
+pub use loader::{BootChanges, BootEntry, ID, Loader, LoaderKind, OwnEntryState, TITLE};
 
 pub use crate::change::OWN_KERNELS as FOLDER;
-use loader::Around;
+use loader::LoaderContext;
 
 use crate::change::{Bytes, Change};
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::text::unescape;
 use crate::{Reading, Root};
 
 /// Looks for one boot loader.
-type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
+type Detector = fn(&BootView<'_>, &LoaderContext) -> Result<Option<Loader>, BootError>;
 
 /// Reads the boot loader of a machine.
 pub fn detect(root: &Root) -> Result<Loader, BootError> {
-    let around = Around::read(root);
-    let mut loader = detect_around(&View::new(root), &around)?;
+    let around = LoaderContext::read(root);
+    let mut loader = detect_around(&BootView::new(root), &around)?;
     take_running(root, &around, &mut loader);
     Ok(loader)
 }
 
-fn detect_around(view: &View<'_>, around: &Around) -> Result<Loader, BootError> {
+fn detect_around(view: &BootView<'_>, around: &LoaderContext) -> Result<Loader, BootError> {
     if let Some(loader) = entries::detect(view, around) {
         return Ok(loader);
     }
@@ -71,13 +71,13 @@ fn detect_around(view: &View<'_>, around: &Around) -> Result<Loader, BootError> 
 /// # Errors
 /// As [`detect`]; there is no entry of this kernel: the error lists those that there are.
 pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
-    let around = Around { release: Some(release.to_owned()), ..Around::read(root) };
-    let mut loader = detect_around(&View::new(root), &around)?;
+    let around = LoaderContext { release: Some(release.to_owned()), ..LoaderContext::read(root) };
+    let mut loader = detect_around(&BootView::new(root), &around)?;
     if let Some(kernel) = OwnKernel::there(root, release).filter(|_| !loader.is_of_release) {
         loader.take_kernel(root, &kernel)?;
         return Ok(loader);
     }
-    if loader.kind == Kind::Elsewhere {
+    if loader.kind == LoaderKind::Elsewhere {
         let why = loader.no_entry.unwrap_or_default();
         return Err(BootError::file(loader.name, format!("{why}: it has no entries to choose of")));
     }
@@ -97,7 +97,7 @@ pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
 
 /// Lets an entry of the running kernel boot that kernel also where it is on trial, and the menu
 /// does not have it.
-fn take_running(root: &Root, around: &Around, loader: &mut Loader) {
+fn take_running(root: &Root, around: &LoaderContext, loader: &mut Loader) {
     let Some(release) = around.release.as_deref().filter(|_| !loader.is_of_release) else { return };
     let Some(kernel) = OwnKernel::there(root, release) else { return };
     if let Err(error) = loader.take_kernel(root, &kernel) {
@@ -184,7 +184,7 @@ impl OwnKernel {
 
 /// The files that take the place of those of the base, as the boot loader has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Files {
+struct KernelFiles {
     release: String,
     /// Release of the base's kernel, where its name says so.
     base: Option<String>,
@@ -192,7 +192,7 @@ struct Files {
     initrd: Option<String>,
 }
 
-impl Files {
+impl KernelFiles {
     /// The initial RAM disks: ours, after those of the base that hold microcode or are named by a
     /// variable.
     fn initrds<'a>(&'a self, of_base: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -384,12 +384,12 @@ const TEXT_BYTES_MAX: usize = 8 << 20;
 
 /// A machine with changes made in thought.
 #[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
+pub(crate) struct BootView<'a> {
     root: &'a Root,
     changes: &'a [Change],
 }
 
-impl<'a> View<'a> {
+impl<'a> BootView<'a> {
     const fn new(root: &'a Root) -> Self {
         Self { root, changes: &[] }
     }
@@ -462,10 +462,10 @@ impl<'a> View<'a> {
 /// `None` for what is not there; an error for what cannot be read.
 fn known<T>(reading: Reading<T>) -> Result<Option<T>, BootError> {
     match reading.state {
-        State::Known { value } => Ok(Some(value)),
-        State::Absent => Ok(None),
-        State::Denied { why } => Err(BootError::file(reading.path, why)),
-        State::Malformed { found, expected } => {
+        ReadingState::Known { value } => Ok(Some(value)),
+        ReadingState::Absent => Ok(None),
+        ReadingState::Denied { why } => Err(BootError::file(reading.path, why)),
+        ReadingState::Malformed { found, expected } => {
             let why = format!("holds \"{found}\", expected {expected}");
             Err(BootError::file(reading.path, why))
         }

@@ -1,8 +1,8 @@
 //! Extlinux, Raspberry Pi.
 
 use super::loader::{
-    AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View, Word,
-    Written,
+    AFTER_A_TRIAL, BootEntry, BootError, BootView, Change, ID, Loader, LoaderContext, LoaderKind,
+    Method, TITLE, Word, WrittenEntry,
 };
 use super::{cmdline, efi};
 
@@ -36,8 +36,8 @@ struct Extlinux {
 
 /// extlinux.conf, if there is one.
 pub(super) fn detect_extlinux(
-    view: &View<'_>,
-    around: &Around,
+    view: &BootView<'_>,
+    around: &LoaderContext,
 ) -> Result<Option<Loader>, BootError> {
     let Some(path) = PATHS.iter().find(|path| view.exists(path)) else { return Ok(None) };
     let (labels, default) = parse_extlinux(path, &efi::others(view, path)?)?;
@@ -57,7 +57,7 @@ pub(super) fn detect_extlinux(
         false => running().unwrap_or(default),
     };
     Ok(Some(Loader {
-        kind: Kind::Extlinux,
+        kind: LoaderKind::Extlinux,
         name: "extlinux.conf (U-Boot or extlinux)".into(),
         files: vec![(*path).into()],
         default: Some(default.entry(path)),
@@ -128,8 +128,8 @@ fn parse_extlinux(path: &str, text: &str) -> Result<(Vec<Label>, Option<String>)
 }
 
 impl Label {
-    fn entry(&self, path: &str) -> Entry {
-        Entry {
+    fn entry(&self, path: &str) -> BootEntry {
+        BootEntry {
             title: self.title.clone().unwrap_or_else(|| self.name.clone()),
             id: self.name.clone(),
             kernel: self.kernel.clone(),
@@ -143,40 +143,40 @@ impl Label {
 
 impl Extlinux {
     /// All labels, ours with them, and the default's name.
-    fn labels(&self, view: &View<'_>) -> Result<(Vec<Label>, Option<String>), BootError> {
+    fn labels(&self, view: &BootView<'_>) -> Result<(Vec<Label>, Option<String>), BootError> {
         let text = view.bytes(&self.path)?.unwrap_or_default();
         parse_extlinux(&self.path, &String::from_utf8_lossy(&text))
     }
 }
 
 impl Method for Extlinux {
-    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+    fn write(&self, view: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError> {
         let append = cmdline::edited(&self.base.append, words)?;
         let mut lines = format!("LABEL {ID}\n\tMENU LABEL {TITLE}\n");
         for line in &self.base.lines {
             lines += &format!("{line}\n");
         }
         lines += &format!("\tAPPEND {append}\n");
-        Ok(Written { changes: vec![efi::put(view, &self.path, &lines)?], printed: None })
+        Ok(WrittenEntry { changes: vec![efi::put(view, &self.path, &lines)?], printed: None })
     }
 
-    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+    fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         let (labels, _) = self.labels(view)?;
         let ours = labels.iter().rfind(|label| label.name == ID);
         Ok(ours.map(|label| label.entry(&self.path)))
     }
 
-    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let default = format!("DEFAULT {ID}\n");
         let lines = efi::ours(view, &self.path)?.replace(&default, "");
         Ok(vec![efi::put(view, &self.path, &format!("{lines}{default}"))?])
     }
 
-    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         Ok(self.labels(view)?.1.as_deref() == Some(ID))
     }
 
-    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn removal(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(efi::removal(view, &self.path)?.into_iter().collect())
     }
 
@@ -212,8 +212,8 @@ struct Raspberry {
 
 /// The firmware of a Raspberry Pi, if this is one that starts Linux itself.
 pub(super) fn detect_raspberry(
-    view: &View<'_>,
-    around: &Around,
+    view: &BootView<'_>,
+    around: &LoaderContext,
 ) -> Result<Option<Loader>, BootError> {
     for &folder in FOLDERS {
         let path = format!("{folder}/config.txt");
@@ -226,7 +226,7 @@ pub(super) fn detect_raspberry(
         }
         let Some(base) = pi.line(view, &pi.cmdline_path())? else { continue };
         return Ok(Some(Loader {
-            kind: Kind::RaspberryPi,
+            kind: LoaderKind::RaspberryPi,
             name: "Raspberry Pi firmware".into(),
             files: vec![path, pi.cmdline_path()],
             default: Some(base.clone()),
@@ -297,11 +297,11 @@ impl Raspberry {
     }
 
     /// The first line of a file is what the firmware takes.
-    fn line(&self, view: &View<'_>, path: &str) -> Result<Option<Entry>, BootError> {
+    fn line(&self, view: &BootView<'_>, path: &str) -> Result<Option<BootEntry>, BootError> {
         let Some(text) = view.text(path)? else { return Ok(None) };
         let line = text.lines().next().unwrap_or_default().trim();
         let is_ours = path == self.ours();
-        Ok(Some(Entry {
+        Ok(Some(BootEntry {
             title: if is_ours { TITLE.into() } else { "config.txt".into() },
             id: path.rsplit('/').next().unwrap_or_default().into(),
             kernel: self.config.kernel.clone().unwrap_or_else(|| "the firmware's choice".into()),
@@ -312,7 +312,7 @@ impl Raspberry {
         }))
     }
 
-    fn no_trial(&self, view: &View<'_>) -> Result<Option<String>, BootError> {
+    fn no_trial(&self, view: &BootView<'_>) -> Result<Option<String>, BootError> {
         let autoboot = self.path("autoboot.txt");
         let auto = view.bytes(&autoboot)?.unwrap_or_default();
         let auto = String::from_utf8_lossy(&auto);
@@ -336,7 +336,7 @@ impl Raspberry {
 }
 
 impl Method for Raspberry {
-    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+    fn write(&self, view: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError> {
         let tryboot = self.path("tryboot.txt");
         if view.bytes(&tryboot)?.is_some() && !efi::is_in(view, &tryboot)? {
             let why = "not made by rtproof: tryboot is used by somebody else; move it away to try \
@@ -350,23 +350,23 @@ impl Method for Raspberry {
         let text = efi::with(&tryboot, &text, &Self::choice())?;
         let changes =
             vec![super::file(self.ours(), format!("{line}\n")), super::file(tryboot, text)];
-        Ok(Written { changes, printed: None })
+        Ok(WrittenEntry { changes, printed: None })
     }
 
-    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+    fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         let tryboot = self.path("tryboot.txt");
         if efi::is_in(view, &tryboot)? { self.line(view, &self.ours()) } else { Ok(None) }
     }
 
-    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![efi::put(view, &self.path("config.txt"), &Self::choice())?])
     }
 
-    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         efi::is_in(view, &self.path("config.txt"))
     }
 
-    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn removal(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let mut changes = Vec::from_iter(efi::removal(view, &self.path("config.txt"))?);
         let tryboot = self.path("tryboot.txt");
         if efi::is_in(view, &tryboot)? {

@@ -2,10 +2,10 @@
 //! UKI). Ours is a file; for an image, one that starts it with other options, which it takes where
 //! Secure Boot is off.
 
-use super::entries::File;
+use super::entries::EntryFile;
 use super::loader::{
-    AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View, Word,
-    Written,
+    AFTER_A_TRIAL, BootEntry, BootError, BootView, Change, ID, Loader, LoaderContext, LoaderKind,
+    Method, TITLE, Word, WrittenEntry,
 };
 use super::{cmdline, efi, entries};
 
@@ -32,7 +32,7 @@ struct Other {
 
 #[derive(Clone, Debug)]
 enum What {
-    File(File),
+    File(EntryFile),
     Image(Box<Image>),
 }
 
@@ -87,7 +87,10 @@ impl Refusal {
 }
 
 /// systemd-boot, if it started this kernel or is all that there is.
-pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>, BootError> {
+pub(super) fn detect(
+    view: &BootView<'_>,
+    around: &LoaderContext,
+) -> Result<Option<Loader>, BootError> {
     let firmware = &around.firmware;
     let is_it = |name: &Option<String>, who| name.as_deref().is_some_and(|n| n.starts_with(who));
     let said = is_it(&firmware.loader, "systemd-boot");
@@ -120,8 +123,8 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
         }
     };
     let (kind, name) = match base.what {
-        What::File(_) => (Kind::SystemdBoot, "systemd-boot"),
-        What::Image(_) => (Kind::UnifiedImage, "systemd-boot with a unified kernel image"),
+        What::File(_) => (LoaderKind::SystemdBoot, "systemd-boot"),
+        What::Image(_) => (LoaderKind::UnifiedImage, "systemd-boot with a unified kernel image"),
     };
     let refusal = match (&base.what, id) {
         (_, None) => Some(Refusal::Place),
@@ -156,7 +159,7 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
     }))
 }
 
-fn no_trial(around: &Around) -> Option<String> {
+fn no_trial(around: &LoaderContext) -> Option<String> {
     let firmware = &around.firmware;
     if !firmware.is_uefi {
         return Some(
@@ -179,7 +182,7 @@ fn no_trial(around: &Around) -> Option<String> {
 }
 
 /// Entries of others on every partition.
-fn others(view: &View<'_>) -> Result<Vec<Other>, BootError> {
+fn others(view: &BootView<'_>) -> Result<Vec<Other>, BootError> {
     let mut others = Vec::new();
     for mount in MOUNTS {
         for file in entries::read(view, &format!("{mount}/loader/entries"))? {
@@ -228,7 +231,7 @@ impl efi::Texts {
 }
 
 /// loader.conf, on the EFI system partition: the file shows which of the mounts that is.
-fn config(view: &View<'_>) -> String {
+fn config(view: &BootView<'_>) -> String {
     let paths = MOUNTS.map(|mount| format!("{mount}/loader/loader.conf"));
     let there = paths.iter().find(|path| view.exists(path));
     let with_loader = || {
@@ -239,7 +242,7 @@ fn config(view: &View<'_>) -> String {
 }
 
 /// The last `default` of loader.conf that is not ours.
-fn settings(view: &View<'_>, path: &str) -> Result<Option<String>, BootError> {
+fn settings(view: &BootView<'_>, path: &str) -> Result<Option<String>, BootError> {
     let text = efi::others(view, path)?;
     let value = |line: &str| {
         let (key, value) = line.trim().split_once(char::is_whitespace)?;
@@ -291,10 +294,10 @@ impl Other {
             .then(newest(self.name.trim_end_matches(".conf"), other.name.trim_end_matches(".conf")))
     }
 
-    fn entry(&self) -> Entry {
+    fn entry(&self) -> BootEntry {
         match &self.what {
             What::File(file) => file.entry(&self.name, &file.options()),
-            What::Image(image) => Entry {
+            What::Image(image) => BootEntry {
                 title: image.texts.release("PRETTY_NAME").unwrap_or_else(|| self.name.clone()),
                 id: self.name.clone(),
                 kernel: image.path.strip_prefix(self.mount).unwrap_or(&image.path).to_owned(),
@@ -306,7 +309,7 @@ impl Other {
         }
     }
 
-    fn is_running(&self, around: &Around) -> bool {
+    fn is_running(&self, around: &LoaderContext) -> bool {
         let Some(release) = around.release.as_deref() else { return false };
         match &self.what {
             What::File(file) => {
@@ -359,11 +362,14 @@ impl SystemdBoot {
 }
 
 impl Method for SystemdBoot {
-    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+    fn write(&self, view: &BootView<'_>, words: &[Word]) -> Result<WrittenEntry, BootError> {
         let path = self.path();
         if let Some(refusal) = self.refusal {
             let line = cmdline::edited(&self.base.entry().cmdline, words)?;
-            return Ok(Written { changes: vec![], printed: Some(self.printed(refusal, &line)) });
+            return Ok(WrittenEntry {
+                changes: vec![],
+                printed: Some(self.printed(refusal, &line)),
+            });
         }
         entries::not_taken(view, &path)?;
         let text = match &self.base.what {
@@ -374,21 +380,21 @@ impl Method for SystemdBoot {
                 format!("{}efi {}\noptions {options}\n", entries::head(), image.kernel)
             }
         };
-        Ok(Written { changes: vec![super::file(path, text)], printed: None })
+        Ok(WrittenEntry { changes: vec![super::file(path, text)], printed: None })
     }
 
-    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+    fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         let found = entries::read(view, &format!("{}/loader/entries", self.base.mount))?;
         let ours = found.iter().find(|file| file.stem() == self.id);
         Ok(ours.map(|file| file.entry(&file.name, &file.options())))
     }
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn trial(&self, _: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let value = format!("{}.conf", self.id);
         Ok(vec![Change::EfiVariable { name: efi::name("LoaderEntryOneShot"), value }])
     }
 
-    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let value = format!("{}.conf", self.id);
         // The firmware's memory has more say than the file.
         if self.is_variable {
@@ -397,19 +403,19 @@ impl Method for SystemdBoot {
         Ok(vec![efi::put(view, &self.config, &format!("default {value}\n"))?])
     }
 
-    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_armed(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         let firmware = efi::Firmware::read(view.root());
         Ok(firmware.entry_one_shot == Some(format!("{}.conf", self.id)))
     }
 
-    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+    fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
         match efi::Firmware::read(view.root()).entry_default {
             Some(default) => Ok(default == format!("{}.conf", self.id)),
             None => efi::is_in(view, &self.config),
         }
     }
 
-    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+    fn removal(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let mut changes = Vec::from_iter(efi::removal(view, &self.config)?);
         let firmware = efi::Firmware::read(view.root());
         if firmware.entry_default == Some(format!("{}.conf", self.id)) {
@@ -421,7 +427,7 @@ impl Method for SystemdBoot {
     }
 
     /// `initrd=` words for each initial RAM disk, by kernels that load them themselves.
-    fn added_bytes(&self, entry: &Entry) -> usize {
+    fn added_bytes(&self, entry: &BootEntry) -> usize {
         entry.initrd.iter().map(|path| "initrd= ".len() + path.len()).sum()
     }
 

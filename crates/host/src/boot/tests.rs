@@ -217,7 +217,7 @@ fn played(text: &str) -> String {
     let before = files(dir);
     let root = Root::dir(dir).unwrap();
     let loader = detect(&root).unwrap();
-    assert_eq!(loader.standing(&root).unwrap(), Standing::Absent);
+    assert_eq!(loader.standing(&root).unwrap(), OwnEntryState::Absent);
     let made = loader.real_time(&root, &words).unwrap();
     let mut out = format!("{head}== before\n{before_text}");
 
@@ -233,28 +233,28 @@ fn played(text: &str) -> String {
         assert_eq!(again.real_time(&root, &words).unwrap(), made);
         assert_eq!(again.trial(&root).unwrap(), made.trial);
         assert_eq!(again.confirm(&root).unwrap(), made.confirm);
-        assert_eq!(again.standing(&root).unwrap(), Standing::Written);
+        assert_eq!(again.standing(&root).unwrap(), OwnEntryState::Written);
         check_with_tools(dir);
 
         apply(dir, &made.trial);
         let with_trial = files(dir);
         write!(out, "== after the trial\n{}", written(&with_entry, &with_trial)).unwrap();
         let is_armed = !made.trial.is_empty();
-        let standing = if is_armed { Standing::Armed } else { Standing::Written };
+        let standing = if is_armed { OwnEntryState::Armed } else { OwnEntryState::Written };
         assert_eq!(again.standing(&root).unwrap(), standing);
         restore(dir, &with_entry);
 
         apply(dir, &made.confirm);
         write!(out, "== after the confirmation\n{}", written(&with_entry, &files(dir))).unwrap();
         let confirmed = detect(&root).unwrap();
-        assert_eq!(confirmed.standing(&root).unwrap(), Standing::Default);
+        assert_eq!(confirmed.standing(&root).unwrap(), OwnEntryState::Default);
         assert_eq!(confirmed.entry_cmdline(&root).unwrap().as_ref(), Some(&made.cmdline));
         check_with_tools(dir);
         apply(dir, &confirmed.removal(&root).unwrap());
         let removed = files(dir);
         for (path, bytes) in &before {
             // Without a journal it is not known what the default was by name.
-            let is_kept = path.ends_with("grubenv") && loader.kind == Kind::GrubEntries;
+            let is_kept = path.ends_with("grubenv") && loader.kind == LoaderKind::GrubEntries;
             let text = String::from_utf8_lossy(bytes);
             assert!(is_kept || removed[path] == *bytes, "{path}, wanted:\n{text}");
         }
@@ -399,7 +399,7 @@ fn bootctl_reads_what_we_wrote() {
             listed.iter().find(|(id, _, _)| *id == loader.id).unwrap().clone()
         };
         assert_eq!(ours(&before).1, made.cmdline, "{name}");
-        if loader.kind == Kind::UnifiedImage {
+        if loader.kind == LoaderKind::UnifiedImage {
             continue;
         }
         let default = loader.default.as_ref().unwrap();
@@ -671,7 +671,7 @@ fn a_kernel_that_comes_does_not_take_the_default() {
         let made = loader.real_time(&root, &[]).unwrap();
         apply(dir.path(), &made.entry);
         apply(dir.path(), &detect(&root).unwrap().confirm(&root).unwrap());
-        assert_eq!(detect(&root).unwrap().standing(&root).unwrap(), Standing::Default);
+        assert_eq!(detect(&root).unwrap().standing(&root).unwrap(), OwnEntryState::Default);
         let known = Command::new("grub-script-check").arg(at(dir.path(), &path)).output();
         assert!(known.is_err() || known.unwrap().status.success(), "{name}");
     }

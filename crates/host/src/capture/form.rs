@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod capture_tests;
 
-pub(crate) use super::write::Recorder;
+pub(crate) use super::write::CaptureRecorder;
 use std::{
     collections::BTreeMap,
     fmt::Write,
@@ -25,16 +25,16 @@ pub(super) const LAST_LINE: &str = "== end";
 /// A machine as a file keeps it: every path that was read, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    pub(crate) origin: Origin,
+    pub(crate) origin: CaptureOrigin,
     /// Comments at the head, without their `#`.
     pub(crate) about: Vec<String>,
     /// By path, or by the name of a system call.
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, CaptureEntry>,
 }
 
 /// Where a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum CaptureOrigin {
     /// On the machine itself: what was absent, the machine does not have.
     Live {
         /// By root, who may read everything.
@@ -46,7 +46,7 @@ pub enum Origin {
 
 /// What there was under a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum CaptureEntry {
     /// A file and its bytes.
     File(Vec<u8>),
     /// Some lines of a file, of which the others were not read.
@@ -94,7 +94,7 @@ impl Capture {
     /// A machine of these files and no others: for tests, and for questions of what would be.
     pub fn of_files<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut capture =
-            Self { origin: Origin::Folder, about: Vec::new(), entries: BTreeMap::new() };
+            Self { origin: CaptureOrigin::Folder, about: Vec::new(), entries: BTreeMap::new() };
         for (path, bytes) in files {
             capture.set_file(path, bytes);
         }
@@ -103,18 +103,18 @@ impl Capture {
 
     /// Puts a file in the place of whatever was there.
     pub fn set_file(&mut self, path: &str, bytes: &[u8]) {
-        self.entries.insert(clean(path), Entry::File(bytes.to_vec()));
+        self.entries.insert(clean(path), CaptureEntry::File(bytes.to_vec()));
     }
 
     /// Makes a path absent.
     pub fn set_absent(&mut self, path: &str) {
-        self.entries.insert(clean(path), Entry::Absent);
+        self.entries.insert(clean(path), CaptureEntry::Absent);
     }
 
     /// Makes a path refused, for want of rights.
     pub fn set_denied(&mut self, path: &str) {
         let error = rustix::io::Errno::ACCESS.raw_os_error();
-        self.entries.insert(clean(path), Entry::Denied(error));
+        self.entries.insert(clean(path), CaptureEntry::Denied(error));
     }
 
     /// What is in it: paths, and system calls.
@@ -123,7 +123,7 @@ impl Capture {
     }
 
     /// Where it was taken.
-    pub const fn origin(&self) -> Origin {
+    pub const fn origin(&self) -> CaptureOrigin {
         self.origin
     }
 

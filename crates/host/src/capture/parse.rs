@@ -3,8 +3,8 @@
 use rustix::io::Errno;
 
 use super::form::{
-    CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin, PATH_BYTES_MAX,
-    clean, escape, is_plain, unescape, unescape_text,
+    CAPTURE_BYTES_MAX, Capture, CaptureEntry, CaptureError, CaptureOrigin, FIRST_LINE, LAST_LINE,
+    PATH_BYTES_MAX, clean, escape, is_plain, unescape, unescape_text,
 };
 
 /// Errors by name, for people. Others are written as numbers.
@@ -98,8 +98,9 @@ impl Capture {
         let mut lines = Lines { rest: text, number: 0 };
         check_first(lines.next().unwrap_or_default().as_bytes())?;
         let second = lines.next().unwrap_or_default();
-        let Some(origin) = Origin::ALL.into_iter().find(|origin| origin.line() == second) else {
-            let all = Origin::ALL.map(|origin| format!("`{}`", origin.line())).join(", ");
+        let Some(origin) = CaptureOrigin::ALL.into_iter().find(|origin| origin.line() == second)
+        else {
+            let all = CaptureOrigin::ALL.map(|origin| format!("`{}`", origin.line())).join(", ");
             return wrong(2, format!("expected one of {all}"));
         };
         let mut capture = Self { origin, about: Vec::new(), entries: Default::default() };
@@ -203,14 +204,14 @@ fn check_plain(number: usize, line: &str) -> Parsed<()> {
 }
 
 impl Body<'_> {
-    fn entry(&self, kind: &str) -> Parsed<Entry> {
+    fn entry(&self, kind: &str) -> Parsed<CaptureEntry> {
         match kind {
-            "file" => Ok(Entry::File(self.text()?.into_bytes())),
+            "file" => Ok(CaptureEntry::File(self.text()?.into_bytes())),
             "lines" => {
                 self.check_closed()?;
-                Ok(Entry::Lines(self.text()?))
+                Ok(CaptureEntry::Lines(self.text()?))
             }
-            "gzip" => Ok(Entry::Gzip(self.text()?)),
+            "gzip" => Ok(CaptureEntry::Gzip(self.text()?)),
             "escaped" => self.escaped(),
             "folder" => self.folder(),
             "link" => match self.one()? {
@@ -218,17 +219,17 @@ impl Body<'_> {
                 target if target.len() > PATH_BYTES_MAX => {
                     wrong(self.number + 1, format!("a target of more than {PATH_BYTES_MAX} bytes"))
                 }
-                target => Ok(Entry::Link(target)),
+                target => Ok(CaptureEntry::Link(target)),
             },
-            "call" => self.one().map(Entry::Call),
-            "failed" => self.one().map(Entry::Failed),
+            "call" => self.one().map(CaptureEntry::Call),
+            "failed" => self.one().map(CaptureEntry::Failed),
             "denied" => match errno_number(&self.one()?) {
-                Some(number) => Ok(Entry::Denied(number)),
+                Some(number) => Ok(CaptureEntry::Denied(number)),
                 None => wrong(self.number + 1, "expected an error like EACCES, EPERM or a number"),
             },
-            "there" => self.none(Entry::There),
-            "absent" => self.none(Entry::Absent),
-            "redacted" => self.none(Entry::Redacted),
+            "there" => self.none(CaptureEntry::There),
+            "absent" => self.none(CaptureEntry::Absent),
+            "redacted" => self.none(CaptureEntry::Redacted),
             _ => wrong(
                 self.number,
                 format!(
@@ -249,7 +250,7 @@ impl Body<'_> {
         Ok(text)
     }
 
-    fn escaped(&self) -> Parsed<Entry> {
+    fn escaped(&self) -> Parsed<CaptureEntry> {
         let mut bytes = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
             let Some(line) = unescape(line) else {
@@ -262,7 +263,7 @@ impl Body<'_> {
             bytes.pop();
             self.check_open()?;
         }
-        Ok(Entry::File(bytes))
+        Ok(CaptureEntry::File(bytes))
     }
 
     /// `:` alone says nothing.
@@ -275,7 +276,7 @@ impl Body<'_> {
         }
     }
 
-    fn folder(&self) -> Parsed<Entry> {
+    fn folder(&self) -> Parsed<CaptureEntry> {
         self.check_closed()?;
         let mut names: Vec<String> = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
@@ -292,7 +293,7 @@ impl Body<'_> {
             }
             names.push(name);
         }
-        Ok(Entry::Folder(names))
+        Ok(CaptureEntry::Folder(names))
     }
 
     fn one(&self) -> Parsed<String> {
@@ -306,7 +307,7 @@ impl Body<'_> {
         }
     }
 
-    fn none(&self, entry: Entry) -> Parsed<Entry> {
+    fn none(&self, entry: CaptureEntry) -> Parsed<CaptureEntry> {
         if self.lines.is_empty() {
             return Ok(entry);
         }

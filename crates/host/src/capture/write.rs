@@ -10,9 +10,10 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use rustix::io::Errno;
 
 use super::form::{
-    Capture, Entry, FIRST_LINE, LAST_LINE, Origin, PATH_BYTES_MAX, clean, escape, follow, is_plain,
+    Capture, CaptureEntry, CaptureOrigin, FIRST_LINE, LAST_LINE, PATH_BYTES_MAX, clean, escape,
+    follow, is_plain,
 };
-use crate::reading::{LINKS_MAX, READ_BYTES_MAX, Refusal};
+use crate::reading::{LINKS_MAX, READ_BYTES_MAX, ReadRefusal};
 use crate::text::excerpt;
 
 impl Capture {
@@ -28,7 +29,7 @@ impl Capture {
     }
 }
 
-impl Origin {
+impl CaptureOrigin {
     /// Every origin, for the parser.
     pub(super) const ALL: [Self; 3] =
         [Self::Live { by_root: true }, Self::Live { by_root: false }, Self::Folder];
@@ -43,23 +44,23 @@ impl Origin {
     }
 }
 
-fn put(text: &mut String, name: &str, entry: &Entry) {
+fn put(text: &mut String, name: &str, entry: &CaptureEntry) {
     let plain = |text: &str| lines(text.split('\n'), str::to_owned);
     let (kind, body) = match entry {
-        Entry::File(bytes) => match std::str::from_utf8(bytes) {
+        CaptureEntry::File(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) if is_plain(text) => ("file", plain(text)),
             _ => ("escaped", lines(bytes.split(|byte| *byte == b'\n'), escape)),
         },
-        Entry::Lines(text) => ("lines", plain(text)),
-        Entry::Gzip(text) => ("gzip", plain(text)),
-        Entry::Folder(names) => ("folder", names.iter().map(|name| line(name)).collect()),
-        Entry::Link(target) => ("link", line(target)),
-        Entry::Call(answer) => ("call", line(answer)),
-        Entry::Failed(why) => ("failed", line(why)),
-        Entry::Denied(number) => ("denied", line(&super::parse::errno_name(*number))),
-        Entry::There => ("there", String::new()),
-        Entry::Absent => ("absent", String::new()),
-        Entry::Redacted => ("redacted", String::new()),
+        CaptureEntry::Lines(text) => ("lines", plain(text)),
+        CaptureEntry::Gzip(text) => ("gzip", plain(text)),
+        CaptureEntry::Folder(names) => ("folder", names.iter().map(|name| line(name)).collect()),
+        CaptureEntry::Link(target) => ("link", line(target)),
+        CaptureEntry::Call(answer) => ("call", line(answer)),
+        CaptureEntry::Failed(why) => ("failed", line(why)),
+        CaptureEntry::Denied(number) => ("denied", line(&super::parse::errno_name(*number))),
+        CaptureEntry::There => ("there", String::new()),
+        CaptureEntry::Absent => ("absent", String::new()),
+        CaptureEntry::Redacted => ("redacted", String::new()),
     };
     text.push_str(&format!("== {name} {kind}\n{body}"));
 }
@@ -89,75 +90,80 @@ fn lines<T: Default + PartialEq + Copy>(
 
 impl Capture {
     /// The bytes of a file.
-    pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+    pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadRefusal> {
         match self.find(path, true)? {
-            Entry::File(bytes) => Ok(bytes.clone()),
-            Entry::Gzip(text) => pack(text).map_err(Refusal::from),
-            Entry::Folder(_) => Err(Errno::ISDIR.into()),
+            CaptureEntry::File(bytes) => Ok(bytes.clone()),
+            CaptureEntry::Gzip(text) => pack(text).map_err(ReadRefusal::from),
+            CaptureEntry::Folder(_) => Err(Errno::ISDIR.into()),
             other => Err(refusal(other)),
         }
     }
 
     /// The bytes of a file, or those lines of it that were taken down.
-    pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, Refusal> {
+    pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, ReadRefusal> {
         match self.find(path, true)? {
             // A line that was not read is not a line that the file lacks.
-            Entry::Lines(lines) => match excerpt(lines.as_bytes(), keys) {
+            CaptureEntry::Lines(lines) => match excerpt(lines.as_bytes(), keys) {
                 Some(_) => Ok(lines.clone().into_bytes()),
-                None => Err(Refusal::NotCaptured),
+                None => Err(ReadRefusal::NotCaptured),
             },
             _ => self.bytes(path),
         }
     }
 
     /// The names in a folder.
-    pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, Refusal> {
+    pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, ReadRefusal> {
         match self.find(path, true)? {
-            Entry::Folder(names) => Ok(names.clone()),
-            Entry::File(_) | Entry::Lines(_) | Entry::Gzip(_) => Err(Errno::NOTDIR.into()),
+            CaptureEntry::Folder(names) => Ok(names.clone()),
+            CaptureEntry::File(_) | CaptureEntry::Lines(_) | CaptureEntry::Gzip(_) => {
+                Err(Errno::NOTDIR.into())
+            }
             other => Err(refusal(other)),
         }
     }
 
     /// The target of a link.
-    pub(crate) fn link(&self, path: &str) -> Result<String, Refusal> {
+    pub(crate) fn link(&self, path: &str) -> Result<String, ReadRefusal> {
         match self.find(path, false)? {
-            Entry::Link(target) => Ok(target.clone()),
-            Entry::File(_) | Entry::Lines(_) | Entry::Gzip(_) | Entry::Folder(_) | Entry::There => {
-                Err(Errno::INVAL.into())
-            }
+            CaptureEntry::Link(target) => Ok(target.clone()),
+            CaptureEntry::File(_)
+            | CaptureEntry::Lines(_)
+            | CaptureEntry::Gzip(_)
+            | CaptureEntry::Folder(_)
+            | CaptureEntry::There => Err(Errno::INVAL.into()),
             other => Err(refusal(other)),
         }
     }
 
     /// Whether there is something.
-    pub(crate) fn look(&self, path: &str) -> Result<(), Refusal> {
+    pub(crate) fn look(&self, path: &str) -> Result<(), ReadRefusal> {
         match self.find(path, false)? {
-            Entry::Denied(_) | Entry::Failed(_) | Entry::Absent | Entry::Call(_) => {
-                Err(Errno::NOENT.into())
-            }
+            CaptureEntry::Denied(_)
+            | CaptureEntry::Failed(_)
+            | CaptureEntry::Absent
+            | CaptureEntry::Call(_) => Err(Errno::NOENT.into()),
             _ => Ok(()),
         }
     }
 
     /// The answer to a system call.
-    pub(crate) fn call(&self, call: &str) -> Result<String, Refusal> {
+    pub(crate) fn call(&self, call: &str) -> Result<String, ReadRefusal> {
         match self.entries.get(call) {
-            Some(Entry::Call(answer)) => Ok(answer.clone()),
+            Some(CaptureEntry::Call(answer)) => Ok(answer.clone()),
             Some(other) => Err(refusal(other)),
-            None => Err(Refusal::NotCaptured),
+            None => Err(ReadRefusal::NotCaptured),
         }
     }
 
     /// The entry of a path: its own, or where the links on the way lead.
-    fn find(&self, path: &str, follow_last: bool) -> Result<&Entry, Refusal> {
+    fn find(&self, path: &str, follow_last: bool) -> Result<&CaptureEntry, ReadRefusal> {
         let mut path = clean(path);
         for _ in 0..=LINKS_MAX {
             if path.len() > PATH_BYTES_MAX {
                 return Err(Errno::NAMETOOLONG.into());
             }
             path = match self.entries.get(&path) {
-                Some(Entry::Link(target)) if follow_last => follow(&path, target),
+                Some(CaptureEntry::Link(target)) if follow_last => follow(&path, target),
                 Some(entry) => return Ok(entry),
                 None => self.follow_above(&path)?,
             };
@@ -166,28 +172,28 @@ impl Capture {
     }
 
     /// The path with the first link above it followed. Below what is absent all is absent.
-    fn follow_above(&self, path: &str) -> Result<String, Refusal> {
+    fn follow_above(&self, path: &str) -> Result<String, ReadRefusal> {
         for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
             match self.entries.get(&path[..at]) {
-                Some(Entry::Link(target)) => {
+                Some(CaptureEntry::Link(target)) => {
                     return Ok(clean(&format!("{}{}", follow(&path[..at], target), &path[at..])));
                 }
-                Some(Entry::Absent) => return Err(Errno::NOENT.into()),
+                Some(CaptureEntry::Absent) => return Err(Errno::NOENT.into()),
                 _ => {}
             }
         }
-        Err(Refusal::NotCaptured)
+        Err(ReadRefusal::NotCaptured)
     }
 }
 
 /// Why an entry is no answer.
-fn refusal(entry: &Entry) -> Refusal {
+fn refusal(entry: &CaptureEntry) -> ReadRefusal {
     match entry {
-        Entry::Absent => Errno::NOENT.into(),
-        Entry::Denied(number) => Refusal::Errno(*number),
-        Entry::Failed(text) => Refusal::Text(text.clone()),
-        Entry::Redacted => Refusal::Redacted,
-        _ => Refusal::NotCaptured,
+        CaptureEntry::Absent => Errno::NOENT.into(),
+        CaptureEntry::Denied(number) => ReadRefusal::Errno(*number),
+        CaptureEntry::Failed(text) => ReadRefusal::Text(text.clone()),
+        CaptureEntry::Redacted => ReadRefusal::Redacted,
+        _ => ReadRefusal::NotCaptured,
     }
 }
 
@@ -206,48 +212,48 @@ const UNPACKED_BYTES_MAX: u64 = 8 << 20;
 /// Questions and answers so far. Of two different answers the first is kept, unless the later one
 /// says more.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
-    entries: Mutex<BTreeMap<String, Entry>>,
+pub(crate) struct CaptureRecorder {
+    entries: Mutex<BTreeMap<String, CaptureEntry>>,
 }
 
-impl Recorder {
-    pub(crate) fn bytes(&self, path: &str, answer: &Result<Vec<u8>, Refusal>) {
+impl CaptureRecorder {
+    pub(crate) fn bytes(&self, path: &str, answer: &Result<Vec<u8>, ReadRefusal>) {
         self.take_down(path, true, answer, |bytes| {
             if bytes.len() as u64 > READ_BYTES_MAX {
-                return Entry::Denied(Errno::FBIG.raw_os_error());
+                return CaptureEntry::Denied(Errno::FBIG.raw_os_error());
             }
-            unpack(bytes).map_or_else(|| Entry::File(bytes.clone()), Entry::Gzip)
+            unpack(bytes).map_or_else(|| CaptureEntry::File(bytes.clone()), CaptureEntry::Gzip)
         });
     }
 
     /// Only the requested lines; the whole file where it lacks one of them.
-    pub(crate) fn excerpt(&self, path: &str, keys: &[&str], answer: &Result<Vec<u8>, Refusal>) {
+    pub(crate) fn excerpt(&self, path: &str, keys: &[&str], answer: &Result<Vec<u8>, ReadRefusal>) {
         self.take_down(path, true, answer, |bytes| {
             let lines = excerpt(bytes, keys).filter(|lines| is_plain(lines));
-            lines.map_or_else(|| Entry::File(bytes.clone()), Entry::Lines)
+            lines.map_or_else(|| CaptureEntry::File(bytes.clone()), CaptureEntry::Lines)
         });
     }
 
-    pub(crate) fn names(&self, path: &str, answer: &Result<Vec<String>, Refusal>) {
+    pub(crate) fn names(&self, path: &str, answer: &Result<Vec<String>, ReadRefusal>) {
         self.take_down(path, true, answer, |names| {
             let mut names = names.clone();
             names.sort_unstable();
             names.dedup();
-            Entry::Folder(names)
+            CaptureEntry::Folder(names)
         });
     }
 
-    pub(crate) fn link(&self, path: &str, answer: &Result<String, Refusal>) {
-        self.take_down(path, false, answer, |target| Entry::Link(target.clone()));
+    pub(crate) fn link(&self, path: &str, answer: &Result<String, ReadRefusal>) {
+        self.take_down(path, false, answer, |target| CaptureEntry::Link(target.clone()));
     }
 
-    pub(crate) fn look(&self, path: &str, answer: &Result<(), Refusal>) {
-        self.take_down(path, false, answer, |()| Entry::There);
+    pub(crate) fn look(&self, path: &str, answer: &Result<(), ReadRefusal>) {
+        self.take_down(path, false, answer, |()| CaptureEntry::There);
     }
 
-    pub(crate) fn call(&self, call: &str, answer: &Result<String, Refusal>) {
+    pub(crate) fn call(&self, call: &str, answer: &Result<String, ReadRefusal>) {
         let entry = match answer {
-            Ok(answer) => Some(Entry::Call(answer.clone())),
+            Ok(answer) => Some(CaptureEntry::Call(answer.clone())),
             Err(refusal) => entry_of(refusal),
         };
         if let Some(entry) = entry {
@@ -256,7 +262,7 @@ impl Recorder {
     }
 
     /// What was taken down.
-    pub(crate) fn entries(&self) -> BTreeMap<String, Entry> {
+    pub(crate) fn entries(&self) -> BTreeMap<String, CaptureEntry> {
         self.lock().clone()
     }
 
@@ -264,14 +270,16 @@ impl Recorder {
         &self,
         path: &str,
         follows: bool,
-        answer: &Result<T, Refusal>,
-        entry: impl FnOnce(&T) -> Entry,
+        answer: &Result<T, ReadRefusal>,
+        entry: impl FnOnce(&T) -> CaptureEntry,
     ) {
         let entry = match answer {
             Ok(value) => Some(entry(value)),
             // readlink(2) of what is no link: there is something.
-            Err(Refusal::Errno(number)) if !follows && *number == Errno::INVAL.raw_os_error() => {
-                Some(Entry::There)
+            Err(ReadRefusal::Errno(number))
+                if !follows && *number == Errno::INVAL.raw_os_error() =>
+            {
+                Some(CaptureEntry::There)
             }
             Err(refusal) => entry_of(refusal),
         };
@@ -282,31 +290,40 @@ impl Recorder {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Entry>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, CaptureEntry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// `None` for what a capture did not know either.
-fn entry_of(refusal: &Refusal) -> Option<Entry> {
+fn entry_of(refusal: &ReadRefusal) -> Option<CaptureEntry> {
     match refusal {
-        _ if refusal.is_absent() => Some(Entry::Absent),
-        Refusal::Errno(number) => Some(Entry::Denied(*number)),
-        Refusal::Text(text) => Some(Entry::Failed(text.clone())),
-        Refusal::Redacted => Some(Entry::Redacted),
-        Refusal::NotCaptured => None,
+        _ if refusal.is_absent() => Some(CaptureEntry::Absent),
+        ReadRefusal::Errno(number) => Some(CaptureEntry::Denied(*number)),
+        ReadRefusal::Text(text) => Some(CaptureEntry::Failed(text.clone())),
+        ReadRefusal::Redacted => Some(CaptureEntry::Redacted),
+        ReadRefusal::NotCaptured => None,
     }
 }
 
 /// A path read both as a link and for what is behind it has two entries: the link's, and its
 /// target's.
-fn insert(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry, follows: bool) {
+fn insert(
+    entries: &mut BTreeMap<String, CaptureEntry>,
+    path: String,
+    entry: CaptureEntry,
+    follows: bool,
+) {
     match (entries.get(&path), &entry) {
-        (Some(Entry::Link(target)), new) if follows && !matches!(new, Entry::Link(_)) => {
+        (Some(CaptureEntry::Link(target)), new)
+            if follows && !matches!(new, CaptureEntry::Link(_)) =>
+        {
             let behind = follow(&path, target);
             keep_better(entries, behind, entry);
         }
-        (Some(old), Entry::Link(target)) if !matches!(old, Entry::Link(_) | Entry::There) => {
+        (Some(old), CaptureEntry::Link(target))
+            if !matches!(old, CaptureEntry::Link(_) | CaptureEntry::There) =>
+        {
             let (behind, old) = (follow(&path, target), old.clone());
             entries.insert(path, entry);
             keep_better(entries, behind, old);
@@ -315,15 +332,17 @@ fn insert(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry, fol
     }
 }
 
-fn keep_better(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry) {
-    if let (Some(Entry::Lines(old)), Entry::Lines(new)) = (entries.get_mut(&path), &entry) {
+fn keep_better(entries: &mut BTreeMap<String, CaptureEntry>, path: String, entry: CaptureEntry) {
+    if let (Some(CaptureEntry::Lines(old)), CaptureEntry::Lines(new)) =
+        (entries.get_mut(&path), &entry)
+    {
         return add_lines(old, new);
     }
-    let worth = |entry: &Entry| match entry {
-        Entry::Absent => 0,
-        Entry::There => 1,
-        Entry::Denied(_) | Entry::Failed(_) => 2,
-        Entry::Lines(_) => 3,
+    let worth = |entry: &CaptureEntry| match entry {
+        CaptureEntry::Absent => 0,
+        CaptureEntry::There => 1,
+        CaptureEntry::Denied(_) | CaptureEntry::Failed(_) => 2,
+        CaptureEntry::Lines(_) => 3,
         _ => 4,
     };
     if entries.get(&path).is_none_or(|old| worth(old) < worth(&entry)) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::tasks::Scan;
+use super::tasks::TaskScan;
 use crate::cpu_list::CpuListError;
 use crate::{CpuList, Reading, Root};
 
@@ -26,7 +26,7 @@ pub struct Irqs {
 impl Irqs {
     /// Reads the interrupts: two files for each. `scan` says whether irqbalance runs,
     /// `interrupts` is /proc/interrupts.
-    pub fn read(root: &Root, scan: &Scan, interrupts: &Reading<String>) -> Self {
+    pub fn read(root: &Root, scan: &TaskScan, interrupts: &Reading<String>) -> Self {
         let default = root.trimmed("/proc/irq/default_smp_affinity");
         let irqs = read_interrupts(root, interrupts);
         let handled: BTreeSet<u32> =
@@ -121,7 +121,7 @@ fn is_managed(root: &Root, number: u32) -> bool {
 
 /// A line of a table with a column for each CPU: /proc/interrupts, /proc/softirqs.
 #[derive(Debug)]
-pub(crate) struct Row<'t> {
+pub(crate) struct InterruptRow<'t> {
     pub(crate) label: &'t str,
     /// Fewer than columns for `ERR` and `MIS`, which are of no CPU, and where a CPU went away
     /// between header and line.
@@ -131,7 +131,7 @@ pub(crate) struct Row<'t> {
 }
 
 /// The CPUs of the columns, the online ones, and the lines.
-pub(crate) fn table(text: &str) -> (Vec<u32>, impl Iterator<Item = Row<'_>>) {
+pub(crate) fn table(text: &str) -> (Vec<u32>, impl Iterator<Item = InterruptRow<'_>>) {
     let (header, lines) = text.split_once('\n').unwrap_or((text, ""));
     let cpu = |word: &str| word.strip_prefix("CPU")?.parse().ok();
     let cpus: Vec<u32> = header.split_whitespace().filter_map(cpu).collect();
@@ -139,7 +139,7 @@ pub(crate) fn table(text: &str) -> (Vec<u32>, impl Iterator<Item = Row<'_>>) {
     (cpus, lines.lines().filter_map(move |line| row(line, columns)))
 }
 
-fn row(line: &str, columns: usize) -> Option<Row<'_>> {
+fn row(line: &str, columns: usize) -> Option<InterruptRow<'_>> {
     let (label, rest) = line.split_once(':')?;
     let (mut counts, mut about) = (Vec::with_capacity(columns), rest.trim_start());
     while counts.len() < columns {
@@ -148,11 +148,11 @@ fn row(line: &str, columns: usize) -> Option<Row<'_>> {
         counts.push(count);
         about = about[end..].trim_start();
     }
-    Some(Row { label: label.trim(), counts, about: about.trim_end() })
+    Some(InterruptRow { label: label.trim(), counts, about: about.trim_end() })
 }
 
 /// `None` for lines that are not numbered: NMI, LOC, IPI0 ...
-fn numbered(row: &Row<'_>) -> Option<Line> {
+fn numbered(row: &InterruptRow<'_>) -> Option<Line> {
     let number = row.label.parse().ok()?;
     let (chip, actions) = chip_and_actions(row.about);
     let count = row.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
@@ -208,7 +208,7 @@ const FILES: [&str; 2] = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"
 /// Folder of the links that enable units.
 const UNITS: &str = "/etc/systemd/system";
 
-fn read_irqbalance(root: &Root, scan: &Scan) -> Reading<Irqbalance> {
+fn read_irqbalance(root: &Root, scan: &TaskScan) -> Reading<Irqbalance> {
     scan.processes.clone().and_then(|path, processes| {
         let running =
             processes.into_iter().find(|(name, _)| name == "irqbalance").map(|(_, pid)| pid);
@@ -265,7 +265,7 @@ fn banned(text: &str) -> Option<(Result<CpuList, CpuListError>, String)> {
 #[cfg(test)]
 mod interrupts_tests {
     use super::*;
-    use crate::facts::tasks::Scan;
+    use crate::facts::tasks::TaskScan;
     use crate::testing::Tree;
 
     #[test]
@@ -319,7 +319,7 @@ ERR:          0\n";
             ("sys/kernel/irq/10/actions", "\n"),
         ]);
         let root = tree.root();
-        let irqs = Irqs::read(&root, &Scan::read(&root), &root.read_text("/proc/interrupts"));
+        let irqs = Irqs::read(&root, &TaskScan::read(&root), &root.read_text("/proc/interrupts"));
         assert_eq!(irqs.default_affinity.value().unwrap().to_string(), "0-1,32-39");
         let irqs = irqs.irqs.value().unwrap();
         let numbers: Vec<u32> = irqs.iter().map(|irq| irq.number).collect();
@@ -344,7 +344,7 @@ ERR:          0\n";
 #[cfg(test)]
 mod irqbalance_tests {
     use super::*;
-    use crate::reading::State;
+    use crate::reading::ReadingState;
     use crate::testing::Tree;
 
     const INIT: (&str, &str) = ("proc/1/stat", STAT);
@@ -353,7 +353,7 @@ mod irqbalance_tests {
     fn reading(files: &[(&str, &str)]) -> Reading<Irqbalance> {
         let tree = Tree::new(files);
         let root = tree.root();
-        read_irqbalance(&root, &Scan::read(&root))
+        read_irqbalance(&root, &TaskScan::read(&root))
     }
 
     #[test]
@@ -370,7 +370,7 @@ mod irqbalance_tests {
             tree.path().join("etc/systemd/system/multi-user.target.wants/irqbalance.service");
         std::os::unix::fs::symlink("/lib/systemd/system/irqbalance.service", link).unwrap();
         let root = tree.root();
-        let balance = read_irqbalance(&root, &Scan::read(&root));
+        let balance = read_irqbalance(&root, &TaskScan::read(&root));
         let balance = balance.value().unwrap();
         assert_eq!((balance.running, balance.enabled), (Some(1), true));
         assert_eq!(balance.banned.as_ref().unwrap().as_slice(), [2, 3]);
@@ -398,9 +398,9 @@ mod irqbalance_tests {
     fn unknown_where_processes_or_the_ban_are() {
         assert!(reading(&[("etc/default/irqbalance", "")]).is_absent());
         let odd = reading(&[INIT, ("etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2-x")]);
-        assert!(matches!(odd.state, State::Malformed { .. }));
+        assert!(matches!(odd.state, ReadingState::Malformed { .. }));
         assert_eq!(odd.path, "/etc/default/irqbalance");
         let refused = reading(&[INIT, ("etc/default/irqbalance/x", "")]);
-        assert!(matches!(refused.state, State::Denied { .. }));
+        assert!(matches!(refused.state, ReadingState::Denied { .. }));
     }
 }

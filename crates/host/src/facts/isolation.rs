@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::uptime_ticks;
-use super::irq::{Row, table};
+use super::irq::{InterruptRow, table};
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
@@ -24,7 +24,7 @@ pub struct Isolation {
     /// Time since boot, milliseconds.
     pub uptime_ms: Reading<u64>,
     /// Interrupts of each CPU since boot.
-    pub counters: Reading<Counters>,
+    pub counters: Reading<InterruptCounters>,
 }
 
 impl Isolation {
@@ -52,7 +52,7 @@ impl Isolation {
 
 /// What /proc/interrupts counts, by CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Counters {
+pub struct InterruptCounters {
     /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
     pub rows: Vec<CounterRow>,
     pub devices: Vec<DeviceCount>,
@@ -78,7 +78,7 @@ pub struct DeviceCount {
     pub most: Option<(u32, u64)>,
 }
 
-fn read_counters(interrupts: &Reading<String>) -> Reading<Counters> {
+fn read_counters(interrupts: &Reading<String>) -> Reading<InterruptCounters> {
     interrupts.as_ref().and_then(|path, text| {
         let (cpus, lines) = table(text);
         if cpus.is_empty() {
@@ -88,7 +88,9 @@ fn read_counters(interrupts: &Reading<String>) -> Reading<Counters> {
         let device = |&cpu: &u32| DeviceCount { cpu, count: 0, most: None };
         let mut devices: Vec<DeviceCount> = cpus.iter().map(device).collect();
         let mut rows = Vec::new();
-        for Row { label, counts, about } in lines.filter(|row| row.counts.len() == cpus.len()) {
+        for InterruptRow { label, counts, about } in
+            lines.filter(|row| row.counts.len() == cpus.len())
+        {
             let what = about.split_whitespace().collect::<Vec<_>>().join(" ");
             match label.parse::<u32>() {
                 Ok(_) if is_per_cpu(&what) => {}
@@ -96,7 +98,7 @@ fn read_counters(interrupts: &Reading<String>) -> Reading<Counters> {
                 Err(_) => rows.push(CounterRow { name: label.into(), what, counts }),
             }
         }
-        Reading::known(path, Counters { rows, devices })
+        Reading::known(path, InterruptCounters { rows, devices })
     })
 }
 

@@ -198,7 +198,7 @@ pub struct Resctrl {
     /// Whether processor and kernel can split a cache.
     pub supported: bool,
     /// Groups, the default one first; none where it is not mounted.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ResctrlGroup>,
     /// The third-level cache of each CPU of a group: (CPU, cache id), the id that schemata name.
     /// Empty where there is only the default group.
     pub caches: Vec<(u32, u32)>,
@@ -206,7 +206,7 @@ pub struct Resctrl {
 
 /// CPUs and what they may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Group {
+pub struct ResctrlGroup {
     /// Its folder's name; `/`: the default group.
     pub name: String,
     /// CPUs that use it, whatever runs on them.
@@ -256,7 +256,7 @@ fn is_cache_allocation(flag: &str) -> bool {
     matches!(flag, "cat_l3" | "cat_l2")
 }
 
-fn group(root: &Root, name: &str) -> Reading<Group> {
+fn group(root: &Root, name: &str) -> Reading<ResctrlGroup> {
     let folder = match name {
         DEFAULT => FOLDER.to_owned(),
         name => format!("{FOLDER}/{name}"),
@@ -266,12 +266,12 @@ fn group(root: &Root, name: &str) -> Reading<Group> {
         let schemata = root.read_text(&format!("{folder}/schemata"));
         schemata.map(|text| {
             let schemata = text.lines().map(|line| line.trim().to_owned()).collect();
-            Group { name: name.to_owned(), cpus, schemata }
+            ResctrlGroup { name: name.to_owned(), cpus, schemata }
         })
     })
 }
 
-fn caches(root: &Root, groups: &[Group]) -> Vec<(u32, u32)> {
+fn caches(root: &Root, groups: &[ResctrlGroup]) -> Vec<(u32, u32)> {
     let cpus = groups.iter().flat_map(|group| group.cpus.iter());
     let cache = |cpu| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/id");

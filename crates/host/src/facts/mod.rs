@@ -35,7 +35,7 @@ pub struct Facts {
     pub kernel: kernel::Kernel,
     /// CPUs, topology, frequency, idle states.
     pub cpus: cpu::Cpus,
-    pub clock: Clock,
+    pub clock: ClockSource,
     /// RT throttling and the fair server.
     pub sched: tasks::Sched,
     /// Real-time tasks that are running now (this process left out).
@@ -98,7 +98,7 @@ impl Facts {
         let kernel = kernel::Kernel::read(root);
         let cpus = cpu::Cpus::read(root);
         let sched = tasks::Sched::read(root, &kernel.version);
-        let scan = tasks::Scan::read(root);
+        let scan = tasks::TaskScan::read(root);
         let net = net::Net::read(root, &kernel.version);
         let devices = devices::Devices::read(root, &kernel.tainted);
         let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus, &settings);
@@ -108,7 +108,7 @@ impl Facts {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
             cpus,
-            clock: Clock::read(root),
+            clock: ClockSource::read(root),
             sched,
             rt_tasks: scan.rt_tasks,
             placement: scan.placement,
@@ -134,7 +134,7 @@ impl Facts {
 
 /// The clock behind CLOCK_MONOTONIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Clock {
+pub struct ClockSource {
     /// Clock source in use.
     pub source: Reading<String>,
     /// Clock sources to choose from.
@@ -143,7 +143,7 @@ pub struct Clock {
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
-impl Clock {
+impl ClockSource {
     /// Reads the clock sources.
     pub fn read(root: &Root) -> Self {
         let words = |text: String| text.split_whitespace().map(str::to_owned).collect();
@@ -195,7 +195,7 @@ impl Identity {
 /// refused, so is the id, because a machine must not have one id for root and another for users.
 fn machine_id(root: &Root) -> Reading<String> {
     let uuid = root.trimmed("/sys/class/dmi/id/product_uuid").and_then(usable);
-    if matches!(uuid.state, crate::reading::State::Denied { .. }) {
+    if matches!(uuid.state, crate::reading::ReadingState::Denied { .. }) {
         return uuid;
     }
     let own = uuid.or_else(|| root.trimmed("/proc/device-tree/serial-number").and_then(usable));
@@ -278,17 +278,17 @@ mod clock_tests {
             ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
             ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet \n"),
         ]);
-        let clock = Clock::read(&tree.root());
+        let clock = ClockSource::read(&tree.root());
         assert_eq!(clock.source.value().unwrap(), "tsc");
         assert_eq!(clock.available.value().unwrap(), &["tsc", "hpet"]);
-        assert!(Clock::read(&Tree::new(&[]).root()).source.is_absent());
+        assert!(ClockSource::read(&Tree::new(&[]).root()).source.is_absent());
     }
 }
 
 #[cfg(test)]
 mod identity_tests {
     use super::*;
-    use crate::reading::State;
+    use crate::reading::ReadingState;
     use crate::testing::Tree;
 
     fn identity(files: &[(&str, &str)]) -> Identity {
@@ -354,7 +354,7 @@ mod identity_tests {
         assert!(identity(&[]).machine_id.is_absent());
         assert!(matches!(
             identity(&[("etc/machine-id", "uninitialized\n")]).machine_id.state,
-            State::Malformed { .. }
+            ReadingState::Malformed { .. }
         ));
     }
 
@@ -363,6 +363,6 @@ mod identity_tests {
         // A folder in place of the file makes the read fail.
         let refused =
             identity(&[("sys/class/dmi/id/product_uuid/x", ""), ("etc/machine-id", "abcdef")]);
-        assert!(matches!(refused.machine_id.state, State::Denied { .. }));
+        assert!(matches!(refused.machine_id.state, ReadingState::Denied { .. }));
     }
 }

@@ -139,7 +139,7 @@ fn of_ours(root: &Root) -> Option<Reading<NextBoot>> {
     }
     // What cannot be read here is reported where the distribution's entries are read.
     let loader = boot::detect(root).ok()?;
-    if loader.standing(root).ok()? != boot::Standing::Default {
+    if loader.standing(root).ok()? != boot::OwnEntryState::Default {
         return None;
     }
     let ours = loader.entry(root).ok()??;

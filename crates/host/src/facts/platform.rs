@@ -41,7 +41,7 @@ pub struct Platform {
     pub sysctl: Reading<Vec<Assigned>>,
     /// What someone said of the firmware's set-up.
     #[serde(default)]
-    pub firmware: Reading<Vec<Tick>>,
+    pub firmware: Reading<Vec<FirmwareItem>>,
 }
 
 impl Platform {
@@ -120,7 +120,7 @@ const HEAD: &str = "\
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Found {
+pub enum FirmwareChoice {
     /// It is as advised.
     Set,
     /// It is otherwise, on purpose.
@@ -129,7 +129,7 @@ pub enum Found {
     Absent,
 }
 
-impl Found {
+impl FirmwareChoice {
     /// Every one, with its word in the file.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Set, "set"), (Self::Kept, "kept"), (Self::Absent, "absent")];
@@ -142,10 +142,10 @@ impl Found {
 
 /// One item that someone looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tick {
+pub struct FirmwareItem {
     /// Item, e.g. `smt`.
     pub item: String,
-    pub found: Found,
+    pub found: FirmwareChoice,
     /// Day, as `2026-11-25`.
     pub date: String,
     pub who: String,
@@ -156,7 +156,7 @@ pub struct Tick {
 }
 
 /// Reads the ticks; empty where there is no file.
-pub(super) fn read_firmware(root: &Root) -> Reading<Vec<Tick>> {
+pub(super) fn read_firmware(root: &Root) -> Reading<Vec<FirmwareItem>> {
     let text = root.read_text(TICKS);
     if text.is_absent() {
         return Reading::known(TICKS, Vec::new());
@@ -172,8 +172,8 @@ pub(super) fn read_firmware(root: &Root) -> Reading<Vec<Tick>> {
 }
 
 /// The ticks of a file; of two for one item the later one holds.
-fn parse(text: &str) -> Result<Vec<Tick>, String> {
-    let mut ticks: Vec<Tick> = Vec::new();
+fn parse(text: &str) -> Result<Vec<FirmwareItem>, String> {
+    let mut ticks: Vec<FirmwareItem> = Vec::new();
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -182,12 +182,12 @@ fn parse(text: &str) -> Result<Vec<Tick>, String> {
         let [item, found, date, who, firmware, ref note @ ..] = fields[..] else {
             return Err(line.to_owned());
         };
-        let found = Found::ALL.iter().find(|(_, word)| *word == found);
+        let found = FirmwareChoice::ALL.iter().find(|(_, word)| *word == found);
         let Some((found, _)) = found.filter(|_| !item.is_empty() && !firmware.is_empty()) else {
             return Err(line.to_owned());
         };
         ticks.retain(|tick| tick.item != item);
-        ticks.push(Tick {
+        ticks.push(FirmwareItem {
             item: item.into(),
             found: *found,
             date: date.into(),
@@ -200,7 +200,7 @@ fn parse(text: &str) -> Result<Vec<Tick>, String> {
 }
 
 /// The text of the file.
-pub fn text(ticks: &[Tick]) -> String {
+pub fn text(ticks: &[FirmwareItem]) -> String {
     let plain = |text: &str| {
         text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect::<String>()
     };
@@ -471,7 +471,7 @@ mod firmware_tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let tick = |item: &str, found, note: &str| Tick {
+        let tick = |item: &str, found, note: &str| FirmwareItem {
             item: item.into(),
             found,
             date: "2026-11-25".into(),
@@ -479,15 +479,17 @@ mod firmware_tests {
             firmware: "2.1 01/02/2024".into(),
             note: note.into(),
         };
-        let ticks = [tick("smt", Found::Set, ""), tick("aspm", Found::Kept, "needed")];
+        let ticks =
+            [tick("smt", FirmwareChoice::Set, ""), tick("aspm", FirmwareChoice::Kept, "needed")];
         let read =
             |text: &str| read_firmware(&Tree::new(&[("etc/rtproof-firmware.conf", text)]).root());
         assert_eq!(read(&text(&ticks)).value().unwrap(), &ticks);
-        let odd = text(&[tick("smt", Found::Absent, "a | b\nturbo | set")]);
+        let odd = text(&[tick("smt", FirmwareChoice::Absent, "a | b\nturbo | set")]);
         assert_eq!(read(&odd).value().unwrap().len(), 1, "{odd}");
         assert_eq!(read("").value().unwrap().len(), 0);
-        let twice = text(&[tick("smt", Found::Set, ""), tick("smt", Found::Kept, "")]);
-        assert_eq!(read(&twice).value().unwrap()[0].found, Found::Kept);
+        let twice =
+            text(&[tick("smt", FirmwareChoice::Set, ""), tick("smt", FirmwareChoice::Kept, "")]);
+        assert_eq!(read(&twice).value().unwrap()[0].found, FirmwareChoice::Kept);
         for wrong in ["smt", "smt | off | 1 | a | 2.1", "smt | set | 1 | a |", "| set | 1 | a | 2"]
         {
             assert!(read(wrong).why_unknown().is_some(), "{wrong}");

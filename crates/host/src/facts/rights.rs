@@ -18,9 +18,9 @@ pub struct Rights {
     /// has no such file.
     pub limit_lines: Reading<Vec<LimitLine>>,
     /// Login services that the machine has. Empty without PAM.
-    pub services: Reading<Vec<Service>>,
+    pub services: Reading<Vec<LoginService>>,
     /// Groups that the lines name.
-    pub groups: Reading<Vec<Group>>,
+    pub groups: Reading<Vec<LimitGroup>>,
     /// Whether this process is in the first user namespace: the kernel asks for CAP_SYS_NICE and
     /// CAP_IPC_LOCK there (`capable()`), and those of another namespace do not count.
     pub initial_user_namespace: Reading<bool>,
@@ -46,7 +46,7 @@ pub struct LimitLine {
 
 /// A login service (a file of pam.d).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Service {
+pub struct LoginService {
     /// Name, e.g. `sshd`.
     pub name: String,
     /// Whether its session stack has pam_limits.so, included files counted.
@@ -55,7 +55,7 @@ pub struct Service {
 
 /// A group that a line names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Group {
+pub struct LimitGroup {
     pub name: String,
     /// Users that /etc/group lists for it; `None` where it does not have the group.
     pub members: Option<u32>,
@@ -181,11 +181,11 @@ fn who(domain: &str, users: &mut Vec<String>) -> String {
     format!("user {}", at + 1)
 }
 
-fn services(root: &Root) -> Reading<Vec<Service>> {
+fn services(root: &Root) -> Reading<Vec<LoginService>> {
     let mut services = Vec::new();
     for name in SERVICES {
         match has_limits(root, name, 0) {
-            Ok(Some(limits)) => services.push(Service { name: (*name).to_owned(), limits }),
+            Ok(Some(limits)) => services.push(LoginService { name: (*name).to_owned(), limits }),
             Ok(None) => {}
             Err(refused) => return refused.map(|()| Vec::new()),
         }
@@ -232,7 +232,7 @@ fn has_limits(root: &Root, name: &str, depth: u32) -> Result<Option<bool>, Readi
 }
 
 /// The groups that lines name, by name.
-fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<Group>> {
+fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<LimitGroup>> {
     let named = lines.value().into_iter().flatten().filter_map(|line| {
         let name = line.who.strip_prefix('@').filter(|name| !name.contains(':'));
         name.map(str::to_owned)
@@ -250,7 +250,7 @@ fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<Group>> {
             let users = users.split(',').filter(|user| !user.trim().is_empty()).count();
             Some(u32::try_from(users).unwrap_or(u32::MAX))
         };
-        named.into_iter().map(|name| Group { members: members(&name), name }).collect()
+        named.into_iter().map(|name| LimitGroup { members: members(&name), name }).collect()
     })
 }
 
@@ -261,7 +261,7 @@ fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<Group>> {
 
 /// How it is known which user is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meant {
+pub enum UserSource {
     /// Named on the command line.
     Stated,
     /// Asked through sudo or doas.
@@ -273,7 +273,7 @@ pub enum Meant {
 pub struct Account {
     pub name: String,
     /// How it is known that this one is meant.
-    pub meant: Meant,
+    pub meant: UserSource,
     /// What the limits files grant: `None` for an item without a line.
     pub grants: Reading<Vec<Grant>>,
 }
@@ -303,7 +303,7 @@ impl Grant {
 
 impl Account {
     /// Reads what the machine's own files say of a user.
-    pub fn read(root: &Root, name: &str, meant: Meant) -> Self {
+    pub fn read(root: &Root, name: &str, meant: UserSource) -> Self {
         Self { name: name.to_owned(), meant, grants: grants(root, name) }
     }
 
@@ -501,7 +501,7 @@ pub(super) fn effective_capabilities(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::State;
+    use crate::reading::ReadingState;
     use crate::testing::Tree;
 
     fn lines(files: &[(&str, &str)]) -> Vec<String> {
@@ -583,8 +583,8 @@ mod tests {
         assert!(bare.groups.is_absent() && bare.initial_user_namespace.is_absent());
         let refused = Tree::new(&[("etc/security/limits.conf/x", ""), ("etc/pam.d/login/x", "")]);
         let refused = Rights::read(&refused.root());
-        assert!(matches!(refused.limit_lines.state, State::Denied { .. }));
-        assert!(matches!(refused.services.state, State::Denied { .. }));
+        assert!(matches!(refused.limit_lines.state, ReadingState::Denied { .. }));
+        assert!(matches!(refused.services.state, ReadingState::Denied { .. }));
         let live = Rights::read(&Root::live());
         assert!(live.limit_lines.value().is_some() && live.services.value().is_some());
     }
@@ -614,7 +614,7 @@ mod account_tests {
             ("etc/group", GROUP),
             ("etc/security/limits.conf", limits),
         ]);
-        Account::read(&tree.root(), "alice", Meant::Stated)
+        Account::read(&tree.root(), "alice", UserSource::Stated)
     }
 
     #[test]
@@ -640,10 +640,10 @@ mod account_tests {
     #[test]
     fn who_is_not_there_is_unknown() {
         let tree = Tree::new(&[("etc/passwd", PASSWD), ("etc/group", GROUP)]);
-        let of = |name: &str| Account::read(&tree.root(), name, Meant::Stated).grants;
+        let of = |name: &str| Account::read(&tree.root(), name, UserSource::Stated).grants;
         assert!(of("carol").why_unknown().is_some_and(|why| why.contains("no carol")));
         let bare = Tree::new(&[("proc/version", "")]);
-        assert!(Account::read(&bare.root(), "alice", Meant::Runs).grants.value().is_none());
+        assert!(Account::read(&bare.root(), "alice", UserSource::Runs).grants.value().is_none());
         assert_eq!(name_of(&tree.root(), 1000).as_deref(), Some("alice"));
         assert_eq!(name_of(&tree.root(), 7), None);
     }

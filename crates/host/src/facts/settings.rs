@@ -26,7 +26,7 @@ pub type Settings = BTreeMap<String, Setting>;
 pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
     let values = settings.get(knob.id).map(|setting| setting.values.as_slice());
     let none = || Reading::absent(knob.patterns().next().unwrap_or(knob.id));
-    values.and_then(<[Value]>::first).map_or_else(none, |value| value.reading.clone())
+    values.and_then(<[SettingValue]>::first).map_or_else(none, |value| value.reading.clone())
 }
 
 /// What the file at a path was read as, if it is a setting.
@@ -41,14 +41,14 @@ pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<St
 pub struct Setting {
     /// One for each file, in the order of their names (numbers by their value). A knob without
     /// wildcards has exactly one, be it absent; one with wildcards has none where no file matches.
-    pub values: Vec<Value>,
+    pub values: Vec<SettingValue>,
     /// Where no file is there: the nearest folder above that can be listed, and what it lacks.
     pub lacking: Option<Reading<String>>,
 }
 
 /// The value of a knob for one CPU or device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Value {
+pub struct SettingValue {
     /// What the wildcards stood for, joined by `/`: the CPU's number, a device, `eth0/rx-0`. Empty
     /// without wildcards.
     pub of: String,
@@ -147,16 +147,18 @@ fn of_pattern(folders: &Folders<'_>, pattern: &str, is_choice: bool) -> Setting 
         }
         found = next;
     }
-    let read =
-        |(path, of): (String, String)| Value { of, reading: value(folders.root, &path, is_choice) };
-    let mut values: Vec<Value> = found.into_iter().map(read).collect();
+    let read = |(path, of): (String, String)| SettingValue {
+        of,
+        reading: value(folders.root, &path, is_choice),
+    };
+    let mut values: Vec<SettingValue> = found.into_iter().map(read).collect();
     if wildcard(pattern).is_some() {
         // A device that has no such file is not a value; one that refuses is.
         if let Some(absent) = values.iter().find(|value| value.reading.is_absent()) {
             missing.get_or_insert_with(|| absent.reading.path.clone());
         }
         values.retain(|value| !value.reading.is_absent());
-        values.extend(refused.map(|reading| Value { of: String::new(), reading }));
+        values.extend(refused.map(|reading| SettingValue { of: String::new(), reading }));
     } else if let Some(absent) = values.first().filter(|value| value.reading.is_absent()) {
         missing = Some(absent.reading.path.clone());
     }
@@ -235,7 +237,7 @@ mod tests {
     const QUEUES: Knob = Knob::file("q", "/sys/class/net/*/queues/rx-*/rps_cpus").of(Scope::Device);
 
     fn values(setting: &Setting) -> Vec<(&str, &str)> {
-        fn pair(value: &Value) -> (&str, &str) {
+        fn pair(value: &SettingValue) -> (&str, &str) {
             (&value.of, value.reading.value().map_or("?", String::as_str))
         }
         setting.values.iter().map(pair).collect()

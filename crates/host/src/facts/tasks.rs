@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::change::TaskName;
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::{CpuList, Reading, Root};
 
 /// One task (thread) under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
@@ -176,7 +176,7 @@ impl Sched {
 
 /// Whether a file of debugfs could not be read because debugfs is not mounted.
 pub fn wants_debugfs<T>(reading: &Reading<T>) -> bool {
-    matches!(&reading.state, State::Denied { why } if why.starts_with(NOT_MOUNTED))
+    matches!(&reading.state, ReadingState::Denied { why } if why.starts_with(NOT_MOUNTED))
 }
 
 fn servers(root: &Root, folder: &str, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
@@ -216,10 +216,10 @@ fn features(root: &Root) -> Reading<Vec<String>> {
 /// the latter must not read as "off".
 fn not_in_debugfs<T>(root: &Root, path: &str) -> Reading<T> {
     match root.list_dir(DEBUGFS).state {
-        State::Known { value } if value.is_empty() => {
+        ReadingState::Known { value } if value.is_empty() => {
             Reading::denied(path, format!("{NOT_MOUNTED} at {DEBUGFS}"))
         }
-        State::Denied { why } => Reading::denied(path, why),
+        ReadingState::Denied { why } => Reading::denied(path, why),
         _ => Reading::absent(path),
     }
 }
@@ -352,7 +352,7 @@ pub(crate) fn without_numbers(comm: &str) -> String {
 
 /// What one walk over /proc finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scan {
+pub struct TaskScan {
     /// Real-time tasks, this process left out, by thread id.
     pub rt_tasks: Reading<Vec<RtTask>>,
     /// All tasks in groups, this process left out.
@@ -361,7 +361,7 @@ pub struct Scan {
     pub processes: Reading<Vec<(String, u32)>>,
 }
 
-impl Scan {
+impl TaskScan {
     /// Walks over all tasks. Tasks that end meanwhile are left out.
     pub fn read(root: &Root) -> Self {
         let pids = root.list_numbered("/proc", "").and_then(|path, pids| {
@@ -610,7 +610,7 @@ mod sched_tests {
         let of = |version| Sched::read(&root, &Reading::known("v", version)).fair_server;
         assert!(wants_debugfs(&of((6, 12))) && !wants_debugfs(&of((6, 11))));
         let unknown = Sched::read(&root, &Reading::absent("v")).fair_server;
-        assert!(matches!(unknown.state, State::Denied { .. }));
+        assert!(matches!(unknown.state, ReadingState::Denied { .. }));
         // Mounted, and the kernel has none; not captured at all.
         let mounted = sched(&[("sys/kernel/debug/sched/features", "")], Some((6, 18)));
         assert!(mounted.fair_server.is_absent());
@@ -725,7 +725,7 @@ mod groups_tests {
 #[cfg(test)]
 mod scan_tests {
     use super::*;
-    use crate::reading::State;
+    use crate::reading::ReadingState;
     use crate::testing::Tree;
 
     /// A stat line; fields 3 to 41 with those that matter set.
@@ -771,7 +771,7 @@ mod scan_tests {
 
     #[test]
     fn real_time_tasks_and_processes() {
-        let scan = Scan::read(&machine().root());
+        let scan = TaskScan::read(&machine().root());
         let tasks = scan.rt_tasks.value().unwrap();
         assert_eq!(tasks.len(), 2);
         assert!(tasks[0].kernel_thread && tasks[0].unit.is_none());
@@ -786,7 +786,7 @@ mod scan_tests {
 
     #[test]
     fn every_task_is_in_a_group() {
-        let scan = Scan::read(&machine().root());
+        let scan = TaskScan::read(&machine().root());
         assert_eq!(scan.placement.path, "/proc/*/task/*/status");
         let show = |group: &TaskGroup| {
             let cpus = group.cpus.as_ref().map_or("?".into(), CpuList::to_string);
@@ -801,22 +801,22 @@ mod scan_tests {
             "systemd 1 ? -",
         ];
         assert_eq!(shown, wanted);
-        assert!(Scan::read(&Tree::new(&[]).root()).placement.is_absent());
+        assert!(TaskScan::read(&Tree::new(&[]).root()).placement.is_absent());
     }
 
     #[test]
     fn a_few_processes_are_not_all() {
         let tree = Tree::new(&[("proc/26231/stat", &stat(26231, "vim", 0, 1, 0, 0))]);
-        let scan = Scan::read(&tree.root());
+        let scan = TaskScan::read(&tree.root());
         assert!(scan.rt_tasks.is_absent() && scan.processes.is_absent());
-        assert!(Scan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
+        assert!(TaskScan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
         // The folder without procfs on it hides no processes: there are none.
-        let bare = Scan::read(&Tree::new(&[("proc/x", "")]).root());
+        let bare = TaskScan::read(&Tree::new(&[("proc/x", "")]).root());
         assert_eq!(bare.rt_tasks, Reading::absent("/proc/*/task/*/stat"));
         assert_eq!(bare.processes, Reading::absent("/proc/*/stat"));
         // A folder in place of the file makes the read fail.
-        let refused = Scan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
-        assert!(matches!(refused.rt_tasks.state, State::Denied { .. }));
+        let refused = TaskScan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
+        assert!(matches!(refused.rt_tasks.state, ReadingState::Denied { .. }));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Facts as rows of key and value: what a record stores, and what two runs are compared by.
 //!
 //! Keys are stable: elements are named by their own number (`cpus.3.freq.governor`,
-//! `irqs.24.effective`), never by their place in a list. Each row has a [`Class`], which says who
+//! `irqs.24.effective`), never by their place in a list. Each row has a [`FactClass`], which says who
 //! sets the fact and whether it belongs to the condition under which latencies may be compared.
 //!
 //! The walk is generic over the serialised facts, so that a new fact is a new row without a line
@@ -371,7 +371,7 @@ pub struct FactRow {
     pub state: RowState,
     /// The path that was read.
     pub path: String,
-    pub class: Class,
+    pub class: FactClass,
 }
 
 /// State of a [`crate::Reading`], without what comes with it.
@@ -391,7 +391,7 @@ pub enum RowState {
 /// Who sets a fact, and so what has to be done to change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum FactClass {
     /// Which machine, which boot: no condition.
     Identity,
     /// The hardware, or the hypervisor in its place.
@@ -410,7 +410,7 @@ pub enum Class {
     Volatile,
 }
 
-impl Class {
+impl FactClass {
     /// Name as it is serialised.
     pub const fn name(self) -> &'static str {
         match self {
@@ -441,73 +441,73 @@ fn row(key: &str, value: String, state: RowState, path: &str) -> FactRow {
 }
 
 /// Class by the start of the key, the first that matches. `*` matches one part of the key.
-const CLASSES: &[(&str, Class)] = &[
-    ("identity.model", Class::Hardware),
-    ("identity.cpu_model", Class::Hardware),
-    ("identity.memory_bytes", Class::Hardware),
-    ("identity", Class::Identity),
-    ("kernel.cmdline", Class::Boot),
-    ("kernel.lockdown", Class::Boot),
-    ("kernel.tainted", Class::Runtime),
-    ("kernel", Class::Kernel),
-    ("cpus.possible", Class::Hardware),
-    ("cpus.nodes", Class::Hardware),
-    ("cpus.isolated", Class::Boot),
-    ("cpus.nohz_full", Class::Boot),
-    ("cpus.allowed", Class::Process),
-    ("cpus.*.core", Class::Hardware),
-    ("cpus.*.package", Class::Hardware),
-    ("cpus.*.siblings", Class::Hardware),
-    ("cpus.*.last_level_cache_bytes", Class::Hardware),
-    ("cpus.*.idle_states.*.disabled", Class::Runtime),
-    ("cpus.*.idle_states", Class::Firmware),
-    ("clock.available", Class::Hardware),
-    ("rt_tasks", Class::Load),
-    ("placement", Class::Volatile),
-    ("isolation.counters", Class::Volatile),
-    ("isolation.uptime_ms", Class::Volatile),
-    ("irqs.unhandled", Class::Volatile),
-    ("irqs.*.count", Class::Volatile),
-    ("irqs.*.actions", Class::Hardware),
-    ("irqs.*.chip", Class::Hardware),
-    ("limits", Class::Process),
-    ("settings.cpufreq-minmax-hardware", Class::Hardware),
-    ("settings.laptop-chassis", Class::Identity),
-    ("settings.laptop-lid", Class::Identity),
-    ("settings.laptop-supply", Class::Identity),
-    ("settings.laptop-supply-scope", Class::Identity),
-    ("settings.pci-runtime-pm-class", Class::Hardware),
-    ("settings.rapl-limit-design", Class::Hardware),
-    ("settings.usb-autosuspend-class", Class::Hardware),
-    ("rights", Class::Process),
-    ("memory.swaps.*.used_bytes", Class::Volatile),
-    ("memory.available_bytes", Class::Volatile),
-    ("resctrl.supported", Class::Hardware),
-    ("resctrl.caches", Class::Hardware),
-    ("net.interfaces.*.driver", Class::Hardware),
-    ("net.interfaces.*.wireless", Class::Hardware),
-    ("devices.graphics", Class::Hardware),
-    ("devices.raspberry_pi", Class::Firmware),
-    ("platform.vendor", Class::Hardware),
-    ("platform.microcode", Class::Firmware),
-    ("platform.tsc_flags", Class::Hardware),
-    ("platform.smi_count", Class::Volatile),
-    ("platform.uptime_s", Class::Volatile),
-    ("platform.log", Class::Volatile),
-    ("platform.boot", Class::Volatile),
-    ("platform.sysctl", Class::Volatile),
-    ("platform.firmware", Class::Volatile),
-    ("virt.steal_ticks", Class::Volatile),
-    ("virt.hypervisor", Class::Hardware),
+const CLASSES: &[(&str, FactClass)] = &[
+    ("identity.model", FactClass::Hardware),
+    ("identity.cpu_model", FactClass::Hardware),
+    ("identity.memory_bytes", FactClass::Hardware),
+    ("identity", FactClass::Identity),
+    ("kernel.cmdline", FactClass::Boot),
+    ("kernel.lockdown", FactClass::Boot),
+    ("kernel.tainted", FactClass::Runtime),
+    ("kernel", FactClass::Kernel),
+    ("cpus.possible", FactClass::Hardware),
+    ("cpus.nodes", FactClass::Hardware),
+    ("cpus.isolated", FactClass::Boot),
+    ("cpus.nohz_full", FactClass::Boot),
+    ("cpus.allowed", FactClass::Process),
+    ("cpus.*.core", FactClass::Hardware),
+    ("cpus.*.package", FactClass::Hardware),
+    ("cpus.*.siblings", FactClass::Hardware),
+    ("cpus.*.last_level_cache_bytes", FactClass::Hardware),
+    ("cpus.*.idle_states.*.disabled", FactClass::Runtime),
+    ("cpus.*.idle_states", FactClass::Firmware),
+    ("clock.available", FactClass::Hardware),
+    ("rt_tasks", FactClass::Load),
+    ("placement", FactClass::Volatile),
+    ("isolation.counters", FactClass::Volatile),
+    ("isolation.uptime_ms", FactClass::Volatile),
+    ("irqs.unhandled", FactClass::Volatile),
+    ("irqs.*.count", FactClass::Volatile),
+    ("irqs.*.actions", FactClass::Hardware),
+    ("irqs.*.chip", FactClass::Hardware),
+    ("limits", FactClass::Process),
+    ("settings.cpufreq-minmax-hardware", FactClass::Hardware),
+    ("settings.laptop-chassis", FactClass::Identity),
+    ("settings.laptop-lid", FactClass::Identity),
+    ("settings.laptop-supply", FactClass::Identity),
+    ("settings.laptop-supply-scope", FactClass::Identity),
+    ("settings.pci-runtime-pm-class", FactClass::Hardware),
+    ("settings.rapl-limit-design", FactClass::Hardware),
+    ("settings.usb-autosuspend-class", FactClass::Hardware),
+    ("rights", FactClass::Process),
+    ("memory.swaps.*.used_bytes", FactClass::Volatile),
+    ("memory.available_bytes", FactClass::Volatile),
+    ("resctrl.supported", FactClass::Hardware),
+    ("resctrl.caches", FactClass::Hardware),
+    ("net.interfaces.*.driver", FactClass::Hardware),
+    ("net.interfaces.*.wireless", FactClass::Hardware),
+    ("devices.graphics", FactClass::Hardware),
+    ("devices.raspberry_pi", FactClass::Firmware),
+    ("platform.vendor", FactClass::Hardware),
+    ("platform.microcode", FactClass::Firmware),
+    ("platform.tsc_flags", FactClass::Hardware),
+    ("platform.smi_count", FactClass::Volatile),
+    ("platform.uptime_s", FactClass::Volatile),
+    ("platform.log", FactClass::Volatile),
+    ("platform.boot", FactClass::Volatile),
+    ("platform.sysctl", FactClass::Volatile),
+    ("platform.firmware", FactClass::Volatile),
+    ("virt.steal_ticks", FactClass::Volatile),
+    ("virt.hypervisor", FactClass::Hardware),
 ];
 
 /// Class of a key; what no line names is set at run time.
-fn class_of(key: &str) -> Class {
+fn class_of(key: &str) -> FactClass {
     let matches = |pattern: &str| {
         let mut parts = key.split('.');
         pattern.split('.').all(|part| parts.next().is_some_and(|k| part == "*" || part == k))
     };
-    CLASSES.iter().find(|(pattern, _)| matches(pattern)).map_or(Class::Runtime, |line| line.1)
+    CLASSES.iter().find(|(pattern, _)| matches(pattern)).map_or(FactClass::Runtime, |line| line.1)
 }
 
 #[cfg(test)]

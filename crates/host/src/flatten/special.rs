@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use super::{Class, FactRow, RowState, known, row};
+use super::{FactClass, FactRow, RowState, known, row};
 use crate::facts::irq::Irqbalance;
 use crate::facts::kernel::CommandLine;
 use crate::facts::rights::LimitLine;
 use crate::facts::settings::Settings;
 use crate::facts::tasks::{RtTask, TaskGroup, without_numbers};
 use crate::facts::virt::Units;
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::text::hex;
 use crate::{Reading, knobs};
 
@@ -84,10 +84,10 @@ const IDENTITY_PARAMETERS: &[&str] = &[
 /// One row for a reading that is not known; `None` where it is.
 fn unknown<T>(key: &str, reading: &Reading<T>) -> Option<FactRow> {
     let (state, value) = match &reading.state {
-        State::Known { .. } => return None,
-        State::Absent => (RowState::Absent, String::new()),
-        State::Denied { why } => (RowState::Denied, why.clone()),
-        State::Malformed { found, expected } => {
+        ReadingState::Known { .. } => return None,
+        ReadingState::Absent => (RowState::Absent, String::new()),
+        ReadingState::Denied { why } => (RowState::Denied, why.clone()),
+        ReadingState::Malformed { found, expected } => {
             (RowState::Malformed, format!("{found}; expected {expected}"))
         }
     };
@@ -125,12 +125,12 @@ pub(super) fn cmdline(cmdline: &Reading<CommandLine>, rows: &mut Vec<FactRow>) {
     for (name, values) in parameters {
         let mut row = known(&format!("kernel.cmdline.{name}"), values.join(" "), &cmdline.path);
         if IDENTITY_PARAMETERS.contains(&name) {
-            row.class = Class::Identity;
+            row.class = FactClass::Identity;
         }
         rows.push(row);
     }
     let mut whole = known("kernel.cmdline", line.text.clone(), &cmdline.path);
-    whole.class = Class::Identity;
+    whole.class = FactClass::Identity;
     rows.push(whole);
 }
 
@@ -204,7 +204,7 @@ pub(super) fn settings(settings: &Settings, rows: &mut Vec<FactRow>) {
                 }
             };
             if is_counter {
-                row.class = Class::Volatile;
+                row.class = FactClass::Volatile;
             }
             rows.push(row);
         }

@@ -51,29 +51,29 @@ fn keys_values_states_and_classes() {
         (row.value.as_str(), row.state, row.class)
     };
     let known = RowState::Known;
-    assert_eq!(row("cpus.1.freq.governor"), ("performance", known, Class::Runtime));
-    assert_eq!(row("cpus.1.idle_states.2.exit_latency_ns"), ("133000", known, Class::Firmware));
-    assert_eq!(row("cpus.1.idle_states.2.disabled"), ("false", known, Class::Runtime));
-    assert_eq!(row("cpus.nohz_full"), ("", known, Class::Boot));
-    assert_eq!(row("cpus.0.freq.governor"), ("", RowState::Absent, Class::Runtime));
+    assert_eq!(row("cpus.1.freq.governor"), ("performance", known, FactClass::Runtime));
+    assert_eq!(row("cpus.1.idle_states.2.exit_latency_ns"), ("133000", known, FactClass::Firmware));
+    assert_eq!(row("cpus.1.idle_states.2.disabled"), ("false", known, FactClass::Runtime));
+    assert_eq!(row("cpus.nohz_full"), ("", known, FactClass::Boot));
+    assert_eq!(row("cpus.0.freq.governor"), ("", RowState::Absent, FactClass::Runtime));
     assert_eq!(row("cpus.1.freq.min_hz").1, RowState::Malformed);
-    assert_eq!(row("irqs.24.effective"), ("1", known, Class::Runtime));
-    assert_eq!(row("irqs.24.actions"), ("nvme0q0", known, Class::Hardware));
-    assert_eq!(row("irqs.24.count"), ("11", known, Class::Volatile));
-    assert_eq!(row("irqs.irqbalance.running"), ("true", known, Class::Runtime));
-    assert_eq!(row("kernel.cmdline.isolcpus"), ("1", known, Class::Boot));
-    assert_eq!(row("kernel.cmdline.tsc"), ("a b", known, Class::Boot));
-    assert_eq!(row("kernel.cmdline.quiet"), ("", known, Class::Boot));
-    assert_eq!(row("kernel.cmdline.root").2, Class::Identity);
-    assert_eq!(row("kernel.config.PREEMPT_RT"), ("y", known, Class::Kernel));
+    assert_eq!(row("irqs.24.effective"), ("1", known, FactClass::Runtime));
+    assert_eq!(row("irqs.24.actions"), ("nvme0q0", known, FactClass::Hardware));
+    assert_eq!(row("irqs.24.count"), ("11", known, FactClass::Volatile));
+    assert_eq!(row("irqs.irqbalance.running"), ("true", known, FactClass::Runtime));
+    assert_eq!(row("kernel.cmdline.isolcpus"), ("1", known, FactClass::Boot));
+    assert_eq!(row("kernel.cmdline.tsc"), ("a b", known, FactClass::Boot));
+    assert_eq!(row("kernel.cmdline.quiet"), ("", known, FactClass::Boot));
+    assert_eq!(row("kernel.cmdline.root").2, FactClass::Identity);
+    assert_eq!(row("kernel.config.PREEMPT_RT"), ("y", known, FactClass::Kernel));
     assert!(row("kernel.config").0.starts_with("2 options, sha256 "));
-    assert_eq!(row("kernel.preemption"), ("rt", known, Class::Kernel));
-    assert_eq!(row("kernel.version"), ("6 12", known, Class::Kernel));
-    assert_eq!(row("memory.swaps./dev/dm-1.size_bytes"), ("8192", known, Class::Runtime));
-    assert_eq!(row("memory.swaps./dev/dm-1.used_bytes").2, Class::Volatile);
-    assert_eq!(row("rt_tasks.multipathd"), ("rr 99", known, Class::Load));
-    assert_eq!(row("rt_tasks.kernel.irq/N-nvmeNqN"), ("fifo 50", known, Class::Load));
-    assert_eq!(row("virt.steal_ticks.1"), ("8", known, Class::Volatile));
+    assert_eq!(row("kernel.preemption"), ("rt", known, FactClass::Kernel));
+    assert_eq!(row("kernel.version"), ("6 12", known, FactClass::Kernel));
+    assert_eq!(row("memory.swaps./dev/dm-1.size_bytes"), ("8192", known, FactClass::Runtime));
+    assert_eq!(row("memory.swaps./dev/dm-1.used_bytes").2, FactClass::Volatile);
+    assert_eq!(row("rt_tasks.multipathd"), ("rr 99", known, FactClass::Load));
+    assert_eq!(row("rt_tasks.kernel.irq/N-nvmeNqN"), ("fifo 50", known, FactClass::Load));
+    assert_eq!(row("virt.steal_ticks.1"), ("8", known, FactClass::Volatile));
     assert_eq!(
         find(&rows, "cpus.1.freq.governor").path,
         "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
@@ -155,10 +155,10 @@ fn devices_that_come_and_go_count_by_how_they_are_set() {
 
 #[test]
 fn classes_by_pattern() {
-    assert_eq!(class_of("cpus.12.idle_states.3.disabled"), Class::Runtime);
-    assert_eq!(class_of("cpus.12.idle_states"), Class::Firmware);
-    assert_eq!(class_of("cpus.online"), Class::Runtime);
-    assert_eq!(class_of("irqs.default_affinity"), Class::Runtime);
-    assert_eq!(class_of("clock.source"), Class::Runtime);
-    assert!(!Class::Process.is_condition() && Class::Load.is_condition());
+    assert_eq!(class_of("cpus.12.idle_states.3.disabled"), FactClass::Runtime);
+    assert_eq!(class_of("cpus.12.idle_states"), FactClass::Firmware);
+    assert_eq!(class_of("cpus.online"), FactClass::Runtime);
+    assert_eq!(class_of("irqs.default_affinity"), FactClass::Runtime);
+    assert_eq!(class_of("clock.source"), FactClass::Runtime);
+    assert!(!FactClass::Process.is_condition() && FactClass::Load.is_condition());
 }

@@ -1,6 +1,6 @@
 //! Knobs: scheduler, isolation, time, memory.
 
-use crate::knob::{Arch, Compare, Cpus, Effect, Kind, Knob, Rank, Scope, Undo};
+use crate::knob::{Compare, CpuPlacement, EffectTime, Knob, KnobArch, KnobKind, Rank, Scope, Undo};
 
 // Knobs: isolation.
 
@@ -15,13 +15,13 @@ table! {
     RCU_PATIENCE = Knob::file(
         "rcu-patience",
         "/sys/module/rcutree/parameters/nohz_full_patience_delay",
-    ).at(Effect::Boot).or_boot("rcutree.nohz_full_patience_delay={}");
+    ).at(EffectTime::Boot).or_boot("rcutree.nohz_full_patience_delay={}");
 
     /// Unbound work in place of some work that is bound to a CPU.
     POWER_EFFICIENT = Knob::file(
         "wq-power-efficient",
         "/sys/module/workqueue/parameters/power_efficient",
-    ).at(Effect::Boot).or_boot("workqueue.power_efficient={}");
+    ).at(EffectTime::Boot).or_boot("workqueue.power_efficient={}");
 
     /// Mask of the unbound workers.
     WORKQUEUE_CPUMASK = Knob::file("workqueue-cpumask", "/sys/devices/virtual/workqueue/cpumask")
@@ -44,11 +44,11 @@ table! {
 
     /// CPUs of an interrupt.
     IRQ_CPUS = Knob::file("irq-cpus", "/proc/irq/*/smp_affinity_list")
-        .of(Scope::Irq).fact().kind(Kind::Irq);
+        .of(Scope::Irq).fact().kind(KnobKind::Irq);
 
     /// CPUs of interrupts that are requested later.
     IRQ_DEFAULT = Knob::file("irq-default-cpus", "/proc/irq/default_smp_affinity")
-        .fact().compared(Compare::CpuMask).cpus(Cpus::Placed).ranked(Rank::IrqDefault);
+        .fact().compared(Compare::CpuMask).cpus(CpuPlacement::Placed).ranked(Rank::IrqDefault);
 
     GROUP = Knob::group("cgroup", "a control group").ranked(Rank::GroupFolders);
 
@@ -60,11 +60,11 @@ table! {
 
     /// CPUs of a control group.
     GROUP_CPUS = Knob::group("cgroup-cpus", "cpuset.cpus of a control group")
-        .compared(Compare::CpuList).cpus(Cpus::Placed).ranked(Rank::GroupCpus);
+        .compared(Compare::CpuList).cpus(CpuPlacement::Placed).ranked(Rank::GroupCpus);
 
     /// Whether a control group has its CPUs for itself.
     GROUP_PARTITION = Knob::group("cgroup-partition", "cpuset.cpus.partition of a control group")
-        .compared(Compare::Text).cpus(Cpus::Placed).ranked(Rank::GroupPartitions);
+        .compared(Compare::Text).cpus(CpuPlacement::Placed).ranked(Rank::GroupPartitions);
 }
 
 // Knobs: memory, swap, file systems.
@@ -182,7 +182,7 @@ table! {
 
     /// Priority of the kernel's RCU threads.
     RCU_KTHREAD_PRIO = Knob::file("rcu-kthread-prio", "/sys/module/rcutree/parameters/kthread_prio")
-        .or_boot("rcutree.kthread_prio={}").at(Effect::Boot).undone(Undo::BootEntry);
+        .or_boot("rcutree.kthread_prio={}").at(EffectTime::Boot).undone(Undo::BootEntry);
 
     /// Whether a watchdog device is armed: `active` or `inactive`.
     WATCHDOG_STATE = Knob::file("watchdog-state", "/sys/class/watchdog/*/state").of(Scope::Device);
@@ -268,7 +268,7 @@ table! {
 
     /// CPUs that the detectors watch: a list, in spite of its name.
     WATCHDOG_CPUMASK = Knob::file("watchdog-cpumask", "/proc/sys/kernel/watchdog_cpumask")
-        .compared(Compare::CpuList).cpus(Cpus::Placed);
+        .compared(Compare::CpuList).cpus(CpuPlacement::Placed);
 
     /// Seconds after which a task that waits is reported.
     HUNG_TASK = Knob::file("hung-task", "/proc/sys/kernel/hung_task_timeout_secs");
@@ -310,26 +310,26 @@ table! {
     MCE_IGNORE_CE = Knob::file(
         "mce-ignore-ce",
         "/sys/devices/system/machinecheck/machinecheck0/ignore_ce",
-    ).or_boot("mce=ignore_ce").on(Arch::X86).risky(super::MCE_RISK);
+    ).or_boot("mce=ignore_ce").on(KnobArch::X86).risky(super::MCE_RISK);
 
     /// The interrupt for corrected errors off.
     MCE_CMCI_DISABLED = Knob::file(
         "mce-cmci-disabled",
         "/sys/devices/system/machinecheck/machinecheck0/cmci_disabled",
-    ).or_boot("mce=no_cmci").on(Arch::X86).risky(super::MCE_RISK);
+    ).or_boot("mce=no_cmci").on(KnobArch::X86).risky(super::MCE_RISK);
 
     /// Longest seconds between two polls for corrected errors; 0: never.
     MCE_CHECK_INTERVAL = Knob::file(
         "mce-check-interval",
         "/sys/devices/system/machinecheck/machinecheck0/check_interval",
-    ).on(Arch::X86).risky(super::MCE_RISK);
+    ).on(KnobArch::X86).risky(super::MCE_RISK);
 
     /// Bytes a second that a memory controller scrubs by itself.
     MEM_SCRUB = Knob::file("mem-scrub", "/sys/devices/system/edac/mc/mc*/sdram_scrub_rate")
         .of(Scope::Device);
 
     /// What the kernel believes of the TSC.
-    TSC = Knob::parameter("tsc-watchdog", "tsc").on(Arch::X86);
+    TSC = Knob::parameter("tsc-watchdog", "tsc").on(KnobArch::X86);
 
     /// The timer of each CPU.
     CLOCKEVENT = Knob::file(
@@ -338,7 +338,7 @@ table! {
     ).of(Scope::Cpu);
 
     /// Whether a program that locks the bus has to wait.
-    SPLIT_LOCK = Knob::file("split-lock", "/proc/sys/kernel/split_lock_mitigate").on(Arch::X86);
+    SPLIT_LOCK = Knob::file("split-lock", "/proc/sys/kernel/split_lock_mitigate").on(KnobArch::X86);
 
     /// Units that set the time of day.
     NTP = Knob::units("ntp-steps", &[

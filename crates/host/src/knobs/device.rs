@@ -1,6 +1,6 @@
 //! Knobs: network, consoles, tracing, services.
 
-use crate::knob::{Arch, Compare, Cpus, Effect, Knob, Rule, Scope, Undo};
+use crate::knob::{Compare, CpuPlacement, EffectTime, Knob, KnobArch, Scope, Undo, ValueRule};
 
 table! {
     DEVICE:
@@ -15,7 +15,7 @@ table! {
 
     /// CPUs that received packets are handed to.
     RPS = Knob::file("rps", "/sys/class/net/*/queues/rx-*/rps_cpus")
-        .of(Scope::Device).compared(Compare::CpuMask).cpus(Cpus::Placed);
+        .of(Scope::Device).compared(Compare::CpuMask).cpus(CpuPlacement::Placed);
 
     /// The same for interfaces that appear later.
     RPS_DEFAULT = Knob::file("rps-default-mask", "/proc/sys/net/core/rps_default_mask")
@@ -26,7 +26,7 @@ table! {
 
     /// CPUs that send through a queue.
     XPS = Knob::file("xps-rfs-transmit", "/sys/class/net/*/queues/tx-*/xps_cpus")
-        .of(Scope::Device).compared(Compare::CpuMask).cpus(Cpus::Placed);
+        .of(Scope::Device).compared(Compare::CpuMask).cpus(CpuPlacement::Placed);
 
     /// Whether a thread polls, instead of a soft interrupt.
     NAPI_THREADED = Knob::file("napi-threaded", "/sys/class/net/*/threaded")
@@ -58,7 +58,7 @@ table! {
 
     /// Level of messages that go to the consoles, and three more numbers.
     PRINTK = Knob::file("printk-console", "/proc/sys/kernel/printk")
-        .or_boot("loglevel={}").rule(Rule::FirstWord);
+        .or_boot("loglevel={}").rule(ValueRule::FirstWord);
 
     /// Tracer of the machine.
     TRACER = Knob::file(
@@ -70,13 +70,13 @@ table! {
     TRACE_EVENTS = Knob::file(
         "trace-events",
         "/sys/kernel/tracing/set_event | /sys/kernel/debug/tracing/set_event",
-    ).rule(Rule::MayBeEmpty);
+    ).rule(ValueRule::MayBeEmpty);
 
     /// Probes that a user has put into the kernel.
     TRACE_PROBES = Knob::file(
         "trace-kprobes",
         "/sys/kernel/tracing/kprobe_events | /sys/kernel/debug/tracing/kprobe_events",
-    ).rule(Rule::MayBeEmpty);
+    ).rule(ValueRule::MayBeEmpty);
 
     /// Tracers of the instances.
     TRACE_INSTANCES = Knob::file(
@@ -88,7 +88,7 @@ table! {
     TRACE_INSTANCE_EVENTS = Knob::file(
         "trace-instance-events",
         "/sys/kernel/tracing/instances/*/set_event",
-    ).of(Scope::Device).rule(Rule::MayBeEmpty);
+    ).of(Scope::Device).rule(ValueRule::MayBeEmpty);
 
     COALESCE = Knob::other("nic-coalescing", "interrupt moderation of an interface (ethtool -C)")
         .of(Scope::Device);
@@ -199,7 +199,7 @@ table! {
     RPI_FIRMWARE = Knob::other(
         "rpi-firmware",
         "clocks in /boot/firmware/config.txt of a Raspberry Pi",
-    ).at(Effect::Boot).undone(Undo::ByHand);
+    ).at(EffectTime::Boot).undone(Undo::ByHand);
 }
 
 // Knobs: firmware, virtualization, security.
@@ -209,32 +209,32 @@ table! {
 
     /// What the kernel does about each weakness of the CPU.
     VULNERABILITIES = Knob::file("mitigations", "/sys/devices/system/cpu/vulnerabilities/*")
-        .of(Scope::Device).at(Effect::Boot).undone(Undo::BootEntry);
+        .of(Scope::Device).at(EffectTime::Boot).undone(Undo::BootEntry);
 
     /// Size of the cache of SELinux's decisions.
     SELINUX_AVC = Knob::file("selinux-avc", "/sys/fs/selinux/avc/cache_threshold");
 
     /// How the IOMMU treats each group of devices.
     IOMMU = Knob::file("iommu", "/sys/kernel/iommu_groups/*/type")
-        .of(Scope::Device).or_boot("iommu.passthrough=1").at(Effect::Boot).undone(Undo::BootEntry);
+        .of(Scope::Device).or_boot("iommu.passthrough=1").at(EffectTime::Boot).undone(Undo::BootEntry);
 
-    TEE = Knob::file("op-tee", "/sys/class/tee/*/dev").of(Scope::Device).at(Effect::Firmware);
+    TEE = Knob::file("op-tee", "/sys/class/tee/*/dev").of(Scope::Device).at(EffectTime::Firmware);
 
     /// KVM: every 300 s an interrupt to set the clocks of all guests.
     KVM_CLOCK_SYNC = Knob::file(
         "kvm-host-clock-sync",
         "/sys/module/kvm/parameters/kvmclock_periodic_sync",
-    ).on(Arch::X86).undone(Undo::RemoveFile);
+    ).on(KnobArch::X86).undone(Undo::RemoveFile);
 
     /// KVM on Intel: exits of a guest that spins.
     KVM_PLE = Knob::file("kvm-host-ple", "/sys/module/kvm_intel/parameters/ple_gap")
-        .on(Arch::X86).undone(Undo::RemoveFile);
+        .on(KnobArch::X86).undone(Undo::RemoveFile);
 
     /// KVM: huge pages of guests split where they are executed.
     KVM_NX_HUGE_PAGES = Knob::file(
         "kvm-host-nx-huge-pages",
         "/sys/module/kvm/parameters/nx_huge_pages",
-    ).on(Arch::X86).risky("a guest can stop the host (CVE-2018-12207)");
+    ).on(KnobArch::X86).risky("a guest can stop the host (CVE-2018-12207)");
 
     /// KVM: how long a host polls for a guest that has halted, in ns.
     KVM_HALT_POLL = Knob::file("kvm-host-halt-poll", "/sys/module/kvm/parameters/halt_poll_ns");
@@ -246,28 +246,28 @@ table! {
     );
 
     /// Maker of the firmware.
-    BIOS_VENDOR = Knob::file("bios-vendor", "/sys/class/dmi/id/bios_vendor").at(Effect::Firmware);
+    BIOS_VENDOR = Knob::file("bios-vendor", "/sys/class/dmi/id/bios_vendor").at(EffectTime::Firmware);
 
     /// Version of the firmware.
     BIOS_VERSION = Knob::file("bios-version", "/sys/class/dmi/id/bios_version")
-        .at(Effect::Firmware);
+        .at(EffectTime::Firmware);
 
     /// Date of the firmware.
-    BIOS_DATE = Knob::file("bios-date", "/sys/class/dmi/id/bios_date").at(Effect::Firmware);
+    BIOS_DATE = Knob::file("bios-date", "/sys/class/dmi/id/bios_date").at(EffectTime::Firmware);
 
     /// Kind of case (SMBIOS, type 3).
-    CHASSIS = Knob::file("laptop-chassis", "/sys/class/dmi/id/chassis_type").at(Effect::Firmware);
+    CHASSIS = Knob::file("laptop-chassis", "/sys/class/dmi/id/chassis_type").at(EffectTime::Firmware);
 
     /// Kinds of power supplies: `Battery`, `Mains`, `UPS`.
     SUPPLY = Knob::file("laptop-supply", "/sys/class/power_supply/*/type")
-        .of(Scope::Device).at(Effect::Firmware);
+        .of(Scope::Device).at(EffectTime::Firmware);
 
     /// What a power supply is for: `System`, or `Device` for a mouse's battery.
     SUPPLY_SCOPE = Knob::file("laptop-supply-scope", "/sys/class/power_supply/*/scope")
-        .of(Scope::Device).at(Effect::Firmware);
+        .of(Scope::Device).at(EffectTime::Firmware);
 
     LID = Knob::file("laptop-lid", "/proc/acpi/button/lid/*/state")
-        .of(Scope::Device).at(Effect::Firmware);
+        .of(Scope::Device).at(EffectTime::Firmware);
 
     /// Looking for new firmware: some queries raise system management interrupts.
     FWUPD = Knob::units("fwupd", &["fwupd-refresh.timer", "fwupd.service"]);

@@ -16,7 +16,7 @@ pub mod cpu;
 pub mod device;
 pub mod power;
 
-use crate::knob::{Cpus, Effect, Knob, Place, Rule};
+use crate::knob::{CpuPlacement, EffectTime, Knob, Place, ValueRule};
 
 pub const TABLES: &[&[&Knob]] = &[
     KERNEL,
@@ -44,7 +44,7 @@ table! {
 
     /// Width of EFI's firmware: there on every machine that booted by EFI.
     EFI_PLATFORM = Knob::file("efi-platform", "/sys/firmware/efi/fw_platform_size")
-        .at(Effect::Firmware);
+        .at(EffectTime::Firmware);
 
     /// CPUs that may call EFI's firmware.
     EFI_CPUS = Knob::file("efi-runtime-cpus", "/sys/devices/virtual/workqueue/efi_runtime/cpumask")
@@ -62,26 +62,26 @@ const LEAKS: &str = "programs of others on this machine can read what they must 
 /// Boot parameters, keys and properties.
 const NAMES: &[Knob] = &[
     // Lists of CPUs that are set apart.
-    parameter("isolcpus").cpus(Cpus::Apart),
-    parameter("nohz_full").cpus(Cpus::Apart),
-    parameter("rcu_nocbs").cpus(Cpus::Apart),
+    parameter("isolcpus").cpus(CpuPlacement::Apart),
+    parameter("nohz_full").cpus(CpuPlacement::Apart),
+    parameter("rcu_nocbs").cpus(CpuPlacement::Apart),
     // Lists of CPUs that are left. Drivers request their interrupts, and the kernel starts its
     // workers, before any service runs.
-    parameter("irqaffinity").cpus(Cpus::Left).rule(Rule::Early),
-    parameter("workqueue.unbound_cpus").cpus(Cpus::Left).rule(Rule::Early),
-    parameter("kthread_cpus").cpus(Cpus::Left),
-    parameter("systemd.cpu_affinity").cpus(Cpus::Left),
+    parameter("irqaffinity").cpus(CpuPlacement::Left).rule(ValueRule::Early),
+    parameter("workqueue.unbound_cpus").cpus(CpuPlacement::Left).rule(ValueRule::Early),
+    parameter("kthread_cpus").cpus(CpuPlacement::Left),
+    parameter("systemd.cpu_affinity").cpus(CpuPlacement::Left),
     // Each value is a word of its own.
-    parameter("acpi").rule(Rule::AddsUp),
-    parameter("efi").rule(Rule::AddsUp).risky(
+    parameter("acpi").rule(ValueRule::AddsUp),
+    parameter("efi").rule(ValueRule::AddsUp).risky(
         "firmware variables can no longer be written: a trial boot by them, and updates of \
          the firmware, do not work",
     ),
-    parameter("intel_iommu").rule(Rule::AddsUp),
-    parameter("iommu").rule(Rule::AddsUp),
-    parameter("mce").rule(Rule::AddsUp).risky(MCE_RISK),
-    parameter("pci").rule(Rule::AddsUp),
-    parameter("slub_debug").rule(Rule::AddsUp),
+    parameter("intel_iommu").rule(ValueRule::AddsUp),
+    parameter("iommu").rule(ValueRule::AddsUp),
+    parameter("mce").rule(ValueRule::AddsUp).risky(MCE_RISK),
+    parameter("pci").rule(ValueRule::AddsUp),
+    parameter("slub_debug").rule(ValueRule::AddsUp),
     parameter("mitigations").risky(LEAKS),
     parameter("nopti").risky(LEAKS),
     parameter("nospectre_v2").risky(LEAKS),
@@ -92,14 +92,14 @@ const NAMES: &[Knob] = &[
     parameter("intel_idle.max_cstate").serves(power::SHALLOW, 4),
     parameter("processor.max_cstate").serves(power::SHALLOW, 4),
     // Keys of files and properties of units.
-    Knob::key("CPUAffinity").cpus(Cpus::Placed),
-    Knob::key("AllowedCPUs").cpus(Cpus::Placed),
-    Knob::key("rtprio").rule(Rule::Limit),
-    Knob::key("memlock").rule(Rule::Limit),
-    Knob::key("rttime").rule(Rule::Limit),
-    Knob::key("LimitRTPRIO").rule(Rule::Limit),
-    Knob::key("LimitMEMLOCK").rule(Rule::Limit),
-    Knob::key("LimitRTTIME").rule(Rule::Limit),
+    Knob::key("CPUAffinity").cpus(CpuPlacement::Placed),
+    Knob::key("AllowedCPUs").cpus(CpuPlacement::Placed),
+    Knob::key("rtprio").rule(ValueRule::Limit),
+    Knob::key("memlock").rule(ValueRule::Limit),
+    Knob::key("rttime").rule(ValueRule::Limit),
+    Knob::key("LimitRTPRIO").rule(ValueRule::Limit),
+    Knob::key("LimitMEMLOCK").rule(ValueRule::Limit),
+    Knob::key("LimitRTTIME").rule(ValueRule::Limit),
 ];
 
 const fn parameter(name: &'static str) -> Knob {

@@ -4,7 +4,7 @@
 //! register there (`rdmsrl_on_cpu` in `intel_epb.c`, `intel_pstate.c`): before and after a
 //! measurement, not within.
 
-use crate::knob::{Arch, Effect, Kind, Knob, Rank, Scope, Undo};
+use crate::knob::{EffectTime, Knob, KnobArch, KnobKind, Rank, Scope, Undo};
 
 /// Risk of a higher power limit.
 const RAPL_RISK: &str =
@@ -24,11 +24,11 @@ table! {
 
     /// Mode of intel_pstate: active, passive, off.
     INTEL_PSTATE = Knob::file("cpufreq-driver-intel", "/sys/devices/system/cpu/intel_pstate/status")
-        .or_boot("intel_pstate={}").on(Arch::X86).ranked(Rank::FrequencyDriver);
+        .or_boot("intel_pstate={}").on(KnobArch::X86).ranked(Rank::FrequencyDriver);
 
     /// Mode of amd_pstate: active, passive, guided, disable.
     AMD_PSTATE = Knob::file("cpufreq-driver-amd", "/sys/devices/system/cpu/amd_pstate/status")
-        .or_boot("amd_pstate={}").on(Arch::X86).ranked(Rank::FrequencyDriver);
+        .or_boot("amd_pstate={}").on(KnobArch::X86).ranked(Rank::FrequencyDriver);
 
     /// Energy-performance preference (HWP, CPPC): a name, or a number from 0 (performance) to 255.
     EPP = Knob::file(
@@ -38,17 +38,17 @@ table! {
 
     /// Energy-performance bias, from 0 (performance) to 15.
     EPB = Knob::file("epb", "/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias")
-        .of(Scope::Cpu).on(Arch::X86);
+        .of(Scope::Cpu).on(KnobArch::X86);
 
     /// Higher frequency for a moment after input and output.
     HWP_DYNAMIC_BOOST = Knob::file(
         "hwp-dynamic-boost",
         "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost",
-    ).on(Arch::X86);
+    ).on(KnobArch::X86);
 
     /// intel_pstate: 1 forbids turbo frequencies.
     NO_TURBO = Knob::file("turbo-boost-intel", "/sys/devices/system/cpu/intel_pstate/no_turbo")
-        .on(Arch::X86).ranked(Rank::Turbo);
+        .on(KnobArch::X86).ranked(Rank::Turbo);
 
     /// Other drivers: 0 forbids turbo frequencies.
     BOOST = Knob::file("turbo-boost", "/sys/devices/system/cpu/cpufreq/boost").ranked(Rank::Turbo);
@@ -62,18 +62,18 @@ table! {
 
     /// intel_pstate: lowest performance in percent of the highest.
     MIN_PERF_PCT = Knob::file("min-perf-pct", "/sys/devices/system/cpu/intel_pstate/min_perf_pct")
-        .on(Arch::X86);
+        .on(KnobArch::X86);
 
     /// Lowest frequency of the uncore (mesh, last-level cache, memory controller) of a die, in kHz.
     UNCORE_MIN_FREQ = Knob::file(
         "uncore-freq",
         "/sys/devices/system/cpu/intel_uncore_frequency/*/min_freq_khz",
-    ).of(Scope::Device).on(Arch::X86).ranked(Rank::FrequencyLimits);
+    ).of(Scope::Device).on(KnobArch::X86).ranked(Rank::FrequencyLimits);
 
     UNCORE_MAX_FREQ = Knob::file(
         "uncore-freq-max",
         "/sys/devices/system/cpu/intel_uncore_frequency/*/max_freq_khz",
-    ).of(Scope::Device).on(Arch::X86).ranked(Rank::FrequencyLimits);
+    ).of(Scope::Device).on(KnobArch::X86).ranked(Rank::FrequencyLimits);
 
     /// Profile of the firmware: performance, balanced, quiet ...
     PLATFORM_PROFILE = Knob::file("platform-profile", "/sys/firmware/acpi/platform_profile");
@@ -98,35 +98,35 @@ table! {
     CORE_THROTTLE_COUNT = Knob::file(
         "thermal-throttle",
         "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count",
-    ).of(Scope::Cpu).at(Effect::Firmware).undone(Undo::ByHand).on(Arch::X86).counter();
+    ).of(Scope::Cpu).at(EffectTime::Firmware).undone(Undo::ByHand).on(KnobArch::X86).counter();
 
     /// How often its package did.
     PACKAGE_THROTTLE_COUNT = Knob::file(
         "thermal-throttle-package",
         "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/package_throttle_count",
-    ).of(Scope::Cpu).at(Effect::Firmware).undone(Undo::ByHand).on(Arch::X86).counter();
+    ).of(Scope::Cpu).at(EffectTime::Firmware).undone(Undo::ByHand).on(KnobArch::X86).counter();
 
     /// Raspberry Pi: what the firmware does now (bits 0 to 3) and did since boot (bits 16 to 19).
     PI_THROTTLED = Knob::file(
         "thermal-throttle-pi",
         "/sys/devices/platform/soc/soc:firmware/get_throttled",
-    ).at(Effect::Firmware).undone(Undo::ByHand).counter();
+    ).at(EffectTime::Firmware).undone(Undo::ByHand).counter();
 
     /// Long-term power limit of a package or a part of it, in µW.
     RAPL_LIMIT = Knob::file(
         "rapl-limit",
         "/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw",
-    ).of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
+    ).of(Scope::Device).on(KnobArch::X86).risky(RAPL_RISK);
 
     /// What the hardware is made for, in µW.
     RAPL_DESIGN = Knob::file(
         "rapl-limit-design",
         "/sys/class/powercap/intel-rapl*/constraint_0_max_power_uw",
-    ).of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
+    ).of(Scope::Device).on(KnobArch::X86).risky(RAPL_RISK);
 
     /// Whether the limits are in force.
     RAPL_ENABLED = Knob::file("rapl-limit-enabled", "/sys/class/powercap/intel-rapl*/enabled")
-        .of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
+        .of(Scope::Device).on(KnobArch::X86).risky(RAPL_RISK);
 
     /// Longest exit from idle that some program lets the CPUs have; it holds the file open.
     CPU_DMA_LATENCY = Knob::other("cpu-dma-latency", crate::idle::PATH)
@@ -150,7 +150,7 @@ table! {
 
     /// What a PCI device is.
     PCI_CLASS = Knob::file("pci-runtime-pm-class", "/sys/bus/pci/devices/*/class")
-        .of(Scope::Device).at(Effect::Firmware).undone(Undo::ByHand);
+        .of(Scope::Device).at(EffectTime::Firmware).undone(Undo::ByHand);
 
     /// Whether an idle USB device may be suspended: auto, on.
     USB_AUTOSUSPEND = Knob::file("usb-autosuspend", "/sys/bus/usb/devices/*/power/control")
@@ -158,7 +158,7 @@ table! {
 
     /// What a USB device is; 09 is a hub.
     USB_CLASS = Knob::file("usb-autosuspend-class", "/sys/bus/usb/devices/*/bDeviceClass")
-        .of(Scope::Device).at(Effect::Firmware).undone(Undo::ByHand);
+        .of(Scope::Device).at(EffectTime::Firmware).undone(Undo::ByHand);
 
     /// Power saving of the links of a SATA controller.
     SATA_PM = Knob::file("sata-pm", "/sys/class/scsi_host/*/link_power_management_policy")
@@ -193,11 +193,11 @@ table! {
 
     /// Whether cores run several threads: on, off, forceoff.
     SMT = Knob::file("smt-control", "/sys/devices/system/cpu/smt/control")
-        .fact().kind(Kind::Hotplug);
+        .fact().kind(KnobKind::Hotplug);
 
     /// Whether a CPU is online.
     ONLINE = Knob::file("cpu-online", "/sys/devices/system/cpu/cpu{cpu}/online")
-        .of(Scope::Cpu).fact().kind(Kind::Hotplug);
+        .of(Scope::Cpu).fact().kind(KnobKind::Hotplug);
 }
 
 #[cfg(test)]

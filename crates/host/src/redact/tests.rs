@@ -1,12 +1,13 @@
 //! Tests of what is left out and renamed.
 
 use super::*;
-use crate::capture::form::Origin;
+use crate::capture::form::CaptureOrigin;
 
 fn capture(files: &[(&str, &str)]) -> Capture {
-    let entry = |(path, text): &(&str, &str)| ((*path).to_owned(), Entry::File((*text).into()));
+    let entry =
+        |(path, text): &(&str, &str)| ((*path).to_owned(), CaptureEntry::File((*text).into()));
     Capture {
-        origin: Origin::Live { by_root: true },
+        origin: CaptureOrigin::Live { by_root: true },
         about: Vec::new(),
         entries: files.iter().map(entry).collect(),
     }
@@ -60,7 +61,7 @@ fn what_is_no_text_in_whole_is_redacted_too() {
     let files = [("/proc/1/environ", "x"), ("/proc/cmdline", "x")];
     let mut capture = capture(&files);
     let put = |capture: &mut Capture, path: &str, bytes: &[u8]| {
-        capture.entries.insert(path.into(), Entry::File(bytes.into()));
+        capture.entries.insert(path.into(), CaptureEntry::File(bytes.into()));
     };
     put(&mut capture, "/proc/1/environ", b"TOKEN=secret\0A=\xff\0container=lxc\0");
     put(&mut capture, "/proc/cmdline", b"a=caf\xe9 password=secret ip=10.0.0.1 -- -k secret\n");
@@ -95,12 +96,13 @@ fn words_of_the_kernel_are_no_host_names() {
         ];
         let mut named = capture(&files);
         let before = named.entries.clone();
-        named
-            .entries
-            .insert("/proc/sys/kernel/hostname".into(), Entry::File(format!("{host}\n").into()));
+        named.entries.insert(
+            "/proc/sys/kernel/hostname".into(),
+            CaptureEntry::File(format!("{host}\n").into()),
+        );
         named.redact();
         let hostname = named.entries.remove("/proc/sys/kernel/hostname");
-        assert_eq!(hostname, Some(Entry::File(b"host-1\n".to_vec())));
+        assert_eq!(hostname, Some(CaptureEntry::File(b"host-1\n".to_vec())));
         assert_eq!(named.entries, before, "{host}");
     }
 }
@@ -244,7 +246,7 @@ fn accounts_get_other_names_and_those_of_every_machine_stay() {
 fn the_kernel_log_is_known_text() {
     let mut capture = capture(&[]);
     let answer = "from boot\nto the end\ntsc: unstable at 52:54:00:12:34:56".to_owned();
-    capture.entries.insert("kernel log".into(), Entry::Call(answer));
+    capture.entries.insert("kernel log".into(), CaptureEntry::Call(answer));
     capture.redact();
     assert!(capture.call("kernel log").unwrap().ends_with("unstable at mac-1"));
 }
@@ -288,7 +290,7 @@ fn names_of_swap_areas_and_of_control_groups() {
         ("/proc/sys/kernel/hostname", "robot7\n"),
         ("/sys/fs/cgroup/robot7-x.slice/cpuset.cpus", "1\n"),
     ]);
-    capture.entries.insert("/sys/fs/cgroup".into(), Entry::Folder(groups));
+    capture.entries.insert("/sys/fs/cgroup".into(), CaptureEntry::Folder(groups));
     capture.redact();
     let renamed = capture.bytes("/sys/fs/cgroup/host-1-x.slice/cpuset.cpus");
     assert_eq!(renamed.unwrap(), b"1\n");

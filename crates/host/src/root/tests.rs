@@ -8,7 +8,7 @@ use rustix::{
 };
 
 use super::*;
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::testing::Tree;
 
 #[test]
@@ -27,7 +27,7 @@ fn links_and_dots_stay_inside() {
     assert_eq!(text("/usr/top/usr/top/etc/hostname").as_deref(), Some("h"));
     assert_eq!(text("/../../../etc/hostname").as_deref(), Some("h"));
     assert_eq!(root.read_link("/etc/os-release").value().unwrap(), "/usr/lib/os-release");
-    assert!(matches!(root.read_text("/loop").state, State::Denied { .. }));
+    assert!(matches!(root.read_text("/loop").state, ReadingState::Denied { .. }));
     assert!(root.read_text("/nowhere").is_absent() && root.exists("/nowhere"));
     // The live machine has both; the captured one does not.
     assert!(root.read_text("/proc/self/status").is_absent());
@@ -37,20 +37,20 @@ fn links_and_dots_stay_inside() {
 
 #[test]
 fn errors_become_states() {
-    let around = |lockdown: Option<&str>, container, unprivileged| Surroundings {
+    let around = |lockdown: Option<&str>, container, unprivileged| RefusalContext {
         lockdown: lockdown.map(Into::into),
         container,
         unprivileged,
     };
-    let state = |errno: Errno, around: &Surroundings| {
-        Refusal::from(errno).reading::<()>("/sys/kernel/debug/x", || around).state
+    let state = |errno: Errno, around: &RefusalContext| {
+        ReadRefusal::from(errno).reading::<()>("/sys/kernel/debug/x", || around).state
     };
     let plain = around(None, false, false);
     for errno in [Errno::NOENT, Errno::NOTDIR, Errno::NODEV, Errno::SRCH] {
-        assert_eq!(state(errno, &plain), State::Absent, "{errno}");
+        assert_eq!(state(errno, &plain), ReadingState::Absent, "{errno}");
     }
-    let why = |errno, around: &Surroundings| match state(errno, around) {
-        State::Denied { why } => why,
+    let why = |errno, around: &RefusalContext| match state(errno, around) {
+        ReadingState::Denied { why } => why,
         other => panic!("{errno}: {other:?}"),
     };
     assert!(why(Errno::IO, &plain).contains("os error 5"));
@@ -69,7 +69,7 @@ fn what_is_no_file_is_refused_and_does_not_block() {
     let root = tree.root();
     assert!(root.read_text("/proc/version").why_unknown().unwrap().contains("directory"));
     assert!(root.read_text("/fifo").why_unknown().unwrap().contains("regular file"));
-    assert!(matches!(root.read_link("/fifo").state, State::Malformed { .. }));
+    assert!(matches!(root.read_link("/fifo").state, ReadingState::Malformed { .. }));
     assert!(root.read_text("/fifo/below").is_absent());
 }
 
@@ -86,13 +86,16 @@ fn values() {
     let root = tree.root();
     assert_eq!(root.number::<i64>("/number", "a number").value(), Some(&-12));
     let malformed = root.number::<u32>("/number", "a count").state;
-    assert_eq!(malformed, State::Malformed { found: "-12".into(), expected: "a count".into() });
+    assert_eq!(
+        malformed,
+        ReadingState::Malformed { found: "-12".into(), expected: "a count".into() }
+    );
     assert_eq!(root.cpu_list("/list").value().unwrap().to_string(), "0-2");
     assert_eq!(root.cpu_list("/null").value(), Some(&CpuList::default()));
     assert_eq!(root.cpu_list("/empty").value(), Some(&CpuList::default()));
-    assert!(matches!(root.cpu_list("/choice").state, State::Malformed { .. }));
+    assert!(matches!(root.cpu_list("/choice").state, ReadingState::Malformed { .. }));
     assert_eq!(root.bracketed("/choice", '[', ']').value().unwrap(), "madvise");
-    assert!(matches!(root.bracketed("/list", '[', ']').state, State::Malformed { .. }));
+    assert!(matches!(root.bracketed("/list", '[', ']').state, ReadingState::Malformed { .. }));
     assert_eq!(root.trimmed("/latin").value().unwrap(), "caf\u{fffd}");
 }
 

@@ -365,7 +365,7 @@ pub struct ResidencySampler {
 }
 
 /// Name of a state and its share of the time, 1/1000.
-pub type Shares = Vec<(&'static str, u32)>;
+pub type StateShares = Vec<(&'static str, u32)>;
 
 impl ResidencySampler {
     /// Of some CPUs.
@@ -399,7 +399,7 @@ impl ResidencySampler {
     }
 
     /// Shares since the reading before, by CPU.
-    pub fn sample(&mut self, cpus: &CpuList) -> BTreeMap<u32, Shares> {
+    pub fn sample(&mut self, cpus: &CpuList) -> BTreeMap<u32, StateShares> {
         let read = |cpu| Some((cpu, counters(|register| idle::read(&self.root, cpu, register))?));
         let now: BTreeMap<u32, StateCounters> = cpus.iter().filter_map(read).collect();
         let last = std::mem::replace(&mut self.last, now);
@@ -439,14 +439,14 @@ fn counters(read: impl Fn(u64) -> Reading<u64>) -> Option<StateCounters> {
 }
 
 /// `None` where the time stamp went backwards: the CPU was off.
-fn shares(now: &StateCounters, last: &StateCounters) -> Option<Shares> {
+fn shares(now: &StateCounters, last: &StateCounters) -> Option<StateShares> {
     let ticks = now.0.checked_sub(last.0).filter(|&ticks| ticks > 0)?;
     let share = |&(register, name): &(u64, &'static str)| {
         let since = now.1.get(&register)?.checked_sub(*last.1.get(&register)?)?;
         let permille = u128::from(since) * 1000 / u128::from(ticks);
         Some((name, u32::try_from(permille.min(1000)).unwrap_or(1000)))
     };
-    let shares: Shares = STATES.iter().filter_map(share).collect();
+    let shares: StateShares = STATES.iter().filter_map(share).collect();
     (!shares.is_empty()).then_some(shares)
 }
 

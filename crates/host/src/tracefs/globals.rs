@@ -119,7 +119,7 @@ pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
     let names = root.list_dir(folder);
     let mut restored = Vec::new();
     for file in names.value().into_iter().flatten() {
-        let name = file.strip_suffix(SUFFIX).and_then(Name::parse);
+        let name = file.strip_suffix(SUFFIX).and_then(InstanceName::parse);
         if !name.is_some_and(|name| name.is_stale(root)) {
             continue;
         }
@@ -197,7 +197,7 @@ impl Guard {
     pub(super) fn start(instance: &str, settings: &str) -> io::Result<Self> {
         let mut shell = trusted::command("sh")?;
         let (stdout, instance) =
-            Mount::given(instance).unwrap_or_else(|| (Stdio::null(), instance.to_owned()));
+            TracefsMount::given(instance).unwrap_or_else(|| (Stdio::null(), instance.to_owned()));
         shell.args(["-c", SCRIPT, "rtproof-guard", &instance, settings]);
         shell.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
         // Ctrl-C is for us alone.
@@ -278,7 +278,7 @@ impl Monitors {
         if off.is_empty() {
             return Ok(monitors);
         }
-        let own = Name { number: NUMBER, ..Name::own(root) };
+        let own = InstanceName { number: NUMBER, ..InstanceName::own(root) };
         let user = format!("{top}/instances/{}", own.text());
         let guard = Guard::start(&user, &state(folder, &user));
         monitors._guard =
@@ -339,19 +339,19 @@ fn why_not(reading: &Reading<String>) -> String {
 /// Where tracefs is mounted for all.
 pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// The standard output of a program that is given the mount, see [`Mount::given`].
+/// The standard output of a program that is given the mount, see [`TracefsMount::given`].
 const GIVEN: &str = "/proc/self/fd/1";
 
 #[derive(Debug)]
-pub(super) struct Mount {
+pub(super) struct TracefsMount {
     fd: OwnedFd,
     path: String,
 }
 
-impl Mount {
+impl TracefsMount {
     /// The one of this process; `None`: the kernel or the rights forbid it.
     pub(super) fn own() -> Option<&'static Self> {
-        static OWN: OnceLock<Option<Mount>> = OnceLock::new();
+        static OWN: OnceLock<Option<TracefsMount>> = OnceLock::new();
         OWN.get_or_init(|| Self::new().ok()).as_ref()
     }
 
@@ -398,13 +398,13 @@ const PREFIX: &str = "rtproof-";
 /// process (field 22 of /proc/PID/stat) distinguishes a process from a later one with the same
 /// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct InstanceName {
     pub(super) pid: u32,
     pub(super) start_ticks: u64,
     pub(super) number: u32,
 }
 
-impl Name {
+impl InstanceName {
     /// The first name of this process.
     pub(super) fn own(root: &Root) -> Self {
         let pid = std::process::id();
@@ -545,7 +545,7 @@ mod tests {
         guard.kill();
         drop(guard);
         assert_eq!(rig.now(), ["1-1\n", "2000\n"]);
-        let live = rig.change(&format!("/i/{}", Name::own(&Root::live()).text())).unwrap();
+        let live = rig.change(&format!("/i/{}", InstanceName::own(&Root::live()).text())).unwrap();
         let restored = restore_stale(&Root::live(), &rig.path(""));
         let expected = [("period_us", "1777"), ("cpus", "0-7")].map(|(name, value)| {
             let path = rig.path(name);
@@ -693,9 +693,12 @@ mod name_tests {
 
     #[test]
     fn only_our_own_form_is_ours() {
-        let name = Name { pid: 12, start_ticks: 345, number: 0 };
-        assert_eq!(Name::parse("rtproof-12-345"), Some(name));
-        assert_eq!(Name::parse("rtproof-12-345-2"), Some(Name { number: 2, ..name }));
+        let name = InstanceName { pid: 12, start_ticks: 345, number: 0 };
+        assert_eq!(InstanceName::parse("rtproof-12-345"), Some(name));
+        assert_eq!(
+            InstanceName::parse("rtproof-12-345-2"),
+            Some(InstanceName { number: 2, ..name })
+        );
         for other in [
             "rtproof-12",
             "rtproof-12-",
@@ -708,19 +711,19 @@ mod name_tests {
             "my-rtproof-12-345",
             "",
         ] {
-            assert_eq!(Name::parse(other), None, "{other}");
+            assert_eq!(InstanceName::parse(other), None, "{other}");
         }
     }
 
     #[test]
     fn a_process_is_known_by_its_number_and_its_start() {
         let root = Root::live();
-        let own = Name::own(&root);
+        let own = InstanceName::own(&root);
         assert!(own.start_ticks > 0 && !own.is_stale(&root));
         assert!(
-            Name { start_ticks: own.start_ticks + 1, ..own }.is_stale(&root),
+            InstanceName { start_ticks: own.start_ticks + 1, ..own }.is_stale(&root),
             "another process"
         );
-        assert!(Name { pid: u32::MAX, ..own }.is_stale(&root), "no such process");
+        assert!(InstanceName { pid: u32::MAX, ..own }.is_stale(&root), "no such process");
     }
 }

@@ -12,9 +12,9 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::globals::{Guard, Name, shown};
+use super::globals::{Guard, InstanceName, shown};
 use super::{
-    Missing, OWN, OWN_FORMATS, Or, POINTING, TIMER_IRQS, TracefsError, WANTED, Wanted,
+    IfMissing, Missing, OWN, OWN_FORMATS, POINTING, TIMER_IRQS, TracefsError, WANTED, WantedEvents,
     find_or_mount, globals, refused, refused_io, why,
 };
 use crate::{CpuList, Reading, Root};
@@ -28,7 +28,7 @@ const RING_KB_MIN: u64 = 8;
 /// Size of the ring of each CPU, kilobytes of 1024 bytes. They are made smaller together where
 /// they would take more than 256 MB.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rings {
+pub struct RingSizes {
     /// CPUs that are measured.
     pub measured: CpuList,
     /// Of each of them.
@@ -39,7 +39,7 @@ pub struct Rings {
     pub others_kb: u64,
 }
 
-impl Rings {
+impl RingSizes {
     /// CPU and kilobytes, ascending.
     fn sizes(&self) -> Vec<(u32, u64)> {
         let measured = self.measured.iter().map(|cpu| (cpu, self.measured_kb));
@@ -60,7 +60,7 @@ impl Rings {
 #[derive(Debug)]
 pub struct Instance {
     top: &'static str,
-    folder: Folder,
+    folder: InstanceFolder,
     enabled: Vec<&'static str>,
     missing: Vec<Missing>,
     removed: Vec<String>,
@@ -74,17 +74,17 @@ impl Instance {
     ///
     /// # Errors
     /// Why events cannot be recorded here; nothing is left behind then.
-    pub fn create(root: &Root, rings: &Rings) -> Result<Self, TracefsError> {
+    pub fn create(root: &Root, rings: &RingSizes) -> Result<Self, TracefsError> {
         let top = find_or_mount(root)?;
         let removed = remove_stale(root, top);
-        let folder = Folder::make(root, top)?;
+        let folder = InstanceFolder::make(root, top)?;
         let mut instance =
             Self { top, folder, enabled: Vec::new(), missing: Vec::new(), removed, stack: None };
         instance.set_up(rings)?;
         Ok(instance)
     }
 
-    fn set_up(&mut self, rings: &Rings) -> Result<(), TracefsError> {
+    fn set_up(&mut self, rings: &RingSizes) -> Result<(), TracefsError> {
         self.folder.write("tracing_on", "0")?;
         self.folder.write("trace_clock", "mono").map_err(|error| {
             let why = why(&error)
@@ -125,7 +125,7 @@ impl Instance {
     }
 
     fn enable_all(&mut self) {
-        let mut failed: Vec<(&Wanted, Missing)> = Vec::new();
+        let mut failed: Vec<(&WantedEvents, Missing)> = Vec::new();
         for wanted in WANTED {
             for event in wanted.events {
                 let file = event_file(event, "enable");
@@ -145,9 +145,9 @@ impl Instance {
         }
         for (wanted, missing) in failed {
             let is_covered = match wanted.or {
-                Or::NoSuchThing => true,
-                Or::Event(other) => self.enabled.contains(&other),
-                Or::Nothing => false,
+                IfMissing::NoSuchThing => true,
+                IfMissing::Event(other) => self.enabled.contains(&other),
+                IfMissing::Nothing => false,
             };
             if !is_covered {
                 self.missing.push(missing);
@@ -260,7 +260,7 @@ impl Instance {
     }
 
     /// What the kernel counts of a CPU's ring.
-    pub fn stats(&self, cpu: u32) -> Reading<Stats> {
+    pub fn stats(&self, cpu: u32) -> Reading<RingStats> {
         self.folder.stats(cpu)
     }
 }
@@ -320,7 +320,7 @@ const NUMBER_MAX: u32 = 63;
 
 /// What the kernel counts of one CPU's ring since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct RingStats {
     pub entries: u64,
     /// Events that were overwritten before they were read.
     pub overrun: u64,
@@ -332,7 +332,7 @@ pub struct Stats {
     pub read: u64,
 }
 
-impl Stats {
+impl RingStats {
     pub(super) fn read(root: &Root, path: &str) -> Reading<Self> {
         root.read_text(path).map(|text| parse_stats(&text))
     }
@@ -340,20 +340,20 @@ impl Stats {
 
 /// One instance's folder. Its guard removes it where this process cannot any more.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct InstanceFolder {
     pub(super) root: Root,
     pub(super) path: String,
     _guard: Guard,
 }
 
-impl Folder {
+impl InstanceFolder {
     /// Makes a new one, named by this process. The guard comes first: it takes a while to make an
     /// instance, and a process that is killed meanwhile would leave it behind.
     pub(super) fn make(root: &Root, top: &str) -> Result<Self, TracefsError> {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = Name::own(root);
-        let path = |number| format!("{top}/instances/{}", Name { number, ..own }.text());
+        let own = InstanceName::own(root);
+        let path = |number| format!("{top}/instances/{}", InstanceName { number, ..own }.text());
         let is_free = |path: &String| !root.exists(path);
         let path =
             (0..=NUMBER_MAX).map(path).find(is_free).ok_or_else(|| TracefsError::Refused {
@@ -402,8 +402,8 @@ impl Folder {
         file.map_err(|error| refused_io(&self.root, &path, error))
     }
 
-    pub(super) fn stats(&self, cpu: u32) -> Reading<Stats> {
-        Stats::read(&self.root, &self.file(&format!("per_cpu/cpu{cpu}/stats")))
+    pub(super) fn stats(&self, cpu: u32) -> Reading<RingStats> {
+        RingStats::read(&self.root, &self.file(&format!("per_cpu/cpu{cpu}/stats")))
     }
 
     /// Removes it; a reader may keep it for a while.
@@ -424,18 +424,19 @@ pub(super) fn remove_stale(root: &Root, top: &str) -> Vec<String> {
         return Vec::new();
     }
     let names = root.list_dir(&format!("{top}/instances"));
-    let is_stale = |text: &&String| Name::parse(text).is_some_and(|name| name.is_stale(root));
+    let is_stale =
+        |text: &&String| InstanceName::parse(text).is_some_and(|name| name.is_stale(root));
     let stale = names.value().into_iter().flatten().filter(is_stale);
     let removed = stale.filter(|name| fs::remove_dir(format!("{top}/instances/{name}")).is_ok());
     removed.cloned().collect()
 }
 
-fn parse_stats(text: &str) -> Stats {
+fn parse_stats(text: &str) -> RingStats {
     let count = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
     };
-    Stats {
+    RingStats {
         entries: count("entries"),
         overrun: count("overrun"),
         commit_overrun: count("commit overrun"),
@@ -490,7 +491,7 @@ impl TracerRequest {
 
 /// The folder of tracefs, in use.
 #[derive(Debug)]
-pub(super) struct Top(pub(super) &'static str);
+pub(super) struct TracefsFolder(pub(super) &'static str);
 
 /// Whether nobody uses it: no tracer, no event, no filter, nothing recorded that is not read yet.
 ///
@@ -532,7 +533,7 @@ pub(super) fn is_free(root: &Root, top: &str, request: &TracerRequest) -> Result
     }
     let cpus = root.list_numbered(&format!("{top}/per_cpu"), "cpu");
     for cpu in cpus.value().into_iter().flatten() {
-        let stats = Stats::read(root, &format!("{top}/per_cpu/cpu{cpu}/stats"));
+        let stats = RingStats::read(root, &format!("{top}/per_cpu/cpu{cpu}/stats"));
         let entries = stats.value().map_or(0, |stats| stats.entries);
         if entries > 0 {
             let why = format!("holds {entries} events of another user; read it, then `echo >` it");
@@ -567,12 +568,16 @@ mod tests {
     #[test]
     fn rings_are_bounded_together() {
         let cpus = |numbers: std::ops::Range<u32>| CpuList::new(numbers);
-        let rings =
-            Rings { measured: cpus(1..3), measured_kb: 4096, others: cpus(0..2), others_kb: 512 };
+        let rings = RingSizes {
+            measured: cpus(1..3),
+            measured_kb: 4096,
+            others: cpus(0..2),
+            others_kb: 512,
+        };
         assert_eq!(rings.sizes(), [(0, 512), (1, 4096), (2, 4096)]);
-        let many = Rings { measured: cpus(0..256), others: cpus(0..0), ..rings.clone() };
+        let many = RingSizes { measured: cpus(0..256), others: cpus(0..0), ..rings.clone() };
         assert!(many.sizes().iter().all(|(_, kb)| *kb == 1024));
-        let tiny = Rings { measured: cpus(0..1), measured_kb: 0, others: cpus(0..0), ..rings };
+        let tiny = RingSizes { measured: cpus(0..1), measured_kb: 0, others: cpus(0..0), ..rings };
         assert_eq!(tiny.sizes(), [(0, RING_KB_MIN)]);
     }
 
@@ -599,9 +604,9 @@ mod folder_tests {
     fn counts_of_a_ring() {
         let text = "entries: 3\noverrun: 7\ncommit overrun: 1\nbytes: 9\noldest event ts:     0.0\n\
                     now ts:   9.0\ndropped events: 2\nread events: 5\n";
-        let wanted = Stats { entries: 3, overrun: 7, commit_overrun: 1, dropped: 2, read: 5 };
+        let wanted = RingStats { entries: 3, overrun: 7, commit_overrun: 1, dropped: 2, read: 5 };
         assert_eq!(parse_stats(text), wanted);
-        assert_eq!(parse_stats(""), Stats::default());
+        assert_eq!(parse_stats(""), RingStats::default());
     }
 }
 

@@ -12,10 +12,10 @@ mod tracer;
 
 use std::{fmt, io};
 
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::{Reading, Root};
 pub use globals::{Monitors, shown};
-pub use instance::{Instance, Rings, Stats, TracerRequest};
+pub use instance::{Instance, RingSizes, RingStats, TracerRequest};
 pub use tracer::{Tracer, has_event};
 
 /// Where tracefs is mounted; before Linux 4.1 and on old systems inside debugfs.
@@ -71,7 +71,7 @@ fn find_or_mount(root: &Root) -> Result<&'static str, TracefsError> {
     let found = find_mount(root);
     match found {
         Err(TracefsError::NotMounted) => {
-            let own = globals::Mount::own().map(globals::Mount::path);
+            let own = globals::TracefsMount::own().map(globals::TracefsMount::path);
             own.filter(|own| usable(root, own).is_ok()).ok_or_else(|| {
                 let container = crate::facts::virt::Virt::container(root);
                 container
@@ -114,8 +114,8 @@ fn find_mount(root: &Root) -> Result<&'static str, TracefsError> {
 fn usable(root: &Root, folder: &str) -> Result<(), TracefsError> {
     let names = root.list_dir(folder);
     match &names.state {
-        State::Known { value } if value.is_empty() => Err(TracefsError::NotMounted),
-        State::Known { value } if !value.iter().any(|name| name == "instances") => {
+        ReadingState::Known { value } if value.is_empty() => Err(TracefsError::NotMounted),
+        ReadingState::Known { value } if !value.iter().any(|name| name == "instances") => {
             Err(TracefsError::Refused {
                 path: format!("{folder}/instances"),
                 why: "is not there: this kernel cannot record beside another tracer (it needs \
@@ -123,8 +123,8 @@ fn usable(root: &Root, folder: &str) -> Result<(), TracefsError> {
                     .into(),
             })
         }
-        State::Known { .. } => listed(root, &format!("{folder}/instances")),
-        State::Absent => Err(TracefsError::NoKernel),
+        ReadingState::Known { .. } => listed(root, &format!("{folder}/instances")),
+        ReadingState::Absent => Err(TracefsError::NoKernel),
         _ => Err(refused(&names)),
     }
 }
@@ -139,10 +139,10 @@ fn listed(root: &Root, folder: &str) -> Result<(), TracefsError> {
 
 fn refused<T>(reading: &Reading<T>) -> TracefsError {
     let why = match &reading.state {
-        State::Absent => "is not there".into(),
-        State::Denied { why } => why.clone(),
-        State::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
-        State::Known { .. } => "cannot be used".into(),
+        ReadingState::Absent => "is not there".into(),
+        ReadingState::Denied { why } => why.clone(),
+        ReadingState::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
+        ReadingState::Known { .. } => "cannot be used".into(),
     };
     TracefsError::Refused { path: shown(&reading.path), why }
 }
@@ -244,18 +244,18 @@ fn has_threshold(name: &str) -> bool {
 
 /// An event, or the two that begin and end the same thing.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct WantedEvents {
     /// Names, `system:event`.
     pub events: &'static [&'static str],
     /// What cannot be known without them.
     pub without: &'static str,
     /// What a kernel has that has no such event.
-    pub or: Or,
+    pub or: IfMissing,
 }
 
 /// What the absence of an event means.
 #[derive(Clone, Copy, Debug)]
-pub enum Or {
+pub enum IfMissing {
     /// Something cannot be known.
     Nothing,
     /// Another event says the same: nothing is missing where the kernel has it.
@@ -287,25 +287,25 @@ const IRQ: &str = "irq:irq_handler_entry";
 
 const IPI: &str = "ipi:ipi_entry";
 
-const fn event(events: &'static [&'static str], without: &'static str) -> Wanted {
-    Wanted { events, without, or: Or::Nothing }
+const fn event(events: &'static [&'static str], without: &'static str) -> WantedEvents {
+    WantedEvents { events, without, or: IfMissing::Nothing }
 }
 
 /// An interrupt with an event of its own on x86; elsewhere it is one like others.
-const fn vector(events: &'static [&'static str]) -> Wanted {
+const fn vector(events: &'static [&'static str]) -> WantedEvents {
     const WITHOUT: &str = "time in this interrupt is counted as time of the task below it";
-    Wanted { events, without: WITHOUT, or: Or::Event(IRQ) }
+    WantedEvents { events, without: WITHOUT, or: IfMissing::Event(IRQ) }
 }
 
 /// An interrupt that kernels have whose hardware has it.
-const fn rare(events: &'static [&'static str]) -> Wanted {
+const fn rare(events: &'static [&'static str]) -> WantedEvents {
     const WITHOUT: &str = "time in this interrupt is counted as time of the task below it";
-    Wanted { events, without: WITHOUT, or: Or::NoSuchThing }
+    WantedEvents { events, without: WITHOUT, or: IfMissing::NoSuchThing }
 }
 
 /// All events that are recorded. Those of `preemptirq` are not among them: a kernel that has them
 /// writes one each time anything turns interrupts or preemption off, millions a second.
-pub const WANTED: &[Wanted] = &[
+pub const WANTED: &[WantedEvents] = &[
     event(&["sched:sched_switch"], "the running tasks are unknown"),
     event(
         &["sched:sched_waking"],
@@ -421,7 +421,7 @@ mod events_tests {
         for wanted in WANTED {
             assert!(wanted.events.iter().all(|name| name.split(':').count() == 2));
             assert!(!wanted.without.is_empty() && !wanted.without.ends_with('.'));
-            if let Or::Event(instead) = wanted.or {
+            if let IfMissing::Event(instead) = wanted.or {
                 assert!(names.contains(&instead), "{instead} is recorded");
             }
         }

@@ -12,7 +12,9 @@ use std::{
 use rustix::{fs::OFlags, io::Errno};
 
 use super::globals::{Globals, STATE, restore_stale};
-use super::instance::{Folder, Stats, Top, TracerRequest, cpu_mask, event_file, remove_stale};
+use super::instance::{
+    InstanceFolder, RingStats, TracefsFolder, TracerRequest, cpu_mask, event_file, remove_stale,
+};
 use super::{Keeps, TracefsError, find_mount, find_or_mount, instance, refused_io, shown};
 use crate::{CpuList, Reading, Root};
 
@@ -22,12 +24,12 @@ const THRESHOLD: &str = "tracing_thresh";
 /// A running tracer; dropping it ends it, removes its instance and puts settings back.
 #[derive(Debug)]
 pub struct Tracer {
-    folder: Folder,
+    folder: InstanceFolder,
     cpus: CpuList,
     /// Put back after the tracer has ended, before the instance goes.
     globals: Option<Globals>,
     /// Where it runs, if it cannot run in an instance.
-    top: Option<Top>,
+    top: Option<TracefsFolder>,
     /// See [`Tracer::end`].
     settings: Vec<String>,
 }
@@ -48,7 +50,7 @@ impl Tracer {
         let settings = restore_stale(root, STATE);
         available(root, top, request.tracer)?;
         unused(root, top, request)?;
-        let folder = Folder::make(root, top)?;
+        let folder = InstanceFolder::make(root, top)?;
         let cpus = request.cpus.clone();
         let mut tracer = Self { folder, cpus, globals: None, top: None, settings };
         tracer.set_up(top, request)?;
@@ -110,7 +112,7 @@ impl Tracer {
         }
         let all = shared.into_iter().chain(instance::settings(&self.folder.root, top, request));
         self.share(request.tracer, &all.collect::<Vec<_>>())?;
-        self.top = Some(Top(top));
+        self.top = Some(TracefsFolder(top));
         Ok(())
     }
 
@@ -203,16 +205,16 @@ impl Tracer {
     }
 
     /// What the kernel counts of the rings of its CPUs, by CPU.
-    pub fn all_stats(&self) -> impl Iterator<Item = (u32, Reading<Stats>)> + '_ {
+    pub fn all_stats(&self) -> impl Iterator<Item = (u32, Reading<RingStats>)> + '_ {
         let of = |cpu| {
             let path = format!("{}/per_cpu/cpu{cpu}/stats", self.path());
-            (cpu, Stats::read(&self.folder.root, &path))
+            (cpu, RingStats::read(&self.folder.root, &path))
         };
         self.cpus.iter().map(of)
     }
 
     /// What the kernel counts of its first CPU's ring.
-    pub fn stats(&self) -> Reading<Stats> {
+    pub fn stats(&self) -> Reading<RingStats> {
         self.folder.stats(self.cpus.iter().next().unwrap_or(0))
     }
 }

@@ -49,7 +49,7 @@ fn irqbalance(root: &Root, words: &Words) -> Option<Suspect> {
     let is_it = |path: &String| root.trimmed(path).value().is_some_and(|comm| comm == "irqbalance");
     let path = pids.value()?.iter().map(|pid| format!("/proc/{pid}/comm")).find(is_it)?;
     let why = "moves interrupts every ten seconds; disable it, or ban the real-time CPUs";
-    Suspect::new("irqbalance", why, vec![Clue::new(path, "irqbalance runs")])
+    Suspect::new("irqbalance", why, vec![DriftClue::new(path, "irqbalance runs")])
 }
 
 /// Daemons that set frequencies, and what they are.
@@ -72,9 +72,9 @@ fn power_daemons(root: &Root, words: &Words) -> Option<Suspect> {
         .filter_map(|&(unit, what)| Some((group_of(root, unit)?, unit, what)))
         .collect();
     let who: Vec<&str> = running.iter().map(|(_, unit, _)| *unit).collect();
-    let clues = running
-        .iter()
-        .map(|(group, unit, what)| Clue::new(group.clone(), format!("{unit} runs: it {what}")));
+    let clues = running.iter().map(|(group, unit, what)| {
+        DriftClue::new(group.clone(), format!("{unit} runs: it {what}"))
+    });
     let why = "sets frequencies of CPUs while it runs; stop and disable it";
     Suspect::new(&who.join(", "), why, clues.collect())
 }
@@ -86,11 +86,11 @@ fn link(root: &Root, words: &Words) -> Option<Suspect> {
     let top = format!("/sys/class/net/{interface}");
     let ups = root.trimmed(&format!("{top}/carrier_up_count"));
     let ups: Option<u64> = ups.value().and_then(|ups| ups.parse().ok()).filter(|ups| *ups > 0);
-    let mut clues: Vec<Clue> = ups
+    let mut clues: Vec<DriftClue> = ups
         .map(|ups| {
             let text =
                 format!("the link came up {} since boot", rtproof_stats::samples::times(ups));
-            Clue::new(format!("{top}/carrier_up_count"), text)
+            DriftClue::new(format!("{top}/carrier_up_count"), text)
         })
         .into_iter()
         .collect();
@@ -102,7 +102,7 @@ fn link(root: &Root, words: &Words) -> Option<Suspect> {
     ];
     let manager = managers.iter().find_map(|unit| Some((group_of(root, unit)?, *unit)));
     if let Some((group, unit)) = &manager {
-        clues.push(Clue::new(group.clone(), format!("{unit} takes interfaces up and down")));
+        clues.push(DriftClue::new(group.clone(), format!("{unit} takes interfaces up and down")));
     }
     let who = manager.map_or("the driver", |(_, unit)| unit);
     let why = "when an interface comes up its driver asks for the interrupts anew, and they start \
@@ -122,7 +122,7 @@ fn resume(root: &Root, words: &Words) -> Option<Suspect> {
     Suspect::new(
         "resume from sleep",
         why,
-        vec![Clue::new(PATH, format!("{} since boot", rtproof_stats::samples::times(slept)))],
+        vec![DriftClue::new(PATH, format!("{} since boot", rtproof_stats::samples::times(slept)))],
     )
 }
 
@@ -134,7 +134,11 @@ fn hotplug(root: &Root, words: &Words) -> Option<Suspect> {
     let offline = root.trimmed(PATH).value().cloned().filter(|cpus| !cpus.is_empty())?;
     let why = "a CPU that goes out of operation sends its interrupts and threads elsewhere, and \
                what it had was set anew when it came back";
-    Suspect::new("CPU hotplug", why, vec![Clue::new(PATH, format!("{offline} out of operation"))])
+    Suspect::new(
+        "CPU hotplug",
+        why,
+        vec![DriftClue::new(PATH, format!("{offline} out of operation"))],
+    )
 }
 
 /// The CPUs of a task follow those of its control group.
@@ -148,7 +152,7 @@ fn control_group(root: &Root, change: &Change) -> Option<Suspect> {
     }
     let why = "when the CPUs of a control group change, the kernel sets the affinity of its tasks \
                anew; set AllowedCPUs= or CPUAffinity= of the unit";
-    Suspect::new("cpuset of its control group", why, vec![Clue::new(path, group)])
+    Suspect::new("cpuset of its control group", why, vec![DriftClue::new(path, group)])
 }
 
 /// A unit that another unit starts.
@@ -161,7 +165,7 @@ fn on_demand(root: &Root, change: &Change) -> Option<Suspect> {
     let clue = |starter: &String| {
         let path = folders.iter().map(|top| format!("{top}/{starter}"));
         let path = path.into_iter().find(|path| root.exists(path))?;
-        Some(Clue::new(path, format!("{starter} starts {unit}")))
+        Some(DriftClue::new(path, format!("{starter} starts {unit}")))
     };
     let clues = starters.iter().filter_map(clue).collect();
     Suspect::new("systemd", "another unit starts it; mask it", clues).filter(|_| stops)
@@ -185,7 +189,7 @@ fn packages(root: &Root, change: &Change) -> Option<Suspect> {
     }
     let log = LOGS.iter().find(|log| root.exists(log))?;
     let why = "an update replaces files of /etc and, with a new kernel, writes the boot menu anew";
-    Suspect::new("package updates", why, vec![Clue::new(*log, "what was installed when")])
+    Suspect::new("package updates", why, vec![DriftClue::new(*log, "what was installed when")])
 }
 
 // A suspect, and the evidence for it.
@@ -198,12 +202,12 @@ pub struct Suspect {
     /// What it does, and how to keep it from doing so.
     pub why: String,
     /// What points at it; never empty.
-    pub evidence: Vec<Clue>,
+    pub evidence: Vec<DriftClue>,
 }
 
 /// A line of a file that may explain who changed a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Clue {
+pub struct DriftClue {
     pub path: String,
     /// Line in it, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +215,7 @@ pub struct Clue {
     pub text: String,
 }
 
-impl std::fmt::Display for Clue {
+impl std::fmt::Display for DriftClue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.path, self.text),
@@ -220,14 +224,14 @@ impl std::fmt::Display for Clue {
     }
 }
 
-impl Clue {
+impl DriftClue {
     fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self { path: path.into(), line: None, text: text.into() }
     }
 }
 
 impl Suspect {
-    fn new(who: &str, why: &str, evidence: Vec<Clue>) -> Option<Self> {
+    fn new(who: &str, why: &str, evidence: Vec<DriftClue>) -> Option<Self> {
         let suspect = Self { who: who.into(), why: why.into(), evidence };
         (!suspect.evidence.is_empty()).then_some(suspect)
     }
@@ -264,14 +268,14 @@ fn configured(root: &Root, folders: &[&str], ending: &str) -> Vec<String> {
 }
 
 /// Lines of a file that are no comment and that fit, as clues.
-fn lines(root: &Root, path: &str, fits: impl Fn(&str) -> bool) -> Vec<Clue> {
+fn lines(root: &Root, path: &str, fits: impl Fn(&str) -> bool) -> Vec<DriftClue> {
     let text = root.read_text(path);
     let lines = text.value().map(String::as_str).unwrap_or_default().lines().enumerate();
     lines
         .map(|(at, line)| (at, line.trim()))
         .filter(|(_, line)| !line.starts_with(['#', ';']) && fits(line))
         .take(CLUES_MAX)
-        .map(|(at, line)| Clue {
+        .map(|(at, line)| DriftClue {
             path: path.to_owned(),
             line: u32::try_from(at + 1).ok(),
             text: line.chars().take(TEXT_MAX).collect(),
@@ -296,10 +300,10 @@ fn sysctl(root: &Root, words: &Words) -> Vec<Suspect> {
     };
     let mut files = configured(root, FOLDERS, ".conf");
     files.push("/etc/sysctl.conf".into());
-    let clues: Vec<Clue> = files.iter().flat_map(|path| lines(root, path, names)).collect();
+    let clues: Vec<DriftClue> = files.iter().flat_map(|path| lines(root, path, names)).collect();
     let why = "sets it at boot, when a package is installed and when a user runs \
                `sysctl --system`; change the line";
-    let of = |clue: Clue| Suspect::new(&format!("sysctl, {}", clue.path), why, vec![clue]);
+    let of = |clue: DriftClue| Suspect::new(&format!("sysctl, {}", clue.path), why, vec![clue]);
     clues.into_iter().filter_map(of).collect()
 }
 
@@ -313,12 +317,12 @@ fn udev(root: &Root, words: &Words) -> Vec<Suspect> {
         "/usr/lib/udev/rules.d",
         "/lib/udev/rules.d",
     ];
-    let clues: Vec<Clue> = configured(root, &folders, ".rules")
+    let clues: Vec<DriftClue> = configured(root, &folders, ".rules")
         .iter()
         .flat_map(|file| lines(root, file, |line| writes(line, path)))
         .collect();
     let why = "writes it when the device comes or changes (also at `udevadm trigger`)";
-    let of = |clue: Clue| Suspect::new(&format!("udev, {}", clue.path), why, vec![clue]);
+    let of = |clue: DriftClue| Suspect::new(&format!("udev, {}", clue.path), why, vec![clue]);
     clues.into_iter().filter_map(of).collect()
 }
 
@@ -351,7 +355,8 @@ fn tuned(root: &Root, words: &Words) -> Vec<Suspect> {
     const ACTIVE: &str = "/etc/tuned/active_profile";
     let Some(group) = group_of(root, "tuned.service") else { return Vec::new() };
     let active = root.trimmed(ACTIVE).value().cloned().unwrap_or_default();
-    let mut clues = vec![Clue::new(group, "tuned.service runs"), Clue::new(ACTIVE, active.clone())];
+    let mut clues =
+        vec![DriftClue::new(group, "tuned.service runs"), DriftClue::new(ACTIVE, active.clone())];
     let mut names: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
     let mut at = 0;
     let mut hits = Vec::new();

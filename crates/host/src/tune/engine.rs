@@ -3,18 +3,18 @@
 use std::io;
 
 use super::journal::{Journal, JournalError};
-use super::script::{Entry, Gone, Item, Line, Outcome, Stage};
+use super::script::{Gone, Item, JournalEntry, JournalLine, Outcome, Stage};
 use super::text::is_partition;
 use super::writes::why_not_writable;
 use super::{ChangeError, Machine, State};
 use crate::change::Change;
-use crate::tune::kinds::kind::{Side, Three};
+use crate::tune::kinds::kind::{Owner, StateComparison};
 
 // Making changes: each is written down with what was there, made, and read back.
 
 /// How changes are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ApplyOptions {
     /// Whether a change that fails is left out instead of taking all back. Left out either way is
     /// a task or an interrupt that has ended since it was named, and an interrupt that the kernel
     /// keeps where it is: that cannot be known before (managed interrupts, kernels before 6.10).
@@ -23,7 +23,7 @@ pub struct Options {
 
 /// What happens while changes are applied.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum ApplyEvent<'a> {
     /// The machine was so already.
     WasSo {
         /// Number of the change, from 0.
@@ -48,19 +48,19 @@ pub enum Progress<'a> {
     /// It was not made, or is not in force.
     Failed { n: usize, change: &'a Change, why: &'a str },
     /// It is undone, because another one failed.
-    Undone(&'a Undone),
+    Undone(&'a UndoneChange),
 }
 
 /// Outcome of applying a list of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplySummary {
     /// Changes that were made.
     pub done: usize,
     /// Changes that were active already.
     pub was_so: usize,
-    /// Changes that failed, and why: with [`Options::keep_going`] alone.
+    /// Changes that failed, and why: with [`ApplyOptions::keep_going`] alone.
     pub failed: Vec<(Change, String)>,
-    /// Changes that could not be made and are no failure, and why: see [`Options::keep_going`].
+    /// Changes that could not be made and are no failure, and why: see [`ApplyOptions::keep_going`].
     pub left_out: Vec<(Change, String)>,
     /// Changes that are made and not in force yet, and what they wait for.
     pub pending: Vec<(Change, String)>,
@@ -78,7 +78,7 @@ pub enum ApplyError {
         change: Box<Change>,
         why: String,
         /// What became of it and those before it.
-        undone: Vec<Undone>,
+        undone: Vec<UndoneChange>,
     },
     /// The journal could not be written; what was changed was undone.
     #[error("{path}: {source}; {}", rolled_back(undone))]
@@ -86,13 +86,13 @@ pub enum ApplyError {
         path: String,
         source: io::Error,
         /// What became of the changes made so far.
-        undone: Vec<Undone>,
+        undone: Vec<UndoneChange>,
     },
 }
 
 /// How a roll-back ended, as a phrase.
-fn rolled_back(undone: &[Undone]) -> String {
-    let is_left = |undone: &&Undone| {
+fn rolled_back(undone: &[UndoneChange]) -> String {
+    let is_left = |undone: &&UndoneChange| {
         matches!(undone.outcome, Outcome::Failed { .. } | Outcome::LeftAlone { .. })
     };
     let left: Vec<String> =
@@ -126,11 +126,11 @@ pub fn apply(
     machine: &Machine<'_>,
     journal: &mut Journal,
     items: &[Item],
-    options: Options,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Applied, ApplyError> {
+    options: ApplyOptions,
+    progress: &mut dyn FnMut(ApplyEvent<'_>),
+) -> Result<ApplySummary, ApplyError> {
     writable(machine, items).map_err(ApplyError::NotWritable)?;
-    let mut applied = Applied::default();
+    let mut applied = ApplySummary::default();
     for item in items {
         let n = journal.entries().len();
         let step = match make(machine, journal, item, n, progress) {
@@ -151,14 +151,14 @@ pub fn apply(
             }
             Step::Failed { why, is_tolerated } => {
                 let change = change.clone();
-                progress(Progress::Failed { n, change: &change, why: &why });
+                progress(ApplyEvent::Failed { n, change: &change, why: &why });
                 if !options.keep_going && !is_tolerated {
                     let undone = roll_back(machine, journal, progress);
                     return Err(ApplyError::Failed { change: Box::new(change), why, undone });
                 }
                 if journal.entries().get(n).is_some_and(|entry| !entry.is_settled()) {
                     let undone = undo_one(machine, journal, n, &mut None);
-                    progress(Progress::Undone(&undone));
+                    progress(ApplyEvent::Undone(&undone));
                 }
                 let list = if is_tolerated { &mut applied.left_out } else { &mut applied.failed };
                 list.push((change, why));
@@ -184,7 +184,7 @@ fn make(
     journal: &mut Journal,
     item: &Item,
     n: usize,
-    progress: &mut dyn FnMut(Progress<'_>),
+    progress: &mut dyn FnMut(ApplyEvent<'_>),
 ) -> io::Result<Step> {
     let named = machine.named(item.change.clone());
     let looked = named.and_then(|change| Ok((machine.state(&change)?, change)));
@@ -193,7 +193,7 @@ fn make(
         Err(error) => {
             let is_tolerated = matches!(error, ChangeError::Gone { .. });
             let why = error.to_string();
-            let line = Line::Refused { n, item: item.clone(), why: why.clone() };
+            let line = JournalLine::Refused { n, item: item.clone(), why: why.clone() };
             journal.write(machine, &line)?;
             return Ok(Step::Failed { why, is_tolerated });
         }
@@ -201,12 +201,12 @@ fn make(
     let item = Item { change, checks: item.checks.clone() };
     let change = item.change.clone();
     if machine.is_done(&change, &before) {
-        journal.write(machine, &Line::Same { n, item, state: before })?;
-        progress(Progress::WasSo { n, change: &change });
+        journal.write(machine, &JournalLine::Same { n, item, state: before })?;
+        progress(ApplyEvent::WasSo { n, change: &change });
         return Ok(Step::WasSo);
     }
-    progress(Progress::Begin { n, change: &change, before: &before });
-    journal.write(machine, &Line::Begin { n, item, before: before.clone() })?;
+    progress(ApplyEvent::Begin { n, change: &change, before: &before });
+    journal.write(machine, &JournalLine::Begin { n, item, before: before.clone() })?;
     let written = machine.write(&change, &before);
     let after = change.kind().state_after(machine, &before);
     let is_kept = change.kind().may_be_refused() && written.is_err();
@@ -222,23 +222,23 @@ fn make(
         _ => None,
     };
     if let Some(why) = why {
-        let line = Line::Failed { n, why: why.clone(), after: after.ok() };
+        let line = JournalLine::Failed { n, why: why.clone(), after: after.ok() };
         journal.write(machine, &line)?;
         return Ok(Step::Failed { why, is_tolerated: is_kept || is_ended });
     }
     let Ok(after) = after else { return Ok(Step::failed("cannot be read back".into())) };
     let note = change.kind().pending(machine);
-    journal.write(machine, &Line::Done { n, after: after.clone(), note: note.clone() })?;
-    progress(Progress::Done { n, change: &change, after: &after, note: note.as_deref() });
+    journal.write(machine, &JournalLine::Done { n, after: after.clone(), note: note.clone() })?;
+    progress(ApplyEvent::Done { n, change: &change, after: &after, note: note.as_deref() });
     Ok(Step::Done(note))
 }
 
 fn roll_back(
     machine: &Machine<'_>,
     journal: &mut Journal,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Vec<Undone> {
-    undo_all(machine, journal, &mut |undone| progress(Progress::Undone(undone)), &mut None)
+    progress: &mut dyn FnMut(ApplyEvent<'_>),
+) -> Vec<UndoneChange> {
+    undo_all(machine, journal, &mut |undone| progress(ApplyEvent::Undone(undone)), &mut None)
 }
 
 /// Looks whether the folders of the files can be written, so that an immutable /etc is found before
@@ -266,16 +266,16 @@ fn writable(machine: &Machine<'_>, items: &[Item]) -> Result<(), ChangeError> {
 
 /// The status of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ChangeStanding {
     pub change: Change,
     /// Checks that request it.
     pub checks: Vec<String>,
-    pub stands: Stands,
+    pub stands: Standing,
 }
 
 /// The status of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stands {
+pub enum Standing {
     /// As it was applied.
     AsApplied,
     /// Another program has changed it since.
@@ -298,23 +298,23 @@ pub const UNNOTED: &str = "as planned, and the journal does not say what was the
 
 /// The status of each change of a journal, in the order in which they were made. Those that were
 /// found done already are among them.
-pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {
+pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<ChangeStanding> {
     let is_earlier_boot = journal.is_of_earlier_boot(machine);
-    let standing = |entry: &Entry| Standing {
+    let standing = |entry: &JournalEntry| ChangeStanding {
         change: entry.item.change.clone(),
         checks: entry.item.checks.clone(),
         stands: stands(machine, entry, is_earlier_boot),
     };
-    let unnoted = |change| Standing {
+    let unnoted = |change| ChangeStanding {
         change,
         checks: Vec::new(),
-        stands: Stands::Unreadable { why: UNNOTED.into() },
+        stands: Standing::Unreadable { why: UNNOTED.into() },
     };
     let unnoted = journal.unnoted(machine).into_iter().map(unnoted);
     journal.entries().iter().map(standing).chain(unnoted).collect()
 }
 
-fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands {
+fn stands(machine: &Machine<'_>, entry: &JournalEntry, is_earlier_boot: bool) -> Standing {
     let change = &entry.item.change;
     let failed = match &entry.stage {
         Stage::Refused(why) | Stage::Failed(why) => Some(why.clone()),
@@ -322,20 +322,22 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
     };
     let is_undone = entry.undone.is_some() && entry.is_settled();
     match failed {
-        Some(why) if entry.is_settled() => return Stands::NotMade { why },
-        _ if is_undone || (is_earlier_boot && !change.nature().is_durable) => return Stands::Gone,
-        Some(why) => return Stands::Unreadable { why },
+        Some(why) if entry.is_settled() => return Standing::NotMade { why },
+        _ if is_undone || (is_earlier_boot && !change.nature().is_durable) => {
+            return Standing::Gone;
+        }
+        Some(why) => return Standing::Unreadable { why },
         None => {}
     }
     let found = match machine.state(change) {
         Ok(found) => found,
-        Err(ChangeError::Gone { .. } | ChangeError::Missing { .. }) => return Stands::Gone,
-        Err(error) => return Stands::Unreadable { why: error.to_string() },
+        Err(ChangeError::Gone { .. } | ChangeError::Missing { .. }) => return Standing::Gone,
+        Err(error) => return Standing::Unreadable { why: error.to_string() },
     };
     let is_ours = entry.before.as_ref().is_some_and(|before| {
         let after = entry.after.as_ref();
-        let three = Three { before, after, current: &found, undoing: entry.undoing };
-        entry.stage != Stage::WasSo && machine.side(change, three) == Side::Ours
+        let three = StateComparison { before, after, current: &found, undoing: entry.undoing };
+        entry.stage != Stage::WasSo && machine.side(change, three) == Owner::Ours
     });
     // A partition that has turned invalid is still ours, and isolates nothing.
     let holds = match change {
@@ -343,14 +345,14 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
         _ => is_ours || machine.is_done(change, &found),
     };
     let is_old = entry.before.as_ref() == Some(&found);
-    if holds { Stands::AsApplied } else { Stands::Changed { found, is_old } }
+    if holds { Standing::AsApplied } else { Standing::Changed { found, is_old } }
 }
 
 // Undoing changes: newest first, and only what is still as we left it.
 
 /// What became of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoneChange {
     pub change: Change,
     pub outcome: Outcome,
 }
@@ -372,7 +374,7 @@ pub enum UndoError {
     Unrecorded {
         path: String,
         /// What became of each change.
-        undone: Vec<Undone>,
+        undone: Vec<UndoneChange>,
         /// Why it could not be written.
         source: io::Error,
     },
@@ -386,8 +388,8 @@ pub enum UndoError {
 pub fn undo(
     machine: &Machine<'_>,
     journal: &mut Journal,
-    progress: &mut dyn FnMut(&Undone),
-) -> Result<Vec<Undone>, UndoError> {
+    progress: &mut dyn FnMut(&UndoneChange),
+) -> Result<Vec<UndoneChange>, UndoError> {
     if journal.is_closed() {
         return Ok(Vec::new());
     }
@@ -407,9 +409,9 @@ pub fn undo(
 fn undo_all(
     machine: &Machine<'_>,
     journal: &mut Journal,
-    progress: &mut dyn FnMut(&Undone),
+    progress: &mut dyn FnMut(&UndoneChange),
     unrecorded: &mut Option<io::Error>,
-) -> Vec<Undone> {
+) -> Vec<UndoneChange> {
     let mut all = Vec::new();
     if journal
         .entries()
@@ -430,7 +432,7 @@ fn undo_all(
             let undone = match waits_for(&journal.entries()[n].item.change, &stuck) {
                 Some(why) => {
                     let change = journal.entries()[n].item.change.clone();
-                    Undone { change, outcome: Outcome::Failed { why } }
+                    UndoneChange { change, outcome: Outcome::Failed { why } }
                 }
                 None => undo_one(machine, journal, n, unrecorded),
             };
@@ -455,14 +457,14 @@ fn undo_all(
             property: "daemon-reload".into(),
             value: String::new(),
         };
-        let undone = Undone { change, outcome: Outcome::Failed { why: error.to_string() } };
+        let undone = UndoneChange { change, outcome: Outcome::Failed { why: error.to_string() } };
         progress(&undone);
         all.push(undone);
     }
     if unrecorded.is_none() && !journal.is_closed() {
-        let is_left = |entry: &Entry| !entry.is_settled();
+        let is_left = |entry: &JournalEntry| !entry.is_settled();
         if !journal.entries().iter().any(is_left) && journal.unnoted(machine).is_empty() {
-            *unrecorded = journal.write(machine, &Line::Closed).err();
+            *unrecorded = journal.write(machine, &JournalLine::Closed).err();
         }
     }
     all
@@ -486,29 +488,29 @@ fn undo_one(
     journal: &mut Journal,
     n: usize,
     unrecorded: &mut Option<io::Error>,
-) -> Undone {
+) -> UndoneChange {
     let entry = journal.entries()[n].clone();
     let is_earlier_boot = journal.is_of_earlier_boot(machine);
     let mut begun = || {
         if unrecorded.is_none()
-            && let Err(error) = journal.write(machine, &Line::Undoing { n })
+            && let Err(error) = journal.write(machine, &JournalLine::Undoing { n })
         {
             unrecorded.get_or_insert(error);
         }
     };
     let outcome = outcome(machine, &entry, is_earlier_boot, &mut begun);
-    let line = Line::Undone { n, outcome: outcome.clone() };
+    let line = JournalLine::Undone { n, outcome: outcome.clone() };
     if unrecorded.is_none()
         && let Err(error) = journal.write(machine, &line)
     {
         *unrecorded = Some(error);
     }
-    Undone { change: entry.item.change, outcome }
+    UndoneChange { change: entry.item.change, outcome }
 }
 
 fn outcome(
     machine: &Machine<'_>,
-    entry: &Entry,
+    entry: &JournalEntry,
     is_earlier_boot: bool,
     begun: &mut dyn FnMut(),
 ) -> Outcome {
@@ -521,19 +523,23 @@ fn outcome(
         Ok(current) => current,
         Err(error) => return without_state(&error),
     };
-    let three =
-        Three { before, after: entry.after.as_ref(), current: &current, undoing: entry.undoing };
+    let three = StateComparison {
+        before,
+        after: entry.after.as_ref(),
+        current: &current,
+        undoing: entry.undoing,
+    };
     let side = machine.side(change, three);
     match side {
-        Side::Before => return Outcome::WasBefore,
-        Side::Theirs if !change.kind().is_partly_ours(three) => {
+        Owner::Before => return Outcome::WasBefore,
+        Owner::Theirs if !change.kind().is_partly_ours(three) => {
             return Outcome::LeftAlone { found: current };
         }
-        Side::Ours | Side::Theirs => {}
+        Owner::Ours | Owner::Theirs => {}
     }
     begun();
     match machine.restore(change, three) {
-        Ok(()) if side == Side::Theirs => {
+        Ok(()) if side == Owner::Theirs => {
             // Of a folder, what others have in it.
             let left = matches!(current, State::Tree { .. }).then(|| machine.state(change));
             let found = left.and_then(Result::ok).unwrap_or(current);
@@ -545,9 +551,9 @@ fn outcome(
     }
     match machine.state(change) {
         Ok(now) => {
-            let three = Three { before, after: None, current: &now, undoing: false };
+            let three = StateComparison { before, after: None, current: &now, undoing: false };
             match machine.side(change, three) {
-                Side::Before => Outcome::Restored,
+                Owner::Before => Outcome::Restored,
                 _ => Outcome::Failed {
                     why: format!("{}: reads {}", change.target(), change.before(&now)),
                 },

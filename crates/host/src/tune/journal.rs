@@ -13,7 +13,10 @@ use std::{
 
 use rustix::{fs::FlockOperation, io::Errno};
 
-use super::script::{Entry, Header, Item, Line, Planned, Script, ScriptError, VERSION};
+use super::script::{
+    Item, JournalEntry, JournalHeader, JournalLine, JournalScript, PlannedChange, ScriptError,
+    VERSION,
+};
 use super::writes::is_absent;
 use super::{FOLDER, Machine};
 use crate::change::Change;
@@ -26,7 +29,7 @@ pub struct Journal {
     /// The file as the user knows it.
     name: String,
     real: PathBuf,
-    pub(super) script: Script,
+    pub(super) script: JournalScript,
     /// Open for appending, once something is to be written.
     file: Option<File>,
     lock: Option<Lock>,
@@ -36,13 +39,13 @@ pub struct Journal {
 
 /// A file as it is read.
 pub(super) struct Text {
-    pub(super) script: Script,
+    pub(super) script: JournalScript,
     damaged: bool,
 }
 
 /// A line of a list of journals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct JournalSummary {
     /// Number, of the file's name.
     pub number: u32,
     /// The file, as a path of the machine.
@@ -83,7 +86,7 @@ impl Journal {
         let number = numbers(machine)?.last().map_or(1, |last| last + 1);
         let path = path_of(number);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let header = Header {
+        let header = JournalHeader {
             format: super::script::FORMAT.into(),
             version: VERSION,
             machine: machine.machine_id().map_err(|error| io_error(MACHINE_ID, error))?,
@@ -94,8 +97,8 @@ impl Journal {
             planned: items.iter().map(|item| planned(machine, &item.change)).collect(),
         };
         let begun = || {
-            let mut script = Script::new(header.clone());
-            let line = Line::Header(header);
+            let mut script = JournalScript::new(header.clone());
+            let line = JournalLine::Header(header);
             let text = script.text_of(&line)?;
             let file = machine.gate.new_file(&path, text.as_bytes())?;
             script.take(&line, &text);
@@ -154,10 +157,11 @@ impl Journal {
     ///
     /// # Errors
     /// The folder cannot be listed; no folder is an empty list.
-    pub fn list(machine: &Machine<'_>) -> Result<Vec<Summary>, JournalError> {
+    pub fn list(machine: &Machine<'_>) -> Result<Vec<JournalSummary>, JournalError> {
         let summary = |number| {
             let path = path_of(number);
-            let mut summary = Summary { number, path: path.clone(), ..Summary::default() };
+            let mut summary =
+                JournalSummary { number, path: path.clone(), ..JournalSummary::default() };
             let opened = machine
                 .root
                 .place(&path)
@@ -186,12 +190,12 @@ impl Journal {
         &self.name
     }
 
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &JournalHeader {
         &self.script.header
     }
 
     /// Its changes, in the order in which they were made.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[JournalEntry] {
         &self.script.entries
     }
 
@@ -298,7 +302,7 @@ impl Journal {
     }
 
     /// Appends a line, and returns when it is on disk.
-    pub(super) fn write(&mut self, machine: &Machine<'_>, line: &Line) -> io::Result<()> {
+    pub(super) fn write(&mut self, machine: &Machine<'_>, line: &JournalLine) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Err(io::Error::other("the journal is not open for writing"));
         };
@@ -351,7 +355,7 @@ pub(super) fn read(machine: &Machine<'_>, name: &str, real: &Path) -> Result<Tex
     if bytes.len() as u64 > READ_BYTES_MAX {
         return Err(io_error(name, io::Error::other("larger than the 32 MiB of a journal")));
     }
-    let (script, wrong) = Script::verified(&bytes);
+    let (script, wrong) = JournalScript::verified(&bytes);
     let empty = ScriptError { line: 1, what: super::script::Wrong::Empty };
     match (script, wrong) {
         (Some(script), None) => Ok(Text { script, damaged: false }),
@@ -372,10 +376,10 @@ pub(super) fn read(machine: &Machine<'_>, name: &str, real: &Path) -> Result<Tex
 }
 
 /// A change as a journal plans it.
-pub(super) fn planned(machine: &Machine<'_>, change: &Change) -> Planned {
+pub(super) fn planned(machine: &Machine<'_>, change: &Change) -> PlannedChange {
     let named = machine.named(change.clone()).unwrap_or_else(|_| change.clone());
     let was_so = machine.state(&named).is_ok_and(|state| machine.is_done(&named, &state));
-    Planned { change: change.clone(), was_so }
+    PlannedChange { change: change.clone(), was_so }
 }
 
 /// Whether a place takes no writes, be it for now.

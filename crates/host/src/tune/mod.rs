@@ -17,13 +17,13 @@ mod tests;
 mod text;
 mod writes;
 
-pub use drift::{Clue, Suspect, suspects};
+pub use drift::{DriftClue, Suspect, suspects};
 pub use engine::{
-    Applied, ApplyError, Options, Progress, Standing, Stands, UNNOTED, UndoError, Undone, apply,
-    status, undo,
+    ApplyError, ApplyEvent, ApplyOptions, ApplySummary, ChangeStanding, Standing, UNNOTED,
+    UndoError, UndoneChange, apply, status, undo,
 };
-pub use journal::{Journal, JournalError, Summary};
-pub use script::{Entry, Gone, Item, Outcome, Stage};
+pub use journal::{Journal, JournalError, JournalSummary};
+pub use script::{Gone, Item, JournalEntry, Outcome, Stage};
 pub use staging::Staging;
 pub use writes::TreeFile;
 
@@ -32,8 +32,8 @@ pub use crate::change::{
     Scheduling, TaskName, UnitState,
 };
 pub use crate::tune::kinds::account::{Accounts, may_change_groups};
-pub use crate::tune::kinds::kind::{Nature, Pace, Part};
-pub use crate::tune::kinds::unit::{Answer, Systemctl, Units};
+pub use crate::tune::kinds::kind::{ChangeProperties, MachinePart, Switching};
+pub use crate::tune::kinds::unit::{ServiceManager, Systemctl, ToolAnswer};
 use std::{cell::Cell, io};
 
 use rustix::io::Errno;
@@ -41,8 +41,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use writes::{Gate, is_mounted_read_only, why_not_writable};
 
-use crate::facts::platform::{TICKS, Tick, text};
-use crate::reading::Refusal;
+use crate::facts::platform::{FirmwareItem, TICKS, text};
+use crate::reading::ReadRefusal;
 use crate::tune::kinds::account::AccountTools;
 use crate::tune::kinds::package::{PackageTools, Packages};
 use crate::{CpuList, Reading, Root, facts, reading};
@@ -112,7 +112,7 @@ impl ChangeError {
     /// What is there of what a state is made of. A refusal is no absence: undo would go by it.
     fn there<T>(reading: Reading<T>) -> Result<Option<T>, Self> {
         match reading.state {
-            reading::State::Denied { ref why } => {
+            reading::ReadingState::Denied { ref why } => {
                 Err(Self::Refused { path: reading.path, why: why.clone() })
             }
             _ => Ok(reading.into_value()),
@@ -122,9 +122,9 @@ impl ChangeError {
     /// A refusal, with the reason behind it where that is known.
     pub(crate) fn refused(root: &Root, path: &str, error: io::Error) -> Self {
         let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-        let reading: Reading<()> = root.refused(path, &Refusal::from(error));
+        let reading: Reading<()> = root.refused(path, &ReadRefusal::from(error));
         let mut why = match reading.state {
-            reading::State::Absent => return Self::Missing { path: path.into() },
+            reading::ReadingState::Absent => return Self::Missing { path: path.into() },
             _ => reading.why_unknown().unwrap_or_default(),
         };
         let hint = match errno {
@@ -150,10 +150,10 @@ impl ChangeError {
     pub(crate) fn unread<T>(reading: Reading<T>) -> Self {
         let path = reading.path;
         match reading.state {
-            reading::State::Malformed { found, expected } => {
+            reading::ReadingState::Malformed { found, expected } => {
                 Self::Unexpected { path, found: format!("\"{found}\""), expected }
             }
-            reading::State::Denied { why } => {
+            reading::ReadingState::Denied { why } => {
                 Self::Refused { path, why: format!("refused: {why}") }
             }
             _ => Self::Missing { path },
@@ -192,7 +192,7 @@ pub struct Machine<'a> {
     /// `None` for a folder: a thread id of it means nothing here.
     tasks: Option<&'a dyn Tasks>,
     /// `None` for a folder.
-    units: Option<&'a dyn Units>,
+    units: Option<&'a dyn ServiceManager>,
     /// `None` for a folder.
     accounts: Option<&'a dyn Accounts>,
     /// `None` for a folder.
@@ -313,7 +313,7 @@ impl<'a> Machine<'a> {
     pub fn played(
         root: &'a Root,
         tasks: &'a dyn Tasks,
-        units: &'a dyn Units,
+        units: &'a dyn ServiceManager,
     ) -> Result<Self, NotTunable> {
         if root.is_live() {
             return Err(NotTunable::NotRoot);
@@ -499,7 +499,7 @@ pub struct PackageState {
 ///
 /// # Errors
 /// The machine was opened for reading, or the file cannot be written.
-pub fn write_ticks(machine: &Machine<'_>, ticks: &[Tick]) -> Result<(), ChangeError> {
+pub fn write_ticks(machine: &Machine<'_>, ticks: &[FirmwareItem]) -> Result<(), ChangeError> {
     machine.may_write(TICKS)?;
     let before = machine.look(TICKS)?;
     machine.write_file(TICKS, Some(&Bytes(text(ticks).into_bytes())), None, &before)

@@ -34,7 +34,7 @@ pub struct Item {
 
 /// First line of a journal: its format, machine and boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Header {
+pub struct JournalHeader {
     pub format: String,
     /// Version of the lines.
     pub version: u32,
@@ -49,12 +49,12 @@ pub struct Header {
     /// What is to be changed, in order: a journal that is shorter was cut. Those of earlier
     /// versions have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedChange>,
 }
 
 /// A change that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Planned {
+pub struct PlannedChange {
     pub change: Change,
     /// Whether the machine was so before anything was changed.
     pub was_so: bool,
@@ -63,8 +63,8 @@ pub struct Planned {
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "line")]
-pub enum Line {
-    Header(Header),
+pub enum JournalLine {
+    Header(JournalHeader),
     /// The machine was so already: nothing is done.
     Same {
         n: usize,
@@ -112,7 +112,7 @@ pub enum Line {
 
 /// One change, as far as the journal knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// The change and the checks that request it.
     pub item: Item,
     /// What was there before; `None` for one that could not be begun.
@@ -142,7 +142,7 @@ pub enum Stage {
     Refused(String),
 }
 
-impl Entry {
+impl JournalEntry {
     /// Whether there is nothing left to be undone.
     pub fn is_settled(&self) -> bool {
         let is_undone = |outcome: &Outcome| !matches!(outcome, Outcome::Failed { .. });
@@ -183,10 +183,10 @@ pub enum Wrong {
 
 /// A journal that was read, or is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
-    pub header: Header,
+pub struct JournalScript {
+    pub header: JournalHeader,
     /// The changes, in the order in which they were made.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// Whether nothing is left to be undone.
     pub closed: bool,
     /// Checksum of the last line.
@@ -195,8 +195,8 @@ pub struct Script {
     pub length: u64,
 }
 
-impl Script {
-    pub(super) fn new(header: Header) -> Self {
+impl JournalScript {
+    pub(super) fn new(header: JournalHeader) -> Self {
         Self { header, entries: Vec::new(), closed: false, last: String::new(), length: 0 }
     }
 
@@ -233,10 +233,10 @@ impl Script {
                 }
                 return Err(wrong(Wrong::Checksum));
             };
-            let parsed: Line = serde_json::from_str(json)
+            let parsed: JournalLine = serde_json::from_str(json)
                 .map_err(|error| wrong(Wrong::Json(error.to_string())))?;
             let script = match (&mut *script, &parsed) {
-                (None, Line::Header(header)) if is_known(header) => {
+                (None, JournalLine::Header(header)) if is_known(header) => {
                     script.insert(Self::new(header.clone()))
                 }
                 (None, _) => return Err(wrong(Wrong::Header)),
@@ -253,12 +253,12 @@ impl Script {
 
     /// Changes that were planned and of which the journal says nothing: it ended before them, or
     /// was cut.
-    pub fn unnoted(&self) -> impl Iterator<Item = &Planned> {
+    pub fn unnoted(&self) -> impl Iterator<Item = &PlannedChange> {
         self.header.planned.iter().skip(self.entries.len())
     }
 
     /// Changes that were begun.
-    pub fn made(&self) -> impl Iterator<Item = &Entry> {
+    pub fn made(&self) -> impl Iterator<Item = &JournalEntry> {
         self.entries.iter().filter(|entry| {
             !matches!(entry.stage, Stage::WasSo | Stage::Refused(_)) && entry.before.is_some()
         })
@@ -268,36 +268,36 @@ impl Script {
     ///
     /// # Errors
     /// When it has no form as JSON.
-    pub fn text_of(&self, line: &Line) -> io::Result<String> {
+    pub fn text_of(&self, line: &JournalLine) -> io::Result<String> {
         let json = serde_json::to_string(line).map_err(io::Error::other)?;
         Ok(format!("{} {json}\n", checksum(&self.last, &json)))
     }
 
     /// Takes in a line that was appended.
-    pub(super) fn take(&mut self, line: &Line, text: &str) {
+    pub(super) fn take(&mut self, line: &JournalLine, text: &str) {
         self.apply(line);
         self.last = text[..DIGITS].to_owned();
         self.length += text.len() as u64;
     }
 
     /// Whether a line can come next.
-    fn follows(&self, line: &Line) -> bool {
+    fn follows(&self, line: &JournalLine) -> bool {
         let entry = |n: &usize| self.entries.get(*n).filter(|entry| entry.before.is_some());
         match line {
-            Line::Header(_) => false,
-            Line::Same { n, .. } | Line::Begin { n, .. } | Line::Refused { n, .. } => {
-                *n == self.entries.len() && !self.closed
-            }
-            Line::Done { n, .. } | Line::Failed { n, .. } => {
+            JournalLine::Header(_) => false,
+            JournalLine::Same { n, .. }
+            | JournalLine::Begin { n, .. }
+            | JournalLine::Refused { n, .. } => *n == self.entries.len() && !self.closed,
+            JournalLine::Done { n, .. } | JournalLine::Failed { n, .. } => {
                 entry(n).is_some_and(|entry| entry.stage == Stage::Begun)
             }
-            Line::Undoing { n } | Line::Undone { n, .. } => entry(n).is_some(),
-            Line::Closed => true,
+            JournalLine::Undoing { n } | JournalLine::Undone { n, .. } => entry(n).is_some(),
+            JournalLine::Closed => true,
         }
     }
 
-    fn apply(&mut self, line: &Line) {
-        let new = |item: &Item, before: Option<State>, stage| Entry {
+    fn apply(&mut self, line: &JournalLine) {
+        let new = |item: &Item, before: Option<State>, stage| JournalEntry {
             item: item.clone(),
             before,
             after: None,
@@ -307,28 +307,28 @@ impl Script {
             undone: None,
         };
         match line {
-            Line::Header(_) => {}
-            Line::Same { item, state, .. } => {
+            JournalLine::Header(_) => {}
+            JournalLine::Same { item, state, .. } => {
                 self.entries.push(new(item, Some(state.clone()), Stage::WasSo));
             }
-            Line::Begin { item, before, .. } => {
+            JournalLine::Begin { item, before, .. } => {
                 self.entries.push(new(item, Some(before.clone()), Stage::Begun));
             }
-            Line::Refused { item, why, .. } => {
+            JournalLine::Refused { item, why, .. } => {
                 self.entries.push(new(item, None, Stage::Refused(why.clone())));
             }
-            Line::Done { n, after, note } => {
+            JournalLine::Done { n, after, note } => {
                 self.entries[*n].after = Some(after.clone());
                 self.entries[*n].note.clone_from(note);
                 self.entries[*n].stage = Stage::Done;
             }
-            Line::Failed { n, why, after } => {
+            JournalLine::Failed { n, why, after } => {
                 self.entries[*n].after.clone_from(after);
                 self.entries[*n].stage = Stage::Failed(why.clone());
             }
-            Line::Undoing { n } => self.entries[*n].undoing = true,
-            Line::Undone { n, outcome } => self.entries[*n].undone = Some(outcome.clone()),
-            Line::Closed => self.closed = true,
+            JournalLine::Undoing { n } => self.entries[*n].undoing = true,
+            JournalLine::Undone { n, outcome } => self.entries[*n].undone = Some(outcome.clone()),
+            JournalLine::Closed => self.closed = true,
         }
     }
 }
@@ -337,13 +337,13 @@ impl Script {
 /// be obeyed.
 pub fn named(bytes: &[u8]) -> Vec<String> {
     let change = |line: &[u8]| match serde_json::from_slice(line.get(DIGITS + 1..)?).ok()? {
-        Line::Begin { item, .. } => Some(item.change.target()),
+        JournalLine::Begin { item, .. } => Some(item.change.target()),
         _ => None,
     };
     bytes.split(|&byte| byte == b'\n').filter_map(change).collect()
 }
 
-fn is_known(header: &Header) -> bool {
+fn is_known(header: &JournalHeader) -> bool {
     header.format == FORMAT && header.version == VERSION
 }
 

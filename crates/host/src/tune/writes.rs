@@ -39,7 +39,7 @@ pub(crate) struct Gate<'a> {
 
 /// A file as it is to be.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WantedFile<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) mode: u32,
     /// Whether the file system may have permissions of its own (FAT).
@@ -170,7 +170,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Puts a file in place of whatever file or link is there.
-    pub(crate) fn file(&self, path: &str, wanted: &Wanted<'_>) -> io::Result<()> {
+    pub(crate) fn file(&self, path: &str, wanted: &WantedFile<'_>) -> io::Result<()> {
         let real = self.root.entry(path)?;
         let beside = beside(&real)?;
         self.remove_if_there(&beside)?;
@@ -184,7 +184,7 @@ impl<'a> Gate<'a> {
         placed.and_then(|()| self.sync_folder(&real))
     }
 
-    fn write_beside(&self, beside: &Path, wanted: &Wanted<'_>) -> io::Result<()> {
+    fn write_beside(&self, beside: &Path, wanted: &WantedFile<'_>) -> io::Result<()> {
         self.step()?;
         let mut file = OpenOptions::new()
             .write(true)

@@ -3,14 +3,14 @@
 //!
 //! An event that is not recorded yet comes first: `rtproof_trace::event`.
 
-use super::scene::{Moment, Phase};
-use super::{Attribution, Cause, Kind, names};
+use super::scene::{Moment, WakeUpPhase};
+use super::{Attribution, Cause, CauseKind, names};
 
 pub(super) const CAUSE: Cause = Cause {
     // Short, kebab-case, the field's own word; it is in records and scripts and never changes.
     id: "template",
     // One of the few kinds that share a colour in the report.
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     // The end of "late because of: ...".
     title: "a thread of RCU callbacks",
     // Which events show it, and what distinguishes it.
@@ -24,7 +24,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     // First the phase of the wake-up, then the CPU: `is_task` excludes interrupts.
-    if moment.phase != Phase::Runnable || !moment.is_task() {
+    if moment.phase != WakeUpPhase::Runnable || !moment.is_task() {
         return None;
     }
     // Without evidence return None. If another cause fits as well, add `.or(&["irqs-off"])`.
@@ -41,14 +41,14 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::Policy;
+    use rtproof_trace::TaskPolicy;
 
     use super::*;
     use crate::causes::testing::{Story, US};
 
     /// A task that runs from 5 us before the due time until the thread is switched to.
     fn behind(comm: &str) -> Vec<(u64, Attribution)> {
-        let story = Story::new().with(60, comm, Policy::Fifo, 90);
+        let story = Story::new().with(60, comm, TaskPolicy::Fifo, 90);
         let story = story.switch(-5, 7, 120, 0, 60, 9).timer(1, 60).switch(80, 60, 9, 0, 50, 19);
         story.attributed_to(&CAUSE, 82)
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rtproof_trace::{WakeUp, Window};
 
-use super::scene::{Blind, Moment, Scene};
+use super::scene::{Moment, Scene, UnknownStretch};
 use super::{Attribution, CAUSES, Cause, Explanation, Share, Span, machine, names, section};
 
 /// Most wakers in an explanation.
@@ -55,7 +55,7 @@ fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
 
 fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     let mut blind = moment.scene.blind.iter();
-    let here = |blind: &&Blind| (blind.from_ns..blind.to_ns).contains(&moment.from_ns);
+    let here = |blind: &&UnknownStretch| (blind.from_ns..blind.to_ns).contains(&moment.from_ns);
     if let Some(blind) = blind.find(here) {
         // Nobody is the culprit of what was not recorded.
         let nobody = Attribution::default().detail([blind.why.to_owned()]);

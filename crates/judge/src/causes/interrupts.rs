@@ -1,21 +1,21 @@
 //! Causes: interrupts.
 
 use rtproof_trace::{
-    Class, What,
+    EventClass, EventData,
     context::Hard,
     event::{Vector, softirq_name},
 };
 
 use super::machine::{is_likely, path_ns};
-use super::scene::{Interrupted, Moment, Phase, turns_interrupts_on};
-use super::{Attribution, Cause, Kind, Order, changed, names, order};
+use super::scene::{Interrupted, Moment, WakeUpPhase, turns_interrupts_on};
+use super::{Attribution, Cause, CauseKind, PriorityOrder, changed, names, order};
 use crate::Remedy;
 
 // An interrupt that another CPU sent.
 
 pub(super) const IPI: Cause = Cause {
     id: "ipi",
-    kind: Kind::Interrupt,
+    kind: CauseKind::Interrupt,
     title: "an inter-processor interrupt",
     about: "a rescheduling or function call interrupt was on top; ipi_send_cpu (6.4) and ipi_raise \
         name who sent it",
@@ -41,7 +41,7 @@ fn attribute_ipi(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const IRQ: Cause = Cause {
     id: "irq",
-    kind: Kind::Interrupt,
+    kind: CauseKind::Interrupt,
     title: "an interrupt handler",
     about: "irq_handler_entry to irq_handler_exit, or a vector of its own, was on top",
     source: "include/trace/events/irq.h",
@@ -79,7 +79,7 @@ fn against(attribution: Attribution, moment: &Moment<'_>, hard: &Hard) -> Attrib
 
 pub(super) const IRQ_THREAD: Cause = Cause {
     id: "irq-thread",
-    kind: Kind::Interrupt,
+    kind: CauseKind::Interrupt,
     title: "an interrupt thread",
     about: "a thread irq/N-name of higher or equal priority was running",
     source: "kernel/irq/manage.c (irq_thread); szg, \"SCHED_FIFO on Raspberry Pi and Debian\"",
@@ -89,8 +89,8 @@ pub(super) const IRQ_THREAD: Cause = Cause {
 
 fn attribute_irq_thread(moment: &Moment<'_>) -> Option<Attribution> {
     let order = order(moment);
-    let above = !matches!(order, Order::Below | Order::UnknownAndHeld);
-    if moment.phase != Phase::Runnable || !moment.is_task() || !above {
+    let above = !matches!(order, PriorityOrder::Below | PriorityOrder::UnknownAndHeld);
+    if moment.phase != WakeUpPhase::Runnable || !moment.is_task() || !above {
         return None;
     }
     let scene = moment.scene;
@@ -101,7 +101,7 @@ fn attribute_irq_thread(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution = attribution.detail(names::task_detail(scene, moment.cpu.task));
     let attribution =
         attribution.detail(changed(moment)).owner((!driver.is_empty()).then(|| driver.to_owned()));
-    let others: &[&str] = if order == Order::Unknown { &["preempt-off"] } else { &[] };
+    let others: &[&str] = if order == PriorityOrder::Unknown { &["preempt-off"] } else { &[] };
     Some(attribution.or(others).manual(format!(
         "move IRQ {irq} to another CPU, or give the application a higher priority than the \
          thread"
@@ -118,7 +118,7 @@ fn takes_long(name: &str) -> bool {
 
 pub(super) const IRQS_OFF: Cause = Cause {
     id: "irqs-off",
-    kind: Kind::Blocking,
+    kind: CauseKind::Blocking,
     title: "kernel code with interrupts off",
     about: "the timer was due, a task was on the CPU and no interrupt came. The stack at the \
         interrupt names the code, and rules out user mode, where interrupts cannot be off",
@@ -129,7 +129,7 @@ pub(super) const IRQS_OFF: Cause = Cause {
 };
 
 fn attribute_irqs_off(moment: &Moment<'_>) -> Option<Attribution> {
-    let waits = moment.phase == Phase::TimerLate && moment.cpu.task > 0 && moment.is_task();
+    let waits = moment.phase == WakeUpPhase::TimerLate && moment.cpu.task > 0 && moment.is_task();
     let scene = moment.scene;
     let interrupted = moment.interrupted();
     if !waits || moment.whole_ns() <= path_ns(moment) || *interrupted == Interrupted::User {
@@ -178,7 +178,7 @@ fn attribute_irqs_off(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const MASKED: Cause = Cause {
     id: "masked",
-    kind: Kind::Interrupt,
+    kind: CauseKind::Interrupt,
     title: "the timer interrupt, masked by another interrupt",
     about: "the timer was due and not yet handled, and another interrupt was on top: interrupts \
         are off in handlers",
@@ -188,7 +188,7 @@ pub(super) const MASKED: Cause = Cause {
 };
 
 fn attribute_masked(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::TimerLate {
+    if moment.phase != WakeUpPhase::TimerLate {
         return None;
     }
     let (hard, _) = moment.cpu.hard.filter(|(hard, _)| !hard.is_timer())?;
@@ -207,7 +207,7 @@ fn attribute_masked(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const NMI: Cause = Cause {
     id: "nmi",
-    kind: Kind::Interrupt,
+    kind: CauseKind::Interrupt,
     title: "a non-maskable interrupt",
     about: "nmi_handler tells how long a handler took; perf and the hard lockup detector raise \
         them",
@@ -226,7 +226,7 @@ fn attribute_nmi(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const PREEMPT_OFF: Cause = Cause {
     id: "preempt-off",
-    kind: Kind::Blocking,
+    kind: CauseKind::Blocking,
     title: "a task of lower priority, preemption off",
     about: "a task that should give way had been running since before the thread was woken: kernel \
         code with preemption off, or any kernel code where the kernel is not preemptible",
@@ -237,8 +237,8 @@ pub(super) const PREEMPT_OFF: Cause = Cause {
 };
 
 fn attribute_preempt_off(moment: &Moment<'_>) -> Option<Attribution> {
-    let below = matches!(order(moment), Order::Below | Order::UnknownAndHeld);
-    let waits = moment.phase == Phase::Runnable && moment.cpu.task > 0 && below;
+    let below = matches!(order(moment), PriorityOrder::Below | PriorityOrder::UnknownAndHeld);
+    let waits = moment.phase == WakeUpPhase::Runnable && moment.cpu.task > 0 && below;
     if !waits || !moment.is_task() || moment.whole_ns() <= path_ns(moment) {
         return None;
     }
@@ -268,7 +268,7 @@ fn attribute_preempt_off(moment: &Moment<'_>) -> Option<Attribution> {
          here",
     );
     let attribution = match order(moment) {
-        Order::UnknownAndHeld => attribution.or(&["preempted", "queued"]),
+        PriorityOrder::UnknownAndHeld => attribution.or(&["preempted", "queued"]),
         _ => attribution,
     };
     Some(if told { attribution } else { attribution.or(&["stall"]) })
@@ -281,7 +281,7 @@ fn ended_in(moment: &Moment<'_>) -> Option<String> {
     let switched_ns = scene.switched_ns?;
     let mut after = scene.events(switched_ns, u64::MAX).filter(|e| e.pid == moment.cpu.task);
     let frames = after.find_map(|event| match &event.what {
-        What::Stack { frames } => Some(frames),
+        EventData::Stack { frames } => Some(frames),
         _ => None,
     })?;
     let names: Vec<&str> = frames.iter().filter_map(|&at| scene.window.symbol(at)).collect();
@@ -295,7 +295,7 @@ fn ended_in(moment: &Moment<'_>) -> Option<String> {
 
 pub(super) const SOFTIRQ: Cause = Cause {
     id: "softirq",
-    kind: Kind::Softirq,
+    kind: CauseKind::Softirq,
     title: "a softirq",
     about: "softirq_entry to softirq_exit was open for the task on the CPU; on PREEMPT_RT only \
         where that task runs ahead of the late one, for a softirq can be preempted there",
@@ -306,17 +306,17 @@ pub(super) const SOFTIRQ: Cause = Cause {
 };
 
 fn attribute_softirq(moment: &Moment<'_>) -> Option<Attribution> {
-    if !moment.is_task() || matches!(moment.phase, Phase::TimerLate | Phase::Stopped) {
+    if !moment.is_task() || matches!(moment.phase, WakeUpPhase::TimerLate | WakeUpPhase::Stopped) {
         return None;
     }
     let scene = moment.scene;
     let name = names::comm(scene, moment.cpu.task);
     let is_thread = name.starts_with("ksoftirqd/") || name.starts_with("ktimers/");
-    let gives_way = order(moment) == Order::Below;
+    let gives_way = order(moment) == PriorityOrder::Below;
     let vec = match moment.cpu.softirq {
         // A thread of higher priority that happens to run one, or no thread at all under it.
         Some(vec) if !(gives_way && scene.window.beside.preempt_rt == Some(true)) => Some(vec),
-        _ if is_thread && moment.phase == Phase::Runnable && !gives_way => moment.cpu.softirq,
+        _ if is_thread && moment.phase == WakeUpPhase::Runnable && !gives_way => moment.cpu.softirq,
         _ => return None,
     };
     let culprit = vec.map_or_else(|| name.clone(), softirq_name);
@@ -347,7 +347,7 @@ const QUIET_NS: u64 = 100_000;
 
 pub(super) const TIMER_WORK: Cause = Cause {
     id: "timer-work",
-    kind: Kind::Interrupt,
+    kind: CauseKind::Interrupt,
     title: "work in the timer interrupt",
     about: "the timer interrupt was on top: functions of other timers that expired with it \
         (hrtimer_expire_entry), the tick, waking other threads",
@@ -363,7 +363,7 @@ fn attribute_timer_work(moment: &Moment<'_>) -> Option<Attribution> {
     let culprit = function.map(|function| names::function(scene, function));
     // Between callbacks there is only the interrupt's own path: much longer, and the CPU
     // stood still.
-    let has_timers = scene.coverage.has(Class::Timers);
+    let has_timers = scene.coverage.has(EventClass::Timers);
     if culprit.is_none() && moment.whole_ns() > QUIET_NS {
         // Where the functions are not recorded, one of them may have been as long.
         return (!has_timers)
@@ -377,7 +377,7 @@ fn attribute_timer_work(moment: &Moment<'_>) -> Option<Attribution> {
     let mut woken: Vec<String> = scene
         .events(moment.from_ns, moment.to_ns)
         .filter_map(|event| match &event.what {
-            What::Waking { comm, pid, .. } if *pid != scene.wake.tid => Some(comm.to_string()),
+            EventData::Waking { comm, pid, .. } if *pid != scene.wake.tid => Some(comm.to_string()),
             _ => None,
         })
         .collect();
@@ -394,11 +394,11 @@ fn attribute_timer_work(moment: &Moment<'_>) -> Option<Attribution> {
 /// of it.
 fn before(moment: &Moment<'_>) -> Option<u64> {
     let (_, begin_ns) = moment.cpu.hard?;
-    if moment.phase != Phase::Expiry {
+    if moment.phase != WakeUpPhase::Expiry {
         return None;
     }
     moment.scene.events(begin_ns, moment.from_ns).rev().find_map(|event| match &event.what {
-        What::TimerExpire { function, .. } => Some(*function),
+        EventData::TimerExpire { function, .. } => Some(*function),
         _ => None,
     })
 }

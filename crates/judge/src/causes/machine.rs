@@ -1,16 +1,16 @@
 //! Causes: machine.
 
-use rtproof_trace::{LateTimer, What};
+use rtproof_trace::{EventData, LateTimer};
 
-use super::scene::{Interrupted, Moment, Phase, Scene, Stood};
-use super::{Attribution, Cause, Kind, Order, names, order};
+use super::scene::{Interrupted, Moment, Scene, SilentStretch, WakeUpPhase};
+use super::{Attribution, Cause, CauseKind, PriorityOrder, names, order};
 use crate::Remedy;
 
 // The CPU changed its frequency.
 
 pub(super) const FREQUENCY: Cause = Cause {
     id: "frequency",
-    kind: Kind::Power,
+    kind: CauseKind::Power,
     title: "a change of the CPU frequency",
     about: "cpu_frequency of this CPU in a stretch that nothing else explains: some CPUs stand \
         still while they change",
@@ -21,11 +21,12 @@ pub(super) const FREQUENCY: Cause = Cause {
 
 fn attribute_frequency(moment: &Moment<'_>) -> Option<Attribution> {
     let (scene, cpu) = (moment.scene, moment.scene.wake.cpu);
-    if !moment.is_task() || moment.ns() <= path_ns(moment) || order(moment) == Order::Above {
+    if !moment.is_task() || moment.ns() <= path_ns(moment) || order(moment) == PriorityOrder::Above
+    {
         return None;
     }
     let change = scene.rare().iter().find_map(|event| match &event.what {
-        What::Frequency { of_cpu, khz }
+        EventData::Frequency { of_cpu, khz }
             if *of_cpu == cpu && (moment.from_ns..=moment.to_ns).contains(&event.at_ns) =>
         {
             Some(*khz)
@@ -44,7 +45,7 @@ const NEAR_NS: u64 = 20_000_000;
 
 pub(super) const HOTPLUG: Cause = Cause {
     id: "hotplug",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "a CPU taken away or brought back",
     about: "cpuhp events, with the stopper threads running on every CPU meanwhile (stop_machine)",
     source: "kernel/cpu.c (takedown_cpu); measured: 1.4 ms in a virtual machine that counts \
@@ -60,13 +61,13 @@ fn attribute_hotplug(moment: &Moment<'_>) -> Option<Attribution> {
     let near = |at_ns: u64| {
         at_ns + NEAR_NS >= moment.from_ns && at_ns <= moment.to_ns.saturating_add(NEAR_NS)
     };
-    let elsewhere = matches!(moment.phase, Phase::Elsewhere(_));
-    let held_up = matches!(moment.phase, Phase::TimerLate | Phase::Runnable) && works;
-    if !(held_up || elsewhere || moment.phase == Phase::Blocked) {
+    let elsewhere = matches!(moment.phase, WakeUpPhase::Elsewhere(_));
+    let held_up = matches!(moment.phase, WakeUpPhase::TimerLate | WakeUpPhase::Runnable) && works;
+    if !(held_up || elsewhere || moment.phase == WakeUpPhase::Blocked) {
         return None;
     }
     let step = scene.rare().iter().find_map(|event| match &event.what {
-        What::Hotplug { of_cpu, .. } if near(event.at_ns) => Some(*of_cpu),
+        EventData::Hotplug { of_cpu, .. } if near(event.at_ns) => Some(*of_cpu),
         _ => None,
     })?;
     let attribution =
@@ -88,7 +89,7 @@ const DEEPEST_NS: u64 = 1_000_000;
 
 pub(super) const IDLE_EXIT: Cause = Cause {
     id: "idle-exit",
-    kind: Kind::Power,
+    kind: CauseKind::Power,
     title: "the way out of an idle state",
     about: "the CPU was idle when the timer was due, or when the thread was woken. Up to three \
         times the declared exit latency of the state counts (1 ms where none is known), and what a \
@@ -99,11 +100,11 @@ pub(super) const IDLE_EXIT: Cause = Cause {
 };
 
 fn attribute_idle_exit(moment: &Moment<'_>) -> Option<Attribution> {
-    let waits = matches!(moment.phase, Phase::TimerLate | Phase::Runnable);
+    let waits = matches!(moment.phase, WakeUpPhase::TimerLate | WakeUpPhase::Runnable);
     if !waits || moment.cpu.task != 0 || !moment.is_task() || moment.taken_ns > 0 {
         return None;
     }
-    if moment.phase == Phase::Runnable && moment.cpu.idle.is_none() {
+    if moment.phase == WakeUpPhase::Runnable && moment.cpu.idle.is_none() {
         return None;
     }
     let beside = &moment.scene.window.beside;
@@ -135,7 +136,7 @@ fn attribute_idle_exit(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const PAGE_FAULT: Cause = Cause {
     id: "page-fault",
-    kind: Kind::Own,
+    kind: CauseKind::Own,
     title: "a page fault of the thread",
     about: "page_fault_user or page_fault_kernel of the thread itself, until it goes on or sleeps \
         for the page",
@@ -148,11 +149,11 @@ pub(super) const PAGE_FAULT: Cause = Cause {
 fn attribute_page_fault(moment: &Moment<'_>) -> Option<Attribution> {
     let fault = moment.fault?;
     if !moment.is_task()
-        || moment.cpu.task != moment.scene.wake.tid && moment.phase != Phase::Blocked
+        || moment.cpu.task != moment.scene.wake.tid && moment.phase != WakeUpPhase::Blocked
     {
         return None;
     }
-    let What::PageFault { address, ip, user } = fault.what else { return None };
+    let EventData::PageFault { address, ip, user } = fault.what else { return None };
     let mode = if user { "user" } else { "kernel" };
     let attribution = Attribution::by(names::comm(moment.scene, moment.scene.wake.tid));
     Some(attribution.detail([format!("address {address:#x}, {mode} code at {ip:#x}")]).manual(
@@ -180,10 +181,10 @@ pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
 /// A moment in which another CPU, idle, got its timer late: both stood still.
 pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
     // Then it waited for another task, whether the machine ran or not.
-    if matches!(moment.phase, Phase::Stopped | Phase::Blocked) {
+    if matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked) {
         return None;
     }
-    let here = |stood: &&Stood| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
+    let here = |stood: &&SilentStretch| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
     let witness = moment.scene.stood.iter().find(here)?.witness;
     let late = rtproof_stats::samples::duration(witness.to_ns.saturating_sub(witness.due_ns));
     let text =
@@ -202,7 +203,7 @@ pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Attrib
         return is_likely(moment).then(|| attribution(moment.scene).or(&[other]));
     }
     // In a softirq interrupts are on, too.
-    let runs = matches!(moment.phase, Phase::OwnCycle | Phase::Runnable);
+    let runs = matches!(moment.phase, WakeUpPhase::OwnCycle | WakeUpPhase::Runnable);
     (runs || moment.cpu.softirq.is_some()).then(|| deaf(moment, other)).flatten()
 }
 
@@ -264,7 +265,7 @@ fn attribution(scene: &Scene<'_>) -> Attribution {
 
 pub(super) const STALL: Cause = Cause {
     id: "stall",
-    kind: Kind::Hardware,
+    kind: CauseKind::Hardware,
     title: "a stall of hardware or hypervisor",
     about: "nothing ran that could delay the thread: the CPU was in user mode (no stack under the \
         interrupt), idle beyond its exit latency, or inside a short path. Or another, idle CPU got \
@@ -279,8 +280,8 @@ pub(super) const STALL: Cause = Cause {
 
 fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
     // What comes over the thread's own work is none of it.
-    let works = moment.phase == Phase::OwnCycle && moment.is_task();
-    let waits = !works && !matches!(moment.phase, Phase::Stopped | Phase::Blocked);
+    let works = moment.phase == WakeUpPhase::OwnCycle && moment.is_task();
+    let waits = !works && !matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked);
     if !waits || moment.whole_ns() <= path_ns(moment) {
         return None;
     }
@@ -290,14 +291,14 @@ fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
     let taken = beside.smi.is_some_and(|count| count > 0);
     let told = taken || beside.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
     let idle = moment.cpu.task == 0 && moment.is_task();
-    let user = *moment.interrupted() == Interrupted::User && moment.phase == Phase::TimerLate;
+    let user = *moment.interrupted() == Interrupted::User && moment.phase == WakeUpPhase::TimerLate;
     // Nothing takes milliseconds in the timer interrupt without a timer's function.
     let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
     let long = in_timer && moment.cpu.expiring.is_none() && moment.ns() > LONG_NS;
     let other = match moment.phase {
-        Phase::TimerLate => "irqs-off",
+        WakeUpPhase::TimerLate => "irqs-off",
         _ if in_timer => "timer-work",
-        Phase::Runnable => "preempt-off",
+        WakeUpPhase::Runnable => "preempt-off",
         _ => "switch",
     };
     Some(if idle || user || told || long { attribution } else { attribution.or(&[other]) })
@@ -313,7 +314,7 @@ pub(super) fn path_ns(moment: &Moment<'_>) -> u64 {
 
 pub(super) const SWITCH: Cause = Cause {
     id: "switch",
-    kind: Kind::Own,
+    kind: CauseKind::Own,
     title: "the normal path: interrupt, scheduler, return to user mode",
     about: "short stretches in which only the kernel did what it does at every wake-up",
     source: "kernel/sched/core.c, kernel/entry/common.c",
@@ -322,7 +323,7 @@ pub(super) const SWITCH: Cause = Cause {
 };
 
 fn attribute_switch(moment: &Moment<'_>) -> Option<Attribution> {
-    let waits = !matches!(moment.phase, Phase::Stopped | Phase::Blocked);
+    let waits = !matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked);
     (waits && moment.whole_ns() <= path_ns(moment)).then(Attribution::default)
 }
 
@@ -330,7 +331,7 @@ fn attribute_switch(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const TIMER_SLACK: Cause = Cause {
     id: "timer-slack",
-    kind: Kind::Own,
+    kind: CauseKind::Own,
     title: "the thread's own timer slack",
     about: "hrtimer_start recorded a range (softexpires to expires): up to its end the kernel may \
         let the timer expire together with others",
@@ -345,7 +346,7 @@ fn attribute_timer_slack(moment: &Moment<'_>) -> Option<Attribution> {
     if scene.earlier_at(moment.from_ns).is_some() {
         return None;
     }
-    if moment.phase != Phase::TimerLate {
+    if moment.phase != WakeUpPhase::TimerLate {
         return None;
     }
     let set_for_ns = scene.set_for_ns.unwrap_or(scene.wake.due_ns);
@@ -362,7 +363,7 @@ fn attribute_timer_slack(moment: &Moment<'_>) -> Option<Attribution> {
 
 #[cfg(test)]
 mod stall_tests {
-    use rtproof_trace::{LateTimer, Policy, What, event::Vector};
+    use rtproof_trace::{EventData, LateTimer, TaskPolicy, event::Vector};
 
     use crate::causes::Explanation;
     use crate::causes::testing::{DUE, LATE, Story, US};
@@ -379,13 +380,13 @@ mod stall_tests {
             us,
             pid,
             rtproof_trace::event::flags::IRQS_OFF,
-            What::VectorEntry { vector },
+            EventData::VectorEntry { vector },
         );
         if !stack.is_empty() {
             story = story.stack(us, pid, stack);
         }
         let in_it = rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ;
-        story = story.event(us + 3, pid, in_it, What::VectorExit { vector });
+        story = story.event(us + 3, pid, in_it, EventData::VectorExit { vector });
         let to_ns = DUE.saturating_add_signed(us * 1_000);
         let (from_ns, due_ns) = (DUE - 100 * US, to_ns - late_us * US);
         story.window.late_own.push(LateTimer { cpu: 0, from_ns, due_ns, to_ns });
@@ -460,7 +461,7 @@ mod stall_tests {
     #[test]
     fn whoever_was_on_the_cpu_stood_as_well() {
         let of = |stack: &[&str]| {
-            let mut story = Story::new().with(60, "multipathd", Policy::Rr, 99);
+            let mut story = Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
             story.window.beside.guest = Some(true);
             let story = story.switch(-5, 7, 120, 0, 60, 0).timer(1, 60);
             let mut story = tick(story, 50_000, 60, 48_000, stack);
@@ -481,11 +482,11 @@ mod stall_tests {
                 -5,
                 7,
                 rtproof_trace::event::flags::IRQS_OFF,
-                What::VectorEntry { vector },
+                EventData::VectorEntry { vector },
             );
             let in_it =
                 rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ;
-            let story = story.event(us, 7, in_it, What::VectorExit { vector });
+            let story = story.event(us, 7, in_it, EventData::VectorExit { vector });
             story.timer(us + 1, 7).runs(us + 10, 7, 120)
         };
         assert_eq!(top(&of(50_000, true)), ("stall", vec!["masked"]));
@@ -496,7 +497,7 @@ mod stall_tests {
 
 #[cfg(test)]
 mod timer_slack_tests {
-    use rtproof_trace::What;
+    use rtproof_trace::EventData;
 
     use crate::causes::testing::{DUE, LATE, Story, US, top};
 
@@ -505,7 +506,7 @@ mod timer_slack_tests {
         let (timer, function) = (1, 2);
         let start = |slack_us: u64| {
             let expires_ns = DUE + slack_us * US;
-            What::TimerStart { timer, function, expires_ns, soft_ns: DUE }
+            EventData::TimerStart { timer, function, expires_ns, soft_ns: DUE }
         };
         let story = Story::new().event(-600, LATE, 0, start(1_500));
         let told = story.timer(1_400, 7).runs(1_410, 7, 120);
@@ -519,7 +520,7 @@ mod timer_slack_tests {
         // Without slack there is none, also where the timer was set for later than it was due.
         let exact = |late_us: u64| {
             let expires_ns = DUE + late_us * US;
-            What::TimerStart { timer, function, expires_ns, soft_ns: expires_ns }
+            EventData::TimerStart { timer, function, expires_ns, soft_ns: expires_ns }
         };
         for late_us in [0, 90] {
             let story = Story::new().event(-600, LATE, 0, exact(late_us));

@@ -23,15 +23,15 @@ mod tasks;
 mod testing;
 
 pub use explain::explain;
-pub use table::Table;
+pub use table::CauseTable;
 
 pub use rtproof_model::{
-    CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,
-    Structure,
+    CauseCpu, CauseRow, Certainty, ExplainedSpike, Explanation, RecorderSummary, Share, Span,
+    Spikes, Structure, StructureMoment,
 };
-use scene::Phase;
+use scene::WakeUpPhase;
 
-use rtproof_trace::{Class, Extent, What, event};
+use rtproof_trace::{EventClass, EventData, Extent, event};
 
 use crate::Remedy;
 
@@ -80,16 +80,16 @@ pub fn title(id: &str) -> &str {
     }
 }
 
-/// The kind of the cause with an id; [`Kind::Unknown`] for one that a newer rtproof wrote.
-pub fn kind(id: &str) -> Kind {
-    find(id).map_or(Kind::Unknown, |cause| cause.kind)
+/// The kind of the cause with an id; [`CauseKind::Unknown`] for one that a newer rtproof wrote.
+pub fn kind(id: &str) -> CauseKind {
+    find(id).map_or(CauseKind::Unknown, |cause| cause.kind)
 }
 
 // What a cause is, and what it says about a moment.
 
 /// The kind of a cause: the report gives all causes of one kind the same colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CauseKind {
     /// An interrupt, its handler or its thread.
     Interrupt,
     /// Deferred work of an interrupt.
@@ -116,7 +116,7 @@ pub struct Cause {
     /// Identifier in kebab-case; it never changes.
     pub id: &'static str,
     /// The kind, for the colour.
-    pub kind: Kind,
+    pub kind: CauseKind,
     /// In words, as the end of "late because of: ...".
     pub title: &'static str,
     /// Which events show it, and what distinguishes it from other causes.
@@ -251,23 +251,24 @@ pub fn classes(spikes: &Spikes) -> Vec<CauseClass<'_>> {
 // show are its alternatives.
 
 /// Time that a task had on the CPU, or the kernel in its place: anything may have come over it.
-const OVER_A_TASK: &[Class] = &[Class::Switches, Class::Interrupts, Class::Softirqs];
+const OVER_A_TASK: &[EventClass] =
+    &[EventClass::Switches, EventClass::Interrupts, EventClass::Softirqs];
 
 /// Classes of events that would contradict each cause.
-pub const CONTRADICTIONS: &[(&str, &[Class])] = &[
+pub const CONTRADICTIONS: &[(&str, &[EventClass])] = &[
     ("nmi", &[]),
-    ("stopped", &[Class::Switches]),
-    ("hotplug", &[Class::Switches]),
-    ("migration", &[Class::Switches]),
-    ("page-fault", &[Class::Switches, Class::Interrupts]),
-    ("blocked", &[Class::Switches]),
+    ("stopped", &[EventClass::Switches]),
+    ("hotplug", &[EventClass::Switches]),
+    ("migration", &[EventClass::Switches]),
+    ("page-fault", &[EventClass::Switches, EventClass::Interrupts]),
+    ("blocked", &[EventClass::Switches]),
     ("own-cycle", OVER_A_TASK),
     ("timer-slack", &[]),
-    ("masked", &[Class::Interrupts]),
-    ("timer-work", &[Class::Interrupts, Class::Timers]),
-    ("ipi", &[Class::Interrupts]),
-    ("irq", &[Class::Interrupts]),
-    ("softirq", &[Class::Interrupts, Class::Softirqs]),
+    ("masked", &[EventClass::Interrupts]),
+    ("timer-work", &[EventClass::Interrupts, EventClass::Timers]),
+    ("ipi", &[EventClass::Interrupts]),
+    ("irq", &[EventClass::Interrupts]),
+    ("softirq", &[EventClass::Interrupts, EventClass::Softirqs]),
     ("throttled", OVER_A_TASK),
     ("rtproof", OVER_A_TASK),
     ("priority-inheritance", OVER_A_TASK),
@@ -277,48 +278,48 @@ pub const CONTRADICTIONS: &[(&str, &[Class])] = &[
     ("queued", OVER_A_TASK),
     ("frequency", OVER_A_TASK),
     ("preempt-off", OVER_A_TASK),
-    ("idle-exit", &[Class::Interrupts, Class::Idle]),
-    ("switch", &[Class::Interrupts]),
-    ("irqs-off", &[Class::Interrupts, Class::Nmis]),
+    ("idle-exit", &[EventClass::Interrupts, EventClass::Idle]),
+    ("switch", &[EventClass::Interrupts]),
+    ("irqs-off", &[EventClass::Interrupts, EventClass::Nmis]),
     (
         "stall",
         &[
-            Class::Switches,
-            Class::Interrupts,
-            Class::Softirqs,
-            Class::Nmis,
-            Class::Idle,
-            Class::Timers,
+            EventClass::Switches,
+            EventClass::Interrupts,
+            EventClass::Softirqs,
+            EventClass::Nmis,
+            EventClass::Idle,
+            EventClass::Timers,
         ],
     ),
     ("unexplained", &[]),
 ];
 
 /// The classes of events that would contradict a cause.
-pub fn contradictions(cause: &str) -> &'static [Class] {
+pub fn contradictions(cause: &str) -> &'static [EventClass] {
     CONTRADICTIONS.iter().find(|(id, _)| *id == cause).map_or(&[], |(_, classes)| classes)
 }
 
 /// The cause that events of a class would have shown.
-fn rival(class: Class, moment: &scene::Moment<'_>) -> Option<&'static str> {
+fn rival(class: EventClass, moment: &scene::Moment<'_>) -> Option<&'static str> {
     // Only the idle task leaves the CPU to an idle state.
     let may_idle = moment.cpu.task <= 0;
     Some(match (class, moment.phase) {
-        (Class::Interrupts, Phase::TimerLate) => "masked",
-        (Class::Interrupts, _) => "irq",
-        (Class::Softirqs, _) => "softirq",
-        (Class::Switches, _) => "preempted",
-        (Class::Nmis, _) => "nmi",
-        (Class::Idle, _) if may_idle => "idle-exit",
-        (Class::Timers, _) if moment.cpu.hard.is_some() => "timer-work",
-        (Class::WakeUps | Class::Idle | Class::Timers, _) => return None,
+        (EventClass::Interrupts, WakeUpPhase::TimerLate) => "masked",
+        (EventClass::Interrupts, _) => "irq",
+        (EventClass::Softirqs, _) => "softirq",
+        (EventClass::Switches, _) => "preempted",
+        (EventClass::Nmis, _) => "nmi",
+        (EventClass::Idle, _) if may_idle => "idle-exit",
+        (EventClass::Timers, _) if moment.cpu.hard.is_some() => "timer-work",
+        (EventClass::WakeUps | EventClass::Idle | EventClass::Timers, _) => return None,
     })
 }
 
 /// Whether code that ran in a moment would have shown: all of it was recorded, or another CPU tells
 /// that nothing could run.
 fn shows_code(moment: &scene::Moment<'_>) -> bool {
-    let is_complete = |class: &Class| moment.scene.coverage.of(*class) == Extent::Complete;
+    let is_complete = |class: &EventClass| moment.scene.coverage.of(*class) == Extent::Complete;
     OVER_A_TASK.iter().all(is_complete) || machine::together(moment).is_some()
 }
 
@@ -332,7 +333,7 @@ fn doubt(moment: &scene::Moment<'_>, cause: &str, mut by: Attribution) -> Attrib
         }
         let rival = rival(class, moment);
         // Of a class that shows nothing here no event is missed.
-        if rival.is_some() || class == Class::Timers && cause == "timer-work" {
+        if rival.is_some() || class == EventClass::Timers && cause == "timer-work" {
             by.unseen.push(class.text());
         }
         by.or.extend(rival.filter(|rival| *rival != cause && !by.or.contains(rival)));
@@ -350,7 +351,7 @@ const FAIR: i32 = 100;
 
 /// How the task of a moment stands to the late thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+enum PriorityOrder {
     /// It runs ahead.
     Above,
     /// They take turns, or wait for each other.
@@ -366,10 +367,10 @@ enum Order {
 }
 
 /// Compares the task on the CPU with the late thread.
-fn order(moment: &scene::Moment<'_>) -> Order {
+fn order(moment: &scene::Moment<'_>) -> PriorityOrder {
     match known(moment) {
-        Order::Below if was_kept(moment) => Order::NotBelow,
-        Order::Unknown if is_held(moment) => Order::UnknownAndHeld,
+        PriorityOrder::Below if was_kept(moment) => PriorityOrder::NotBelow,
+        PriorityOrder::Unknown if is_held(moment) => PriorityOrder::UnknownAndHeld,
         order => order,
     }
 }
@@ -397,7 +398,7 @@ fn was_kept(moment: &scene::Moment<'_>) -> bool {
     let from_ns = since_ns.max(scene.wake.due_ns);
     // Kernels before 4.3 write the event first, and have no sched_waking.
     let is_new = scene.window.events.iter().any(|event| {
-        matches!(event.what, What::Waking { pid, .. } if pid == scene.wake.tid)
+        matches!(event.what, EventData::Waking { pid, .. } if pid == scene.wake.tid)
             && (scene.wake.due_ns..=moment.from_ns).contains(&event.at_ns)
     });
     if !is_new {
@@ -406,7 +407,7 @@ fn was_kept(moment: &scene::Moment<'_>) -> bool {
     // In order of time, the last one is the thread's own.
     let mut before = scene.events(from_ns, moment.from_ns).rev().take_while(|e| e.pid == task);
     before.find_map(|event| match event.what {
-        What::Wakeup { pid, target_cpu, .. } if pid == scene.wake.tid => {
+        EventData::Wakeup { pid, target_cpu, .. } if pid == scene.wake.tid => {
             let asked = event::flags::NEED_RESCHED | event::flags::NEED_RESCHED_LAZY;
             // It is written with interrupts off: else the trace has no flags.
             let has_flags = event.flags & event::flags::IRQS_OFF != 0;
@@ -416,35 +417,35 @@ fn was_kept(moment: &scene::Moment<'_>) -> bool {
     }) == Some(true)
 }
 
-fn known(moment: &scene::Moment<'_>) -> Order {
+fn known(moment: &scene::Moment<'_>) -> PriorityOrder {
     match (theirs(moment), left_with(moment), moment.scene.prio_at(moment.from_ns)) {
-        (_, _, None) => Order::Unknown,
+        (_, _, None) => PriorityOrder::Unknown,
         (Some(theirs), Some(left), Some(ours)) if left != theirs => {
             // It changed while the task ran: that it outranked the thread in the end counts.
             match compare(moment, left, ours) {
-                Order::Above => Order::Above,
+                PriorityOrder::Above => PriorityOrder::Above,
                 _ => compare(moment, theirs, ours),
             }
         }
-        (None, None, _) => Order::Unknown,
+        (None, None, _) => PriorityOrder::Unknown,
         (Some(theirs), _, Some(ours)) | (None, Some(theirs), Some(ours)) => {
             compare(moment, theirs, ours)
         }
     }
 }
 
-fn compare(moment: &scene::Moment<'_>, theirs: i32, ours: i32) -> Order {
+fn compare(moment: &scene::Moment<'_>, theirs: i32, ours: i32) -> PriorityOrder {
     if moment.cpu.task == 0 {
-        return Order::Below;
+        return PriorityOrder::Below;
     }
     if theirs >= FAIR && ours >= FAIR {
         // Fair tasks take turns, whatever their nice values are.
-        return Order::Equal;
+        return PriorityOrder::Equal;
     }
     match theirs.cmp(&ours) {
-        std::cmp::Ordering::Less => Order::Above,
-        std::cmp::Ordering::Equal => Order::Equal,
-        std::cmp::Ordering::Greater => Order::Below,
+        std::cmp::Ordering::Less => PriorityOrder::Above,
+        std::cmp::Ordering::Equal => PriorityOrder::Equal,
+        std::cmp::Ordering::Greater => PriorityOrder::Below,
     }
 }
 
@@ -455,7 +456,9 @@ fn left_with(moment: &scene::Moment<'_>) -> Option<i32> {
     let mut own = scene.events(moment.from_ns, u64::MAX).skip_while(|e| e.at_ns == moment.from_ns);
     let mut here = own.by_ref().take_while(|event| event.pid == moment.cpu.task);
     here.find_map(|event| match event.what {
-        What::Switch { prev_pid, prev_prio, .. } if prev_pid == moment.cpu.task => Some(prev_prio),
+        EventData::Switch { prev_pid, prev_prio, .. } if prev_pid == moment.cpu.task => {
+            Some(prev_prio)
+        }
         _ => None,
     })
 }
@@ -473,7 +476,7 @@ fn changed(moment: &scene::Moment<'_>) -> Option<String> {
         ));
     }
     let (theirs, left) = (theirs(moment), left_with(moment));
-    if order(moment) == Order::NotBelow {
+    if order(moment) == PriorityOrder::NotBelow {
         return Some(format!(
             "the kernel did not ask it to give way when the thread was woken: it was no longer \
              [{}] then, though no switch recorded that",
@@ -504,7 +507,7 @@ fn theirs(moment: &scene::Moment<'_>) -> Option<i32> {
 
 const CAUSE: Cause = Cause {
     id: "unexplained",
-    kind: Kind::Unknown,
+    kind: CauseKind::Unknown,
     title: "nothing that was recorded",
     about: "no event says what the CPU did",
     source: "docs/adr/0009-every-nanosecond-is-claimed.md",
@@ -524,10 +527,10 @@ mod tests {
     #[test]
     fn every_listed_cause_but_the_last_has_a_known_kind() {
         for cause in CAUSES {
-            let is_unknown = kind(cause.id) == Kind::Unknown;
+            let is_unknown = kind(cause.id) == CauseKind::Unknown;
             assert_eq!(is_unknown, cause.id == "unexplained", "{}", cause.id);
         }
-        assert_eq!(kind("never-seen"), Kind::Unknown);
+        assert_eq!(kind("never-seen"), CauseKind::Unknown);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Names of culprits, spelled the same by every cause.
 
 use rtproof_trace::{
-    Policy, Task, What,
+    EventData, Task, TaskPolicy,
     context::Hard,
     event::{Event, Vector},
 };
@@ -19,9 +19,11 @@ pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
         return task.comm.clone();
     }
     let told = scene.window.events.iter().rev().find_map(|event| match &event.what {
-        What::Switch { next_comm, next_pid, .. } if *next_pid == tid => Some(*next_comm),
-        What::Switch { prev_comm, prev_pid, .. } if *prev_pid == tid => Some(*prev_comm),
-        What::Waking { comm, pid, .. } | What::Wakeup { comm, pid, .. } if *pid == tid => {
+        EventData::Switch { next_comm, next_pid, .. } if *next_pid == tid => Some(*next_comm),
+        EventData::Switch { prev_comm, prev_pid, .. } if *prev_pid == tid => Some(*prev_comm),
+        EventData::Waking { comm, pid, .. } | EventData::Wakeup { comm, pid, .. }
+            if *pid == tid =>
+        {
             Some(*comm)
         }
         _ => None,
@@ -35,10 +37,10 @@ pub(super) fn rank(task: Option<&Task>, prio: Option<i32>) -> String {
     // The event tells what it was then; the task may have changed since.
     let policy = task.and_then(|task| Some((task, task.policy?)));
     match policy.filter(|&(task, policy)| fits(policy, task.rt_priority, prio)) {
-        Some((task, policy @ (Policy::Fifo | Policy::Rr))) => {
+        Some((task, policy @ (TaskPolicy::Fifo | TaskPolicy::Rr))) => {
             format!("{} {}", policy.text(), task.rt_priority)
         }
-        Some((_, Policy::Deadline)) => "DEADLINE".into(),
+        Some((_, TaskPolicy::Deadline)) => "DEADLINE".into(),
         Some((task, policy)) if task.nice != 0 => format!("{} nice {}", policy.text(), task.nice),
         Some((_, policy)) => policy.text().into(),
         None => match prio {
@@ -52,15 +54,15 @@ pub(super) fn rank(task: Option<&Task>, prio: Option<i32>) -> String {
 }
 
 /// Whether a policy goes with the priority of an event.
-fn fits(policy: Policy, rt_priority: u32, prio: Option<i32>) -> bool {
+fn fits(policy: TaskPolicy, rt_priority: u32, prio: Option<i32>) -> bool {
     match prio {
         None => true,
-        Some(..0) => policy == Policy::Deadline,
+        Some(..0) => policy == TaskPolicy::Deadline,
         Some(prio @ 0..=99) => {
-            matches!(policy, Policy::Fifo | Policy::Rr)
+            matches!(policy, TaskPolicy::Fifo | TaskPolicy::Rr)
                 && i64::from(rt_priority) == 99 - i64::from(prio)
         }
-        Some(_) => !matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline),
+        Some(_) => !matches!(policy, TaskPolicy::Fifo | TaskPolicy::Rr | TaskPolicy::Deadline),
     }
 }
 
@@ -112,7 +114,7 @@ pub(super) fn waking<'a>(scene: &Scene<'a>, tid: i32, before_ns: u64) -> Option<
     let events = &scene.window.events;
     let end = events.partition_point(|event| event.at_ns <= before_ns);
     events[..end].iter().rev().find(|event| {
-        matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == tid)
+        matches!(&event.what, EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } if *pid == tid)
     })
 }
 
@@ -203,14 +205,14 @@ pub(super) fn sender(moment: &Moment<'_>) -> Option<String> {
     let event =
         sent.take_while(|event| begin_ns - event.at_ns < SENT_WITHIN_NS).find(
             |event| match &event.what {
-                What::IpiSend { to_cpu, .. } => *to_cpu == cpu,
-                What::IpiRaise { cpus, .. } => cpu < 64 && cpus & (1 << cpu) != 0,
+                EventData::IpiSend { to_cpu, .. } => *to_cpu == cpu,
+                EventData::IpiRaise { cpus, .. } => cpu < 64 && cpus & (1 << cpu) != 0,
                 _ => false,
             },
         )?;
     let by = comm(scene, event.pid);
     Some(match &event.what {
-        What::IpiSend { callsite, callback, .. } => {
+        EventData::IpiSend { callsite, callback, .. } => {
             let what = if *callback != 0 { *callback } else { *callsite };
             format!("{by} on CPU {} ({})", event.cpu, function(scene, what))
         }

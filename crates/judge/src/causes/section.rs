@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rtproof_model::{Explanation, Share, Span};
 use rtproof_trace::{
-    Event, How, WakeUp, What, Window,
+    Event, EventData, WakeUp, WakeUpBasis, Window,
     event::{self},
 };
 
@@ -18,16 +18,17 @@ const NAMED_MAX: usize = 4;
 pub(super) fn explain(wake: &WakeUp, window: &Window) -> Option<Explanation> {
     let mut incomplete = Vec::new();
     let (cause, attribution, task) = match wake.how {
-        How::Section => {
+        WakeUpBasis::Section => {
             let found = section(wake, window);
-            let calls = own(wake, window).filter(|e| matches!(e.what, What::Call { .. })).count();
+            let calls =
+                own(wake, window).filter(|e| matches!(e.what, EventData::Call { .. })).count();
             if calls == 0 {
                 incomplete.push("what ran inside the section was not recorded".to_owned());
             }
             found
         }
-        How::Gap => gap(wake, window)?,
-        How::Measured | How::Timer | How::Woken => return None,
+        WakeUpBasis::Gap => gap(wake, window)?,
+        WakeUpBasis::Measured | WakeUpBasis::Timer | WakeUpBasis::Woken => return None,
     };
     Some(whole(wake, cause, attribution, task, incomplete))
 }
@@ -126,7 +127,7 @@ fn longest(wake: &WakeUp, window: &Window) -> Option<String> {
             *sums.entry(function).or_default() += event.at_ns - at_ns;
         }
         last = match event.what {
-            What::Call { function, .. } => Some((function, event.at_ns)),
+            EventData::Call { function, .. } => Some((function, event.at_ns)),
             _ => None,
         };
     }
@@ -155,7 +156,7 @@ fn longest_silence(wake: &WakeUp, window: &Window) -> u64 {
 fn stack(wake: &WakeUp, window: &Window) -> Option<String> {
     let stacks = window.events.iter().filter(|event| event.cpu == wake.cpu);
     let frames = stacks.rev().find_map(|event| match &event.what {
-        What::Stack { frames } => Some(frames),
+        EventData::Stack { frames } => Some(frames),
         _ => None,
     })?;
     let names: Vec<&str> = frames.iter().filter_map(|&frame| window.symbol(frame)).collect();
@@ -166,7 +167,7 @@ fn stack(wake: &WakeUp, window: &Window) -> Option<String> {
 fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, String)> {
     let is_it = |event: &&Event| event.cpu == wake.cpu && event.at_ns == wake.ran_ns;
     window.events.iter().filter(is_it).find_map(|event| match &event.what {
-        What::Hwlat { nmi_count, .. } => {
+        EventData::Hwlat { nmi_count, .. } => {
             let by = Attribution::by("hardware, firmware or a hypervisor");
             let by = by.detail(["the tracer hwlat polls the clock with interrupts off".to_owned()]);
             let by = if *nmi_count > 0 {
@@ -177,7 +178,7 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, S
             let by = by.manual("firmware settings: no legacy USB, no power capping");
             Some((&machine::STALL, by, "the hwlat tracer's thread".to_owned()))
         }
-        What::Noise { kind, name, number, duration_ns, .. } => {
+        EventData::Noise { kind, name, number, duration_ns, .. } => {
             if *duration_ns != wake.latency_ns() {
                 return None;
             }

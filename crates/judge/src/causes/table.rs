@@ -19,7 +19,7 @@ pub const KEPT_EACH: usize = 8;
 
 /// Causes of the spikes so far.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct CauseTable {
     rows: Vec<Row>,
     places: BTreeMap<(String, String), usize>,
     kept: Vec<Kept>,
@@ -63,7 +63,7 @@ pub struct Added {
     pub drop: Option<u32>,
 }
 
-impl Table {
+impl CauseTable {
     /// Adds a spike, and says whether its window is to be kept.
     pub fn add(&mut self, explanation: &Explanation) -> Added {
         let latency_ns = explanation.wake.latency_ns();
@@ -154,7 +154,7 @@ impl Table {
     }
 
     /// Puts the sums into the numbers of a run.
-    pub fn fill(&self, summary: &mut spikes::Summary) {
+    pub fn fill(&self, summary: &mut spikes::SpikeSummary) {
         summary.explained = self.explained;
         summary.incomplete = self.incomplete;
         summary.sum_ns = self.sum_ns;
@@ -217,7 +217,7 @@ fn add_new<T: Clone + PartialEq>(to: &mut Vec<T>, from: &[T]) {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::{How, WakeUp};
+    use rtproof_trace::{WakeUp, WakeUpBasis};
 
     use super::*;
     use crate::Remedy;
@@ -238,7 +238,7 @@ mod tests {
         };
         let shares: Vec<Share> = shares.iter().map(share).collect();
         let ns: u64 = shares.iter().map(|share| share.ns).sum();
-        let wake = WakeUp { tid: 7, cpu, due_ns, ran_ns: due_ns + ns, how: How::Measured };
+        let wake = WakeUp { tid: 7, cpu, due_ns, ran_ns: due_ns + ns, how: WakeUpBasis::Measured };
         Explanation {
             wake,
             task: "t".into(),
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn sums_by_cause_culprit_and_cpu() {
-        let mut table = Table::default();
+        let mut table = CauseTable::default();
         table.add(&spike(2, 10, &[("preempted", "a", 70, true), ("stall", "", 30, false)]));
         table.add(&spike(1, 20, &[("stall", "", 50, true), ("preempted", "a", 5, true)]));
         // Two shares of one row are one spike of it.
@@ -281,15 +281,16 @@ mod tests {
         assert!(table.take_changed().is_empty(), "nothing has changed since");
         table.add(&simple(40, "a", 1));
         assert_eq!(table.take_changed().len(), 1);
-        let mut summary = spikes::Summary { seen: 6, ..spikes::Summary::default() };
+        let mut summary = spikes::SpikeSummary { seen: 6, ..spikes::SpikeSummary::default() };
         table.fill(&mut summary);
-        let spikes::Summary { explained, incomplete, unexamined, sum_ns, certain_ns, .. } = summary;
+        let spikes::SpikeSummary { explained, incomplete, unexamined, sum_ns, certain_ns, .. } =
+            summary;
         assert_eq!((explained, incomplete, unexamined, sum_ns, certain_ns), (4, 1, 2, 216, 166));
     }
 
     #[test]
     fn rows_are_bounded_and_nothing_is_left_out() {
-        let mut table = Table::default();
+        let mut table = CauseTable::default();
         for i in 0..1000 {
             table.add(&simple(i, &format!("task-{i}"), 10));
         }
@@ -312,7 +313,7 @@ mod tests {
 
     /// Applies what adding says; returns (latency, number) of the kept ones, worst first.
     fn keep(
-        table: &mut Table,
+        table: &mut CauseTable,
         kept: &mut BTreeMap<u32, u64>,
         explanation: &Explanation,
     ) -> Vec<u64> {
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_worst_of_each_kind_are_kept() {
-        let (mut table, mut kept) = (Table::default(), BTreeMap::new());
+        let (mut table, mut kept) = (CauseTable::default(), BTreeMap::new());
         for (i, ns) in [5, 9, 1, 7, 3, 8, 2, 6, 4, 10].into_iter().enumerate() {
             keep(&mut table, &mut kept, &simple(i as u64, "a", ns));
         }
@@ -342,7 +343,7 @@ mod tests {
 
     #[test]
     fn every_kind_keeps_one_where_there_are_many() {
-        let (mut table, mut kept) = (Table::default(), BTreeMap::new());
+        let (mut table, mut kept) = (CauseTable::default(), BTreeMap::new());
         for i in 0..16 {
             for n in 0..8 {
                 keep(&mut table, &mut kept, &simple(100 * i + n, &format!("a{i}"), 1000 + n));
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(kept.values().filter(|&&ns| ns == 10).count(), 100);
         assert_eq!(kept.values().filter(|&&ns| ns == 1007).count(), 16, "the worst of each");
         let again = |spikes: &[Explanation]| {
-            let (mut table, mut kept) = (Table::default(), BTreeMap::new());
+            let (mut table, mut kept) = (CauseTable::default(), BTreeMap::new());
             spikes.iter().for_each(|spike| drop(keep(&mut table, &mut kept, spike)));
             kept
         };

@@ -1,17 +1,17 @@
 //! Causes: tasks.
 
 use rtproof_host::knobs::cpu::RT_RUNTIME;
-use rtproof_trace::{Event, How, What, context::reconstruct};
+use rtproof_trace::{Event, EventData, WakeUpBasis, context::reconstruct};
 
-use super::scene::{Moment, Phase, Scene, Thread};
-use super::{Attribution, Cause, FAIR, Kind, Order, changed, left_with, names, order};
+use super::scene::{Moment, Scene, ThreadActivity, WakeUpPhase};
+use super::{Attribution, Cause, CauseKind, FAIR, PriorityOrder, changed, left_with, names, order};
 use crate::Remedy;
 
 // The thread waited for something else than its timer.
 
 pub(super) const BLOCKED: Cause = Cause {
     id: "blocked",
-    kind: Kind::Blocking,
+    kind: CauseKind::Blocking,
     title: "waiting for a lock, a message, the disk or memory",
     about: "sched_switch saw the thread leave uninterruptibly (D), without a page fault before. Or \
         it slept before it had started its timer, or while timer interrupts of its CPU were served \
@@ -22,7 +22,7 @@ pub(super) const BLOCKED: Cause = Cause {
 };
 
 fn attribute_blocked(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Blocked {
+    if moment.phase != WakeUpPhase::Blocked {
         return None;
     }
     let scene = moment.scene;
@@ -35,7 +35,7 @@ fn attribute_blocked(moment: &Moment<'_>) -> Option<Attribution> {
     let waking = names::waking(scene, scene.wake.tid, scene.wake.ran_ns)
         .filter(|event| event.at_ns >= moment.from_ns);
     let by = waking.map(|event| names::waker_of(scene, event));
-    let (what, how) = if moment.thread == Thread::Blocked {
+    let (what, how) = if moment.thread == ThreadActivity::Blocked {
         ("a lock, the disk or memory", None)
     } else if scene.armed_ns.is_some_and(|at_ns| at_ns > moment.from_ns) {
         ("a lock, a message or a fault", Some("it was asleep before it had started its timer"))
@@ -57,7 +57,7 @@ fn attribute_blocked(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const KWORKER: Cause = Cause {
     id: "kworker",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "work of the kernel (kworker)",
     about: "a kworker was running; workqueue_execute_start names the function",
     source: "kernel/workqueue.c; Wu, \"Real-time programming with Linux, part 2\" (vmstat every \
@@ -68,11 +68,11 @@ pub(super) const KWORKER: Cause = Cause {
 
 fn attribute_kworker(moment: &Moment<'_>) -> Option<Attribution> {
     let others: &[&str] = match order(moment) {
-        Order::Above | Order::Equal | Order::NotBelow => &[],
-        Order::Unknown => &["preempt-off"],
-        Order::Below | Order::UnknownAndHeld => return None,
+        PriorityOrder::Above | PriorityOrder::Equal | PriorityOrder::NotBelow => &[],
+        PriorityOrder::Unknown => &["preempt-off"],
+        PriorityOrder::Below | PriorityOrder::UnknownAndHeld => return None,
     };
-    if moment.phase != Phase::Runnable || !moment.is_task() {
+    if moment.phase != WakeUpPhase::Runnable || !moment.is_task() {
         return None;
     }
     let scene = moment.scene;
@@ -98,7 +98,7 @@ fn attribute_kworker(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const MIGRATION: Cause = Cause {
     id: "migration",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "a stopper (stop_machine, moving tasks), or a move to another CPU",
     about: "the thread was on the queue of another CPU than the one it ran on \
         (sched_migrate_task), or the stopper that moves tasks (migration/N) was running",
@@ -108,12 +108,12 @@ pub(super) const MIGRATION: Cause = Cause {
 };
 
 fn attribute_migration(moment: &Moment<'_>) -> Option<Attribution> {
-    if let Phase::Elsewhere(cpu) = moment.phase {
+    if let WakeUpPhase::Elsewhere(cpu) = moment.phase {
         let attribution = Attribution::by(format!("CPU {cpu}")).detail(moved(moment));
         let attribution = attribution.detail(ran_there(moment, cpu));
         return Some(attribution.manual("pin the thread to one CPU (sched_setaffinity, taskset)"));
     }
-    let is_stopper = moment.phase == Phase::Runnable
+    let is_stopper = moment.phase == WakeUpPhase::Runnable
         && moment.is_task()
         && names::comm(moment.scene, moment.cpu.task).starts_with("migration/");
     is_stopper.then(|| {
@@ -137,7 +137,7 @@ fn moved(moment: &Moment<'_>) -> Option<String> {
     let scene = moment.scene;
     let inside = |event: &&Event| (scene.wake.due_ns..=scene.wake.ran_ns).contains(&event.at_ns);
     scene.rare().iter().copied().filter(inside).find_map(|event| match event.what {
-        What::Migrate { pid, from_cpu, to_cpu, .. } if pid == scene.wake.tid => {
+        EventData::Migrate { pid, from_cpu, to_cpu, .. } if pid == scene.wake.tid => {
             let by = names::comm(scene, event.pid);
             Some(format!("moved from CPU {from_cpu} to CPU {to_cpu} by {by}"))
         }
@@ -162,7 +162,7 @@ fn ran_there(moment: &Moment<'_>, cpu: u32) -> Option<String> {
 
 pub(super) const OWN_CYCLE: Cause = Cause {
     id: "own-cycle",
-    kind: Kind::Own,
+    kind: CauseKind::Own,
     title: "the thread's own previous cycle",
     about: "when the wake-up was due the thread was still running and had not started its timer; \
         or it had set its timer for later, as relative sleeps do",
@@ -175,7 +175,7 @@ pub(super) const OWN_CYCLE: Cause = Cause {
 fn attribute_own_cycle(moment: &Moment<'_>) -> Option<Attribution> {
     let scene = moment.scene;
     let set_for_ns = scene.set_for_at(moment.from_ns);
-    if let Some(until_ns) = set_for_ns.filter(|_| moment.phase == Phase::TimerLate) {
+    if let Some(until_ns) = set_for_ns.filter(|_| moment.phase == WakeUpPhase::TimerLate) {
         let late_ns = until_ns.saturating_sub(scene.wake.due_ns);
         let late = rtproof_stats::samples::ns(late_ns);
         let attribution = Attribution::by(names::comm(scene, scene.wake.tid))
@@ -183,7 +183,7 @@ fn attribute_own_cycle(moment: &Moment<'_>) -> Option<Attribution> {
             .manual("sleep until an absolute time (clock_nanosleep, TIMER_ABSTIME)");
         return Some(Attribution { until_ns: Some(until_ns), ..attribution });
     }
-    if moment.phase != Phase::OwnCycle || !moment.is_task() || moment.cpu.softirq.is_some() {
+    if moment.phase != WakeUpPhase::OwnCycle || !moment.is_task() || moment.cpu.softirq.is_some() {
         return None;
     }
     let runs = moment.cpu.task == scene.wake.tid || moment.cpu.task < 0;
@@ -198,7 +198,7 @@ fn attribute_own_cycle(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const PREEMPTED: Cause = Cause {
     id: "preempted",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "a task of higher priority",
     about: "the thread was runnable and a task that outranks it was on the CPU",
     source: "sched(7); Wu, \"Real-time programming with Linux, part 2\" (multipathd at SCHED_RR \
@@ -208,14 +208,14 @@ pub(super) const PREEMPTED: Cause = Cause {
 };
 
 fn attribute_preempted(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Runnable || !moment.is_task() || moment.cpu.task <= 0 {
+    if moment.phase != WakeUpPhase::Runnable || !moment.is_task() || moment.cpu.task <= 0 {
         return None;
     }
     let others: &[&str] = match order(moment) {
-        Order::Above => &[],
-        Order::NotBelow => &["queued"],
-        Order::Unknown => &["preempt-off", "queued"],
-        Order::Equal | Order::Below | Order::UnknownAndHeld => return None,
+        PriorityOrder::Above => &[],
+        PriorityOrder::NotBelow => &["queued"],
+        PriorityOrder::Unknown => &["preempt-off", "queued"],
+        PriorityOrder::Equal | PriorityOrder::Below | PriorityOrder::UnknownAndHeld => return None,
     };
     let scene = moment.scene;
     let tid = moment.cpu.task;
@@ -245,7 +245,7 @@ fn attribute_preempted(moment: &Moment<'_>) -> Option<Attribution> {
 
 /// The priority below this one that a task has at other times, where no event says who raised it.
 fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
-    let is_told = |event: &&&Event| matches!(event.what, What::PiSetprio { .. });
+    let is_told = |event: &&&Event| matches!(event.what, EventData::PiSetprio { .. });
     // Our own recorder has the event.
     let is_told = scene.coverage.is_all() || scene.rare().iter().any(|event| is_told(&event));
     let prio = prio.filter(|_| !is_told)?;
@@ -256,7 +256,7 @@ fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
 
 pub(super) const PRIORITY_INHERITANCE: Cause = Cause {
     id: "priority-inheritance",
-    kind: Kind::Blocking,
+    kind: CauseKind::Blocking,
     title: "a task that inherited a priority",
     about: "the task on the CPU had been raised by sched_pi_setprio: it held a lock that somebody \
         of higher or equal priority waits for",
@@ -266,12 +266,12 @@ pub(super) const PRIORITY_INHERITANCE: Cause = Cause {
 };
 
 fn attribute_priority_inheritance(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Runnable || !moment.is_task() || moment.cpu.task <= 0 {
+    if moment.phase != WakeUpPhase::Runnable || !moment.is_task() || moment.cpu.task <= 0 {
         return None;
     }
     let scene = moment.scene;
     let last = scene.rare().iter().rev().find_map(|event| match &event.what {
-        What::PiSetprio { pid, old_prio, new_prio, .. }
+        EventData::PiSetprio { pid, old_prio, new_prio, .. }
             if *pid == moment.cpu.task && event.at_ns <= moment.from_ns =>
         {
             Some((event, *old_prio, *new_prio))
@@ -299,7 +299,7 @@ fn attribute_priority_inheritance(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const QUEUED: Cause = Cause {
     id: "queued",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "a task of the same priority, ahead in the queue",
     about: "the thread was runnable and a task of equal real-time priority, or another ordinary \
         task if it is one itself, was on the CPU",
@@ -309,7 +309,10 @@ pub(super) const QUEUED: Cause = Cause {
 };
 
 fn attribute_queued(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Runnable || !moment.is_task() || order(moment) != Order::Equal {
+    if moment.phase != WakeUpPhase::Runnable
+        || !moment.is_task()
+        || order(moment) != PriorityOrder::Equal
+    {
         return None;
     }
     let scene = moment.scene;
@@ -330,7 +333,7 @@ fn attribute_queued(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const RTPROOF: Cause = Cause {
     id: "rtproof",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "rtproof itself",
     about: "another thread of the measuring process was running",
     source: "crates/measure: who empties the results of the measuring threads",
@@ -340,7 +343,10 @@ pub(super) const RTPROOF: Cause = Cause {
 
 fn attribute_rtproof(moment: &Moment<'_>) -> Option<Attribution> {
     let scene = moment.scene;
-    if scene.wake.how != How::Measured || !moment.is_task() || moment.phase != Phase::Runnable {
+    if scene.wake.how != WakeUpBasis::Measured
+        || !moment.is_task()
+        || moment.phase != WakeUpPhase::Runnable
+    {
         return None;
     }
     let ours = scene.task(scene.wake.tid)?.tgid;
@@ -360,7 +366,7 @@ const STOPS: [i32; 4] = [19, 20, 21, 22];
 
 pub(super) const STOPPED: Cause = Cause {
     id: "stopped",
-    kind: Kind::Scheduling,
+    kind: CauseKind::Scheduling,
     title: "stopped by a signal or a debugger",
     about: "sched_switch saw the thread leave as stopped (T) or traced (t); signal_generate tells \
         who sent SIGSTOP",
@@ -370,13 +376,13 @@ pub(super) const STOPPED: Cause = Cause {
 };
 
 fn attribute_stopped(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Stopped {
+    if moment.phase != WakeUpPhase::Stopped {
         return None;
     }
     let scene = moment.scene;
     let ours = scene.task(scene.wake.tid).map_or(scene.wake.tid, |task| task.tgid);
     let stop = scene.rare().iter().rev().find_map(|event| match &event.what {
-        What::Signal { number, pid, .. }
+        EventData::Signal { number, pid, .. }
             if STOPS.contains(number) && (*pid == ours || *pid == scene.wake.tid) =>
         {
             Some((event, *number))
@@ -405,7 +411,7 @@ fn attribute_stopped(moment: &Moment<'_>) -> Option<Attribution> {
 
 pub(super) const THROTTLED: Cause = Cause {
     id: "throttled",
-    kind: Kind::Throttling,
+    kind: CauseKind::Throttling,
     title: "throttling: real-time limit, fair server or CPU quota",
     about: "sched_switch chose the idle task or one of lower priority after the thread had been \
         woken, or before that in place of another runnable real-time task. Its class or its group had \
@@ -417,7 +423,7 @@ pub(super) const THROTTLED: Cause = Cause {
 };
 
 fn attribute_throttled(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Runnable || !moment.is_task() {
+    if moment.phase != WakeUpPhase::Runnable || !moment.is_task() {
         return None;
     }
     let scene = moment.scene;
@@ -425,8 +431,8 @@ fn attribute_throttled(moment: &Moment<'_>) -> Option<Attribution> {
     let chosen_ns = moment.cpu.since_ns?;
     let passed_over =
         chosen_ns > moment.runnable_since_ns || is_served(moment) || is_left_idle(moment);
-    if !passed_over || order(moment) != Order::Below {
-        let waits_for_group = order(moment) == Order::Equal
+    if !passed_over || order(moment) != PriorityOrder::Below {
+        let waits_for_group = order(moment) == PriorityOrder::Equal
             && scene.prio.is_some_and(|prio| prio >= 100)
             && scene.window.beside.throttled.is_some_and(|periods| periods > 0);
         if !waits_for_group {
@@ -440,7 +446,7 @@ fn attribute_throttled(moment: &Moment<'_>) -> Option<Attribution> {
     let ran = format!("meanwhile ran {}", names::task(scene, moment.cpu.task, moment.cpu.prio));
     let beside = &scene.window.beside;
     let fair = scene.prio.is_some_and(|prio| prio >= 100);
-    let by = if fair { By::Quota } else { By::of(moment) };
+    let by = if fair { ThrottledBy::Quota } else { ThrottledBy::of(moment) };
     let attribution = by.attribution();
     let limit = beside.rt_runtime_us.zip(beside.rt_period_us).filter(|_| !fair);
     let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
@@ -459,7 +465,7 @@ fn is_left_idle(moment: &Moment<'_>) -> bool {
         && moment
             .scene
             .events(moment.runnable_since_ns, moment.from_ns)
-            .any(|event| matches!(event.what, What::Idle { .. }))
+            .any(|event| matches!(event.what, EventData::Idle { .. }))
 }
 
 /// Whether real-time tasks were passed over already when the thread was woken: one that could go on
@@ -467,7 +473,8 @@ fn is_left_idle(moment: &Moment<'_>) -> bool {
 fn is_served(moment: &Moment<'_>) -> bool {
     let scene = moment.scene;
     for event in scene.events(0, moment.from_ns).rev() {
-        let What::Switch { prev_prio, prev_state, next_pid, next_prio, .. } = event.what else {
+        let EventData::Switch { prev_prio, prev_state, next_pid, next_prio, .. } = event.what
+        else {
             continue;
         };
         if next_pid == 0 || next_prio < FAIR {
@@ -483,7 +490,7 @@ fn is_served(moment: &Moment<'_>) -> bool {
 
 /// What took the CPU away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum ThrottledBy {
     /// cpu.max of the group.
     Quota,
     /// sched_rt_runtime_us, before 6.12.
@@ -494,7 +501,7 @@ enum By {
     Either,
 }
 
-impl By {
+impl ThrottledBy {
     fn of(moment: &Moment<'_>) -> Self {
         match moment.scene.window.beside.fair_server {
             // A server never serves the idle task.
@@ -525,7 +532,7 @@ impl By {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::What;
+    use rtproof_trace::EventData;
 
     use crate::causes::testing::{DUE, LATE, Story, US, top};
 
@@ -533,7 +540,7 @@ mod tests {
     fn a_thread_that_sleeps_before_it_starts_its_timer_is_blocked() {
         // It left in its own cycle, and a sibling woke it 5 ms later; the tick went on.
         let (timer, function) = (1, 2);
-        let mut story = Story::new().with(60, "sibling", rtproof_trace::Policy::Other, 0);
+        let mut story = Story::new().with(60, "sibling", rtproof_trace::TaskPolicy::Other, 0);
         for tick in 1..5 {
             let vector = rtproof_trace::event::Vector::LocalTimer;
             story = story
@@ -541,19 +548,20 @@ mod tests {
                     tick * 1_000,
                     7,
                     rtproof_trace::event::flags::IRQS_OFF,
-                    What::VectorEntry { vector },
+                    EventData::VectorEntry { vector },
                 )
                 .event(
                     tick * 1_000 + 3,
                     7,
                     rtproof_trace::event::flags::HARDIRQ,
-                    What::VectorExit { vector },
+                    EventData::VectorExit { vector },
                 );
         }
         let story = story.switch(4_800, 7, 120, 0, 60, 120);
-        let waking = What::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
+        let waking =
+            EventData::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
         let story = story.event(5_000, 60, 0, waking).switch(5_004, 60, 120, 0, LATE, 19);
-        let start = What::TimerStart { timer, function, expires_ns: DUE, soft_ns: DUE };
+        let start = EventData::TimerStart { timer, function, expires_ns: DUE, soft_ns: DUE };
         let told = story.event(5_010, LATE, 0, start).ran(5_020);
         let (cause, culprit, us) = top(&told);
         assert_eq!((cause, us), ("blocked", 5_000), "{told:?}");
@@ -566,16 +574,21 @@ mod tests {
         let told = |waker: i32, comm: &str| {
             let vector = rtproof_trace::event::Vector::LocalTimer;
             let waking =
-                What::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
+                EventData::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
             Story::new()
-                .with(waker, comm, rtproof_trace::Policy::Other, 0)
+                .with(waker, comm, rtproof_trace::TaskPolicy::Other, 0)
                 .event(
                     1_000,
                     7,
                     rtproof_trace::event::flags::IRQS_OFF,
-                    What::VectorEntry { vector },
+                    EventData::VectorEntry { vector },
                 )
-                .event(1_003, 7, rtproof_trace::event::flags::HARDIRQ, What::VectorExit { vector })
+                .event(
+                    1_003,
+                    7,
+                    rtproof_trace::event::flags::HARDIRQ,
+                    EventData::VectorExit { vector },
+                )
                 .switch(8_000, 7, 120, 0, waker, 120)
                 .event(9_000, waker, 0, waking)
                 .runs(9_010, waker, 120)
@@ -592,7 +605,7 @@ mod tests {
 
 #[cfg(test)]
 mod own_cycle_tests {
-    use rtproof_trace::{What, event::Vector};
+    use rtproof_trace::{EventData, event::Vector};
 
     use crate::causes::testing::{DUE, LATE, Story, US};
 
@@ -603,9 +616,9 @@ mod own_cycle_tests {
             us,
             pid,
             rtproof_trace::event::flags::IRQS_OFF,
-            What::VectorEntry { vector },
+            EventData::VectorEntry { vector },
         );
-        story.event(us + 3, pid, over, What::VectorExit { vector })
+        story.event(us + 3, pid, over, EventData::VectorExit { vector })
     }
 
     /// Its cycle of before takes until 4 ms after it was due again.
@@ -621,8 +634,7 @@ mod own_cycle_tests {
     #[test]
     fn the_switch_to_the_cycle_that_goes_on_may_be_missing() {
         let mut story = overrun();
-        let to_it =
-            |what: &What| matches!(what, What::Switch { next_pid, .. } if *next_pid == LATE);
+        let to_it = |what: &EventData| matches!(what, EventData::Switch { next_pid, .. } if *next_pid == LATE);
         story.window.events.retain(|event| !to_it(&event.what));
         let told = story.ran(4_010);
         let own = told.shares.iter().find(|share| share.cause == "own-cycle");
@@ -633,7 +645,7 @@ mod own_cycle_tests {
     fn a_timer_that_is_set_for_later_is_the_threads_own_doing() {
         // A relative sleep: the range of slack begins 40 us after the wake-up was due.
         let (expires_ns, soft_ns) = (DUE + 90 * US, DUE + 40 * US);
-        let start = What::TimerStart { timer: 1, function: 2, expires_ns, soft_ns };
+        let start = EventData::TimerStart { timer: 1, function: 2, expires_ns, soft_ns };
         let story = Story::new().event(-600, LATE, 0, start);
         let told = story.timer(1_400, 7).runs(1_410, 7, 120);
         let share = |cause: &str| {
@@ -667,15 +679,15 @@ mod own_cycle_tests {
 
 #[cfg(test)]
 mod preempted_tests {
-    use rtproof_trace::{Policy, What, event::Vector};
+    use rtproof_trace::{EventData, TaskPolicy, event::Vector};
 
     use crate::causes::testing::{LATE, Story, top};
 
     #[test]
     fn a_task_that_the_kernel_left_on_its_cpu_was_not_below() {
         let told = |flags: u8| {
-            let woken = What::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
-            let story = Story::new().with(60, "ceiling", Policy::Other, 0).timer(1, 60);
+            let woken = EventData::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
+            let story = Story::new().with(60, "ceiling", TaskPolicy::Other, 0).timer(1, 60);
             story.switch(-50, 7, 120, 0, 60, 120).event(3, 60, flags, woken).runs(5_000, 60, 120)
         };
         // The kernel asks who should give way before it writes the event.
@@ -696,9 +708,9 @@ mod preempted_tests {
         // A trace without flags proves nothing.
         assert_eq!(top(&told(0)).0, "preempt-off");
         // Nor does that of a kernel before 4.3, which writes the event before it asks.
-        let woken = What::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
+        let woken = EventData::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
         let flags = rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ;
-        let story = Story::new().with(60, "ceiling", Policy::Other, 0);
+        let story = Story::new().with(60, "ceiling", TaskPolicy::Other, 0);
         let story = story.switch(-50, 7, 120, 0, 60, 120).event(3, 60, flags, woken);
         let old = story.runs(5_000, 60, 120);
         assert_eq!(top(&old).0, "preempt-off", "{old:?}");
@@ -707,7 +719,7 @@ mod preempted_tests {
     #[test]
     fn the_application_is_not_to_be_stopped_for_itself() {
         let advice = |of: &str| {
-            let mut story = Story::new().with(60, "other", Policy::Rr, 99).timer(1, 7);
+            let mut story = Story::new().with(60, "other", TaskPolicy::Rr, 99).timer(1, 7);
             story.window.tasks.get_mut(&LATE).unwrap().unit = Some("control.service".into());
             story.window.tasks.get_mut(&60).unwrap().unit = Some(of.into());
             let told = story.switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 0);
@@ -720,7 +732,7 @@ mod preempted_tests {
 
     #[test]
     fn a_task_that_was_lowered_as_it_left_had_outranked_the_thread() {
-        let story = || Story::new().with(60, "multipathd", Policy::Rr, 99);
+        let story = || Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
         let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);
         assert_eq!(top(&told).0, "preempted", "{told:?}");
         assert_eq!(top(&told).1, "multipathd [RR 99]", "{told:?}");
@@ -735,20 +747,20 @@ mod preempted_tests {
     /// say that it goes on when it is due again.
     #[test]
     fn without_switches_the_thread_is_not_taken_to_run_on() {
-        let sample = |context| What::Timerlat { sequence: 2, context, latency_ns: 1 };
+        let sample = |context| EventData::Timerlat { sequence: 2, context, latency_ns: 1 };
         let vector = Vector::CallFunction;
         for is_timerlat in [true, false] {
-            let mut story = Story::new().with(60, "multipathd", Policy::Rr, 99);
+            let mut story = Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
             story.window.events.clear();
             if is_timerlat {
-                story.task(LATE, "timerlat/0", Policy::Fifo, 95);
+                story.task(LATE, "timerlat/0", TaskPolicy::Fifo, 95);
                 story = story.event(-990, LATE, 0, sample(1)).event(1, 60, 0, sample(0));
             } else {
-                story = story.event(-990, LATE, 0, What::VectorEntry { vector });
-                story = story.event(-980, LATE, 0, What::VectorExit { vector }).timer(1, 60);
+                story = story.event(-990, LATE, 0, EventData::VectorEntry { vector });
+                story = story.event(-980, LATE, 0, EventData::VectorExit { vector }).timer(1, 60);
             }
-            story = story.event(3_000, 60, 0, What::VectorEntry { vector });
-            let told = story.event(3_001, 60, 0, What::VectorExit { vector }).ran(5_000);
+            story = story.event(3_000, 60, 0, EventData::VectorEntry { vector });
+            let told = story.event(3_001, 60, 0, EventData::VectorExit { vector }).ran(5_000);
             assert_eq!(
                 (top(&told).0, top(&told).1),
                 ("preempted", "multipathd [RR 99]"),
@@ -761,7 +773,7 @@ mod preempted_tests {
 
 #[cfg(test)]
 mod throttled_tests {
-    use rtproof_trace::What;
+    use rtproof_trace::EventData;
 
     use crate::causes::testing::{LATE, Story, US};
 
@@ -769,10 +781,10 @@ mod throttled_tests {
     fn a_cpu_that_went_idle_before_the_thread_was_moved_to_it_passed_nobody_over() {
         // Woken for CPU 1, where it waits; CPU 0 goes idle meanwhile, and gets it at 3 ms.
         let (comm, pid, prio) = ("control".into(), LATE, 19);
-        let moved = What::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 0 };
+        let moved = EventData::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 0 };
         let mut story = Story::new().timer(1, 7).switch(50, 7, 120, 1, 0, 120);
         for event in &mut story.window.events {
-            if let What::Waking { target_cpu, .. } = &mut event.what {
+            if let EventData::Waking { target_cpu, .. } = &mut event.what {
                 *target_cpu = 1;
             }
         }

@@ -1,7 +1,7 @@
 //! Made-up windows for the tests of causes: a FIFO 80 thread 50 on CPU 0, due at 1 ms.
 
 use rtproof_trace::{
-    Event, How, Policy, Task, WakeUp, What, Window,
+    Event, EventData, Task, TaskPolicy, WakeUp, WakeUpBasis, Window,
     event::{self, Comm, Vector},
 };
 
@@ -30,22 +30,28 @@ impl Story {
     pub(super) fn new() -> Self {
         let mut story = Self { window: Window { to_ns: u64::MAX, ..Window::default() } };
         story.window.beside.guest = Some(false);
-        story.task(LATE, "control", Policy::Fifo, 80);
-        story.task(7, "worker", Policy::Other, 0);
+        story.task(LATE, "control", TaskPolicy::Fifo, 80);
+        story.task(7, "worker", TaskPolicy::Other, 0);
         story.switch(-500, LATE, 19, 1, 7, 120)
     }
 
-    pub(super) fn task(&mut self, tid: i32, comm: &str, policy: Policy, rt_priority: u32) {
+    pub(super) fn task(&mut self, tid: i32, comm: &str, policy: TaskPolicy, rt_priority: u32) {
         let task = Task { comm: comm.into(), tgid: tid, rt_priority, ..Task::default() };
         self.window.tasks.insert(tid, Task { policy: Some(policy), ..task });
     }
 
-    pub(super) fn with(mut self, tid: i32, comm: &str, policy: Policy, rt_priority: u32) -> Self {
+    pub(super) fn with(
+        mut self,
+        tid: i32,
+        comm: &str,
+        policy: TaskPolicy,
+        rt_priority: u32,
+    ) -> Self {
         self.task(tid, comm, policy, rt_priority);
         self
     }
 
-    pub(super) fn event(mut self, us: i64, pid: i32, flags: u8, what: What) -> Self {
+    pub(super) fn event(mut self, us: i64, pid: i32, flags: u8, what: EventData) -> Self {
         self.window.events.push(Event { at_ns: at(us), cpu: 0, pid, flags, preempt: 0, what });
         self
     }
@@ -59,7 +65,7 @@ impl Story {
         next_pid: i32,
         next_prio: i32,
     ) -> Self {
-        let what = What::Switch {
+        let what = EventData::Switch {
             prev_comm: Comm::default(),
             prev_pid,
             prev_prio,
@@ -74,18 +80,18 @@ impl Story {
     /// The timer interrupt over task `pid`, from `us` on for 3 us, wakes the thread after 2 us.
     pub(super) fn timer(self, us: i64, pid: i32) -> Self {
         let vector = Vector::LocalTimer;
-        self.event(us, pid, event::flags::IRQS_OFF, What::VectorEntry { vector })
+        self.event(us, pid, event::flags::IRQS_OFF, EventData::VectorEntry { vector })
             .waking(us + 2, pid)
             .event(
                 us + 3,
                 pid,
                 event::flags::IRQS_OFF | event::flags::HARDIRQ,
-                What::VectorExit { vector },
+                EventData::VectorExit { vector },
             )
     }
 
     pub(super) fn waking(self, us: i64, pid: i32) -> Self {
-        let what = What::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
+        let what = EventData::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
         self.event(us, pid, event::flags::IRQS_OFF | event::flags::HARDIRQ, what)
     }
 
@@ -98,7 +104,7 @@ impl Story {
         }
         let frames = frames.into_boxed_slice();
         let flags = event::flags::IRQS_OFF | event::flags::HARDIRQ;
-        self = self.event(us, pid, flags, What::Stack { frames });
+        self = self.event(us, pid, flags, EventData::Stack { frames });
         self
     }
 
@@ -111,7 +117,8 @@ impl Story {
     /// The thread runs at `us`.
     pub(super) fn ran(mut self, us: i64) -> Explanation {
         self.window.events.sort_by_key(|event| event.at_ns);
-        let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: How::Measured };
+        let wake =
+            WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: WakeUpBasis::Measured };
         let explanation = explain(&wake, &self.window);
         assert_eq!(explanation, explain(&wake, &self.window), "the same twice");
         sums(&explanation);
@@ -123,7 +130,8 @@ impl Story {
     /// What one cause alone attributes until the thread runs at `us`, in nanoseconds.
     pub(super) fn attributed_to(mut self, cause: &Cause, us: i64) -> Vec<(u64, Attribution)> {
         self.window.events.sort_by_key(|event| event.at_ns);
-        let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: How::Measured };
+        let wake =
+            WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: WakeUpBasis::Measured };
         let scene = Scene::new(&wake, &self.window);
         let moments = scene.moments();
         moments

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use rtproof_record::import::{Imported, ImportedThread, Kind};
+use rtproof_record::import::{Imported, ImportedThread, SampleKind};
 use rtproof_stats::{Layout, quantile::Q};
 
-use super::side::{Group, Place, Row, Side, SideThread, View};
+use super::side::{Group, RunMachine, Side, SideRow, SideThread, View};
 use crate::quantity;
 
 /// Something in which runs must agree and do not.
@@ -251,11 +251,11 @@ impl Draws {
 /// Rows of counts over the buckets that occur, the length of a row, and the buckets.
 type Folded = (Vec<Vec<u64>>, u64, Vec<usize>);
 
-fn folded(rows: &[Row], view: View) -> Option<Folded> {
+fn folded(rows: &[SideRow], view: View) -> Option<Folded> {
     if rows.len() < ROWS_MIN {
         return None;
     }
-    let cells = |row: &Row| -> Vec<(u16, u64)> {
+    let cells = |row: &SideRow| -> Vec<(u16, u64)> {
         let missed = if view == View::Deadline { row.missed.as_slice() } else { &[] };
         row.wake.iter().chain(missed).copied().collect()
     };
@@ -264,7 +264,7 @@ fn folded(rows: &[Row], view: View) -> Option<Folded> {
     buckets.sort_unstable();
     buckets.dedup();
     let each = rows.len().div_ceil(ROWS_MAX);
-    let fold = |some: &[Row]| {
+    let fold = |some: &[SideRow]| {
         let mut counts = vec![0; buckets.len()];
         for (bucket, n) in some.iter().flat_map(cells) {
             if let Ok(at) = buckets.binary_search(&usize::from(bucket)) {
@@ -498,9 +498,9 @@ impl Side {
     /// A file of another tool. Only like may be compared with like: where it has several kinds of
     /// values, latency is taken, else what comes first; the others are named as a doubt.
     pub fn of_import(file: &Imported, label: &str, source: &str) -> Self {
-        let kinds: Vec<Kind> = file.threads.iter().map(|thread| thread.kind).collect();
-        let latency = kinds.iter().find(|&&kind| kind == Kind::Latency);
-        let kind = latency.or(kinds.first()).copied().unwrap_or(Kind::Unknown);
+        let kinds: Vec<SampleKind> = file.threads.iter().map(|thread| thread.kind).collect();
+        let latency = kinds.iter().find(|&&kind| kind == SampleKind::Latency);
+        let kind = latency.or(kinds.first()).copied().unwrap_or(SampleKind::Unknown);
         let of_kind = |thread: &&ImportedThread| thread.kind == kind;
         let threads = file.threads.iter().enumerate().filter(|(_, thread)| of_kind(thread));
         let machine = file.machine.as_ref();
@@ -540,19 +540,19 @@ impl Side {
 }
 
 /// Node name and kernel of `nodename release version machine`.
-fn place(machine: &str) -> Place {
+fn place(machine: &str) -> RunMachine {
     let mut words = machine.splitn(2, ' ');
-    Place {
+    RunMachine {
         hostname: words.next().filter(|word| !word.is_empty()).map(str::to_owned),
         kernel: words.next().map(str::to_owned),
-        ..Place::default()
+        ..RunMachine::default()
     }
 }
 
 /// What was measured: the tool, where its latency is what a timer wake-up is.
-fn workload(file: &Imported, kind: Kind) -> String {
+fn workload(file: &Imported, kind: SampleKind) -> String {
     match kind {
-        Kind::Latency => match file.tool.as_str() {
+        SampleKind::Latency => match file.tool.as_str() {
             "rtla" => "timerlat".into(),
             tool => tool.into(),
         },
@@ -584,7 +584,7 @@ fn facts(file: &Imported) -> BTreeMap<String, String> {
     known.into_iter().filter_map(|(key, value)| Some((key.into(), value?))).collect()
 }
 
-fn import_doubts(file: &Imported, kind: Kind) -> Vec<String> {
+fn import_doubts(file: &Imported, kind: SampleKind) -> Vec<String> {
     let mut doubts: Vec<String> = file.doubts.iter().map(|doubt| doubt.text.clone()).collect();
     let others = file.threads.iter().filter(|thread| thread.kind != kind).count();
     if others > 0 {

@@ -24,11 +24,14 @@ use crate::quantity;
 pub use mismatch::{CauseCell, CauseLine, FactLine, Mismatch};
 pub use over_time::{CpuOverTime, OverTime, Ranges};
 pub use side::{
-    Group, GroupSummary, Place, Row, RunSummary, Side, SideThread, ThreadSummary, Value, View,
+    Group, GroupSummary, QuantileValue, RunMachine, RunSummary, Side, SideRow, SideThread,
+    ThreadSummary, View,
 };
-pub use table::{Cell, Line, PairSummary, RunLevels, Shift, ShiftPoint, Unit};
+pub use table::{
+    PairSummary, RunLevels, Shift, ShiftPoint, StatisticCell, StatisticLine, ValueUnit,
+};
 
-pub use crate::weakness::{LeftOut, Rank, Reference};
+pub use crate::weakness::{QuantileRank, Reference, UnusedFile};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/compare/2";
@@ -36,7 +39,7 @@ pub const SCHEMA: &str = "rtproof/compare/2";
 /// How the runs lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Design {
+pub enum CompareDesign {
     /// One run of each: drift is not excluded, and nothing is decided.
     Single,
     /// Several runs of each, paired by time.
@@ -47,13 +50,13 @@ pub enum Design {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     pub schema: String,
-    pub wish: Request,
+    pub wish: CompareRequest,
     /// How the runs lie to each other.
-    pub design: Design,
+    pub design: CompareDesign,
     pub view: View,
     /// The answer over all groups: the worst one, then what cannot be decided.
     #[serde(rename = "result")]
-    pub answer: Answer,
+    pub answer: CompareAnswer,
     /// The answer in a sentence.
     pub sentence: String,
     /// Why the runs are not alike enough to be compared; empty: they are. What is said of them all
@@ -64,7 +67,7 @@ pub struct Comparison {
     /// The groups of runs, in the order given.
     pub groups: Vec<GroupSummary>,
     /// Statistics of all groups.
-    pub table: Vec<Line>,
+    pub table: Vec<StatisticLine>,
     /// Each group but the first against the first.
     pub against: Vec<Against>,
     pub facts: Vec<FactLine>,
@@ -80,13 +83,13 @@ pub struct Comparison {
 }
 
 /// Compares single runs with the first of them.
-pub fn compare(sides: &[Side], wish: &Request) -> Comparison {
+pub fn compare(sides: &[Side], wish: &CompareRequest) -> Comparison {
     let groups: Vec<Group> = sides.iter().cloned().map(Group::single).collect();
     compare_groups(&groups, wish)
 }
 
 /// Compares groups of runs with the first group: single runs where no group has several.
-pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
+pub fn compare_groups(groups: &[Group], wish: &CompareRequest) -> Comparison {
     let view = if groups.iter().flat_map(|group| &group.sides).all(Side::knows_missed) {
         View::Deadline
     } else {
@@ -94,18 +97,18 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
     };
     let budget_ns = wish.budget_ns.or_else(|| mismatch::budget(groups));
     let design = if groups.iter().all(|group| group.sides.len() < 2) {
-        Design::Single
+        CompareDesign::Single
     } else {
-        Design::Paired
+        CompareDesign::Paired
     };
-    let seen: Vec<table::Observation<'_>> =
-        groups.iter().map(|group| table::Observation::of(group, view, budget_ns)).collect();
+    let seen: Vec<table::GroupObservation<'_>> =
+        groups.iter().map(|group| table::GroupObservation::of(group, view, budget_ns)).collect();
     let mismatches = mismatch::mismatches(groups);
     let against = match seen.split_first() {
         None => Vec::new(),
         Some((first, others)) => match design {
-            Design::Single => paired::against_single(first, others, wish),
-            Design::Paired => paired::against_paired(first, others, wish),
+            CompareDesign::Single => paired::against_single(first, others, wish),
+            CompareDesign::Paired => paired::against_paired(first, others, wish),
         },
     };
     let (answer, sentence) = sentence::of_all(groups, &against);
@@ -135,13 +138,13 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
 pub struct Against {
     /// Number of the group, from 0; the first one is what it is compared with.
     pub group: usize,
-    pub answer: Answer,
+    pub answer: CompareAnswer,
     /// The answer with its statistic and reason.
     pub sentence: String,
     /// What else must be known to read it.
     pub reasons: Vec<String>,
     /// Each statistic with the first group to this one.
-    pub changes: Vec<Change>,
+    pub changes: Vec<StatisticChange>,
     /// Cliff's delta: the share of pairs of wake-ups in which this group's is the later one, less
     /// the share in which it is the earlier one. Minus 1 to 1; below 0 is lower.
     pub cliffs_delta: Option<f64>,
@@ -162,7 +165,7 @@ const EXPOSURE_SLACK: f64 = 0.02;
 /// What is asked of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Wish")]
-pub struct Request {
+pub struct CompareRequest {
     /// Differences up to this share do not matter: 0.05.
     pub margin: f64,
     /// Confidence of the intervals: 0.95. P values below the rest of it count.
@@ -171,7 +174,7 @@ pub struct Request {
     pub budget_ns: Option<u64>,
 }
 
-impl Default for Request {
+impl Default for CompareRequest {
     fn default() -> Self {
         Self { margin: 0.05, confidence: 0.95, budget_ns: None }
     }
@@ -180,7 +183,7 @@ impl Default for Request {
 /// Answer of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum CompareAnswer {
     /// Latency is lower than with the first.
     Better,
     /// Latency is higher than with the first, in one statistic at least.
@@ -191,7 +194,7 @@ pub enum Answer {
     CannotDecide,
 }
 
-impl Answer {
+impl CompareAnswer {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -225,11 +228,11 @@ pub enum Direction {
 
 /// One statistic of one group against the first group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+pub struct StatisticChange {
     /// Name, e.g. `p99.9`, `max`, `missed`.
     pub statistic: String,
     /// What its values are.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Value of the first group; of several runs their median, or all their counts together.
     pub from: Option<f64>,
     /// Value of this group, likewise.
@@ -251,7 +254,7 @@ pub struct Change {
     #[serde(default)]
     pub p_equivalent: Option<f64>,
     /// What it decides: better and worse are by more than the margin; null: it decides nothing.
-    pub answer: Option<Answer>,
+    pub answer: Option<CompareAnswer>,
     /// Whether it is shown to be lower or higher at all, or the same within the margin.
     #[serde(default)]
     pub differs: Direction,
@@ -268,9 +271,9 @@ pub struct Change {
     pub method: String,
 }
 
-impl Change {
+impl StatisticChange {
     /// A change with nothing but its values.
-    fn of(statistic: &str, unit: Unit, from: Option<f64>, to: Option<f64>) -> Self {
+    fn of(statistic: &str, unit: ValueUnit, from: Option<f64>, to: Option<f64>) -> Self {
         Self {
             statistic: statistic.into(),
             unit,
@@ -353,16 +356,16 @@ fn cliffs_delta(a: &Bins, b: &Bins) -> Option<f64> {
 // Numbers and lists of the sentences.
 
 /// A value with its unit.
-fn value(value: f64, unit: Unit) -> String {
+fn value(value: f64, unit: ValueUnit) -> String {
     match unit {
-        Unit::Ns => quantity::ns(value.max(0.0).round() as u64),
-        Unit::Share => quantity::probability(value),
-        Unit::Number => format!("{value:.2}"),
+        ValueUnit::Ns => quantity::ns(value.max(0.0).round() as u64),
+        ValueUnit::Share => quantity::probability(value),
+        ValueUnit::Number => format!("{value:.2}"),
     }
 }
 
 /// From one value to another, the unit once where it is the same: `55 → 57 µs`.
-fn arrow(from: f64, to: f64, unit: Unit) -> String {
+fn arrow(from: f64, to: f64, unit: ValueUnit) -> String {
     let (from, to) = (value(from, unit), value(to, unit));
     match (from.split_once(' '), to.split_once(' ')) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} → {to}"),

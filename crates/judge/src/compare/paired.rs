@@ -6,16 +6,18 @@
 //! ten questions gets one wrong answer.
 
 use rtproof_stats::{
-    paired::{self, MAIN, Margin, PAIRS_MAX, Paired, Question, Spread},
+    paired::{self, MAIN, Margin, PAIRS_MAX, Paired, Spread, WeightedQuestion},
     quantile::Q,
 };
 
 use super::mismatch::Draws;
 use super::side::Side;
-use super::table::{GRID, Observation, PairSummary, QUANTILES, Shift, ShiftPoint, Unit, median};
+use super::table::{
+    GRID, GroupObservation, PairSummary, QUANTILES, Shift, ShiftPoint, ValueUnit, median,
+};
 use super::{
-    Against, Answer, Change, Direction, PRIMARY, Request, cliffs_delta, direction, equal_exposure,
-    sentence, table,
+    Against, CompareAnswer, CompareRequest, Direction, PRIMARY, StatisticChange, cliffs_delta,
+    direction, equal_exposure, sentence, table,
 };
 
 /// Statistics that decide beside p99.9: the latest wake-up and the missed ones.
@@ -23,7 +25,7 @@ const OTHERS: usize = 2;
 
 /// One statistic before the p values are adjusted.
 struct Tested {
-    change: Change,
+    change: StatisticChange,
     paired: Option<Paired>,
     /// Logarithms of the ratios of the pairs.
     logs: Vec<f64>,
@@ -31,16 +33,16 @@ struct Tested {
 }
 
 impl Tested {
-    const fn untested(change: Change) -> Self {
+    const fn untested(change: StatisticChange) -> Self {
         Self { change, paired: None, logs: Vec::new(), decides: false }
     }
 }
 
 /// Each of the others against the first.
 pub(super) fn against_paired(
-    first: &Observation<'_>,
-    others: &[Observation<'_>],
-    wish: &Request,
+    first: &GroupObservation<'_>,
+    others: &[GroupObservation<'_>],
+    wish: &CompareRequest,
 ) -> Vec<Against> {
     let mut asked: Vec<(PairSummary, Vec<Tested>)> = others
         .iter()
@@ -53,38 +55,40 @@ pub(super) fn against_paired(
         .collect();
     decide(&mut asked, wish);
     let groups = others.len();
-    let one =
-        |((at, seen), (pairs, asked)): ((usize, &Observation<'_>), (PairSummary, Vec<Tested>))| {
-            let changes: Vec<Change> = asked.into_iter().map(|asked| asked.change).collect();
-            let answer = answer(&changes);
-            let names = (first.group.label.as_str(), seen.group.label.as_str());
-            Against {
-                group: at + 1,
-                answer,
-                sentence: sentence::of_paired(names, answer, &changes, &pairs, groups, wish),
-                reasons: sentence::reasons_of_paired(names, &changes, &pairs, groups, wish),
-                cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
-                shift: shift_paired(first, seen, &pairs, wish),
-                pairs: Some(pairs),
-                changes,
-            }
-        };
+    let one = |((at, seen), (pairs, asked)): (
+        (usize, &GroupObservation<'_>),
+        (PairSummary, Vec<Tested>),
+    )| {
+        let changes: Vec<StatisticChange> = asked.into_iter().map(|asked| asked.change).collect();
+        let answer = answer(&changes);
+        let names = (first.group.label.as_str(), seen.group.label.as_str());
+        Against {
+            group: at + 1,
+            answer,
+            sentence: sentence::of_paired(names, answer, &changes, &pairs, groups, wish),
+            reasons: sentence::reasons_of_paired(names, &changes, &pairs, groups, wish),
+            cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
+            shift: shift_paired(first, seen, &pairs, wish),
+            pairs: Some(pairs),
+            changes,
+        }
+    };
     others.iter().enumerate().zip(asked).map(one).collect()
 }
 
 /// Worse in one is worse; then better in one; then what p99.9 says.
-fn answer(changes: &[Change]) -> Answer {
+fn answer(changes: &[StatisticChange]) -> CompareAnswer {
     let any = |answer| changes.iter().any(|change| change.answer == Some(answer));
     let primary = changes.iter().find(|change| change.statistic == PRIMARY.name());
     match () {
-        () if any(Answer::Worse) => Answer::Worse,
-        () if any(Answer::Better) => Answer::Better,
-        () => primary.and_then(|change| change.answer).unwrap_or(Answer::CannotDecide),
+        () if any(CompareAnswer::Worse) => CompareAnswer::Worse,
+        () if any(CompareAnswer::Better) => CompareAnswer::Better,
+        () => primary.and_then(|change| change.answer).unwrap_or(CompareAnswer::CannotDecide),
     }
 }
 
 /// Which change of p99.9 so many pairs find.
-fn see(asked: &mut [Tested], groups: usize, wish: &Request) {
+fn see(asked: &mut [Tested], groups: usize, wish: &CompareRequest) {
     let main = asked.iter_mut().find(|asked| asked.change.statistic == PRIMARY.name());
     if let Some(asked) = main {
         let (level, margin) = (1.0 - wish.confidence, Margin::of_share(wish.margin));
@@ -95,7 +99,7 @@ fn see(asked: &mut [Tested], groups: usize, wish: &Request) {
 }
 
 /// P values adjusted over all that decides, and what each then says.
-fn decide(asked: &mut [(PairSummary, Vec<Tested>)], wish: &Request) {
+fn decide(asked: &mut [(PairSummary, Vec<Tested>)], wish: &CompareRequest) {
     let groups = asked.len();
     let mut deciding: Vec<(usize, &mut Tested)> = asked
         .iter_mut()
@@ -106,36 +110,36 @@ fn decide(asked: &mut [(PairSummary, Vec<Tested>)], wish: &Request) {
     let question = |(of, asked): &(usize, &mut Tested)| {
         let is_main = asked.change.statistic == PRIMARY.name();
         let weight = if is_main { MAIN } else { paired::rest(OTHERS) };
-        Some(Question { of: *of, paired: asked.paired?, weight })
+        Some(WeightedQuestion { of: *of, paired: asked.paired?, weight })
     };
-    let questions: Vec<Question> = deciding.iter().filter_map(question).collect();
+    let questions: Vec<WeightedQuestion> = deciding.iter().filter_map(question).collect();
     let answers = paired::answers(&questions, groups, 1.0 - wish.confidence);
     for ((_, asked), (adjusted, answer)) in deciding.iter_mut().zip(answers) {
         asked.change.p_adjusted = Some(adjusted.p);
         asked.change.p_margin = Some(adjusted.p_margin);
         asked.change.p_equivalent = Some(adjusted.p_equivalent);
         asked.change.differs = match answer {
-            paired::Answer::Lower | paired::Answer::SomeLower => Direction::Lower,
-            paired::Answer::Higher | paired::Answer::SomeHigher => Direction::Higher,
-            paired::Answer::Equivalent => Direction::Same,
-            paired::Answer::Undecided => Direction::Unknown,
+            paired::PairedAnswer::Lower | paired::PairedAnswer::SomeLower => Direction::Lower,
+            paired::PairedAnswer::Higher | paired::PairedAnswer::SomeHigher => Direction::Higher,
+            paired::PairedAnswer::Equivalent => Direction::Same,
+            paired::PairedAnswer::Undecided => Direction::Unknown,
         };
         asked.change.answer = Some(match answer {
-            paired::Answer::Lower => Answer::Better,
-            paired::Answer::Higher => Answer::Worse,
-            paired::Answer::Equivalent => Answer::NoDifference,
-            paired::Answer::SomeLower | paired::Answer::SomeHigher | paired::Answer::Undecided => {
-                Answer::CannotDecide
-            }
+            paired::PairedAnswer::Lower => CompareAnswer::Better,
+            paired::PairedAnswer::Higher => CompareAnswer::Worse,
+            paired::PairedAnswer::Equivalent => CompareAnswer::NoDifference,
+            paired::PairedAnswer::SomeLower
+            | paired::PairedAnswer::SomeHigher
+            | paired::PairedAnswer::Undecided => CompareAnswer::CannotDecide,
         });
     }
 }
 
 fn ask(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Vec<Tested> {
     let mut all: Vec<Tested> = QUANTILES
         .into_iter()
@@ -160,9 +164,9 @@ fn of_values(
     name: &str,
     (from, to): (&[Option<f64>], &[Option<f64>]),
     pairs: &PairSummary,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Tested {
-    let change = Change::of(name, Unit::Ns, middle(from), middle(to));
+    let change = StatisticChange::of(name, ValueUnit::Ns, middle(from), middle(to));
     let logs: Option<Vec<f64>> = pairs
         .pairs
         .iter()
@@ -177,7 +181,7 @@ fn of_values(
 }
 
 /// Logarithms of the ratios of all pairs, tested.
-fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Tested {
+fn of_differences(mut change: StatisticChange, logs: &[f64], wish: &CompareRequest) -> Tested {
     let logs = folded(logs);
     let margin = Margin::of_share(wish.margin);
     let Some(paired) = paired::compare(&logs, wish.confidence, margin) else {
@@ -212,10 +216,10 @@ fn middle(values: &[Option<f64>]) -> Option<f64> {
 
 /// The latest wake-up of each run, where the runs of each pair were as long.
 fn max_paired(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Tested {
     let (from, to) = (first.maxima(), seen.maxima());
     let equal = pairs
@@ -223,7 +227,7 @@ fn max_paired(
         .iter()
         .all(|&(a, b)| equal_exposure(first.runs[a].0.exposure(), seen.runs[b].0.exposure()));
     if !equal {
-        let change = Change::of("max", Unit::Ns, middle(&from), middle(&to));
+        let change = StatisticChange::of("max", ValueUnit::Ns, middle(&from), middle(&to));
         let why = "unequal exposure: the longer run has the larger maximum by itself";
         return Tested::untested(change.because(why));
     }
@@ -232,10 +236,10 @@ fn max_paired(
 
 /// Missed wake-ups, which decide, and those over the budget, where there were any.
 fn shares_paired(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Vec<Tested> {
     let whole = |runs: Vec<Option<(u64, u64)>>| runs.into_iter().collect::<Option<Vec<_>>>();
     let missed = whole(first.missed()).zip(whole(seen.missed()));
@@ -253,13 +257,13 @@ fn share(
     from: &[(u64, u64)],
     to: &[(u64, u64)],
     pairs: &PairSummary,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Tested {
     let pooled = |runs: &[(u64, u64)]| {
         let (k, n) = runs.iter().fold((0, 0), |(k, n), run| (k + run.0, n + run.1));
         (n > 0).then(|| k as f64 / n as f64)
     };
-    let change = Change::of(name, Unit::Share, pooled(from), pooled(to));
+    let change = StatisticChange::of(name, ValueUnit::Share, pooled(from), pooled(to));
     if from.iter().chain(to).all(|run| run.0 == 0) {
         let mut change = change.with_ratio(wish.margin);
         change.method = "none in any run".into();
@@ -273,10 +277,10 @@ fn share(
 }
 
 fn shift_paired(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Shift {
     let point = |q: Q| {
         let (from, to) = (first.quantiles(q), seen.quantiles(q));
@@ -305,23 +309,23 @@ const DRAWN_MAX: usize = 24;
 
 /// Each of the others against the first.
 pub(super) fn against_single(
-    first: &Observation<'_>,
-    others: &[Observation<'_>],
-    wish: &Request,
+    first: &GroupObservation<'_>,
+    others: &[GroupObservation<'_>],
+    wish: &CompareRequest,
 ) -> Vec<Against> {
     let drawn = drawn();
-    let draws = |seen: &Observation<'_>, salt: usize| {
+    let draws = |seen: &GroupObservation<'_>, salt: usize| {
         let (side, _) = seen.single()?;
         (salt <= DRAWN_MAX).then(|| Draws::of(side, seen.view, &drawn, salt as u64)).flatten()
     };
     let mine = draws(first, 0);
-    let one = |(at, seen): (usize, &Observation<'_>)| {
+    let one = |(at, seen): (usize, &GroupObservation<'_>)| {
         let drawn = mine.as_ref().and_then(|mine| Some((mine, draws(seen, at + 1)?)));
         let drawn = drawn.as_ref().map(|(mine, other)| (*mine, other));
         let changes = changes(first, seen, drawn, wish);
         Against {
             group: at + 1,
-            answer: Answer::CannotDecide,
+            answer: CompareAnswer::CannotDecide,
             sentence: sentence::of_single(&first.group.label, &seen.group.label, &changes, wish),
             reasons: sentence::reasons_of_single(first, seen, wish),
             cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
@@ -348,18 +352,18 @@ fn drawn_at(q: Q) -> Option<usize> {
 type Drawn<'a> = Option<(&'a Draws, &'a Draws)>;
 
 fn changes(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     drawn: Drawn<'_>,
-    wish: &Request,
-) -> Vec<Change> {
-    let mut changes: Vec<Change> =
+    wish: &CompareRequest,
+) -> Vec<StatisticChange> {
+    let mut changes: Vec<StatisticChange> =
         QUANTILES.into_iter().filter_map(|q| quantile(first, seen, q, drawn, wish)).collect();
     changes.push(max_single(first, seen, wish));
     let (from, _) = table::shape_of(&first.group.sides);
     let (to, _) = table::shape_of(&seen.group.sides);
     for (name, from, to) in [("mean", from.mean, to.mean), ("sd", from.sd, to.sd)] {
-        let mut change = Change::of(name, Unit::Ns, from, to).with_ratio(wish.margin);
+        let mut change = StatisticChange::of(name, ValueUnit::Ns, from, to).with_ratio(wish.margin);
         change.method = "no interval".into();
         changes.push(change);
     }
@@ -370,16 +374,16 @@ fn changes(
 }
 
 fn quantile(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     q: Q,
     drawn: Drawn<'_>,
-    wish: &Request,
-) -> Option<Change> {
+    wish: &CompareRequest,
+) -> Option<StatisticChange> {
     let ((a, a_bins), (b, b_bins)) = first.single().zip(seen.single())?;
     let values = (a.quantile(a_bins, q), b.quantile(b_bins, q));
     let (from, to) = (values.0.map(|v| v.ns as f64), values.1.map(|v| v.ns as f64));
-    let change = Change::of(&q.name(), Unit::Ns, from, to);
+    let change = StatisticChange::of(&q.name(), ValueUnit::Ns, from, to);
     let (from, to) = match values {
         (None, None) => return None,
         (Some(from), Some(to)) => (from, to),
@@ -400,11 +404,11 @@ fn quantile(
 /// The interval of a quantile's ratio: from draws of the rows, else from the ends of the two order
 /// statistics' intervals, and never narrower than the cells that the values were read from.
 fn interval(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     q: Q,
     drawn: Drawn<'_>,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> ((Option<f64>, Option<f64>), String) {
     let at = drawn_at(q);
     let boot = drawn.zip(at).and_then(|((mine, other), at)| {
@@ -444,11 +448,15 @@ fn interval(
 }
 
 /// Maxima are compared where both runs were as long.
-fn max_single(first: &Observation<'_>, seen: &Observation<'_>, wish: &Request) -> Change {
-    let of = |seen: &Observation<'_>| seen.single().and_then(|(side, _)| side.max());
+fn max_single(
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
+    wish: &CompareRequest,
+) -> StatisticChange {
+    let of = |seen: &GroupObservation<'_>| seen.single().and_then(|(side, _)| side.max());
     let (from, to) = (of(first), of(seen));
     let value = |max: Option<(u64, bool)>| max.map(|(ns, _)| ns as f64);
-    let change = Change::of("max", Unit::Ns, value(from), value(to));
+    let change = StatisticChange::of("max", ValueUnit::Ns, value(from), value(to));
     if [from, to].iter().flatten().any(|&(_, at_least)| at_least) {
         return change.because("a tool's histogram ended before the largest value");
     }
@@ -461,20 +469,25 @@ fn max_single(first: &Observation<'_>, seen: &Observation<'_>, wish: &Request) -
 }
 
 /// Missed wake-ups and those over the budget.
-fn shares_single(first: &Observation<'_>, seen: &Observation<'_>, wish: &Request) -> Vec<Change> {
+fn shares_single(
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
+    wish: &CompareRequest,
+) -> Vec<StatisticChange> {
     let share = |run: (u64, u64)| (run.1 > 0).then(|| run.0 as f64 / run.1 as f64);
     let missed =
-        |seen: &Observation<'_>| seen.missed().into_iter().next().flatten().and_then(share);
+        |seen: &GroupObservation<'_>| seen.missed().into_iter().next().flatten().and_then(share);
     let mut all = vec![("missed", missed(first), missed(seen))];
     if let Some(budget_ns) = first.budget_ns {
-        let late = |seen: &Observation<'_>| seen.late(budget_ns).into_iter().next().and_then(share);
+        let late =
+            |seen: &GroupObservation<'_>| seen.late(budget_ns).into_iter().next().and_then(share);
         all.push(("over budget", late(first), late(seen)));
     }
     let change = |(name, from, to): (&str, _, _)| {
-        let change = Change::of(name, Unit::Share, from, to);
+        let change = StatisticChange::of(name, ValueUnit::Share, from, to);
         match from.zip(to) {
             None => change.because("not counted in one of the runs"),
-            Some(_) => Change {
+            Some(_) => StatisticChange {
                 method: "no interval of the ratio".into(),
                 ..change.with_ratio(wish.margin)
             },
@@ -484,10 +497,10 @@ fn shares_single(first: &Observation<'_>, seen: &Observation<'_>, wish: &Request
 }
 
 fn shift_single(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
     drawn: Drawn<'_>,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Shift {
     let mut method = String::new();
     let mut points = Vec::new();

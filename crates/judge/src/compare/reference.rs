@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use rtproof_stats::quantile::Q;
 
-use super::side::{Place, Side, Value, View};
+use super::side::{QuantileValue, RunMachine, Side, View};
 use crate::quantity::{count, duration, ns};
-use crate::weakness::{LeftOut, Rank, Reference};
+use crate::weakness::{QuantileRank, Reference, UnusedFile};
 
 /// Other machines below which nothing is ranked.
 const MACHINES_MIN: usize = 5;
@@ -19,12 +19,12 @@ const RANKED: [Q; 3] = [Q::P50, Q::P99_9, Q { above: 1, of: 10_000 }];
 
 impl Reference {
     /// Places a run among others. `unread` are files that could not be read.
-    pub fn of(run: &Side, others: &[Side], unread: &[LeftOut]) -> Self {
+    pub fn of(run: &Side, others: &[Side], unread: &[UnusedFile]) -> Self {
         let mut left_out = unread.to_vec();
         let mut machines: BTreeMap<String, &Side> = BTreeMap::new();
         for other in others {
             match differs(run, other) {
-                Some(why) => left_out.push(LeftOut { file: other.source.clone(), why }),
+                Some(why) => left_out.push(UnusedFile { file: other.source.clone(), why }),
                 None => {
                     // Of each machine the latest run; of a file without a machine, the file.
                     let key = identity(other).unwrap_or_else(|| format!("file {}", other.source));
@@ -34,7 +34,7 @@ impl Reference {
                         false => (*kept, other),
                     };
                     if old.source != new.source {
-                        left_out.push(LeftOut {
+                        left_out.push(UnusedFile {
                             file: old.source.clone(),
                             why: format!("{} is a later run of the same machine", new.source),
                         });
@@ -128,7 +128,7 @@ fn identity(side: &Side) -> Option<String> {
 
 /// Board of a machine, else its CPU.
 fn group(side: &Side) -> Option<String> {
-    let Place { board, cpu_model, .. } = side.machine.as_ref()?;
+    let RunMachine { board, cpu_model, .. } = side.machine.as_ref()?;
     let board = board.as_ref().map(|board| format!("board, {board}"));
     board.or_else(|| cpu_model.as_ref().map(|cpu| format!("CPU, {cpu} (board not known)")))
 }
@@ -152,27 +152,27 @@ fn differs(run: &Side, other: &Side) -> Option<String> {
         .or_else(|| value("loads", text(run, |s| &s.loads), text(other, |s| &s.loads)))
 }
 
-fn ranks(run: &Side, others: &[&Side], view: View) -> Vec<Rank> {
+fn ranks(run: &Side, others: &[&Side], view: View) -> Vec<QuantileRank> {
     RANKED.into_iter().filter_map(|q| rank(run, others, view, q)).collect()
 }
 
-fn rank(run: &Side, others: &[&Side], view: View, q: Q) -> Option<Rank> {
+fn rank(run: &Side, others: &[&Side], view: View, q: Q) -> Option<QuantileRank> {
     let value = |side: &Side| {
         let value = side.quantile(&side.all(view), q).filter(|value| !value.at_least)?;
         // A tool that rounds down names a cell as wide as its unit.
         let high_ns = value.high_ns.max(value.low_ns.saturating_add(side.resolution_ns - 1));
-        Some(Value { high_ns, ..value })
+        Some(QuantileValue { high_ns, ..value })
     };
     let own = value(run)?;
-    let mut theirs: Vec<Value> = others.iter().filter_map(|side| value(side)).collect();
+    let mut theirs: Vec<QuantileValue> = others.iter().filter_map(|side| value(side)).collect();
     theirs.sort_by_key(|value| value.ns);
     let enough = theirs.len() >= MACHINES_MIN;
-    let among = |is: &dyn Fn(&Value) -> bool| {
+    let among = |is: &dyn Fn(&QuantileValue) -> bool| {
         enough.then(|| theirs.iter().filter(|value| is(value)).count() as u64)
     };
-    let is_lower = |other: &Value| other.high_ns < own.low_ns;
-    let is_higher = |other: &Value| other.low_ns > own.high_ns;
-    Some(Rank {
+    let is_lower = |other: &QuantileValue| other.high_ns < own.low_ns;
+    let is_higher = |other: &QuantileValue| other.low_ns > own.high_ns;
+    Some(QuantileRank {
         statistic: q.name(),
         value_ns: own.ns,
         machines: theirs.len() as u64,
@@ -186,15 +186,15 @@ fn rank(run: &Side, others: &[&Side], view: View, q: Q) -> Option<Rank> {
 }
 
 /// One group of machines in a sentence.
-fn sentence(run: &str, of: &str, ranks: &[Rank], machines: usize) -> String {
+fn sentence(run: &str, of: &str, ranks: &[QuantileRank], machines: usize) -> String {
     if machines == 0 {
         return format!("No machine {of} has a run like {run}.");
     }
-    let range = |rank: &Rank| match rank.least_ns == rank.most_ns {
+    let range = |rank: &QuantileRank| match rank.least_ns == rank.most_ns {
         true => ns(rank.least_ns),
         false => format!("{} to {}", ns(rank.least_ns), ns(rank.most_ns)),
     };
-    let own = |rank: &Rank| format!("{} {}", rank.statistic, ns(rank.value_ns));
+    let own = |rank: &QuantileRank| format!("{} {}", rank.statistic, ns(rank.value_ns));
     let texts: Vec<String> = ranks
         .iter()
         .map(|rank| match (rank.lower, rank.same, rank.higher) {
@@ -221,19 +221,19 @@ fn sentence(run: &str, of: &str, ranks: &[Rank], machines: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::Class;
+    use rtproof_record::BudgetClass;
 
     use super::*;
 
     /// A run of two seconds of a machine, all at about this latency.
     fn side(machine: u32, latency_ns: u64) -> Side {
-        let run = crate::testing::run_of(Class::Hundred, 1, 2, |_, ms| latency_ns + ms % 7);
+        let run = crate::testing::run_of(BudgetClass::Hundred, 1, 2, |_, ms| latency_ns + ms % 7);
         let mut side = Side::of_run(&run, &format!("m{machine}"), &format!("m{machine}.rtproof"));
         side.id = format!("run {machine}");
-        side.machine = Some(Place {
+        side.machine = Some(RunMachine {
             machine_id: Some(format!("machine {machine}")),
             board: Some(if machine < 10 { "Pi 4".into() } else { "Pi 5".into() }),
-            ..Place::default()
+            ..RunMachine::default()
         });
         side
     }

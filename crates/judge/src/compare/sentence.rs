@@ -3,18 +3,23 @@
 use rtproof_stats::paired::pairs_least;
 
 use super::side::Group;
-use super::table::{Observation, PairSummary};
+use super::table::{GroupObservation, PairSummary};
 use super::{
-    Against, Answer, Change, Direction, PRIMARY, Request, arrow, equal_exposure, list, p_value,
-    percent, signed, value,
+    Against, CompareAnswer, CompareRequest, Direction, PRIMARY, StatisticChange, arrow,
+    equal_exposure, list, p_value, percent, signed, value,
 };
 use crate::quantity;
 
 /// Over all groups: worse comes before undecided.
-pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) {
-    let order = [Answer::Worse, Answer::CannotDecide, Answer::Better, Answer::NoDifference];
+pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (CompareAnswer, String) {
+    let order = [
+        CompareAnswer::Worse,
+        CompareAnswer::CannotDecide,
+        CompareAnswer::Better,
+        CompareAnswer::NoDifference,
+    ];
     let found = order.into_iter().find(|&answer| against.iter().any(|one| one.answer == answer));
-    let answer = found.unwrap_or(Answer::CannotDecide);
+    let answer = found.unwrap_or(CompareAnswer::CannotDecide);
     let sentence = match against {
         [] => "Cannot decide: there is nothing to compare with.".into(),
         [one] => one.sentence.clone(),
@@ -23,7 +28,7 @@ pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) 
             groups.len()
         ),
         many => {
-            let of = |answer: Answer| {
+            let of = |answer: CompareAnswer| {
                 let name = |one: &Against| groups.get(one.group).map(|group| group.label.clone());
                 let names: Vec<String> =
                     many.iter().filter(|one| one.answer == answer).filter_map(name).collect();
@@ -37,7 +42,12 @@ pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) 
     (answer, sentence)
 }
 
-pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Request) -> String {
+pub(super) fn of_single(
+    first: &str,
+    other: &str,
+    changes: &[StatisticChange],
+    wish: &CompareRequest,
+) -> String {
     let observed = observed(other, changes, wish);
     format!(
         "Cannot decide between {first} and {other}: single runs, one after the other, drift not \
@@ -46,11 +56,11 @@ pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Req
 }
 
 /// What the two runs show, from p99.9 outwards.
-fn observed(other: &str, changes: &[Change], wish: &Request) -> String {
-    let known = |change: &&Change| change.direction != Direction::Unknown;
+fn observed(other: &str, changes: &[StatisticChange], wish: &CompareRequest) -> String {
+    let known = |change: &&StatisticChange| change.direction != Direction::Unknown;
     let quantile =
-        |change: &&Change| change.statistic.starts_with('p') || change.statistic == "max";
-    let all: Vec<&Change> = changes.iter().filter(quantile).filter(known).collect();
+        |change: &&StatisticChange| change.statistic.starts_with('p') || change.statistic == "max";
+    let all: Vec<&StatisticChange> = changes.iter().filter(quantile).filter(known).collect();
     let from = all.iter().position(|change| change.statistic == PRIMARY.name());
     // Without p99.9 the highest quantile that both carry comes first.
     let tail = &all[from.unwrap_or(all.len().saturating_sub(1))..];
@@ -77,12 +87,12 @@ fn observed(other: &str, changes: &[Change], wish: &Request) -> String {
 }
 
 /// p99.9 itself differs: what goes with it, and what does not.
-fn led(other: &str, tail: &[&Change]) -> String {
+fn led(other: &str, tail: &[&StatisticChange]) -> String {
     let direction = tail[0].direction;
     let word = if direction == Direction::Lower { "lower" } else { "higher" };
-    let (with, without): (Vec<&&Change>, Vec<&&Change>) =
+    let (with, without): (Vec<&&StatisticChange>, Vec<&&StatisticChange>) =
         tail.iter().partition(|change| change.direction == direction);
-    let texts = |some: &[&&Change]| -> Vec<String> {
+    let texts = |some: &[&&StatisticChange]| -> Vec<String> {
         some.iter().map(|change| format!("{} ({})", change.statistic, arrows(change))).collect()
     };
     let names = list(&texts(&with), "and");
@@ -98,14 +108,14 @@ const fn is(n: usize) -> &'static str {
 }
 
 /// p99.9 stays: whether anything beyond it moves.
-fn trailing(other: &str, tail: &[&Change], wish: &Request) -> String {
+fn trailing(other: &str, tail: &[&StatisticChange], wish: &CompareRequest) -> String {
     let moved = tail.iter().rev().map(|change| change.direction).next().unwrap_or(Direction::Same);
     let split = tail.iter().rposition(|change| change.direction != moved).map_or(0, |at| at + 1);
-    let texts = |some: &[&Change]| -> Vec<String> {
+    let texts = |some: &[&StatisticChange]| -> Vec<String> {
         some.iter().map(|change| format!("{} ({})", change.statistic, arrows(change))).collect()
     };
     if moved == Direction::Same {
-        let far: Vec<&&Change> =
+        let far: Vec<&&StatisticChange> =
             tail.iter().filter(|change| change.direction != Direction::Same).collect();
         let odd: Vec<String> = far
             .iter()
@@ -135,7 +145,7 @@ fn trailing(other: &str, tail: &[&Change], wish: &Request) -> String {
     )
 }
 
-fn arrows(change: &Change) -> String {
+fn arrows(change: &StatisticChange) -> String {
     match change.from.zip(change.to) {
         Some((from, to)) => arrow(from, to, change.unit),
         None => "not known".into(),
@@ -144,9 +154,9 @@ fn arrows(change: &Change) -> String {
 
 /// What must be known of two single runs.
 pub(super) fn reasons_of_single(
-    first: &Observation<'_>,
-    seen: &Observation<'_>,
-    wish: &Request,
+    first: &GroupObservation<'_>,
+    seen: &GroupObservation<'_>,
+    wish: &CompareRequest,
 ) -> Vec<String> {
     let mut reasons = vec![format!(
         "Runs of each that alternate would decide: {} pairs or more, \
@@ -187,39 +197,39 @@ pub(super) fn reasons_of_single(
 
 pub(super) fn of_paired(
     (first, other): (&str, &str),
-    answer: Answer,
-    changes: &[Change],
+    answer: CompareAnswer,
+    changes: &[StatisticChange],
     pairs: &PairSummary,
     groups: usize,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> String {
-    let of = |answer: Answer| -> Vec<&Change> {
+    let of = |answer: CompareAnswer| -> Vec<&StatisticChange> {
         changes.iter().filter(|change| change.answer == Some(answer)).collect()
     };
     let n = pairs.pairs.len();
-    let told = |some: &[&Change]| -> String {
+    let told = |some: &[&StatisticChange]| -> String {
         let texts: Vec<String> = some.iter().map(|change| decided(change, wish)).collect();
         list(&texts, "and")
     };
     match answer {
-        Answer::Worse => {
-            let better = of(Answer::Better);
+        CompareAnswer::Worse => {
+            let better = of(CompareAnswer::Better);
             let but = match better.is_empty() {
                 true => String::new(),
                 false => format!(", though {}", told(&better)),
             };
             format!(
                 "Worse: with {other} against {first} {}{but}; {}.",
-                told(&of(Answer::Worse)),
+                told(&of(CompareAnswer::Worse)),
                 quantity::count(n, "pair")
             )
         }
-        Answer::Better => format!(
+        CompareAnswer::Better => format!(
             "Better: with {other} against {first} {}; {}.",
-            told(&of(Answer::Better)),
+            told(&of(CompareAnswer::Better)),
             quantity::count(n, "pair")
         ),
-        Answer::NoDifference => format!(
+        CompareAnswer::NoDifference => format!(
             "No difference of {} larger than {}: {other} to {first} {}; {}.",
             PRIMARY.name(),
             percent(wish.margin),
@@ -229,7 +239,7 @@ pub(super) fn of_paired(
                 .map_or_else(String::new, |change| interval(change, wish)),
             quantity::count(n, "pair")
         ),
-        Answer::CannotDecide => {
+        CompareAnswer::CannotDecide => {
             let why = why_not(changes, pairs, groups, wish);
             format!("Cannot decide between {first} and {other}: {why}.")
         }
@@ -237,7 +247,7 @@ pub(super) fn of_paired(
 }
 
 /// `p99.9 is lower by more than 5 %: by 20 % (…), p 0.0029 of 5 % or less after Holm`.
-fn decided(change: &Change, wish: &Request) -> String {
+fn decided(change: &StatisticChange, wish: &CompareRequest) -> String {
     let p = change.p_margin.map_or_else(String::new, |p| {
         format!(", p {} of {} or less", p_value(p), percent(wish.margin))
     });
@@ -250,7 +260,7 @@ fn decided(change: &Change, wish: &Request) -> String {
     )
 }
 
-fn name(change: &Change) -> &str {
+fn name(change: &StatisticChange) -> &str {
     match change.statistic.as_str() {
         "missed" => "the share of missed wake-ups",
         "max" => "the latest wake-up of a run",
@@ -258,11 +268,11 @@ fn name(change: &Change) -> &str {
     }
 }
 
-fn word(change: &Change) -> &'static str {
+fn word(change: &StatisticChange) -> &'static str {
     if change.ratio.unwrap_or(1.0) < 1.0 { "lower" } else { "higher" }
 }
 
-fn ends(change: &Change) -> String {
+fn ends(change: &StatisticChange) -> String {
     match change.low.zip(change.high) {
         Some((low, high)) => format!("{} to {}", signed(low), signed(high)),
         None => "none".into(),
@@ -271,9 +281,10 @@ fn ends(change: &Change) -> String {
 
 /// Estimate and interval of the pairs, and the medians of the groups: numbers of two kinds, each
 /// with its name.
-fn interval(change: &Change, wish: &Request) -> String {
+fn interval(change: &StatisticChange, wish: &CompareRequest) -> String {
     let ratio = change.ratio.map_or_else(|| "not known".into(), signed);
-    let of = if change.unit == super::Unit::Share { "all runs" } else { "medians of the runs" };
+    let of =
+        if change.unit == super::ValueUnit::Share { "all runs" } else { "medians of the runs" };
     format!(
         "{ratio} (median of the ratios of pairs, {} interval {}; {of} {})",
         percent(wish.confidence),
@@ -282,7 +293,12 @@ fn interval(change: &Change, wish: &Request) -> String {
     )
 }
 
-fn why_not(changes: &[Change], pairs: &PairSummary, groups: usize, wish: &Request) -> String {
+fn why_not(
+    changes: &[StatisticChange],
+    pairs: &PairSummary,
+    groups: usize,
+    wish: &CompareRequest,
+) -> String {
     let n = pairs.pairs.len();
     if let Some(why) = &pairs.why_none {
         return format!("{why}, so that they cannot be paired by time");
@@ -309,13 +325,13 @@ fn why_not(changes: &[Change], pairs: &PairSummary, groups: usize, wish: &Reques
     if primary.ratio.is_none() {
         return format!("{}: {}", primary.statistic, primary.method);
     }
-    let some: Vec<&Change> = changes
+    let some: Vec<&StatisticChange> = changes
         .iter()
         .filter(|change| matches!(change.differs, Direction::Lower | Direction::Higher))
         .collect();
     if !some.is_empty() {
         let margin = percent(wish.margin);
-        let one = |change: &&Change| {
+        let one = |change: &&StatisticChange| {
             let word = word(change);
             let p = change.p_adjusted.map_or_else(String::new, |p| {
                 format!(", p {} of no difference after Holm", p_value(p))
@@ -340,7 +356,7 @@ fn why_not(changes: &[Change], pairs: &PairSummary, groups: usize, wish: &Reques
 }
 
 /// Which change so many pairs find.
-fn seen(primary: &Change) -> String {
+fn seen(primary: &StatisticChange) -> String {
     primary.detectable.map_or_else(String::new, |ratio| {
         format!("; so many pairs find a change by {} four times in five", percent(ratio - 1.0))
     })
@@ -349,10 +365,10 @@ fn seen(primary: &Change) -> String {
 /// What must be known of runs that alternate.
 pub(super) fn reasons_of_paired(
     (first, other): (&str, &str),
-    changes: &[Change],
+    changes: &[StatisticChange],
     pairs: &PairSummary,
     groups: usize,
-    wish: &Request,
+    wish: &CompareRequest,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
     let n = pairs.pairs.len();
@@ -400,7 +416,7 @@ pub(super) fn reasons_of_paired(
          after Holm over {}{of}, with {:.0} % of the level for {} first. They hold where a coin \
          decided which run of each pair came first.",
         percent(wish.margin),
-        value(1.0 - wish.confidence, super::Unit::Number),
+        value(1.0 - wish.confidence, super::ValueUnit::Number),
         list(&names, "and"),
         100.0 * rtproof_stats::paired::MAIN,
         PRIMARY.name()

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rtproof_record::{Options, Run, run::Thread};
-use rtproof_stats::{Bins, Moments, Sample, dependence::Worth, quantile::Q};
+use rtproof_stats::{Bins, Moments, Sample, dependence::EffectiveShare, quantile::Q};
 
 use super::over_time::OverTime;
 use crate::causes::Spikes;
-use crate::report::Machine;
+use crate::report::MachineSummary;
 
 /// One run. What its tool did not tell is `None` or empty, never a guess.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Side {
     /// Who measured, e.g. `rtproof 0.2.0`, `cyclictest`.
     pub tool: String,
     /// Machine it ran on.
-    pub machine: Option<Place>,
+    pub machine: Option<RunMachine>,
     /// What was measured; see [`Side::kind`].
     pub workload: String,
     pub period_ns: Option<u64>,
@@ -41,7 +41,7 @@ pub struct Side {
     pub censored_ns: Option<u64>,
     pub threads: Vec<SideThread>,
     /// All threads together, row by row in order of time; empty where there are none.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SideRow>,
     /// What a picture shows of it over time; `None`: the file holds no times.
     pub over: Option<OverTime>,
     /// Why wake-ups were late.
@@ -62,7 +62,7 @@ pub struct Side {
 
 /// The machine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct RunMachine {
     pub hostname: Option<String>,
     /// Hash that names the machine.
     pub machine_id: Option<String>,
@@ -103,7 +103,7 @@ pub struct SideThread {
 
 /// One row of all threads, most often a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct SideRow {
     /// Start, nanoseconds after the first wake-up.
     pub from_ns: u64,
     /// Buckets of the coarse grid with their counts.
@@ -129,7 +129,7 @@ impl Side {
             return Self::of_import(file, label, source);
         }
         let facts = &run.facts_start;
-        let machine = Machine::of(facts);
+        let machine = MachineSummary::of(facts);
         let kernel = machine.kernel.map(|kernel| format!("Linux {kernel}, {}", machine.preemption));
         let (board, cpu_model) = (machine.model, machine.cpu_model);
         let model: Vec<String> = [board.clone(), cpu_model.clone()].into_iter().flatten().collect();
@@ -143,7 +143,7 @@ impl Side {
             source: source.into(),
             id: run.meta.run_id.clone(),
             tool: format!("rtproof {}", run.meta.tool_version),
-            machine: Some(Place {
+            machine: Some(RunMachine {
                 hostname: machine.hostname,
                 machine_id: facts.identity.machine_id.value().cloned(),
                 model: (!model.is_empty()).then(|| model.join(", ")),
@@ -227,7 +227,7 @@ impl Side {
 
     /// A quantile as the tool would write it: the upper edge of its cell, or the lower one where
     /// that is the cell's name; and the cell. `None`: too few values.
-    pub fn quantile(&self, bins: &Bins, q: Q) -> Option<Value> {
+    pub fn quantile(&self, bins: &Bins, q: Q) -> Option<QuantileValue> {
         let n = bins.total();
         let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
         let cell = bins.at_rank(q.rank(n)).filter(|_| enough)?;
@@ -236,7 +236,7 @@ impl Side {
         });
         let ns = if self.rounds_down { cell.low_ns } else { high_ns };
         let at_least = self.censored_ns.is_some_and(|from| cell.low_ns >= from);
-        Some(Value { ns, low_ns: cell.low_ns, high_ns, at_least })
+        Some(QuantileValue { ns, low_ns: cell.low_ns, high_ns, at_least })
     }
 
     /// What the values are worth in independent ones where `value_ns` is the quantile; `None`: the
@@ -253,13 +253,13 @@ impl Side {
             let (more, missed) = if view == View::Deadline { count(&row.missed) } else { (0, 0) };
             (above + more, n + missed)
         });
-        Worth::of(blocks, 0.975).map(|worth| worth.n_eff as u64)
+        EffectiveShare::of(blocks, 0.975).map(|worth| worth.n_eff as u64)
     }
 }
 
 /// A quantile, and the cell that it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct QuantileValue {
     /// The value.
     pub ns: u64,
     /// Lower edge of the cell.
@@ -291,7 +291,7 @@ impl SideThread {
 }
 
 /// Seconds of all threads together: what strikes one may strike all.
-fn rows(threads: &[Thread]) -> Vec<Row> {
+fn rows(threads: &[Thread]) -> Vec<SideRow> {
     const SECOND_NS: u64 = 1_000_000_000;
     type Cells = BTreeMap<u16, u64>;
     let mut rows: BTreeMap<u64, (Cells, Cells)> = BTreeMap::new();
@@ -305,7 +305,7 @@ fn rows(threads: &[Thread]) -> Vec<Row> {
         }
     }
     rows.into_iter()
-        .map(|(second, (wake, missed))| Row {
+        .map(|(second, (wake, missed))| SideRow {
             from_ns: second * SECOND_NS,
             wake: wake.into_iter().collect(),
             missed: missed.into_iter().collect(),
@@ -382,7 +382,7 @@ pub struct RunSummary {
     pub id: String,
     pub tool: String,
     /// Where; null: unknown.
-    pub machine: Option<Place>,
+    pub machine: Option<RunMachine>,
     pub workload: String,
     pub period_ns: Option<u64>,
     /// Start, nanoseconds since 1970.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use rtproof_model::Structure;
 use rtproof_stats::{Bin, Bins, binomial, quantile::Q};
 
-use super::Request;
+use super::CompareRequest;
 use super::side::{Group, Side, View};
 use crate::{quantity, structure};
 
@@ -25,7 +25,7 @@ pub(super) const QUANTILES: [Q; 8] = [
 /// What a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum ValueUnit {
     /// Nanoseconds.
     Ns,
     /// A share, 0 to 1.
@@ -35,17 +35,17 @@ pub enum Unit {
 
 /// One statistic of all groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
+pub struct StatisticLine {
     pub statistic: String,
     /// What its values are.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// One for each group.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<StatisticCell>,
 }
 
 /// One statistic of one group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cell {
+pub struct StatisticCell {
     /// The value; null: too few samples, or unknown.
     pub value: Option<f64>,
     /// Whether it may be larger: a histogram that ended before.
@@ -63,7 +63,7 @@ pub struct Cell {
 }
 
 /// A group with its runs put together once.
-pub(super) struct Observation<'a> {
+pub(super) struct GroupObservation<'a> {
     pub(super) group: &'a Group,
     pub(super) view: View,
     pub(super) budget_ns: Option<u64>,
@@ -71,7 +71,7 @@ pub(super) struct Observation<'a> {
     pub(super) runs: Vec<(&'a Side, Bins)>,
 }
 
-impl<'a> Observation<'a> {
+impl<'a> GroupObservation<'a> {
     pub(super) fn of(group: &'a Group, view: View, budget_ns: Option<u64>) -> Self {
         let runs: Vec<_> = group.sides.iter().map(|side| (side, side.all(view))).collect();
         let mut bins = Bins::default();
@@ -119,41 +119,50 @@ impl<'a> Observation<'a> {
 }
 
 /// All lines.
-pub(super) fn statistic_lines(seen: &[Observation<'_>], wish: &Request) -> Vec<Line> {
-    let line = |statistic: &str, unit, cell: &dyn Fn(&Observation<'_>) -> Cell| Line {
-        statistic: statistic.into(),
-        unit,
-        cells: seen.iter().map(cell).collect(),
+pub(super) fn statistic_lines(
+    seen: &[GroupObservation<'_>],
+    wish: &CompareRequest,
+) -> Vec<StatisticLine> {
+    let line = |statistic: &str, unit, cell: &dyn Fn(&GroupObservation<'_>) -> StatisticCell| {
+        StatisticLine { statistic: statistic.into(), unit, cells: seen.iter().map(cell).collect() }
     };
-    let mut lines: Vec<Line> = QUANTILES
+    let mut lines: Vec<StatisticLine> = QUANTILES
         .into_iter()
-        .map(|q| line(&q.name(), Unit::Ns, &|seen| quantile(seen, q, wish)))
+        .map(|q| line(&q.name(), ValueUnit::Ns, &|seen| quantile(seen, q, wish)))
         .filter(|line| line.cells.iter().any(|cell| cell.value.is_some()))
         .collect();
-    lines.push(line("max", Unit::Ns, &max));
+    lines.push(line("max", ValueUnit::Ns, &max));
     let shape = |of: fn(&Shape) -> Option<f64>| {
-        move |seen: &Observation<'_>| {
+        move |seen: &GroupObservation<'_>| {
             let (shape, exact) = shape_of(&seen.group.sides);
             let method = if exact { "exact sums" } else { "from the cells of the histogram" };
             plain(of(&shape), shape.n, &format!("{method}, measured wake-ups"))
         }
     };
-    lines.push(line("mean", Unit::Ns, &shape(|shape| shape.mean)));
-    lines.push(line("sd", Unit::Ns, &shape(|shape| shape.sd)));
-    lines.push(line("skewness", Unit::Number, &shape(|shape| shape.skewness)));
-    lines.push(line("kurtosis", Unit::Number, &shape(|shape| shape.kurtosis)));
-    lines.push(line("missed", Unit::Share, &|seen| missed(seen, wish)));
+    lines.push(line("mean", ValueUnit::Ns, &shape(|shape| shape.mean)));
+    lines.push(line("sd", ValueUnit::Ns, &shape(|shape| shape.sd)));
+    lines.push(line("skewness", ValueUnit::Number, &shape(|shape| shape.skewness)));
+    lines.push(line("kurtosis", ValueUnit::Number, &shape(|shape| shape.kurtosis)));
+    lines.push(line("missed", ValueUnit::Share, &|seen| missed(seen, wish)));
     if let Some(budget_ns) = seen.first().and_then(|seen| seen.budget_ns) {
-        lines.push(line("over budget", Unit::Share, &|seen| late(seen, budget_ns, wish)));
+        lines.push(line("over budget", ValueUnit::Share, &|seen| late(seen, budget_ns, wish)));
     }
     lines
 }
 
-fn plain(value: Option<f64>, n: u64, method: &str) -> Cell {
-    Cell { value, at_least: false, low: None, high: None, n, n_eff: None, method: method.into() }
+fn plain(value: Option<f64>, n: u64, method: &str) -> StatisticCell {
+    StatisticCell {
+        value,
+        at_least: false,
+        low: None,
+        high: None,
+        n,
+        n_eff: None,
+        method: method.into(),
+    }
 }
 
-fn quantile(seen: &Observation<'_>, q: Q, wish: &Request) -> Cell {
+fn quantile(seen: &GroupObservation<'_>, q: Q, wish: &CompareRequest) -> StatisticCell {
     let Some((side, bins)) = seen.single() else {
         return of_runs(&seen.quantiles(q), seen.bins.total());
     };
@@ -171,7 +180,7 @@ fn quantile(seen: &Observation<'_>, q: Q, wish: &Request) -> Cell {
         Some((max_ns, false)) => ns.min(max_ns),
         _ => ns,
     };
-    Cell {
+    StatisticCell {
         value: Some(value.ns as f64),
         at_least: value.at_least,
         low: low.map(|low| low.min(value.low_ns) as f64),
@@ -183,11 +192,11 @@ fn quantile(seen: &Observation<'_>, q: Q, wish: &Request) -> Cell {
 }
 
 /// The median of the runs, with the smallest and the largest.
-fn of_runs(values: &[Option<f64>], n: u64) -> Cell {
+fn of_runs(values: &[Option<f64>], n: u64) -> StatisticCell {
     let mut values: Vec<f64> = values.iter().flatten().copied().collect();
     values.sort_by(f64::total_cmp);
     let method = format!("median of {} runs, smallest to largest", values.len());
-    Cell {
+    StatisticCell {
         low: values.first().copied(),
         high: values.last().copied(),
         ..plain(median(&values), n, &method)
@@ -201,23 +210,23 @@ pub(super) fn median(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*low, *high))
 }
 
-fn max(seen: &Observation<'_>) -> Cell {
+fn max(seen: &GroupObservation<'_>) -> StatisticCell {
     let n = seen.bins.total();
     let Some((side, _)) = seen.single() else {
         let largest: Vec<_> =
             seen.runs.iter().map(|(side, _)| side.max().map(|max| max.0 as f64)).collect();
         let at_least = seen.runs.iter().any(|(side, _)| side.max().is_some_and(|max| max.1));
-        return Cell { at_least, ..of_runs(&largest, n) };
+        return StatisticCell { at_least, ..of_runs(&largest, n) };
     };
     let (max_ns, at_least) = side.max().unzip();
     let method = "exact; a run as long again exceeds it with probability 1/2";
-    Cell {
+    StatisticCell {
         at_least: at_least.unwrap_or(false),
         ..plain(max_ns.map(|ns: u64| ns as f64), n, method)
     }
 }
 
-fn missed(seen: &Observation<'_>, wish: &Request) -> Cell {
+fn missed(seen: &GroupObservation<'_>, wish: &CompareRequest) -> StatisticCell {
     let all: Option<Vec<(u64, u64)>> = seen.missed().into_iter().collect();
     match all {
         None => plain(None, seen.bins.total(), "the tool does not count them"),
@@ -225,13 +234,13 @@ fn missed(seen: &Observation<'_>, wish: &Request) -> Cell {
     }
 }
 
-fn late(seen: &Observation<'_>, budget_ns: u64, wish: &Request) -> Cell {
+fn late(seen: &GroupObservation<'_>, budget_ns: u64, wish: &CompareRequest) -> StatisticCell {
     let n_eff = seen.single().and_then(|(side, _)| side.n_eff(budget_ns, seen.view));
     share(&seen.late(budget_ns), n_eff, wish)
 }
 
 /// A share of events with the exact bounds of Clopper and Pearson.
-fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &Request) -> Cell {
+fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &CompareRequest) -> StatisticCell {
     let (k, n) = runs.iter().fold((0_u64, 0_u64), |(k, n), run| (k + run.0, n + run.1));
     if n == 0 {
         return plain(None, 0, "nothing was measured");
@@ -244,7 +253,7 @@ fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &Request) -> Cell {
         Some(_) => "Clopper-Pearson, worth of the wake-ups from the rows",
         None => "Clopper-Pearson, wake-ups taken for independent",
     };
-    Cell {
+    StatisticCell {
         low: Some(binomial::lower_bound(events, worth, one_sided)),
         high: Some(binomial::upper_bound(events, worth, one_sided)),
         n_eff,

@@ -1,6 +1,6 @@
 //! Comparisons with known answers: what is said, what is refused, how often it is wrong.
 
-use rtproof_record::Class;
+use rtproof_record::BudgetClass;
 use rtproof_stats::{Bin, Bins, paired};
 
 use super::*;
@@ -65,9 +65,9 @@ fn one(comparison: &Comparison) -> &Against {
 
 #[test]
 fn only_the_far_tail_is_lower_and_single_runs_decide_nothing() {
-    let comparison = compare(&multipathd(), &Request::default());
-    assert_eq!(comparison.answer, Answer::CannotDecide);
-    assert_eq!((comparison.design, comparison.view), (Design::Single, View::Wake));
+    let comparison = compare(&multipathd(), &CompareRequest::default());
+    assert_eq!(comparison.answer, CompareAnswer::CannotDecide);
+    assert_eq!((comparison.design, comparison.view), (CompareDesign::Single, View::Wake));
     assert_eq!(
         comparison.sentence,
         "Cannot decide between stress and no-multipathd: single runs, one after the other, drift \
@@ -91,7 +91,7 @@ fn only_the_far_tail_is_lower_and_single_runs_decide_nothing() {
 #[test]
 fn the_other_way_round_only_the_far_tail_is_higher() {
     let [with, without] = multipathd();
-    let sentence = compare(&[without, with], &Request::default()).sentence;
+    let sentence = compare(&[without, with], &CompareRequest::default()).sentence;
     assert!(
         sentence.contains("stress did not raise p99.9 (57 → 55 µs)")
             || sentence.contains("p99.9 differs by no more than 5 % (57 → 55 µs)"),
@@ -103,7 +103,7 @@ fn the_other_way_round_only_the_far_tail_is_higher() {
 fn maxima_are_compared_at_equal_exposure_alone() {
     let short = told_in_us("short", &[(10, 10_000), (20, 10)], 29);
     let long = told_in_us("long", &[(10, 40_000), (20, 40), (80, 1)], 80);
-    let comparison = compare(&[short.clone(), long], &Request::default());
+    let comparison = compare(&[short.clone(), long], &CompareRequest::default());
     let max = one(&comparison).changes.iter().find(|c| c.statistic == "max").expect("max");
     assert_eq!((max.ratio, max.direction), (None, Direction::Unknown));
     assert!(max.method.contains("unequal exposure"));
@@ -112,17 +112,17 @@ fn maxima_are_compared_at_equal_exposure_alone() {
     // Nor where a histogram ended before the largest value.
     let mut cut = told_in_us("cut", &[(10, 10_000), (20, 10)], 20);
     cut.threads[0].max_is_at_least = true;
-    let comparison = compare(&[short, cut], &Request::default());
+    let comparison = compare(&[short, cut], &CompareRequest::default());
     let max = one(&comparison).changes.iter().find(|c| c.statistic == "max").expect("max");
     assert!(max.ratio.is_none() && max.method.contains("ended before"));
 }
 
 #[test]
 fn what_is_not_alike_is_told() {
-    let mut a = Side::of_run(&run(Class::Hundred, 1, 2, &[]), "a", "a.rtproof");
+    let mut a = Side::of_run(&run(BudgetClass::Hundred, 1, 2, &[]), "a", "a.rtproof");
     let mut b = a.clone();
     let what = |a: &Side, b: &Side| -> Vec<String> {
-        let comparison = compare(&[a.clone(), b.clone()], &Request::default());
+        let comparison = compare(&[a.clone(), b.clone()], &CompareRequest::default());
         comparison.mismatches.iter().map(|mismatch| mismatch.what.clone()).collect()
     };
     assert_eq!(what(&a, &b), ["run"]);
@@ -137,7 +137,7 @@ fn what_is_not_alike_is_told() {
     let place = b.machine.get_or_insert_default();
     place.machine_id = Some("2".into());
     assert_eq!(what(&a, &b)[0], "machine");
-    let comparison = compare(&[a, b], &Request::default());
+    let comparison = compare(&[a, b], &CompareRequest::default());
     assert_eq!(comparison.mismatches[0].what, "machine");
     // What measures the same under another name is alike.
     let [mut c, d] = multipathd();
@@ -147,7 +147,7 @@ fn what_is_not_alike_is_told() {
 
 #[test]
 fn facts_that_differ_stand_beside() {
-    let mut first = run(Class::Hundred, 1, 2, &[]);
+    let mut first = run(BudgetClass::Hundred, 1, 2, &[]);
     let mut a = Side::of_run(&first, "a", "a");
     let mut b = Side::of_run(&first, "b", "b");
     b.facts.insert("cpus.1.freq.governor".into(), "powersave".into());
@@ -174,7 +174,7 @@ fn facts_that_differ_stand_beside() {
     assert!(!line.steady && line.values[1] == some("varies: performance; powersave"), "{line:?}");
     first.options.priority = 50;
     let c = Side::of_run(&first, "c", "c");
-    let a = Side::of_run(&run(Class::Hundred, 1, 2, &[]), "a", "a");
+    let a = Side::of_run(&run(BudgetClass::Hundred, 1, 2, &[]), "a", "a");
     let lines = mismatch::fact_lines(&[Group::single(a), Group::single(c)]);
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0].key, "run.policy");
@@ -183,27 +183,27 @@ fn facts_that_differ_stand_beside() {
 #[test]
 fn a_record_of_rows_has_drawn_intervals() {
     let late: Vec<_> = (0..120).map(|i| (0, i * 500, 150_000 + 1000 * (i % 9))).collect();
-    let a = Side::of_run(&run(Class::Hundred, 1, 60, &late), "a", "a");
-    let mut b = Side::of_run(&run(Class::Hundred, 1, 60, &late[..60]), "b", "b");
+    let a = Side::of_run(&run(BudgetClass::Hundred, 1, 60, &late), "a", "a");
+    let mut b = Side::of_run(&run(BudgetClass::Hundred, 1, 60, &late[..60]), "b", "b");
     b.id = "b".into();
-    let comparison = compare(&[a, b], &Request::default());
+    let comparison = compare(&[a, b], &CompareRequest::default());
     assert_eq!(comparison.view, View::Deadline);
     let p999 = one(&comparison).changes.iter().find(|c| c.statistic == "p99.9").expect("p99.9");
     assert!(p999.method.contains("stationary bootstrap"), "{}", p999.method);
     assert!(p999.n_eff.is_some());
     let (low, high) = p999.low.zip(p999.high).expect("an interval");
     assert!(low <= 1.0 && high >= low && low > 0.0, "{low} {high}");
-    assert_eq!(comparison.answer, Answer::CannotDecide);
+    assert_eq!(comparison.answer, CompareAnswer::CannotDecide);
     let again = compare_groups(
         &[
-            Group::single(Side::of_run(&run(Class::Hundred, 1, 60, &late), "a", "a")),
+            Group::single(Side::of_run(&run(BudgetClass::Hundred, 1, 60, &late), "a", "a")),
             Group::single({
-                let mut b = Side::of_run(&run(Class::Hundred, 1, 60, &late[..60]), "b", "b");
+                let mut b = Side::of_run(&run(BudgetClass::Hundred, 1, 60, &late[..60]), "b", "b");
                 b.id = "b".into();
                 b
             }),
         ],
-        &Request::default(),
+        &CompareRequest::default(),
     );
     assert_eq!(comparison, again, "the same every time");
 }
@@ -212,7 +212,7 @@ fn a_record_of_rows_has_drawn_intervals() {
 fn moments_are_those_of_the_values() {
     // numpy: 9 ones, one 11: mean 2, sd 3.1623, skewness 2.6667, kurtosis 8.1111.
     let side = told_in_us("a", &[(1, 9), (11, 1)], 11);
-    let comparison = compare(&[side.clone(), side], &Request::default());
+    let comparison = compare(&[side.clone(), side], &CompareRequest::default());
     let value = |name: &str| {
         let line = comparison.table.iter().find(|line| line.statistic == name).expect("a line");
         line.cells[0].value.expect("a value")
@@ -226,7 +226,7 @@ fn moments_are_those_of_the_values() {
 
 #[test]
 fn json_round_trips_and_names_its_schema() {
-    let comparison = compare(&multipathd(), &Request::default());
+    let comparison = compare(&multipathd(), &CompareRequest::default());
     let json = serde_json::to_string(&comparison).expect("JSON");
     assert!(json.contains("\"rtproof/compare/2\""));
     let back: Comparison = serde_json::from_str(&json).expect("a comparison");
@@ -236,14 +236,14 @@ fn json_round_trips_and_names_its_schema() {
 
 #[test]
 fn nothing_and_little_are_no_panic() {
-    let wish = Request::default();
-    assert_eq!(compare(&[], &wish).answer, Answer::CannotDecide);
+    let wish = CompareRequest::default();
+    assert_eq!(compare(&[], &wish).answer, CompareAnswer::CannotDecide);
     let empty = told_in_us("empty", &[], 0);
     let little = told_in_us("little", &[(5, 3)], 5);
-    assert_eq!(compare(std::slice::from_ref(&empty), &wish).answer, Answer::CannotDecide);
+    assert_eq!(compare(std::slice::from_ref(&empty), &wish).answer, CompareAnswer::CannotDecide);
     for other in [empty.clone(), little.clone()] {
         let comparison = compare(&[little.clone(), other, empty.clone()], &wish);
-        assert_eq!(comparison.answer, Answer::CannotDecide);
+        assert_eq!(comparison.answer, CompareAnswer::CannotDecide);
         assert_eq!(comparison.against.len(), 2);
     }
     let zero = told_in_us("zero", &[(0, 5000)], 0);
@@ -338,7 +338,7 @@ impl Bench {
             }
         }
         let group = |label: &str, sides| Group { label: label.into(), sides };
-        compare_groups(&[group("A", a), group("B", b)], &Request::default())
+        compare_groups(&[group("A", a), group("B", b)], &CompareRequest::default())
     }
 }
 
@@ -348,7 +348,7 @@ fn a_thousand_comparisons_of_nothing_are_wrong_in_one_of_twenty_at_most() {
     let wrong = (0..experiments)
         .filter(|&seed| {
             let answer = Bench::experiment(seed, 12, 0.0).answer;
-            matches!(answer, Answer::Better | Answer::Worse)
+            matches!(answer, CompareAnswer::Better | CompareAnswer::Worse)
         })
         .count() as u64;
     let bound = rtproof_stats::binomial::upper_bound(wrong, experiments, 0.95);
@@ -358,11 +358,13 @@ fn a_thousand_comparisons_of_nothing_are_wrong_in_one_of_twenty_at_most() {
 #[test]
 fn a_fifth_is_found() {
     let found = (0..200)
-        .filter(|&seed| Bench::experiment(seed + 5000, 12, 1.2_f64.ln()).answer == Answer::Worse)
+        .filter(|&seed| {
+            Bench::experiment(seed + 5000, 12, 1.2_f64.ln()).answer == CompareAnswer::Worse
+        })
         .count();
     assert!(found >= 184, "{found} of 200");
     let better = Bench::experiment(7, 12, 0.8_f64.ln());
-    assert_eq!(better.answer, Answer::Better);
+    assert_eq!(better.answer, CompareAnswer::Better);
     assert!(
         better.sentence.starts_with("Better: with B against A p99.9 is lower by more than 5 %: −")
     );
@@ -372,19 +374,23 @@ fn a_fifth_is_found() {
 #[test]
 fn six_pairs_decide_and_the_margin_is_tested() {
     let six = Bench::experiment(5, 6, 1.0);
-    assert_eq!(six.answer, Answer::Worse, "{}", six.sentence);
-    let at_margin: Vec<Answer> =
+    assert_eq!(six.answer, CompareAnswer::Worse, "{}", six.sentence);
+    let at_margin: Vec<CompareAnswer> =
         (0..400).map(|seed| Bench::experiment(seed + 40_000, 12, 1.05_f64.ln()).answer).collect();
     let said = |answer| at_margin.iter().filter(|seen| **seen == answer).count();
     // 5 % each, and three deviations.
-    assert!(said(Answer::Worse) <= 33, "{} of 400", said(Answer::Worse));
-    assert!(said(Answer::NoDifference) <= 33, "{} of 400", said(Answer::NoDifference));
+    assert!(said(CompareAnswer::Worse) <= 33, "{} of 400", said(CompareAnswer::Worse));
+    assert!(
+        said(CompareAnswer::NoDifference) <= 33,
+        "{} of 400",
+        said(CompareAnswer::NoDifference)
+    );
     // Higher, but not by more than the margin: said in words, and no decision.
     let between = (0..50)
         .map(|seed| Bench::experiment(seed, 12, 0.09))
         .find(|it| it.sentence.contains("p99.9 is higher, but that it is higher by more than 5 %"))
         .expect("one of them");
-    assert_eq!(between.answer, Answer::CannotDecide);
+    assert_eq!(between.answer, CompareAnswer::CannotDecide);
     let p999 = one(&between).changes.iter().find(|c| c.statistic == "p99.9").expect("p99.9");
     assert_eq!(p999.differs, Direction::Higher);
     assert!(p999.p_adjusted < Some(0.05) && p999.p_margin >= Some(0.05), "{p999:?}");
@@ -393,19 +399,19 @@ fn six_pairs_decide_and_the_margin_is_tested() {
 #[test]
 fn few_pairs_and_runs_that_do_not_alternate_decide_nothing() {
     let few = Bench::experiment(3, 5, 1.0);
-    assert_eq!(few.answer, Answer::CannotDecide);
+    assert_eq!(few.answer, CompareAnswer::CannotDecide);
     assert!(few.sentence.contains("5 pairs, and fewer than 6 decide nothing"), "{}", few.sentence);
     // First all of one kind, then all of the other: one pair where they meet.
     let mut bench = Bench::new(1, 24);
     let a: Vec<Side> = (0..12).map(|_| bench.side(0.0)).collect();
     let b: Vec<Side> = (0..12).map(|_| bench.side(1.0)).collect();
     let group = |label: &str, sides: &[Side]| Group { label: label.into(), sides: sides.to_vec() };
-    let after = compare_groups(&[group("A", &a), group("B", &b)], &Request::default());
-    assert_eq!(after.answer, Answer::CannotDecide);
+    let after = compare_groups(&[group("A", &a), group("B", &b)], &CompareRequest::default());
+    assert_eq!(after.answer, CompareAnswer::CannotDecide);
     assert!(after.sentence.contains("do not alternate"), "{}", after.sentence);
     let untimed: Vec<Side> =
         b.iter().cloned().map(|side| Side { started_ns: None, ..side }).collect();
-    let after = compare_groups(&[group("A", &a), group("B", &untimed)], &Request::default());
+    let after = compare_groups(&[group("A", &a), group("B", &untimed)], &CompareRequest::default());
     assert!(after.sentence.contains("cannot be paired by time"), "{}", after.sentence);
 }
 
@@ -418,8 +424,8 @@ fn always_the_same_order_is_told_and_many_pairs_are_folded() {
         b.push(bench.side(-0.4));
     }
     let group = |label: &str, sides| Group { label: label.into(), sides };
-    let comparison = compare_groups(&[group("A", a), group("B", b)], &Request::default());
-    assert_eq!(comparison.answer, Answer::Better);
+    let comparison = compare_groups(&[group("A", a), group("B", b)], &CompareRequest::default());
+    assert_eq!(comparison.answer, CompareAnswer::Better);
     let reasons = &one(&comparison).reasons;
     assert!(reasons.iter().any(|reason| reason.contains("In every pair A came before B")));
     let p999 = one(&comparison).changes.iter().find(|c| c.statistic == "p99.9").expect("p99.9");
@@ -437,8 +443,8 @@ fn a_higher_maximum_is_worse_whatever_the_rest_does() {
         b.push(side);
     }
     let group = |label: &str, sides| Group { label: label.into(), sides };
-    let comparison = compare_groups(&[group("A", a), group("B", b)], &Request::default());
-    assert_eq!(comparison.answer, Answer::Worse);
+    let comparison = compare_groups(&[group("A", a), group("B", b)], &CompareRequest::default());
+    assert_eq!(comparison.answer, CompareAnswer::Worse);
     let sentence = &comparison.sentence;
     assert!(sentence.contains("the latest wake-up of a run is higher"), "{sentence}");
     assert!(sentence.contains("though p99.9 is lower by more than 5 %"), "{sentence}");
@@ -448,16 +454,16 @@ fn a_higher_maximum_is_worse_whatever_the_rest_does() {
 #[test]
 fn containers_are_the_machine_of_their_boot() {
     let run = |label: &str, container: Option<&str>, boot: Option<&str>| Side {
-        machine: Some(Place {
+        machine: Some(RunMachine {
             hostname: Some(label.into()),
             container: container.map(Into::into),
-            ..Place::default()
+            ..RunMachine::default()
         }),
         boot_id: boot.map(Into::into),
         ..told_in_us(label, &[(10, 10_000), (20, 10)], 29)
     };
     let of = |sides: [Side; 2]| {
-        let comparison = compare(&sides, &Request::default());
+        let comparison = compare(&sides, &CompareRequest::default());
         let unsure = comparison.doubts.iter().any(|doubt| doubt.contains("ran in a container"));
         (comparison.mismatches.iter().any(|found| found.what == "machine"), unsure)
     };

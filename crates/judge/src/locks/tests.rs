@@ -40,24 +40,31 @@ impl Story {
         Self(locks)
     }
 
-    fn event(&mut self, time_ns: u64, tid: u32, what: What) -> &mut Self {
-        self.0.take(Happening { time_ns, cpu: 1, pid: 7, tid, what, stack: None });
+    fn event(&mut self, time_ns: u64, tid: u32, what: ProgramEventData) -> &mut Self {
+        self.0.take(ProgramEvent { time_ns, cpu: 1, pid: 7, tid, what, stack: None });
         self
     }
 
     fn enter(&mut self, at: u64, tid: u32, operation: u64, value: u64) -> &mut Self {
         let args = [WORD, operation, value, 0, 0, 0];
-        self.event(at, tid, What::Enter { number: FUTEX, args })
+        self.event(at, tid, ProgramEventData::Enter { number: FUTEX, args })
     }
 
     fn exit(&mut self, at: u64, tid: u32) -> &mut Self {
-        self.event(at, tid, What::Exit { number: FUTEX, result: 0 })
+        self.event(at, tid, ProgramEventData::Exit { number: FUTEX, result: 0 })
     }
 
     fn switch(&mut self, at: u64, from: u32, is_runnable: bool, to: u32) -> &mut Self {
         let (from_priority, to_priority) = (priority(from), priority(to));
         let to_name = format!("t{to}");
-        let what = What::Switched { from, from_priority, is_runnable, to, to_priority, to_name };
+        let what = ProgramEventData::Switched {
+            from,
+            from_priority,
+            is_runnable,
+            to,
+            to_priority,
+            to_name,
+        };
         self.event(at, from, what)
     }
 
@@ -67,7 +74,7 @@ impl Story {
         self.enter(at - 1, H, WAIT, value).switch(at, H, false, L);
         self.switch(at + 2, L, true, M).switch(at + 22, M, false, L);
         self.enter(at + 24, L, WAKE, 1);
-        self.event(at + 25, L, What::Woken { tid: H, cpu: 1 });
+        self.event(at + 25, L, ProgramEventData::Woken { tid: H, cpu: 1 });
         self.exit(at + 26, L).switch(at + 26, L, true, H).exit(at + 27, H)
     }
 
@@ -139,7 +146,7 @@ fn a_lock_that_names_its_holder_is_one_at_once() {
     story.wait(100, 0x8000_0000 | u64::from(M));
     assert!(story.finish().0.is_empty());
     struct Mutex(u32, u32);
-    impl Memory for Mutex {
+    impl LockMemory for Mutex {
         fn words(&mut self, _: u32, _: u64) -> Option<[u32; 5]> {
             Some([2, 0, self.0, 1, self.1])
         }
@@ -150,7 +157,7 @@ fn a_lock_that_names_its_holder_is_one_at_once() {
         let mut story = Story::new();
         story.enter(99, H, WAIT, 2).switch(100, H, false, L);
         story.0.look(&mut mutex);
-        story.enter(124, L, WAKE, 1).event(125, L, What::Woken { tid: H, cpu: 1 });
+        story.enter(124, L, WAKE, 1).event(125, L, ProgramEventData::Woken { tid: H, cpu: 1 });
         story.exit(126, L).switch(127, L, true, H).exit(128, H);
         let (waits, ..) = story.finish();
         assert_eq!(waits.iter().any(|of| of.kind == LockKind::Pthread), is_one);
@@ -165,7 +172,9 @@ fn who_ran_is_not_always_inversion() {
         all.switch(1, 0, true, H);
         all.enter(99, H, WAIT, 0x8000_0000 | u64::from(L)).switch(100, H, false, L);
         story(&mut all);
-        all.enter(190, L, WAKE, 1).event(200, L, What::Woken { tid: H, cpu: 1 }).exit(201, L);
+        all.enter(190, L, WAKE, 1)
+            .event(200, L, ProgramEventData::Woken { tid: H, cpu: 1 })
+            .exit(201, L);
         all.switch(202, L, true, H).exit(203, H);
         let (mut waits, ..) = all.finish();
         let of = waits.remove(0).meanwhile;
@@ -176,22 +185,22 @@ fn who_ran_is_not_always_inversion() {
     };
     assert_eq!(told(&|_| {}), (100, 0, 0, vec![]));
     let (ran, slept, inversion, _) = told(&|story| {
-        story.switch(110, L, false, M).event(150, M, What::Woken { tid: L, cpu: 1 });
+        story.switch(110, L, false, M).event(150, M, ProgramEventData::Woken { tid: L, cpu: 1 });
         story.switch(160, M, false, L);
     });
     assert_eq!((ran, slept, inversion), (50, 40, 10));
     let (_, _, inversion, instead) = told(&|story| {
         story.switch(110, L, true, 0).switch(150, 0, true, L);
     });
-    assert_eq!((inversion, instead[0].order, instead[0].ns), (0, Order::Idle, 40));
+    assert_eq!((inversion, instead[0].order, instead[0].ns), (0, LockOrder::Idle, 40));
     let (_, _, inversion, instead) = told(&|story| {
         story.switch(110, L, true, 77).switch(150, 77, true, L);
     });
-    assert_eq!((inversion, instead[0].order), (0, Order::Lower));
+    assert_eq!((inversion, instead[0].order), (0, LockOrder::Lower));
     let (_, _, inversion, instead) = told(&|story| {
         story.switch(110, L, true, H).switch(150, H, false, L);
     });
-    assert_eq!((inversion, instead[0].order), (0, Order::Higher));
+    assert_eq!((inversion, instead[0].order), (0, LockOrder::Higher));
 }
 
 #[test]
@@ -200,9 +209,12 @@ fn a_lock_that_goes_through_other_hands_has_each_holder_in_its_time() {
     story.switch(1, 0, true, H).enter(99, H, WAIT, 0x8000_0000 | u64::from(L));
     // M was first in the queue: L releases it to M, which sleeps with it, and M to H.
     story.switch(100, H, false, L).enter(110, L, WAKE, 1).exit(111, L).switch(120, L, false, M);
-    story.switch(130, M, false, 0).event(150, 0, What::Woken { tid: M, cpu: 1 });
+    story.switch(130, M, false, 0).event(150, 0, ProgramEventData::Woken { tid: M, cpu: 1 });
     story.switch(155, 0, true, M).enter(160, M, WAKE, 1);
-    story.event(161, M, What::Woken { tid: H, cpu: 1 }).exit(162, M).switch(163, M, true, H);
+    story
+        .event(161, M, ProgramEventData::Woken { tid: H, cpu: 1 })
+        .exit(162, M)
+        .switch(163, M, true, H);
     story.exit(164, H);
     let (waits, not_sure, _) = story.finish();
     // The word named L at first: that M held it at the end is known by its release alone.
@@ -213,7 +225,10 @@ fn a_lock_that_goes_through_other_hands_has_each_holder_in_its_time() {
 fn a_lock_with_priority_inheritance_is_counted_apart() {
     let mut story = Story::new();
     story.enter(99, H, 6 | 128, 0).switch(100, H, false, L);
-    story.event(125, L, What::Woken { tid: H, cpu: 1 }).switch(127, L, true, H).exit(128, H);
+    story
+        .event(125, L, ProgramEventData::Woken { tid: H, cpu: 1 })
+        .switch(127, L, true, H)
+        .exit(128, H);
     let (waits, _, others) = story.finish();
     assert!(waits.is_empty());
     assert_eq!((others.inheriting, others.inheriting_worst_ns), (1, 25));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     Facts, Knob,
-    knob::Rule,
+    knob::ValueRule,
     knobs::{self, LIMITS_FILE, SYSCTL_FILE},
     tune::{Bytes, Change, Scheduling, UnitState},
 };
@@ -13,7 +13,7 @@ use super::{Conflict, Reason, Step};
 
 /// One change that a finding requests.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedChange {
     pub(super) change: Change,
     /// The knob that it sets, if there is one.
     pub(super) knob: Option<&'static Knob>,
@@ -22,14 +22,14 @@ pub(super) struct Wanted {
 
 /// Changes of the findings, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Changes(Vec<Wanted>);
+pub(super) struct WantedChanges(Vec<WantedChange>);
 
-impl Changes {
+impl WantedChanges {
     pub(super) fn add(&mut self, change: Change, knob: Option<&'static Knob>, reason: Reason) {
-        self.0.push(Wanted { change, knob, reason });
+        self.0.push(WantedChange { change, knob, reason });
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Wanted> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &WantedChange> {
         self.0.iter()
     }
 
@@ -39,7 +39,7 @@ impl Changes {
         change: impl Fn(Change, Option<&Knob>) -> Option<Change>,
     ) -> Vec<String> {
         let mut lost = Vec::new();
-        for Wanted { change: one, knob, reason } in std::mem::take(&mut self.0) {
+        for WantedChange { change: one, knob, reason } in std::mem::take(&mut self.0) {
             match change(one, knob) {
                 Some(change) => self.add(change, knob, reason),
                 None => lost.extend(reason.checks),
@@ -70,7 +70,7 @@ impl Changes {
 
     /// The steps in order, and what contradicts.
     pub(super) fn finish(self, facts: &Facts) -> (Vec<Step>, Vec<Conflict>) {
-        let mut groups: Vec<(String, Vec<Wanted>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<WantedChange>)> = Vec::new();
         for wanted in self.0 {
             let target = wanted.change.target();
             match groups.iter_mut().find(|(known, _)| *known == target) {
@@ -97,13 +97,13 @@ impl Changes {
     }
 }
 
-fn requests(group: &[Wanted]) -> Vec<(String, String)> {
-    let request = |one: &Wanted| (one.reason.checks.join(", "), one.change.wanted());
+fn requests(group: &[WantedChange]) -> Vec<(String, String)> {
+    let request = |one: &WantedChange| (one.reason.checks.join(", "), one.change.wanted());
     group.iter().map(request).collect()
 }
 
 /// The one change that does what all want.
-fn merged(group: &[Wanted]) -> Option<Change> {
+fn merged(group: &[WantedChange]) -> Option<Change> {
     let mut changes = group.iter().map(|wanted| &wanted.change);
     let first = changes.next()?.clone();
     changes.try_fold(first, both)
@@ -171,7 +171,7 @@ const HEAD: &str = "# Made by rtproof tune; rtproof tune undo takes it away.";
 
 /// Files in the making, by path.
 #[derive(Debug, Default)]
-pub(super) struct Files(BTreeMap<String, (Vec<Line>, Reason)>);
+pub(super) struct PlanFiles(BTreeMap<String, (Vec<Line>, Reason)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
@@ -230,7 +230,7 @@ pub(super) fn keys(text: &str) -> impl Iterator<Item = &'static Knob> {
     Line::all(text, "").into_iter().filter_map(|line| line.key())
 }
 
-impl Files {
+impl PlanFiles {
     /// Adds lines to a file.
     pub(super) fn add(&mut self, path: String, text: &str, reason: Reason) {
         let check = reason.checks.first().map_or("", String::as_str);
@@ -251,7 +251,7 @@ impl Files {
     pub(super) fn finish(
         self,
         facts: &Facts,
-        changes: &Changes,
+        changes: &WantedChanges,
     ) -> (Vec<(Change, Reason)>, Vec<Conflict>) {
         let (mut files, mut conflicts) = (Vec::new(), Vec::new());
         for (path, (lines, reason)) in self.0 {
@@ -291,7 +291,7 @@ fn kept(facts: &Facts, path: &str) -> Vec<Line> {
 }
 
 /// A setting of the kernel has the value at boot that the plan gives it now.
-fn as_planned(line: &mut Line, facts: &Facts, changes: &Changes) {
+fn as_planned(line: &mut Line, facts: &Facts, changes: &WantedChanges) {
     let mut settings = facts.platform.sysctl.value().into_iter().flatten();
     let live = settings.find(|one| one.name == line.subject).and_then(|one| one.live.value());
     line.gives_way |= live.is_some_and(|live| *live == line.value);
@@ -333,7 +333,7 @@ fn merge_lines(path: &str, lines: Vec<Line>) -> Result<Vec<Line>, Conflict> {
 
 /// Whether a known limit is wider than that of a line; `None`: they are no limits.
 fn wider(line: &Line, known: &str) -> Option<bool> {
-    line.key().filter(|key| key.rule == Rule::Limit)?;
+    line.key().filter(|key| key.rule == ValueRule::Limit)?;
     let limit = |text: &str| match text {
         "unlimited" | "infinity" => Some(u64::MAX),
         text => text.parse::<u64>().ok(),

@@ -13,14 +13,14 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use merge::Wanted;
-use request::Request;
+use merge::WantedChange;
+use request::PlanRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rtproof_host::{
     CpuList, Facts, Knob,
-    knob::{Kind, Place, Rank, Rule},
+    knob::{KnobKind, Place, Rank, ValueRule},
     knobs::{
         self,
         cpu::{FAIR_SERVER, RT_RUNTIME},
@@ -32,7 +32,7 @@ use rtproof_host::{
 use crate::checks::value::mask;
 use crate::{Finding, Impact, Intent};
 pub use build::{BuildOption, build_options};
-pub use request::{Level, STANDARD, Selection};
+pub use request::{PlanLevel, STANDARD, Selection};
 
 pub use rtproof_host::knobs::{LIMITS_FILE, SYSCTL_FILE};
 
@@ -53,7 +53,7 @@ pub struct Plan {
 
 /// The plan for what stands of `findings`. Pure, and the same for the same arguments.
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
-    let mut making = Making::new(facts, intent, wanted);
+    let mut making = PlanBuilder::new(facts, intent, wanted);
     let taken: Vec<&Finding> =
         findings.iter().filter(|finding| wanted.takes(&finding.check)).collect();
     making.choose(&taken);
@@ -64,29 +64,29 @@ pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selec
 }
 
 /// A plan in the making.
-struct Making<'a> {
+struct PlanBuilder<'a> {
     facts: &'a Facts,
     intent: &'a Intent,
     wanted: &'a Selection,
-    changes: merge::Changes,
-    files: merge::Files,
-    words: words::Words,
+    changes: merge::WantedChanges,
+    files: merge::PlanFiles,
+    words: words::PlanWords,
     /// For each purpose that several knobs serve: the preferred one that a finding would set, and
     /// the check of the finding. Others wait, unless they are named.
     chosen: BTreeMap<&'static str, (u8, &'a str)>,
     plan: Plan,
 }
 
-impl<'a> Making<'a> {
+impl<'a> PlanBuilder<'a> {
     fn new(facts: &'a Facts, intent: &'a Intent, wanted: &'a Selection) -> Self {
         Self {
             facts,
             intent,
             wanted,
             chosen: BTreeMap::new(),
-            changes: merge::Changes::default(),
-            files: merge::Files::default(),
-            words: words::Words::default(),
+            changes: merge::WantedChanges::default(),
+            files: merge::PlanFiles::default(),
+            words: words::PlanWords::default(),
             plan: Plan::default(),
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    fn add_request(&mut self, finding: &Finding, request: Request) {
+    fn add_request(&mut self, finding: &Finding, request: PlanRequest) {
         let check = &finding.check;
         if let Some(why) = words::refuses(self.facts, self.intent, &request) {
             self.leave_out(check, why);
@@ -154,10 +154,10 @@ impl<'a> Making<'a> {
             risk: risk.map(str::to_owned),
         };
         match request {
-            Request::Change(change, knob) => self.changes.add(change, knob, reason),
-            Request::Line { path, line } => self.files.add(path, &line, reason),
-            Request::Word { parameter, removes } => self.words.add(parameter, removes, reason),
-            Request::Human { text, build_options } => {
+            PlanRequest::Change(change, knob) => self.changes.add(change, knob, reason),
+            PlanRequest::Line { path, line } => self.files.add(path, &line, reason),
+            PlanRequest::Word { parameter, removes } => self.words.add(parameter, removes, reason),
+            PlanRequest::Human { text, build_options } => {
                 self.plan.instructions.push(Instruction { text, build_options, reason });
             }
         }
@@ -223,7 +223,7 @@ impl<'a> Making<'a> {
 // name them would be read back without them.
 
 /// The CPUs that these changes take offline.
-fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a Wanted>) -> CpuList {
+fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a WantedChange>) -> CpuList {
     let mut gone = CpuList::default();
     for wanted in changes {
         let Change::Hotplug { path, value } = &wanted.change else { continue };
@@ -457,19 +457,20 @@ pub struct Conflict {
 
 /// The change that sets a knob at a path.
 fn change(facts: &Facts, knob: &Knob, path: &str, value: &str) -> Change {
-    if knob.kind == Kind::Irq
+    if knob.kind == KnobKind::Irq
         && let Some(Ok(number)) = knob.part_of("*", path).map(str::parse)
         && let Ok(cpus) = CpuList::parse(value, None)
     {
         return Change::Irq { irq: irq_name(facts, number), cpus };
     }
     let (path, value) = (path.to_owned(), value.to_owned());
-    if knob.kind == Kind::Hotplug {
+    if knob.kind == KnobKind::Hotplug {
         return Change::Hotplug { path, value };
     }
     let compare = compare(knob, &value);
     let couples = couples(facts, knob, &path);
-    let value = if knob.rule == Rule::FirstWord { with_rest(facts, knob, value) } else { value };
+    let value =
+        if knob.rule == ValueRule::FirstWord { with_rest(facts, knob, value) } else { value };
     Change::Value { path, value, compare, couples }
 }
 

@@ -4,24 +4,24 @@
 //! make says how it is done: on the running machine, with the boot entry, or with a file. All
 //! remedies of that kind are chosen, those of other kinds are alternatives. Two things are planned
 //! beside a change of the running machine: boot parameters that must act before any service
-//! ([`Rule::Early`]), and, on request, whatever makes the change last.
+//! ([`ValueRule::Early`]), and, on request, whatever makes the change last.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rtproof_host::{
     Facts, Knob,
-    knob::{Rule, Undo},
+    knob::{Undo, ValueRule},
     knobs::{self, power},
     tune::{self as host, Change, UnitState},
 };
-use rtproof_model::finding::Part;
+use rtproof_model::finding::RemedyPart;
 
 use super::{LeftOut, merge, units};
 use crate::{Finding, Remedy, Status, checks};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum PlanRequest {
     /// A change of its own, and the knob that it sets, if there is one.
     Change(Change, Option<&'static Knob>),
     /// A line of a file of ours.
@@ -32,7 +32,7 @@ pub(super) enum Request {
     Human { text: String, build_options: Vec<String> },
 }
 
-impl Request {
+impl PlanRequest {
     /// What can go wrong, beyond what the finding shows; `None`: nothing.
     ///
     /// Risky is what can leave a machine unreachable, unprotected, damaged or silently wrong. Not
@@ -91,7 +91,8 @@ fn kind(remedy: &Remedy) -> Kind {
         // A group belongs with the lines that name it.
         Remedy::Changes { .. } if installs(remedy) => Kind::Human,
         Remedy::Changes { changes, .. } => {
-            let is_of_users = |part: &Part| part.change.nature().part == host::Part::Accounts;
+            let is_of_users =
+                |part: &RemedyPart| part.change.nature().part == host::MachinePart::Accounts;
             if changes.iter().all(is_of_users) { Kind::File } else { Kind::Now }
         }
         Remedy::Boot { .. } | Remedy::Unboot { .. } => Kind::Boot,
@@ -125,7 +126,7 @@ fn chosen(remedies: &[Remedy], durable: bool) -> Vec<&Remedy> {
     let lasting = remedies.iter().find(is_lasting).map(kind);
     let is_early = |remedy: &Remedy| {
         let Remedy::Boot { parameter: word } = remedy else { return false };
-        parameter(word).is_some_and(|knob| knob.rule == Rule::Early)
+        parameter(word).is_some_and(|knob| knob.rule == ValueRule::Early)
     };
     let is_lasting = |remedy: &Remedy| durable && Some(kind(remedy)) == lasting;
     chosen.extend(remedies.iter().filter(|remedy| is_early(remedy) || is_lasting(remedy)));
@@ -153,20 +154,20 @@ pub(super) fn purpose(
 }
 
 /// What a finding requests, in the order of its remedies.
-pub(super) fn of(facts: &Facts, finding: &Finding, wanted: &Selection) -> Vec<Request> {
+pub(super) fn of(facts: &Facts, finding: &Finding, wanted: &Selection) -> Vec<PlanRequest> {
     let install = finding.remedies.iter().find(|remedy| installs(remedy));
     let is_named = wanted.names(&finding.check);
     let chosen = match install.filter(|_| is_named) {
         Some(install) => vec![install],
         None => chosen(&finding.remedies, wanted.durable),
     };
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<PlanRequest> = Vec::new();
     if let Some(install) = install.filter(|_| !is_named) {
         let text = format!(
             "as root: {install}; or, to have it undone again: rtproof tune apply {}",
             finding.check
         );
-        requests.push(Request::Human { text, build_options: Vec::new() });
+        requests.push(PlanRequest::Human { text, build_options: Vec::new() });
     }
     let chosen = chosen.into_iter().filter(|remedy| is_named || !installs(remedy));
     for request in chosen.flat_map(|remedy| requests_of(facts, remedy, &wanted.exe)) {
@@ -176,27 +177,27 @@ pub(super) fn of(facts: &Facts, finding: &Finding, wanted: &Selection) -> Vec<Re
     }
     if requests.is_empty() {
         let text = format!("no change is known that makes it so: {}", finding.summary);
-        requests.push(Request::Human { text, build_options: Vec::new() });
+        requests.push(PlanRequest::Human { text, build_options: Vec::new() });
     }
     requests
 }
 
-fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
-    let human = |text: String| vec![Request::Human { text, build_options: Vec::new() }];
-    let change = |change| vec![Request::Change(change, None)];
+fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<PlanRequest> {
+    let human = |text: String| vec![PlanRequest::Human { text, build_options: Vec::new() }];
+    let change = |change| vec![PlanRequest::Change(change, None)];
     match remedy {
         // What cannot be restored by writing it back is the user's to write.
         Remedy::Set { knob: Some(knob), at, value } if knob.undo == Undo::WriteBack => {
             let change = |path: &String| super::change(facts, knob, path, value);
-            at.iter().map(|path| Request::Change(change(path), Some(knob))).collect()
+            at.iter().map(|path| PlanRequest::Change(change(path), Some(knob))).collect()
         }
         Remedy::Set { .. } => human(format!("as root: {remedy}")),
         Remedy::Boot { parameter } => {
             let words = parameter.split_whitespace();
-            words.map(|word| Request::Word { parameter: word.into(), removes: false }).collect()
+            words.map(|word| PlanRequest::Word { parameter: word.into(), removes: false }).collect()
         }
         Remedy::Unboot { parameter } => {
-            vec![Request::Word { parameter: parameter.clone(), removes: true }]
+            vec![PlanRequest::Word { parameter: parameter.clone(), removes: true }]
         }
         Remedy::Unit { unit, action } => match wanted_state(action) {
             Some(want) => change(Change::Unit { unit: unit.clone(), want }),
@@ -210,20 +211,20 @@ fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
         Remedy::Task { task, set } => change(Change::Task { task: task.clone(), set: set.clone() }),
         Remedy::Changes { changes, then, .. } => {
             let changes =
-                changes.iter().map(|part| Request::Change(part.change.clone(), part.knob));
+                changes.iter().map(|part| PlanRequest::Change(part.change.clone(), part.knob));
             changes.chain(then.iter().flat_map(|text| human(text.clone()))).collect()
         }
         Remedy::Hold { limit_us } => {
             let changes = units::latency_changes(exe, *limit_us).into_iter();
-            changes.map(|change| Request::Change(change, None)).collect()
+            changes.map(|change| PlanRequest::Change(change, None)).collect()
         }
         Remedy::File { path, line } if knobs::is_ours(path) => {
-            vec![Request::Line { path: path.clone(), line: line.clone() }]
+            vec![PlanRequest::Line { path: path.clone(), line: line.clone() }]
         }
         Remedy::File { .. } | Remedy::Manual { .. } => human(remedy.to_string()),
         Remedy::Command { command } => human(format!("as root: {command}")),
         Remedy::Build { options } => {
-            vec![Request::Human { text: remedy.to_string(), build_options: options.clone() }]
+            vec![PlanRequest::Human { text: remedy.to_string(), build_options: options.clone() }]
         }
     }
 }
@@ -247,7 +248,7 @@ fn wanted_state(action: &str) -> Option<UnitState> {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Level {
+pub enum PlanLevel {
     #[default]
     Safe,
     /// And, where only some of the CPUs are to be real-time, what keeps the rest of the machine
@@ -257,7 +258,7 @@ pub enum Level {
     Max,
 }
 
-/// Checks of which a doubtful finding belongs to [`Level::Standard`]: what every real-time user
+/// Checks of which a doubtful finding belongs to [`PlanLevel::Standard`]: what every real-time user
 /// means by CPUs of one's own (Documentation/timers/no_hz.rst, Documentation/admin-guide/
 /// kernel-per-CPU-kthreads.rst; Red Hat's and SUSE's guides; the real-time profiles of tuned).
 pub const STANDARD: &[&str] = &[
@@ -297,7 +298,7 @@ pub struct Selection {
     /// Checks, or sections of checks (`power`); empty: all.
     pub ids: Vec<String>,
     /// How much of what was found.
-    pub level: Level,
+    pub level: PlanLevel,
     /// Whether only some of the online CPUs are to be real-time.
     pub has_own_cpus: bool,
     /// Include what is risky. A check that is named is always included.
@@ -313,7 +314,7 @@ impl Default for Selection {
     fn default() -> Self {
         Self {
             ids: Vec::new(),
-            level: Level::Safe,
+            level: PlanLevel::Safe,
             has_own_cpus: false,
             risky: false,
             durable: false,
@@ -355,7 +356,7 @@ impl Selection {
             (None, Status::Doubtful) if is_named || self.level >= self.level_of(finding) => {
                 return None;
             }
-            (None, Status::Doubtful) if self.level_of(finding) == Level::Standard => {
+            (None, Status::Doubtful) if self.level_of(finding) == PlanLevel::Standard => {
                 format!("doubtful: {summary}; name it, or leave --level at standard, to include it")
             }
             (None, Status::Doubtful) => {
@@ -369,10 +370,10 @@ impl Selection {
     }
 
     /// From which level on a doubtful finding is taken up.
-    fn level_of(&self, finding: &Finding) -> Level {
+    fn level_of(&self, finding: &Finding) -> PlanLevel {
         match self.has_own_cpus && STANDARD.contains(&&*finding.check) {
-            true => Level::Standard,
-            false => Level::Max,
+            true => PlanLevel::Standard,
+            false => PlanLevel::Max,
         }
     }
 

@@ -3,17 +3,17 @@
 use rtproof_host::{
     CpuList, Facts,
     facts::next_boot::relevant,
-    knob::{Cpus, Rule},
+    knob::{CpuPlacement, ValueRule},
     tune::Change,
 };
 
-use super::request::{Request, parameter};
+use super::request::{PlanRequest, parameter};
 use super::{BootWord, Conflict, Reason};
 use crate::Intent;
 
 /// Words in the making.
 #[derive(Debug, Default)]
-pub(super) struct Words(Vec<Wanted>);
+pub(super) struct PlanWords(Vec<Wanted>);
 
 #[derive(Debug)]
 struct Wanted {
@@ -30,7 +30,7 @@ impl Wanted {
     }
 }
 
-impl Words {
+impl PlanWords {
     pub(super) fn add(&mut self, parameter: String, removes: bool, reason: Reason) {
         self.0.push(Wanted { parameter, removes, reason });
     }
@@ -70,7 +70,7 @@ fn replaces(facts: &Facts, parameter: &str) -> bool {
 
 /// Whether words of this parameter add up.
 fn adds_up(name: &str) -> bool {
-    parameter(name).is_some_and(|knob| knob.rule == Rule::AddsUp)
+    parameter(name).is_some_and(|knob| knob.rule == ValueRule::AddsUp)
 }
 
 /// Whether a word is on the command line of this boot already, and would only stay.
@@ -111,13 +111,13 @@ fn merged(group: &[&Wanted]) -> Option<(String, bool)> {
     let all: Vec<(Vec<String>, CpuList)> = group.iter().map(of).collect::<Option<_>>()?;
     let holds = |wide: &CpuList, cpus: &CpuList| cpus.difference(wide).is_empty();
     let (_, cpus) = match parameter(key)?.cpus? {
-        Cpus::Apart => {
+        CpuPlacement::Apart => {
             all.iter().find(|(_, wide)| all.iter().all(|(_, cpus)| holds(wide, cpus)))?
         }
-        Cpus::Left => {
+        CpuPlacement::Left => {
             all.iter().find(|(_, narrow)| all.iter().all(|(_, cpus)| holds(cpus, narrow)))?
         }
-        Cpus::Placed => return None,
+        CpuPlacement::Placed => return None,
     };
     let mut words: Vec<String> = Vec::new();
     for flag in all.iter().flat_map(|(flags, _)| flags) {
@@ -145,7 +145,7 @@ fn flags(value: &str) -> Vec<String> {
 // not name, empty values.
 
 /// Why a request is not planned; `None`: it is.
-pub(super) fn refuses(facts: &Facts, intent: &Intent, request: &Request) -> Option<String> {
+pub(super) fn refuses(facts: &Facts, intent: &Intent, request: &PlanRequest) -> Option<String> {
     if request.places_work() && intent.housekeeping.is_empty() {
         return Some(
             "every CPU is a real-time CPU: none is left for the rest; name the real-time CPUs \
@@ -153,11 +153,11 @@ pub(super) fn refuses(facts: &Facts, intent: &Intent, request: &Request) -> Opti
                 .into(),
         );
     }
-    if let Request::Word { parameter, removes: false } = request {
+    if let PlanRequest::Word { parameter, removes: false } = request {
         return list(facts, parameter);
     }
-    let Request::Change(change, knob) = request else { return None };
-    let may_be_empty = knob.is_some_and(|knob| knob.rule == Rule::MayBeEmpty);
+    let PlanRequest::Change(change, knob) = request else { return None };
+    let may_be_empty = knob.is_some_and(|knob| knob.rule == ValueRule::MayBeEmpty);
     match change {
         Change::Value { path, value, .. } if value.is_empty() && !may_be_empty => {
             Some(format!("nothing to write to {path}"))
@@ -180,7 +180,7 @@ fn list(facts: &Facts, word: &str) -> Option<String> {
     }
     let cpus = cpus_of(value)?;
     let online = facts.cpus.online.value()?;
-    (kind == Cpus::Apart && online.difference(&cpus).is_empty())
+    (kind == CpuPlacement::Apart && online.difference(&cpus).is_empty())
         .then(|| format!("{word} takes every CPU: none is left for the rest"))
 }
 

@@ -5,7 +5,7 @@ mod tracker;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-pub use tracker::{Found, Outside, Thread, Tracker};
+pub use tracker::{Outside, RuleBreach, TrackedThread, Tracker};
 
 /// A rule of real-time programs that `run --rules` watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -143,7 +143,7 @@ impl Rule {
 /// Whether a rule was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kept {
+pub enum Compliance {
     /// No breach, and everything that could show one was recorded.
     Kept,
     /// At least one breach.
@@ -156,7 +156,7 @@ pub enum Kept {
 
 /// What a system call is to the rules, by its name and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+enum CallRule {
     /// Bounded, and without a lock of others; or a wait for work on an absolute, steady clock.
     Clean,
     /// A breach, and why.
@@ -238,57 +238,59 @@ const fn is_settable(clock: u64) -> bool {
     matches!(clock as i32, 0 | 8 | 11)
 }
 
-fn call(name: &str, args: &[u64; 6]) -> Call {
-    let relative = Call::Breach(Rule::RelativeSleep, "it waits for a time from now on");
+fn call(name: &str, args: &[u64; 6]) -> CallRule {
+    let relative = CallRule::Breach(Rule::RelativeSleep, "it waits for a time from now on");
     match name {
-        _ if UNHEARD.contains(&name) => Call::Clean,
+        _ if UNHEARD.contains(&name) => CallRule::Clean,
         "exit" | "exit_group" | "restart_syscall" | "rseq" | "pause" | "rt_sigsuspend" => {
-            Call::Clean
+            CallRule::Clean
         }
-        "timer_settime" | "timerfd_settime" | "timer_getoverrun" | "timerfd_gettime" => Call::Clean,
-        "sched_yield" => Call::Breach(Rule::Yield, "who runs next is not said"),
+        "timer_settime" | "timerfd_settime" | "timer_getoverrun" | "timerfd_gettime" => {
+            CallRule::Clean
+        }
+        "sched_yield" => CallRule::Breach(Rule::Yield, "who runs next is not said"),
         "nanosleep" => relative,
         "clock_nanosleep" if args[1] & 1 == 0 => relative,
         "clock_nanosleep" if is_settable(args[0]) => {
-            Call::Breach(Rule::SettableClock, "its clock can be set")
+            CallRule::Breach(Rule::SettableClock, "its clock can be set")
         }
-        "clock_nanosleep" => Call::Clean,
+        "clock_nanosleep" => CallRule::Clean,
         "epoll_wait" | "epoll_pwait" => timeout(args[3] as i32),
         "poll" => timeout(args[2] as i32),
-        "ppoll" | "rt_sigtimedwait" if args[2] == 0 => Call::Clean,
-        "select" | "pselect6" if args[4] == 0 => Call::Clean,
-        "epoll_pwait2" if args[3] == 0 => Call::Clean,
+        "ppoll" | "rt_sigtimedwait" if args[2] == 0 => CallRule::Clean,
+        "select" | "pselect6" if args[4] == 0 => CallRule::Clean,
+        "epoll_pwait2" if args[3] == 0 => CallRule::Clean,
         "ppoll" | "rt_sigtimedwait" | "select" | "pselect6" | "epoll_pwait2" => relative,
         "futex" => futex(args),
-        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => Call::Writes,
+        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => CallRule::Writes,
         // To a terminal they are output, to a driver whatever that does.
-        "ioctl" => Call::Writes,
-        "read" | "readv" | "pread64" | "preadv" | "preadv2" => Call::Reads,
-        "clone" | "clone3" | "fork" | "vfork" => Call::Makes,
+        "ioctl" => CallRule::Writes,
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" => CallRule::Reads,
+        "clone" | "clone3" | "fork" | "vfork" => CallRule::Makes,
         "sched_setscheduler" | "sched_setparam" | "sched_setattr" | "sched_setaffinity" => {
-            Call::Schedules
+            CallRule::Schedules
         }
         _ if MEMORY.contains(&name) => {
-            Call::Breach(Rule::Memory, "it changes the memory of the process, under its lock")
+            CallRule::Breach(Rule::Memory, "it changes the memory of the process, under its lock")
         }
-        _ if DISK.contains(&name) => Call::Breach(Rule::Output, "it waits for a disk or a log"),
-        _ => Call::Breach(
+        _ if DISK.contains(&name) => CallRule::Breach(Rule::Output, "it waits for a disk or a log"),
+        _ => CallRule::Breach(
             Rule::Blocking,
             "it is not among the calls that are known to be bounded and to take no lock of others",
         ),
     }
 }
 
-const fn timeout(milliseconds: i32) -> Call {
+const fn timeout(milliseconds: i32) -> CallRule {
     match milliseconds {
         // Without an end it waits for an event, which may be the work.
-        i32::MIN..=0 => Call::Clean,
-        _ => Call::Breach(Rule::RelativeSleep, "it waits for a time from now on"),
+        i32::MIN..=0 => CallRule::Clean,
+        _ => CallRule::Breach(Rule::RelativeSleep, "it waits for a time from now on"),
     }
 }
 
 /// Of `futex`: FUTEX_CMD_MASK leaves private and clock out.
-fn futex(args: &[u64; 6]) -> Call {
+fn futex(args: &[u64; 6]) -> CallRule {
     const WAIT: u64 = 0;
     const WAIT_BITSET: u64 = 9;
     const CLOCK_REALTIME: u64 = 256;
@@ -296,42 +298,45 @@ fn futex(args: &[u64; 6]) -> Call {
     const LOCKED: u64 = 2;
     let (operation, has_time) = (args[1] & 0x7f, args[3] != 0);
     match operation {
-        WAIT | WAIT_BITSET if args[2] & 0xffff_ffff == LOCKED => Call::Lock,
-        WAIT if has_time => Call::Breach(Rule::RelativeSleep, "it waits for a time from now on"),
+        WAIT | WAIT_BITSET if args[2] & 0xffff_ffff == LOCKED => CallRule::Lock,
+        WAIT if has_time => {
+            CallRule::Breach(Rule::RelativeSleep, "it waits for a time from now on")
+        }
         WAIT_BITSET if has_time && args[1] & CLOCK_REALTIME != 0 => {
-            Call::Breach(Rule::SettableClock, "its clock can be set")
+            CallRule::Breach(Rule::SettableClock, "its clock can be set")
         }
         // A condition variable, a semaphore: waits for another thread, which may be the work.
-        _ => Call::Clean,
+        _ => CallRule::Clean,
     }
 }
 
 /// What reading from or writing to a descriptor is; `target` as /proc/PID/fd names it.
-fn descriptor(number: u64, target: Option<&str>, reads: bool) -> Call {
+fn descriptor(number: u64, target: Option<&str>, reads: bool) -> CallRule {
     let of = target.unwrap_or_default();
     let is_terminal = of.starts_with("/dev/pts/") || of.starts_with("/dev/tty");
     match of {
         "anon_inode:[timerfd] settable" => {
-            Call::Breach(Rule::SettableClock, "the clock of its timer can be set")
+            CallRule::Breach(Rule::SettableClock, "the clock of its timer can be set")
         }
         _ if of.starts_with("anon_inode:[timerfd]") || of.starts_with("anon_inode:[eventfd]") => {
-            Call::Clean
+            CallRule::Clean
         }
-        "anon_inode:[signalfd]" if reads => Call::Clean,
-        _ if !reads && (number == 1 || number == 2) => {
-            Call::Breach(Rule::Output, "standard output waits for a terminal, a disk or a reader")
-        }
+        "anon_inode:[signalfd]" if reads => CallRule::Clean,
+        _ if !reads && (number == 1 || number == 2) => CallRule::Breach(
+            Rule::Output,
+            "standard output waits for a terminal, a disk or a reader",
+        ),
         _ if is_terminal || of == "/dev/console" || of == "/dev/kmsg" => {
-            Call::Breach(Rule::Output, "it waits for a terminal")
+            CallRule::Breach(Rule::Output, "it waits for a terminal")
         }
         _ if of.starts_with('/')
             && !of.starts_with("/dev/")
             && !of.starts_with("/proc/")
             && !reads =>
         {
-            Call::Breach(Rule::Output, "a file waits for its lock, for memory and for a disk")
+            CallRule::Breach(Rule::Output, "a file waits for its lock, for memory and for a disk")
         }
-        _ => Call::Breach(Rule::Blocking, "it may wait for the other side, a lock or a device"),
+        _ => CallRule::Breach(Rule::Blocking, "it may wait for the other side, a lock or a device"),
     }
 }
 
@@ -342,8 +347,8 @@ mod tests {
     #[test]
     fn a_call_is_judged_by_its_arguments() {
         let rule = |name: &str, args: [u64; 6]| match call(name, &args) {
-            Call::Breach(rule, _) => Some(rule),
-            Call::Clean => None,
+            CallRule::Breach(rule, _) => Some(rule),
+            CallRule::Clean => None,
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!(rule("clock_nanosleep", [1, 1, 0, 0, 0, 0]), None);
@@ -352,7 +357,7 @@ mod tests {
         assert_eq!(rule("poll", [0, 0, u64::from(u32::MAX), 0, 0, 0]), None);
         assert_eq!(rule("poll", [0, 0, 5, 0, 0, 0]), Some(Rule::RelativeSleep));
         assert_eq!(rule("futex", [0, 6 | 128, 0, 0, 0, 0]), None, "priority inheritance");
-        assert_eq!(call("futex", &[0, 128, 2, 0, 0, 0]), Call::Lock);
+        assert_eq!(call("futex", &[0, 128, 2, 0, 0, 0]), CallRule::Lock);
         assert_eq!(rule("futex", [0, 9 | 128 | 256, 0, 7, 0, 0]), Some(Rule::SettableClock));
         assert_eq!(rule("mmap", [0; 6]), Some(Rule::Memory));
         assert_eq!(rule("a_call_of_the_future", [0; 6]), Some(Rule::Blocking));
@@ -361,7 +366,7 @@ mod tests {
     #[test]
     fn a_descriptor_is_judged_by_its_target() {
         let rule = |number, target: Option<&str>, reads| match descriptor(number, target, reads) {
-            Call::Breach(rule, _) => Some(rule),
+            CallRule::Breach(rule, _) => Some(rule),
             _ => None,
         };
         assert_eq!(rule(4, Some("anon_inode:[timerfd]"), true), None);

@@ -10,9 +10,9 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rtproof_model::run::{Happening, Monitor, Stack, What};
+use rtproof_model::run::{Monitor, ProgramEvent, ProgramEventData, Stack};
 
-use super::{Call, Rule, call, descriptor};
+use super::{CallRule, Rule, call, descriptor};
 
 /// What the events do not say.
 pub trait Outside {
@@ -28,7 +28,7 @@ pub trait Outside {
 
 /// One breach of a rule, with the thread and its stack.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct RuleBreach {
     pub rule: Rule,
     pub pid: u32,
     pub tid: u32,
@@ -51,8 +51,8 @@ struct Open {
     /// With what it was made on.
     what: String,
     args: [u64; 6],
-    found: Option<Found>,
-    kind: Call,
+    found: Option<RuleBreach>,
+    kind: CallRule,
     time_ns: u64,
     stack: Option<Box<Stack>>,
     /// Made in it: process or not, and the new thread.
@@ -67,7 +67,7 @@ struct Open {
 }
 
 impl Open {
-    fn new(number: i64, name: String, args: [u64; 6], kind: Call, time_ns: u64) -> Self {
+    fn new(number: i64, name: String, args: [u64; 6], kind: CallRule, time_ns: u64) -> Self {
         Self {
             number,
             what: name.clone(),
@@ -88,7 +88,7 @@ impl Open {
 
 /// What is known of a thread.
 #[derive(Debug, Default)]
-pub struct Thread {
+pub struct TrackedThread {
     pub pid: u32,
     pub name: String,
     /// Whether it is real-time; `None`: not known yet.
@@ -102,7 +102,7 @@ pub struct Thread {
     /// The one that it made last and that has not run yet.
     made: Option<u32>,
     /// Breaches while the class was not known.
-    pending: Vec<Found>,
+    pending: Vec<RuleBreach>,
     ended_ns: Option<u64>,
     has_executed: bool,
     /// Whether a call of it began or ended since it is judged.
@@ -117,12 +117,12 @@ pub struct Thread {
 pub struct Tracker {
     names: BTreeMap<i64, &'static str>,
     cpus: Option<BTreeSet<u32>>,
-    threads: BTreeMap<u32, Thread>,
+    threads: BTreeMap<u32, TrackedThread>,
     /// Threads by the numbers of the kernel's events.
     numbers: BTreeMap<u32, u32>,
     from_ns: Option<u64>,
     last_ns: u64,
-    found: Vec<Found>,
+    found: Vec<RuleBreach>,
     unobserved: BTreeSet<String>,
     faults_unhandled: u64,
 }
@@ -151,7 +151,7 @@ const WHY_LOCK: &str = "who holds it can be preempted by anything of middle prio
 impl Tracker {
     /// For a program whose first thread is `tid`; `cpus`: those it may run on, where that was set.
     pub fn new(tid: u32, names: &[(i64, &'static str)], cpus: Option<&[u32]>) -> Self {
-        let first = Thread { pid: tid, ..Thread::default() };
+        let first = TrackedThread { pid: tid, ..TrackedThread::default() };
         Self {
             names: names.iter().copied().collect(),
             cpus: cpus.map(|cpus| cpus.iter().copied().collect()),
@@ -178,7 +178,7 @@ impl Tracker {
 
     /// A thread that ran before it was observed.
     pub fn find(&mut self, pid: u32, tid: u32, name: String) {
-        self.threads.insert(tid, Thread { pid, name, ..Thread::default() });
+        self.threads.insert(tid, TrackedThread { pid, name, ..TrackedThread::default() });
     }
 
     /// A thread was inside a system call after [`Self::begin`], which it had made before. Only a
@@ -186,8 +186,8 @@ impl Tracker {
     pub fn find_inside(&mut self, tid: u32, number: i64, args: [u64; 6], from_ns: u64) {
         let name = self.names.get(&number).copied().unwrap_or_default();
         let Some(thread) = self.threads.get_mut(&tid).filter(|of| !of.has_called) else { return };
-        if call(name, &args) == Call::Lock {
-            let mut open = Open::new(number, name.to_owned(), args, Call::Lock, from_ns);
+        if call(name, &args) == CallRule::Lock {
+            let mut open = Open::new(number, name.to_owned(), args, CallRule::Lock, from_ns);
             (open.waited, open.began_before) = (true, true);
             thread.call = Some(open);
         }
@@ -210,31 +210,33 @@ impl Tracker {
     }
 
     /// Takes an event, in the order of time. Breaches are handed out by [`Self::found`].
-    pub fn take(&mut self, event: Happening, outside: &mut dyn Outside) {
+    pub fn take(&mut self, event: ProgramEvent, outside: &mut dyn Outside) {
         self.last_ns = self.last_ns.max(event.time_ns);
-        let Happening { time_ns, cpu, pid, tid, what, stack } = event;
+        let ProgramEvent { time_ns, cpu, pid, tid, what, stack } = event;
         let judged = self.from_ns.is_some_and(|from| time_ns >= from);
         match what {
-            What::Forked { pid, tid, parent, .. } => return self.forked(pid, tid, parent),
-            What::Named { name, by_exec } => {
+            ProgramEventData::Forked { pid, tid, parent, .. } => {
+                return self.forked(pid, tid, parent);
+            }
+            ProgramEventData::Named { name, by_exec } => {
                 let thread = self.threads.entry(tid).or_default();
                 (thread.pid, thread.name) = (pid, name);
                 thread.has_executed = by_exec;
                 return;
             }
-            What::Ended => return self.ended(tid, time_ns),
-            What::Wakes { number } => {
+            ProgramEventData::Ended => return self.ended(tid, time_ns),
+            ProgramEventData::Wakes { number } => {
                 let woken = self.numbers.get(&number).and_then(|tid| self.threads.get_mut(tid));
                 if let Some(call) = woken.and_then(|it| it.call.as_mut()) {
                     call.woken_by = Some(tid);
                 }
                 return;
             }
-            What::Born { priority } => return self.born(tid, priority),
-            What::Lost(_) | What::Mapped(_) => return,
+            ProgramEventData::Born { priority } => return self.born(tid, priority),
+            ProgramEventData::Lost(_) | ProgramEventData::Mapped(_) => return,
             _ => {}
         }
-        if let What::Reported { by, number } = what {
+        if let ProgramEventData::Reported { by, number } = what {
             if judged {
                 self.reported(by, number, tid, time_ns);
             }
@@ -244,18 +246,24 @@ impl Tracker {
             return;
         }
         match what {
-            What::SwitchedOut { number, priority } => {
+            ProgramEventData::SwitchedOut { number, priority } => {
                 self.numbers.insert(number, tid);
                 self.switched(tid, cpu, time_ns, priority, outside);
             }
-            What::Enter { number, args } => self.enter(tid, time_ns, number, args, stack, outside),
-            What::Exit { number, result } => self.exit(tid, time_ns, number, result, outside),
-            What::Fault { address } => self.fault(pid, tid, time_ns, address, stack, outside),
-            What::Migrated => {
+            ProgramEventData::Enter { number, args } => {
+                self.enter(tid, time_ns, number, args, stack, outside)
+            }
+            ProgramEventData::Exit { number, result } => {
+                self.exit(tid, time_ns, number, result, outside)
+            }
+            ProgramEventData::Fault { address } => {
+                self.fault(pid, tid, time_ns, address, stack, outside)
+            }
+            ProgramEventData::Migrated => {
                 let what = format!("runs on CPU {cpu} now");
                 self.add(tid, Rule::Migration, time_ns, what, "its caches are cold there", stack);
             }
-            What::Signal { number, is_handled: true } => {
+            ProgramEventData::Signal { number, is_handled: true } => {
                 let what = format!("signal {number}");
                 let why = "its handler interrupts the thread wherever it is";
                 self.add(tid, Rule::Signal, time_ns, what, why, stack);
@@ -275,16 +283,16 @@ impl Tracker {
     ) {
         let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
         let (lasted_ns, monitor) = (None, None);
-        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
+        self.file(RuleBreach { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
     /// A breach counts if its thread is real-time, or was so to the kernel's monitor.
-    fn file(&mut self, found: Found) {
+    fn file(&mut self, found: RuleBreach) {
         let Some(thread) = self.threads.get_mut(&found.tid) else { return };
         match thread.is_real_time {
             Some(true) => self.found.push(found),
             Some(false) if found.monitor.is_some() => {
-                self.found.push(Found { rule: Rule::KernelMonitor, why: WHY_RAISED, ..found });
+                self.found.push(RuleBreach { rule: Rule::KernelMonitor, why: WHY_RAISED, ..found });
             }
             Some(false) => {}
             None if thread.pending.len() < PENDING_MAX => thread.pending.push(found),
@@ -333,7 +341,7 @@ impl Tracker {
     ) {
         let pid = self.threads.get(&tid).map_or(tid, |it| it.pid);
         let (rule, monitor) = (Rule::KernelMonitor, Some(Monitor::Sleep));
-        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
+        self.file(RuleBreach { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
     fn forked(&mut self, pid: u32, tid: u32, parent: u32) {
@@ -348,7 +356,7 @@ impl Tracker {
             }
         }
         // A number that is used again is another thread.
-        self.threads.insert(tid, Thread { pid, name, ..Thread::default() });
+        self.threads.insert(tid, TrackedThread { pid, name, ..TrackedThread::default() });
     }
 
     fn born(&mut self, parent: u32, priority: i32) {
@@ -374,12 +382,12 @@ impl Tracker {
     /// A call that never returned counts as well.
     fn flush(&mut self, tid: u32) {
         let Some(call) = self.threads.get_mut(&tid).and_then(|it| it.call.take()) else { return };
-        if call.kind == Call::Lock && call.waited {
+        if call.kind == CallRule::Lock && call.waited {
             let what = "waits on a lock until the end; who holds it is not known".into();
             self.add(tid, Rule::Lock, call.time_ns, what, WHY_LOCK, call.stack);
         } else if let Some(found) = call.found {
             let monitor = call.reported.map(|_| Monitor::Sleep);
-            self.file(Found { monitor, ..found });
+            self.file(RuleBreach { monitor, ..found });
         } else if let Some(why) = call.reported {
             self.told(tid, call.time_ns, None, call.what, why, call.stack);
         }
@@ -431,7 +439,8 @@ impl Tracker {
             let rule = Rule::Scheduling;
             let (lasted_ns, stack, monitor) = (None, None, None);
             let time_ns = at;
-            let found = Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor };
+            let found =
+                RuleBreach { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor };
             self.found.push(found);
         }
         if strays {
@@ -461,15 +470,16 @@ impl Tracker {
         let name = name.map_or_else(|| format!("system call {number}"), |it| (*it).to_owned());
         let mut kind = call(&name, &args);
         let mut what = name.clone();
-        if matches!(kind, Call::Writes | Call::Reads) && thread.is_real_time != Some(false) {
+        if matches!(kind, CallRule::Writes | CallRule::Reads) && thread.is_real_time != Some(false)
+        {
             let target = out.descriptor(thread.pid, args[0]);
             let shown = target.as_deref().unwrap_or("a descriptor that could not be looked at");
             what = format!("{name} on {} ({shown})", args[0]);
-            kind = descriptor(args[0], target.as_deref(), kind == Call::Reads);
+            kind = descriptor(args[0], target.as_deref(), kind == CallRule::Reads);
         }
         let pid = thread.pid;
         let found = match kind {
-            Call::Breach(rule, why) => Some(Found {
+            CallRule::Breach(rule, why) => Some(RuleBreach {
                 rule,
                 pid,
                 tid,
@@ -498,10 +508,10 @@ impl Tracker {
         let lasted_ns = (!call.began_before).then(|| at.saturating_sub(call.time_ns));
         let monitor = call.reported.map(|_| Monitor::Sleep);
         if let Some(found) = call.found.take() {
-            return self.file(Found { lasted_ns, monitor, ..found });
+            return self.file(RuleBreach { lasted_ns, monitor, ..found });
         }
         let pid = thread.pid;
-        let made = |rule, what, why| Found {
+        let made = |rule, what, why| RuleBreach {
             rule,
             pid,
             tid,
@@ -513,7 +523,7 @@ impl Tracker {
             monitor,
         };
         match call.kind {
-            Call::Lock if call.waited => {
+            CallRule::Lock if call.waited => {
                 // Who ends a wait that times out or is interrupted had no lock.
                 let what = match result {
                     0 => format!("waited on a lock that {} held", self.who(call.woken_by)),
@@ -522,7 +532,7 @@ impl Tracker {
                 let found = made(Rule::Lock, what, WHY_LOCK);
                 self.file(found);
             }
-            Call::Makes => {
+            CallRule::Makes => {
                 let is_born_real_time = |tid: &u32| {
                     self.threads.get(tid).is_some_and(|it| it.is_real_time == Some(true))
                 };
@@ -540,7 +550,7 @@ impl Tracker {
                 };
                 self.file(found);
             }
-            Call::Schedules => {
+            CallRule::Schedules => {
                 let found = made(
                     Rule::Scheduling,
                     call.name.clone(),
@@ -563,7 +573,7 @@ impl Tracker {
         name: &str,
         args: [u64; 6],
         result: i64,
-        found: Found,
+        found: RuleBreach,
         out: &mut dyn Outside,
     ) {
         let target = if args[0] as u32 == 0 { tid } else { args[0] as u32 };
@@ -605,7 +615,7 @@ impl Tracker {
         self.faults_unhandled -= u64::from(is_reported);
         let monitor = is_reported.then_some(Monitor::PageFault);
         let (time_ns, lasted_ns, what) = (at, None, "page fault".into());
-        self.file(Found { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
+        self.file(RuleBreach { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
     fn who(&self, tid: Option<u32>) -> String {
@@ -619,7 +629,7 @@ impl Tracker {
     }
 
     /// The breaches that were found since it was last called.
-    pub fn found(&mut self) -> Vec<Found> {
+    pub fn found(&mut self) -> Vec<RuleBreach> {
         std::mem::take(&mut self.found)
     }
 
@@ -633,7 +643,7 @@ impl Tracker {
     }
 
     /// The threads, by their number.
-    pub const fn threads(&self) -> &BTreeMap<u32, Thread> {
+    pub const fn threads(&self) -> &BTreeMap<u32, TrackedThread> {
         &self.threads
     }
 
@@ -654,7 +664,7 @@ impl Tracker {
     }
 }
 
-impl Thread {
+impl TrackedThread {
     /// Whether it has not ended.
     pub const fn is_live(&self) -> bool {
         self.ended_ns.is_none()

@@ -7,13 +7,13 @@
 use rtproof_record::run::{HostSecond, Second, Thread};
 use rtproof_stats::{
     Layout, change,
-    coincidence::{self, Ask, Coincidence},
+    coincidence::{self, Coincidence, CoincidenceOptions},
     samples,
 };
 
 use super::periods::Company;
-use super::{EVENTS_MIN, Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, Spikes, near, periods};
-use crate::causes::{Moment, Structure};
+use super::{EVENTS_MIN, Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, SpikeTimes, near, periods};
+use crate::causes::{Structure, StructureMoment};
 use crate::quantity;
 
 /// Seconds below which a level has no changes to speak of.
@@ -66,16 +66,16 @@ fn median(second: &Second) -> Option<f64> {
 }
 
 /// One question for each CPU, and one for each kind of company of its changes.
-pub(super) fn ask_levels(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
+pub(super) fn ask_levels(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     spikes.input.levels.iter().flat_map(|levels| levels_of_cpu(spikes, levels)).collect()
 }
 
-fn levels_of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
+fn levels_of_cpu(spikes: &SpikeTimes<'_>, levels: &Levels) -> Vec<Hypothesis> {
     if levels.rows.len() < SECONDS_MIN {
         return Vec::new();
     }
     let values: Vec<f64> = levels.rows.iter().map(|row| row.1).collect();
-    let steps: Vec<(u64, change::Step)> = change::steps(&values, LEAST_SD)
+    let steps: Vec<(u64, change::LevelStep)> = change::steps(&values, LEAST_SD)
         .into_iter()
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
@@ -97,12 +97,12 @@ fn levels_of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
 
 /// The changes alone: the largest one is reported, and what was read beside it.
 fn changes(
-    spikes: &Spikes<'_>,
+    spikes: &SpikeTimes<'_>,
     levels: &Levels,
-    steps: &[(u64, change::Step)],
+    steps: &[(u64, change::LevelStep)],
     beside: &Company,
 ) -> Hypothesis {
-    let size = |step: &change::Step| (step.after - step.before).abs();
+    let size = |step: &change::LevelStep| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
     else {
         return Hypothesis { p: 1.0, found: None };
@@ -139,11 +139,16 @@ fn changes(
 }
 
 /// Whether the changes come with something that happened.
-fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &super::Marks) -> Option<Hypothesis> {
+fn with(
+    spikes: &SpikeTimes<'_>,
+    cpu: u32,
+    times: &[u64],
+    marks: &super::Marks,
+) -> Option<Hypothesis> {
     if times.len() < HITS_MIN as usize || marks.at_ns.is_empty() {
         return None;
     }
-    let ask = Ask {
+    let ask = CoincidenceOptions {
         window_ns: marks.within_ns,
         duration_ns: spikes.input.duration_ns,
         shifts: SHIFTS,
@@ -208,7 +213,7 @@ struct Cpu {
 }
 
 /// One question for all CPUs at once, and one for each pair.
-pub(super) fn ask_cpus(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
+pub(super) fn ask_cpus(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let mut cpus: Vec<Cpu> =
         spikes.cpus().into_iter().map(|cpu| groups_of_cpu(spikes, cpu)).collect();
     cpus.retain(|cpu| cpu.ends.len() >= EVENTS_MIN);
@@ -231,7 +236,7 @@ pub(super) fn ask_cpus(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     asked
 }
 
-fn groups_of_cpu(spikes: &Spikes<'_>, cpu: u32) -> Cpu {
+fn groups_of_cpu(spikes: &SpikeTimes<'_>, cpu: u32) -> Cpu {
     let own = || spikes.all.iter().filter(move |spike| spike.cpu == cpu);
     let starts = spikes.groups(|spike| spike.cpu == cpu);
     let mut next = own();
@@ -246,8 +251,8 @@ fn groups_of_cpu(spikes: &Spikes<'_>, cpu: u32) -> Cpu {
 
 /// Moves along the grid of the wake-ups within 2 ms to a second: what both have in common for
 /// longer, as a load that comes and goes, stays where it was.
-const fn moves(spikes: &Spikes<'_>) -> samples::Ask<'static> {
-    samples::Ask {
+const fn moves(spikes: &SpikeTimes<'_>) -> samples::JitterOptions<'static> {
+    samples::JitterOptions {
         window_ns: WITHIN_NS,
         widths_ns: &[2_000_000, 20_000_000, 200_000_000, SECOND_NS],
         step_ns: spikes.input.period_ns,
@@ -260,7 +265,7 @@ fn worth_saying(found: &Coincidence) -> bool {
     found.hits >= EVENTS_MIN as u64 && found.hits as f64 >= TIMES * found.expected
 }
 
-fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structure> {
+fn all(found: &Coincidence, cpus: &[Cpu], spikes: &SpikeTimes<'_>) -> Option<Structure> {
     let first = cpus.first().filter(|_| worth_saying(found))?;
     let of = spikes.of(found.hits, &first.ends, first.spikes);
     let (cpu, expected) = (first.cpu, super::expected(found.expected));
@@ -287,7 +292,12 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structu
     Some(structure(text, found, first, spikes.times(together)))
 }
 
-fn structure(text: String, found: &Coincidence, first: &Cpu, moments: Vec<Moment>) -> Structure {
+fn structure(
+    text: String,
+    found: &Coincidence,
+    first: &Cpu,
+    moments: Vec<StructureMoment>,
+) -> Structure {
     Structure {
         kind: "cpus".into(),
         text,
@@ -308,7 +318,7 @@ fn leave_out_common(cpus: &mut [Cpu]) {
     }
 }
 
-fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Hypothesis> {
+fn pairs(cpus: &[Cpu], spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let mut cpus: Vec<&Cpu> = cpus.iter().filter(|cpu| cpu.ends.len() >= EVENTS_MIN).collect();
     cpus.sort_by_key(|cpu| (std::cmp::Reverse(cpu.ends.len()), cpu.cpu));
     cpus.truncate(PAIRS_OF);
@@ -343,7 +353,7 @@ mod tests {
     use rtproof_record::run::HostCpuSecond;
 
     use super::*;
-    use crate::structure::{Input, structure};
+    use crate::structure::{StructureInput, structure};
 
     /// Ten minutes; the level is 20 % higher between the two times of each pair.
     fn levels(slow: &[(u64, u64)]) -> Levels {
@@ -378,7 +388,7 @@ mod tests {
     }
 
     fn texts(levels: Levels, host: &[HostSecond]) -> Vec<(String, String)> {
-        let input = Input {
+        let input = StructureInput {
             spikes: &[],
             host,
             phases: &[],
@@ -395,7 +405,7 @@ mod tests {
     #[test]
     fn changes_are_moments_of_a_picture() {
         let levels = [levels(&SLOW)];
-        let input = Input {
+        let input = StructureInput {
             spikes: &[],
             host: &host(&SLOW),
             phases: &[],
@@ -472,7 +482,7 @@ mod tests {
         let mut long = levels(&[(300, 600)]);
         assert!(!long.is_coarse());
         long.rows.iter_mut().for_each(|row| row.0 *= 60);
-        let input = Input {
+        let input = StructureInput {
             spikes: &[],
             host: &[],
             phases: &[],
@@ -513,7 +523,7 @@ mod tests {
     fn medians_lie_within_their_cells() {
         let cell = |ns: u64| Layout::COARSE.index(ns) as u16;
         let second = |wake: Vec<(u16, u64)>| {
-            let run = crate::testing::run(rtproof_record::Class::Hundred, 1, 1, &[]);
+            let run = crate::testing::run(rtproof_record::BudgetClass::Hundred, 1, 1, &[]);
             Second { wake, ..run.threads[0].seconds[0].clone() }
         };
         let middle = median(&second(vec![(cell(1000), 10), (cell(2000), 80), (cell(9000), 10)]));

@@ -15,12 +15,12 @@ use rtproof_record::{
     run::{HostSecond, Phase, Thread},
 };
 use rtproof_stats::{
-    coincidence::{self, Ask},
+    coincidence::{self, CoincidenceOptions},
     dependence,
     period::Period,
 };
 
-use crate::causes::{Moment, Structure};
+use crate::causes::{Structure, StructureMoment};
 use crate::quantity;
 use crate::quantity::grouped;
 pub use levels::{SECONDS_MIN, has_level};
@@ -48,7 +48,7 @@ pub fn of_run(run: &Run) -> Vec<Structure> {
     let seen = run.spikes.as_ref().map_or(0, |recorded| recorded.summary.seen);
     let full = (spikes.len() as u64) < seen;
     let last = spikes.iter().map(|spike| spike.at_ns).max().unwrap_or(0);
-    structure(&Input {
+    structure(&StructureInput {
         spikes: &spikes,
         host: &run.host,
         phases: &run.options.phases,
@@ -60,14 +60,14 @@ pub fn of_run(run: &Run) -> Vec<Structure> {
 }
 
 /// What spikes have in common: the least likely by chance first.
-pub fn structure(input: &Input<'_>) -> Vec<Structure> {
+pub fn structure(input: &StructureInput<'_>) -> Vec<Structure> {
     if input.period_ns == 0 || input.duration_ns == 0 {
         return Vec::new();
     }
     let mut spikes: Vec<SpikeAt<'_>> =
         input.spikes.iter().filter(|spike| spike.at_ns < input.duration_ns).copied().collect();
     spikes.sort_unstable_by_key(|spike| (spike.at_ns, spike.cpu));
-    let spikes = Spikes { all: &spikes, input };
+    let spikes = SpikeTimes { all: &spikes, input };
     let mut asked = periods::ask_periods(&spikes);
     asked.extend(levels::ask_cpus(&spikes));
     asked.extend(periods::ask_phases(&spikes));
@@ -115,7 +115,7 @@ const fn moments(kind: &'static str, what: &'static str, at_ns: Vec<u64>) -> Mar
 }
 
 /// One question for each CPU and kind of moment.
-fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
+fn ask(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let mut marks: Vec<Marks> = Vec::new();
     for cpu in spikes.cpus() {
         marks.push(frequency(spikes, cpu));
@@ -125,13 +125,13 @@ fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     marks.iter().filter_map(|marks| of(spikes, marks)).collect()
 }
 
-fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Hypothesis> {
+fn of(spikes: &SpikeTimes<'_>, marks: &Marks) -> Option<Hypothesis> {
     let own = |cpu: u32| marks.cpu.is_none_or(|of| of == cpu);
     let groups = spikes.groups(|spike| own(spike.cpu));
     if groups.len() < EVENTS_MIN || marks.at_ns.len() < MOMENTS_MIN {
         return None;
     }
-    let ask = Ask {
+    let ask = CoincidenceOptions {
         window_ns: marks.within_ns,
         duration_ns: spikes.input.duration_ns,
         shifts: SHIFTS,
@@ -167,7 +167,7 @@ fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Hypothesis> {
 }
 
 /// Between two rows the frequency changed: anywhere from one to the other.
-fn frequency(spikes: &Spikes<'_>, cpu: u32) -> Marks {
+fn frequency(spikes: &SpikeTimes<'_>, cpu: u32) -> Marks {
     Marks {
         kind: "frequency",
         what: "within a second of a change of its frequency",
@@ -182,7 +182,7 @@ fn frequency(spikes: &Spikes<'_>, cpu: u32) -> Marks {
 }
 
 /// Seconds in which the hypervisor ran something else.
-fn steal(spikes: &Spikes<'_>, cpu: u32) -> Marks {
+fn steal(spikes: &SpikeTimes<'_>, cpu: u32) -> Marks {
     let stolen = spikes
         .input
         .host
@@ -199,7 +199,7 @@ fn steal(spikes: &Spikes<'_>, cpu: u32) -> Marks {
 }
 
 /// Where loads start and end.
-fn edges(spikes: &Spikes<'_>) -> Marks {
+fn edges(spikes: &SpikeTimes<'_>) -> Marks {
     let (end, phases) = (spikes.input.duration_ns, spikes.input.phases);
     // Phases of equal length: a shift by a whole phase would meet the next edge.
     let shortest = phases.iter().map(|phase| phase.to_ns.saturating_sub(phase.from_ns)).min();
@@ -250,7 +250,7 @@ pub struct SpikeAt<'a> {
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct StructureInput<'a> {
     /// Spikes, in any order.
     pub spikes: &'a [SpikeAt<'a>],
     /// Host counters, one row a second.
@@ -282,12 +282,12 @@ pub struct Levels {
 }
 
 /// The spikes by time, and the run that they are of.
-struct Spikes<'a> {
+struct SpikeTimes<'a> {
     all: &'a [SpikeAt<'a>],
-    input: &'a Input<'a>,
+    input: &'a StructureInput<'a>,
 }
 
-impl<'a> Spikes<'a> {
+impl<'a> SpikeTimes<'a> {
     /// Starts of the groups among the spikes that are wanted: a gap of ten periods ends a group.
     fn groups(&self, want: impl Fn(&SpikeAt<'a>) -> bool) -> Vec<u64> {
         let gap_ns = self.input.period_ns.saturating_mul(dependence::GAP_PERIODS);
@@ -306,12 +306,12 @@ impl<'a> Spikes<'a> {
     }
 
     /// Moments for a picture: those that it can show apart.
-    fn moments(&self, all: impl IntoIterator<Item = (u64, String)>) -> Vec<Moment> {
+    fn moments(&self, all: impl IntoIterator<Item = (u64, String)>) -> Vec<StructureMoment> {
         let apart_ns = self.input.duration_ns / MOMENTS_MAX;
-        let (mut kept, mut next_ns): (Vec<Moment>, u64) = (Vec::new(), 0);
+        let (mut kept, mut next_ns): (Vec<StructureMoment>, u64) = (Vec::new(), 0);
         for (at_ns, text) in all {
             if at_ns >= next_ns && at_ns < self.input.duration_ns {
-                kept.push(Moment { at_ns, text });
+                kept.push(StructureMoment { at_ns, text });
                 next_ns = at_ns.saturating_add(apart_ns.max(1));
             }
         }
@@ -319,7 +319,7 @@ impl<'a> Spikes<'a> {
     }
 
     /// The same, without texts.
-    fn times(&self, all: impl IntoIterator<Item = u64>) -> Vec<Moment> {
+    fn times(&self, all: impl IntoIterator<Item = u64>) -> Vec<StructureMoment> {
         self.moments(all.into_iter().map(|at_ns| (at_ns, String::new())))
     }
 

@@ -8,7 +8,7 @@ use rtproof_stats::{
     period::{self, Period},
 };
 
-use super::{EVENTS_MIN, Hypothesis, Input, LEVEL, SECOND_NS, SpikeAt, Spikes};
+use super::{EVENTS_MIN, Hypothesis, LEVEL, SECOND_NS, SpikeAt, SpikeTimes, StructureInput};
 use crate::causes::Structure;
 use crate::{causes, quantity};
 
@@ -34,7 +34,7 @@ const REGULAR_GAPS: f64 = 5.0;
 const DENSE_P: f64 = 1000.0;
 
 /// One question for each culprit with enough spikes, one for all.
-pub(super) fn ask_periods(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
+pub(super) fn ask_periods(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let mut culprits: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for spike in spikes.all {
         *culprits.entry((spike.cause, spike.culprit)).or_default() += 1;
@@ -64,7 +64,7 @@ fn by(cause: &str, culprit: &str) -> String {
 
 /// The period that they follow; then, without those, the next.
 fn of<'a>(
-    spikes: &Spikes<'a>,
+    spikes: &SpikeTimes<'a>,
     want: impl Fn(&SpikeAt<'a>) -> bool,
     cause: &str,
     by: &str,
@@ -81,7 +81,7 @@ fn of<'a>(
         shortest_ns = period_ns.saturating_mul(3);
     }
     let hints: Vec<u64> = super::SUSPECTS.iter().map(|suspect| suspect.period_ns).collect();
-    let ask = period::Ask { sampling_ns: period_ns, shortest_ns, hints_ns: &hints };
+    let ask = period::PeriodOptions { sampling_ns: period_ns, shortest_ns, hints_ns: &hints };
     let mut asked = Vec::new();
     let mut left = groups.clone();
     while left.len() >= EVENTS_MIN && asked.len() < PERIODS_MAX {
@@ -120,7 +120,7 @@ fn of<'a>(
 fn loosely(
     regular: &period::Intervals,
     by: &str,
-    spikes: &Spikes<'_>,
+    spikes: &SpikeTimes<'_>,
     groups: &[u64],
 ) -> Hypothesis {
     let time = |ns: u64| super::time(ns as f64);
@@ -150,7 +150,7 @@ fn sentence(
     found: &Period,
     of: &str,
     (by, cause): (&str, &str),
-    spikes: &Spikes<'_>,
+    spikes: &SpikeTimes<'_>,
     groups: &[u64],
 ) -> Structure {
     let sampling_ns = spikes.input.period_ns;
@@ -281,7 +281,7 @@ struct Jumps {
 pub(super) struct Company([Jumps; 2]);
 
 impl Company {
-    pub(super) fn of(input: &Input<'_>, cpu: u32) -> Self {
+    pub(super) fn of(input: &StructureInput<'_>, cpu: u32) -> Self {
         let reading = |what, changes| Jumps::new(what, changes, input.duration_ns);
         Self([
             reading("change of its frequency", frequencies(input.host, cpu)),
@@ -352,7 +352,7 @@ const PARTS: u64 = 24;
 const TIMES: f64 = 1.5;
 
 /// One question for each phase, where there are several.
-pub(super) fn ask_phases(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
+pub(super) fn ask_phases(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let end = spikes.input.duration_ns;
     let phases: Vec<(&Phase, u64)> = spikes
         .input
@@ -455,7 +455,7 @@ mod tests {
     }
 
     fn beside(host: &[HostSecond], cpu: u32) -> Company {
-        let input = Input {
+        let input = StructureInput {
             spikes: &[],
             host,
             phases: &[],

@@ -41,8 +41,8 @@ fn phase(name: &str, from_s: u64, to_s: u64) -> Phase {
     }
 }
 
-fn input<'a>(spikes: &'a [SpikeAt<'a>]) -> Input<'a> {
-    Input {
+fn input<'a>(spikes: &'a [SpikeAt<'a>]) -> StructureInput<'a> {
+    StructureInput {
         spikes,
         host: &[],
         phases: &[],
@@ -59,7 +59,7 @@ fn ask(
     phases: &[Phase],
     cpus: usize,
 ) -> Vec<Structure> {
-    structure(&Input { host, phases, cpus, ..input(spikes) })
+    structure(&StructureInput { host, phases, cpus, ..input(spikes) })
 }
 
 fn texts(found: &[Structure]) -> Vec<&str> {
@@ -247,7 +247,7 @@ fn too_little_is_silence() {
         ask(&four, &host(&[1, 2, 3, 4], &[]), &[phase("a", 0, 5), phase("b", 5, 60)], 1),
         []
     );
-    let input = Input {
+    let input = StructureInput {
         spikes: &four,
         host: &[],
         phases: &[],
@@ -262,7 +262,7 @@ fn too_little_is_silence() {
     let far: Vec<_> =
         far.into_iter().map(|at_ns| SpikeAt { at_ns, latency_ns: u64::MAX, ..four[0] }).collect();
     let phases = [phase("a", 3, 1), Phase { to_ns: u64::MAX, ..phase("b", 0, 0) }];
-    let input = Input {
+    let input = StructureInput {
         spikes: &far,
         phases: &phases,
         period_ns: u64::MAX,
@@ -270,14 +270,14 @@ fn too_little_is_silence() {
         ..input
     };
     let _ = structure(&input);
-    let _ = structure(&Input { period_ns: 1, ..input });
+    let _ = structure(&StructureInput { period_ns: 1, ..input });
 }
 
 #[test]
 fn two_periods_are_not_their_common_divisor() {
     let every = |s: u64| (1..600 / s).map(move |i| spike(0, i * s * SECOND_NS, "a"));
     let spikes: Vec<_> = every(7).chain(every(11)).collect();
-    let found = structure(&Input { duration_ns: 600 * SECOND_NS, ..input(&spikes) });
+    let found = structure(&StructureInput { duration_ns: 600 * SECOND_NS, ..input(&spikes) });
     let periods: Vec<_> = found.iter().map(|one| (one.period_ns, one.count)).collect();
     assert_eq!(periods, [(Some(7 * SECOND_NS), 84), (Some(11 * SECOND_NS), 53)], "{found:?}");
 }
@@ -292,7 +292,7 @@ fn a_loop_that_counts_from_its_last_run_has_no_phase() {
             spike(0, at, "a")
         })
         .collect();
-    let found = structure(&Input { duration_ns: 600 * SECOND_NS, ..input(&spikes) });
+    let found = structure(&StructureInput { duration_ns: 600 * SECOND_NS, ..input(&spikes) });
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0].text.starts_with("599 of 599 intervals between spikes by a are 70"),

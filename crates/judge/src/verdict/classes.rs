@@ -1,25 +1,25 @@
 //! Class 95 and 100.
 
-use rtproof_model::verdict::{Answer, LateGroups};
+use rtproof_model::verdict::{LateGroups, VerdictAnswer};
 use rtproof_record::Run;
 use rtproof_stats::binomial;
 
-use super::{Case, Judged, covered_ns};
-use crate::share::{COVERED_MIN_NS, Shares, share_lower, share_upper, shares, while_idle};
+use super::{JudgedCase, VerdictCase, covered_ns};
+use crate::share::{COVERED_MIN_NS, LateShares, share_lower, share_upper, shares, while_idle};
 use crate::units;
 
 // Class 100: groups of late wake-ups come less often than the rate asked for.
 
 const HOUR_NS: f64 = 3.6e12;
 
-impl Case<'_> {
-    pub(super) fn hundred(&self) -> Judged {
+impl VerdictCase<'_> {
+    pub(super) fn hundred(&self) -> JudgedCase {
         let b = self.basis;
         if let Some(nothing) = self.nothing_covered().filter(|_| b.late == 0) {
             return nothing;
         }
         let groups = b.late_groups.unwrap_or_default();
-        let rate = Rate::of(self.run, &groups, b.exposure_ns);
+        let rate = LateRate::of(self.run, &groups, b.exposure_ns);
         if b.late > 0 && (rate.is_above() || self.lesser_policy().is_some()) {
             return self.refused_for(self.above(&rate));
         }
@@ -33,13 +33,13 @@ impl Case<'_> {
         let seen = groups_text(&groups, b.exposure_ns);
         match b.further_ns {
             // Enough was counted, but the tail may well be over.
-            Some(0) if is_over => (Answer::NotProven, bound, vec![tail, seen]),
-            Some(0) if self.weak.is_empty() => (Answer::Accepted, bound, vec![tail, seen]),
+            Some(0) if is_over => (VerdictAnswer::NotProven, bound, vec![tail, seen]),
+            Some(0) if self.weak.is_empty() => (VerdictAnswer::Accepted, bound, vec![tail, seen]),
             Some(further_ns) if further_ns > 0 => {
-                (Answer::NotProven, bound, vec![self.step(&groups, further_ns), tail, seen])
+                (VerdictAnswer::NotProven, bound, vec![self.step(&groups, further_ns), tail, seen])
             }
-            Some(_) => (Answer::NotProven, bound, vec![tail, seen]),
-            None => (Answer::NotProven, bound, vec![seen, tail]),
+            Some(_) => (VerdictAnswer::NotProven, bound, vec![tail, seen]),
+            None => (VerdictAnswer::NotProven, bound, vec![seen, tail]),
         }
     }
 
@@ -69,7 +69,7 @@ impl Case<'_> {
     }
 
     /// Why a machine is refused.
-    fn above(&self, rate: &Rate) -> String {
+    fn above(&self, rate: &LateRate) -> String {
         let lower = rate.lower_per_hour().map_or("any rate".into(), at_least);
         format!(
             "The late ones came in {}: more than {lower} at {} confidence if they come at a steady \
@@ -158,7 +158,7 @@ fn whole(ns: u64) -> u64 {
 
 /// Groups held against the rate asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Rate {
+pub(super) struct LateRate {
     count: u64,
     confidence: f64,
     asked_per_hour: f64,
@@ -173,7 +173,7 @@ pub(super) struct Rate {
     in_episodes: bool,
 }
 
-impl Rate {
+impl LateRate {
     pub(super) fn of(run: &Run, groups: &LateGroups, exposure_ns: u64) -> Self {
         let requirement = &run.options.requirement;
         let episodes = groups.episodes();
@@ -227,8 +227,8 @@ const ALLOWED: f64 = 0.05;
 /// Steps of a quarter in which longer runs are tried: up to 650 000 times as long.
 const STEPS_MAX: i32 = 60;
 
-impl Case<'_> {
-    pub(super) fn ninety_five(&self) -> Judged {
+impl VerdictCase<'_> {
+    pub(super) fn ninety_five(&self) -> JudgedCase {
         if let Some(nothing) = self.nothing_covered().filter(|_| self.basis.late == 0) {
             return nothing;
         }
@@ -238,36 +238,38 @@ impl Case<'_> {
         }
         let sentence = self.of_shares(&shares);
         if let Some(step) = self.often_late_while_idle() {
-            return (Answer::NotProven, sentence, vec![step]);
+            return (VerdictAnswer::NotProven, sentence, vec![step]);
         }
         match self.basis.further_ns {
-            Some(0) if self.weak.is_empty() => {
-                (Answer::Accepted, format!("meets 95 % real-time: {sentence}"), vec![self.hidden()])
-            }
+            Some(0) if self.weak.is_empty() => (
+                VerdictAnswer::Accepted,
+                format!("meets 95 % real-time: {sentence}"),
+                vec![self.hidden()],
+            ),
             Some(further_ns) if further_ns > 0 => {
                 let step = format!(
                     "If it goes on like this, about {} more would prove it; that is an estimate.",
                     units::duration(further_ns)
                 );
-                (Answer::NotProven, sentence, vec![step])
+                (VerdictAnswer::NotProven, sentence, vec![step])
             }
-            Some(_) => (Answer::NotProven, sentence, Vec::new()),
+            Some(_) => (VerdictAnswer::NotProven, sentence, Vec::new()),
             None => {
-                let step = match shares.iter().any(Shares::is_short) {
+                let step = match shares.iter().any(LateShares::is_short) {
                     true => "Measure for a minute under load, or longer.",
                     false => {
                         "It is too close to 5 %, or above: more of the same does not prove it. \
                          See what makes them late, or raise the budget."
                     }
                 };
-                (Answer::NotProven, sentence, vec![step.into()])
+                (VerdictAnswer::NotProven, sentence, vec![step.into()])
             }
         }
     }
 
     /// What was counted, and the bound, or why there is none.
-    fn of_shares(&self, shares: &[Shares]) -> String {
-        let sum = |of: &dyn Fn(&Shares) -> u64| units::grouped(shares.iter().map(of).sum());
+    fn of_shares(&self, shares: &[LateShares]) -> String {
+        let sum = |of: &dyn Fn(&LateShares) -> u64| units::grouped(shares.iter().map(of).sum());
         let counted = format!(
             "{} of {} wake-ups were later than {} {}",
             sum(&|shares| shares.late),
@@ -281,7 +283,7 @@ impl Case<'_> {
                 self.confidence_text(),
                 units::probability(upper)
             ),
-            None if shares.iter().any(Shares::is_short) => {
+            None if shares.iter().any(LateShares::is_short) => {
                 "a bound on the share takes a minute of load, at least".into()
             }
             None => "latencies stay high or low for too long to bound the share by this run".into(),
@@ -332,7 +334,7 @@ impl Case<'_> {
 
 /// How much longer to measure, if it goes on like this; 0 when it is enough, `None` when more of
 /// the same does not help.
-pub(super) fn further_ns(shares: &[Shares], exposure_ns: u64, confidence: f64) -> Option<u64> {
+pub(super) fn further_ns(shares: &[LateShares], exposure_ns: u64, confidence: f64) -> Option<u64> {
     if exposure_ns == 0 || shares.iter().any(|shares| shares.n == 0) {
         return None;
     }

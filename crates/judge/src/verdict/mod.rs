@@ -14,10 +14,10 @@ mod classes;
 #[cfg(test)]
 mod tests;
 
-use classes::Rate;
+use classes::LateRate;
 
 use rtproof_record::{
-    Class, Run,
+    BudgetClass, Run,
     run::{Phase, Thread},
 };
 use rtproof_stats::{Sample, Totals};
@@ -26,29 +26,30 @@ use crate::share::{n_eff, share_upper, shares};
 use crate::weakness::{loads_ran, scope, weaknesses};
 use crate::{share, tail, units};
 pub use rtproof_model::verdict::{
-    Ahead, Answer, Basis, Extrapolation, LateGroups, Standing, Verdict, Worst,
+    Basis, Extrapolation, Integrity, LateGroups, Projection, Verdict, VerdictAnswer, WorstLatency,
 };
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
-pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
+pub fn judge(run: &Run, changed: &[String], standing: &Integrity) -> Verdict {
     let basis = of(run);
     let requirement = &run.options.requirement;
     let weak = weaknesses(run, changed, standing);
-    let asks = requirement.class == Class::Hundred && requirement.budget_ns.is_some();
+    let asks = requirement.class == BudgetClass::Hundred && requirement.budget_ns.is_some();
     let tail = if asks { tail::extrapolate(run, basis.exposure_ns) } else { None };
     let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
         (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
-        (Some(_), Class::Soft) => not_judged(
+        (Some(_), BudgetClass::Soft) => not_judged(
             "soft real-time has no limit to judge",
             "Read the quantiles; ask for --class 95 or 100 to have a budget judged.",
         ),
         (Some(budget_ns), class) => {
-            let case = Case { run, basis: &basis, budget_ns, weak: &weak, tail: tail.as_ref() };
+            let case =
+                VerdictCase { run, basis: &basis, budget_ns, weak: &weak, tail: tail.as_ref() };
             match class {
-                Class::NinetyFive => case.ninety_five(),
-                Class::Safe => case.safe(),
-                Class::Hundred | Class::Soft => case.hundred(),
+                BudgetClass::NinetyFive => case.ninety_five(),
+                BudgetClass::Safe => case.safe(),
+                BudgetClass::Hundred | BudgetClass::Soft => case.hundred(),
             }
         }
     };
@@ -57,8 +58,12 @@ pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     Verdict { answer, sentence, reasons, basis, tail }
 }
 
-fn not_judged(what: &str, step: &str) -> Judged {
-    (Answer::NotJudged, format!("{what}; the measurement stands for itself"), vec![step.into()])
+fn not_judged(what: &str, step: &str) -> JudgedCase {
+    (
+        VerdictAnswer::NotJudged,
+        format!("{what}; the measurement stands for itself"),
+        vec![step.into()],
+    )
 }
 
 // What the verdict rests on: counts, times and bounds.
@@ -76,7 +81,7 @@ fn of(run: &Run) -> Basis {
     let exposure_ns = exposure_ns(run);
     let judged = requirement.budget_ns.is_some() && totals.accounted() > 0;
     let late_groups = requirement.budget_ns.map(|budget_ns| share::of(run, budget_ns));
-    let rate = late_groups.filter(|_| judged).map(|groups| Rate::of(run, &groups, exposure_ns));
+    let rate = late_groups.filter(|_| judged).map(|groups| LateRate::of(run, &groups, exposure_ns));
     Basis {
         scheduled,
         sampled: totals.wake.count(),
@@ -112,17 +117,17 @@ fn exposure_ns(run: &Run) -> u64 {
 }
 
 /// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
-fn further_ns(run: &Run, rate: &Rate, exposure_ns: u64, confidence: f64) -> Option<u64> {
+fn further_ns(run: &Run, rate: &LateRate, exposure_ns: u64, confidence: f64) -> Option<u64> {
     match run.options.requirement.class {
-        Class::Soft | Class::Safe => None,
-        Class::Hundred => rate.further_ns(),
-        Class::NinetyFive => classes::further_ns(&shares(run), exposure_ns, confidence),
+        BudgetClass::Soft | BudgetClass::Safe => None,
+        BudgetClass::Hundred => rate.further_ns(),
+        BudgetClass::NinetyFive => classes::further_ns(&shares(run), exposure_ns, confidence),
     }
 }
 
-fn worst(run: &Run) -> Option<Worst> {
+fn worst(run: &Run) -> Option<WorstLatency> {
     let of = |thread: &Thread| {
-        thread.top.first().map(|&Sample { due_ns, latency_ns }| Worst {
+        thread.top.first().map(|&Sample { due_ns, latency_ns }| WorstLatency {
             latency_ns,
             cpu: thread.info.cpu,
             due_ns,
@@ -146,9 +151,9 @@ fn phase_text(run: &Run, due_ns: u64) -> String {
 
 // A run with what it is judged by, and what all classes say of it.
 
-type Judged = (Answer, String, Vec<String>);
+type JudgedCase = (VerdictAnswer, String, Vec<String>);
 
-struct Case<'a> {
+struct VerdictCase<'a> {
     run: &'a Run,
     basis: &'a Basis,
     budget_ns: u64,
@@ -156,7 +161,7 @@ struct Case<'a> {
     tail: Option<&'a Extrapolation>,
 }
 
-impl Case<'_> {
+impl VerdictCase<'_> {
     fn confidence(&self) -> f64 {
         f64::from(self.run.options.requirement.confidence_ppm) / 1e6
     }
@@ -191,7 +196,7 @@ impl Case<'_> {
         })
     }
 
-    fn refused(&self) -> Judged {
+    fn refused(&self) -> JudgedCase {
         let b = self.basis;
         let bound = b.late_share_upper.map_or(String::new(), |upper| {
             format!(
@@ -206,7 +211,7 @@ impl Case<'_> {
     }
 
     /// Refused, for a reason.
-    fn refused_for(&self, reason: String) -> Judged {
+    fn refused_for(&self, reason: String) -> JudgedCase {
         let (b, worst) = (self.basis, self.worst_text());
         let sentence = format!(
             "for a budget of {}: {} of {} wake-ups were later{worst}",
@@ -217,9 +222,9 @@ impl Case<'_> {
         if let Some(got) = self.lesser_policy() {
             let sentence =
                 format!("{sentence}, with {got}, which says nothing of the one asked for");
-            return (Answer::NotProven, sentence, vec![reason]);
+            return (VerdictAnswer::NotProven, sentence, vec![reason]);
         }
-        (Answer::Refused, sentence, vec![reason])
+        (VerdictAnswer::Refused, sentence, vec![reason])
     }
 
     /// The policy in force, where it is less than what was asked for.
@@ -237,7 +242,7 @@ impl Case<'_> {
     }
 
     /// The answer where the wake-ups cover no time: a single one is a moment.
-    fn nothing_covered(&self) -> Option<Judged> {
+    fn nothing_covered(&self) -> Option<JudgedCase> {
         let (b, budget) = (self.basis, units::ns(self.budget_ns));
         if b.exposure_ns > 0 && b.scheduled > 0 {
             return None;
@@ -251,10 +256,10 @@ impl Case<'_> {
         } else {
             ("nothing was measured under the load".into(), Vec::new())
         };
-        Some((Answer::NotProven, format!("for a budget of {budget}: {what}"), steps))
+        Some((VerdictAnswer::NotProven, format!("for a budget of {budget}: {what}"), steps))
     }
 
-    fn safe(&self) -> Judged {
+    fn safe(&self) -> JudgedCase {
         if self.basis.late > 0 {
             return self.refused();
         }
@@ -263,7 +268,7 @@ impl Case<'_> {
             "It needs an analysis of the worst case; what was measured only bounds the rate \
                     of late wake-ups under this load."
                 .to_owned();
-        (Answer::NotProven, sentence, vec![step])
+        (VerdictAnswer::NotProven, sentence, vec![step])
     }
 }
 

@@ -8,7 +8,7 @@ use crate::testing::run;
 
 fn judge(run: &Run, moved: bool) -> Verdict {
     let changed = if moved { vec!["cpus.3.freq.governor".into()] } else { Vec::new() };
-    super::judge(run, &changed, &Standing::Sealed)
+    super::judge(run, &changed, &Integrity::Sealed)
 }
 
 fn says(verdict: &Verdict, part: &str) -> bool {
@@ -19,10 +19,10 @@ fn says(verdict: &Verdict, part: &str) -> bool {
 
 #[test]
 fn one_late_wake_up_in_seconds_refuses_three_a_day() {
-    let verdict = judge(&run(Class::Hundred, 2, 10, &[(1, 4321, 279_300)]), false);
+    let verdict = judge(&run(BudgetClass::Hundred, 2, 10, &[(1, 4321, 279_300)]), false);
     // -ln(0.96) / 10 s = 14.7 per hour.
     assert!(says(&verdict, "in 1 group: more than 14/h at 95 % confidence"), "{verdict:?}");
-    assert_eq!(verdict.answer, Answer::Refused);
+    assert_eq!(verdict.answer, VerdictAnswer::Refused);
     assert!(says(
         &verdict,
         "1 of 20 000 wake-ups were later (worst 279 µs, 280 % of the budget, CPU 1, under load cpu)"
@@ -33,8 +33,8 @@ fn one_late_wake_up_in_seconds_refuses_three_a_day() {
 
 #[test]
 fn a_short_clean_run_proves_little_and_says_how_much() {
-    let verdict = judge(&run(Class::Hundred, 1, 20, &[]), false);
-    assert_eq!(verdict.answer, Answer::NotProven);
+    let verdict = judge(&run(BudgetClass::Hundred, 1, 20, &[]), false);
+    assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     // -ln(0.04) / 20 s = 579.4 per hour.
     assert!(says(&verdict, "fewer than 580/h at 95 % confidence"), "{verdict:?}");
     // 3.219 / 0.125 per hour = 25.75 hours, less the 20 s.
@@ -45,13 +45,17 @@ fn a_short_clean_run_proves_little_and_says_how_much() {
 
 #[test]
 fn a_clean_run_that_is_long_enough_is_accepted() {
-    let mut long = run(Class::Hundred, 1, 20, &[]);
+    let mut long = run(BudgetClass::Hundred, 1, 20, &[]);
     long.options.requirement.rate_per_1000h = 580_000;
     let verdict = judge(&long, false);
-    assert_eq!(verdict.answer, Answer::Accepted);
+    assert_eq!(verdict.answer, VerdictAnswer::Accepted);
     assert_eq!(verdict.basis.further_ns, Some(0));
     long.options.requirement.confidence_ppm = 999_000;
-    assert_eq!(judge(&long, false).answer, Answer::NotProven, "more confidence takes longer");
+    assert_eq!(
+        judge(&long, false).answer,
+        VerdictAnswer::NotProven,
+        "more confidence takes longer"
+    );
 }
 
 #[test]
@@ -61,23 +65,23 @@ fn few_groups_are_accepted_where_the_time_allows_for_them() {
         .into_iter()
         .flat_map(|at| [(0, at, 200_000), (0, at + 3, 150_000)])
         .collect();
-    let mut hundred_seconds = run(Class::Hundred, 1, 100, &late);
+    let mut hundred_seconds = run(BudgetClass::Hundred, 1, 100, &late);
     hundred_seconds.options.requirement.rate_per_1000h = 420_000;
     let verdict = judge(&hundred_seconds, false);
-    assert_eq!(verdict.answer, Answer::Accepted, "{verdict:?}");
+    assert_eq!(verdict.answer, VerdictAnswer::Accepted, "{verdict:?}");
     assert!(says(&verdict, "6 of 100 000 wake-ups were later than 100 µs"), "{verdict:?}");
     assert!(says(&verdict, "in 3 groups, in"), "{verdict:?}");
     assert!(says(&verdict, "they hold 2.0 on average, the largest 2"), "{verdict:?}");
     // Half of that rate is not shown, nor is it shown to be exceeded.
     hundred_seconds.options.requirement.rate_per_1000h = 200_000;
     let verdict = judge(&hundred_seconds, false);
-    assert_eq!(verdict.answer, Answer::NotProven);
+    assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     assert!(says(&verdict, "with no more than 3 late groups"), "{verdict:?}");
     assert!(verdict.basis.further_ns > Some(0));
     // A tenth is.
     hundred_seconds.options.requirement.rate_per_1000h = 5000;
     let verdict = judge(&hundred_seconds, false);
-    assert_eq!((verdict.answer, verdict.basis.further_ns), (Answer::Refused, None));
+    assert_eq!((verdict.answer, verdict.basis.further_ns), (VerdictAnswer::Refused, None));
     assert!(says(&verdict, "at most 5/h was asked for"), "{verdict:?}");
 }
 
@@ -85,20 +89,20 @@ fn few_groups_are_accepted_where_the_time_allows_for_them() {
 fn groups_in_episodes_are_not_accepted() {
     // Twenty within a second, of 1000 s: at a steady rate fewer than 200/h.
     let late: Vec<_> = (0..20).map(|i| (0, 500_000 + i * 50, 200_000)).collect();
-    let mut episode = run(Class::Hundred, 1, 1000, &late);
+    let mut episode = run(BudgetClass::Hundred, 1, 1000, &late);
     episode.options.requirement.rate_per_1000h = 200_000;
     let verdict = judge(&episode, false);
     assert!(verdict.basis.late_rate_upper_per_hour < Some(200.0));
-    assert_eq!((verdict.answer, verdict.basis.further_ns), (Answer::NotProven, None));
+    assert_eq!((verdict.answer, verdict.basis.further_ns), (VerdictAnswer::NotProven, None));
     assert!(says(&verdict, "They come in episodes"), "{verdict:?}");
     // One episode does not refuse where twenty groups would.
     episode.options.requirement.rate_per_1000h = 20_000;
-    assert_eq!(judge(&episode, false).answer, Answer::NotProven);
+    assert_eq!(judge(&episode, false).answer, VerdictAnswer::NotProven);
 }
 
 #[test]
 fn only_loaded_time_counts_when_there_is_a_load() {
-    let mut third = run(Class::Hundred, 1, 30, &[]);
+    let mut third = run(BudgetClass::Hundred, 1, 30, &[]);
     third.options.phases[0].from_ns = 10_000_000_000;
     let verdict = judge(&third, false);
     assert_eq!(verdict.basis.exposure_ns, 19_999_000_000, "to the last wake-up");
@@ -129,13 +133,13 @@ fn one_wake_up_covers_no_time_and_two_the_time_between() {
         thread.end.as_mut().expect("an end").scheduled = scheduled;
         run
     };
-    for class in [Class::Hundred, Class::NinetyFive] {
+    for class in [BudgetClass::Hundred, BudgetClass::NinetyFive] {
         let verdict = judge(&slow(1, class), false);
-        assert_eq!((verdict.answer, verdict.basis.exposure_ns), (Answer::NotProven, 0));
+        assert_eq!((verdict.answer, verdict.basis.exposure_ns), (VerdictAnswer::NotProven, 0));
         assert!(says(&verdict, "1 wake-up covers no time"), "{verdict:?}");
         assert_eq!(verdict.basis.late_rate_upper_per_hour, None);
     }
-    let verdict = judge(&slow(2, Class::Hundred), false);
+    let verdict = judge(&slow(2, BudgetClass::Hundred), false);
     assert_eq!(verdict.basis.exposure_ns, 10_000_000_000);
     assert!(says(&verdict, "in 10 s under load cpu"), "{verdict:?}");
 }
@@ -143,16 +147,16 @@ fn one_wake_up_covers_no_time_and_two_the_time_between() {
 #[test]
 fn what_takes_force_leaves_it_not_proven() {
     let accepted = {
-        let mut run = run(Class::Hundred, 2, 20, &[]);
+        let mut run = run(BudgetClass::Hundred, 2, 20, &[]);
         run.options.requirement.rate_per_1000h = 1_000_000;
         run
     };
-    assert_eq!(judge(&accepted, false).answer, Answer::Accepted);
+    assert_eq!(judge(&accepted, false).answer, VerdictAnswer::Accepted);
     let weakened = |weaken: &dyn Fn(&mut Run), part: &str| {
         let mut run = accepted.clone();
         weaken(&mut run);
         let verdict = judge(&run, false);
-        assert_eq!(verdict.answer, Answer::NotProven, "{part}");
+        assert_eq!(verdict.answer, VerdictAnswer::NotProven, "{part}");
         assert!(says(&verdict, part), "{verdict:?}");
     };
     weakened(&|run| run.meta.ended = None, "torn");
@@ -184,16 +188,16 @@ fn what_takes_force_leaves_it_not_proven() {
     };
     weakened(&|run| run.notes.push(note.clone()), "The right is missing.");
     let moved = judge(&accepted, true);
-    assert_eq!(moved.answer, Answer::NotProven);
+    assert_eq!(moved.answer, VerdictAnswer::NotProven);
     assert!(says(&moved, "changed during the run (cpus.3.freq.governor)"), "{moved:?}");
     assert!(says(&moved, "marked moved"));
     let only_task = ["rt_tasks.rtkit".to_owned()];
-    let verdict = super::judge(&accepted, &only_task, &Standing::Sealed);
-    assert_eq!(verdict.answer, Answer::NotProven);
+    let verdict = super::judge(&accepted, &only_task, &Integrity::Sealed);
+    assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     assert!(says(&verdict, "Real-time tasks came or went during the run (rtkit)"));
     assert!(!says(&verdict, "settings"), "{verdict:?}");
     let both = ["irqs.24".to_owned(), "rt_tasks.kernel.irq/N-x".to_owned()];
-    let verdict = super::judge(&accepted, &both, &Standing::Sealed);
+    let verdict = super::judge(&accepted, &both, &Integrity::Sealed);
     assert!(says(&verdict, "(irqs.24)") && says(&verdict, "(irq/N-x)"), "{verdict:?}");
 }
 
@@ -203,82 +207,85 @@ fn class_95_allows_one_in_twenty_and_no_more() {
     let spaced = |n: u64| -> Vec<_> { (0..n).map(|i| (0, i * 20 + 7, 200_000)).collect() };
     let even =
         |step: u64| -> Vec<_> { (0..60_000 / step).map(|i| (0, i * step, 200_000)).collect() };
-    let accepted = judge(&run(Class::NinetyFive, 1, 60, &even(100)), false);
-    assert_eq!(accepted.answer, Answer::Accepted, "{accepted:?}");
+    let accepted = judge(&run(BudgetClass::NinetyFive, 1, 60, &even(100)), false);
+    assert_eq!(accepted.answer, VerdictAnswer::Accepted, "{accepted:?}");
     // 60 s / (19 ln 19)
     assert!(says(&accepted, "episodes of up to 1.07 s on average"), "{accepted:?}");
-    let doubtful = judge(&run(Class::NinetyFive, 1, 60, &spaced(2940)), false);
-    assert_eq!(doubtful.answer, Answer::NotProven, "{doubtful:?}");
-    let first_third = judge(&run(Class::NinetyFive, 1, 60, &spaced(1000)), false);
-    assert_eq!(first_third.answer, Answer::NotProven, "{first_third:?}");
+    let doubtful = judge(&run(BudgetClass::NinetyFive, 1, 60, &spaced(2940)), false);
+    assert_eq!(doubtful.answer, VerdictAnswer::NotProven, "{doubtful:?}");
+    let first_third = judge(&run(BudgetClass::NinetyFive, 1, 60, &spaced(1000)), false);
+    assert_eq!(first_third.answer, VerdictAnswer::NotProven, "{first_third:?}");
     assert!(says(&first_third, "latencies stay high or low for too long"), "{first_third:?}");
     let burst: Vec<_> = (0..12_000).map(|i| (0, i * 5, 200_000)).collect();
-    let refused = judge(&run(Class::NinetyFive, 1, 60, &burst), false);
-    assert_eq!(refused.answer, Answer::Refused, "{refused:?}");
+    let refused = judge(&run(BudgetClass::NinetyFive, 1, 60, &burst), false);
+    assert_eq!(refused.answer, VerdictAnswer::Refused, "{refused:?}");
     let all_late: Vec<_> = (0..60_000).filter(|i| i % 20 < 4).map(|i| (0, i, 200_000)).collect();
-    let refused = judge(&run(Class::NinetyFive, 1, 60, &all_late), false);
-    assert_eq!(refused.answer, Answer::Refused, "{refused:?}");
+    let refused = judge(&run(BudgetClass::NinetyFive, 1, 60, &all_late), false);
+    assert_eq!(refused.answer, VerdictAnswer::Refused, "{refused:?}");
 }
 
 #[test]
 fn class_95_takes_a_minute_whatever_was_counted() {
     for (seconds, late) in [(1, 0), (1, 1), (40, 0), (40, 1)] {
         let late: Vec<_> = (0..late * seconds * 1000).map(|i| (0, i, 200_000)).collect();
-        let verdict = judge(&run(Class::NinetyFive, 1, seconds, &late), false);
-        assert_eq!(verdict.answer, Answer::NotProven, "{verdict:?}");
+        let verdict = judge(&run(BudgetClass::NinetyFive, 1, seconds, &late), false);
+        assert_eq!(verdict.answer, VerdictAnswer::NotProven, "{verdict:?}");
         assert!(says(&verdict, "takes a minute of load"), "{verdict:?}");
         assert_eq!(verdict.basis.late_share_upper, None);
     }
-    let short = judge(&run(Class::NinetyFive, 1, 40, &[]), false);
+    let short = judge(&run(BudgetClass::NinetyFive, 1, 40, &[]), false);
     assert_eq!(short.basis.further_ns.map(|ns| ns / 1_000_000_000), Some(32), "{short:?}");
-    let minute = judge(&run(Class::NinetyFive, 1, 60, &[]), false);
-    assert_eq!(minute.answer, Answer::Accepted, "{minute:?}");
+    let minute = judge(&run(BudgetClass::NinetyFive, 1, 60, &[]), false);
+    assert_eq!(minute.answer, VerdictAnswer::Accepted, "{minute:?}");
 }
 
 #[test]
 fn one_bad_cpu_is_not_hidden_by_good_ones() {
     let late: Vec<_> = (0..3600).map(|i| (3, i * 15, 200_000)).collect();
-    let verdict = judge(&run(Class::NinetyFive, 4, 60, &late), false);
-    assert_ne!(verdict.answer, Answer::Accepted, "6 % late on CPU 3, 1.5 % in all");
+    let verdict = judge(&run(BudgetClass::NinetyFive, 4, 60, &late), false);
+    assert_ne!(verdict.answer, VerdictAnswer::Accepted, "6 % late on CPU 3, 1.5 % in all");
 }
 
 #[test]
 fn a_stall_is_one_event_however_many_wake_ups_it_delays() {
     let scattered: Vec<_> = (0..60).map(|i| (0, i * 100, 200_000)).collect();
     let burst: Vec<_> = (0..60).map(|i| (0, 3000 + i, 200_000)).collect();
-    let n_eff = |late: &[_]| judge(&run(Class::NinetyFive, 1, 10, late), false).basis;
+    let n_eff = |late: &[_]| judge(&run(BudgetClass::NinetyFive, 1, 10, late), false).basis;
     assert_eq!((n_eff(&scattered).late_clusters, n_eff(&burst).late_clusters), (60, 1));
     assert!(n_eff(&burst).n_eff < n_eff(&scattered).n_eff / 5);
 }
 
 #[test]
 fn soft_and_no_budget_are_not_judged_and_safe_is_never_accepted() {
-    assert_eq!(judge(&run(Class::Soft, 1, 5, &[]), false).answer, Answer::NotJudged);
-    let mut no_budget = run(Class::Hundred, 1, 5, &[]);
+    assert_eq!(judge(&run(BudgetClass::Soft, 1, 5, &[]), false).answer, VerdictAnswer::NotJudged);
+    let mut no_budget = run(BudgetClass::Hundred, 1, 5, &[]);
     no_budget.options.requirement.budget_ns = None;
     let verdict = judge(&no_budget, false);
-    assert_eq!(verdict.answer, Answer::NotJudged);
+    assert_eq!(verdict.answer, VerdictAnswer::NotJudged);
     assert!(says(&verdict, "--budget"));
-    let mut safe = run(Class::Safe, 1, 20, &[]);
+    let mut safe = run(BudgetClass::Safe, 1, 20, &[]);
     safe.options.requirement.rate_per_1000h = u64::MAX;
     let verdict = judge(&safe, false);
-    assert_eq!(verdict.answer, Answer::NotProven);
+    assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     assert!(says(&verdict, "cannot certify"));
-    assert_eq!(judge(&run(Class::Safe, 1, 5, &[(0, 9, 200_000)]), false).answer, Answer::Refused);
+    assert_eq!(
+        judge(&run(BudgetClass::Safe, 1, 5, &[(0, 9, 200_000)]), false).answer,
+        VerdictAnswer::Refused
+    );
 }
 
 #[test]
 fn idle_time_does_not_dilute_the_load() {
     // 10 s idle and clean, then 60 s under load with one late in fifteen: 6.7 % of the load.
     let late: Vec<_> = (10_000..70_000).filter(|i| i % 15 == 0).map(|i| (0, i, 200_000)).collect();
-    let mut run = run(Class::NinetyFive, 1, 70, &late);
+    let mut run = run(BudgetClass::NinetyFive, 1, 70, &late);
     let mut idle = run.options.phases[0].clone();
     (idle.name, idle.to_ns) = ("idle".into(), 10_000_000_000);
     idle.loads.clear();
     run.options.phases[0].from_ns = 10_000_000_000;
     run.options.phases.insert(0, idle);
     let verdict = judge(&run, false);
-    assert_eq!(verdict.answer, Answer::Refused, "{verdict:?}");
+    assert_eq!(verdict.answer, VerdictAnswer::Refused, "{verdict:?}");
 }
 
 #[test]
@@ -287,7 +294,7 @@ fn a_load_does_not_hide_what_is_late_while_idle() {
         // 20 s idle with one late in so many, then 80 s under load without any.
         let late: Vec<_> =
             (0..20_000).filter(|i| i % every == 0).map(|i| (0, i, 200_000)).collect();
-        let mut run = run(Class::NinetyFive, 1, 100, &late);
+        let mut run = run(BudgetClass::NinetyFive, 1, 100, &late);
         let mut idle = run.options.phases[0].clone();
         (idle.name, idle.to_ns) = ("idle".into(), 20_000_000_000);
         idle.loads.clear();
@@ -296,10 +303,10 @@ fn a_load_does_not_hide_what_is_late_while_idle() {
         judge(&run, false)
     };
     let often = judged(10);
-    assert_eq!(often.answer, Answer::NotProven, "{often:?}");
+    assert_eq!(often.answer, VerdictAnswer::NotProven, "{often:?}");
     assert!(says(&often, "wake-ups of CPU 0 were late"), "{often:?}");
     let seldom = judged(1000);
-    assert_eq!(seldom.answer, Answer::Accepted, "{seldom:?}");
+    assert_eq!(seldom.answer, VerdictAnswer::Accepted, "{seldom:?}");
     assert!(seldom.sentence.contains("and 20 of 20\u{202f}000 while idle"), "{seldom:?}");
 }
 
@@ -307,41 +314,41 @@ fn a_load_does_not_hide_what_is_late_while_idle() {
 fn a_hopeless_machine_is_refused_however_evenly_it_is_late() {
     for step in [1, 2, 4, 7] {
         let late: Vec<_> = (0..60_000).filter(|i| i % step == 0).map(|i| (0, i, 200_000)).collect();
-        let verdict = judge(&run(Class::NinetyFive, 1, 60, &late), false);
-        assert_eq!(verdict.answer, Answer::Refused, "1 in {step}: {verdict:?}");
+        let verdict = judge(&run(BudgetClass::NinetyFive, 1, 60, &late), false);
+        assert_eq!(verdict.answer, VerdictAnswer::Refused, "1 in {step}: {verdict:?}");
     }
 }
 
 #[test]
 fn a_record_that_contradicts_itself_or_is_not_whole_proves_nothing() {
-    let mut good = run(Class::Hundred, 2, 20, &[]);
+    let mut good = run(BudgetClass::Hundred, 2, 20, &[]);
     good.options.requirement.rate_per_1000h = 1_000_000;
-    assert_eq!(judge(&good, false).answer, Answer::Accepted);
-    for standing in [Standing::Torn, Standing::Altered { why: "digest".into() }] {
-        assert_eq!(super::judge(&good, &[], &standing).answer, Answer::NotProven);
+    assert_eq!(judge(&good, false).answer, VerdictAnswer::Accepted);
+    for standing in [Integrity::Torn, Integrity::Altered { why: "digest".into() }] {
+        assert_eq!(super::judge(&good, &[], &standing).answer, VerdictAnswer::NotProven);
     }
     let weakened = |weaken: &dyn Fn(&mut Run)| {
         let mut run = good.clone();
         weaken(&mut run);
         judge(&run, false).answer
     };
-    assert_eq!(weakened(&|run| run.threads[0].totals.early = 1), Answer::NotProven);
-    assert_eq!(weakened(&|run| run.threads[0].end = None), Answer::NotProven);
-    assert_eq!(weakened(&|run| run.facts_end = None), Answer::NotProven);
-    assert_eq!(weakened(&|run| drop(run.threads.remove(1))), Answer::NotProven);
-    assert_eq!(weakened(&|run| run.loads.clear()), Answer::NotProven);
-    assert_eq!(weakened(&|run| run.threads[0].wake.record(1_000_000)), Answer::NotProven);
+    assert_eq!(weakened(&|run| run.threads[0].totals.early = 1), VerdictAnswer::NotProven);
+    assert_eq!(weakened(&|run| run.threads[0].end = None), VerdictAnswer::NotProven);
+    assert_eq!(weakened(&|run| run.facts_end = None), VerdictAnswer::NotProven);
+    assert_eq!(weakened(&|run| drop(run.threads.remove(1))), VerdictAnswer::NotProven);
+    assert_eq!(weakened(&|run| run.loads.clear()), VerdictAnswer::NotProven);
+    assert_eq!(weakened(&|run| run.threads[0].wake.record(1_000_000)), VerdictAnswer::NotProven);
     let sample = Sample { due_ns: 5, latency_ns: 1_000_000 };
-    assert_eq!(weakened(&|run| run.threads[0].top.insert(0, sample)), Answer::NotProven);
+    assert_eq!(weakened(&|run| run.threads[0].top.insert(0, sample)), VerdictAnswer::NotProven);
 }
 
 #[test]
 fn an_empty_run_is_not_proven() {
-    let mut empty = run(Class::Hundred, 1, 1, &[]);
+    let mut empty = run(BudgetClass::Hundred, 1, 1, &[]);
     empty.threads.clear();
     let verdict = judge(&empty, false);
-    assert_eq!(verdict.answer, Answer::NotProven);
+    assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     assert!(says(&verdict, "nothing was measured"), "{verdict:?}");
-    empty.options.requirement.class = Class::NinetyFive;
-    assert_eq!(judge(&empty, false).answer, Answer::NotProven);
+    empty.options.requirement.class = BudgetClass::NinetyFive;
+    assert_eq!(judge(&empty, false).answer, VerdictAnswer::NotProven);
 }

@@ -12,7 +12,7 @@ use rtproof_guest::{
     image::{self, Archive, Image},
     inside::{self, PANIC},
     modules::{Chosen, unpacked},
-    process::Ending,
+    process::GuestEnding,
 };
 
 use crate::KernelError;
@@ -45,7 +45,7 @@ pub(super) struct Content<'a> {
     pub files: &'a [PathBuf],
     pub config: Option<&'a str>,
     pub modules: &'a Chosen,
-    pub plan: &'a rtproof_guest::Plan,
+    pub plan: &'a rtproof_guest::GuestPlan,
 }
 
 /// Makes the archive.
@@ -53,7 +53,7 @@ pub(super) struct Content<'a> {
 /// # Errors
 /// A file cannot be read, or is of another architecture.
 pub(super) fn archive(content: &Content<'_>) -> Result<Vec<u8>, KernelError> {
-    let mut to = Growing { archive: Archive::new(), there: BTreeSet::new() };
+    let mut to = ArchiveBuilder { archive: Archive::new(), there: BTreeSet::new() };
     FOLDERS.iter().for_each(|folder| to.folder(folder));
     to.archive.device("dev/console", 0o600, 5, 1);
     to.archive.device("dev/null", 0o666, 1, 3);
@@ -81,12 +81,12 @@ pub(super) fn archive(content: &Content<'_>) -> Result<Vec<u8>, KernelError> {
     Ok(to.archive.finish())
 }
 
-struct Growing {
+struct ArchiveBuilder {
     archive: Archive,
     there: BTreeSet<String>,
 }
 
-impl Growing {
+impl ArchiveBuilder {
     /// A folder with those above it.
     fn folder(&mut self, path: &str) {
         if path.is_empty() || self.there.contains(path) {
@@ -161,7 +161,7 @@ const BEFORE: usize = 6;
 #[derive(Debug)]
 pub(super) struct Failed<'a> {
     /// How QEMU or init ended.
-    pub ending: &'a Ending,
+    pub ending: &'a GuestEnding,
     pub console: &'a str,
     /// What QEMU reported itself.
     pub errors: &'a str,
@@ -236,15 +236,15 @@ impl Failed<'_> {
             return Known { status: during("kernel panic"), hint, lines };
         }
         let (status, other) = match self.ending {
-            Ending::Interrupted => ("interrupted".to_owned(), String::new()),
-            Ending::Broken(why) => {
+            GuestEnding::Interrupted => ("interrupted".to_owned(), String::new()),
+            GuestEnding::Broken(why) => {
                 return Known {
                     status: "init failed".into(),
                     hint: why.clone(),
                     lines: last(&lines),
                 };
             }
-            Ending::DiedEarly if lines.is_empty() => {
+            GuestEnding::DiedEarly if lines.is_empty() => {
                 let errors = last(&self.errors.lines().collect::<Vec<_>>());
                 let hint = if errors.is_empty() {
                     "nothing was on the console: the machine was reset at once, or has too little \
@@ -255,21 +255,21 @@ impl Failed<'_> {
                 let status = "QEMU ended before the kernel spoke".into();
                 return Known { status, hint: hint.into(), lines: errors };
             }
-            Ending::DiedEarly => (
+            GuestEnding::DiedEarly => (
                 "the machine was reset or switched off before init".into(),
                 "without a panic: a triple fault is such a reset".into(),
             ),
-            Ending::NeverSpoke => {
+            GuestEnding::NeverSpoke => {
                 let (status, hint) = self.silence(&whole, until_init);
                 let other =
                     "; try --no-kvm, which emulates: KVM inside of a guest is a reason, too";
                 (status, hint + if self.is_kvm { other } else { "" })
             }
-            Ending::TimedOut => (
+            GuestEnding::TimedOut => (
                 during(&format!("no end within {after} s of init")),
                 "give more with --timeout".into(),
             ),
-            Ending::Silent | Ending::Script(_) => {
+            GuestEnding::Silent | GuestEnding::Script(_) => {
                 (during("the machine was reset or switched off"), String::new())
             }
         };

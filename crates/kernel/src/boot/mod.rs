@@ -15,9 +15,9 @@ use std::{
 use image::{ConfigText, Failed, Located};
 
 use rtproof_guest::{
-    Arch, Emulator, Hardware, Mode, Plan, RECENT, Ran, Step, inside,
+    Arch, Emulator, GuestCommand, GuestHardware, GuestMode, GuestPlan, RECENT, RanCommand, inside,
     modules::{self, Chosen},
-    process::{self, Ending, Outcome, Spec},
+    process::{self, GuestEnding, GuestOutcome, Spec},
 };
 use rtproof_results::kernel::{BOOT_SCHEMA, Booted, Guest, GuestClock, GuestStep};
 
@@ -135,24 +135,24 @@ pub fn boot(request: &BootRequest, interrupted: &dyn Fn() -> bool) -> Result<Boo
         let outcome = process::run(&spec)?;
         let errors = text(&folder.join("qemu.err"));
         // In a machine that is a guest itself, KVM may be there and fail at the first processor.
-        let is_kvm_s = outcome.ending == Ending::DiedEarly && text(&log).is_empty();
-        if hardware.mode != Mode::Kvm || !is_kvm_s || errors.is_empty() {
+        let is_kvm_s = outcome.ending == GuestEnding::DiedEarly && text(&log).is_empty();
+        if hardware.mode != GuestMode::Kvm || !is_kvm_s || errors.is_empty() {
             break (outcome, command_line, errors);
         }
-        hardware.mode = Mode::Threads;
+        hardware.mode = GuestMode::Threads;
         notes.push(format!("QEMU failed with KVM, so it emulated: {}", first(&errors)));
     };
     drop((initramfs, unpacked));
     let mut clock = match hardware.mode {
-        Mode::Icount => GuestClock::Instructions,
-        Mode::Kvm => GuestClock::Kvm,
-        Mode::Threads => GuestClock::Emulated,
+        GuestMode::Icount => GuestClock::Instructions,
+        GuestMode::Kvm => GuestClock::Kvm,
+        GuestMode::Threads => GuestClock::Emulated,
     };
     if clock == GuestClock::Kvm && errors.contains("failed to initialize kvm") {
         clock = GuestClock::Emulated;
         notes.push(format!("QEMU cannot use KVM and emulated: {}", first(&errors)));
     }
-    if outcome.ending != Ending::Script(0) {
+    if outcome.ending != GuestEnding::Script(0) {
         return Err(failed(request, &located, &outcome, &log, &errors, clock));
     }
     let (steps, names) = brought(&outcome, &plan, &folder)?;
@@ -240,16 +240,16 @@ fn hardware(
     request: &BootRequest,
     arch: Arch,
     emulator: &Emulator,
-) -> Result<(Hardware, Vec<String>), KernelError> {
+) -> Result<(GuestHardware, Vec<String>), KernelError> {
     let mut notes = Vec::new();
     let mode = match (request.icount, request.no_kvm) {
-        (true, _) => Mode::Icount,
-        (false, true) => Mode::Threads,
+        (true, _) => GuestMode::Icount,
+        (false, true) => GuestMode::Threads,
         (false, false) => match rtproof_guest::kvm(arch) {
-            Ok(()) => Mode::Kvm,
+            Ok(()) => GuestMode::Kvm,
             Err(error) => {
                 notes.push(format!("KVM is not used: {error:#}"));
-                Mode::Threads
+                GuestMode::Threads
             }
         },
     };
@@ -269,7 +269,7 @@ fn hardware(
         return Err(KernelError::path("--threads", why));
     }
     let fixed_date = request.icount;
-    Ok((Hardware { arch, mode, cpus, threads, nodes: 1, memory_mib, fixed_date }, notes))
+    Ok((GuestHardware { arch, mode, cpus, threads, nodes: 1, memory_mib, fixed_date }, notes))
 }
 
 /// rtproof for the guest.
@@ -308,7 +308,7 @@ fn plan(
     request: &BootRequest,
     arch: Arch,
     modules: &Chosen,
-) -> Result<(Plan, Vec<PathBuf>), KernelError> {
+) -> Result<(GuestPlan, Vec<PathBuf>), KernelError> {
     let mut programs = request.programs.clone();
     let mut steps = Vec::new();
     for (name, command) in &request.steps {
@@ -318,7 +318,7 @@ fn plan(
             let name = Path::new(&*first).file_name().unwrap_or_default().to_string_lossy();
             *first = format!("/bin/{name}");
         }
-        steps.push(Step { name: name.clone(), command });
+        steps.push(GuestCommand { name: name.clone(), command });
     }
     let modules = modules.modules.iter().map(|module| format!("{}.ko", module.name)).collect();
     let found = programs.iter().map(|program| {
@@ -331,7 +331,7 @@ fn plan(
     if Arch::native() == Some(arch) && steps.iter().any(|step| step.name == "prove") {
         found.extend(GUARD.iter().filter_map(|name| inside::find(name)));
     }
-    Ok((Plan { modules, steps }, found))
+    Ok((GuestPlan { modules, steps }, found))
 }
 
 /// The folder of all files, which is new.
@@ -361,7 +361,7 @@ fn made(request: &BootRequest, located: &Located) -> Result<PathBuf, KernelError
 }
 
 /// The kernel's command line.
-fn command_line(arch: Arch, mode: Mode, append: &str) -> String {
+fn command_line(arch: Arch, mode: GuestMode, append: &str) -> String {
     // The early console shows what hangs or panics before the driver of the real one.
     let console = match arch {
         Arch::X86_64 => "console=ttyS0,115200 earlyprintk=ttyS0,115200",
@@ -369,13 +369,15 @@ fn command_line(arch: Arch, mode: Mode, append: &str) -> String {
     };
     // As the lab has it: what emulation makes slow or wrong.
     let emulated = match (arch, mode) {
-        (_, Mode::Kvm) => "",
-        (Arch::X86_64, Mode::Threads) => "no_timer_check",
-        (Arch::X86_64, Mode::Icount) => {
+        (_, GuestMode::Kvm) => "",
+        (Arch::X86_64, GuestMode::Threads) => "no_timer_check",
+        (Arch::X86_64, GuestMode::Icount) => {
             "no_timer_check tsc=reliable mitigations=off nokaslr cryptomgr.notests"
         }
-        (Arch::Aarch64 | Arch::Armv7, Mode::Icount) => "mitigations=off nokaslr cryptomgr.notests",
-        (Arch::Aarch64 | Arch::Armv7, Mode::Threads) => "",
+        (Arch::Aarch64 | Arch::Armv7, GuestMode::Icount) => {
+            "mitigations=off nokaslr cryptomgr.notests"
+        }
+        (Arch::Aarch64 | Arch::Armv7, GuestMode::Threads) => "",
     };
     let parts = [console, "panic=-1", emulated, append.trim(), "--", rtproof_guest::COMMAND];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
@@ -434,7 +436,7 @@ fn release(console: &str) -> Option<String> {
 fn failed(
     request: &BootRequest,
     located: &Located,
-    outcome: &Outcome,
+    outcome: &GuestOutcome,
     log: &Path,
     errors: &str,
     clock: GuestClock,
@@ -460,14 +462,14 @@ fn failed(
 
 /// Writes what came out of the guest; the steps and all names.
 fn brought(
-    outcome: &Outcome,
-    plan: &Plan,
+    outcome: &GuestOutcome,
+    plan: &GuestPlan,
     folder: &Path,
 ) -> Result<(Vec<GuestStep>, Vec<String>), KernelError> {
     let files = rtproof_guest::image::unpack(&outcome.files)?;
     let content = |name: &str| files.iter().find(|(it, _)| it == name).map(|(_, bytes)| &bytes[..]);
     let ran = content(rtproof_guest::RAN).unwrap_or_default();
-    let ran: Vec<Ran> = serde_json::from_slice(ran)
+    let ran: Vec<RanCommand> = serde_json::from_slice(ran)
         .map_err(|error| KernelError::path(folder.join(rtproof_guest::RAN), error.to_string()))?;
     let mut names = vec!["console.log".to_owned(), "command.txt".to_owned()];
     for (name, bytes) in &files {
@@ -478,7 +480,7 @@ fn brought(
         write_new(&folder.join(&name), bytes)?;
         names.push(name);
     }
-    let of = |step: &Ran, ending: &str| {
+    let of = |step: &RanCommand, ending: &str| {
         let bytes = content(&format!("{}.{ending}", step.name)).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
     };

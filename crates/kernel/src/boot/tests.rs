@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn the_end_of_the_command_line_is_ours() {
-    let line = command_line(Arch::X86_64, Mode::Kvm, " isolcpus=1 ");
+    let line = command_line(Arch::X86_64, GuestMode::Kvm, " isolcpus=1 ");
     assert!(line.contains("console=ttyS0") && line.ends_with("isolcpus=1 -- guest-init"), "{line}");
     assert!(!line.contains("mitigations"), "what a check reads is not changed: {line}");
-    assert!(command_line(Arch::X86_64, Mode::Icount, "").contains("tsc=reliable"));
+    assert!(command_line(Arch::X86_64, GuestMode::Icount, "").contains("tsc=reliable"));
     assert!(check_append("a b=c").is_ok());
     assert!(check_append("a -- b").is_err() && check_append("rdinit=/bin/sh").is_err());
 }

@@ -23,7 +23,7 @@ struct Definition {
 
 /// The options of a source.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct KconfigOptions {
     defined: BTreeMap<String, Vec<Definition>>,
     /// By the option that is selected: who selects it.
     selects: BTreeMap<String, Vec<String>>,
@@ -31,7 +31,7 @@ pub struct Options {
     unread: Vec<String>,
 }
 
-impl Options {
+impl KconfigOptions {
     /// Whether a user can set it.
     pub fn has_prompt(&self, name: &str) -> bool {
         self.defined.get(name).is_some_and(|all| all.iter().any(|it| it.prompt.is_some()))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Definition, Options};
+use super::{Definition, KconfigOptions};
 
 /// How deep files source each other at most; the kernel stays below 10.
 const DEPTH_MAX: u32 = 40;
@@ -27,13 +27,14 @@ enum Entry {
 struct Reader<'a> {
     source: &'a Path,
     srcarch: &'a str,
-    options: Options,
+    options: KconfigOptions,
     frames: Vec<Frame>,
 }
 
 /// The options of the source for an architecture, named as its folder below `arch`.
-pub fn read(source: &Path, srcarch: &str) -> Options {
-    let mut reader = Reader { source, srcarch, options: Options::default(), frames: Vec::new() };
+pub fn read(source: &Path, srcarch: &str) -> KconfigOptions {
+    let mut reader =
+        Reader { source, srcarch, options: KconfigOptions::default(), frames: Vec::new() };
     reader.file("Kconfig", 0);
     reader.options
 }
@@ -213,7 +214,7 @@ menu \"debug\"\n\tdepends on DEBUG_KERNEL\n\
 config DEBUG_PREEMPT\n\tbool \"check # counts\" if EXPERT\n\tdepends on PREEMPTION # here\n\
 endmenu\n";
 
-    fn options(arch: &str) -> Options {
+    fn options(arch: &str) -> KconfigOptions {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(tree.path().join("arch/x86")).unwrap();
         std::fs::write(tree.path().join("Kconfig"), TOP).unwrap();

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Cycle, Gaps, Schedule};
 use crate::EndReason;
-use crate::clock::{TimeSource, Timekeeper, Woken};
-use crate::slot::Spike;
+use crate::clock::{TimeSource, Timekeeper, WaitEnd};
+use crate::slot::LateWakeUp;
 
 impl Cycle {
     /// Moves the grid: the timer that makes the wake-ups was started so that the first is then.
@@ -107,7 +107,7 @@ impl Cycle {
             self.late(due_ns, took_ns);
         }
         if took_ns > self.spike_ns {
-            self.spikes.push(&mut self.slot, Spike { due_ns, latency_ns: took_ns });
+            self.spikes.push(&mut self.slot, LateWakeUp { due_ns, latency_ns: took_ns });
         }
     }
 
@@ -167,7 +167,7 @@ impl Cycle {
             self.late(from_ns, gap_ns);
         }
         if gap_ns > self.spike_ns {
-            self.spikes.push(&mut self.slot, Spike { due_ns: from_ns, latency_ns: gap_ns });
+            self.spikes.push(&mut self.slot, LateWakeUp { due_ns: from_ns, latency_ns: gap_ns });
         }
     }
 
@@ -190,7 +190,7 @@ impl Cycle {
     pub(crate) fn take_sample(&mut self, due_ns: u64, value_ns: u64) {
         self.take_value(due_ns, value_ns);
         if value_ns > self.spike_ns {
-            self.spikes.push(&mut self.slot, Spike { due_ns, latency_ns: value_ns });
+            self.spikes.push(&mut self.slot, LateWakeUp { due_ns, latency_ns: value_ns });
         }
     }
 
@@ -249,7 +249,7 @@ pub(crate) trait Exchange {
     /// Sends message `number` now; never waits.
     fn send(&mut self, number: u64) -> Sending;
     /// Waits for an answer until a time. `None`: none has come by then, or `stop` is set.
-    fn answer(&mut self, until_ns: u64, stop: &AtomicBool) -> Option<Answer>;
+    fn answer(&mut self, until_ns: u64, stop: &AtomicBool) -> Option<ExchangeAnswer>;
 }
 
 /// When a message was sent.
@@ -262,7 +262,7 @@ pub(crate) struct Sending {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ExchangeAnswer {
     /// Which message it answers.
     pub(crate) number: u64,
     /// When the thread had it.
@@ -271,7 +271,7 @@ pub(crate) struct Answer {
 
 /// Messages that were sent. Ones that were answered or given up are `u64::MAX`.
 #[derive(Debug)]
-pub(crate) struct UnderWay {
+pub(crate) struct InFlight {
     sent_ns: Box<[u64; UNDER_WAY]>,
     /// Number of the oldest one that may be open, and of the next one.
     oldest: u64,
@@ -280,7 +280,7 @@ pub(crate) struct UnderWay {
     lost: u64,
 }
 
-impl UnderWay {
+impl InFlight {
     pub(crate) fn new() -> Self {
         Self { sent_ns: Box::new([u64::MAX; UNDER_WAY]), oldest: 0, next: 0, lost: 0 }
     }
@@ -341,7 +341,7 @@ impl Cycle {
         &mut self,
         stop: &AtomicBool,
         exchange: &mut impl Exchange,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlight,
     ) -> EndReason {
         let Schedule { period_ns, end_ns, .. } = self.schedule;
         let lost_ns = LOST_NS.max(period_ns.saturating_mul(10));
@@ -394,7 +394,7 @@ impl Cycle {
     }
 
     #[inline(always)]
-    fn answered(&mut self, under_way: &mut UnderWay, answer: Answer, lost_ns: u64) {
+    fn answered(&mut self, under_way: &mut InFlight, answer: ExchangeAnswer, lost_ns: u64) {
         // Not one that came twice, or after it was given up.
         let Some(sent_ns) = under_way.close(answer.number) else { return };
         let took_ns = answer.at_ns.saturating_sub(sent_ns);
@@ -415,7 +415,7 @@ impl Cycle {
     /// Stopped: whether the open ones would have been answered is not known.
     #[cold]
     #[inline(never)]
-    fn cut(&mut self, under_way: &UnderWay) -> EndReason {
+    fn cut(&mut self, under_way: &InFlight) -> EndReason {
         let open = under_way.open();
         self.counted = self.counted.map(|counted| counted - open);
         EndReason::Stopped
@@ -445,7 +445,7 @@ impl Cycle {
                 return EndReason::Starved;
             }
             match clock.wait(due_ns, stop) {
-                Woken::At(now_ns) => {
+                WaitEnd::At(now_ns) => {
                     if now_ns < due_ns && stop.load(Ordering::Relaxed) {
                         return EndReason::Stopped;
                     }
@@ -455,11 +455,11 @@ impl Cycle {
                         self.beyond(due_ns, latency_ns);
                     }
                 }
-                Woken::Bound { now_ns, late_ns } => {
+                WaitEnd::Bound { now_ns, late_ns } => {
                     let cycles = self.bound(due_ns, now_ns, late_ns);
                     clock.ledger().unmeasured(cycles);
                 }
-                Woken::Held { now_ns } => {
+                WaitEnd::Held { now_ns } => {
                     let cycles = self.held(due_ns, now_ns);
                     clock.ledger().unmeasured(cycles);
                 }
@@ -495,7 +495,7 @@ impl Cycle {
             self.late(moved_ns, late_ns);
         }
         if late_ns > self.spike_ns {
-            self.spikes.push(&mut self.slot, Spike { due_ns: moved_ns, latency_ns: late_ns });
+            self.spikes.push(&mut self.slot, LateWakeUp { due_ns: moved_ns, latency_ns: late_ns });
         }
         cycles
     }

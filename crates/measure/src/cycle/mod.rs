@@ -7,14 +7,14 @@
 
 mod laws;
 
-pub(crate) use laws::{Answer, Exchange, Sending, UnderWay};
+pub(crate) use laws::{Exchange, ExchangeAnswer, InFlight, Sending};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtrb::{Consumer, Producer};
 
 use rtproof_stats::dependence::GAP_PERIODS;
 
-use crate::slot::{Outlet, Slot, Spike};
+use crate::slot::{LateWakeUp, Outlet, Slot};
 use crate::{EndReason, slot};
 
 /// A second, the length of a slot unless shorter ones are requested.
@@ -175,7 +175,7 @@ impl Cycle {
             self.late(due_ns, latency_ns);
         }
         if latency_ns > self.spike_ns {
-            self.spikes.push(&mut self.slot, Spike { due_ns, latency_ns });
+            self.spikes.push(&mut self.slot, LateWakeUp { due_ns, latency_ns });
         }
     }
 
@@ -270,7 +270,7 @@ pub const fn bytes(slots: usize) -> usize {
 pub(crate) fn code() -> [usize; 11] {
     [
         Cycle::beyond as fn(&mut Cycle, u64, u64) as usize,
-        Outlet::push as fn(&mut Outlet, &mut Slot, Spike) as usize,
+        Outlet::push as fn(&mut Outlet, &mut Slot, LateWakeUp) as usize,
         Cycle::miss as fn(&mut Cycle, u64, u64) as usize,
         Cycle::late as fn(&mut Cycle, u64, u64) as usize,
         Cycle::rotate as fn(&mut Cycle, u64) -> bool as usize,

@@ -4,7 +4,7 @@
 //! How to add a load: copy this file, fill it, add `mod` and one line to `LOADS` in `mod.rs`, and
 //! run `cargo test -p rtproof-measure`: the cases of `tests/loads.rs` take every load of the list.
 
-use super::{Context, Load};
+use super::{Load, LoadContext};
 use crate::Failure;
 
 /// Additions between two looks at the stop flag: well below a millisecond.
@@ -19,7 +19,7 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), Failure> {
+fn work(ctx: &LoadContext) -> Result<(), Failure> {
     // Say once what the record shall hold: sizes, tools, what was fallen back to.
     (ctx.detail)(&format!("{} threads", ctx.before.cpus.len()));
     ctx.on_each_cpu(|cpu| {

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use rtproof_host::trusted;
 
-use super::{Context, Load};
+use super::{Load, LoadContext};
 use crate::{Failure, apart};
 
 /// Operations between two looks at the stop flag: some tens of microseconds.
@@ -32,7 +32,7 @@ pub(super) const CPU: Load = Load {
     work: work_cpu,
 };
 
-fn work_cpu(ctx: &Context) -> Result<(), Failure> {
+fn work_cpu(ctx: &LoadContext) -> Result<(), Failure> {
     let plural = if ctx.before.cpus.len() == 1 { "" } else { "s" };
     (ctx.detail)(&format!("{} spinning thread{plural}", ctx.before.cpus.len()));
     ctx.on_each_cpu(|cpu| {
@@ -88,7 +88,7 @@ pub(super) const COMPILE: Load = Load {
     work: work_compile,
 };
 
-fn work_compile(ctx: &Context) -> Result<(), Failure> {
+fn work_compile(ctx: &LoadContext) -> Result<(), Failure> {
     let compiler = trusted::find("cc").ok();
     let what = match &compiler {
         Some(path) => format!("{} -O1", path.display()),
@@ -123,7 +123,7 @@ fn work_compile(ctx: &Context) -> Result<(), Failure> {
     })
 }
 
-fn cc(ctx: &Context, compiler: &Path, dir: &Path, object: &Path) -> Command {
+fn cc(ctx: &LoadContext, compiler: &Path, dir: &Path, object: &Path) -> Command {
     let mut command = (ctx.program)(compiler);
     for folder in 0..FOLDERS {
         command.arg("-I").arg(dir.join(format!("include{folder}")));
@@ -135,7 +135,7 @@ fn cc(ctx: &Context, compiler: &Path, dir: &Path, object: &Path) -> Command {
 }
 
 /// What a compiler does with files; the process that it would be.
-fn by_itself(ctx: &Context, dir: &Path, object: &Path) -> Result<Command, Failure> {
+fn by_itself(ctx: &LoadContext, dir: &Path, object: &Path) -> Result<Command, Failure> {
     let at = |path: &Path| {
         let path = path.display().to_string();
         move |error: rustix::io::Errno| Failure(format!("{path}: {error}"))
@@ -211,7 +211,7 @@ pub(super) const FORK: Load = Load {
     work: work_fork,
 };
 
-fn work_fork(ctx: &Context) -> Result<(), Failure> {
+fn work_fork(ctx: &LoadContext) -> Result<(), Failure> {
     let cpus = match ctx.before.cpus.len() {
         1 => "1 CPU".into(),
         several => format!("each of {several} CPUs"),
@@ -301,7 +301,7 @@ pub(super) const MEMORY: Load = Load {
     work: work_memory,
 };
 
-fn work_memory(ctx: &Context) -> Result<(), Failure> {
+fn work_memory(ctx: &LoadContext) -> Result<(), Failure> {
     let bytes = ctx.memory_bytes_per_cpu;
     if bytes < BLOCK_BYTES_MIN {
         return Err(Failure(format!(
@@ -322,7 +322,7 @@ fn work_memory(ctx: &Context) -> Result<(), Failure> {
 }
 
 /// A block of which every page is there; `None` when stopped meanwhile.
-fn touched(words: usize, ctx: &Context) -> Option<Vec<u64>> {
+fn touched(words: usize, ctx: &LoadContext) -> Option<Vec<u64>> {
     let mut block = Vec::with_capacity(words);
     while block.len() < words {
         if ctx.stopped() {
@@ -336,7 +336,7 @@ fn touched(words: usize, ctx: &Context) -> Option<Vec<u64>> {
 }
 
 /// Random accesses and copies until stopped.
-fn thrash(block: &mut [u64], rng: &mut XorShift, ctx: &Context) {
+fn thrash(block: &mut [u64], rng: &mut XorShift, ctx: &LoadContext) {
     let words = block.len() as u64;
     let copy = (block.len() / 4).min(COPY_BYTES_MAX / WORD_BYTES);
     let index = |number: u64| usize::try_from(number).unwrap_or(0);
@@ -391,7 +391,7 @@ pub(super) const MESSAGES: Load = Load {
     work: work_messages,
 };
 
-fn work_messages(ctx: &Context) -> Result<(), Failure> {
+fn work_messages(ctx: &LoadContext) -> Result<(), Failure> {
     let groups = ctx.before.cpus.len().clamp(1, GROUPS_MAX);
     let mut tasks: Vec<Task> = Vec::new();
     for _ in 0..groups {
@@ -420,7 +420,7 @@ fn pair() -> std::io::Result<(UnixDatagram, UnixDatagram)> {
     Ok((sender, receiver))
 }
 
-fn send(to: &[UnixDatagram], ctx: &Context) -> Result<(), Failure> {
+fn send(to: &[UnixDatagram], ctx: &LoadContext) -> Result<(), Failure> {
     let message = [0x5a; MESSAGE_BYTES];
     for socket in to.iter().cycle() {
         if ctx.stopped() {
@@ -436,7 +436,7 @@ fn send(to: &[UnixDatagram], ctx: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-fn receive(socket: &UnixDatagram, ctx: &Context) -> Result<(), Failure> {
+fn receive(socket: &UnixDatagram, ctx: &LoadContext) -> Result<(), Failure> {
     let mut buffer = [0; MESSAGE_BYTES];
     let mut received = 0;
     while !ctx.stopped() {

@@ -27,7 +27,7 @@ use rustix::{
 };
 
 use super::cpu::XorShift;
-use super::{Before, Context, Load};
+use super::{Load, LoadContext, LoadInput};
 use crate::{Failure, apart};
 
 /// Largest file in bytes.
@@ -67,7 +67,7 @@ pub(super) const DISK: Load = Load {
     work: work_disk,
 };
 
-fn work_disk(ctx: &Context) -> Result<(), Failure> {
+fn work_disk(ctx: &LoadContext) -> Result<(), Failure> {
     let mut space = Buffer::new();
     let scratch = Scratch::make(ctx.before.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
     (ctx.detail)(&scratch.describe(ctx.before.dir));
@@ -147,7 +147,7 @@ impl Scratch {
     }
 
     /// Writes, reads and flushes until stopped.
-    fn churn(&self, buffer: &mut [u8], ctx: &Context) -> Result<(), FailedStep> {
+    fn churn(&self, buffer: &mut [u8], ctx: &LoadContext) -> Result<(), FailedStep> {
         let mut rng = XorShift::new(self.bytes);
         let start = Instant::now();
         let mut written: u64 = 0;
@@ -296,8 +296,8 @@ pub(super) const FILES_LOAD: Load = Load {
     work: work_files,
 };
 
-fn work_files(ctx: &Context) -> Result<(), Failure> {
-    let (Before { cpus, dir, .. }, real) = (&ctx.before, ctx.held.ok_or("no folder is held")?);
+fn work_files(ctx: &LoadContext) -> Result<(), Failure> {
+    let (LoadInput { cpus, dir, .. }, real) = (&ctx.before, ctx.held.ok_or("no folder is held")?);
     let nameless = match make_nameless(real) {
         Ok(()) => "and nameless files there",
         Err(Errno::OPNOTSUPP | Errno::ISDIR) => "no nameless files there (not supported)",

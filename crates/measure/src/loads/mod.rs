@@ -20,10 +20,10 @@ mod template;
 pub mod worker;
 mod wrap;
 
-pub use net::{NAMED, Named};
+pub use net::{NAMED, NamedLoad};
 pub use process::LoadError;
-pub use runner::{Outcome, Runner, Running};
-pub use spec::{LoadSet, LoadSpec, Settings, SpecError};
+pub use runner::{LoadOutcome, Runner, RunningLoad};
+pub use spec::{LoadSet, LoadSettings, LoadSpec, SpecError};
 
 pub use crate::Failure;
 use std::{
@@ -88,7 +88,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// The peer does not reply, or a request cannot be sent.
-fn run(echo: &Echo, ctx: &Context) -> Result<(), Failure> {
+fn run(echo: &Echo, ctx: &LoadContext) -> Result<(), Failure> {
     let mut requests = DATA_BYTES.map(|bytes| echo.request(bytes));
     let (mut number, mut heard) = (0_u16, Instant::now());
     while !ctx.stopped() {
@@ -153,22 +153,22 @@ pub struct Load {
     /// Unit of its work in the plural, e.g. `bytes`.
     pub unit: &'static str,
     /// What may follow its name and a colon; `None`: nothing.
-    pub parameter: Option<Parameter>,
+    pub parameter: Option<LoadParameter>,
     /// Makes what the work needs before the worker has a second thread, e.g. namespaces; what it
     /// returns is kept open while the load works.
     pub prepare: Option<Prepare>,
-    /// Disturbs until [`Context::stopped`], which it reads at least every 100 ms, and counts its
-    /// work into [`Context::counter`] meanwhile. Runs in the load's own process, pinned to the load
+    /// Disturbs until [`LoadContext::stopped`], which it reads at least every 100 ms, and counts its
+    /// work into [`LoadContext::counter`] meanwhile. Runs in the load's own process, pinned to the load
     /// CPUs; threads that it starts inherit them.
-    pub work: fn(&Context) -> Result<(), Failure>,
+    pub work: fn(&LoadContext) -> Result<(), Failure>,
 }
 
 /// See [`Load::prepare`].
-pub type Prepare = fn(&Before) -> Result<OwnedFd, Failure>;
+pub type Prepare = fn(&LoadInput) -> Result<OwnedFd, Failure>;
 
 /// What may follow the name of a load and a colon.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameter {
+pub struct LoadParameter {
     /// Whether the load cannot do without.
     pub is_needed: bool,
     /// What it is, in words.
@@ -179,7 +179,7 @@ pub struct Parameter {
 
 /// What a load is given before it works.
 #[derive(Clone, Copy, Debug)]
-pub struct Before<'a> {
+pub struct LoadInput<'a> {
     /// CPUs to disturb. The process is pinned to them.
     pub cpus: &'a CpuList,
     /// Directory for files. One with a name there would stay after a SIGKILL.
@@ -191,9 +191,9 @@ pub struct Before<'a> {
 /// Work done, in the load's unit. Threads add in batches of a millisecond or so, so that the one
 /// shared cache line is not itself the load.
 #[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
+pub struct WorkCounter(AtomicU64);
 
-impl Counter {
+impl WorkCounter {
     pub fn add(&self, work: u64) {
         self.0.fetch_add(work, Ordering::Relaxed);
     }
@@ -214,14 +214,14 @@ impl Counter {
 }
 
 /// What a load is given.
-pub struct Context<'a> {
-    pub before: Before<'a>,
+pub struct LoadContext<'a> {
+    pub before: LoadInput<'a>,
     /// What [`Load::prepare`] returned.
     pub held: Option<&'a OwnedFd>,
     /// Most memory that a load may use for each CPU, in bytes.
     pub memory_bytes_per_cpu: u64,
     /// Where work is counted.
-    pub counter: &'a Counter,
+    pub counter: &'a WorkCounter,
     /// Set when the load shall end.
     pub stop: &'a AtomicBool,
     /// Makes a command that starts this binary and ends at once: the shortest process there is.
@@ -232,7 +232,7 @@ pub struct Context<'a> {
     pub detail: &'a (dyn Fn(&str) + Sync),
 }
 
-impl Context<'_> {
+impl LoadContext<'_> {
     /// Whether the load shall end.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -483,10 +483,10 @@ mod built_in_tests {
 
     #[test]
     fn the_template_works_and_stops() {
-        let (counter, stop) = (Counter::default(), AtomicBool::new(false));
+        let (counter, stop) = (WorkCounter::default(), AtomicBool::new(false));
         let cpus = CpuList::new([0]);
-        let ctx = Context {
-            before: Before { cpus: &cpus, dir: Path::new("/tmp"), parameter: None },
+        let ctx = LoadContext {
+            before: LoadInput { cpus: &cpus, dir: Path::new("/tmp"), parameter: None },
             held: None,
             memory_bytes_per_cpu: 0,
             counter: &counter,
@@ -506,10 +506,10 @@ mod load_tests {
 
     #[test]
     fn the_first_error_ends_all() {
-        let (counter, stop) = (Counter::default(), AtomicBool::new(false));
+        let (counter, stop) = (WorkCounter::default(), AtomicBool::new(false));
         let cpus = CpuList::new([]);
-        let ctx = Context {
-            before: Before { cpus: &cpus, dir: Path::new("/tmp"), parameter: None },
+        let ctx = LoadContext {
+            before: LoadInput { cpus: &cpus, dir: Path::new("/tmp"), parameter: None },
             held: None,
             memory_bytes_per_cpu: 0,
             counter: &counter,

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Before, Context, Load, Parameter};
+use super::{Load, LoadContext, LoadInput, LoadParameter};
 use crate::apart::{Echo, names};
 use crate::{Failure, apart};
 
@@ -41,7 +41,7 @@ pub(super) const NET: Load = Load {
     work: work_net,
 };
 
-fn work_net(ctx: &Context) -> Result<(), Failure> {
+fn work_net(ctx: &LoadContext) -> Result<(), Failure> {
     let pairs = ctx.before.cpus.len().clamp(1, PAIRS_MAX);
     let has_v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
     let address = |pair: usize| -> IpAddr {
@@ -102,13 +102,13 @@ fn stream(address: IpAddr) -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((writer, reader))
 }
 
-fn send(socket: &UdpSocket, ctx: &Context) -> Result<(), Failure> {
+fn send(socket: &UdpSocket, ctx: &LoadContext) -> Result<(), Failure> {
     let buffer = [0x5a; DATAGRAM_BYTES[2]];
     let mut sizes = DATAGRAM_BYTES.iter().cycle();
     repeat(ctx, || sizes.next().map_or(Ok(0), |size| socket.send(&buffer[..*size])).map(|_| true))
 }
 
-fn receive(socket: &UdpSocket, ctx: &Context) -> Result<(), Failure> {
+fn receive(socket: &UdpSocket, ctx: &LoadContext) -> Result<(), Failure> {
     let mut buffer = [0; DATAGRAM_BYTES[2]];
     repeat(ctx, || {
         ctx.counter.add(socket.recv(&mut buffer)? as u64);
@@ -116,7 +116,7 @@ fn receive(socket: &UdpSocket, ctx: &Context) -> Result<(), Failure> {
     })
 }
 
-fn write(mut stream: TcpStream, ctx: &Context) -> Result<(), Failure> {
+fn write(mut stream: TcpStream, ctx: &LoadContext) -> Result<(), Failure> {
     let buffer = vec![0xa5; STREAM_BYTES];
     repeat(ctx, || match stream.write(&buffer) {
         // The reader may end first.
@@ -125,7 +125,7 @@ fn write(mut stream: TcpStream, ctx: &Context) -> Result<(), Failure> {
     })
 }
 
-fn read(mut stream: TcpStream, ctx: &Context) -> Result<(), Failure> {
+fn read(mut stream: TcpStream, ctx: &LoadContext) -> Result<(), Failure> {
     let mut buffer = vec![0; STREAM_BYTES];
     repeat(ctx, || {
         let size = stream.read(&mut buffer)?;
@@ -136,7 +136,10 @@ fn read(mut stream: TcpStream, ctx: &Context) -> Result<(), Failure> {
 }
 
 /// Calls until the load shall end, or `call` returns false.
-fn repeat(ctx: &Context, mut call: impl FnMut() -> std::io::Result<bool>) -> Result<(), Failure> {
+fn repeat(
+    ctx: &LoadContext,
+    mut call: impl FnMut() -> std::io::Result<bool>,
+) -> Result<(), Failure> {
     while !ctx.stopped() {
         match call() {
             Ok(true) => {}
@@ -166,7 +169,7 @@ fn is_passing(error: &std::io::Error) -> bool {
 // to S4 are the documents of docs/coverage.md.
 
 /// Name, loads, and what the source says.
-pub struct Named {
+pub struct NamedLoad {
     /// On the command line.
     pub name: &'static str,
     /// What it stands for: the record holds that.
@@ -175,32 +178,32 @@ pub struct Named {
     pub about: &'static str,
 }
 
-pub const NAMED: &[Named] = &[
-    Named {
+pub const NAMED: &[NamedLoad] = &[
+    NamedLoad {
         name: "s0",
         loads: "cpu+memory+net+disk",
         about: "S0:224 asks for a stress test of CPU, memory, storage and network; S0:287 traced \
                 beside `stress-ng -c 4`, which is `cpu` alone",
     },
-    Named {
+    NamedLoad {
         name: "s1",
         loads: "cpu+memory+disk",
         about: "S1:127 points to a page on stress-ng and names no stressors: these three are the \
                 choice of rtproof",
     },
-    Named {
+    NamedLoad {
         name: "s2",
         loads: "cpu+memory+disk+fork",
         about: "S2:10 used stress-ng beside the measured program, on CPUs 1 to 3 (S2:36, give \
                 --load-cpus 1-3), and names no stressors: these four are the choice of rtproof",
     },
-    Named {
+    NamedLoad {
         name: "s3",
         loads: "net",
         about: "S3:94 had two ssh sessions and a player of Internet radio, 7 to 8 % of a CPU; this \
                 flood is far heavier",
     },
-    Named {
+    NamedLoad {
         name: "s4",
         loads: "memory+ping",
         about: "S4:163 and S4:174: memory threads on each CPU, random reads and writes of large \
@@ -236,7 +239,7 @@ pub(super) const PING: Load = Load {
             colon, as in ping:4. The devices' softirqs run on the load CPUs. A kernel that has \
             veth as a module loads it, and keeps it",
     unit: "echo replies",
-    parameter: Some(Parameter {
+    parameter: Some(LoadParameter {
         is_needed: false,
         expected: "a number of floods from 1 to 64",
         check,
@@ -252,17 +255,17 @@ fn check(parameter: &str) -> bool {
         .is_ok_and(|n: u32| (1..=FLOODS_MAX).contains(&n) && n.to_string() == parameter)
 }
 
-fn floods(before: &Before) -> u32 {
+fn floods(before: &LoadInput) -> u32 {
     let by_cpus = u32::try_from(before.cpus.len()).unwrap_or(u32::MAX);
     let asked = before.parameter.and_then(|text| text.parse().ok());
     asked.unwrap_or_else(|| by_cpus.clamp(1, FLOODS_DEFAULT_MAX))
 }
 
-fn prepare(before: &Before) -> Result<OwnedFd, Failure> {
+fn prepare(before: &LoadInput) -> Result<OwnedFd, Failure> {
     apart::pairs(floods(before))
 }
 
-fn work_ping(ctx: &Context) -> Result<(), Failure> {
+fn work_ping(ctx: &LoadContext) -> Result<(), Failure> {
     let count = floods(&ctx.before);
     let plural = if count == 1 { "" } else { "s" };
     let cpus = ctx.before.cpus;
@@ -292,7 +295,7 @@ pub(super) const TRAFFIC: Load = Load {
             which CPU is up to their affinity. Needs root or CAP_NET_RAW, and a peer that \
             replies",
     unit: "echo replies",
-    parameter: Some(Parameter {
+    parameter: Some(LoadParameter {
         is_needed: true,
         expected: "the interface and the IPv4 address of a peer of your own, as in \
                    traffic:eth1:192.0.2.7",
@@ -302,7 +305,7 @@ pub(super) const TRAFFIC: Load = Load {
     work: work_traffic,
 };
 
-fn work_traffic(ctx: &Context) -> Result<(), Failure> {
+fn work_traffic(ctx: &LoadContext) -> Result<(), Failure> {
     let (interface, peer) =
         ctx.before.parameter.and_then(names).ok_or("which interface and which peer?")?;
     let echo = Echo::open(peer, std::process::id() as u16, Some(interface))?;
@@ -350,7 +353,7 @@ mod ping_tests {
             assert_eq!(check(text), is_good, "{text:?}");
         }
         let cpus = rtproof_host::CpuList::new(0..20);
-        let before = |parameter| Before { cpus: &cpus, dir: "/tmp".as_ref(), parameter };
+        let before = |parameter| LoadInput { cpus: &cpus, dir: "/tmp".as_ref(), parameter };
         assert_eq!((floods(&before(None)), floods(&before(Some("3")))), (8, 3));
     }
 }

@@ -13,8 +13,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::spec::{LoadSpec, Settings};
-use super::{Counter, cpu};
+use super::spec::{LoadSettings, LoadSpec};
+use super::{WorkCounter, cpu};
 
 /// Time for a worker to end after the request. Its own limit is shorter.
 const ASKED_MAX: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const TERM_MAX: Duration = Duration::from_millis(200);
 /// Time for the kernel to end it after SIGKILL.
 const KILL_MAX: Duration = Duration::from_millis(500);
 
-pub(super) struct Process {
+pub(super) struct LoadProcess {
     child: Child,
     pid: Pid,
     pub(super) lines: Lines,
@@ -34,12 +34,12 @@ pub(super) struct Process {
     is_killed: bool,
 }
 
-impl Process {
+impl LoadProcess {
     /// Starts a worker for a load.
     ///
     /// # Errors
     /// The directory is not UTF-8, or the binary cannot be run.
-    pub(super) fn start(spec: &LoadSpec, settings: &Settings) -> Result<Self, LoadError> {
+    pub(super) fn start(spec: &LoadSpec, settings: &LoadSettings) -> Result<Self, LoadError> {
         let load = spec.to_string();
         let (program, prefix) = &settings.worker_command;
         let cpus = settings.cpus.len();
@@ -197,19 +197,19 @@ pub(super) const NO_OP: &str = "nop";
 
 /// State that the threads of a worker share.
 #[derive(Default)]
-pub(super) struct Shared {
-    pub(super) counter: Counter,
+pub(super) struct WorkerShared {
+    pub(super) counter: WorkCounter,
     pub(super) stop: AtomicBool,
 }
 
 /// How this binary is started as a worker again.
 #[derive(Clone)]
-pub(super) struct Own {
+pub(super) struct WorkerCommand {
     /// Arguments between the binary's name and those of [`worker_main`](crate::worker_main).
     prefix: Vec<String>,
 }
 
-impl Own {
+impl WorkerCommand {
     pub(super) fn find(worker_args: usize) -> Self {
         let all: Vec<_> = std::env::args_os().skip(1).collect();
         let prefix = all.len().saturating_sub(worker_args);

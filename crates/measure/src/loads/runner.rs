@@ -1,12 +1,12 @@
 //! The parent side: starts a worker, looks after it, ends it and says what it did. Nothing here
-//! waits but [`Running::stop`]: the caller is the housekeeping thread of a measurement.
+//! waits but [`RunningLoad::stop`]: the caller is the housekeeping thread of a measurement.
 
 use std::time::{Duration, Instant};
 
 use rtproof_host::trusted;
 
-use super::process::{LoadError, Message, Process};
-use super::spec::{Kind, LoadSpec, Settings};
+use super::process::{LoadError, LoadProcess, Message};
+use super::spec::{LoadKind, LoadSettings, LoadSpec};
 use super::{spec, wrap};
 
 /// Other programs report CPU time in ticks of 10 ms; one that used none for this long does nothing.
@@ -14,7 +14,7 @@ const NOTHING_DONE_MAX: Duration = Duration::from_secs(1);
 
 /// What a load did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// The load as it was named, e.g. `memory`, `cmd:make -j4`.
     pub name: String,
     /// What it did, in its own words, e.g. `2 x 256 MiB blocks`.
@@ -30,16 +30,16 @@ pub struct Outcome {
 pub struct Runner;
 
 impl Runner {
-    /// Starts a load and returns at once: [`Running::poll`] reports whether it works, because
+    /// Starts a load and returns at once: [`RunningLoad::poll`] reports whether it works, because
     /// the first milliseconds of a process are not waited for. Call it from a thread with
     /// SCHED_OTHER or reset-on-fork, and from one that lives as long as the load: the kernel ends a
     /// built-in load with the thread that started it.
     ///
     /// # Errors
     /// No process was started: no CPUs, no stress-ng, the binary cannot be run.
-    pub fn start(spec: &LoadSpec, settings: &Settings) -> Result<Running, LoadError> {
+    pub fn start(spec: &LoadSpec, settings: &LoadSettings) -> Result<RunningLoad, LoadError> {
         let load = spec.to_string();
-        let mut running = Running {
+        let mut running = RunningLoad {
             spec: spec.clone(),
             process: None,
             started: Instant::now(),
@@ -57,27 +57,27 @@ impl Runner {
         if settings.cpus.is_empty() {
             return Err(LoadError::NoCpus { load });
         }
-        if let Kind::StressNg(_) = spec.kind()
+        if let LoadKind::StressNg(_) = spec.kind()
             && let Err(source) = trusted::find(spec::NAME)
         {
             return Err(LoadError::NoStressNg { load, source });
         }
-        running.process = Some(Process::start(spec, settings)?);
+        running.process = Some(LoadProcess::start(spec, settings)?);
         Ok(running)
     }
 
     /// Stops several loads in the time of one: all get the request before the first is waited for.
-    pub fn stop_all(mut running: Vec<Running>) -> Vec<Outcome> {
-        running.iter_mut().for_each(Running::ask_to_end);
-        running.into_iter().map(Running::stop).collect()
+    pub fn stop_all(mut running: Vec<RunningLoad>) -> Vec<LoadOutcome> {
+        running.iter_mut().for_each(RunningLoad::ask_to_end);
+        running.into_iter().map(RunningLoad::stop).collect()
     }
 }
 
 /// A load that was started. Ended and reaped when dropped.
-pub struct Running {
+pub struct RunningLoad {
     spec: LoadSpec,
     /// `None`: idle, or ended and reaped.
-    process: Option<Process>,
+    process: Option<LoadProcess>,
     started: Instant,
     detail: String,
     unit: String,
@@ -88,7 +88,7 @@ pub struct Running {
     is_reported: bool,
 }
 
-impl Running {
+impl RunningLoad {
     pub fn spec(&self) -> &LoadSpec {
         &self.spec
     }
@@ -101,7 +101,7 @@ impl Running {
     /// Process of the worker, which is also its process group: to tell its wake-ups in a trace from
     /// those of others. `None` when idle or ended.
     pub fn pid(&self) -> Option<i32> {
-        self.process.as_ref().map(Process::pid)
+        self.process.as_ref().map(LoadProcess::pid)
     }
 
     /// Work done and its unit, as of the worker's last line that [`poll`](Self::poll) has read: at
@@ -111,10 +111,10 @@ impl Running {
     }
 
     /// Reads what the worker has said and whether it has ended, without waiting: some system calls,
-    /// microseconds. An error is returned once; it is in the [`Outcome`] too.
+    /// microseconds. An error is returned once; it is in the [`LoadOutcome`] too.
     pub fn poll(&mut self) -> Option<LoadError> {
         self.read();
-        if self.process.as_ref().is_some_and(Process::has_ended) {
+        if self.process.as_ref().is_some_and(LoadProcess::has_ended) {
             self.reap();
         }
         let what = self.failure.clone().filter(|_| !self.is_reported)?;
@@ -132,7 +132,7 @@ impl Running {
     /// Ends the load and all its processes, reaps them and returns what it did. Waits for it:
     /// milliseconds for most, at most 2.7 s.
     #[must_use]
-    pub fn stop(mut self) -> Outcome {
+    pub fn stop(mut self) -> LoadOutcome {
         let ran = self.started.elapsed();
         self.poll();
         self.end();
@@ -142,7 +142,7 @@ impl Running {
             let seconds = ran.as_secs_f64();
             is_nothing.then(|| format!("did no work in {seconds:.1} s: 0 {}", self.unit))
         });
-        Outcome {
+        LoadOutcome {
             name: self.spec.to_string(),
             detail: std::mem::take(&mut self.detail),
             unit: std::mem::take(&mut self.unit),
@@ -215,7 +215,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.end();
     }

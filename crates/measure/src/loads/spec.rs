@@ -44,11 +44,11 @@ const COMMAND: &str = "cmd:";
 /// One load, written `cpu`, `ping:4`, `stress-ng:ARGS` or `cmd:COMMAND`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct LoadSpec(Kind);
+pub struct LoadSpec(LoadKind);
 
 /// What a load is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum LoadKind {
     /// Name of one of [`LOADS`], and what followed its colon.
     BuiltIn(&'static str, Option<String>),
     /// Arguments of stress-ng, as written.
@@ -102,35 +102,35 @@ pub enum SpecError {
 impl LoadSpec {
     /// Whether it is the absence of a load.
     pub fn is_idle(&self) -> bool {
-        matches!(self.0, Kind::BuiltIn(cpu::NAME, _))
+        matches!(self.0, LoadKind::BuiltIn(cpu::NAME, _))
     }
 
     /// Name of its kind: `cpu`, `stress-ng`, `cmd`.
     pub fn name(&self) -> &'static str {
         match self.0 {
-            Kind::BuiltIn(name, _) => name,
-            Kind::StressNg(_) => STRESS_NG.trim_end_matches(':'),
-            Kind::Command(_) => COMMAND.trim_end_matches(':'),
+            LoadKind::BuiltIn(name, _) => name,
+            LoadKind::StressNg(_) => STRESS_NG.trim_end_matches(':'),
+            LoadKind::Command(_) => COMMAND.trim_end_matches(':'),
         }
     }
 
-    pub(super) fn kind(&self) -> &Kind {
+    pub(super) fn kind(&self) -> &LoadKind {
         &self.0
     }
 
     /// The load of ours that it names.
     pub(super) fn built_in(&self) -> Option<&'static Load> {
         match self.0 {
-            Kind::BuiltIn(name, _) => find(name),
-            Kind::StressNg(_) | Kind::Command(_) => None,
+            LoadKind::BuiltIn(name, _) => find(name),
+            LoadKind::StressNg(_) | LoadKind::Command(_) => None,
         }
     }
 
     /// What followed its colon.
     pub(super) fn parameter(&self) -> Option<&str> {
         match &self.0 {
-            Kind::BuiltIn(_, parameter) => parameter.as_deref(),
-            Kind::StressNg(_) | Kind::Command(_) => None,
+            LoadKind::BuiltIn(_, parameter) => parameter.as_deref(),
+            LoadKind::StressNg(_) | LoadKind::Command(_) => None,
         }
     }
 }
@@ -149,7 +149,7 @@ impl LoadSpec {
             if split.map_err(|quote| SpecError::Quote { quote, args: args.into() })?.is_empty() {
                 return Err(SpecError::NothingToRun { prefix: STRESS_NG, example });
             }
-            return Ok(Self(Kind::StressNg(args.into())));
+            return Ok(Self(LoadKind::StressNg(args.into())));
         }
         if let Some(command) = text.strip_prefix(COMMAND) {
             let command = clean(command);
@@ -157,11 +157,11 @@ impl LoadSpec {
             if command.trim().is_empty() {
                 return Err(SpecError::NothingToRun { prefix: COMMAND, example });
             }
-            return Ok(Self(Kind::Command(command.into())));
+            return Ok(Self(LoadKind::Command(command.into())));
         }
         match text.trim_end() {
             "" => Err(SpecError::Empty { text: text.into() }),
-            "none" => Ok(Self(Kind::BuiltIn(cpu::NAME, None))),
+            "none" => Ok(Self(LoadKind::BuiltIn(cpu::NAME, None))),
             text => Self::built_in_of(text),
         }
     }
@@ -180,7 +180,7 @@ impl LoadSpec {
             (None, Some(_)) => Some("nothing after its name"),
         };
         match expected {
-            None => Ok(Self(Kind::BuiltIn(load.name, parameter))),
+            None => Ok(Self(LoadKind::BuiltIn(load.name, parameter))),
             Some(expected) => Err(SpecError::Parameter { load: load.name, parameter, expected }),
         }
     }
@@ -198,10 +198,10 @@ impl FromStr for LoadSpec {
 impl Display for LoadSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Kind::BuiltIn(name, None) => f.write_str(name),
-            Kind::BuiltIn(name, Some(parameter)) => write!(f, "{name}:{parameter}"),
-            Kind::StressNg(args) => write!(f, "{STRESS_NG}{args}"),
-            Kind::Command(command) => write!(f, "{COMMAND}{command}"),
+            LoadKind::BuiltIn(name, None) => f.write_str(name),
+            LoadKind::BuiltIn(name, Some(parameter)) => write!(f, "{name}:{parameter}"),
+            LoadKind::StressNg(args) => write!(f, "{STRESS_NG}{args}"),
+            LoadKind::Command(command) => write!(f, "{COMMAND}{command}"),
         }
     }
 }
@@ -314,7 +314,7 @@ fn hint(name: &str) -> String {
 
 /// Where loads run and what they may use.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct LoadSettings {
     /// CPUs to disturb; all must be online.
     pub cpus: CpuList,
     /// Directory for the files of loads, UTF-8; empty is the current one.

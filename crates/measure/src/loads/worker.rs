@@ -16,9 +16,9 @@ use rustix::process::Signal;
 
 use rtproof_host::CpuList;
 
-use super::process::{LAUNCH, Message, NO_OP, Own, RUN, Shared};
+use super::process::{LAUNCH, Message, NO_OP, RUN, WorkerCommand, WorkerShared};
 use super::spec::LoadSpec;
-use super::{Before, Context, wrap};
+use super::{LoadContext, LoadInput, wrap};
 use crate::Failure;
 
 /// A worker that does not end on request is killed after this time. Less than the 2 s that the
@@ -41,7 +41,7 @@ pub(crate) fn main(args: &[String]) -> Result<(), Failure> {
         }
         [what, parent, program, rest @ ..] if what == LAUNCH => wrap::launch(parent, program, rest),
         [what, spec, cpus, memory, dir] if what == RUN => {
-            let shared = Arc::new(Shared::default());
+            let shared = Arc::new(WorkerShared::default());
             let result = Job::parse(spec, cpus, memory, dir, args.len())
                 .and_then(|job| job.run(&shared))
                 .inspect_err(|error| Message::Error(error.to_string()).send());
@@ -59,7 +59,7 @@ struct Job<'a> {
     cpus: CpuList,
     memory_bytes_per_cpu: u64,
     dir: &'a Path,
-    own: Own,
+    own: WorkerCommand,
 }
 
 impl<'a> Job<'a> {
@@ -77,13 +77,14 @@ impl<'a> Job<'a> {
                 .parse()
                 .map_err(|error| format!("load worker: \"{memory}\" bytes: {error}"))?,
             dir: Path::new(dir),
-            own: Own::find(worker_args),
+            own: WorkerCommand::find(worker_args),
         })
     }
 
-    fn run(&self, shared: &Arc<Shared>) -> Result<(), Failure> {
+    fn run(&self, shared: &Arc<WorkerShared>) -> Result<(), Failure> {
         super::settle(self.spec.name(), &self.cpus)?;
-        let before = Before { cpus: &self.cpus, dir: self.dir, parameter: self.spec.parameter() };
+        let before =
+            LoadInput { cpus: &self.cpus, dir: self.dir, parameter: self.spec.parameter() };
         let prepare = self.spec.built_in().and_then(|load| load.prepare);
         let held = prepare.map(|prepare| prepare(&before)).transpose()?;
         end_with_parent(shared)?;
@@ -94,7 +95,7 @@ impl<'a> Job<'a> {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|error| format!("cannot tie the worker to its parent: {error}"))?;
         let parent = std::process::id().to_string();
-        (load.work)(&Context {
+        (load.work)(&LoadContext {
             before,
             held: held.as_ref(),
             memory_bytes_per_cpu: self.memory_bytes_per_cpu,
@@ -116,7 +117,7 @@ impl<'a> Job<'a> {
 }
 
 /// Sets the stop flag when the other end of stdin is closed, and sees to it that the worker ends.
-fn end_with_parent(shared: &Arc<Shared>) -> Result<(), Failure> {
+fn end_with_parent(shared: &Arc<WorkerShared>) -> Result<(), Failure> {
     let shared = Arc::clone(shared);
     let main = std::thread::current();
     spawn("stdin", move || {
@@ -140,7 +141,7 @@ fn kill_self() {
     let _ = rustix::process::kill_process(own, Signal::KILL);
 }
 
-fn report_each_second(shared: &Arc<Shared>) -> Result<(), Failure> {
+fn report_each_second(shared: &Arc<WorkerShared>) -> Result<(), Failure> {
     let shared = Arc::clone(shared);
     spawn("report", move || {
         loop {

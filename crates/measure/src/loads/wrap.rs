@@ -13,9 +13,9 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::process::{LAUNCH, Message, Own, Shared};
+use super::process::{LAUNCH, Message, WorkerCommand, WorkerShared};
 use super::spec;
-use super::spec::{Kind, LoadSpec, words};
+use super::spec::{LoadKind, LoadSpec, words};
 use crate::Failure;
 
 /// Unit of the work of other programs, unless stress-ng reports its own.
@@ -44,8 +44,12 @@ const QUOTE_BYTES_MAX: usize = 600;
 ///
 /// # Errors
 /// It could not be started, or ended by itself: its status and the end of what it wrote to stderr.
-pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Failure> {
-    let is_stress_ng = matches!(spec.kind(), Kind::StressNg(_));
+pub(super) fn run(
+    spec: &LoadSpec,
+    own: &WorkerCommand,
+    shared: &WorkerShared,
+) -> Result<(), Failure> {
+    let is_stress_ng = matches!(spec.kind(), LoadKind::StressNg(_));
     let program = program(spec)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("cannot become a subreaper: {error}"))?;
@@ -91,13 +95,13 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Fai
 
 fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
     match spec.kind() {
-        Kind::Command(command) => Ok(vec!["sh".into(), "-c".into(), command.clone()]),
-        Kind::StressNg(args) => {
+        LoadKind::Command(command) => Ok(vec!["sh".into(), "-c".into(), command.clone()]),
+        LoadKind::StressNg(args) => {
             let args =
                 words(args).map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
             Ok(spec::program(args).map_err(|error| error.to_string())?)
         }
-        Kind::BuiltIn(name, _) => Err(Failure(format!("{name} is not another program"))),
+        LoadKind::BuiltIn(name, _) => Err(Failure(format!("{name} is not another program"))),
     }
 }
 
@@ -123,7 +127,7 @@ struct Family {
 
 impl Family {
     /// Reaps and counts until the stop flag is set or none is left.
-    fn watch(&mut self, shared: &Shared) {
+    fn watch(&mut self, shared: &WorkerShared) {
         let mut counted = Instant::now();
         while self.reap() && !shared.stop.load(Ordering::Relaxed) {
             std::thread::park_timeout(LOOK);

@@ -13,22 +13,22 @@ use std::{
     time::Duration,
 };
 
-use read::{Layout, Reader};
+use read::{Reader, TracepointLayout};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 
 use rtproof_host::{Root, tracefs};
-use rtproof_model::run::Happening;
+use rtproof_model::run::ProgramEvent;
 
 use crate::sys::perf;
-use crate::sys::perf::{Attr, Ring};
+use crate::sys::perf::{Attr, PerfRing};
 pub use calls::CALLS;
 
 /// What is looked for in the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum WatchPurpose {
     /// The rules of a real-time program.
     Rules,
     /// Who holds the locks that its threads wait for, and who runs meanwhile on the whole machine.
@@ -37,7 +37,7 @@ pub enum Purpose {
 
 /// How one of them is opened.
 struct Opened {
-    source: Source,
+    source: EventSource,
     kind: Kind,
     /// Whether the user's stack is sampled.
     has_stack: bool,
@@ -58,43 +58,43 @@ const PERF_COUNT_SW_DUMMY: u64 = 9;
 /// All of them. A thread that is born while they are opened is reported only by the last: then it
 /// has inherited all.
 const RULES: &[Opened] = &[
-    trace(Source::Switches, "sched/sched_switch", false),
-    trace(Source::Births, "sched/sched_wakeup_new", false),
-    trace(Source::Wakes, "sched/sched_waking", false),
-    trace(Source::Enters, "raw_syscalls/sys_enter", true),
-    trace(Source::Exits, "raw_syscalls/sys_exit", false),
-    software(Source::Faults, PERF_COUNT_SW_PAGE_FAULTS, true),
-    software(Source::Migrations, PERF_COUNT_SW_CPU_MIGRATIONS, true),
-    trace(Source::Signals, "signal/signal_deliver", true),
+    trace(EventSource::Switches, "sched/sched_switch", false),
+    trace(EventSource::Births, "sched/sched_wakeup_new", false),
+    trace(EventSource::Wakes, "sched/sched_waking", false),
+    trace(EventSource::Enters, "raw_syscalls/sys_enter", true),
+    trace(EventSource::Exits, "raw_syscalls/sys_exit", false),
+    software(EventSource::Faults, PERF_COUNT_SW_PAGE_FAULTS, true),
+    software(EventSource::Migrations, PERF_COUNT_SW_CPU_MIGRATIONS, true),
+    trace(EventSource::Signals, "signal/signal_deliver", true),
     THREADS,
 ];
 
 const LOCKS: &[Opened] = &[
-    trace(Source::Enters, "raw_syscalls/sys_enter", true),
-    trace(Source::Exits, "raw_syscalls/sys_exit", false),
+    trace(EventSource::Enters, "raw_syscalls/sys_enter", true),
+    trace(EventSource::Exits, "raw_syscalls/sys_exit", false),
     THREADS,
 ];
 
 /// Of all threads of the machine.
 const MACHINE: &[Opened] = &[
-    trace(Source::MachineSwitches, "sched/sched_switch", false),
-    trace(Source::MachineWakes, "sched/sched_waking", false),
-    trace(Source::MachineMoves, "sched/sched_migrate_task", false),
+    trace(EventSource::MachineSwitches, "sched/sched_switch", false),
+    trace(EventSource::MachineWakes, "sched/sched_waking", false),
+    trace(EventSource::MachineMoves, "sched/sched_migrate_task", false),
 ];
 
 /// Who wakes a thread reports its sleep, so that these are of all threads of the machine, too.
 const MONITORS: &[(&str, Opened)] = &[
-    ("rtapp:pagefault", trace(Source::MonitorFaults, "rv/error_pagefault", false)),
-    ("rtapp:sleep", trace(Source::MonitorSleeps, "rv/error_sleep", false)),
+    ("rtapp:pagefault", trace(EventSource::MonitorFaults, "rv/error_pagefault", false)),
+    ("rtapp:sleep", trace(EventSource::MonitorSleeps, "rv/error_sleep", false)),
 ];
 
-const THREADS: Opened = software(Source::Threads, PERF_COUNT_SW_DUMMY, false);
+const THREADS: Opened = software(EventSource::Threads, PERF_COUNT_SW_DUMMY, false);
 
-const fn software(source: Source, number: u64, has_stack: bool) -> Opened {
+const fn software(source: EventSource, number: u64, has_stack: bool) -> Opened {
     Opened { source, kind: Kind::Software(number), has_stack }
 }
 
-const fn trace(source: Source, event: &'static str, has_stack: bool) -> Opened {
+const fn trace(source: EventSource, event: &'static str, has_stack: bool) -> Opened {
     Opened { source, kind: Kind::Trace(event), has_stack }
 }
 
@@ -107,7 +107,7 @@ const RINGS_BYTES: usize = 64 << 20;
 
 const RING_BYTES: std::ops::RangeInclusive<usize> = (512 << 10)..=(8 << 20);
 
-impl Purpose {
+impl WatchPurpose {
     const fn sources(self) -> &'static [Opened] {
         match self {
             Self::Rules => RULES,
@@ -127,26 +127,26 @@ impl Purpose {
 
 /// The events of a program.
 #[derive(Debug)]
-pub struct Watch {
-    purpose: Purpose,
+pub struct ProgramWatch {
+    purpose: WatchPurpose,
     cpus: Vec<u32>,
     /// The events that have the ring of each CPU: of our own thread, which outlives all others.
     owners: Vec<OwnedFd>,
-    rings: Vec<Ring>,
+    rings: Vec<PerfRing>,
     /// By source: one event per thread and CPU.
-    events: BTreeMap<Source, Vec<OwnedFd>>,
+    events: BTreeMap<EventSource, Vec<OwnedFd>>,
     filter: String,
-    layouts: BTreeMap<&'static str, Arc<Layout>>,
+    layouts: BTreeMap<&'static str, Arc<TracepointLayout>>,
     reader: Reader,
     /// Why one is not there.
-    missing: BTreeMap<Source, String>,
+    missing: BTreeMap<EventSource, String>,
     bytes: Vec<u8>,
 }
 
-impl Watch {
+impl ProgramWatch {
     /// Makes the memory for events of these CPUs; no thread is observed yet. `filter`: which system
     /// calls are reported, as the kernel's filters say it, e.g. `id != 39`; empty: all.
-    pub fn new(purpose: Purpose, cpus: &[u32], filter: String) -> Result<Self, String> {
+    pub fn new(purpose: WatchPurpose, cpus: &[u32], filter: String) -> Result<Self, String> {
         let size = (RINGS_BYTES / cpus.len().max(1)).clamp(*RING_BYTES.start(), *RING_BYTES.end());
         let size = if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 };
         let attr = Attr {
@@ -159,7 +159,7 @@ impl Watch {
         let (mut owners, mut rings) = (Vec::new(), Vec::new());
         for &cpu in cpus {
             let owner = perf::open(&attr, Some(0), cpu).map_err(|error| refused(&error))?;
-            let ring = Ring::map(owner.as_fd(), size).map_err(|error| {
+            let ring = PerfRing::map(owner.as_fd(), size).map_err(|error| {
                 format!("memory for events, {size} bytes for each CPU: {error}")
             })?;
             owners.push(owner);
@@ -180,26 +180,26 @@ impl Watch {
     }
 
     /// Opens the events of a thread, and of those that it will make. Only those of
-    /// [`Source::Threads`] are on. Whether there is such a thread.
+    /// [`EventSource::Threads`] are on. Whether there is such a thread.
     ///
     /// # Errors
     /// Not even threads can be observed: why, and what to do.
     pub fn add(&mut self, root: &Root, tid: u32) -> Result<bool, String> {
         for opened in self.purpose.sources() {
-            if opened.source != Source::Threads && self.missing.contains_key(&opened.source) {
+            if opened.source != EventSource::Threads && self.missing.contains_key(&opened.source) {
                 continue;
             }
             match self.open_one(root, opened, Some(tid)) {
                 Ok(is_there) if !is_there => return Ok(false),
                 Ok(_) => {}
-                Err(why) if opened.source == Source::Threads => return Err(why),
+                Err(why) if opened.source == EventSource::Threads => return Err(why),
                 Err(why) => self.miss(opened.source, why),
             }
         }
         Ok(true)
     }
 
-    /// Opens the events of the whole machine that [`Purpose::Locks`] needs.
+    /// Opens the events of the whole machine that [`WatchPurpose::Locks`] needs.
     pub fn add_machine(&mut self, root: &Root) {
         for opened in MACHINE {
             if let Err(why) = self.open_one(root, opened, None) {
@@ -222,14 +222,14 @@ impl Watch {
         Ok(())
     }
 
-    fn miss(&mut self, source: Source, why: String) {
+    fn miss(&mut self, source: EventSource, why: String) {
         self.events.remove(&source);
         self.missing.insert(source, why);
     }
 
     fn open_one(&mut self, root: &Root, opened: &Opened, tid: Option<u32>) -> Result<bool, String> {
         let (attr, layout) = self.attributes(root, opened)?;
-        let filters = matches!(opened.source, Source::Enters | Source::Exits);
+        let filters = matches!(opened.source, EventSource::Enters | EventSource::Exits);
         for (&cpu, owner) in self.cpus.iter().zip(&self.owners) {
             let event = match perf::open(&attr, tid, cpu) {
                 Ok(event) => event,
@@ -250,7 +250,11 @@ impl Watch {
     }
 
     /// The attributes of an event, and where its fields are.
-    fn attributes(&mut self, root: &Root, opened: &Opened) -> Result<(Attr, Arc<Layout>), String> {
+    fn attributes(
+        &mut self,
+        root: &Root,
+        opened: &Opened,
+    ) -> Result<(Attr, Arc<TracepointLayout>), String> {
         let mut attr = common();
         let layout = match opened.kind {
             Kind::Software(number) => {
@@ -266,8 +270,10 @@ impl Watch {
             }
         };
         attr.flags |= match opened.source {
-            Source::Threads => read::THREADS | read::INHERIT,
-            Source::MachineSwitches | Source::MachineWakes | Source::MachineMoves => read::DISABLED,
+            EventSource::Threads => read::THREADS | read::INHERIT,
+            EventSource::MachineSwitches
+            | EventSource::MachineWakes
+            | EventSource::MachineMoves => read::DISABLED,
             source if source.is_of_monitor() => read::DISABLED,
             _ => read::DISABLED | read::INHERIT,
         };
@@ -280,17 +286,22 @@ impl Watch {
     }
 
     /// Where the fields of an event are: read once, as a program may have hundreds of threads.
-    fn layout(&mut self, root: &Root, event: &'static str) -> Result<Arc<Layout>, String> {
+    fn layout(
+        &mut self,
+        root: &Root,
+        event: &'static str,
+    ) -> Result<Arc<TracepointLayout>, String> {
         if let Some(layout) = self.layouts.get(event) {
             return Ok(Arc::clone(layout));
         }
         let text = tracefs::event_format(root, event).map_err(|error| error.to_string())?;
-        let layout = Layout::parse(&text).ok_or_else(|| format!("{event}/format: unreadable"))?;
+        let layout =
+            TracepointLayout::parse(&text).ok_or_else(|| format!("{event}/format: unreadable"))?;
         Ok(Arc::clone(self.layouts.entry(event).or_insert_with(|| Arc::new(layout))))
     }
 
     /// Why events of a source are missing; `None`: they are not.
-    pub fn missing(&self, source: Source) -> Option<&str> {
+    pub fn missing(&self, source: EventSource) -> Option<&str> {
         self.missing.get(&source).map(String::as_str)
     }
 
@@ -298,7 +309,7 @@ impl Watch {
     pub fn enable(&mut self) {
         for (&source, events) in &self.events {
             let on = |event: &OwnedFd| perf::set_enabled(event.as_fd(), true);
-            if source != Source::Threads
+            if source != EventSource::Threads
                 && let Some(error) = events.iter().find_map(|event| on(event).err())
             {
                 self.missing.insert(source, format!("it cannot be switched on: {error}"));
@@ -308,7 +319,8 @@ impl Watch {
 
     /// Switches them off again; threads are observed on.
     pub fn disable(&self) {
-        for (_, events) in self.events.iter().filter(|(source, _)| **source != Source::Threads) {
+        for (_, events) in self.events.iter().filter(|(source, _)| **source != EventSource::Threads)
+        {
             // One that does not go off reports what nobody judges any more.
             events.iter().for_each(|event| drop(perf::set_enabled(event.as_fd(), false)));
         }
@@ -331,7 +343,7 @@ impl Watch {
     }
 
     /// Takes what has come, of each CPU in its order.
-    pub fn take(&mut self, mut to: impl FnMut(Happening)) {
+    pub fn take(&mut self, mut to: impl FnMut(ProgramEvent)) {
         for (cpu, ring) in self.cpus.iter().zip(&mut self.rings) {
             self.bytes.clear();
             let may_have_lost = ring.take(&mut self.bytes);
@@ -405,18 +417,18 @@ const ATTEMPTS: usize = 20;
 /// threads that are observed; one that was started meanwhile may be missing.
 pub fn attach<T: Ord + Clone>(
     root: &Root,
-    (purpose, filter): &(Purpose, String),
+    (purpose, filter): &(WatchPurpose, String),
     cpus: &[u32],
     tid_of: impl Fn(&T) -> u32,
     list: impl Fn() -> Vec<T>,
-) -> Result<(Watch, Vec<T>), String> {
+) -> Result<(ProgramWatch, Vec<T>), String> {
     let mut attempt = 0;
     loop {
         attempt += 1;
         let before = list();
         let count = before.len() as u64 * cpus.len() as u64 * purpose.sources().len() as u64;
         raise_limit(count + OWN_FILES);
-        let mut watch = Watch::new(*purpose, cpus, filter.clone())?;
+        let mut watch = ProgramWatch::new(*purpose, cpus, filter.clone())?;
         let mut observed = Vec::new();
         for thread in &before {
             if watch.add(root, tid_of(thread))? {
@@ -449,7 +461,7 @@ fn raise_limit(files: u64) {
 
 /// A group of events that the rules rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum EventSource {
     /// Threads that come and go, their names, and the files that they map.
     Threads,
     Switches,
@@ -475,7 +487,7 @@ pub enum Source {
     MonitorSleeps,
 }
 
-impl Source {
+impl EventSource {
     /// Whether a monitor of the kernel reports.
     const fn is_of_monitor(self) -> bool {
         matches!(self, Self::MonitorFaults | Self::MonitorSleeps)

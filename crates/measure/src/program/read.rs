@@ -3,10 +3,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rtproof_model::run::{Happening, Mapping, Monitor, Stack, What};
+use rtproof_model::run::{Mapping, Monitor, ProgramEvent, ProgramEventData, Stack};
 use rtproof_trace::format::Field;
 
-use super::Source;
+use super::EventSource;
 
 const TID: u64 = 1 << 1;
 
@@ -80,12 +80,12 @@ const END: usize = 8 + 8 + 8 + 8;
 
 /// Where the fields of a tracepoint are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct TracepointLayout {
     pub(super) id: u64,
     fields: BTreeMap<String, (usize, usize)>,
 }
 
-impl Layout {
+impl TracepointLayout {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
         let lines = text.lines().filter(|line| line.trim_start().starts_with("field"));
@@ -117,21 +117,34 @@ const STATE_REPORTED: i64 = 0x7f;
 /// What the numbers of events mean.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    events: BTreeMap<u64, (Source, bool, Arc<Layout>)>,
+    events: BTreeMap<u64, (EventSource, bool, Arc<TracepointLayout>)>,
 }
 
 /// Records of a CPU were lost.
-pub(super) fn lost(cpu: u32, count: Option<u64>) -> Happening {
-    Happening { time_ns: 0, cpu, pid: 0, tid: 0, what: What::Lost(count), stack: None }
+pub(super) fn lost(cpu: u32, count: Option<u64>) -> ProgramEvent {
+    ProgramEvent {
+        time_ns: 0,
+        cpu,
+        pid: 0,
+        tid: 0,
+        what: ProgramEventData::Lost(count),
+        stack: None,
+    }
 }
 
 impl Reader {
-    pub(super) fn add(&mut self, id: u64, source: Source, has_stack: bool, layout: Arc<Layout>) {
+    pub(super) fn add(
+        &mut self,
+        id: u64,
+        source: EventSource,
+        has_stack: bool,
+        layout: Arc<TracepointLayout>,
+    ) {
         self.events.insert(id, (source, has_stack, layout));
     }
 
     /// Reads all records. One that cannot be read counts as lost.
-    pub(super) fn read(&self, mut bytes: &[u8], to: &mut impl FnMut(Happening)) {
+    pub(super) fn read(&self, mut bytes: &[u8], to: &mut impl FnMut(ProgramEvent)) {
         while !bytes.is_empty() {
             let mut header = Bytes(bytes);
             let (kind, misc, size) = (header.u32(), header.u16(), header.u16());
@@ -156,7 +169,7 @@ impl Reader {
         }
     }
 
-    fn sample(&self, body: &[u8]) -> Option<Happening> {
+    fn sample(&self, body: &[u8]) -> Option<ProgramEvent> {
         let mut at = Bytes(body);
         let (source, has_stack, layout) = self.events.get(&at.u64()?)?;
         let (pid, tid, time_ns) = (at.u32()?, at.u32()?, at.u64()?);
@@ -174,14 +187,14 @@ impl Reader {
         let number = |name: &str| layout.number(raw, name);
         let small = |name: &str| i32::try_from(number(name)?).ok();
         let what = match source {
-            Source::Threads => return None,
-            Source::Switches => What::SwitchedOut {
+            EventSource::Threads => return None,
+            EventSource::Switches => ProgramEventData::SwitchedOut {
                 number: small("prev_pid")?.cast_unsigned(),
                 priority: small("prev_prio")?,
             },
-            Source::Births => What::Born { priority: small("prio")? },
-            Source::Wakes => What::Wakes { number: small("pid")?.cast_unsigned() },
-            Source::Enters => {
+            EventSource::Births => ProgramEventData::Born { priority: small("prio")? },
+            EventSource::Wakes => ProgramEventData::Wakes { number: small("pid")?.cast_unsigned() },
+            EventSource::Enters => {
                 // Six of the kernel's `long`.
                 let &(args_at, args_bytes) = layout.fields.get("args")?;
                 let mut all = Bytes(raw.get(args_at..)?);
@@ -189,10 +202,12 @@ impl Reader {
                 for arg in &mut args {
                     *arg = if args_bytes == 6 * 4 { all.u32()?.into() } else { all.u64()? };
                 }
-                What::Enter { number: number("id")?, args }
+                ProgramEventData::Enter { number: number("id")?, args }
             }
-            Source::Exits => What::Exit { number: number("id")?, result: number("ret")? },
-            Source::MachineSwitches => What::Switched {
+            EventSource::Exits => {
+                ProgramEventData::Exit { number: number("id")?, result: number("ret")? }
+            }
+            EventSource::MachineSwitches => ProgramEventData::Switched {
                 from: small("prev_pid")?.cast_unsigned(),
                 from_priority: small("prev_prio")?,
                 is_runnable: number("prev_state")? & STATE_REPORTED == 0,
@@ -200,35 +215,35 @@ impl Reader {
                 to_priority: small("next_prio")?,
                 to_name: layout.text(raw, "next_comm")?,
             },
-            Source::MachineWakes => What::Woken {
+            EventSource::MachineWakes => ProgramEventData::Woken {
                 tid: small("pid")?.cast_unsigned(),
                 cpu: small("target_cpu")?.cast_unsigned(),
             },
-            Source::MachineMoves => What::Moved {
+            EventSource::MachineMoves => ProgramEventData::Moved {
                 tid: small("pid")?.cast_unsigned(),
                 cpu: small("dest_cpu")?.cast_unsigned(),
             },
-            Source::MonitorFaults | Source::MonitorSleeps => What::Reported {
+            EventSource::MonitorFaults | EventSource::MonitorSleeps => ProgramEventData::Reported {
                 by: match source {
-                    Source::MonitorFaults => Monitor::PageFault,
+                    EventSource::MonitorFaults => Monitor::PageFault,
                     _ => Monitor::Sleep,
                 },
                 number: small("pid")?.cast_unsigned(),
             },
-            Source::Faults => What::Fault { address },
-            Source::Migrations => What::Migrated,
-            Source::Signals => What::Signal {
+            EventSource::Faults => ProgramEventData::Fault { address },
+            EventSource::Migrations => ProgramEventData::Migrated,
+            EventSource::Signals => ProgramEventData::Signal {
                 number: small("sig")?,
                 // 0 is the default of the kernel, 1 is to ignore it.
                 is_handled: number("sa_handler")?.cast_unsigned() > 1,
             },
         };
-        Some(Happening { time_ns, cpu, pid, tid, what, stack })
+        Some(ProgramEvent { time_ns, cpu, pid, tid, what, stack })
     }
 }
 
 /// A record that is no sample.
-fn other(kind: u32, misc: u16, body: &[u8]) -> Option<Happening> {
+fn other(kind: u32, misc: u16, body: &[u8]) -> Option<ProgramEvent> {
     let mut end = Bytes(body.get(body.len().checked_sub(END)?..)?);
     let (mut pid, mut tid, time_ns) = (end.u32()?, end.u32()?, end.u64()?);
     let cpu = end.u32()?;
@@ -236,16 +251,16 @@ fn other(kind: u32, misc: u16, body: &[u8]) -> Option<Happening> {
     let what = match kind {
         COMM => {
             (pid, tid) = (at.u32()?, at.u32()?);
-            What::Named { name: at.text(), by_exec: misc & BY_EXEC != 0 }
+            ProgramEventData::Named { name: at.text(), by_exec: misc & BY_EXEC != 0 }
         }
         FORK | EXIT => {
             let (new_pid, parent_pid) = (at.u32()?, at.u32()?);
             let (new, parent) = (at.u32()?, at.u32()?);
             match kind {
-                FORK => What::Forked { pid: new_pid, tid: new, parent_pid, parent },
+                FORK => ProgramEventData::Forked { pid: new_pid, tid: new, parent_pid, parent },
                 _ => {
                     (pid, tid) = (new_pid, new);
-                    What::Ended
+                    ProgramEventData::Ended
                 }
             }
         }
@@ -259,10 +274,16 @@ fn other(kind: u32, misc: u16, body: &[u8]) -> Option<Happening> {
                 inode = at.u64()?;
                 let _ = (at.u64()?, at.u64()?);
             }
-            What::Mapped(Mapping { address, bytes, offset: pages, inode, path: at.text() })
+            ProgramEventData::Mapped(Mapping {
+                address,
+                bytes,
+                offset: pages,
+                inode,
+                path: at.text(),
+            })
         }
     };
-    Some(Happening { time_ns, cpu, pid, tid, what, stack: None })
+    Some(ProgramEvent { time_ns, cpu, pid, tid, what, stack: None })
 }
 
 /// Bytes that are read from the front.
@@ -343,10 +364,10 @@ print fmt: \"%s[%d]: violation detected\", __get_str(comm), REC->pid
 
     #[test]
     fn a_report_of_the_kernels_monitor_is_read() {
-        let layout = Arc::new(Layout::parse(FORMAT).unwrap());
+        let layout = Arc::new(TracepointLayout::parse(FORMAT).unwrap());
         assert_eq!(layout.id, 377);
         let mut reader = Reader::default();
-        reader.add(5, Source::MonitorSleeps, false, layout);
+        reader.add(5, EventSource::MonitorSleeps, false, layout);
         let mut body = Vec::new();
         // Identifier; process and thread that ran; time; CPU.
         for number in [5, 4_u64 << 32 | 3, 1_000, 1] {
@@ -361,8 +382,8 @@ print fmt: \"%s[%d]: violation detected\", __get_str(comm), REC->pid
         bytes.extend_from_slice(&body);
         let mut found = Vec::new();
         reader.read(&bytes, &mut |it| found.push(it));
-        let what = What::Reported { by: Monitor::Sleep, number: 77 };
-        let expected = Happening { time_ns: 1_000, cpu: 1, pid: 3, tid: 4, what, stack: None };
+        let what = ProgramEventData::Reported { by: Monitor::Sleep, number: 77 };
+        let expected = ProgramEvent { time_ns: 1_000, cpu: 1, pid: 3, tid: 4, what, stack: None };
         assert_eq!(found, [expected]);
     }
 }

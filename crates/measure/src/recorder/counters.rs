@@ -10,18 +10,18 @@ use rtproof_host::{
     CpuList, Facts, Root,
     facts::kernel::Preemption,
     idle,
-    symbols::Symbols,
+    symbols::KernelSymbols,
     task::{self, throttle_file, throttled},
 };
 use rtproof_stats::{Histogram, Layout};
 use rtproof_trace::{
-    Beside, Decoder, IdleState, Page, Pages, WakeUp,
+    Decoder, Pages, RingPage, WakeUp, WindowIdleState, WindowSurroundings,
     merge::Merge,
-    scan::{self, Scanner, Subjects, Totals},
+    scan::{self, Scanner, Subjects, ThreadTotals},
 };
 
 use super::{Recorder, RecorderError};
-use crate::session::{Plan, Session, SessionError};
+use crate::session::{Session, SessionError, SessionPlan};
 use crate::slot::Slot;
 
 /// Samples that are kept: five seconds of them.
@@ -48,7 +48,7 @@ struct Sample {
 
 /// Reads them and keeps some.
 #[derive(Debug)]
-pub(super) struct Counters {
+pub(super) struct CounterReader {
     root: Root,
     cpus: CpuList,
     /// The CPU that is asked for its count of system management interrupts, which all CPUs take
@@ -59,11 +59,11 @@ pub(super) struct Counters {
     samples: VecDeque<Sample>,
     next_ns: u64,
     /// What never changes, and the idle states of each CPU.
-    fixed: Beside,
+    fixed: WindowSurroundings,
     idle_states: Vec<(u32, Vec<rtproof_host::facts::cpu::IdleState>)>,
 }
 
-impl Counters {
+impl CounterReader {
     pub(super) fn new(root: &Root, facts: &Facts, measured: &CpuList) -> Self {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         // Reading another CPU's register interrupts that; the only CPU reads its own.
@@ -74,14 +74,14 @@ impl Counters {
         let servers = &facts.sched.fair_server;
         let is_served =
             servers.value().map(|servers| servers.iter().any(|server| server.runtime_ns > 0));
-        let fixed = Beside {
+        let fixed = WindowSurroundings {
             // Kernels before 6.12 have none.
             fair_server: is_served.or(servers.is_absent().then_some(false)),
             rt_runtime_us: facts.sched.rt_runtime_us.value().copied(),
             rt_period_us: facts.sched.rt_period_us.value().copied(),
             preempt_rt: facts.kernel.preemption.value().map(|model| *model == Preemption::Rt),
             guest: facts.virt.hypervisor.value().map(Option::is_some),
-            ..Beside::default()
+            ..WindowSurroundings::default()
         };
         let states =
             |cpu: &rtproof_host::facts::cpu::Cpu| Some((cpu.id, cpu.idle_states.value()?.clone()));
@@ -145,11 +145,12 @@ impl Counters {
         from_ns: u64,
         to_ns: u64,
         clock: impl Fn() -> u64,
-    ) -> Beside {
+    ) -> WindowSurroundings {
         if self.samples.back().is_none_or(|last| last.from_ns < to_ns) {
             self.take(clock(), &clock);
         }
-        let mut beside = Beside { idle_states: self.idle_states(cpu), ..self.fixed.clone() };
+        let mut beside =
+            WindowSurroundings { idle_states: self.idle_states(cpu), ..self.fixed.clone() };
         let after = self.samples.partition_point(|sample| sample.from_ns < to_ns);
         let before = self.samples.partition_point(|sample| sample.to_ns <= from_ns);
         let (Some(before), Some(after)) =
@@ -169,10 +170,10 @@ impl Counters {
         beside
     }
 
-    fn idle_states(&self, cpu: u32) -> BTreeMap<u32, IdleState> {
+    fn idle_states(&self, cpu: u32) -> BTreeMap<u32, WindowIdleState> {
         let states = self.idle_states.iter().find(|(of, _)| *of == cpu);
         let states = states.into_iter().flat_map(|(_, states)| states);
-        let state = |state: &rtproof_host::facts::cpu::IdleState| IdleState {
+        let state = |state: &rtproof_host::facts::cpu::IdleState| WindowIdleState {
             name: state.name.clone(),
             exit_latency_ns: state.exit_latency_ns,
         };
@@ -228,12 +229,12 @@ pub const USUAL: (u32, u64) = (8, 100_000_000);
 /// The recorder or a session cannot be used.
 pub fn cost(
     recorder: &Recorder,
-    plan: &Plan,
+    plan: &SessionPlan,
     pairs: u32,
     slice_ns: u64,
 ) -> Result<RecordingCost, CostError> {
     let cpus = plan.cpus.iter().take(1).copied().collect();
-    let plan = Plan { cpus, duration_ns: slice_ns, keeps_samples: false, ..plan.clone() };
+    let plan = SessionPlan { cpus, duration_ns: slice_ns, keeps_samples: false, ..plan.clone() };
     let measured = deltas(recorder, &plan, pairs);
     // Whatever came between: it records afterwards.
     recorder.resume()?;
@@ -244,7 +245,7 @@ pub fn cost(
     Ok(RecordingCost { delta_ns, pairs, deltas_ns })
 }
 
-fn deltas(recorder: &Recorder, plan: &Plan, pairs: u32) -> Result<Vec<i64>, CostError> {
+fn deltas(recorder: &Recorder, plan: &SessionPlan, pairs: u32) -> Result<Vec<i64>, CostError> {
     let slice = |records: bool| -> Result<Option<u64>, CostError> {
         if records {
             recorder.resume()?
@@ -266,7 +267,7 @@ fn deltas(recorder: &Recorder, plan: &Plan, pairs: u32) -> Result<Vec<i64>, Cost
 }
 
 /// Median latency of one session, of its wake-up view.
-fn p50_ns(plan: &Plan) -> Result<Option<u64>, SessionError> {
+fn p50_ns(plan: &SessionPlan) -> Result<Option<u64>, SessionError> {
     let mut wake = Histogram::new(Layout::FINE);
     let mut session = Session::start(plan)?;
     let mut take = |_: u32, slot: &Slot| slot.wake.add_to(&mut wake);
@@ -305,18 +306,18 @@ const BYTES_MAX: usize = 64 << 20;
 const LATE_NS: u64 = 5_000_000;
 
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct WakeUpWatch {
     scanner: Scanner,
     fresh: Fresh,
     /// Records up to here were seen.
     seen_ns: u64,
 }
 
-impl Watch {
+impl WakeUpWatch {
     pub(super) fn new(
         subjects: &Subjects,
         threshold_ns: u64,
-        symbols: Option<&Symbols>,
+        symbols: Option<&KernelSymbols>,
         decoder: &Decoder,
     ) -> Self {
         let layout = decoder.layout();
@@ -333,7 +334,7 @@ impl Watch {
         if self.fresh.bytes > BYTES_MAX {
             self.lost();
         }
-        let Ok(parsed) = Page::parse(decoder.layout(), page) else {
+        let Ok(parsed) = RingPage::parse(decoder.layout(), page) else {
             self.scanner.lost(cpu);
             return;
         };
@@ -387,12 +388,12 @@ impl Watch {
     }
 
     /// Who ran in the place of the threads.
-    pub(super) fn preemptions(&self) -> Vec<scan::Preemption> {
+    pub(super) fn preemptions(&self) -> Vec<scan::PreemptedBy> {
         self.scanner.preemptions().copied().collect()
     }
 
     /// What was counted of each thread.
-    pub(super) fn totals(&self) -> Vec<Totals> {
+    pub(super) fn totals(&self) -> Vec<ThreadTotals> {
         self.scanner.totals().copied().collect()
     }
 }
@@ -479,7 +480,7 @@ mod tests {
     fn what_went_by_over_a_spike_is_between_the_samples_round_it() {
         let dir = machine();
         let root = Root::dir(dir.path()).unwrap();
-        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        let mut counters = CounterReader::new(&root, &Facts::read(&root), &CpuList::new([1]));
         counters.watch("/plc");
         counters.watch("/nothing");
         counters.sample(|| 100);
@@ -505,7 +506,7 @@ mod tests {
     fn a_sample_that_a_spike_came_into_bounds_it_on_no_side() {
         let dir = machine();
         let root = Root::dir(dir.path()).unwrap();
-        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        let mut counters = CounterReader::new(&root, &Facts::read(&root), &CpuList::new([1]));
         counters.sample(|| 100);
         // Begun at 400 and complete at 900: what came at 500 is in some of its counts.
         let times = Cell::new(400);
@@ -523,7 +524,7 @@ mod tests {
     fn a_file_that_takes_long_is_read_less_often() {
         let dir = machine();
         let root = Root::dir(dir.path()).unwrap();
-        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        let mut counters = CounterReader::new(&root, &Facts::read(&root), &CpuList::new([1]));
         let now = Cell::new(0);
         // Each question takes 7 ns.
         let clock = || now.replace(now.get() + 7);
@@ -539,7 +540,7 @@ mod tests {
     fn samples_are_bounded() {
         let dir = machine();
         let root = Root::dir(dir.path()).unwrap();
-        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        let mut counters = CounterReader::new(&root, &Facts::read(&root), &CpuList::new([1]));
         (0..1_000).for_each(|at_ns| counters.sample(|| at_ns));
         assert_eq!(counters.samples.len(), SAMPLES_MAX);
         assert_eq!(counters.samples[0].from_ns, 1_000 - SAMPLES_MAX as u64);

@@ -14,12 +14,12 @@ use std::{
 
 use rtproof_host::tracefs::{Instance, TracefsError};
 use rtproof_trace::{
-    Around, Decoder, Lost, Page, Store, Subjects, WakeUp, Window, around,
-    scan::{Preemption, Totals},
+    Decoder, Lost, RingPage, Store, Subjects, WakeUp, Window, WindowSize, around,
+    scan::{PreemptedBy, ThreadTotals},
 };
 
-use super::counters::{Counters, Watch};
-use super::{Mode, Settings, Stats, Who};
+use super::counters::{CounterReader, WakeUpWatch};
+use super::{RecorderSettings, RecorderStats, RingMode, TaskNames};
 use crate::sys;
 use crate::task::pin_all;
 
@@ -42,7 +42,7 @@ const LOST_EVERY: Duration = Duration::from_millis(500);
 const KEPT_MAX: usize = 1 << 20;
 
 /// Commands to the thread.
-pub(super) enum Command {
+pub(super) enum EngineCommand {
     /// Recording goes on, or stops for a while.
     On(bool, Reply),
     /// Stacks at the timer interrupt.
@@ -58,19 +58,19 @@ pub(super) type Reply = SyncSender<Result<(), TracefsError>>;
 
 /// What both sides see.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) stats: Mutex<Stats>,
+pub(super) struct EngineShared {
+    pub(super) stats: Mutex<RecorderStats>,
     pub(super) ready: Mutex<Vec<(WakeUp, Window)>>,
-    pub(super) totals: Mutex<Vec<Totals>>,
-    pub(super) preemptions: Mutex<Vec<Preemption>>,
+    pub(super) totals: Mutex<Vec<ThreadTotals>>,
+    pub(super) preemptions: Mutex<Vec<PreemptedBy>>,
     pub(super) kept: Mutex<Vec<WakeUp>>,
     /// Whether late wake-ups are looked for.
     pub(super) is_watching: AtomicBool,
 }
 
-impl Shared {
+impl EngineShared {
     /// A panic of the other side leaves whole values behind: they are only replaced.
-    pub(super) fn stats(&self) -> MutexGuard<'_, Stats> {
+    pub(super) fn stats(&self) -> MutexGuard<'_, RecorderStats> {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,7 +78,7 @@ impl Shared {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn preemptions(&self) -> MutexGuard<'_, Vec<Preemption>> {
+    pub(super) fn preemptions(&self) -> MutexGuard<'_, Vec<PreemptedBy>> {
         self.preemptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,30 +86,30 @@ impl Shared {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn totals(&self) -> MutexGuard<'_, Vec<Totals>> {
+    pub(super) fn totals(&self) -> MutexGuard<'_, Vec<ThreadTotals>> {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The state of the thread.
 pub(super) struct Engine {
-    pub(super) settings: Settings,
-    pub(super) mode: Mode,
+    pub(super) settings: RecorderSettings,
+    pub(super) mode: RingMode,
     // Before the instance: files of its rings keep it from being removed.
-    pub(super) rings: Rings,
+    pub(super) rings: CpuRings,
     pub(super) instance: Instance,
     pub(super) store: Store,
     pub(super) decoder: Decoder,
-    pub(super) counters: Counters,
-    pub(super) who: Who,
+    pub(super) counters: CounterReader,
+    pub(super) who: TaskNames,
     pub(super) asks: Receiver<WakeUp>,
-    pub(super) commands: Receiver<Command>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) state: State,
+    pub(super) commands: Receiver<EngineCommand>,
+    pub(super) shared: Arc<EngineShared>,
+    pub(super) state: EngineState,
 }
 
 /// What changes from look to look.
-pub(super) struct State {
+pub(super) struct EngineState {
     started: Instant,
     is_on: bool,
     off_since_ns: u64,
@@ -119,10 +119,10 @@ pub(super) struct State {
     lost_read: Option<Instant>,
     /// Whom to watch, once the symbols are there.
     wanted: Option<(Subjects, u64)>,
-    watch: Option<Watch>,
+    watch: Option<WakeUpWatch>,
 }
 
-impl State {
+impl EngineState {
     pub(super) fn new() -> Self {
         Self {
             started: Instant::now(),
@@ -162,15 +162,15 @@ impl Engine {
         for wake in self.asks.try_iter().take(room) {
             self.state.pending.push_back((now_ns, wake));
         }
-        if self.mode == Mode::Stream {
+        if self.mode == RingMode::Stream {
             self.begin_watch(now_ns);
             self.rings.drain(&mut self.store, self.state.watch.as_mut(), sys::now_ns);
             self.find();
         }
         self.counters.sample(sys::now_ns);
         match self.mode {
-            Mode::Stream => self.answer(now_ns),
-            Mode::Freeze => self.freeze(now_ns),
+            RingMode::Stream => self.answer(now_ns),
+            RingMode::Freeze => self.freeze(now_ns),
         }
         self.count();
     }
@@ -217,7 +217,7 @@ impl Engine {
             group.iter().for_each(|group| self.counters.watch(group));
         }
         let symbols = self.who.symbols();
-        self.state.watch = Some(Watch::new(&subjects, threshold_ns, symbols, &self.decoder));
+        self.state.watch = Some(WakeUpWatch::new(&subjects, threshold_ns, symbols, &self.decoder));
         self.shared.is_watching.store(true, Ordering::Relaxed);
     }
 
@@ -269,8 +269,8 @@ impl Engine {
     }
 
     fn window(&mut self, wake: &WakeUp, now_ns: u64) -> Window {
-        let Settings { lead_ns, tail_ns, .. } = self.settings;
-        let around = Around { lead_ns, tail_ns, ..Around::default() };
+        let RecorderSettings { lead_ns, tail_ns, .. } = self.settings;
+        let around = WindowSize { lead_ns, tail_ns, ..WindowSize::default() };
         // Pages in memory can be read.
         let taken = around::window(&mut self.store, &self.decoder, wake, &around);
         let mut window = taken.unwrap_or_else(|_| Window { cpu: wake.cpu, ..Window::default() });
@@ -314,19 +314,19 @@ impl Engine {
         Ok(())
     }
 
-    fn obey(&mut self, command: Command) {
+    fn obey(&mut self, command: EngineCommand) {
         let (result, reply) = match command {
-            Command::On(on, reply) => (self.switch(on), reply),
-            Command::Stack(on, reply) => {
+            EngineCommand::On(on, reply) => (self.switch(on), reply),
+            EngineCommand::Stack(on, reply) => {
                 let result = self.instance.arm_stack(on);
                 self.shared.stats().stacks = on && result.is_ok();
                 (result, reply)
             }
-            Command::Watch(wanted) => {
+            EngineCommand::Watch(wanted) => {
                 (self.state.wanted, self.state.watch) = (wanted, None);
                 return;
             }
-            Command::Follow(tids) => {
+            EngineCommand::Follow(tids) => {
                 match (&mut self.state.watch, &mut self.state.wanted) {
                     (Some(watch), _) => watch.follow(&tids),
                     // It begins when the addresses of timers are known.
@@ -361,7 +361,7 @@ impl Engine {
     /// Events that were written, and those of them that were lost before they were read. What is
     /// overwritten before a request is not lost.
     fn kernel_counts(&self) -> (u64, u64) {
-        let is_kept = self.mode == Mode::Stream;
+        let is_kept = self.mode == RingMode::Stream;
         let stats = self.rings.cpus().map(|cpu| self.instance.stats(cpu));
         stats.filter_map(|stats| stats.value().copied()).fold((0, 0), |(events, lost), of| {
             let never = of.commit_overrun + of.dropped;
@@ -385,7 +385,7 @@ impl Engine {
 }
 
 /// Puts the calling thread on the housekeeping CPUs; where none of them is left it stays.
-pub(super) fn settle(settings: &Settings) {
+pub(super) fn settle(settings: &RecorderSettings) {
     let cpus: Vec<u32> = settings.housekeeping.iter().collect();
     if !cpus.is_empty() {
         let _ = pin_all(&cpus);
@@ -408,7 +408,7 @@ const PAGES_MAX: usize = 4_096;
 
 /// The rings of all recorded CPUs.
 #[derive(Debug)]
-pub(super) struct Rings {
+pub(super) struct CpuRings {
     pipes: Vec<Pipe>,
     page: Vec<u8>,
     /// Sub-buffers that were read.
@@ -427,7 +427,7 @@ struct Pipe {
     complete_ns: u64,
 }
 
-impl Rings {
+impl CpuRings {
     /// Opens the rings of some CPUs; those that the kernel has none for are left out.
     pub(super) fn open(
         instance: &Instance,
@@ -463,7 +463,12 @@ impl Rings {
     }
 
     /// Reads what there is into the store, and past who watches.
-    fn drain(&mut self, store: &mut Store, mut watch: Option<&mut Watch>, clock: impl Fn() -> u64) {
+    fn drain(
+        &mut self,
+        store: &mut Store,
+        mut watch: Option<&mut WakeUpWatch>,
+        clock: impl Fn() -> u64,
+    ) {
         for pipe in &mut self.pipes {
             // What a CPU writes from now on may be left for the next look.
             let now_ns = clock();
@@ -474,7 +479,7 @@ impl Rings {
                     Ok(length) if length > 0 => {
                         let bytes = &self.page[..length];
                         self.pages += 1;
-                        let page = Page::parse(store.decoder().layout(), bytes);
+                        let page = RingPage::parse(store.decoder().layout(), bytes);
                         let used = page.map_or(0, |page| page.used_bytes(store.decoder().layout()));
                         self.bytes += used as u64;
                         if let Some(watch) = &mut watch {

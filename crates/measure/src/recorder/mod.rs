@@ -18,19 +18,19 @@ use std::{
     time::Duration,
 };
 
-use counters::Counters;
-use engine::{ASKS_MAX, Command, Engine, Reply, Rings, Shared, State, settle};
+use counters::CounterReader;
+use engine::{ASKS_MAX, CpuRings, Engine, EngineCommand, EngineShared, EngineState, Reply, settle};
 
 use rtproof_host::{
     CpuList, Facts, Reading, Root,
-    symbols::Symbols,
+    symbols::KernelSymbols,
     task::task,
     tracefs::{self, Instance, TracefsError},
 };
 use rtproof_trace::{
     ByteOrder, Decoder, Formats, Store, Subjects, Task, WakeUp, Window,
     format::FormatError,
-    scan::{Preemption, Totals},
+    scan::{PreemptedBy, ThreadTotals},
 };
 
 use crate::sys;
@@ -38,15 +38,15 @@ use crate::sys;
 /// Records until it is dropped; its instance of tracefs goes with it.
 #[derive(Debug)]
 pub struct Recorder {
-    mode: Mode,
+    mode: RingMode,
     path: String,
     formats: Arc<Formats>,
     missing: Vec<String>,
     removed: Vec<String>,
     asks: SyncSender<WakeUp>,
     /// `None` once its end was requested.
-    commands: Option<Sender<Command>>,
-    shared: Arc<Shared>,
+    commands: Option<Sender<EngineCommand>>,
+    shared: Arc<EngineShared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -55,7 +55,11 @@ impl Recorder {
     ///
     /// # Errors
     /// Why the kernel's events are not available here; nothing is left behind then.
-    pub fn start(root: &Root, facts: &Facts, settings: Settings) -> Result<Self, RecorderError> {
+    pub fn start(
+        root: &Root,
+        facts: &Facts,
+        settings: RecorderSettings,
+    ) -> Result<Self, RecorderError> {
         let cpus = settings.measured.union(&settings.others);
         if cpus.is_empty() {
             return Err(RecorderError::NoCpus);
@@ -69,10 +73,10 @@ impl Recorder {
         let strings = strings.map(|(address, text)| (address, text.as_str().into()));
         let decoder = Decoder::new(&formats).with_strings(strings);
         let mut store = Store::new(decoder.clone(), settings.store_bytes);
-        let mut rings = Rings::open(&instance, cpus.iter(), &decoder)?;
+        let mut rings = CpuRings::open(&instance, cpus.iter(), &decoder)?;
         let (asks, asked) = mpsc::sync_channel(ASKS_MAX);
         let (commands, obeyed) = mpsc::channel();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(EngineShared::default());
         let mut recorder = Self {
             mode,
             path: instance.path().to_owned(),
@@ -84,7 +88,7 @@ impl Recorder {
             shared: Arc::clone(&shared),
             thread: None,
         };
-        let mut counters = Counters::new(root, facts, &settings.measured);
+        let mut counters = CounterReader::new(root, facts, &settings.measured);
         // What is counted before the first wake-up tells what went by over it.
         let own = i32::try_from(std::process::id()).ok().and_then(|pid| task(root, pid));
         own.and_then(|own| own.cgroup).iter().for_each(|group| counters.watch(group));
@@ -94,8 +98,8 @@ impl Recorder {
         let root = root.clone();
         let life = move || {
             settle(&settings);
-            let who = Who::new(&root);
-            let state = State::new();
+            let who = TaskNames::new(&root);
+            let state = EngineState::new();
             let engine = Engine {
                 settings,
                 mode,
@@ -139,12 +143,12 @@ impl Recorder {
     /// # Errors
     /// The write is refused, or the recorder has stopped.
     pub fn pause(&self) -> Result<(), RecorderError> {
-        self.tell(|reply| Command::On(false, reply))
+        self.tell(|reply| EngineCommand::On(false, reply))
     }
 
     /// Goes on after [`Recorder::pause`].
     pub fn resume(&self) -> Result<(), RecorderError> {
-        self.tell(|reply| Command::On(true, reply))
+        self.tell(|reply| EngineCommand::On(true, reply))
     }
 
     /// Takes the kernel stack at each timer interrupt from now on, or no longer.
@@ -152,20 +156,20 @@ impl Recorder {
     /// # Errors
     /// The kernel takes no stacks, or the recorder has stopped.
     pub fn arm_stack(&self, on: bool) -> Result<(), RecorderError> {
-        self.tell(|reply| Command::Stack(on, reply))
+        self.tell(|reply| EngineCommand::Stack(on, reply))
     }
 
     /// Looks for wake-ups of any threads that are more than `threshold_ns` late, from now on, and
     /// asks for them by itself; `None`: no longer. What was counted before is forgotten.
     ///
     /// # Errors
-    /// [`Mode::Freeze`] does not look; or the recorder has stopped.
+    /// [`RingMode::Freeze`] does not look; or the recorder has stopped.
     pub fn watch(&self, whom: Option<(Subjects, u64)>) -> Result<(), RecorderError> {
-        if self.mode == Mode::Freeze {
+        if self.mode == RingMode::Freeze {
             return Err(RecorderError::Frozen);
         }
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
-        commands.send(Command::Watch(whom)).map_err(|_| RecorderError::Stopped)
+        commands.send(EngineCommand::Watch(whom)).map_err(|_| RecorderError::Stopped)
     }
 
     /// Follows more threads: of a process that makes them while it is watched.
@@ -174,7 +178,7 @@ impl Recorder {
     /// The recorder has stopped.
     pub fn follow(&self, tids: Vec<i32>) -> Result<(), RecorderError> {
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
-        commands.send(Command::Follow(tids)).map_err(|_| RecorderError::Stopped)
+        commands.send(EngineCommand::Follow(tids)).map_err(|_| RecorderError::Stopped)
     }
 
     /// Whether it watches: before, the addresses of the kernel's timers are looked up.
@@ -183,12 +187,12 @@ impl Recorder {
     }
 
     /// Who ran in the place of the watched threads while they were runnable, as of the last look.
-    pub fn preemptions(&self) -> Vec<Preemption> {
+    pub fn preemptions(&self) -> Vec<PreemptedBy> {
         self.shared.preemptions().clone()
     }
 
     /// What [`Recorder::watch`] counted of each thread, as of the last look.
-    pub fn watched(&self) -> Vec<Totals> {
+    pub fn watched(&self) -> Vec<ThreadTotals> {
         self.shared.totals().clone()
     }
 
@@ -198,7 +202,7 @@ impl Recorder {
         std::mem::take(&mut *self.shared.kept())
     }
 
-    fn tell(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), RecorderError> {
+    fn tell(&self, command: impl FnOnce(Reply) -> EngineCommand) -> Result<(), RecorderError> {
         let (reply, answer) = mpsc::sync_channel(1);
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
         commands.send(command(reply)).map_err(|_| RecorderError::Stopped)?;
@@ -206,7 +210,7 @@ impl Recorder {
     }
 
     /// How the rings are read.
-    pub const fn mode(&self) -> Mode {
+    pub const fn mode(&self) -> RingMode {
         self.mode
     }
 
@@ -232,7 +236,7 @@ impl Recorder {
     }
 
     /// What it did so far, as of its last look.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> RecorderStats {
         self.shared.stats().clone()
     }
 
@@ -256,10 +260,10 @@ impl Drop for Recorder {
 }
 
 /// Where one CPU is online it does all.
-fn usual_mode(facts: &Facts) -> Mode {
+fn usual_mode(facts: &Facts) -> RingMode {
     match facts.cpus.online.value() {
-        Some(online) if online.len() == 1 => Mode::Freeze,
-        _ => Mode::Stream,
+        Some(online) if online.len() == 1 => RingMode::Freeze,
+        _ => RingMode::Stream,
     }
 }
 
@@ -315,7 +319,7 @@ pub enum RecorderError {
 
 /// How the kernel's rings are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum RingMode {
     /// Repeatedly, during the measurement: nothing stops.
     Stream,
     /// Only for an answer: recording stops, everything is read, recording goes on. Where one CPU
@@ -325,7 +329,7 @@ pub enum Mode {
 
 /// Settings of a [`Recorder`].
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RecorderSettings {
     /// CPUs whose late wake-ups will be requested.
     pub measured: CpuList,
     /// Other CPUs that are recorded: those that wake and interrupt the measured ones.
@@ -335,7 +339,7 @@ pub struct Settings {
     /// Nice value of the recorder's own thread.
     pub nice: i32,
     /// How the rings are read; `None`: as the machine needs it.
-    pub mode: Option<Mode>,
+    pub mode: Option<RingMode>,
     /// Ring of a measured CPU, kilobytes.
     pub measured_kb: u64,
     /// Ring of another CPU, kilobytes.
@@ -352,7 +356,7 @@ pub struct Settings {
     pub patience_ns: u64,
 }
 
-impl Settings {
+impl RecorderSettings {
     pub fn new(measured: CpuList, others: CpuList, housekeeping: CpuList) -> Self {
         Self {
             measured,
@@ -371,9 +375,9 @@ impl Settings {
     }
 }
 
-impl Settings {
-    fn rings(&self) -> tracefs::Rings {
-        tracefs::Rings {
+impl RecorderSettings {
+    fn rings(&self) -> tracefs::RingSizes {
+        tracefs::RingSizes {
             measured: self.measured.clone(),
             measured_kb: self.measured_kb,
             others: self.others.clone(),
@@ -386,7 +390,7 @@ impl Settings {
 
 /// What a recorder did so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct RecorderStats {
     /// Events that the kernel wrote.
     pub events: u64,
     /// Of those lost before they were read: the kernel's own count. In freeze mode what is
@@ -428,23 +432,23 @@ const TASKS_MAX: usize = 8_192;
 const ADDRESSES_MAX: usize = 4_096;
 
 /// Symbols that another thread is reading.
-type Reader = Arc<OnceLock<Reading<Symbols>>>;
+type Reader = Arc<OnceLock<Reading<KernelSymbols>>>;
 
 #[derive(Debug)]
-struct Who {
+struct TaskNames {
     root: Root,
     /// When it was requested, and the task as it was then.
     tasks: BTreeMap<i32, (u64, Task)>,
     symbols: Reader,
 }
 
-impl Who {
+impl TaskNames {
     /// Begins to read the symbols. The thread that reads is a child of the calling one and runs
     /// where that may.
     fn new(root: &Root) -> Self {
         let symbols = Reader::default();
         let (into, of) = (Arc::clone(&symbols), root.clone());
-        let read = move || drop(into.set(Symbols::read(&of)));
+        let read = move || drop(into.set(KernelSymbols::read(&of)));
         let thread = std::thread::Builder::new().name("rtproof/symbols".into()).spawn(read);
         if let Err(error) = thread {
             let _ = symbols.set(Reading::denied("/proc/kallsyms", error.to_string()));
@@ -458,7 +462,7 @@ impl Who {
     }
 
     /// The symbols, where there are some.
-    fn symbols(&self) -> Option<&Symbols> {
+    fn symbols(&self) -> Option<&KernelSymbols> {
         self.symbols.get()?.value()
     }
 
@@ -513,8 +517,8 @@ mod tests {
         let stat = dir.path().join("proc/7/stat");
         std::fs::create_dir_all(stat.parent().unwrap()).unwrap();
         std::fs::write(&stat, format!("7 (one){STAT}")).unwrap();
-        let mut who = Who::new(&Root::dir(dir.path()).unwrap());
-        let comm = |who: &mut Who, now_ns| who.task(7, now_ns).map(|task| task.comm.clone());
+        let mut who = TaskNames::new(&Root::dir(dir.path()).unwrap());
+        let comm = |who: &mut TaskNames, now_ns| who.task(7, now_ns).map(|task| task.comm.clone());
         assert_eq!(comm(&mut who, 5).as_deref(), Some("one"));
         std::fs::write(&stat, format!("7 (two){STAT}")).unwrap();
         assert_eq!(comm(&mut who, 6).as_deref(), Some("one"));

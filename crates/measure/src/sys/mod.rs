@@ -173,7 +173,7 @@ pub(crate) fn block_signals() {
 
 /// What a thread has used up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
+pub(crate) struct ThreadUsage {
     pub(crate) faults_minor: u64,
     pub(crate) faults_major: u64,
     pub(crate) cpu_time_ns: u64,
@@ -181,7 +181,7 @@ pub(crate) struct Usage {
 }
 
 /// Usage of the calling thread so far.
-pub(crate) fn usage() -> Usage {
+pub(crate) fn usage() -> ThreadUsage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage fills `usage`; all-zero bytes are a valid rusage should it fail.
     let usage = unsafe {
@@ -189,7 +189,7 @@ pub(crate) fn usage() -> Usage {
         usage.assume_init()
     };
     let count = |of: libc::c_long| u64::try_from(of).unwrap_or(0);
-    Usage {
+    ThreadUsage {
         faults_minor: count(usage.ru_minflt),
         faults_major: count(usage.ru_majflt),
         cpu_time_ns: thread_cpu_ns(),

@@ -109,16 +109,16 @@ const RECORD_MAX: u64 = 1 << 16;
 
 /// The memory of the records of one CPU.
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub(crate) struct PerfRing {
     start: NonNull<u8>,
     page: usize,
     bytes: usize,
 }
 
 // SAFETY: the mapping belongs to no thread.
-unsafe impl Send for Ring {}
+unsafe impl Send for PerfRing {}
 
-impl Ring {
+impl PerfRing {
     /// Maps it: a header of a page, and `bytes`, a power of two of pages.
     pub(crate) fn map(event: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         let page = rustix::param::page_size();
@@ -169,7 +169,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for PerfRing {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing refers to it any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.page + self.bytes) };
@@ -181,7 +181,7 @@ impl Drop for Ring {
 
 /// A signal that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenSignal {
     pub signal: i32,
     /// Whether the kernel sent it: a key of the terminal goes to the whole process group, so that
     /// the program has it, too.
@@ -207,7 +207,7 @@ impl Queue {
     }
 
     /// The next of them, or nothing within a time.
-    pub fn take(&self, within: Duration) -> Option<Taken> {
+    pub fn take(&self, within: Duration) -> Option<TakenSignal> {
         let within = timespec(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         // SAFETY: set and time are valid, `info` is valid for the write; all-zero bytes are a
@@ -217,7 +217,7 @@ impl Queue {
                 libc::sigtimedwait(&raw const self.set, info.as_mut_ptr(), &raw const within);
             (signal, info.assume_init())
         };
-        (signal > 0).then_some(Taken { signal, is_kernels: info.si_code == libc::SI_KERNEL })
+        (signal > 0).then_some(TakenSignal { signal, is_kernels: info.si_code == libc::SI_KERNEL })
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         assert!(set_enabled(file.as_fd(), true).is_err());
         assert!(set_filter(file.as_fd(), "a\0b").is_err());
-        assert!(Ring::map(file.as_fd(), 4096).is_err());
+        assert!(PerfRing::map(file.as_fd(), 4096).is_err());
     }
 }
 
@@ -313,7 +313,7 @@ mod process_tests {
             // SAFETY: sends a signal to the calling thread, which blocks it.
             unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGURG) };
             let taken = queue.take(Duration::from_secs(5));
-            assert_eq!(taken, Some(Taken { signal: libc::SIGURG, is_kernels: false }));
+            assert_eq!(taken, Some(TakenSignal { signal: libc::SIGURG, is_kernels: false }));
             assert!(Queue::block(&[-1]).is_err());
         })
         .join()

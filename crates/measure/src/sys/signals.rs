@@ -108,12 +108,12 @@ pub(super) fn timespec(ns: u64) -> libc::timespec {
 
 /// The signal with which two threads call each other, for the thread that waits for it.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct CallSignal {
     signal: i32,
     set: libc::sigset_t,
 }
 
-impl Call {
+impl CallSignal {
     pub(crate) fn new() -> Self {
         let signal = libc::SIGRTMIN() + 5;
         Self { signal, set: only(signal) }

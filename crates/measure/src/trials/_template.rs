@@ -5,7 +5,7 @@
 
 use rtproof_model::trial::PriorityObservation;
 
-use super::{Context, Length, Observation, Trial};
+use super::{Length, Observation, Trial, TrialContext};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Template;
@@ -23,7 +23,7 @@ impl Trial for Template {
         Length::Time { default_ns: 1_000_000, longest_ns: 2_000_000 }
     }
 
-    fn observe(&self, ctx: &Context<'_>) -> Observation {
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         // A type of its own, with what was seen and why something was not: no status, no advice.
         Observation::Priority(PriorityObservation::unasked(ctx.priority))
     }

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 
 use rtproof_host::{
     CpuList, Reading,
-    task::{self, CpuTimes, Events},
+    task::{self, CpuTimes, InterruptLine},
 };
-use rtproof_model::trial::{IsolationObservation, Ran, Work};
+use rtproof_model::trial::{IsolationObservation, RanTask, Work};
 
-use super::{Context, Length, Observation, Trial};
-use crate::loads::{LoadSet, Runner, Running, Settings};
+use super::{Length, Observation, Trial, TrialContext};
+use crate::loads::{LoadSet, LoadSettings, Runner, RunningLoad};
 use crate::sys;
 
 /// What the other CPUs are loaded with: busy CPUs, new processes, memory and its TLB shootdowns,
@@ -28,9 +28,9 @@ const SETTLE_NS: u64 = 500_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Isolation;
+pub struct IsolationTrial;
 
-impl Trial for Isolation {
+impl Trial for IsolationTrial {
     fn name(&self) -> &'static str {
         "isolation"
     }
@@ -43,11 +43,11 @@ impl Trial for Isolation {
         Length::Time { default_ns: 5 * SECOND_NS, longest_ns: 600 * SECOND_NS }
     }
 
-    fn measured(&self, ctx: &Context<'_>) -> CpuList {
+    fn measured(&self, ctx: &TrialContext<'_>) -> CpuList {
         ctx.rt_cpus.clone()
     }
 
-    fn observe(&self, ctx: &Context<'_>) -> Observation {
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         let mut running = Vec::new();
         let mut loads = Vec::new();
         if !ctx.housekeeping.is_empty() && !ctx.rt_cpus.is_empty() {
@@ -55,7 +55,7 @@ impl Trial for Isolation {
             ctx.wait(sys::now_ns(), SETTLE_NS, |_| false);
         }
         let before = Look::at(ctx);
-        let mut who = Who::new(ctx);
+        let mut who = RanTasks::new(ctx);
         let mut next_ns = SECOND_NS;
         let duration_ns = match ctx.housekeeping.is_empty() || ctx.rt_cpus.is_empty() {
             true => 0,
@@ -95,8 +95,8 @@ impl Trial for Isolation {
     }
 }
 
-fn start_loads(ctx: &Context<'_>, running: &mut Vec<Running>, failed: &mut Vec<Work>) {
-    let settings = Settings { cpus: ctx.housekeeping.clone(), ..ctx.loads.clone() };
+fn start_loads(ctx: &TrialContext<'_>, running: &mut Vec<RunningLoad>, failed: &mut Vec<Work>) {
+    let settings = LoadSettings { cpus: ctx.housekeeping.clone(), ..ctx.loads.clone() };
     let Ok(set) = LOADS.parse::<LoadSet>() else { return };
     for spec in set.as_slice() {
         match Runner::start(spec, &settings) {
@@ -113,13 +113,13 @@ fn start_loads(ctx: &Context<'_>, running: &mut Vec<Running>, failed: &mut Vec<W
 /// Counters at one time.
 struct Look {
     times: Reading<Vec<CpuTimes>>,
-    interrupts: Reading<Vec<Events>>,
-    softirqs: Reading<Vec<Events>>,
+    interrupts: Reading<Vec<InterruptLine>>,
+    softirqs: Reading<Vec<InterruptLine>>,
     time_slices: Reading<u64>,
 }
 
 impl Look {
-    fn at(ctx: &Context<'_>) -> Self {
+    fn at(ctx: &TrialContext<'_>) -> Self {
         Self {
             times: task::times(ctx.root, ctx.rt_cpus),
             interrupts: task::interrupts(ctx.root, ctx.rt_cpus),
@@ -134,8 +134,8 @@ fn zip<T, U>(before: Reading<T>, after: Reading<T>, f: impl FnOnce(T, T) -> U) -
 }
 
 /// The lines whose counts grew, by how much on which CPU.
-fn since(before: Vec<Events>, after: Vec<Events>) -> Vec<Events> {
-    let grown = |after: Events| {
+fn since(before: Vec<InterruptLine>, after: Vec<InterruptLine>) -> Vec<InterruptLine> {
+    let grown = |after: InterruptLine| {
         let earlier = before.iter().find(|line| line.name == after.name);
         let earlier = |cpu| {
             let counts = earlier.into_iter().flat_map(|line| &line.counts);
@@ -147,28 +147,28 @@ fn since(before: Vec<Events>, after: Vec<Events>) -> Vec<Events> {
             .map(|&(cpu, count)| (cpu, count.saturating_sub(earlier(cpu))))
             .filter(|(_, count)| *count > 0)
             .collect();
-        (!counts.is_empty()).then_some(Events { counts, ..after })
+        (!counts.is_empty()).then_some(InterruptLine { counts, ..after })
     };
     after.into_iter().filter_map(grown).collect()
 }
 
 /// Who ran on the real-time CPUs.
-struct Who {
+struct RanTasks {
     last: HashMap<(u32, u64), (u64, u64)>,
-    ran: Vec<Ran>,
+    ran: Vec<RanTask>,
     /// Why the tasks cannot be looked at.
     state: Reading<()>,
 }
 
-impl Who {
-    fn new(ctx: &Context<'_>) -> Self {
+impl RanTasks {
+    fn new(ctx: &TrialContext<'_>) -> Self {
         let mut who = Self { last: HashMap::new(), ran: Vec::new(), state: Reading::known("", ()) };
         who.look(ctx);
         who.ran.clear();
         who
     }
 
-    fn look(&mut self, ctx: &Context<'_>) {
+    fn look(&mut self, ctx: &TrialContext<'_>) {
         let reading = task::tasks(ctx.root, ctx.rt_cpus);
         for task in reading.value().into_iter().flatten() {
             let now = (task.switches, task.time_ms);
@@ -186,7 +186,7 @@ impl Who {
                     ran.time_ms += time_ms;
                     ran.on = ran.on.union(&here);
                 }
-                None => self.ran.push(Ran {
+                None => self.ran.push(RanTask {
                     tid: task.tid,
                     comm: task.comm.clone(),
                     kernel_thread: task.kernel_thread,
@@ -201,7 +201,7 @@ impl Who {
         self.state = reading.map(drop);
     }
 
-    fn done(mut self) -> Reading<Vec<Ran>> {
+    fn done(mut self) -> Reading<Vec<RanTask>> {
         self.ran.sort_by_key(|ran| std::cmp::Reverse((ran.switches, ran.time_ms)));
         self.state.map(|()| self.ran)
     }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_grew_is_told_by_cpu() {
-        let line = |name: &str, counts: &[(u32, u64)]| Events {
+        let line = |name: &str, counts: &[(u32, u64)]| InterruptLine {
             name: name.into(),
             about: "x".into(),
             counts: counts.to_vec(),
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_look_without_a_load_names_what_failed() {
-        let Observation::Isolation(seen) = try_out(&Isolation, 300_000_000, false) else {
+        let Observation::Isolation(seen) = try_out(&IsolationTrial, 300_000_000, false) else {
             panic!("another observation");
         };
         if seen.load_cpus.is_empty() {

@@ -27,7 +27,7 @@ use rustix::{mm::MlockAllFlags, process::Signal};
 use rtproof_host::{CpuList, Facts, Reading, Root};
 use rtproof_model::trial::{Locked, MemlockObservation, PriorityObservation};
 
-use crate::loads::Settings;
+use crate::loads::LoadSettings;
 use crate::task::{become_ordinary, pin_all};
 use crate::{Policy, sys};
 
@@ -37,7 +37,7 @@ pub const TRIALS: &[&dyn Trial] = &[
     &Priority,
     &Memlock,
     &throttling::Throttling,
-    &isolation::Isolation,
+    &isolation::IsolationTrial,
     &smi::Smi,
 ];
 
@@ -50,7 +50,7 @@ pub fn find(name: &str) -> Option<&'static dyn Trial> {
 ///
 /// # Errors
 /// No thread can be started, or the trial panicked.
-pub fn run(trial: &dyn Trial, ctx: &Context<'_>) -> std::io::Result<Observation> {
+pub fn run(trial: &dyn Trial, ctx: &TrialContext<'_>) -> std::io::Result<Observation> {
     let own = || {
         // A refusal changes where the trial's own work runs, not what it sees.
         let _ = become_ordinary();
@@ -96,14 +96,14 @@ impl Trial for Memlock {
         "locks all memory of a child process and counts its page faults"
     }
 
-    fn observe(&self, ctx: &Context<'_>) -> Observation {
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
         let bytes = ctx.memory_bytes;
         Observation::Memlock(MemlockObservation { bytes, run: ask_child(ctx), limit })
     }
 }
 
-fn ask_child(ctx: &Context<'_>) -> Result<Locked, Refusal> {
+fn ask_child(ctx: &TrialContext<'_>) -> Result<Locked, Refusal> {
     if ctx.memory_bytes > ctx.loads.memory_available / 2 {
         let text = "more than half of the memory that is available: not tried".into();
         return Err(Refusal { errno: None, text });
@@ -215,7 +215,7 @@ impl Trial for Priority {
         "asks for SCHED_FIFO at --priority and gives it back"
     }
 
-    fn observe(&self, ctx: &Context<'_>) -> Observation {
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         let got = sys::set_policy(Policy::Fifo, ctx.priority).and_then(|()| sys::policy());
         // The thread of the trial ends with this; what it reads meanwhile it reads as an ordinary.
         let _ = become_ordinary();
@@ -281,11 +281,11 @@ pub trait Trial: Sync + std::fmt::Debug {
         Length::AtOnce
     }
     /// Tries it. Called in a thread of its own, an ordinary one that stays off the CPUs of
-    /// [`Trial::measured`] where there are others. Looks at [`Context::is_stopped`] at least every
+    /// [`Trial::measured`] where there are others. Looks at [`TrialContext::is_stopped`] at least every
     /// 100 ms where it waits.
-    fn observe(&self, ctx: &Context<'_>) -> Observation;
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation;
     /// The CPUs that nothing else of ours may run on meanwhile.
-    fn measured(&self, _: &Context<'_>) -> CpuList {
+    fn measured(&self, _: &TrialContext<'_>) -> CpuList {
         CpuList::default()
     }
 }
@@ -316,7 +316,7 @@ impl Length {
 }
 
 /// What a trial is given.
-pub struct Context<'a> {
+pub struct TrialContext<'a> {
     pub root: &'a Root,
     /// What is known of it.
     pub facts: &'a Facts,
@@ -331,14 +331,14 @@ pub struct Context<'a> {
     /// Memory to lock, bytes.
     pub memory_bytes: u64,
     /// How loads are started; the trial sets their CPUs.
-    pub loads: &'a Settings,
+    pub loads: &'a LoadSettings,
     /// Whether the user wants it to end.
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Called with the time that has gone by, nanoseconds, some times a second.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Context<'_> {
+impl TrialContext<'_> {
     /// Whether the trial shall end.
     pub fn is_stopped(&self) -> bool {
         (self.stop)()
@@ -367,7 +367,7 @@ pub(crate) mod testing {
     use rtproof_host::{CpuList, Facts, Root};
 
     use super::*;
-    use crate::loads::Settings;
+    use crate::loads::LoadSettings;
 
     /// Runs a trial on this machine for a short time.
     pub(crate) fn try_out(trial: &dyn Trial, duration_ns: u64, stop: bool) -> Observation {
@@ -390,14 +390,14 @@ pub(crate) mod testing {
         let root = Root::live();
         let online = facts.cpus.online.value().cloned().unwrap();
         let last = CpuList::new(online.iter().last());
-        let loads = Settings {
+        let loads = LoadSettings {
             cpus: CpuList::default(),
             dir: PathBuf::new(),
             memory_available: 64 << 20,
             llc_bytes: 0,
             worker_command: (PathBuf::from("/nonexistent"), Vec::new()),
         };
-        let ctx = Context {
+        let ctx = TrialContext {
             root: &root,
             facts: &facts,
             rt_cpus: &last,

@@ -10,13 +10,13 @@
 use std::{os::fd::OwnedFd, time::Instant};
 
 use rtproof_host::{CpuList, Reading, idle, task, tracefs::TracefsError};
-use rtproof_model::trial::{GapLook, Gaps, SmiCounter, SmiObservation};
+use rtproof_model::trial::{GapCounts, GapLook, SmiCounter, SmiObservation};
 
-use super::{Context, Length, Observation, Trial};
+use super::{Length, Observation, Trial, TrialContext};
 use crate::sys;
 use crate::sys::perf;
 use crate::task::pin;
-use crate::workloads::kernel::Hardware;
+use crate::workloads::kernel::HwlatRun;
 
 /// A step of the loop that is a gap: SMIs take longer (docs of the hwlat tracer: 10 us).
 const GAP_NS: u64 = 10_000;
@@ -51,7 +51,7 @@ impl Trial for Smi {
         Length::Time { default_ns: 10_000_000_000, longest_ns: 600_000_000_000 }
     }
 
-    fn observe(&self, ctx: &Context<'_>) -> Observation {
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         // On x86 before 5.19 reading it interrupts busy CPUs: nothing is measured yet.
         let vendor = of_cpuinfo(ctx, "vendor_id");
         let mut seen = SmiObservation {
@@ -84,11 +84,11 @@ impl Trial for Smi {
     }
 }
 
-fn is_x86(ctx: &Context<'_>) -> bool {
+fn is_x86(ctx: &TrialContext<'_>) -> bool {
     ctx.facts.kernel.arch.value().is_none_or(|arch| arch.contains("86"))
 }
 
-fn of_cpuinfo(ctx: &Context<'_>, key: &str) -> Reading<String> {
+fn of_cpuinfo(ctx: &TrialContext<'_>, key: &str) -> Reading<String> {
     ctx.root.read_text("/proc/cpuinfo").and_then(|path, cpuinfo| {
         let values = cpuinfo.lines().filter_map(|line| line.split_once(':'));
         match values.into_iter().find(|(name, _)| name.trim() == key) {
@@ -98,12 +98,12 @@ fn of_cpuinfo(ctx: &Context<'_>, key: &str) -> Reading<String> {
     })
 }
 
-fn family(ctx: &Context<'_>) -> Option<u32> {
+fn family(ctx: &TrialContext<'_>) -> Option<u32> {
     of_cpuinfo(ctx, "cpu family").value()?.parse().ok()
 }
 
 /// Counts by the register, if it can be read on any CPU.
-fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
+fn registers(ctx: &TrialContext<'_>, cpus: &[u32], seen: &mut SmiObservation) {
     let read = |cpu: u32| idle::read(ctx.root, cpu, idle::SMI_COUNT);
     let before: Vec<(u32, Reading<u64>)> = cpus.iter().map(|&cpu| (cpu, read(cpu))).collect();
     seen.counter = Some(SmiCounter::Register);
@@ -122,7 +122,7 @@ fn registers(ctx: &Context<'_>, cpus: &[u32], seen: &mut SmiObservation) {
 
 /// Lets the time pass in which is counted; returns how long that was. In a guest, whose counter
 /// says nothing of the host, the loop looks meanwhile.
-fn pass(ctx: &Context<'_>, seen: &mut SmiObservation) -> u64 {
+fn pass(ctx: &TrialContext<'_>, seen: &mut SmiObservation) -> u64 {
     let start_ns = sys::now_ns();
     if !matches!(ctx.facts.virt.hypervisor.value(), Some(None)) {
         look(ctx, seen);
@@ -134,7 +134,7 @@ fn pass(ctx: &Context<'_>, seen: &mut SmiObservation) -> u64 {
 }
 
 /// Number of the PMU and its event, as the kernel describes them.
-fn msr_event(ctx: &Context<'_>) -> Reading<(u32, u64)> {
+fn msr_event(ctx: &TrialContext<'_>) -> Reading<(u32, u64)> {
     let kind = ctx.root.read_text(&format!("{MSR_PMU}/type"));
     let event = ctx.root.read_text(&format!("{MSR_PMU}/events/smi"));
     let kind = kind.parsed("a number", |text| text.trim().parse().ok());
@@ -146,7 +146,7 @@ fn msr_event(ctx: &Context<'_>) -> Reading<(u32, u64)> {
 
 /// Counts by perf, if an event can be opened. A refusal replaces nothing that was read before.
 fn by_perf(
-    ctx: &Context<'_>,
+    ctx: &TrialContext<'_>,
     cpus: &[u32],
     counter: SmiCounter,
     event: &Reading<(u32, u64)>,
@@ -197,12 +197,12 @@ fn count(path: String, event: OwnedFd) -> Reading<u64> {
 }
 
 /// Looks for gaps on one CPU, a housekeeping one where there is one: firmware stops all.
-fn look(ctx: &Context<'_>, seen: &mut SmiObservation) {
+fn look(ctx: &TrialContext<'_>, seen: &mut SmiObservation) {
     let online = ctx.facts.cpus.online.value();
     let last = || online.and_then(|online| online.iter().last());
     let Some(cpu) = ctx.housekeeping.iter().last().or_else(last) else { return };
     let began = Instant::now();
-    let tracer = Hardware::start(ctx.root, cpu, GAP_NS);
+    let tracer = HwlatRun::start(ctx.root, cpu, GAP_NS);
     seen.gaps = spin_on(ctx, cpu);
     let looked = tracer.and_then(|tracer| tracer.end(began.elapsed()));
     seen.hwlat = match looked {
@@ -213,7 +213,7 @@ fn look(ctx: &Context<'_>, seen: &mut SmiObservation) {
 }
 
 /// The loop, on a thread of its own.
-fn spin_on(ctx: &Context<'_>, cpu: u32) -> Option<GapLook> {
+fn spin_on(ctx: &TrialContext<'_>, cpu: u32) -> Option<GapLook> {
     let one = CpuList::new([cpu]);
     let steal = || task::times(ctx.root, &one);
     let before = steal();
@@ -240,10 +240,10 @@ fn spin(
     cpu: u32,
     duration_ns: u64,
     stop: &std::sync::atomic::AtomicBool,
-) -> Option<(Gaps, Gaps, u64)> {
+) -> Option<(GapCounts, GapCounts, u64)> {
     sys::block_signals();
     pin(cpu).ok()?;
-    let (mut switched, mut beneath) = (Gaps::default(), Gaps::default());
+    let (mut switched, mut beneath) = (GapCounts::default(), GapCounts::default());
     let mut preemptions = sys::usage().preemptions;
     let start_ns = sys::now_ns();
     let mut last_ns = start_ns;
@@ -268,7 +268,7 @@ fn spin(
 
 /// A CPU that is not a real-time one where a package has one: to read a register the kernel
 /// interrupts the CPU.
-fn one_of_each_package(ctx: &Context<'_>) -> Vec<u32> {
+fn one_of_each_package(ctx: &TrialContext<'_>) -> Vec<u32> {
     let mut firsts: Vec<(Option<u32>, u32)> = Vec::new();
     for cpu in &ctx.facts.cpus.cpus {
         let package = cpu.package.value().copied();

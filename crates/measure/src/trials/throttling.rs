@@ -21,7 +21,7 @@ use rustix::process::{Resource, Rlimit};
 use rtproof_host::{CpuList, task};
 use rtproof_model::trial::{Spin, ThrottlingObservation};
 
-use super::{Context, Length, Observation, Refusal, Trial};
+use super::{Length, Observation, Refusal, Trial, TrialContext};
 use crate::task::{pin, tid};
 use crate::{Policy, sys};
 
@@ -59,11 +59,11 @@ impl Trial for Throttling {
         Length::Time { default_ns: 3_000_000_000, longest_ns: LONGEST_NS }
     }
 
-    fn measured(&self, ctx: &Context<'_>) -> CpuList {
+    fn measured(&self, ctx: &TrialContext<'_>) -> CpuList {
         CpuList::new([cpu(ctx)])
     }
 
-    fn observe(&self, ctx: &Context<'_>) -> Observation {
+    fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         let cpu = cpu(ctx);
         let one = CpuList::new([cpu]);
         let steal = || task::times(ctx.root, &one);
@@ -77,7 +77,7 @@ impl Trial for Throttling {
 
 /// The CPU to try: the last of the real-time CPUs, preferably one that this process may use; 0 only
 /// where there is no other.
-fn cpu(ctx: &Context<'_>) -> u32 {
+fn cpu(ctx: &TrialContext<'_>) -> u32 {
     let facts = &ctx.facts.cpus;
     let zero = CpuList::new([0]);
     let rt_cpus = match ctx.rt_cpus.is_empty() {
@@ -104,7 +104,7 @@ struct Shared {
     spins: AtomicBool,
 }
 
-fn spin(ctx: &Context<'_>, cpu: u32) -> Result<Spin, Refusal> {
+fn spin(ctx: &TrialContext<'_>, cpu: u32) -> Result<Spin, Refusal> {
     let duration_ns = ctx.duration_ns.min(LONGEST_NS);
     let guard = TimeLimit::set(duration_ns + 2 * OVERDUE_NS)?;
     let shared = &Shared::default();

@@ -21,7 +21,7 @@ use rtproof_host::{
 use rtproof_model::trial::HwlatLook;
 
 use super::workload::{
-    Armed, Description, Ending, OwnCost, Plain, Setting, Workload, WorkloadError,
+    Armed, Description, OwnCost, Plain, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,
     whole_microseconds,
 };
 use crate::cycle::Cycle;
@@ -50,7 +50,7 @@ pub(super) fn arm(
     workload: &'static str,
     request: &TracerRequest,
     source: Source,
-    setting: &Setting,
+    setting: &WorkloadSetting,
 ) -> Result<Box<dyn Armed>, WorkloadError> {
     let unfit = |error| WorkloadError::unfit(workload, error);
     let tracer = Tracer::start(&Root::live(), request).map_err(unfit)?;
@@ -134,12 +134,12 @@ impl Armed for Reader {
         Vec::new()
     }
 
-    fn ending(&self) -> Ending {
-        Ending {
+    fn ending(&self) -> WorkloadEnding {
+        WorkloadEnding {
             lost: self.account.lost,
             failure: self.failure.clone(),
             settings: self.settings.clone(),
-            ..Ending::default()
+            ..WorkloadEnding::default()
         }
     }
 }
@@ -275,13 +275,13 @@ const WINDOW_US: u64 = 100_000;
 const PIECE: usize = 16 << 10;
 
 /// hwlat while it runs; dropping it ends it and puts everything back.
-pub(crate) struct Hardware {
+pub(crate) struct HwlatRun {
     tracer: Tracer,
     cpu: u32,
     threshold_ns: u64,
 }
 
-impl Hardware {
+impl HwlatRun {
     /// Starts it on a CPU.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Hardware {
             // Whole windows alone.
             duration_ns: ran_ns / (WINDOW_US * 1_000) * WIDTH_US * 1_000,
             threshold_ns: self.threshold_ns,
-            gaps: rtproof_model::trial::Gaps::default(),
+            gaps: rtproof_model::trial::GapCounts::default(),
             with_nmi: 0,
         };
         let mut lines = Lines::default();
@@ -547,7 +547,7 @@ impl Workload for Timerlat {
         format!("{}:{context}", self.name())
     }
 
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         let period_us = whole_microseconds(self.name(), setting.period_ns)?;
         if !PERIOD_US.contains(&period_us) {
             let why = "the kernel takes periods from 100us to 1s";

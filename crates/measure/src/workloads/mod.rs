@@ -23,7 +23,8 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 pub use workload::{
-    Armed, Clocks, Description, Ending, OwnCost, Place, Program, Setting, Workload, WorkloadError,
+    Armed, Clocks, Description, OwnCost, Program, ThreadPlace, Workload, WorkloadEnding,
+    WorkloadError, WorkloadSetting,
 };
 
 pub use crate::Quantity;
@@ -83,8 +84,10 @@ pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), Workload
             "no timer of the kernel runs on it, so that nothing can sleep by it"
         }
         (_, Clocks::Relative) => "setting it moves even a relative sleep by it",
-        (Place::Beside, _) => "the program or the kernel that it reads has a clock of its own",
-        (Place::OnCpu, _) => "its times are those of CLOCK_MONOTONIC",
+        (ThreadPlace::Beside, _) => {
+            "the program or the kernel that it reads has a clock of its own"
+        }
+        (ThreadPlace::OnCpu, _) => "its times are those of CLOCK_MONOTONIC",
     };
     let able: Vec<&str> = WORKLOADS
         .iter()
@@ -102,7 +105,7 @@ pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), Workload
 /// Gets a workload ready, if it can be measured by the clock.
 pub(crate) fn arm(
     workload: &dyn Workload,
-    setting: &Setting,
+    setting: &WorkloadSetting,
 ) -> Result<Box<dyn Armed>, WorkloadError> {
     check_clock(workload, setting.clock)?;
     workload.arm(setting)

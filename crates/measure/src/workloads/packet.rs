@@ -14,9 +14,11 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::workload::{Armed, Description, Ending, OwnCost, Setting, Workload, WorkloadError};
+use super::workload::{
+    Armed, Description, OwnCost, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,
+};
 use crate::apart::{Echo, names};
-use crate::cycle::{Answer, Cycle, Exchange, Sending, UnderWay};
+use crate::cycle::{Cycle, Exchange, ExchangeAnswer, InFlight, Sending};
 use crate::{EndReason, Failure, Quantity, apart, calibrate, sys};
 
 /// Data of a request, as ping(8) sends it: a mark, a number, padding.
@@ -80,13 +82,13 @@ impl Workload for Packet {
         }
     }
 
-    fn arm(&self, _: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, _: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         let port = Port::open(self.to.as_ref());
         let ready = port.and_then(|mut port| port.warm_up().map(|fastest_ns| (port, fastest_ns)));
         let (port, fastest_ns) =
             ready.map_err(|Failure(why)| WorkloadError::unfit(self.name(), why))?;
         let clock_ps = calibrate::clock_read_ps(crate::clock::Clock::Monotonic);
-        Ok(Box::new(Ready { port, under_way: UnderWay::new(), clock_ps, fastest_ns }))
+        Ok(Box::new(Ready { port, under_way: InFlight::new(), clock_ps, fastest_ns }))
     }
 }
 
@@ -164,12 +166,12 @@ impl Exchange for Port {
     }
 
     #[inline(always)]
-    fn answer(&mut self, until_ns: u64, stop: &AtomicBool) -> Option<Answer> {
+    fn answer(&mut self, until_ns: u64, stop: &AtomicBool) -> Option<ExchangeAnswer> {
         loop {
             let taken = self.take();
             let at_ns = sys::now_ns();
             if let Ok(Some(number)) = taken {
-                return Some(Answer { number, at_ns });
+                return Some(ExchangeAnswer { number, at_ns });
             }
             if at_ns >= until_ns || stop.load(Ordering::Relaxed) {
                 return None;
@@ -198,7 +200,7 @@ fn pair(id: u16) -> Result<(Echo, OwnedFd), Failure> {
 
 struct Ready {
     port: Port,
-    under_way: UnderWay,
+    under_way: InFlight,
     clock_ps: u64,
     fastest_ns: u64,
 }
@@ -232,8 +234,8 @@ impl Armed for Ready {
         ]
     }
 
-    fn ending(&self) -> Ending {
-        Ending { unanswered: self.under_way.lost(), ..Ending::default() }
+    fn ending(&self) -> WorkloadEnding {
+        WorkloadEnding { unanswered: self.under_way.lost(), ..WorkloadEnding::default() }
     }
 }
 

@@ -21,7 +21,9 @@ use rustix::{
     thread::{futex, futex as kernel},
 };
 
-use super::workload::{Armed, Description, OwnCost, Setting, Workload, WorkloadError, sleep_until};
+use super::workload::{
+    Armed, Description, OwnCost, Workload, WorkloadError, WorkloadSetting, sleep_until,
+};
 use crate::cycle::Cycle;
 use crate::task::tid;
 use crate::{EndReason, Policy, Quantity, calibrate, sys, task};
@@ -58,7 +60,7 @@ pub(super) struct HandOff {
     start: Start,
 }
 
-type Start = fn(&HandOff, &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+type Start = fn(&HandOff, &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError>;
 
 impl HandOff {
     /// Both threads on the measured CPU. `start` makes the channel.
@@ -72,18 +74,18 @@ impl HandOff {
         &self,
         channel: C,
         below: u32,
-        setting: &Setting,
+        setting: &WorkloadSetting,
     ) -> Result<Box<dyn Armed>, WorkloadError> {
         Ok(Box::new(Pair::start(self.name(), channel, self.other, below, setting)?))
     }
 
     /// Starts a partner of the same priority, with one way to it and one back.
-    fn both_ways<W: Way>(
+    fn both_ways<W: PairChannel>(
         &self,
         way: impl Fn() -> io::Result<W>,
-        setting: &Setting,
+        setting: &WorkloadSetting,
     ) -> Result<Box<dyn Armed>, WorkloadError> {
-        let ways = way().and_then(|call| Ok(Ways { call, answer: way()? }));
+        let ways = way().and_then(|call| Ok(PairChannels { call, answer: way()? }));
         let ways = ways.map_err(|error| WorkloadError::unfit(self.name(), error))?;
         self.start(ways, 0, setting)
     }
@@ -111,13 +113,13 @@ impl Workload for HandOff {
         }
     }
 
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         (self.start)(self, setting)
     }
 }
 
 /// One direction: a thread sends, the other waits for it and takes it.
-pub(super) trait Way: Send + Sync + 'static {
+pub(super) trait PairChannel: Send + Sync + 'static {
     /// Wakes the other thread; never waits.
     fn send(&self);
     /// Waits until the other thread has sent.
@@ -125,12 +127,12 @@ pub(super) trait Way: Send + Sync + 'static {
 }
 
 /// A way for each direction.
-struct Ways<W> {
+struct PairChannels<W> {
     call: W,
     answer: W,
 }
 
-impl<W: Way> Channel for Ways<W> {
+impl<W: PairChannel> Channel for PairChannels<W> {
     #[inline(always)]
     fn lead(&self, times: &Times) {
         times.begin();
@@ -156,7 +158,7 @@ pub(super) trait Channel: Send + Sync + 'static {
     /// partner's.
     const IS_ROUND_TRIP: bool = false;
     /// Called by either thread in itself, before anything else.
-    fn enter(&self, _side: Side) {}
+    fn enter(&self, _side: PairSide) {}
     /// The measuring thread's turn: wakes the partner and waits until it has answered. The
     /// hand-off begins at the clock reading that is stored into `times.begin_ns`.
     fn lead(&self, times: &Times);
@@ -168,7 +170,7 @@ pub(super) trait Channel: Send + Sync + 'static {
 
 /// One of the two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum PairSide {
     Measuring,
     Partner,
 }
@@ -230,7 +232,7 @@ impl<C: Channel> Pair<C> {
         channel: C,
         other: Other,
         below: u32,
-        setting: &Setting,
+        setting: &WorkloadSetting,
     ) -> Result<Self, WorkloadError> {
         if setting.policy == Policy::Deadline {
             let why = "two deadline tasks do not share a period; take fifo, rr or other";
@@ -255,7 +257,7 @@ impl<C: Channel> Pair<C> {
             .stack_size(STACK_BYTES)
             .spawn(move || partner_main(&life, &partner, &ready))
             .map_err(|error| WorkloadError::unfit(workload, error))?;
-        shared.channel.enter(Side::Measuring);
+        shared.channel.enter(PairSide::Measuring);
         let clock_ps = calibrate::clock_read_ps(crate::clock::Clock::Monotonic);
         let mut pair = Self { shared, partner: Some(join), clock_ps, fastest_ns: 0 };
         // Its end of the channel is gone where it panicked.
@@ -301,7 +303,7 @@ fn partner_main<C: Channel>(
     let _ = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
     let serve: fn(&Shared<C>) = serve::<C>;
     let _ = task::lock_code(serve as usize);
-    shared.channel.enter(Side::Partner);
+    shared.channel.enter(PairSide::Partner);
     let _ = ready.send(pinned);
     if may_run {
         task::set_armed(true);
@@ -376,7 +378,7 @@ pub(super) const EVENTFD: HandOff = HandOff::new(
 
 struct Counter(OwnedFd);
 
-impl Way for Counter {
+impl PairChannel for Counter {
     /// Never waits: the counter is at most 2.
     #[inline(always)]
     fn send(&self) {
@@ -405,7 +407,7 @@ pub(super) const FUTEX: HandOff = HandOff::new(
 );
 
 /// A word: 1 while the other thread is called.
-impl Way for AtomicU32 {
+impl PairChannel for AtomicU32 {
     #[inline(always)]
     fn send(&self) {
         wake(self);
@@ -558,7 +560,7 @@ struct Pipe {
     write: OwnedFd,
 }
 
-impl Way for Pipe {
+impl PairChannel for Pipe {
     /// Never waits: there is at most one byte in a pipe.
     #[inline(always)]
     fn send(&self) {

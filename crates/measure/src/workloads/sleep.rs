@@ -13,12 +13,12 @@ use rustix::{
     },
 };
 
-use super::pair::{Channel, HandOff, Side, Times};
+use super::pair::{Channel, HandOff, PairSide, Times};
 use super::workload;
 use super::workload::{Clocks, Description, Plain, WorkloadError};
 use crate::clock::{Clock, KernelClock, Timekeeper};
 use crate::cycle::Cycle;
-use crate::sys::signals::{Alarm, Call, ThreadTimer};
+use crate::sys::signals::{Alarm, CallSignal, ThreadTimer};
 use crate::task::tid;
 use crate::{EndReason, Quantity, sys};
 
@@ -206,13 +206,13 @@ pub(super) const SIGNAL: HandOff = HandOff::new(
     ),
     |own, setting| {
         let id = || AtomicU32::new(0);
-        own.start(Signals { call: Call::new(), measuring: id(), partner: id() }, 0, setting)
+        own.start(Signals { call: CallSignal::new(), measuring: id(), partner: id() }, 0, setting)
     },
 );
 
 /// The signal, and the ids of both threads.
 struct Signals {
-    call: Call,
+    call: CallSignal,
     measuring: AtomicU32,
     partner: AtomicU32,
 }
@@ -220,8 +220,8 @@ struct Signals {
 impl Channel for Signals {
     const IS_ROUND_TRIP: bool = true;
 
-    fn enter(&self, side: Side) {
-        let id = if side == Side::Partner { &self.partner } else { &self.measuring };
+    fn enter(&self, side: PairSide) {
+        let id = if side == PairSide::Partner { &self.partner } else { &self.measuring };
         id.store(tid(), Ordering::Release);
     }
 

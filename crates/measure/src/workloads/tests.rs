@@ -38,7 +38,7 @@ fn what_is_no_workload_is_refused_with_what_there_is() {
 fn the_template_is_not_in_the_list() {
     let template = template::WORKLOAD;
     assert!(WORKLOADS.iter().all(|workload| workload.name() != template.name()));
-    let setting = Setting {
+    let setting = WorkloadSetting {
         cpu: 0,
         policy: crate::Policy::Other,
         priority: 0,

@@ -5,8 +5,8 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use super::workload::{
-    Armed, Clocks, Description, Ending, OwnCost, Plain, Setting, Workload, WorkloadError,
-    sleep_until,
+    Armed, Clocks, Description, OwnCost, Plain, Workload, WorkloadEnding, WorkloadError,
+    WorkloadSetting, sleep_until,
 };
 use crate::clock::{Clock, KernelClock, Timekeeper};
 use crate::cycle::{Cycle, Gaps};
@@ -45,7 +45,10 @@ struct Work<O> {
 }
 
 /// Finds how many operations take about a quarter of the period.
-pub(super) fn calibrate<O: Operation>(mut operation: O, setting: &Setting) -> Box<dyn Armed> {
+pub(super) fn calibrate<O: Operation>(
+    mut operation: O,
+    setting: &WorkloadSetting,
+) -> Box<dyn Armed> {
     let target_ns = (setting.period_ns / 4).clamp(PIECE_NS_MIN, PIECE_NS_MAX);
     let mut ops = 1;
     while ops < OPS_MAX && fastest_ns(&mut operation, ops) < PIECE_NS_MIN {
@@ -188,7 +191,7 @@ impl Workload for BusyLoop {
         format!("{}:{}ns", self.name(), self.threshold_ns)
     }
 
-    fn arm(&self, _: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, _: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         let clock_ps = calibrate::clock_read_ps(Clock::Monotonic);
         if clock_ps / 1000 * 2 >= self.threshold_ns {
             let why = format!(
@@ -229,8 +232,8 @@ impl Armed for Ready {
         vec![run_busy_loop as fn(&mut Cycle, &AtomicBool, u64) -> (EndReason, Gaps) as usize]
     }
 
-    fn ending(&self) -> Ending {
-        Ending { gaps: Some(self.gaps), ..Ending::default() }
+    fn ending(&self) -> WorkloadEnding {
+        WorkloadEnding { gaps: Some(self.gaps), ..WorkloadEnding::default() }
     }
 }
 
@@ -368,7 +371,7 @@ impl Workload for Memory {
         format!("{}:{}{word}", self.name(), self.bytes / unit)
     }
 
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         let lines = self.bytes as usize / (LINE * size_of::<u64>());
         let mut words = Vec::new();
         words.try_reserve_exact(lines * LINE).map_err(|_| {

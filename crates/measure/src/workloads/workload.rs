@@ -20,7 +20,7 @@ pub struct Description {
     /// What may follow a colon, in words with an example; `None`: nothing.
     pub parameter: Option<&'static str>,
     /// Where its thread runs.
-    pub place: Place,
+    pub place: ThreadPlace,
     /// Whether it fills [`Slot::intervals`](crate::Slot::intervals), for tables of intervals as
     /// other tools print them.
     pub keeps_intervals: bool,
@@ -39,7 +39,7 @@ impl Description {
             about,
             quantity,
             parameter: None,
-            place: Place::OnCpu,
+            place: ThreadPlace::OnCpu,
             keeps_intervals: false,
             clocks: Clocks::Monotonic,
             threads_max: usize::MAX,
@@ -53,7 +53,7 @@ impl Description {
 
     /// The same workload with a thread beside the measured CPU.
     pub(super) const fn beside(self) -> Self {
-        Self { place: Place::Beside, ..self }
+        Self { place: ThreadPlace::Beside, ..self }
     }
 
     /// The same workload by other clocks too.
@@ -104,7 +104,7 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// Why it cannot run here; the session does not start then.
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError>;
     /// Name and parameter: what [`parse`](super::parse) reads as the same workload again.
     fn spec(&self) -> String {
         self.name().into()
@@ -117,7 +117,7 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
     /// Whether a sample is how late the thread was that the session says, from a moment that it
     /// slept for. Then kernel events tell why; a piece of work or a message has no such moment.
     fn wakes(&self) -> bool {
-        self.quantity().is_lateness() && self.place() == Place::OnCpu
+        self.quantity().is_lateness() && self.place() == ThreadPlace::OnCpu
     }
     /// [`Description::name`].
     fn name(&self) -> &'static str {
@@ -128,12 +128,12 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
         self.describe().quantity
     }
     /// [`Description::place`].
-    fn place(&self) -> Place {
+    fn place(&self) -> ThreadPlace {
         self.describe().place
     }
 }
 
-type Arm = fn(&Description, &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+type Arm = fn(&Description, &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError>;
 
 /// A workload without a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -154,14 +154,14 @@ impl Workload for Plain {
         }
     }
 
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         (self.arm)(&self.description, setting)
     }
 }
 
 /// Where the thread of a workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ThreadPlace {
     /// On the measured CPU, with the plan's policy: the thread itself is what is measured.
     OnCpu,
     /// Beside it, as an ordinary thread: it only records what another program, or the kernel,
@@ -171,7 +171,7 @@ pub enum Place {
 
 /// What a workload is armed for.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct WorkloadSetting {
     pub cpu: u32,
     pub policy: Policy,
     pub priority: u32,
@@ -184,7 +184,7 @@ pub struct Setting {
     pub ledger: Arc<Ledger>,
 }
 
-impl Setting {
+impl WorkloadSetting {
     /// The clock, its distance just taken.
     pub(super) fn timekeeper(&self) -> Timekeeper<KernelClock> {
         let is_fixed = self.clock.keeps_its_distance();
@@ -224,7 +224,7 @@ pub struct Program {
 
 /// What a workload reports at its end, in addition to its samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ending {
+pub struct WorkloadEnding {
     /// Cycles that ran but could not be read; they are not counted.
     pub lost: u64,
     /// Messages that were sent, or could not be, and had no answer; they are missed.
@@ -257,8 +257,8 @@ pub trait Armed {
         None
     }
     /// What it reports in addition to its samples, after [`Armed::run`].
-    fn ending(&self) -> Ending {
-        Ending::default()
+    fn ending(&self) -> WorkloadEnding {
+        WorkloadEnding::default()
     }
 }
 
@@ -355,7 +355,7 @@ struct ByClock {
 /// Nothing can sleep by it here.
 pub(super) fn armed_by(
     workload: &'static str,
-    setting: &Setting,
+    setting: &WorkloadSetting,
     run: RunBy,
 ) -> Result<Box<dyn Armed>, WorkloadError> {
     if !clock::can_sleep(setting.clock) {

@@ -10,12 +10,12 @@ use std::{
 
 use rtproof_host::{CpuList, Facts, Root, tracefs::TracefsError};
 use rtproof_measure::{
-    Plan, Policy, Recorder,
+    Policy, Recorder, SessionPlan,
     cycle::SLOT_NS,
-    recorder::{Mode, RecorderError, Settings, counters::cost},
+    recorder::{RecorderError, RecorderSettings, RingMode, counters::cost},
     workloads,
 };
-use rtproof_trace::{How, Subjects, WakeUp, What, Window};
+use rtproof_trace::{EventData, Subjects, WakeUp, WakeUpBasis, Window};
 use rustix::thread::ClockId;
 
 use super::alone;
@@ -24,13 +24,16 @@ fn online() -> CpuList {
     CpuList::new(0..std::thread::available_parallelism().map_or(1, |n| n.get()) as u32)
 }
 
-fn settings() -> Settings {
+fn settings() -> RecorderSettings {
     let none = CpuList::default;
-    Settings { mode: Some(Mode::Stream), ..Settings::new(online(), none(), none()) }
+    RecorderSettings {
+        mode: Some(RingMode::Stream),
+        ..RecorderSettings::new(online(), none(), none())
+    }
 }
 
 /// `None`: this user may not record; in CI he must.
-fn recorder(settings: Settings) -> Option<Recorder> {
+fn recorder(settings: RecorderSettings) -> Option<Recorder> {
     let root = Root::live();
     match Recorder::start(&root, &Facts::read(&root), settings) {
         Ok(recorder) => Some(recorder),
@@ -60,7 +63,7 @@ fn sleep() -> WakeUp {
         rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &due).expect("a sleep");
         let ran_ns = now_ns();
         if cpu() == before {
-            return WakeUp { tid, cpu: before, due_ns, ran_ns, how: How::Measured };
+            return WakeUp { tid, cpu: before, due_ns, ran_ns, how: WakeUpBasis::Measured };
         }
     }
 }
@@ -85,8 +88,10 @@ fn story(window: &Window, wake: &WakeUp) -> (Option<u64>, Option<u64>) {
     let mut found = (None, None);
     for event in window.events.iter().filter(|event| within(event.at_ns)) {
         match &event.what {
-            What::Waking { pid, .. } if *pid == wake.tid => found.0 = Some(event.at_ns),
-            What::Switch { next_pid, .. } if *next_pid == wake.tid => found.1 = Some(event.at_ns),
+            EventData::Waking { pid, .. } if *pid == wake.tid => found.0 = Some(event.at_ns),
+            EventData::Switch { next_pid, .. } if *next_pid == wake.tid => {
+                found.1 = Some(event.at_ns)
+            }
             _ => {}
         }
     }
@@ -189,7 +194,7 @@ fn a_wake_up_is_told_with_names() {
     let own = &window.tasks[&wake.tid];
     assert_eq!(own.tgid, i32::try_from(std::process::id()).expect("a pid"));
     assert!(own.policy.is_some() && own.cpus_allowed.is_some(), "{own:?}");
-    let symbols = rtproof_host::symbols::Symbols::read(&Root::live());
+    let symbols = rtproof_host::symbols::KernelSymbols::read(&Root::live());
     assert_eq!(window.symbols.is_empty(), symbols.value().is_none());
     let is_timer = |name: &String| name.starts_with("hrtimer_wakeup+0x0/");
     assert!(window.symbols.is_empty() || window.symbols.values().any(is_timer));
@@ -210,7 +215,7 @@ fn a_wake_up_is_told_with_names() {
 #[test]
 fn partly_filled_sub_buffers_go_on_in_time() {
     let _alone = alone();
-    let often = Settings { poll: Duration::from_millis(1), ..settings() };
+    let often = RecorderSettings { poll: Duration::from_millis(1), ..settings() };
     let Some(recorder) = recorder(often) else { return };
     // Hundreds of reads of the sub-buffer that is being written, and a wake-up across each.
     for _ in 0..100 {
@@ -246,7 +251,7 @@ fn a_pause_is_a_gap() {
 #[test]
 fn frozen_it_reads_for_an_answer_and_counts_its_blind_time() {
     let _alone = alone();
-    let frozen = Settings { mode: Some(Mode::Freeze), ..settings() };
+    let frozen = RecorderSettings { mode: Some(RingMode::Freeze), ..settings() };
     let Some(recorder) = recorder(frozen) else { return };
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(recorder.stats().pages, 0, "nothing is read before it is asked for");
@@ -263,9 +268,9 @@ fn frozen_it_reads_for_an_answer_and_counts_its_blind_time() {
 
 /// Wakes up beside two busy threads, with rings of two sub-buffers that are seldom read. Returns
 /// how many wake-ups were lost; the others are explained.
-fn lose(mode: Mode) -> Option<usize> {
+fn lose(mode: RingMode) -> Option<usize> {
     let poll = Duration::from_millis(300);
-    let small = Settings { measured_kb: 8, poll, mode: Some(mode), ..settings() };
+    let small = RecorderSettings { measured_kb: 8, poll, mode: Some(mode), ..settings() };
     let mut recorder = recorder(small)?;
     let stop = AtomicBool::new(false);
     let lost = std::thread::scope(|scope| {
@@ -284,14 +289,14 @@ fn lose(mode: Mode) -> Option<usize> {
     });
     recorder.stop();
     let stats = recorder.stats();
-    assert_eq!(stats.lost_events > 0, mode == Mode::Stream, "{stats:?}");
+    assert_eq!(stats.lost_events > 0, mode == RingMode::Stream, "{stats:?}");
     Some(lost)
 }
 
 #[test]
 fn loss_is_told() {
     let _alone = alone();
-    for mode in [Mode::Stream, Mode::Freeze] {
+    for mode in [RingMode::Stream, RingMode::Freeze] {
         let Some(lost) = lose(mode) else { return };
         assert!(lost > 0, "two pages for 300 ms of switching, {mode:?}");
     }
@@ -307,8 +312,8 @@ fn stacks_are_taken_where_the_kernel_can() {
     }
     recorder.arm_stack(true).expect("twice is once");
     let stacks = |window: &Window| -> Vec<Box<[u64]>> {
-        let frames = |what: &What| match what {
-            What::Stack { frames } => Some(frames.clone()),
+        let frames = |what: &EventData| match what {
+            EventData::Stack { frames } => Some(frames.clone()),
             _ => None,
         };
         window.events.iter().filter_map(|event| frames(&event.what)).collect()
@@ -329,7 +334,7 @@ fn stacks_are_taken_where_the_kernel_can() {
 #[test]
 fn questions_are_bounded_and_counted() {
     let _alone = alone();
-    let slow = Settings { poll: Duration::from_secs(2), ..settings() };
+    let slow = RecorderSettings { poll: Duration::from_secs(2), ..settings() };
     let Some(mut recorder) = recorder(slow) else { return };
     let wake = sleep();
     let taken = (0..20_000).filter(|_| recorder.ask(wake)).count() as u64;
@@ -344,7 +349,7 @@ fn questions_are_bounded_and_counted() {
 fn its_cost_is_measured_in_pairs() {
     let _alone = alone();
     let Some(recorder) = recorder(settings()) else { return };
-    let plan = Plan {
+    let plan = SessionPlan {
         cpus: vec![0],
         policy: Policy::Fifo,
         priority: 80,
@@ -393,7 +398,7 @@ fn late_wake_ups_of_others_are_found_in_the_events() {
         found
     });
     assert!(found.len() >= 50, "{} {:?}", found.len(), recorder.stats());
-    let by_timer = found.iter().filter(|(wake, _)| wake.how == How::Timer).count();
+    let by_timer = found.iter().filter(|(wake, _)| wake.how == WakeUpBasis::Timer).count();
     assert!(by_timer > 0, "it sleeps on a timer");
     let mut without_switch = 0;
     for (wake, window) in &found {
@@ -420,7 +425,7 @@ fn late_wake_ups_of_others_are_found_in_the_events() {
 #[test]
 fn frozen_it_finds_nothing_by_itself() {
     let _alone = alone();
-    let frozen = Settings { mode: Some(Mode::Freeze), ..settings() };
+    let frozen = RecorderSettings { mode: Some(RingMode::Freeze), ..settings() };
     let Some(recorder) = recorder(frozen) else { return };
     assert!(matches!(recorder.watch(None), Err(RecorderError::Frozen)));
 }
@@ -432,7 +437,7 @@ fn a_captured_machine_cannot_be_recorded() {
     let error = Recorder::start(&root, &Facts::read(&root), settings()).expect_err("not live");
     assert!(matches!(error, RecorderError::Tracefs(TracefsError::NotLive)));
     let none = CpuList::default;
-    let nobody = Settings::new(none(), none(), none());
+    let nobody = RecorderSettings::new(none(), none(), none());
     let error = Recorder::start(&Root::live(), &Facts::read(&root), nobody).expect_err("no CPU");
     assert!(error.to_string().contains("--cpus"), "{error}");
 }

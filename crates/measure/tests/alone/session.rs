@@ -7,8 +7,8 @@ use std::{
 };
 
 use rtproof_measure::{
-    EndReason, Plan, Policy, Session, SessionError, Slot, clock::Clock, cycle::SLOT_NS, is_armed,
-    session::PERIOD_MIN_NS, workloads,
+    EndReason, Policy, Session, SessionError, SessionPlan, Slot, clock::Clock, cycle::SLOT_NS,
+    is_armed, session::PERIOD_MIN_NS, workloads,
 };
 use rtproof_stats::{Histogram, Totals};
 
@@ -48,9 +48,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn plan(period_ns: u64, duration_ns: u64) -> Plan {
+fn plan(period_ns: u64, duration_ns: u64) -> SessionPlan {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get().min(2) as u32);
-    Plan {
+    SessionPlan {
         cpus: (0..cpus).collect(),
         policy: Policy::Fifo,
         priority: 80,
@@ -69,7 +69,7 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
 /// Runs a plan, collecting twice a second, or four times in a short run; returns per thread
 /// (totals,
 /// both histograms' totals).
-fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
+fn run(plan: &SessionPlan) -> Vec<(Totals, u64, u64, rtproof_measure::ThreadReport)> {
     let mut session = Session::start(plan).expect("a session");
     let n = plan.cpus.len();
     let mut totals = vec![Totals::default(); n];
@@ -138,7 +138,7 @@ fn every_clock_measures() {
         for name in ["timer-wakeup", "nanosleep-relative", "clock-gettime", "busy-loop"] {
             let workload = workloads::parse(name).expect("a workload");
             let takes = workload.describe().clocks.have(clock);
-            let plan = Plan {
+            let plan = SessionPlan {
                 cpus: vec![0],
                 clock,
                 workloads: vec![workload],
@@ -169,10 +169,10 @@ fn every_clock_measures() {
 }
 
 /// A short plan for each workload that needs nothing from outside.
-fn of_every_workload() -> impl Iterator<Item = Plan> {
+fn of_every_workload() -> impl Iterator<Item = SessionPlan> {
     let all = workloads::WORKLOADS.iter().filter_map(|w| workloads::parse(&w.spec()).ok());
-    let on_cpu = all.filter(|workload| workload.place() == workloads::Place::OnCpu);
-    on_cpu.map(|workload| Plan {
+    let on_cpu = all.filter(|workload| workload.place() == workloads::ThreadPlace::OnCpu);
+    on_cpu.map(|workload| SessionPlan {
         cpus: vec![0],
         slot_ns: SLOT_NS / 20,
         workloads: vec![workload],
@@ -204,7 +204,7 @@ fn every_spike_comes_out_or_is_counted() {
     plan.spike_ns = Some(0);
     let mut session = Session::start(&plan).expect("a session");
     let (mut came, mut seen, mut dropped) = (0_u64, 0, 0);
-    let mut take = |_: u32, spike: rtproof_measure::Spike| {
+    let mut take = |_: u32, spike: rtproof_measure::LateWakeUp| {
         assert!(spike.latency_ns > 0 && spike.due_ns > 0);
         came += 1;
     };

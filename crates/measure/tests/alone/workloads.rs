@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rtproof_measure::{
-    EndReason, Plan, Policy, Quantity, Report, Session, Slot, Started,
+    EndReason, Policy, Quantity, Session, SessionPlan, Slot, StartedThread, ThreadReport,
     cycle::SLOT_NS,
     workloads::{self, WORKLOADS, Workload},
 };
@@ -26,8 +26,8 @@ fn parse(text: &str) -> Arc<dyn Workload> {
 }
 
 /// One CPU, 1 ms, 0.4 s.
-fn plan(text: &str) -> Plan {
-    Plan {
+fn plan(text: &str) -> SessionPlan {
+    SessionPlan {
         cpus: vec![0],
         policy: Policy::Fifo,
         priority: 60,
@@ -47,8 +47,8 @@ fn plan(text: &str) -> Plan {
 struct Got {
     totals: Totals,
     intervals: Moments,
-    started: Started,
-    report: Report,
+    started: StartedThread,
+    report: ThreadReport,
     spikes: Vec<u64>,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Got {
     /// Without the histograms.
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { totals, intervals, started, report, spikes } = self;
-        let Report { reason, scheduled, ending, .. } = report;
+        let ThreadReport { reason, scheduled, ending, .. } = report;
         write!(to, "{reason:?} {scheduled} {totals:?} {intervals:?} {started:?} {ending:?} ")?;
         write!(to, "{} spikes", spikes.len())
     }
@@ -73,11 +73,11 @@ impl Got {
 }
 
 /// Runs a plan to its end and checks what holds for every workload.
-fn run(plan: &Plan) -> Vec<Got> {
+fn run(plan: &SessionPlan) -> Vec<Got> {
     run_with(plan, |_| {})
 }
 
-fn run_with(plan: &Plan, mut meanwhile: impl FnMut(&Session)) -> Vec<Got> {
+fn run_with(plan: &SessionPlan, mut meanwhile: impl FnMut(&Session)) -> Vec<Got> {
     let mut session = Session::start(plan).unwrap_or_else(|error| panic!("{error}"));
     let n = plan.cpus.len();
     let mut totals = vec![(Totals::default(), Moments::default()); n];
@@ -145,7 +145,7 @@ fn whatever_sleeps_for_long_ends_when_it_is_asked_to() {
         let whole_ns = 600_000_000_000;
         // usleep(3) takes less than a second.
         let period_ns = if name == "usleep" { 990_000_000 } else { 10_000_000_000 };
-        let plan = Plan { period_ns, duration_ns: whole_ns, slot_ns: SLOT_NS, ..plan(name) };
+        let plan = SessionPlan { period_ns, duration_ns: whole_ns, slot_ns: SLOT_NS, ..plan(name) };
         let session = Session::start(&plan).unwrap_or_else(|error| panic!("{error}"));
         // Past the first wake-up: it sleeps until the second.
         std::thread::sleep(Duration::from_millis(300));

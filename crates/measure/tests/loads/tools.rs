@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rtproof_host::CpuList;
-use rtproof_measure::loads::{Outcome, Runner, Running, Settings};
+use rtproof_measure::loads::{LoadOutcome, LoadSettings, Runner, RunningLoad};
 
 /// Last-level cache that the memory load is given.
 pub(crate) const LLC_BYTES: u64 = 8 << 20;
@@ -18,8 +18,8 @@ pub(crate) fn cpus() -> CpuList {
     CpuList::new((0u32..1024).filter(is_ours))
 }
 
-pub(crate) fn settings(dir: &Path) -> Settings {
-    Settings {
+pub(crate) fn settings(dir: &Path) -> LoadSettings {
+    LoadSettings {
         cpus: cpus(),
         dir: dir.into(),
         memory_available: MEMORY_BYTES,
@@ -32,20 +32,24 @@ pub(crate) fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-pub(crate) fn start(spec: &str, settings: &Settings) -> Result<Running, String> {
+pub(crate) fn start(spec: &str, settings: &LoadSettings) -> Result<RunningLoad, String> {
     let spec = spec.parse().map_err(|error| format!("{spec}: {error}"))?;
     Runner::start(&spec, settings).map_err(|error| error.to_string())
 }
 
 /// Starts a load, lets it run, stops it within 3 s.
-pub(crate) fn run(spec: &str, settings: &Settings, time: Duration) -> Result<Outcome, String> {
+pub(crate) fn run(
+    spec: &str,
+    settings: &LoadSettings,
+    time: Duration,
+) -> Result<LoadOutcome, String> {
     let running = start(spec, settings)?;
     std::thread::sleep(time);
     stop(running)
 }
 
 /// Stops a load, which must be done in 3 s and leave no process of those that were below it.
-pub(crate) fn stop(running: Running) -> Result<Outcome, String> {
+pub(crate) fn stop(running: RunningLoad) -> Result<LoadOutcome, String> {
     let (name, family) = (running.spec().to_string(), running.pid().map(family));
     let start = Instant::now();
     let outcome = running.stop();

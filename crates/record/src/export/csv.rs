@@ -123,9 +123,9 @@ impl Display for Text<'_> {
 }
 
 /// A cell that is empty when there is no value.
-struct Maybe<T>(Option<T>);
+struct OptionalCell<T>(Option<T>);
 
-impl<T: Display> Display for Maybe<T> {
+impl<T: Display> Display for OptionalCell<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
     }
@@ -147,8 +147,8 @@ fn seconds(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
                 &second.from_ns,
                 &second.to_ns,
                 &totals.wake.count(),
-                &Maybe(totals.wake.min()),
-                &Maybe(totals.wake.max()),
+                &OptionalCell(totals.wake.min()),
+                &OptionalCell(totals.wake.max()),
                 &second.max_at_ns,
                 &totals.wake.sum(),
                 &totals.missed,
@@ -200,7 +200,13 @@ fn host(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             lines.row(&[&machine, &"", &"", &"", &""])?;
         }
         for cpu in &host.cpus {
-            lines.row(&[&machine, &cpu.cpu, &cpu.busy_ms, &cpu.steal_ms, &Maybe(cpu.freq_hz)])?;
+            lines.row(&[
+                &machine,
+                &cpu.cpu,
+                &cpu.busy_ms,
+                &cpu.steal_ms,
+                &OptionalCell(cpu.freq_hz),
+            ])?;
         }
     }
     Ok(())
@@ -238,7 +244,7 @@ fn loads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             &load.work,
             &load.from_ns,
             &load.to_ns,
-            &Maybe(load.error.as_deref().map(Text)),
+            &OptionalCell(load.error.as_deref().map(Text)),
         ])?;
     }
     Ok(())
@@ -259,20 +265,20 @@ fn threads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             &info.first_due_ns,
             &totals.wake.count(),
             &totals.missed,
-            &Maybe(totals.wake.min()),
-            &Maybe(totals.wake.max()),
+            &OptionalCell(totals.wake.min()),
+            &OptionalCell(totals.wake.max()),
             &totals.wake.sum(),
             &totals.missed_sum_ns,
             &totals.late_sampled,
             &totals.late_missed,
             &totals.late_clusters,
             &totals.early,
-            &Maybe(end.map(|end| word(&end.reason))),
-            &Maybe(end.map(|end| end.scheduled)),
-            &Maybe(end.map(|end| end.faults_minor)),
-            &Maybe(end.map(|end| end.faults_major)),
-            &Maybe(end.map(|end| end.cpu_time_ns)),
-            &Maybe(end.map(|end| end.preemptions)),
+            &OptionalCell(end.map(|end| word(&end.reason))),
+            &OptionalCell(end.map(|end| end.scheduled)),
+            &OptionalCell(end.map(|end| end.faults_minor)),
+            &OptionalCell(end.map(|end| end.faults_major)),
+            &OptionalCell(end.map(|end| end.cpu_time_ns)),
+            &OptionalCell(end.map(|end| end.preemptions)),
         ])?;
     }
     Ok(())
@@ -284,12 +290,12 @@ fn spikes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
         let why = spike.why.as_ref();
         lines.row(&[
             &spike.thread,
-            &Maybe(cpu.map(|thread| thread.info.cpu)),
+            &OptionalCell(cpu.map(|thread| thread.info.cpu)),
             &spike.due_ns,
             &spike.latency_ns,
-            &Maybe(why.map(|why| Text(&why.cause))),
-            &Maybe(why.map(|why| Text(&why.culprit))),
-            &Maybe(why.map(|why| why.complete)),
+            &OptionalCell(why.map(|why| Text(&why.cause))),
+            &OptionalCell(why.map(|why| Text(&why.culprit))),
+            &OptionalCell(why.map(|why| why.complete)),
         ])?;
     }
     Ok(())
@@ -330,10 +336,10 @@ fn effects(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
                 &effect.off_ns,
                 &effect.on_ns,
                 &effect.ratio_ppm,
-                &Maybe(effect.low_ppm),
-                &Maybe(effect.high_ppm),
-                &Maybe(effect.p_ppb),
-                &Maybe(effect.adjusted_ppb),
+                &OptionalCell(effect.low_ppm),
+                &OptionalCell(effect.high_ppm),
+                &OptionalCell(effect.p_ppb),
+                &OptionalCell(effect.adjusted_ppb),
             ])?;
         }
     }
@@ -352,8 +358,8 @@ fn slices(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             &slice.from_ns,
             &slice.to_ns,
             &slice.scheduled,
-            &Maybe(slice.p999_ns),
-            &Maybe(slice.max_ns),
+            &OptionalCell(slice.p999_ns),
+            &OptionalCell(slice.max_ns),
             &slice.missed,
         ])?;
     }
@@ -376,16 +382,16 @@ fn imported(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             &i,
             &Text(&thread.label),
             &word(&thread.kind),
-            &Maybe(thread.cpu),
+            &OptionalCell(thread.cpu),
             &thread.n,
-            &Maybe(thread.min_ns),
-            &Maybe(thread.mean_ns),
-            &Maybe(thread.max_ns),
+            &OptionalCell(thread.min_ns),
+            &OptionalCell(thread.mean_ns),
+            &OptionalCell(thread.max_ns),
             &thread.max_is_at_least,
             &thread.overflow,
-            &Maybe(thread.expected),
-            &Maybe(omitted(i)),
-            &Maybe(thread.period_ns),
+            &OptionalCell(thread.expected),
+            &OptionalCell(omitted(i)),
+            &OptionalCell(thread.period_ns),
         ])?;
     }
     Ok(())

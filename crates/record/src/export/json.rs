@@ -16,10 +16,11 @@ use rtproof_stats::{Layout, Moments, Sample};
 use super::{ExportError, Exporter};
 use crate::import::Imported;
 use crate::run::{
-    Cost, HostSecond, Judgement, Load, Meta, Note, Second, Thread, ThreadEnd, ThreadInfo, Totals,
+    Cost, HostSecond, Judgement, Meta, Note, RecordedLoad, Second, Thread, ThreadEnd, ThreadInfo,
+    Totals,
 };
 use crate::spikes::{CauseDocument, CauseEntry};
-use crate::{Beside, Effects, Opened, Options, SealState, Spikes, spikes};
+use crate::{Effects, Opened, Options, RecordedSpikes, SealState, Surroundings, spikes};
 
 /// Version of the document.
 pub const SCHEMA: &str = "rtproof/record/1";
@@ -33,7 +34,7 @@ pub(super) const JSON: Exporter = Exporter {
 };
 
 fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-    let document = Document::new(opened)?;
+    let document = RecordDocument::new(opened)?;
     let mut json = serde_json::Serializer::with_formatter(&mut *out, text::Json);
     document.serialize(&mut json).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
@@ -41,7 +42,7 @@ fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportErro
 
 /// A record as JSON.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document<'a> {
+pub struct RecordDocument<'a> {
     schema: &'static str,
     /// Whether the record is as it was when its run ended.
     seal: &'a SealState,
@@ -56,7 +57,7 @@ pub struct Document<'a> {
     threads: Vec<ThreadJson<'a>>,
     /// Host counters, one a second.
     host: &'a [HostSecond],
-    loads: &'a [Load],
+    loads: &'a [RecordedLoad],
     /// Notes in order of time.
     notes: &'a [Note],
     /// Spikes and their causes; null: an older record, or torn before.
@@ -64,7 +65,7 @@ pub struct Document<'a> {
     /// What changes of the machine did to latency; null: none were tried.
     effects: Option<&'a Effects>,
     /// Changes of the threads from outside and idle states of their CPUs.
-    beside: &'a Beside,
+    beside: &'a Surroundings,
     /// What another tool measured; null: rtproof measured.
     imported: Option<&'a Imported>,
     /// Findings as judged when the run ended; null: not judged.
@@ -93,17 +94,17 @@ struct ThreadJson<'a> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SpikesJson<'a> {
-    summary: &'a spikes::Summary,
+    summary: &'a spikes::SpikeSummary,
     causes: Vec<CauseJson<'a>>,
     /// The first 100 000.
     list: &'a [spikes::Spike],
     /// The worst ones with the kernel events round them.
-    kept: &'a [spikes::Kept],
+    kept: &'a [spikes::KeptSpike],
 }
 
 impl<'a> SpikesJson<'a> {
-    fn new(spikes: &'a Spikes) -> Self {
-        let Spikes { summary, causes, list, kept } = spikes;
+    fn new(spikes: &'a RecordedSpikes) -> Self {
+        let RecordedSpikes { summary, causes, list, kept } = spikes;
         Self { summary, causes: causes.iter().map(CauseJson::new).collect(), list, kept }
     }
 }
@@ -226,7 +227,7 @@ fn document(value: &impl Serialize) -> Result<Value, ExportError> {
     })
 }
 
-impl<'a> Document<'a> {
+impl<'a> RecordDocument<'a> {
     /// The document of a record.
     ///
     /// # Errors

@@ -12,13 +12,13 @@ use thiserror::Error;
 
 use rtproof_stats::{
     Bin, Bins,
-    moving::{Lengths, STATISTICS, Spans, Step, Values},
+    moving::{Lengths, MovingStep, STATISTICS, Spans, Values},
 };
 
-use crate::import::Kind;
+use crate::import::SampleKind;
 use crate::run::Thread;
 use crate::{Opened, Run};
-pub use json::{Document, SCHEMA as JSON_SCHEMA};
+pub use json::{RecordDocument, SCHEMA as JSON_SCHEMA};
 
 pub const FORMATS: &[Exporter] =
     &[json::JSON, csv::CSV, tools::HDR, tools::CYCLICTEST, tools::JUNIT];
@@ -140,7 +140,7 @@ pub enum ExportError {
 /// Name of the table.
 pub const MOVING_TABLE: &str = "moving";
 
-type MovingKind = (&'static str, fn(&Step) -> Option<&Values>);
+type MovingKind = (&'static str, fn(&MovingStep) -> Option<&Values>);
 
 const KINDS: [MovingKind; 3] = [
     ("cumulative", |step| step.cumulative.as_ref()),
@@ -189,8 +189,8 @@ fn write_moving(
     done
 }
 
-fn row(step: &Step, cpu: &str, spans: Spans, out: &mut dyn Write) -> io::Result<()> {
-    let Step { from_ns, to_ns, n, missed, gaps, window_missed, window_gaps, .. } = step;
+fn row(step: &MovingStep, cpu: &str, spans: Spans, out: &mut dyn Write) -> io::Result<()> {
+    let MovingStep { from_ns, to_ns, n, missed, gaps, window_missed, window_gaps, .. } = step;
     let Spans { window_ns, half_life_ns, .. } = spans;
     write!(
         out,
@@ -217,11 +217,11 @@ fn cell(out: &mut dyn Write, value: Option<f64>) -> io::Result<()> {
 
 // What all formats of distributions begin with: each thread's cells, of a run of ours or imported.
 
-struct Series {
+struct ExportSeries {
     /// `t0.cpu1`, or as the other tool names it.
     tag: String,
     cpu: Option<u32>,
-    kind: Kind,
+    kind: SampleKind,
     bins: Bins,
     min_ns: Option<u64>,
     max_ns: Option<u64>,
@@ -237,10 +237,10 @@ struct Series {
 }
 
 /// All threads of a run.
-fn series_of(run: &Run) -> Vec<Series> {
+fn series_of(run: &Run) -> Vec<ExportSeries> {
     if let Some(imported) = &run.imported {
         let omitted = imported.omitted.as_ref();
-        let of = |(i, thread): (usize, &crate::import::ImportedThread)| Series {
+        let of = |(i, thread): (usize, &crate::import::ImportedThread)| ExportSeries {
             tag: thread.label.clone(),
             cpu: thread.cpu,
             kind: thread.kind,
@@ -255,10 +255,10 @@ fn series_of(run: &Run) -> Vec<Series> {
         };
         return imported.threads.iter().enumerate().map(of).collect();
     }
-    let of = |thread: &Thread| Series {
+    let of = |thread: &Thread| ExportSeries {
         tag: format!("t{}.cpu{}", thread.info.number, thread.info.cpu),
         cpu: Some(thread.info.cpu),
-        kind: Kind::Latency,
+        kind: SampleKind::Latency,
         bins: Bins::of(&thread.wake),
         min_ns: thread.totals.wake.min(),
         max_ns: thread.totals.wake.max(),
@@ -271,7 +271,7 @@ fn series_of(run: &Run) -> Vec<Series> {
     run.threads.iter().map(of).collect()
 }
 
-impl Series {
+impl ExportSeries {
     /// Counts by value: each cell at its upper edge, but the smallest and the largest sample where
     /// they are, so that what is read back has the same extremes.
     fn values(&self) -> Vec<(u64, u64)> {

@@ -14,10 +14,10 @@ use hdrhistogram::{
 };
 
 use rtproof_host::text;
-use rtproof_model::Answer;
+use rtproof_model::VerdictAnswer;
 use rtproof_stats::{Layout, histogram::VALUE_MAX};
 
-use super::{ExportError, Exporter, Series};
+use super::{ExportError, ExportSeries, Exporter};
 use crate::run::{Second, Thread};
 use crate::{Opened, Run, SealState};
 
@@ -70,7 +70,11 @@ fn write_cyclictest(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(),
 }
 
 /// The lines behind the rows.
-fn foot(out: &mut dyn Write, threads: &[Series], columns: &[Column]) -> Result<(), ExportError> {
+fn foot(
+    out: &mut dyn Write,
+    threads: &[ExportSeries],
+    columns: &[Column],
+) -> Result<(), ExportError> {
     let us = |ns: Option<u64>| ns.unwrap_or(0) / 1000;
     let mut line = |name: &str, width: usize, of: &dyn Fn(usize) -> u64| {
         write!(out, "# {name}:")?;
@@ -96,7 +100,7 @@ struct Column {
 }
 
 impl Column {
-    fn of(series: &Series) -> Self {
+    fn of(series: &ExportSeries) -> Self {
         let mut column = Self { counts: Vec::new(), overflow: 0 };
         let mut values = series.values();
         if series.overflow > 0 {
@@ -337,15 +341,15 @@ fn verdict(opened: &Opened) -> Case {
         (SealState::Altered { why }, _) => {
             Outcome::Failed(format!("the record was altered: {why}"))
         }
-        (_, Some(Answer::Accepted)) => Outcome::Passed,
-        (_, Some(Answer::Refused)) => Outcome::Failed(sentence),
+        (_, Some(VerdictAnswer::Accepted)) => Outcome::Passed,
+        (_, Some(VerdictAnswer::Refused)) => Outcome::Failed(sentence),
         (_, Some(_)) => Outcome::Skipped(sentence),
         (_, None) => Outcome::Skipped("nothing was judged".into()),
     };
     Case { name: "verdict".into(), outcome, about }
 }
 
-fn thread(series: &Series, budget_ns: Option<u64>) -> Case {
+fn thread(series: &ExportSeries, budget_ns: Option<u64>) -> Case {
     let ns = |ns: Option<u64>| ns.map_or("unknown".into(), |ns| format!("{ns} ns"));
     let missed = series.missed.map_or("unknown".into(), |n| n.to_string());
     let about = format!(

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::draft::{draft, series};
-use super::text::{Cells, Line, Text, decimal_ns, field, head, plain, quoted, scaled, tail};
-use super::{Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX};
+use super::text::{
+    ImportLine, ImportText, SeriesCells, decimal_ns, field, head, plain, quoted, scaled, tail,
+};
+use super::{Hints, ImportError, Imported, ImportedThread, Importer, SampleKind, THREADS_MAX};
 use crate::error::Contradiction;
 
 /// Whether a line is one that cyclictest, or a person, prints beside its result.
@@ -52,7 +54,7 @@ pub(super) fn conclude(imported: &mut Imported, distance_ns: Option<u64>) {
     imported.conclude();
 }
 
-fn check(imported: &mut Imported, asked: &super::draft::Requested) {
+fn check(imported: &mut Imported, asked: &super::draft::RequestedOptions) {
     let threads = imported.threads.len() as u64;
     if asked.threads.is_some_and(|asked| asked != threads) {
         let text = format!(
@@ -103,7 +105,7 @@ fn detect_histogram(bytes: &[u8]) -> bool {
 }
 
 fn read_histogram(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut read = Read::default();
     for line in text.lines() {
         read.line(line)?;
@@ -115,8 +117,8 @@ fn read_histogram(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> 
 #[derive(Default)]
 struct Read<'a> {
     rows: Vec<(u64, Vec<u64>)>,
-    rows_line: Line<'a>,
-    foot: [Option<(Line<'a>, Vec<u64>)>; 5],
+    rows_line: ImportLine<'a>,
+    foot: [Option<(ImportLine<'a>, Vec<u64>)>; 5],
     threads_listed: u64,
     command: Option<String>,
     remarks: Vec<String>,
@@ -155,7 +157,7 @@ struct Foot<'a> {
 }
 
 impl<'a> Read<'a> {
-    fn line(&mut self, line: Line<'a>) -> Result<(), ImportError> {
+    fn line(&mut self, line: ImportLine<'a>) -> Result<(), ImportError> {
         let words = line.text.trim();
         if words == "# Histogram" {
             if self.begun {
@@ -203,7 +205,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    fn row(&mut self, line: Line<'a>) -> Result<(), ImportError> {
+    fn row(&mut self, line: ImportLine<'a>) -> Result<(), ImportError> {
         let mut numbers = line.numbers(line.text)?;
         let value = numbers.remove(0);
         let columns = self.rows.first().map_or(numbers.len(), |(_, row)| row.len());
@@ -236,7 +238,7 @@ impl<'a> Read<'a> {
     }
 
     /// What stands round a histogram: live lines, prompts with the command.
-    fn around(&mut self, line: Line<'_>) -> Result<(), ImportError> {
+    fn around(&mut self, line: ImportLine<'_>) -> Result<(), ImportError> {
         let shown = plain(line.text);
         let shown = shown.trim();
         if super::draft::cyclictest(shown).is_some() {
@@ -270,7 +272,7 @@ impl<'a> Read<'a> {
         Ok(Some(&numbers[..n]))
     }
 
-    fn finish(self, text: Text<'_>, hints: &Hints) -> Result<Imported, ImportError> {
+    fn finish(self, text: ImportText<'_>, hints: &Hints) -> Result<Imported, ImportError> {
         let Some((min_line, mins)) = &self.foot[MIN] else {
             return Err(text.cut("\"# Min Latencies:\""));
         };
@@ -317,20 +319,20 @@ impl<'a> Read<'a> {
         Ok(imported)
     }
 
-    fn must(&self, text: Text<'_>, which: usize, n: usize) -> Result<&[u64], ImportError> {
+    fn must(&self, text: ImportText<'_>, which: usize, n: usize) -> Result<&[u64], ImportError> {
         self.foot(which, n)?.ok_or_else(|| text.cut(&quoted(FOOT[which])))
     }
 
     fn thread(
         &self,
-        text: Text<'_>,
+        text: ImportText<'_>,
         of: &Foot<'_>,
         i: usize,
     ) -> Result<ImportedThread, ImportError> {
         let max_line = self.foot[MAX].as_ref().map_or(1, |(line, _)| line.number);
         let at_max = |what: Contradiction| text.at(max_line, format!("thread {i}: {what}"));
         let ns = |value| self.rows_line.ns(value, of.unit_ns);
-        let mut cells = Cells::default();
+        let mut cells = SeriesCells::default();
         for (value, row) in &self.rows {
             cells.push(ns(*value)?, of.unit_ns, row[i]).map_err(at_max)?;
         }
@@ -342,7 +344,7 @@ impl<'a> Read<'a> {
                 format!("thread {i} has {within} samples by this line, {counted} by the rows");
             return Err(text.at(line, what));
         }
-        let mut thread = series(format!("thread {i}"), Kind::Latency);
+        let mut thread = series(format!("thread {i}"), SampleKind::Latency);
         thread.n = within.saturating_add(over);
         if thread.n > 0 {
             (thread.min_ns, thread.max_ns) = (Some(ns(of.mins[i])?), Some(ns(of.maxs[i])?));
@@ -406,9 +408,9 @@ fn detect_rows(bytes: &[u8]) -> bool {
 }
 
 fn read_rows(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
-    let mut cells: Vec<Cells> = Vec::new();
+    let mut cells: Vec<SeriesCells> = Vec::new();
     let mut rows = 0_u64;
     for line in text.lines() {
         let numbers = line.numbers(line.text)?;
@@ -417,7 +419,7 @@ fn read_rows(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             _ => return Err(line.at("no row, expected a value and its counts")),
         };
         if rows == 0 && counts.len() <= THREADS_MAX {
-            cells.resize_with(counts.len(), Cells::default);
+            cells.resize_with(counts.len(), SeriesCells::default);
         }
         if value != rows || counts.len() != cells.len() {
             let what = format!(
@@ -435,7 +437,7 @@ fn read_rows(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     }
     let mut imported = draft("cyclictest", unit_ns, hints);
     for (i, cells) in cells.into_iter().enumerate() {
-        let mut thread = series(format!("thread {i}"), Kind::Latency);
+        let mut thread = series(format!("thread {i}"), SampleKind::Latency);
         thread.n = cells.total();
         (thread.min_ns, thread.max_ns) = cells.edges().unzip();
         thread.max_is_at_least = thread.n > 0;
@@ -466,13 +468,13 @@ pub(crate) const SUMMARY: Importer = Importer {
 };
 
 fn read_summary(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut threads: BTreeMap<u64, ImportedThread> = BTreeMap::new();
     let mut tids: BTreeMap<u64, Option<u64>> = BTreeMap::new();
     let mut found = Found { unit_ns: hints.unit_ns.unwrap_or(1000), ..Found::default() };
     for line in text.lines() {
         let shown = plain(line.text);
-        let shown = Line { text: shown.trim(), ..line };
+        let shown = ImportLine { text: shown.trim(), ..line };
         if is_thread(shown.text) {
             let (number, thread) = found.thread(shown)?;
             let tid = tid(shown.text);
@@ -537,10 +539,10 @@ struct Found {
 }
 
 impl Found {
-    fn thread(&mut self, line: Line<'_>) -> Result<(u64, ImportedThread), ImportError> {
+    fn thread(&mut self, line: ImportLine<'_>) -> Result<(u64, ImportedThread), ImportError> {
         let word = |key: &str| field(line.text, key).ok_or_else(|| line.at(format!("no {key}")));
         let number = line.number(word("T:")?)?;
-        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        let mut thread = series(format!("thread {number}"), SampleKind::Latency);
         thread.n = line.number(word("C:")?)?;
         self.is_jitterdebugger = line.text.split_whitespace().any(|word| word.starts_with("A:"));
         if self.is_jitterdebugger {

@@ -7,9 +7,12 @@ use serde::Deserialize;
 use super::cyclictest::is_aside;
 use super::draft::{draft, remark, series};
 use super::text::{
-    Cells, Counter, Line, Pairs, SysInfo, Text, decimal_ns, head, scaled, too_large,
+    ImportLine, ImportText, Pairs, SeriesCells, SysInfo, ValueCounter, decimal_ns, head, scaled,
+    too_large,
 };
-use super::{Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX, text};
+use super::{
+    Hints, ImportError, Imported, ImportedThread, Importer, SampleKind, THREADS_MAX, text,
+};
 use crate::error::Contradiction;
 
 // cyclictest `--json`: exact counts of what fell into the histogram; what did not is only in the
@@ -162,7 +165,7 @@ fn one(
     let ns = |value: u64| scaled(value, unit_ns).ok_or_else(|| too_large(value));
     let mut thread = series(
         of.cpu.map_or(format!("thread {number}"), |cpu| format!("CPU {cpu}")),
-        Kind::Latency,
+        SampleKind::Latency,
     );
     thread.cpu = of.cpu;
     thread.n = of.cycles;
@@ -178,7 +181,7 @@ fn one(
     if histogram.is_empty() && rows.is_none() {
         return Ok(thread);
     }
-    let mut cells = Cells::default();
+    let mut cells = SeriesCells::default();
     for (value, n) in &histogram {
         cells.push(ns(*value)?, unit_ns, *n)?;
     }
@@ -232,7 +235,7 @@ fn detect(bytes: &[u8]) -> bool {
 const LABELS_MAX: usize = 8;
 
 fn read_verbose(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("cyclictest", unit_ns, hints);
     let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
@@ -286,7 +289,7 @@ fn read_verbose(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             Some(window) => reduced = Some(window.max(reduced.unwrap_or(0))),
             None => lost = lost.saturating_add((task.last + 1).saturating_sub(task.count)),
         }
-        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        let mut thread = series(format!("thread {number}"), SampleKind::Latency);
         task.counter.fill(&mut thread);
         imported.threads.push(thread);
     }
@@ -356,7 +359,7 @@ const COPIES_MIN: u64 = 256;
 
 #[derive(Default)]
 struct Task {
-    counter: Counter,
+    counter: ValueCounter,
     last: u64,
     count: u64,
     /// The last values: two more than the ring holds.
@@ -373,7 +376,7 @@ struct Task {
 impl Task {
     fn push(
         &mut self,
-        line: Line<'_>,
+        line: ImportLine<'_>,
         cycle: u64,
         value: u64,
         unit_ns: u64,

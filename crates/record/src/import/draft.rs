@@ -2,7 +2,7 @@
 
 use rtproof_stats::{Bin, Bins};
 
-use super::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted};
+use super::{Doubt, Hints, Imported, ImportedThread, Omitted, SampleKind};
 
 /// Identifiers of doubts and what they stand for; `docs/import.md` lists them.
 pub const DOUBTS: &[(&str, &str)] = &[
@@ -61,7 +61,7 @@ pub(super) fn draft(tool: &str, resolution_ns: u64, hints: &Hints) -> Imported {
 }
 
 /// A series with nothing known yet.
-pub(super) fn series(label: impl Into<String>, kind: Kind) -> ImportedThread {
+pub(super) fn series(label: impl Into<String>, kind: SampleKind) -> ImportedThread {
     ImportedThread {
         cpu: None,
         label: label.into(),
@@ -80,10 +80,10 @@ pub(super) fn series(label: impl Into<String>, kind: Kind) -> ImportedThread {
 }
 
 /// A series of a CPU with nothing known yet.
-pub(super) fn of_cpu(cpu: u32, kind: Kind) -> ImportedThread {
+pub(super) fn of_cpu(cpu: u32, kind: SampleKind) -> ImportedThread {
     let suffix = match kind {
-        Kind::IrqLatency => " IRQ",
-        Kind::UserLatency => " user",
+        SampleKind::IrqLatency => " IRQ",
+        SampleKind::UserLatency => " user",
         _ => "",
     };
     ImportedThread { cpu: Some(cpu), ..series(format!("CPU {cpu}{suffix}"), kind) }
@@ -170,7 +170,7 @@ impl Imported {
 
 /// What the options request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Requested {
+pub(super) struct RequestedOptions {
     /// `-i`; cyclictest's default where it is not given.
     pub(super) interval_us: u64,
     /// `-d` or its default; 0 with a histogram, whatever `-d` says. `-S` does not change it.
@@ -193,7 +193,7 @@ const TAKES: &str = "bcdDFhHilopT";
 const MAY: &str = "aAt";
 
 /// Reads a command line of cyclictest; `None` for another program.
-pub(super) fn cyclictest(command: &str) -> Option<Requested> {
+pub(super) fn cyclictest(command: &str) -> Option<RequestedOptions> {
     let mut words = command.split_whitespace().skip_while(|word| base(word) != "cyclictest");
     words.next()?;
     let words: Vec<&str> = words
@@ -207,7 +207,8 @@ pub(super) fn cyclictest(command: &str) -> Option<Requested> {
     if !words.is_empty() && !words.iter().any(is_option) {
         return None;
     }
-    let mut requested = Requested { interval_us: 1000, distance_us: 500, ..Requested::default() };
+    let mut requested =
+        RequestedOptions { interval_us: 1000, distance_us: 500, ..RequestedOptions::default() };
     let (mut smp, mut distance) = (false, None);
     let mut one_thread = true;
     let mut take = |key: &str, value: Option<&str>| {
@@ -321,7 +322,9 @@ impl ImportedThread {
     /// lateness of so many cannot be held.
     pub fn deadline(&self) -> Option<Bins> {
         let period_ns = self.period_ns.filter(|&ns| ns > 0)?;
-        if self.bins.is_empty() || !matches!(self.kind, Kind::Latency | Kind::UserLatency) {
+        if self.bins.is_empty()
+            || !matches!(self.kind, SampleKind::Latency | SampleKind::UserLatency)
+        {
             return None;
         }
         let cells = self.bins.iter().fold(0_u64, |sum, b| sum.saturating_add(b.low_ns / period_ns));

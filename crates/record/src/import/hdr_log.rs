@@ -11,8 +11,8 @@ use flate2::read::ZlibDecoder;
 use rtproof_stats::{Bin, Bins};
 
 use super::draft::{draft, series};
-use super::text::{Line, Text, decimal_ns, head, quoted, scaled};
-use super::{BINS_MAX, Hints, ImportError, Imported, Importer, Kind, THREADS_MAX};
+use super::text::{ImportLine, ImportText, decimal_ns, head, quoted, scaled};
+use super::{BINS_MAX, Hints, ImportError, Imported, Importer, SampleKind, THREADS_MAX};
 use crate::error::Contradiction;
 
 const DEFLATED: u32 = 0x1c84_9314;
@@ -38,7 +38,7 @@ fn detect(bytes: &[u8]) -> bool {
 }
 
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1);
     let mut imported = draft("HdrHistogram", unit_ns, hints);
     let mut tags: BTreeMap<String, BTreeMap<(u64, u64), u64>> = BTreeMap::new();
@@ -110,12 +110,12 @@ fn thread(
     cells: BTreeMap<(u64, u64), u64>,
 ) -> Result<super::ImportedThread, Contradiction> {
     let label = if tag.is_empty() { "all".into() } else { tag.to_owned() };
-    let mut thread = series(label, Kind::Unknown);
+    let mut thread = series(label, SampleKind::Unknown);
     // What rtproof writes: the tag says CPU and quantity.
     let cpu = tag.rsplit("cpu").next().filter(|rest| rest.len() < tag.len());
     thread.cpu = cpu.and_then(|cpu| cpu.parse().ok());
     if thread.cpu.is_some() {
-        thread.kind = Kind::Latency;
+        thread.kind = SampleKind::Latency;
     }
     let mut bins = Bins::default();
     let mut layer: Vec<Bin> = Vec::with_capacity(cells.len());
@@ -149,7 +149,7 @@ struct Interval<'a> {
 }
 
 impl<'a> Interval<'a> {
-    fn of(line: Line<'_>, shown: &'a str) -> Result<Self, ImportError> {
+    fn of(line: ImportLine<'_>, shown: &'a str) -> Result<Self, ImportError> {
         let bad =
             |what: &str| line.at(format!("{what}, expected [Tag=...,]start,length,max,histogram"));
         let (tag, rest) = match shown.strip_prefix("Tag=") {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::{draft, of_cpu, series};
-use super::text::{Counter, Line, Text, head, quoted};
-use super::{Hints, ImportError, Imported, Importer, Kind, THREADS_MAX};
+use super::text::{ImportLine, ImportText, ValueCounter, head, quoted};
+use super::{Hints, ImportError, Imported, Importer, SampleKind, THREADS_MAX};
 
 const UNIT_NS: u64 = 1000;
 
@@ -20,16 +20,16 @@ struct Settings<'a> {
 /// counts.
 fn conclude(
     imported: &mut Imported,
-    cpus: BTreeMap<Option<u32>, Counter>,
+    cpus: BTreeMap<Option<u32>, ValueCounter>,
     gaps: u64,
     settings: &Settings<'_>,
 ) {
     if cpus.is_empty() {
-        imported.threads.push(series("all CPUs", Kind::HardwareGap));
+        imported.threads.push(series("all CPUs", SampleKind::HardwareGap));
     }
     for (cpu, counter) in cpus {
         let label = cpu.map_or("all CPUs".into(), |cpu| format!("CPU {cpu}"));
-        let mut thread = series(label, Kind::HardwareGap);
+        let mut thread = series(label, SampleKind::HardwareGap);
         thread.cpu = cpu;
         counter.fill(&mut thread);
         imported.threads.push(thread);
@@ -77,9 +77,9 @@ fn detect_tracer(bytes: &[u8]) -> bool {
 }
 
 fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("kernel hwlat tracer", UNIT_NS, hints);
-    let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
+    let mut cpus: BTreeMap<Option<u32>, ValueCounter> = BTreeMap::new();
     let (mut entries, mut declared, mut last, mut all) = (0_u64, None, None, 0_u64);
     for line in text.lines() {
         let shown = line.text.trim();
@@ -131,7 +131,7 @@ fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
 
 /// CPU, number, the longer of both gaps and how many of the window were above the threshold:
 /// `[001] dn... 613.749741: #1 inner/outer(us): 41/41 ts:1470836488.206734548 count:2`.
-fn entry(line: Line<'_>) -> Result<(u32, u64, u64, u64), ImportError> {
+fn entry(line: ImportLine<'_>) -> Result<(u32, u64, u64, u64), ImportError> {
     let bad = || line.unexpected(line.text, "an entry of the hwlat tracer");
     let (before, gaps) = line.text.split_once("inner/outer(us):").ok_or_else(bad)?;
     let cpu = before.split_once('[').and_then(|(_, rest)| rest.split_once(']')).ok_or_else(bad)?.0;
@@ -156,7 +156,7 @@ pub(super) const DETECT: Importer = Importer {
 };
 
 fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("hwlatdetect", UNIT_NS, hints);
     let mut samples: Vec<Sample<'_>> = Vec::new();
     let mut lines = BTreeSet::new();
@@ -168,7 +168,7 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             if !lines.insert(shown) {
                 return Err(line.at("this sample comes again; import each run by itself"));
             }
-            samples.push(sample(Line { text: shown, ..line })?);
+            samples.push(sample(ImportLine { text: shown, ..line })?);
             super::draft::remark(&mut imported, shown);
             continue;
         }
@@ -217,7 +217,7 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     } else {
         imported.not_ended();
     }
-    let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
+    let mut cpus: BTreeMap<Option<u32>, ValueCounter> = BTreeMap::new();
     let mut gaps = 0_u64;
     for sample in samples {
         gaps = gaps.saturating_add(sample.gaps);
@@ -231,7 +231,7 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
 /// Samples are printed at the end unless they were shown as they came (`--watch`), and not at all
 /// where they go to a file: then only their number and the largest are there.
 fn check_count(
-    text: Text<'_>,
+    text: ImportText<'_>,
     samples: &[Sample<'_>],
     recorded: u64,
     imported: &mut Imported,
@@ -258,7 +258,7 @@ fn is_sample(line: &str) -> bool {
 
 /// The longest gap of a window.
 struct Sample<'a> {
-    line: Line<'a>,
+    line: ImportLine<'a>,
     cpu: Option<u32>,
     ns: u64,
     /// Gaps of the window above the threshold.
@@ -267,7 +267,7 @@ struct Sample<'a> {
 
 /// `ts: 1470836488.206734548, delta:1.000000, inner:9, outer:9, cpu:3, count:2`; what newer
 /// versions add may be missing.
-fn sample(line: Line<'_>) -> Result<Sample<'_>, ImportError> {
+fn sample(line: ImportLine<'_>) -> Result<Sample<'_>, ImportError> {
     let (mut cpu, mut both, mut gaps) = (None, [None; 2], 1);
     for part in line.text.split(',') {
         let Some((key, value)) = part.trim().split_once(':') else {
@@ -318,9 +318,9 @@ pub(super) const TABLE: Importer = Importer {
 };
 
 fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("sysjitter", 1, hints);
-    let mut rows: Vec<(&str, Line<'_>, &str)> = Vec::new();
+    let mut rows: Vec<(&str, ImportLine<'_>, &str)> = Vec::new();
     for line in text.lines() {
         let Some((key, values)) = line.text.split_once(':') else { continue };
         if rows.iter().any(|(known, _, _)| *known == key.trim()) {
@@ -334,7 +334,7 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     }
     let numbers = |key: &str| match find(key) {
         Some((_, line, values)) => line.numbers(values).map(|numbers| (*line, numbers)),
-        None => Ok((Line::default(), Vec::new())),
+        None => Ok((ImportLine::default(), Vec::new())),
     };
     let (core_line, cores) = numbers("core_i")?;
     if cores.is_empty() || cores.len() > THREADS_MAX {
@@ -361,7 +361,7 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     }
     for (i, &core) in cores.iter().enumerate() {
         let cpu = u32::try_from(core).map_err(|_| core_line.at(format!("CPU {core}")))?;
-        let mut thread = of_cpu(cpu, Kind::Gap);
+        let mut thread = of_cpu(cpu, SampleKind::Gap);
         thread.n = n[i];
         if n[i] > 0 {
             (thread.min_ns, thread.max_ns) = (Some(min[i]), Some(max[i]));
@@ -391,9 +391,9 @@ fn detect_raw(bytes: &[u8]) -> bool {
 }
 
 fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("sysjitter", 1, hints);
-    let mut counter = Counter::default();
+    let mut counter = ValueCounter::default();
     let (mut declared, mut found) = (None, 0_u64);
     for line in text.lines() {
         if let Some(comment) = line.text.strip_prefix('#') {
@@ -420,7 +420,7 @@ fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     if declared != found {
         return Err(text.cut(&format!("{declared} gaps, as its head says (it has {found})")));
     }
-    let mut thread = series("one CPU", Kind::Gap);
+    let mut thread = series("one CPU", SampleKind::Gap);
     counter.fill(&mut thread);
     imported.threads.push(thread);
     imported.doubt("cpu-unknown", "the number at the end of the file's name is that of a thread");

@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::draft::{draft, series};
-use super::text::{Cells, Counter, Pairs, SysInfo, Text, decimal_ns, head, scaled, too_large};
-use super::{Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX, text};
+use super::text::{
+    ImportText, Pairs, SeriesCells, SysInfo, ValueCounter, decimal_ns, head, scaled, too_large,
+};
+use super::{
+    Hints, ImportError, Imported, ImportedThread, Importer, SampleKind, THREADS_MAX, text,
+};
 use crate::error::Contradiction;
 
 // The text that jittersamples makes of jitterdebugger's records:
@@ -33,10 +37,10 @@ pub(crate) const CSV: Importer = Importer {
 };
 
 fn read_csv(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("jitterdebugger", unit_ns, hints);
-    let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
+    let mut threads: BTreeMap<u32, ValueCounter> = BTreeMap::new();
     let mut times = BTreeMap::new();
     for line in text.lines() {
         let Some((thread, time, value)) = sample(line.text) else {
@@ -53,7 +57,7 @@ fn read_csv(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         counter.push(ns, unit_ns, 1).map_err(|what| line.at(what))?;
     }
     for (number, counter) in threads {
-        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        let mut thread = series(format!("thread {number}"), SampleKind::Latency);
         counter.fill(&mut thread);
         imported.threads.push(thread);
     }
@@ -142,10 +146,10 @@ fn read_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
 
 fn one(number: u64, of: OfThread, unit_ns: u64) -> Result<ImportedThread, Contradiction> {
     let ns = |value: u64| scaled(value, unit_ns).ok_or_else(|| too_large(value));
-    let mut thread = series(format!("thread {number}"), Kind::Latency);
+    let mut thread = series(format!("thread {number}"), SampleKind::Latency);
     thread.n = of.count;
     let histogram = of.histogram.by_number()?;
-    let mut cells = Cells::default();
+    let mut cells = SeriesCells::default();
     for (value, n) in &histogram {
         cells.push(ns(*value)?, unit_ns, *n)?;
     }
@@ -238,7 +242,7 @@ fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     })?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("jitterdebugger", unit_ns, hints);
-    let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
+    let mut threads: BTreeMap<u32, ValueCounter> = BTreeMap::new();
     let mut times = BTreeMap::new();
     let mut span: Option<(i64, i64)> = None;
     for (i, chunk) in bytes.chunks(RECORD).enumerate() {
@@ -273,7 +277,7 @@ fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         span = Some((from.min(record.seconds), to.max(record.seconds)));
     }
     for (number, counter) in threads {
-        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        let mut thread = series(format!("thread {number}"), SampleKind::Latency);
         counter.fill(&mut thread);
         imported.threads.push(thread);
     }

@@ -27,12 +27,13 @@ use rtproof_host::{Capture, CpuList, Facts, Root, facts::tasks::Policy};
 
 use crate::run::{Cost, Meta, RunEnd};
 use crate::{
-    Class, Finished, Head, Options, Requirement, Snapshot, Start, Tail, WriteError, Writer,
+    BudgetClass, Finished, Options, Requirement, RunHead, RunTail, Snapshot, Start, WriteError,
+    Writer,
 };
 pub use draft::DOUBTS;
 
 pub use crate::effects::{
-    BINS_MAX, Doubt, Imported, ImportedThread, Kind, Omitted, THREADS_MAX, ToolValue,
+    BINS_MAX, Doubt, Imported, ImportedThread, Omitted, SampleKind, THREADS_MAX, ToolValue,
 };
 
 /// All formats; the first that detects its format in a file reads it.
@@ -348,13 +349,13 @@ pub fn store(
     let mut writer = Writer::create(path, &head)?;
     writer.import(imported)?;
     let (threads, ended) = (Vec::new(), RunEnd::Complete);
-    writer.finish(&Tail { ended, facts: None, threads, options: None })
+    writer.finish(&RunTail { ended, facts: None, threads, options: None })
 }
 
-fn head(imported: &Imported, tool_version: &str, command: &[String]) -> Head {
+fn head(imported: &Imported, tool_version: &str, command: &[String]) -> RunHead {
     let started_s = u64::try_from(imported.started_s.unwrap_or(0)).unwrap_or(0);
     let cpus: Vec<u32> = imported.threads.iter().filter_map(|thread| thread.cpu).collect();
-    Head {
+    RunHead {
         meta: Meta {
             // The same file has the same identity, whoever imports it.
             run_id: imported.digest.chars().take(32).collect(),
@@ -397,7 +398,7 @@ fn options(imported: &Imported, cpus: CpuList) -> Options {
         phases: Vec::new(),
         requirement: Requirement {
             budget_ns: None,
-            class: Class::Soft,
+            class: BudgetClass::Soft,
             confidence_ppm: 950_000,
             rate_per_1000h: 0,
         },

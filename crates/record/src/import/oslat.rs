@@ -9,8 +9,12 @@ use serde::Deserialize;
 
 use super::cyclictest_verbose::{Envelope, program};
 use super::draft::{draft, of_cpu, remark};
-use super::text::{Cells, Line, Pairs, Text, decimal_ns, gcd, head, quoted, tail};
-use super::{Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX, text};
+use super::text::{
+    ImportLine, ImportText, Pairs, SeriesCells, decimal_ns, gcd, head, quoted, tail,
+};
+use super::{
+    Hints, ImportError, Imported, ImportedThread, Importer, SampleKind, THREADS_MAX, text,
+};
 use crate::error::Contradiction;
 
 const UNIT_NS: u64 = 1000;
@@ -64,7 +68,7 @@ impl Core {
     }
 
     fn thread(&self, rows: &Rows) -> Result<ImportedThread, Contradiction> {
-        let mut thread = of_cpu(self.cpu, Kind::Gap);
+        let mut thread = of_cpu(self.cpu, SampleKind::Gap);
         thread.n = self.filled().fold(0, |sum: u64, (_, n)| sum.saturating_add(n));
         let Some((last_ns, last_n)) = self.filled().last() else { return Ok(thread) };
         thread.min_ns = Some(self.min_ns);
@@ -86,7 +90,7 @@ impl Core {
             )
             .into());
         }
-        let mut cells = Cells::default();
+        let mut cells = SeriesCells::default();
         for (label_ns, n) in self.filled() {
             // With a bias the first row holds what is below it as well.
             let low_ns = match cells.edges() {
@@ -171,7 +175,7 @@ fn is_row(key: &str) -> bool {
 }
 
 fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("oslat", UNIT_NS, hints);
     let mut cores: Vec<Core> = Vec::new();
     let (mut has, mut duration_ns, mut has_bias, mut wrong) = ([false; 3], None, false, false);
@@ -259,7 +263,12 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
 }
 
 /// A row of gaps, one number for each CPU. Returns its label.
-fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<u64, ImportError> {
+fn row(
+    line: ImportLine<'_>,
+    label: &str,
+    values: &str,
+    cores: &mut [Core],
+) -> Result<u64, ImportError> {
     let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
     let label_ns = label_ns.ok_or_else(|| line.unexpected(label, "a row"))?;
     let values = values.split('(').next().unwrap_or(values);
@@ -279,7 +288,7 @@ fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<
 
 /// A line of the foot, one number for each CPU.
 fn each(
-    line: Line<'_>,
+    line: ImportLine<'_>,
     values: &str,
     cores: &mut [Core],
     has: &mut bool,

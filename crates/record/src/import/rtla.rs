@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use rtproof_stats::Bins;
 
 use super::draft::{base, draft, of_cpu, series};
-use super::text::{Cells, Line, Text, days_clock_ns, decimal_ns, gcd, head, plain, quoted, scaled};
-use super::{Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX};
+use super::text::{
+    ImportLine, ImportText, SeriesCells, days_clock_ns, decimal_ns, gcd, head, plain, quoted,
+    scaled,
+};
+use super::{Hints, ImportError, Imported, ImportedThread, Importer, SampleKind, THREADS_MAX};
 
 /// Most lines of an analysis that are kept.
 const REMARKS_MAX: usize = 400;
@@ -69,11 +72,11 @@ fn read_osnoise_hist(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportErro
 /// What was read so far.
 #[derive(Default)]
 struct Table<'a> {
-    columns: Vec<(Kind, u32)>,
+    columns: Vec<(SampleKind, u32)>,
     header: bool,
-    rows: Vec<(Line<'a>, u64, Vec<u64>)>,
+    rows: Vec<(ImportLine<'a>, u64, Vec<u64>)>,
     /// over, count, min, avg, max: words, as some are `-` and some have decimals.
-    foot: [Option<(Line<'a>, Vec<&'a str>)>; 5],
+    foot: [Option<(ImportLine<'a>, Vec<&'a str>)>; 5],
     all: bool,
 }
 
@@ -85,7 +88,7 @@ fn histogram<'a>(
     mut imported: Imported,
     begin: &str,
 ) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut table = Table::default();
     let mut begun = false;
     for line in text.lines() {
@@ -109,7 +112,7 @@ fn histogram<'a>(
 
 impl<'a> Table<'a> {
     /// Takes a line of the table; `false`: it is none.
-    fn line(&mut self, line: Line<'a>) -> Result<bool, ImportError> {
+    fn line(&mut self, line: ImportLine<'a>) -> Result<bool, ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let Some(&first) = words.first() else { return Ok(true) };
         if !self.header {
@@ -183,7 +186,7 @@ impl<'a> Table<'a> {
         Ok((width, width == 1))
     }
 
-    fn finish(self, text: Text<'_>, mut imported: Imported) -> Result<Imported, ImportError> {
+    fn finish(self, text: ImportText<'_>, mut imported: Imported) -> Result<Imported, ImportError> {
         if !self.header {
             return Err(text.cut("the line \"Index\""));
         }
@@ -224,7 +227,7 @@ impl<'a> Table<'a> {
             imported.threads.push(thread);
         }
         if imported.threads.is_empty() {
-            imported.threads.push(series("all CPUs", Kind::Noise));
+            imported.threads.push(series("all CPUs", SampleKind::Noise));
         }
         Ok(imported)
     }
@@ -234,8 +237,8 @@ impl<'a> Table<'a> {
         self.rows.is_empty() && words == ["0"]
     }
 
-    fn word(&self, which: usize, i: usize) -> (Line<'a>, &'a str) {
-        self.foot[which].as_ref().map_or((Line::default(), "-"), |(line, words)| {
+    fn word(&self, which: usize, i: usize) -> (ImportLine<'a>, &'a str) {
+        self.foot[which].as_ref().map_or((ImportLine::default(), "-"), |(line, words)| {
             (*line, words.get(i).copied().unwrap_or("-"))
         })
     }
@@ -261,7 +264,7 @@ impl<'a> Table<'a> {
         if self.is_lost(&self.foot[1].as_ref().map_or(Vec::new(), |(_, words)| words.clone())) {
             return Ok(thread);
         }
-        let mut cells = Cells::default();
+        let mut cells = SeriesCells::default();
         let width_ns = width.saturating_mul(unit_ns);
         for (line, label, row) in &self.rows {
             let low_ns = line.ns(*label, unit_ns)?;
@@ -322,14 +325,14 @@ fn bucket(command: &str) -> Option<u64> {
 }
 
 /// `IRQ-003`, `Thr-003`, `Usr-003` or `CPU-003`.
-fn column(line: Line<'_>, word: &str) -> Result<(Kind, u32), ImportError> {
+fn column(line: ImportLine<'_>, word: &str) -> Result<(SampleKind, u32), ImportError> {
     let bad = || line.at(format!("column {}, expected one such as Thr-000", quoted(word)));
     let (what, cpu) = word.split_once('-').ok_or_else(bad)?;
     let kind = match what {
-        "IRQ" => Kind::IrqLatency,
-        "Thr" => Kind::Latency,
-        "Usr" => Kind::UserLatency,
-        "CPU" => Kind::Noise,
+        "IRQ" => SampleKind::IrqLatency,
+        "Thr" => SampleKind::Latency,
+        "Usr" => SampleKind::UserLatency,
+        "CPU" => SampleKind::Noise,
         _ => return Err(bad()),
     };
     Ok((kind, cpu.parse().map_err(|_| bad())?))
@@ -351,7 +354,7 @@ pub(crate) const STOP: Importer = Importer {
 };
 
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     // Values are in microseconds with two digits behind the point.
     let mut imported = draft("rtla timerlat", 10, hints);
     let mut cpu = None;
@@ -367,8 +370,8 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         };
         let (what, value) = sum.split_once(':').unwrap_or(("", sum));
         let kind = match what.trim() {
-            "IRQ latency" => Kind::IrqLatency,
-            "Thread latency" => Kind::Latency,
+            "IRQ latency" => SampleKind::IrqLatency,
+            "Thread latency" => SampleKind::Latency,
             _ => {
                 return Err(line.unexpected(shown, "a latency"));
             }
@@ -410,7 +413,7 @@ pub(crate) const TIMERLAT_TOP: Importer = Importer {
 };
 
 fn read_timerlat_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("rtla timerlat", 1000, hints);
     let screen = last(text, &mut imported, "CPU COUNT", "Timer Latency")?;
     for &(line, ref shown) in &screen.above {
@@ -454,7 +457,7 @@ fn detect_osnoise(bytes: &[u8]) -> bool {
 }
 
 fn read_osnoise_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = Text::new(bytes, hints)?;
+    let text = ImportText::new(bytes, hints)?;
     let mut imported = draft("rtla osnoise", 1000, hints);
     let screen = last(text, &mut imported, "CPU Period", "Noise")?;
     let is_hardware = screen.above.iter().any(|(_, shown)| shown.contains("Hardware"));
@@ -478,14 +481,14 @@ fn read_osnoise_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError
 /// The last table of a file.
 #[derive(Default)]
 struct Screen<'a> {
-    above: Vec<(Line<'a>, String)>,
-    rows: Vec<(Line<'a>, String)>,
+    above: Vec<(ImportLine<'a>, String)>,
+    rows: Vec<(ImportLine<'a>, String)>,
     has_head: bool,
     has_all: bool,
 }
 
 fn last<'a>(
-    text: Text<'a>,
+    text: ImportText<'a>,
     imported: &mut Imported,
     columns: &str,
     title: &str,
@@ -544,7 +547,11 @@ fn last<'a>(
 }
 
 /// `ALL #119999 e0 |`: the counts of all rows, cut to six digits.
-fn check_all(line: Line<'_>, shown: &str, rows: &[(Line<'_>, String)]) -> Result<(), ImportError> {
+fn check_all(
+    line: ImportLine<'_>,
+    shown: &str,
+    rows: &[(ImportLine<'_>, String)],
+) -> Result<(), ImportError> {
     let number = |shown: &str| {
         let word = shown.split('#').nth(1).and_then(|rest| rest.split_whitespace().next());
         line.number(word.unwrap_or(""))
@@ -565,7 +572,11 @@ fn check_all(line: Line<'_>, shown: &str, rows: &[(Line<'_>, String)]) -> Result
 }
 
 /// `12 #12321     |        1         0         0        13 |        5 ...`.
-fn timerlat_row(line: Line<'_>, shown: &str, imported: &mut Imported) -> Result<(), ImportError> {
+fn timerlat_row(
+    line: ImportLine<'_>,
+    shown: &str,
+    imported: &mut Imported,
+) -> Result<(), ImportError> {
     let mut parts = shown.split('|');
     let head: Vec<&str> = parts.next().unwrap_or("").split_whitespace().collect();
     let [cpu, count] = head[..] else {
@@ -573,7 +584,7 @@ fn timerlat_row(line: Line<'_>, shown: &str, imported: &mut Imported) -> Result<
     };
     let cpu = line.cpu(cpu)?;
     let n = line.number(count.trim_start_matches('#'))?;
-    let kinds = [Kind::IrqLatency, Kind::Latency, Kind::UserLatency];
+    let kinds = [SampleKind::IrqLatency, SampleKind::Latency, SampleKind::UserLatency];
     let parts: Vec<&str> = parts.collect();
     if parts.len() < 2 || parts.len() > kinds.len() {
         return Err(line.at(format!("{} columns, expected 2 or 3", parts.len())));
@@ -599,7 +610,7 @@ fn timerlat_row(line: Line<'_>, shown: &str, imported: &mut Imported) -> Result<
 
 /// `0 #58 58000000 12345 99.97871 123 45 0 0 58123 1 2`.
 fn osnoise_row(
-    line: Line<'_>,
+    line: ImportLine<'_>,
     shown: &str,
     is_hardware: bool,
     imported: &mut Imported,
@@ -617,9 +628,9 @@ fn osnoise_row(
         let value = number(i)?;
         scaled(value, 1000).ok_or_else(|| line.at(format!("{value} µs")))
     };
-    let mut whole = series(format!("CPU {cpu} noise of a period"), Kind::Noise);
+    let mut whole = series(format!("CPU {cpu} noise of a period"), SampleKind::Noise);
     whole.mean_ns = (n > 0).then(|| noise as f64 * 1000.0 / n as f64);
-    let single = if is_hardware { Kind::HardwareGap } else { Kind::Gap };
+    let single = if is_hardware { SampleKind::HardwareGap } else { SampleKind::Gap };
     let mut single = series(format!("CPU {cpu} longest of a period"), single);
     for (thread, column) in [(&mut whole, 5), (&mut single, 6)] {
         thread.cpu = Some(cpu);

@@ -26,20 +26,20 @@ pub(super) fn tail(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a> {
+pub(super) struct ImportText<'a> {
     name: &'a str,
     text: &'a str,
 }
 
 /// A line and its number, from 1 on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line<'a> {
+pub(super) struct ImportLine<'a> {
     pub(super) number: u64,
     pub(super) text: &'a str,
     pub(super) name: &'a str,
 }
 
-impl<'a> Text<'a> {
+impl<'a> ImportText<'a> {
     /// The text of a file. All tools end each line, so a file that does not was cut off.
     pub(super) fn new(bytes: &'a [u8], hints: &'a Hints) -> Result<Self, ImportError> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -58,14 +58,14 @@ impl<'a> Text<'a> {
         Ok(text)
     }
 
-    pub(super) fn lines(self) -> impl Iterator<Item = Line<'a>> + Clone {
+    pub(super) fn lines(self) -> impl Iterator<Item = ImportLine<'a>> + Clone {
         let lines = (1..).zip(self.text.lines());
-        lines.map(move |(number, text)| Line { number, text, name: self.name })
+        lines.map(move |(number, text)| ImportLine { number, text, name: self.name })
     }
 
     /// An error at a line.
     pub(super) fn at(self, number: u64, what: impl Into<String>) -> ImportError {
-        Line { number, text: "", name: self.name }.at(what)
+        ImportLine { number, text: "", name: self.name }.at(what)
     }
 
     /// An error at the end: something that the tool writes is not there.
@@ -73,12 +73,12 @@ impl<'a> Text<'a> {
         self.last().at(format!("ends without {expected}: the file was cut off or edited"))
     }
 
-    fn last(self) -> Line<'a> {
-        self.lines().last().unwrap_or(Line { number: 1, text: "", name: self.name })
+    fn last(self) -> ImportLine<'a> {
+        self.lines().last().unwrap_or(ImportLine { number: 1, text: "", name: self.name })
     }
 }
 
-impl Line<'_> {
+impl ImportLine<'_> {
     /// An error at the line.
     pub(super) fn at(self, what: impl Into<String>) -> ImportError {
         ImportError::Line { name: self.name.into(), line: self.number, what: what.into() }
@@ -202,11 +202,11 @@ pub(super) fn days_clock_ns(text: &str) -> Option<u64> {
 
 /// Cells of a series, as a tool counts: so many of each value.
 #[derive(Debug, Default)]
-pub(super) struct Cells {
+pub(super) struct SeriesCells {
     bins: Vec<Bin>,
 }
 
-impl Cells {
+impl SeriesCells {
     /// `n` samples from `low_ns` on, in a cell `width_ns` wide; cells come in ascending order.
     pub(super) fn push(&mut self, low_ns: u64, width_ns: u64, n: u64) -> Result<(), Contradiction> {
         if n == 0 {
@@ -259,7 +259,7 @@ impl Cells {
 const EXACT_MAX: usize = 1 << 16;
 
 #[derive(Debug, Default)]
-pub(super) struct Counter {
+pub(super) struct ValueCounter {
     exact: BTreeMap<u64, u64>,
     /// By bucket of [`Layout::FINE`], once there are too many values.
     coarse: Option<BTreeMap<usize, u64>>,
@@ -269,7 +269,7 @@ pub(super) struct Counter {
     extremes_ns: Option<(u64, u64)>,
 }
 
-impl Counter {
+impl ValueCounter {
     /// Adds `n` samples of a value that stands for the `width_ns` from it on.
     pub(super) fn push(&mut self, ns: u64, width_ns: u64, n: u64) -> Result<(), Contradiction> {
         self.width_ns = self.width_ns.max(width_ns);
@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn cells_are_checked() {
-        let mut cells = Cells::default();
+        let mut cells = SeriesCells::default();
         cells.push(3000, 1000, 2).expect("a cell");
         cells.push(4000, 1000, 0).expect("nothing");
         cells.push(3500, 1000, 1).expect_err("it lies before");
@@ -511,29 +511,29 @@ mod tests {
         let bins = cells.finish(4, 10_000, Some(12_000)).expect("cells");
         let all: Vec<Bin> = bins.iter().copied().collect();
         assert_eq!(all[1], Bin { low_ns: 10_000, high_ns: 12_000, n: 4 });
-        Cells::default().finish(1, 10_000, Some(9_000)).expect_err("below the rows");
+        SeriesCells::default().finish(1, 10_000, Some(9_000)).expect_err("below the rows");
     }
 }
 
 #[cfg(test)]
 mod counter_tests {
     use super::*;
-    use crate::import::Kind;
+    use crate::import::SampleKind;
     use crate::import::draft::series;
 
     #[test]
     fn many_values_lose_no_count() {
-        let mut counter = Counter::default();
+        let mut counter = ValueCounter::default();
         let values = (0..100_000_u64).map(|i| i * 977 % 10_000_019);
         for ns in values.clone() {
             counter.push(ns, 1, 2).expect("room");
         }
         assert!(counter.coarse.is_some() && counter.exact.is_empty());
-        let mut thread = series("x", Kind::Latency);
+        let mut thread = series("x", SampleKind::Latency);
         counter.fill(&mut thread);
         assert_eq!((thread.n, thread.bins.total()), (200_000, 200_000));
         assert_eq!(thread.max_ns, values.clone().max());
-        let mut few = Counter::default();
+        let mut few = ValueCounter::default();
         few.push(3000, 1000, 1).expect("room");
         few.push(5000, 1000, 1).expect("room");
         few.fill(&mut thread);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rtproof_stats::{Histogram, Layout, Moments};
 
 use crate::error::Contradiction;
-use crate::rows::{COUNT_MAX, Columns, RowResult, fault};
+use crate::rows::{COUNT_MAX, RowColumns, RowResult, fault};
 use crate::run::{Run, Second, TOP_MAX, Thread, Totals};
 use crate::{Effects, run};
 
@@ -146,13 +146,13 @@ pub(super) fn of(threads: &mut BTreeMap<u32, Thread>, number: u32) -> RowResult<
 }
 
 /// The columns that tables of seconds have in common.
-pub(super) fn second(c: &mut Columns<'_, '_>) -> RowResult<Second> {
+pub(super) fn second(c: &mut RowColumns<'_, '_>) -> RowResult<Second> {
     let (from_ns, to_ns) = (c.uint()?, c.uint()?);
     let n = c.count()?;
     let extremes = (c.opt_uint()?, c.opt_uint()?);
     let max_at_ns = c.uint()?;
     let sums = (c.sum()?, c.sum()?);
-    let higher = c.opt(Columns::sum)?.zip(c.opt(Columns::sum)?);
+    let higher = c.opt(RowColumns::sum)?.zip(c.opt(RowColumns::sum)?);
     let wake = match (n, extremes) {
         (0, (None, None)) => Moments::default(),
         (1.., (Some(min), Some(max))) => Moments::from_parts(n, (min, max), sums, higher),
@@ -179,7 +179,7 @@ pub(super) fn second(c: &mut Columns<'_, '_>) -> RowResult<Second> {
 }
 
 /// The columns of a histogram: which one of the second it is, and its data.
-pub(super) fn histogram(c: &mut Columns<'_, '_>, second: &mut Second) -> RowResult<()> {
+pub(super) fn histogram(c: &mut RowColumns<'_, '_>, second: &mut Second) -> RowResult<()> {
     let view: String = c.get()?;
     let pairs = coarse(c)?;
     match view.as_str() {
@@ -190,6 +190,6 @@ pub(super) fn histogram(c: &mut Columns<'_, '_>, second: &mut Second) -> RowResu
 }
 
 /// A histogram on the coarse grid.
-pub(super) fn coarse(c: &mut Columns<'_, '_>) -> RowResult<Vec<(u16, u64)>> {
+pub(super) fn coarse(c: &mut RowColumns<'_, '_>) -> RowResult<Vec<(u16, u64)>> {
     c.blob(|data| Ok(run::decode(data, Layout::COARSE)?))
 }

@@ -13,15 +13,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 use rtproof_stats::{Histogram, Layout};
 
 use super::check::{check_second, histogram, second};
-use super::recover::Source;
+use super::recover::OpenRecord;
 use super::run::{causes, spike};
 use super::{check_header, check_rows, check_schema, is_empty, quick_check, recover};
 use crate::error::{Fault, ReadError};
 use crate::rows::{COUNT_MAX, Row, RowResult, each, each_of, fault, list, room};
-use crate::run::{Load, MARKS_MAX, Mark, Note, RunEnd, Second, ThreadInfo};
+use crate::run::{MARKS_MAX, Mark, Note, RecordedLoad, RunEnd, Second, ThreadInfo};
 use crate::schema::{TABLES, VERSION};
-use crate::spikes::{CauseEntry, Kept, Spike, Summary};
-use crate::{Options, Origin};
+use crate::spikes::{CauseEntry, KeptSpike, Spike, SpikeSummary};
+use crate::{ClockOrigin, Options};
 
 /// Seconds of each thread that are handed out one by one with the first look.
 const RECENT: u64 = 120;
@@ -35,7 +35,7 @@ const SPIKES_AT_ONCE: usize = 20_000;
 /// Reads a record that is being written.
 pub struct Follower {
     path: PathBuf,
-    source: Source,
+    source: OpenRecord,
     /// What the run was asked for.
     pub options: Options,
     pub command: Vec<String>,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Follower {
 #[derive(Debug, Default)]
 pub struct News {
     /// The first wake-up on two clocks.
-    pub origin: Option<Origin>,
+    pub origin: Option<ClockOrigin>,
     pub started: Vec<ThreadInfo>,
     /// With the first look: all that was before it, by thread, with its whole histogram.
     pub past: Vec<(u32, Second)>,
@@ -67,7 +67,7 @@ pub struct News {
     pub recent: Vec<(u32, Second)>,
     /// New seconds, in the order of time for each thread.
     pub seconds: Vec<(u32, Second)>,
-    pub summary: Option<Summary>,
+    pub summary: Option<SpikeSummary>,
     /// All causes, where one has changed.
     pub causes: Option<Vec<CauseEntry>>,
     pub spikes: Vec<Spike>,
@@ -75,7 +75,7 @@ pub struct News {
     pub kept: Vec<(u32, u64)>,
     pub notes: Vec<Note>,
     /// Loads as they are.
-    pub loads: Vec<Load>,
+    pub loads: Vec<RecordedLoad>,
     /// Threads that were changed from outside, new ones.
     pub marks: Vec<Mark>,
     /// How the run ended.
@@ -127,11 +127,11 @@ impl Follower {
     ///
     /// # Errors
     /// As [`Follower::look`].
-    pub fn window(&self, thread: u32, due_ns: u64) -> Result<Option<Kept>, ReadError> {
+    pub fn window(&self, thread: u32, due_ns: u64) -> Result<Option<KeptSpike>, ReadError> {
         let sql = "SELECT * FROM window WHERE thread = ? AND due_ns = ?";
         let mut kept = None;
         each(&self.source.conn, sql, params![thread, due_ns.cast_signed()], |c| {
-            kept = Some(Kept::take(c)?);
+            kept = Some(KeptSpike::take(c)?);
             Ok(())
         })
         .map_err(|fault| fault.at(&self.path, false))?;
@@ -247,7 +247,7 @@ impl Follower {
 
     fn spikes(&mut self, news: &mut News) -> RowResult<()> {
         let conn = &self.source.conn;
-        news.summary = list::<Summary>(conn, 1, "", 1)?.pop();
+        news.summary = list::<SpikeSummary>(conn, 1, "", 1)?.pop();
         let explained = news.summary.as_ref().map(|summary| summary.explained);
         if explained != self.explained {
             news.causes = Some(causes(conn)?);
@@ -315,10 +315,10 @@ fn ended(conn: &Connection) -> RowResult<Option<RunEnd>> {
 }
 
 /// Times of the first wake-up: estimates until there is a second.
-fn origin(conn: &Connection) -> RowResult<Option<Origin>> {
+fn origin(conn: &Connection) -> RowResult<Option<ClockOrigin>> {
     let sql = "SELECT started_realtime_ns, started_monotonic_ns FROM run";
     let row = conn.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-    Ok(row.optional()?.map(|(realtime, monotonic)| Origin {
+    Ok(row.optional()?.map(|(realtime, monotonic)| ClockOrigin {
         realtime_ns: realtime.unsigned_abs(),
         monotonic_ns: monotonic.unsigned_abs(),
     }))

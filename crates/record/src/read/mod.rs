@@ -20,19 +20,19 @@ use std::{
     time::Duration,
 };
 
-use recover::Detail;
+use recover::ReadDetail;
 use rusqlite::Connection;
 
 use rtproof_stats::{Bin, Bins, Moments};
 
 use crate::effects::{
     BINS_MAX, Effect, Effects, Imported, ImportedThread, KNOBS_MAX, KnobResult, SLICES_MAX,
-    Statistic, THREADS_MAX, Trial,
+    SliceStatistic, THREADS_MAX, TrialSummary,
 };
 use crate::error::{Fault, ReadError};
 use crate::rows::{Row, RowResult, each, each_of, fault, list, room};
 use crate::run::{
-    Beside, IDLE_READINGS_MAX, IdleReading, IdleTime, Judgement, MARKS_MAX, STATES_MAX,
+    IDLE_READINGS_MAX, IdleReading, IdleTime, Judgement, MARKS_MAX, STATES_MAX, Surroundings,
 };
 use crate::schema::{APPLICATION_ID, TABLES, VERSION};
 use crate::seal::SealState;
@@ -55,7 +55,7 @@ pub struct Opened {
 /// If the file is no record, is of a newer version, is damaged, or cannot be read. Every error says
 /// what was found, what was expected and the next step.
 pub fn read(path: &Path) -> Result<Opened, ReadError> {
-    Ok(read_in(path, Detail::Seconds, |_| ())?.0)
+    Ok(read_in(path, ReadDetail::Seconds, |_| ())?.0)
 }
 
 /// Reads a record to be judged and shown. Of a long run many seconds are one
@@ -72,12 +72,12 @@ pub fn read_shown_with<T>(
     path: &Path,
     work: impl FnOnce(&Run) -> T,
 ) -> Result<(Opened, Option<T>), ReadError> {
-    read_in(path, Detail::Shown(recover::LONG_LIMITS), work)
+    read_in(path, ReadDetail::Shown(recover::LONG_LIMITS), work)
 }
 
 fn read_in<T>(
     path: &Path,
-    detail: Detail,
+    detail: ReadDetail,
     work: impl FnOnce(&Run) -> T,
 ) -> Result<(Opened, Option<T>), ReadError> {
     check_header(path)?;
@@ -93,7 +93,7 @@ fn read_in<T>(
             return Ok((opened, Some(made)));
         }
     }
-    let sealed = scan.marks.iter().any(seal::Mark::is_closed);
+    let sealed = scan.marks.iter().any(seal::SealMark::is_closed);
     let source = if sealed { recover::immutable(path) } else { recover::unsealed(path) }?;
     let at = |fault: Fault| fault.at(path, sealed);
     let conn = &source.conn;
@@ -112,7 +112,7 @@ fn read_in<T>(
 }
 
 /// What was read before it is known what that is worth, and what was made of it; `None`: nothing.
-type Hoped<T> = Option<Result<(Contents, T), Fault>>;
+type ReadAttempt<T> = Option<Result<(Contents, T), Fault>>;
 
 /// Files from this size on are read while they are hashed.
 const LARGE_BYTES: u64 = 16 << 20;
@@ -122,9 +122,9 @@ const LARGE_BYTES: u64 = 16 << 20;
 /// was.
 fn hopefully<T>(
     path: &Path,
-    detail: Detail,
+    detail: ReadDetail,
     work: impl FnOnce(&Run) -> T,
-) -> (io::Result<seal::Scan>, Hoped<T>) {
+) -> (io::Result<seal::SealScan>, ReadAttempt<T>) {
     let is_large = crate::open_file(path).and_then(|file| file.metadata());
     let is_large = is_large.is_ok_and(|metadata| metadata.len() >= LARGE_BYTES);
     let source = is_large.then(|| recover::immutable(path).ok()).flatten();
@@ -134,7 +134,7 @@ fn hopefully<T>(
     std::thread::scope(|scope| {
         let scanner = scope.spawn(|| {
             let scan = seal::scan(path);
-            let is_whole = scan.as_ref().is_ok_and(seal::Scan::is_whole);
+            let is_whole = scan.as_ref().is_ok_and(seal::SealScan::is_whole);
             while !is_whole && !done.load(Ordering::Relaxed) {
                 // One call ends the statement that runs; the next one may have begun since.
                 interrupt.interrupt();
@@ -186,7 +186,7 @@ impl Contents {
     }
 }
 
-fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents, Fault> {
+fn contents(conn: &Connection, version: i32, detail: ReadDetail) -> Result<Contents, Fault> {
     let (run_id, row) = run::claim(conn)?;
     let (mut run, is_long) = run::run(conn, detail, version)?;
     if version >= 2 {
@@ -315,7 +315,7 @@ fn quick_check(conn: &Connection) -> Result<(), Fault> {
 
 /// The effects in a record that has the tables; `None`: nothing was tried.
 fn effects(conn: &Connection) -> RowResult<Option<Effects>> {
-    let Some(trial) = list::<Trial>(conn, 1, "", 1)?.pop() else {
+    let Some(trial) = list::<TrialSummary>(conn, 1, "", 1)?.pop() else {
         return Ok(None);
     };
     let mut knobs: BTreeMap<u32, KnobResult> = BTreeMap::new();
@@ -326,7 +326,7 @@ fn effects(conn: &Connection) -> RowResult<Option<Effects>> {
         let Some(knob) = knobs.get_mut(&number) else {
             return fault(format!("an effect of knob {number}, which table knob does not have"));
         };
-        room(Effect::TABLE, knob.effects.len(), Statistic::ALL.len())?;
+        room(Effect::TABLE, knob.effects.len(), SliceStatistic::ALL.len())?;
         knob.effects.push(effect);
         Ok(())
     })?;
@@ -373,8 +373,8 @@ fn imported(conn: &Connection) -> RowResult<Option<Imported>> {
 const CPUS_MAX: usize = 8192;
 
 /// All of it, of a record that has the tables.
-fn beside(conn: &Connection) -> RowResult<Beside> {
-    Ok(Beside {
+fn beside(conn: &Connection) -> RowResult<Surroundings> {
+    Ok(Surroundings {
         marks: list(conn, 1, "ORDER BY number", MARKS_MAX)?,
         states: list(conn, 0, "ORDER BY cpu, state", CPUS_MAX * STATES_MAX as usize)?,
         idle: idle(conn)?,

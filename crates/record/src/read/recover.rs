@@ -22,7 +22,7 @@ use rtproof_stats::Moments;
 use super::check::{check_second, coarse, histogram, of, second};
 use crate::Options;
 use crate::error::{BUSY_SECONDS, Fault, ReadError};
-use crate::rows::{Columns, RowResult, each, fault};
+use crate::rows::{RowColumns, RowResult, each, fault};
 use crate::run::{Second, Thread};
 use crate::schema::BLOCK;
 
@@ -43,13 +43,13 @@ const SQLITE_LIMITS: [(Limit, i32); 8] = [
 ];
 
 /// An open record; `copy` is removed after it is closed.
-pub(super) struct Source {
+pub(super) struct OpenRecord {
     pub(super) conn: Connection,
     _copy: Option<Copy>,
 }
 
 /// Opens a sealed file without a lock and without looking for a journal.
-pub(super) fn immutable(path: &Path) -> Result<Source, ReadError> {
+pub(super) fn immutable(path: &Path) -> Result<OpenRecord, ReadError> {
     let absolute =
         crate::absolute(path).map_err(|source| ReadError::Open { path: path.into(), source })?;
     let mut uri = String::from("file:");
@@ -64,20 +64,20 @@ pub(super) fn immutable(path: &Path) -> Result<Source, ReadError> {
     uri.push_str("?immutable=1");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let conn = open(Path::new(&uri), flags).map_err(|error| Fault::from(error).at(path, true))?;
-    Ok(Source { conn, _copy: None })
+    Ok(OpenRecord { conn, _copy: None })
 }
 
 /// Opens an unsealed file. A cut-off write is rolled back in place, or in a copy where the file may
 /// not be written.
-pub(super) fn unsealed(path: &Path) -> Result<Source, ReadError> {
+pub(super) fn unsealed(path: &Path) -> Result<OpenRecord, ReadError> {
     let fault = |error| Fault::Sqlite(error).at(path, false);
     match open(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
-        Ok(conn) => return Ok(Source { conn, _copy: None }),
+        Ok(conn) => return Ok(OpenRecord { conn, _copy: None }),
         Err(error) if !needs_writing(&error) => return Err(fault(error)),
         Err(_) => {}
     }
     match open(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-        Ok(conn) => return Ok(Source { conn, _copy: None }),
+        Ok(conn) => return Ok(OpenRecord { conn, _copy: None }),
         Err(error) if !needs_writing(&error) => return Err(fault(error)),
         Err(_) => {}
     }
@@ -85,12 +85,12 @@ pub(super) fn unsealed(path: &Path) -> Result<Source, ReadError> {
 }
 
 /// Rolls a cut-off write back in a copy, which needs room for the file in the temporary folder.
-fn in_copy(path: &Path) -> Result<Source, ReadError> {
+fn in_copy(path: &Path) -> Result<OpenRecord, ReadError> {
     let recover = |why: String| ReadError::Recover { path: path.into(), why };
     let copy = Copy::of(path).map_err(|error| recover(error.to_string()))?;
     let conn = open(&copy.file, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .map_err(|error| recover(error.to_string()))?;
-    Ok(Source { conn, _copy: Some(copy) })
+    Ok(OpenRecord { conn, _copy: Some(copy) })
 }
 
 /// Opens and reads once: a journal is only looked for by the first read.
@@ -171,7 +171,7 @@ fn journal(path: &Path) -> PathBuf {
 
 /// How much is read of a long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum ReadDetail {
     /// Every second.
     Seconds,
     /// Of a long run, minutes and more in one.
@@ -195,7 +195,7 @@ pub(super) const LONG_LIMITS: Limits =
 
 /// How a long run is read.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct ReadBlocks {
     /// Blocks in a piece.
     per_piece: u64,
     /// Times, ascending, at which a piece must not lap.
@@ -214,7 +214,7 @@ struct Place {
 /// Seconds of threads, by their numbers.
 type Found = BTreeMap<u32, Vec<Second>>;
 
-impl Blocks {
+impl ReadBlocks {
     /// `None`: the run is short enough to be read whole.
     pub(super) fn of(
         conn: &Connection,
@@ -305,7 +305,7 @@ impl Blocks {
     }
 }
 
-fn block(c: &mut Columns<'_, '_>) -> RowResult<Second> {
+fn block(c: &mut RowColumns<'_, '_>) -> RowResult<Second> {
     let second = second(c)?;
     let (wake, missed) = (coarse(c)?, coarse(c)?);
     let n = c.count()?;
@@ -375,7 +375,7 @@ mod tests {
         path
     }
 
-    fn rows(source: &Source) -> i64 {
+    fn rows(source: &OpenRecord) -> i64 {
         source.conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
     }
 

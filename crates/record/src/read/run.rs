@@ -8,22 +8,22 @@ use rtproof_model::{CauseCpu, CauseRow};
 use rtproof_stats::{Histogram, Layout, Sample};
 
 use super::check::{SECONDS_MAX, histogram, of, second, totals};
-use super::recover::{Blocks, Detail};
-use crate::rows::{Columns, Row, RowResult, each, each_of, fault, list, room};
+use super::recover::{ReadBlocks, ReadDetail};
+use crate::rows::{Row, RowColumns, RowResult, each, each_of, fault, list, room};
 use crate::run::{
     HostCpuSecond, HostSecond, Judgement, Meta, Thread, ThreadEnd, ThreadInfo, Totals,
 };
 use crate::spikes::{
-    CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, SPIKES_MAX, Spike, Spikes, Summary,
-    WINDOWS_MAX, Why,
+    CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, MainCause, RecordedSpikes, SPIKES_MAX, Spike,
+    SpikeSummary, WINDOWS_MAX,
 };
-use crate::{Beside, Run, seal};
+use crate::{Run, Surroundings, seal};
 
 /// The one row of a table that must have one.
 fn one<T>(
     conn: &Connection,
     sql: &str,
-    read: impl Fn(&mut Columns<'_, '_>) -> RowResult<T>,
+    read: impl Fn(&mut RowColumns<'_, '_>) -> RowResult<T>,
 ) -> RowResult<T> {
     let mut found = None;
     each(conn, sql, [], |c| {
@@ -54,7 +54,7 @@ pub(super) fn judgement(conn: &Connection) -> RowResult<Option<Judgement>> {
 }
 
 /// A run, and whether its seconds are put together.
-pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> RowResult<(Run, bool)> {
+pub(super) fn run(conn: &Connection, detail: ReadDetail, version: i32) -> RowResult<(Run, bool)> {
     let (meta, options, cost) = one(
         conn,
         "SELECT run_id, tool_version, command, started_realtime_ns, started_monotonic_ns, \
@@ -79,7 +79,7 @@ pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> RowResult<
     let has_end: bool =
         conn.query_row("SELECT count(*) FROM facts WHERE taken = 'end'", [], |row| row.get(0))?;
     let blocks = match detail {
-        Detail::Shown(limits) if version >= 5 => Blocks::of(conn, &options, limits)?,
+        ReadDetail::Shown(limits) if version >= 5 => ReadBlocks::of(conn, &options, limits)?,
         _ => None,
     };
     let run = Run {
@@ -94,13 +94,13 @@ pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> RowResult<
         notes: list(conn, 1, "ORDER BY at_ns, number", usize::MAX)?,
         spikes: None,
         effects: None,
-        beside: Beside::default(),
+        beside: Surroundings::default(),
         imported: None,
     };
     Ok((run, blocks.is_some()))
 }
 
-fn threads(conn: &Connection, blocks: Option<&Blocks>) -> RowResult<Vec<Thread>> {
+fn threads(conn: &Connection, blocks: Option<&ReadBlocks>) -> RowResult<Vec<Thread>> {
     let mut threads = BTreeMap::new();
     each(conn, "SELECT * FROM thread", [], |c| {
         let thread = thread(c)?;
@@ -122,7 +122,7 @@ fn threads(conn: &Connection, blocks: Option<&Blocks>) -> RowResult<Vec<Thread>>
     Ok(threads.into_values().collect())
 }
 
-fn thread(c: &mut Columns<'_, '_>) -> RowResult<Thread> {
+fn thread(c: &mut RowColumns<'_, '_>) -> RowResult<Thread> {
     let (info, end) = (ThreadInfo::take(c)?, c.opt(ThreadEnd::take)?);
     Ok(Thread {
         info,
@@ -210,24 +210,24 @@ fn host(conn: &Connection, long: bool) -> RowResult<Vec<HostSecond>> {
     Ok(host)
 }
 
-// Rows of spikes back into [`Spikes`]. Records of version 1 have none.
+// Rows of spikes back into [`RecordedSpikes`]. Records of version 1 have none.
 
 /// The spikes of a record that has the tables; `None`: nothing was written of them.
-pub(super) fn spikes(conn: &Connection) -> RowResult<Option<Spikes>> {
-    let Some(summary) = list::<Summary>(conn, 1, "", 1)?.pop() else {
+pub(super) fn spikes(conn: &Connection) -> RowResult<Option<RecordedSpikes>> {
+    let Some(summary) = list::<SpikeSummary>(conn, 1, "", 1)?.pop() else {
         return Ok(None);
     };
     let kept = list(conn, 0, "ORDER BY number", WINDOWS_MAX)?;
-    Ok(Some(Spikes { summary, causes: causes(conn)?, list: spike_list(conn)?, kept }))
+    Ok(Some(RecordedSpikes { summary, causes: causes(conn)?, list: spike_list(conn)?, kept }))
 }
 
 /// A row of table spike.
-pub(super) fn spike(c: &mut Columns<'_, '_>) -> RowResult<Spike> {
+pub(super) fn spike(c: &mut RowColumns<'_, '_>) -> RowResult<Spike> {
     let (thread, due_ns, latency_ns) = (c.get()?, c.uint()?, c.uint()?);
     let (cause, culprit): (Option<String>, Option<String>) = (c.get()?, c.get()?);
     let complete: bool = c.get()?;
     let why = match (cause, culprit) {
-        (Some(cause), Some(culprit)) => Some(Why { cause, culprit, complete }),
+        (Some(cause), Some(culprit)) => Some(MainCause { cause, culprit, complete }),
         (None, None) if !complete => None,
         _ => return fault(format!("the spike at {due_ns} ns has half a cause")),
     };

@@ -11,21 +11,25 @@ use std::path::Path;
 
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_model::{
-    Answer, Basis, CauseCpu, CauseRow, Finding, Impact, Recorder, Remedy, Status, Verdict, When,
+    Basis, CauseCpu, CauseRow, Finding, Impact, RecorderSummary, Remedy, Status, Verdict,
+    VerdictAnswer, When,
 };
 use rtproof_record::{
-    Class, EffectTick, Effects, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick,
-    Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
-    effects::{Decision, Design, Effect, How, KnobResult, Part, Slice, Statistic, Trial},
-    run::{
-        Beside, BesideTick, Cost, EndReason, HostCpuSecond, HostSecond, IdleReading, IdleState,
-        IdleTime, Load, Mark, MarkKind, Meta, Note, Phase, RunEnd, Second, Thread, ThreadEnd,
-        ThreadInfo, Totals,
+    BudgetClass, EffectTick, Effects, Judgement, Options, RecordedSpikes, Requirement, Run,
+    RunHead, RunTail, Snapshot, SpikeTick, Start, TOP_MAX, ThreadTick, Tick, Writer,
+    effects::{
+        Decision, Effect, KnobResult, Slice, SlicePart, SliceStatistic, TrialDesign, TrialMode,
+        TrialSummary,
     },
-    spikes::{CauseEntry, Kept, Spike, Summary, Why},
+    run::{
+        Cost, CpuIdleState, EndReason, HostCpuSecond, HostSecond, IdleReading, IdleTime, Mark,
+        MarkKind, Meta, Note, Phase, RecordedLoad, RunEnd, Second, Surroundings, SurroundingsTick,
+        Thread, ThreadEnd, ThreadInfo, Totals,
+    },
+    spikes::{CauseEntry, KeptSpike, MainCause, Spike, SpikeSummary},
 };
 use rtproof_stats::{Histogram, Layout, Moments, Sample};
-use rtproof_trace::{Event, What, Window};
+use rtproof_trace::{Event, EventData, Window};
 
 pub const RUN_ID: &str = "0123456789abcdef0123456789abcdef";
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -81,20 +85,20 @@ pub fn snapshot(hostname: &str) -> Snapshot {
         state: rtproof_host::flatten::RowState::Known,
         value: hostname.into(),
         path: "/proc/sys/kernel/hostname".into(),
-        class: rtproof_host::flatten::Class::Identity,
+        class: rtproof_host::flatten::FactClass::Identity,
     };
     let rows = vec![row];
     Snapshot { facts: facts(hostname), rows, condition_id: Some("feed".into()) }
 }
 
-pub fn head() -> Head {
+pub fn head() -> RunHead {
     let phase = |name: &str, loads: &[&str], from_ns, to_ns| Phase {
         name: name.into(),
         loads: loads.iter().map(|load| (*load).into()).collect(),
         from_ns,
         to_ns,
     };
-    Head {
+    RunHead {
         meta: Meta {
             run_id: RUN_ID.into(),
             tool_version: "0.1.0".into(),
@@ -124,7 +128,7 @@ pub fn head() -> Head {
             ],
             requirement: Requirement {
                 budget_ns: Some(100_000),
-                class: Class::Hundred,
+                class: BudgetClass::Hundred,
                 confidence_ppm: 950_000,
                 rate_per_1000h: 3,
             },
@@ -279,8 +283,8 @@ pub fn notes() -> Vec<Note> {
     vec![note(0, "no-rt-right", true), note(SECOND_NS, "load-ended", false)]
 }
 
-pub fn load(name: &str, work: u64) -> Load {
-    Load {
+pub fn load(name: &str, work: u64) -> RecordedLoad {
+    RecordedLoad {
         name: name.into(),
         detail: "64 MiB, 2 threads".into(),
         unit: "bytes".into(),
@@ -291,11 +295,11 @@ pub fn load(name: &str, work: u64) -> Load {
     }
 }
 
-pub fn tail(threads: &mut [Thread]) -> Tail {
+pub fn tail(threads: &mut [Thread]) -> RunTail {
     for thread in threads.iter_mut() {
         thread.end = Some(end(thread));
     }
-    Tail {
+    RunTail {
         ended: RunEnd::Interrupted { signal: "SIGINT".into() },
         facts: Some(snapshot("robot-7-moved")),
         threads: threads.iter().map(|t| (t.info.number, t.end.clone().unwrap())).collect(),
@@ -325,7 +329,7 @@ pub fn judgement() -> Judgement {
     Judgement {
         findings: vec![finding()],
         verdict: Verdict {
-            answer: Answer::Accepted,
+            answer: VerdictAnswer::Accepted,
             sentence: "no wake-up was late".into(),
             reasons: vec!["A year is not an hour.".into()],
             basis: Basis { scheduled: 7, late_share_upper: Some(0.1 + 0.2), ..Basis::default() },
@@ -386,17 +390,17 @@ pub fn begin_seen(path: &Path, seconds: u64, mut seen: impl FnMut(&Tick)) -> (Wr
     (writer, run)
 }
 
-fn kept(number: u32, latency_ns: u64) -> Kept {
+fn kept(number: u32, latency_ns: u64) -> KeptSpike {
     let event = |at_ns, what| Event { at_ns, cpu: 2, pid: 17, flags: 0, preempt: 0, what };
     let window = Window {
         cpu: 2,
         from_ns: 1,
         to_ns: 900,
-        events: vec![event(5, What::Idle { state: 1 }), event(7, What::IdleExit)],
+        events: vec![event(5, EventData::Idle { state: 1 }), event(7, EventData::IdleExit)],
         missing: vec!["nmi:nmi_handler".into()],
         ..Window::default()
     };
-    Kept { number, thread: 1, due_ns: 1_000 * u64::from(number), latency_ns, window }
+    KeptSpike { number, thread: 1, due_ns: 1_000 * u64::from(number), latency_ns, window }
 }
 
 fn cause(number: u32, culprit: &str, count: u64) -> CauseEntry {
@@ -416,8 +420,8 @@ fn cause(number: u32, culprit: &str, count: u64) -> CauseEntry {
     CauseEntry { number, row }
 }
 
-fn summary(seen: u64, explained: u64) -> Summary {
-    Summary {
+fn summary(seen: u64, explained: u64) -> SpikeSummary {
+    SpikeSummary {
         threshold_ns: 50_000,
         adaptive: true,
         seen,
@@ -427,12 +431,12 @@ fn summary(seen: u64, explained: u64) -> Summary {
         dropped: 1,
         sum_ns: 1_000_000,
         certain_ns: 999_000,
-        recorder: Recorder { cost_pairs: 4, ..Recorder::default() },
+        recorder: RecorderSummary { cost_pairs: 4, ..RecorderSummary::default() },
     }
 }
 
 fn spike(thread: u32, due_ns: u64, culprit: Option<&str>) -> Spike {
-    let why = culprit.map(|culprit| Why {
+    let why = culprit.map(|culprit| MainCause {
         cause: "preempted".into(),
         culprit: culprit.into(),
         complete: culprit != "b",
@@ -440,8 +444,8 @@ fn spike(thread: u32, due_ns: u64, culprit: Option<&str>) -> Spike {
     Spike { thread, due_ns, latency_ns: 60_000 + due_ns, why }
 }
 
-fn spikes_after_one() -> Spikes {
-    Spikes {
+fn spikes_after_one() -> RecordedSpikes {
+    RecordedSpikes {
         summary: summary(12, 8),
         causes: vec![cause(0, "a [RR 99], \"x\"", 1)],
         list: vec![spike(0, 3, Some("a")), spike(1, 2, None)],
@@ -449,19 +453,19 @@ fn spikes_after_one() -> Spikes {
     }
 }
 
-fn spikes_after_two() -> Spikes {
-    let Spikes { mut list, kept: mut windows, .. } = spikes_after_one();
+fn spikes_after_two() -> RecordedSpikes {
+    let RecordedSpikes { mut list, kept: mut windows, .. } = spikes_after_one();
     list.push(spike(1, 9, Some("b")));
     windows.remove(0);
     windows.push(kept(3, 90_000));
     let causes = vec![cause(0, "a [RR 99], \"x\"", 2), cause(1, "", 1)];
-    Spikes { summary: summary(20, 14), causes, list, kept: windows }
+    RecordedSpikes { summary: summary(20, 14), causes, list, kept: windows }
 }
 
 /// What the spikes of `at` are, as the writer receives them.
 pub fn spike_tick(at: u64) -> SpikeTick {
-    let all = |spikes: Spikes| {
-        let Spikes { summary, causes, list, kept } = spikes;
+    let all = |spikes: RecordedSpikes| {
+        let RecordedSpikes { summary, causes, list, kept } = spikes;
         SpikeTick { summary: Some(summary), causes, list, kept, dropped: Vec::new() }
     };
     match at {
@@ -492,11 +496,14 @@ fn knob(number: u32, decision: Decision) -> KnobResult {
         number,
         name: format!("check-{number}"),
         changes: vec!["/proc/sys/vm/stat_interval: 1 \u{2192} 120".into()],
-        how: How::Toggled,
+        how: TrialMode::Toggled,
         decision,
         kept: decision == Decision::Helps,
         why: "because, \"so\"".into(),
-        effects: vec![effect(Statistic::P999, Some(488_281)), effect(Statistic::Max, None)],
+        effects: vec![
+            effect(SliceStatistic::P999, Some(488_281)),
+            effect(SliceStatistic::Max, None),
+        ],
     }
 }
 
@@ -514,9 +521,9 @@ fn effects_after_one() -> Effects {
         missed: 2,
     };
     Effects {
-        trial: Trial {
+        trial: TrialSummary {
             seed: 42,
-            design: Design::Mirrored,
+            design: TrialDesign::Mirrored,
             pairs: 12,
             slice_ns: 500_000_000,
             margin_ppm: 50_000,
@@ -524,7 +531,7 @@ fn effects_after_one() -> Effects {
             detectable_ppm: None,
         },
         knobs: vec![knob(0, Decision::NotTried), knob(1, Decision::NotTried)],
-        slices: vec![slice(0, Part::Before, &[]), slice(1, Part::Pair, &[0, 1])],
+        slices: vec![slice(0, SlicePart::Before, &[]), slice(1, SlicePart::Pair, &[0, 1])],
     }
 }
 
@@ -554,8 +561,8 @@ pub fn effect_tick(at: u64) -> EffectTick {
 }
 
 /// What is watched beside the run, after so many seconds.
-fn beside_after(seconds: u64) -> Beside {
-    let mut beside = Beside::default();
+fn beside_after(seconds: u64) -> Surroundings {
+    let mut beside = Surroundings::default();
     for at in 0..seconds {
         let tick = beside_tick(at);
         beside.marks.extend(tick.marks);
@@ -567,9 +574,9 @@ fn beside_after(seconds: u64) -> Beside {
     beside
 }
 
-fn beside_tick(at: u64) -> BesideTick {
+fn beside_tick(at: u64) -> SurroundingsTick {
     let state =
-        |state, name: &str, exit_us| IdleState { cpu: 1, state, name: name.into(), exit_us };
+        |state, name: &str, exit_us| CpuIdleState { cpu: 1, state, name: name.into(), exit_us };
     let time = |state| IdleTime { cpu: 1, state, entered: at, residency_us: 999_000 };
     let mark = |kind, before: &str, after: &str| Mark {
         thread: 1,
@@ -580,19 +587,19 @@ fn beside_tick(at: u64) -> BesideTick {
         after: after.into(),
     };
     match at {
-        0 => BesideTick {
+        0 => SurroundingsTick {
             states: vec![state(0, "POLL", None), state(1, "C6 \"deep\"", Some(133))],
-            ..BesideTick::default()
+            ..SurroundingsTick::default()
         },
-        1 => BesideTick {
+        1 => SurroundingsTick {
             marks: vec![
                 mark(MarkKind::Policy, "SCHED_OTHER", "SCHED_FIFO 1"),
                 mark(MarkKind::Affinity, "CPU 1", "CPUs 0-1"),
             ],
             idle: Some(vec![time(0), time(1)]),
-            ..BesideTick::default()
+            ..SurroundingsTick::default()
         },
-        _ => BesideTick { idle: Some(vec![time(1)]), ..BesideTick::default() },
+        _ => SurroundingsTick { idle: Some(vec![time(1)]), ..SurroundingsTick::default() },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Real results of others, with the numbers that their README says.
 
-use rtproof_record::import::{self, Hints, Imported, Kind};
+use rtproof_record::import::{self, Hints, Imported, SampleKind};
 use rtproof_stats::Bins;
 
 use super::common::{capture, counts, has, hints, max_us, read};
@@ -50,7 +50,9 @@ fn the_articles_files_have_the_articles_numbers() {
         for thread in &read.threads {
             assert_eq!((thread.n, thread.overflow), (thread.bins.total(), 0));
             assert!(
-                !thread.max_is_at_least && thread.kind == Kind::Latency && thread.cpu.is_none()
+                !thread.max_is_at_least
+                    && thread.kind == SampleKind::Latency
+                    && thread.cpu.is_none()
             );
         }
     }
@@ -201,17 +203,17 @@ fn json_of_a_rig() {
 fn timerlat_histograms() {
     let Some(bytes) = capture("rtla-docs/timerlat-hist-10m-5cpu.txt") else { return };
     let hist = read("timerlat-hist", &bytes);
-    let of = |imported: &Imported, kind: Kind| -> Vec<u64> {
+    let of = |imported: &Imported, kind: SampleKind| -> Vec<u64> {
         let threads = imported.threads.iter().filter(|t| t.kind == kind);
         threads.map(|t| t.max_ns.expect("a maximum") / 1000).collect()
     };
-    assert_eq!(of(&hist, Kind::Latency), [36, 58, 44, 46, 50]);
-    assert_eq!(of(&hist, Kind::IrqLatency), [16, 15, 24, 21, 13]);
+    assert_eq!(of(&hist, SampleKind::Latency), [36, 58, 44, 46, 50]);
+    assert_eq!(of(&hist, SampleKind::IrqLatency), [16, 15, 24, 21, 13]);
     assert!(counts(&hist).iter().all(|&n| n == 600_002));
     assert_eq!(hist.duration_ns, Some(600_000_000_000));
     let user = capture("rtla-docs/timerlat-hist-user-10m-3cpu.txt").expect("beside it");
     let user = read("timerlat-user", &user);
-    assert_eq!(of(&user, Kind::UserLatency), [19, 14, 15]);
+    assert_eq!(of(&user, SampleKind::UserLatency), [19, 14, 15]);
     assert_eq!(user.threads[2].label, "CPU 1 user");
     assert_eq!(counts(&user)[..4], [600_001, 600_001, 600_001, 600_000]);
     let first = &hist.threads[1];
@@ -224,8 +226,8 @@ fn timerlat_top_and_what_stopped_it() {
     let Some(bytes) = capture("rtla-docs/timerlat-top-aa-40us-23cpu.txt") else { return };
     let top = read("timerlat-top", &bytes);
     let cpu23: Vec<_> = top.threads.iter().filter(|t| t.cpu == Some(23)).collect();
-    assert_eq!((cpu23[0].kind, cpu23[0].max_ns), (Kind::IrqLatency, Some(28_000)));
-    assert_eq!((cpu23[1].kind, cpu23[1].max_ns), (Kind::Latency, Some(41_000)));
+    assert_eq!((cpu23[0].kind, cpu23[0].max_ns), (SampleKind::IrqLatency, Some(28_000)));
+    assert_eq!((cpu23[1].kind, cpu23[1].max_ns), (SampleKind::Latency, Some(41_000)));
     assert_eq!((top.threads.len(), cpu23[1].n), (46, 12_320));
     let said = |text: &str| top.remarks.iter().any(|remark| remark.contains(text));
     assert!(said("Thread latency: 41.96 us (100%)") && said("27.49 us (65.52 %)"));
@@ -234,7 +236,7 @@ fn timerlat_top_and_what_stopped_it() {
     let alone = read("aa", &alone);
     let thread = &alone.threads[0];
     assert_eq!((thread.cpu, thread.n, thread.max_ns), (Some(1), 1, Some(709_250)));
-    assert!(thread.kind == Kind::IrqLatency && has(&alone, "one-sample"));
+    assert!(thread.kind == SampleKind::IrqLatency && has(&alone, "one-sample"));
     assert!(alone.remarks.iter().any(|remark| remark == "ip:3567"));
     assert!(alone.remarks.iter().any(|remark| remark == "-> igb_update_mc_addr_list"));
 }
@@ -257,7 +259,7 @@ fn hwlat_before_and_after() {
         found.sort_unstable();
         gaps.sort_unstable();
         assert_eq!(found, gaps, "{path}");
-        assert!(read.threads.iter().all(|t| t.kind == Kind::HardwareGap));
+        assert!(read.threads.iter().all(|t| t.kind == SampleKind::HardwareGap));
         assert!(has(&read, "threshold") && has(&read, "half-time"));
     }
 }

@@ -1,7 +1,7 @@
 //! rtla of Linux 6.12 to 6.18, in the form of its timerlat_hist.c, timerlat_top.c, osnoise_hist.c:
 //! user threads as a third column, the row `over:`, the summary `ALL:`.
 
-use rtproof_record::import::{self, Hints, Imported, Kind};
+use rtproof_record::import::{self, Hints, Imported, SampleKind};
 
 use super::common::{has, max_us, read, refused};
 
@@ -50,7 +50,7 @@ fn quantile(read: &Imported, thread: usize, p: f64) -> (u64, bool) {
 fn three_columns_of_each_cpu_and_what_is_over() {
     let read = read("hist", HIST.as_bytes());
     let of: Vec<_> = read.threads.iter().map(|t| (t.cpu, t.kind, t.overflow)).collect();
-    let kinds = [Kind::IrqLatency, Kind::Latency, Kind::UserLatency];
+    let kinds = [SampleKind::IrqLatency, SampleKind::Latency, SampleKind::UserLatency];
     let expected: Vec<_> = [(0, [0, 0, 2]), (3, [0, 0, 1])]
         .iter()
         .flat_map(|&(cpu, over)| (0..3).map(move |i| (Some(cpu), kinds[i], over[i])))
@@ -135,7 +135,7 @@ fn top_of_user_threads() {
     let read = read("top", TOP.as_bytes());
     let of: Vec<_> = read.threads.iter().map(|t| (t.cpu, t.kind, t.n, t.max_ns)).collect();
     let cpu = |cpu, n, max: [u64; 3]| {
-        let kinds = [Kind::IrqLatency, Kind::Latency, Kind::UserLatency];
+        let kinds = [SampleKind::IrqLatency, SampleKind::Latency, SampleKind::UserLatency];
         let ns = |us: u64| (us > 0).then_some(us * 1000);
         let n_of = move |us: u64| if us > 0 { n } else { 0 };
         (0..3).map(move |i| (Some(cpu), kinds[i], n_of(max[i]), ns(max[i]))).collect::<Vec<_>>()

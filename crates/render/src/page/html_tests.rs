@@ -2,8 +2,8 @@
 //! out of its own page, the same bytes each time, and small.
 
 use rtproof_record::{
-    Class, Run,
-    run::{Load, RunEnd},
+    BudgetClass, Run,
+    run::{RecordedLoad, RunEnd},
 };
 use rtproof_stats::{Histogram, Layout};
 
@@ -97,7 +97,7 @@ fn sizes_are_bounded() {
 
 /// As much as a record of a day of 64 CPUs can hold of spikes.
 fn crowded() -> (Run, rtproof_judge::Report) {
-    use rtproof_record::spikes::{SPIKES_MAX, Spike, Spikes, Why};
+    use rtproof_record::spikes::{MainCause, RecordedSpikes, SPIKES_MAX, Spike};
 
     let shape = Shape { cpus: 64, per_second: 50, ..Shape::default() };
     let mut run = sample::lengthened(sample::run(&shape), 60);
@@ -106,7 +106,7 @@ fn crowded() -> (Run, rtproof_judge::Report) {
         thread: (i % 64) as u32,
         due_ns: i * 36_000_000,
         latency_ns: 60_000 + i * 7_919 % 9_000_000,
-        why: (!i.is_multiple_of(7)).then(|| Why {
+        why: (!i.is_multiple_of(7)).then(|| MainCause {
             cause: ["irq", "softirq", "preempted", "stall", "irqs-off", "new"][i as usize % 6]
                 .into(),
             culprit: HOSTILE.into(),
@@ -121,8 +121,12 @@ fn crowded() -> (Run, rtproof_judge::Report) {
     }
     report.spikes = Some(found);
     let list = (0..SPIKES_MAX as u64).map(spike).collect();
-    run.spikes =
-        Some(Spikes { summary: Default::default(), causes: Vec::new(), list, kept: Vec::new() });
+    run.spikes = Some(RecordedSpikes {
+        summary: Default::default(),
+        causes: Vec::new(),
+        list,
+        kept: Vec::new(),
+    });
     (run, report)
 }
 
@@ -214,12 +218,12 @@ fn answers_have_their_own_word_and_class() {
     // The loads of the sample fail; here all that was planned ran.
     let made = run.loads[0].clone();
     let planned = run.options.phases.iter().flat_map(|phase| &phase.loads);
-    run.loads = planned.map(|name| Load { name: name.clone(), ..made.clone() }).collect();
+    run.loads = planned.map(|name| RecordedLoad { name: name.clone(), ..made.clone() }).collect();
     let reasons = sample::report(&run).verdict.reasons;
     assert!(html(&run).contains("data-answer=\"accepted\""), "{reasons:?}");
     run.meta.ended = Some(RunEnd::Interrupted { signal: "SIGINT".into() });
     assert!(html(&run).contains("data-answer=\"not-proven\""));
-    run.options.requirement.class = Class::Soft;
+    run.options.requirement.class = BudgetClass::Soft;
     assert!(html(&run).contains("data-answer=\"not-judged\""));
 }
 
@@ -268,7 +272,7 @@ fn pages() {
 
 /// A run of a minute with something of every kind beside its latencies.
 fn eventful() -> (Run, rtproof_judge::Report) {
-    use rtproof_judge::causes::{Moment, Structure};
+    use rtproof_judge::causes::{Structure, StructureMoment};
     use rtproof_record::run::{Mark, MarkKind};
     const SECOND: u64 = 1_000_000_000;
 
@@ -297,7 +301,7 @@ fn eventful() -> (Run, rtproof_judge::Report) {
         cpu,
         moments: moments
             .into_iter()
-            .map(|(at_ns, text)| Moment { at_ns, text: text.into() })
+            .map(|(at_ns, text)| StructureMoment { at_ns, text: text.into() })
             .collect(),
     };
     let level = vec![(20 * SECOND, "3.1 µs → 5.9 µs"), (41 * SECOND, "5.9 µs → 7.4 µs")];

@@ -11,21 +11,21 @@ use ratatui_core::{
 
 use rtproof_host::text;
 use rtproof_judge::{causes::Explanation, units};
-use rtproof_results::watch::Frame;
+use rtproof_results::watch::WatchFrame;
 use rtproof_trace::Window;
 
-use super::{Drawn, Look, View};
-use crate::page::{Glyphs, Sheet, WIDTH_MIN, explanation};
+use super::{ScreenStyle, ScreenView, StyledLine};
+use crate::page::{Glyphs, Terminal, WIDTH_MIN, explanation};
 
 /// Words in a line, each with its style.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    look: Look,
+pub(super) struct ScreenLine {
+    look: ScreenStyle,
     parts: Vec<(String, Style)>,
 }
 
-impl Line {
-    pub(super) const fn new(look: Look) -> Self {
+impl ScreenLine {
+    pub(super) const fn new(look: ScreenStyle) -> Self {
         Self { look, parts: Vec::new() }
     }
 
@@ -68,30 +68,36 @@ impl Line {
 
 /// A column of a table: title, columns, whether numbers stand in it (at the right).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub(super) struct ScreenColumn {
     pub(super) title: &'static str,
     pub(super) columns: u16,
     pub(super) is_number: bool,
 }
 
-pub(super) const fn number(title: &'static str, columns: u16) -> Column {
-    Column { title, columns, is_number: true }
+pub(super) const fn number(title: &'static str, columns: u16) -> ScreenColumn {
+    ScreenColumn { title, columns, is_number: true }
 }
 
-pub(super) const fn words(title: &'static str, columns: u16) -> Column {
-    Column { title, columns, is_number: false }
+pub(super) const fn words(title: &'static str, columns: u16) -> ScreenColumn {
+    ScreenColumn { title, columns, is_number: false }
 }
 
 /// A cell: text and style.
-pub(super) type Cell = (String, Style);
+pub(super) type ScreenCell = (String, Style);
 
 /// A cell without a style.
-pub(super) fn plain(text: impl Into<String>) -> Cell {
+pub(super) fn plain(text: impl Into<String>) -> ScreenCell {
     (text.into(), Style::new())
 }
 
 /// Draws a row of cells below their columns.
-pub(super) fn row(to: &mut Buffer, at: (u16, u16), end: u16, columns: &[Column], cells: &[Cell]) {
+pub(super) fn row(
+    to: &mut Buffer,
+    at: (u16, u16),
+    end: u16,
+    columns: &[ScreenColumn],
+    cells: &[ScreenCell],
+) {
     let (mut x, y) = at;
     for (column, (text, style)) in columns.iter().zip(cells) {
         let room = column.columns.min(end.saturating_sub(x));
@@ -110,13 +116,14 @@ pub(super) fn row(to: &mut Buffer, at: (u16, u16), end: u16, columns: &[Column],
 pub(super) fn head(
     to: &mut Buffer,
     area: Rect,
-    look: Look,
+    look: ScreenStyle,
     is_focused: bool,
     title: &str,
-    columns: &[Column],
+    columns: &[ScreenColumn],
 ) {
     let style = if is_focused { look.bold() } else { look.dim() };
-    let cells: Vec<Cell> = columns.iter().map(|column| (column.title.to_owned(), style)).collect();
+    let cells: Vec<ScreenCell> =
+        columns.iter().map(|column| (column.title.to_owned(), style)).collect();
     row(to, (area.x + 2, area.y), area.right(), columns, &cells);
     let mark = if !is_focused {
         " "
@@ -141,7 +148,7 @@ pub(super) fn shown(all: usize, chosen: usize, lines: usize) -> std::ops::Range<
 }
 
 /// Marks the row that is chosen, where keys move.
-pub(super) fn choose(to: &mut Buffer, area: Rect, y: u16, look: Look, view: &View) {
+pub(super) fn choose(to: &mut Buffer, area: Rect, y: u16, look: ScreenStyle, view: &ScreenView) {
     if view.is_text {
         return;
     }
@@ -237,7 +244,7 @@ const NUMBERS: [(&str, &str); 12] = [
     ),
 ];
 
-pub(super) fn draw_help(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
+pub(super) fn draw_help(frame: &WatchFrame, view: &ScreenView, look: ScreenStyle, to: &mut Buffer) {
     let area = to.area;
     let lines = lines(frame, look, usize::from(area.width));
     let room = usize::from(area.height.saturating_sub(1));
@@ -248,10 +255,10 @@ pub(super) fn draw_help(frame: &Frame, view: &View, look: Look, to: &mut Buffer)
     }
 }
 
-fn lines(frame: &Frame, look: Look, columns: usize) -> Vec<Line> {
+fn lines(frame: &WatchFrame, look: ScreenStyle, columns: usize) -> Vec<ScreenLine> {
     let mut lines = Vec::new();
-    let title = |lines: &mut Vec<Line>, text: &str| {
-        let mut line = Line::new(look);
+    let title = |lines: &mut Vec<ScreenLine>, text: &str| {
+        let mut line = ScreenLine::new(look);
         line.bold(text);
         lines.push(line);
     };
@@ -275,24 +282,24 @@ fn lines(frame: &Frame, look: Look, columns: usize) -> Vec<Line> {
 }
 
 /// A word and what it means, over as many lines as it takes.
-fn entry(lines: &mut Vec<Line>, look: Look, columns: usize, name: &str, text: &str) {
+fn entry(lines: &mut Vec<ScreenLine>, look: ScreenStyle, columns: usize, name: &str, text: &str) {
     const INDENT: usize = 28;
     let indent = if columns >= 70 { INDENT } else { 4 };
     let text = text::line(text);
     let room = columns.saturating_sub(indent).max(10);
-    let mut line = Line::new(look);
+    let mut line = ScreenLine::new(look);
     line.text("  ").bold(name);
     let used = 2 + width(name);
     if used < indent {
         line.text(&" ".repeat(indent - used));
     } else {
-        lines.push(std::mem::replace(&mut line, Line::new(look)));
+        lines.push(std::mem::replace(&mut line, ScreenLine::new(look)));
         line.text(&" ".repeat(indent));
     }
     let mut filled = 0;
     for word in text.split(' ') {
         if filled > 0 && filled + 1 + width(word) > room {
-            lines.push(std::mem::replace(&mut line, Line::new(look)));
+            lines.push(std::mem::replace(&mut line, ScreenLine::new(look)));
             line.text(&" ".repeat(indent));
             filled = 0;
         }
@@ -312,10 +319,15 @@ fn entry(lines: &mut Vec<Line>, look: Look, columns: usize, name: &str, text: &s
 const WIDTH_MAX: usize = 160;
 
 /// Draws a spike as lines for a screen of so many columns.
-pub fn picture(of: &Explanation, window: Option<&Window>, columns: u16, look: Look) -> Vec<Drawn> {
+pub fn picture(
+    of: &Explanation,
+    window: Option<&Window>,
+    columns: u16,
+    look: ScreenStyle,
+) -> Vec<StyledLine> {
     let glyphs = if look.unicode { Glyphs::BLOCKS } else { Glyphs::ASCII };
     let columns = usize::from(columns).clamp(WIDTH_MIN, WIDTH_MAX);
-    let mut sheet = Sheet::new(columns, glyphs);
+    let mut sheet = Terminal::new(columns, glyphs);
     // A sheet is memory: writing does not fail.
     let _ = explanation(&mut sheet, of, window);
     let mut style = Style::new();
@@ -324,9 +336,9 @@ pub fn picture(of: &Explanation, window: Option<&Window>, columns: u16, look: Lo
 
 /// Takes the colours of a line apart. Sequences of others were written out by the sheet, so each is
 /// one of ours.
-fn drawn(line: &str, style: &mut Style, look: Look) -> Drawn {
+fn drawn(line: &str, style: &mut Style, look: ScreenStyle) -> StyledLine {
     let mut parts = line.split('\u{1b}');
-    let mut drawn: Drawn = Vec::new();
+    let mut drawn: StyledLine = Vec::new();
     drawn.extend(parts.next().filter(|text| !text.is_empty()).map(|text| (text.into(), *style)));
     for part in parts {
         let (codes, text) =
@@ -340,7 +352,7 @@ fn drawn(line: &str, style: &mut Style, look: Look) -> Drawn {
 }
 
 /// What a code of a sequence changes (ECMA-48, SGR).
-fn styled(style: Style, code: &str, look: Look) -> Style {
+fn styled(style: Style, code: &str, look: ScreenStyle) -> Style {
     const COLOURS: [Color; 8] = [
         Color::Black,
         Color::Red,
@@ -363,7 +375,12 @@ fn styled(style: Style, code: &str, look: Look) -> Style {
 }
 
 /// Draws the lines from the one that is scrolled to.
-pub(super) fn draw_picture(lines: &[Drawn], view: &View, _: Look, to: &mut Buffer) {
+pub(super) fn draw_picture(
+    lines: &[StyledLine],
+    view: &ScreenView,
+    _: ScreenStyle,
+    to: &mut Buffer,
+) {
     let area = to.area;
     let room = usize::from(area.height.saturating_sub(1));
     let from = view.scroll.min(lines.len().saturating_sub(room));

@@ -3,11 +3,13 @@
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style};
 
 use rtproof_judge::units;
-use rtproof_results::watch::{Cpu, Frame, IdleBy, Rate, Task};
+use rtproof_results::watch::{EventRate, IdleCounter, WatchCpu, WatchFrame, WatchTask};
 
-use super::cells::{Cell, Column, Line, choose, count, head, number, percent, plain, shown, words};
+use super::cells::{
+    ScreenCell, ScreenColumn, ScreenLine, choose, count, head, number, percent, plain, shown, words,
+};
 use super::latency::WIDE_FROM;
-use super::{Look, Panel, View, cells};
+use super::{Panel, ScreenStyle, ScreenView, cells};
 
 /// Columns of the bar at least.
 const BAR_MIN: u16 = 10;
@@ -17,7 +19,13 @@ const NAMES: u16 = 30;
 
 const WITH_NAMES_FROM: u16 = 150;
 
-pub(super) fn draw_cpus(frame: &Frame, view: &View, look: Look, area: Rect, to: &mut Buffer) {
+pub(super) fn draw_cpus(
+    frame: &WatchFrame,
+    view: &ScreenView,
+    look: ScreenStyle,
+    area: Rect,
+    to: &mut Buffer,
+) {
     if area.height == 0 {
         return;
     }
@@ -56,7 +64,7 @@ pub(super) fn draw_cpus(frame: &Frame, view: &View, look: Look, area: Rect, to: 
     }
 }
 
-fn cpu_columns(width: u16, has_names: bool) -> Vec<Column> {
+fn cpu_columns(width: u16, has_names: bool) -> Vec<ScreenColumn> {
     let wide = u16::from(width >= WIDE_FROM);
     let mut columns = vec![
         number("CPU", 3 + wide),
@@ -79,7 +87,7 @@ fn cpu_columns(width: u16, has_names: bool) -> Vec<Column> {
     columns
 }
 
-fn cpu_cells(cpu: &Cpu, bar: u16, look: Look) -> Vec<Cell> {
+fn cpu_cells(cpu: &WatchCpu, bar: u16, look: ScreenStyle) -> Vec<ScreenCell> {
     let steal =
         if cpu.steal_permille.is_some_and(|steal| steal > 0) { look.warn() } else { Style::new() };
     let hot = if cpu.throttled.is_some_and(|n| n > 0) { look.bad() } else { Style::new() };
@@ -88,7 +96,7 @@ fn cpu_cells(cpu: &Cpu, bar: u16, look: Look) -> Vec<Cell> {
         |state| format!("{:>5} {}", percent(Some(state.permille)), state.name),
     );
     let mhz = cpu.freq_hz.map(|hz| (hz + 500_000) / 1_000_000);
-    let rate = |rate: &Option<Rate>| plain(count(rate.as_ref().map(|rate| rate.per_s)));
+    let rate = |rate: &Option<EventRate>| plain(count(rate.as_ref().map(|rate| rate.per_s)));
     vec![
         plain(cpu.cpu.to_string()),
         plain(percent(cpu.busy_permille)),
@@ -104,7 +112,7 @@ fn cpu_cells(cpu: &Cpu, bar: u16, look: Look) -> Vec<Cell> {
 }
 
 /// Time as a bar: not idle, then the idle states from shallow to deep; the rest nobody counted.
-fn bar_of(cpu: &Cpu, columns: u16, look: Look) -> String {
+fn bar_of(cpu: &WatchCpu, columns: u16, look: ScreenStyle) -> String {
     let [shallow, between, deep, busy] = look.shades();
     let mut bar = String::new();
     let mut done = 0;
@@ -130,15 +138,15 @@ fn bar_of(cpu: &Cpu, columns: u16, look: Look) -> String {
 }
 
 /// The most frequent by name: `LOC 250, 36 virtio1 3`.
-fn names(rate: Option<&Rate>) -> String {
+fn names(rate: Option<&EventRate>) -> String {
     let Some(rate) = rate else { return "-".into() };
     let name = |(name, n): &(String, u64)| format!("{name} {}", units::grouped(*n));
     rate.top.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// All that is known of the chosen CPU, in a line.
-fn about(cpu: &Cpu, look: Look) -> Line {
-    let mut line = Line::new(look);
+fn about(cpu: &WatchCpu, look: ScreenStyle) -> ScreenLine {
+    let mut line = ScreenLine::new(look);
     line.bold(&format!("CPU {}", cpu.cpu));
     if cpu.isolated {
         line.text(" isolated");
@@ -154,8 +162,8 @@ fn about(cpu: &Cpu, look: Look) -> Line {
         .map(|state| format!("{} {}", state.name, percent(Some(state.permille))))
         .collect();
     match cpu.idle_by {
-        Some(IdleBy::Hardware) => line.dim("  idle by hardware ").text(&states.join(", ")),
-        Some(IdleBy::Kernel) => line.dim("  idle by kernel ").text(&states.join(", ")),
+        Some(IdleCounter::Hardware) => line.dim("  idle by hardware ").text(&states.join(", ")),
+        Some(IdleCounter::Kernel) => line.dim("  idle by kernel ").text(&states.join(", ")),
         None => line.dim("  idle states unknown"),
     };
     line
@@ -163,7 +171,13 @@ fn about(cpu: &Cpu, look: Look) -> Line {
 
 // Real-time tasks: where, in which class, how much of a CPU, and who outranks them.
 
-pub(super) fn draw_tasks(frame: &Frame, view: &View, look: Look, area: Rect, to: &mut Buffer) {
+pub(super) fn draw_tasks(
+    frame: &WatchFrame,
+    view: &ScreenView,
+    look: ScreenStyle,
+    area: Rect,
+    to: &mut Buffer,
+) {
     if area.height == 0 {
         return;
     }
@@ -189,7 +203,7 @@ pub(super) fn draw_tasks(frame: &Frame, view: &View, look: Look, area: Rect, to:
     }
 }
 
-fn task_columns(width: u16) -> Vec<Column> {
+fn task_columns(width: u16) -> Vec<ScreenColumn> {
     let mut columns = vec![
         number("CPU", 3),
         words("real-time task", 16),
@@ -204,7 +218,7 @@ fn task_columns(width: u16) -> Vec<Column> {
     columns
 }
 
-fn task_cells(task: &Task) -> Vec<Cell> {
+fn task_cells(task: &WatchTask) -> Vec<ScreenCell> {
     let class = match task.priority {
         0 => task.policy.name().to_owned(),
         priority => format!("{} {priority}", task.policy.name()),

@@ -3,14 +3,15 @@
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style};
 
 use rtproof_judge::units;
-use rtproof_results::watch::{Bin, Frame, Latency, Spike};
+use rtproof_results::watch::{ThreadLatency, WatchBin, WatchFrame, WatchSpike};
 
 use super::cells::{
-    Cell, Column, Line, choose, count, head, latency, number, plain, shown, time, words,
+    ScreenCell, ScreenColumn, ScreenLine, choose, count, head, latency, number, plain, shown, time,
+    words,
 };
-use super::{Look, Panel, View, cells};
+use super::{Panel, ScreenStyle, ScreenView, cells};
 
-const COLUMNS: [Column; 9] = [
+const COLUMNS: [ScreenColumn; 9] = [
     number("CPU", 3),
     words("thread", 12),
     number("now", 7),
@@ -23,7 +24,7 @@ const COLUMNS: [Column; 9] = [
 ];
 
 /// On wide screens: who, and how many.
-const WIDE: [Column; 11] = [
+const WIDE: [ScreenColumn; 11] = [
     number("CPU", 4),
     words("thread", 22),
     words("class", 12),
@@ -42,7 +43,13 @@ pub(super) const WIDE_FROM: u16 = 118;
 
 const ALL_FROM: u16 = 150;
 
-pub(super) fn draw_latency(frame: &Frame, view: &View, look: Look, area: Rect, to: &mut Buffer) {
+pub(super) fn draw_latency(
+    frame: &WatchFrame,
+    view: &ScreenView,
+    look: ScreenStyle,
+    area: Rect,
+    to: &mut Buffer,
+) {
     let is_wide = area.width >= ALL_FROM;
     let mut columns = if is_wide { WIDE.to_vec() } else { COLUMNS.to_vec() };
     let before: u16 = columns.iter().rev().skip(1).map(|column| column.columns + 1).sum();
@@ -70,12 +77,12 @@ pub(super) fn draw_latency(frame: &Frame, view: &View, look: Look, area: Rect, t
 }
 
 fn latency_cells(
-    of: &Latency,
+    of: &ThreadLatency,
     budget_ns: Option<u64>,
-    look: Look,
+    look: ScreenStyle,
     room: u16,
     is_wide: bool,
-) -> Vec<Cell> {
+) -> Vec<ScreenCell> {
     let timed = |ns: Option<u64>| (latency(ns), tone(ns, budget_ns, look));
     let counted = |n: Option<u64>| {
         (count(n), if n.is_some_and(|n| n > 0) { look.warn() } else { Style::new() })
@@ -94,7 +101,7 @@ fn latency_cells(
 }
 
 /// Red beyond the budget.
-fn tone(ns: Option<u64>, budget_ns: Option<u64>, look: Look) -> Style {
+fn tone(ns: Option<u64>, budget_ns: Option<u64>, look: ScreenStyle) -> Style {
     match (ns, budget_ns) {
         (Some(ns), Some(budget_ns)) if ns > budget_ns => look.bad(),
         (Some(_), Some(_)) => look.good(),
@@ -103,7 +110,7 @@ fn tone(ns: Option<u64>, budget_ns: Option<u64>, look: Look) -> Style {
 }
 
 /// The last seconds as heights: the logarithm of each worst latency, from 1 µs to the worst shown.
-fn spark(history_ns: &[Option<u64>], room: usize, look: Look) -> String {
+fn spark(history_ns: &[Option<u64>], room: usize, look: ScreenStyle) -> String {
     let last = &history_ns[history_ns.len().saturating_sub(room)..];
     let log = |ns: u64| (ns.max(1) as f64).ln();
     let worst = last.iter().flatten().copied().max().unwrap_or(1).max(2_000);
@@ -128,7 +135,7 @@ const LEFT: u16 = 12;
 /// Shortest range: a factor of four.
 const RANGE_MIN: f64 = 1.386;
 
-pub(super) fn draw_histogram(frame: &Frame, look: Look, area: Rect, to: &mut Buffer) {
+pub(super) fn draw_histogram(frame: &WatchFrame, look: ScreenStyle, area: Rect, to: &mut Buffer) {
     let columns = area.width.saturating_sub(LEFT + 1);
     let (Some(first), Some(last)) = (frame.histogram.first(), frame.histogram.last()) else {
         return;
@@ -165,7 +172,7 @@ fn part(n: u64, most: u64) -> f64 {
     log(n) / log(most)
 }
 
-fn column(to: &mut Buffer, look: Look, (x, y): (u16, u16), lines: u16, part: f64) {
+fn column(to: &mut Buffer, look: ScreenStyle, (x, y): (u16, u16), lines: u16, part: f64) {
     let eighths = (part * f64::from(lines) * 8.0).ceil() as u16;
     let heights = look.heights();
     for line in 0..lines {
@@ -176,7 +183,7 @@ fn column(to: &mut Buffer, look: Look, (x, y): (u16, u16), lines: u16, part: f64
     }
 }
 
-fn axis(to: &mut Buffer, look: Look, area: Rect, scale: &Scale, most: u64) {
+fn axis(to: &mut Buffer, look: ScreenStyle, area: Rect, scale: &Scale, most: u64) {
     let room = usize::from(LEFT - 1);
     let at = |y: u16| area.y + y;
     let most = cells::cut(&units::grouped(most), LEFT - 1);
@@ -227,7 +234,7 @@ impl Scale {
 
     /// Wake-ups of each column; those of a bucket that is wider than a column are spread over all
     /// that it covers, at least one in each.
-    fn counts(&self, bins: &[Bin]) -> Vec<u64> {
+    fn counts(&self, bins: &[WatchBin]) -> Vec<u64> {
         let mut counts = vec![0_u64; usize::from(self.columns)];
         for bin in bins {
             let last = counts.len() - 1;
@@ -243,7 +250,13 @@ impl Scale {
 
 // Spikes as they come: when, where, how late, why, who, and what would remove it.
 
-pub(super) fn draw_spikes(frame: &Frame, view: &View, look: Look, area: Rect, to: &mut Buffer) {
+pub(super) fn draw_spikes(
+    frame: &WatchFrame,
+    view: &ScreenView,
+    look: ScreenStyle,
+    area: Rect,
+    to: &mut Buffer,
+) {
     if area.height == 0 {
         return;
     }
@@ -253,7 +266,7 @@ pub(super) fn draw_spikes(frame: &Frame, view: &View, look: Look, area: Rect, to
     let rows = view.spikes(frame);
     if rows.is_empty() {
         let text = none(frame);
-        let mut line = Line::new(look);
+        let mut line = ScreenLine::new(look);
         line.dim(&text).put(to, area.x + 2, area.y + 1, area.width.saturating_sub(2));
         return;
     }
@@ -277,7 +290,7 @@ pub(super) fn draw_spikes(frame: &Frame, view: &View, look: Look, area: Rect, to
 }
 
 /// That there is none, as far as that is known.
-fn none(frame: &Frame) -> String {
+fn none(frame: &WatchFrame) -> String {
     match (frame.spikes_seen, frame.threshold_ns) {
         (Some(0), Some(ns)) => format!("no spike: no wake-up later than {}", units::ns(ns)),
         (Some(seen), _) if !frame.spikes.is_empty() => {
@@ -288,7 +301,7 @@ fn none(frame: &Frame) -> String {
     }
 }
 
-fn columns(width: u16, is_wide: bool) -> Vec<Column> {
+fn columns(width: u16, is_wide: bool) -> Vec<ScreenColumn> {
     let mut columns =
         vec![words("spike at", 8), number("CPU", 3), number("late", 8), words("cause", 20)];
     let used: u16 = columns.iter().map(|column| column.columns + 1).sum::<u16>() + 2;
@@ -302,7 +315,12 @@ fn columns(width: u16, is_wide: bool) -> Vec<Column> {
     columns
 }
 
-fn spike_cells(spike: &Spike, budget_ns: Option<u64>, is_wide: bool, look: Look) -> Vec<Cell> {
+fn spike_cells(
+    spike: &WatchSpike,
+    budget_ns: Option<u64>,
+    is_wide: bool,
+    look: ScreenStyle,
+) -> Vec<ScreenCell> {
     let is_late = budget_ns.is_some_and(|budget_ns| spike.latency_ns > budget_ns);
     let tone = if is_late { look.bad() } else { Style::new() };
     let mut cells = vec![
@@ -318,14 +336,14 @@ fn spike_cells(spike: &Spike, budget_ns: Option<u64>, is_wide: bool, look: Look)
 }
 
 /// Cause and culprit; what was lost makes it doubtful.
-fn cause(spike: &Spike) -> String {
+fn cause(spike: &WatchSpike) -> String {
     let who = if spike.culprit.is_empty() { "" } else { ": " };
     let doubt = if spike.cause.is_some() && !spike.complete { " (incomplete)" } else { "" };
     format!("{}{who}{}{doubt}", spike.title, spike.culprit)
 }
 
-fn about(frame: &Frame, spike: &Spike, look: Look) -> Line {
-    let mut line = Line::new(look);
+fn about(frame: &WatchFrame, spike: &WatchSpike, look: ScreenStyle) -> ScreenLine {
+    let mut line = ScreenLine::new(look);
     let seen = frame.spikes_seen.map_or("?".into(), units::grouped);
     line.bold(&format!("{seen} spikes"));
     if let Some(ns) = frame.threshold_ns {

@@ -9,7 +9,7 @@ mod tests;
 
 use std::{cmp::Reverse, fmt::Write as _};
 
-use cells::{Line, shown};
+use cells::{ScreenLine, shown};
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,
@@ -19,7 +19,9 @@ use ratatui_core::{
 pub use cells::{picture, time};
 use rtproof_host::{CpuList, text};
 use rtproof_judge::units;
-use rtproof_results::watch::{Cpu, Frame, Kind, Latency, Spike, Task};
+use rtproof_results::watch::{
+    ThreadLatency, WatchCpu, WatchFrame, WatchSourceKind, WatchSpike, WatchTask,
+};
 
 /// Fewest columns and lines that anything is drawn on.
 pub const COLUMNS_MIN: u16 = 40;
@@ -27,7 +29,7 @@ pub const COLUMNS_MIN: u16 = 40;
 pub const LINES_MIN: u16 = 10;
 
 /// Draws the view over all of a buffer.
-pub fn draw(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
+pub fn draw(frame: &WatchFrame, view: &ScreenView, look: ScreenStyle, to: &mut Buffer) {
     let area = to.area;
     to.reset();
     if area.is_empty() {
@@ -35,12 +37,12 @@ pub fn draw(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     }
     if area.width < COLUMNS_MIN || area.height < LINES_MIN {
         let text = format!("rtproof watch needs {COLUMNS_MIN} columns and {LINES_MIN} lines");
-        Line::new(look).text(&text).put(to, area.x, area.y, area.width);
+        ScreenLine::new(look).text(&text).put(to, area.x, area.y, area.width);
     } else {
         match &view.page {
-            Page::Main => main(frame, view, look, to),
-            Page::Help => cells::draw_help(frame, view, look, to),
-            Page::Picture(lines) => cells::draw_picture(lines, view, look, to),
+            ScreenPage::Main => main(frame, view, look, to),
+            ScreenPage::Help => cells::draw_help(frame, view, look, to),
+            ScreenPage::Picture(lines) => cells::draw_picture(lines, view, look, to),
         }
         footer(frame, view, look, to);
     }
@@ -48,10 +50,10 @@ pub fn draw(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
 }
 
 /// A frame as text, all rows of it: what `--once` prints.
-pub fn once(frame: &Frame, columns: u16, look: Look) -> String {
+pub fn once(frame: &WatchFrame, columns: u16, look: ScreenStyle) -> String {
     let area = Rect::new(0, 0, columns.max(COLUMNS_MIN), height(frame));
     let mut buffer = Buffer::empty(area);
-    main(frame, &View::of_text(), look, &mut buffer);
+    main(frame, &ScreenView::of_text(), look, &mut buffer);
     let mut text = text(&{
         look.finish(&mut buffer);
         buffer
@@ -87,7 +89,7 @@ pub fn text(buffer: &Buffer) -> String {
     text
 }
 
-fn main(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
+fn main(frame: &WatchFrame, view: &ScreenView, look: ScreenStyle, to: &mut Buffer) {
     let regions = regions(frame, view, to.area);
     title(frame, view, look, to);
     if let Some(area) = regions.latency {
@@ -104,10 +106,10 @@ fn main(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
 }
 
 /// Two lines: the machine, and what is measured.
-fn title(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
+fn title(frame: &WatchFrame, view: &ScreenView, look: ScreenStyle, to: &mut Buffer) {
     let area = to.area;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".into());
-    let mut line = Line::new(look);
+    let mut line = ScreenLine::new(look);
     line.bold("rtproof").text("  ").text(&or_unknown(&frame.host));
     line.text("  Linux ").text(&or_unknown(&frame.kernel)).text("  ");
     line.text(&time(frame.at_realtime_ns)).text(" UTC");
@@ -125,14 +127,14 @@ fn title(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     source(frame, look).put(to, area.x, area.y + 1, area.width);
 }
 
-fn source(frame: &Frame, look: Look) -> Line {
+fn source(frame: &WatchFrame, look: ScreenStyle) -> ScreenLine {
     let source = &frame.source;
-    let mut line = Line::new(look);
+    let mut line = ScreenLine::new(look);
     match source.kind {
-        Kind::Passive => line.text("passive: measures nothing"),
-        Kind::Measuring => line.bold("measures ").text(&source.about),
-        Kind::Record => line.bold("follows ").text(&source.about),
-        Kind::Application => line.bold("observes ").text(&source.about),
+        WatchSourceKind::Passive => line.text("passive: measures nothing"),
+        WatchSourceKind::Measuring => line.bold("measures ").text(&source.about),
+        WatchSourceKind::Record => line.bold("follows ").text(&source.about),
+        WatchSourceKind::Application => line.bold("observes ").text(&source.about),
     };
     if let Some(ended) = &source.ended {
         line.text("  ").warn(ended);
@@ -147,14 +149,14 @@ fn source(frame: &Frame, look: Look) -> Line {
 }
 
 /// The last line: keys, a question, or an answer.
-fn footer(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
+fn footer(frame: &WatchFrame, view: &ScreenView, look: ScreenStyle, to: &mut Buffer) {
     let area = to.area;
-    let mut line = Line::new(look);
+    let mut line = ScreenLine::new(look);
     match (&view.input, &view.message) {
-        (Some(Input::Filter(text)), _) => {
+        (Some(TypedInput::Filter(text)), _) => {
             line.bold("CPUs to show (e.g. 0-3,8; empty: all): ").text(text).text("_");
         }
-        (Some(Input::Mark(text)), _) => {
+        (Some(TypedInput::Mark(text)), _) => {
             line.bold("Note for this moment: ").text(text).text("_");
         }
         (None, Some(message)) => {
@@ -165,9 +167,9 @@ fn footer(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     line.put(to, area.x, area.bottom() - 1, area.width);
 }
 
-fn keys(frame: &Frame, view: &View, line: &mut Line) {
+fn keys(frame: &WatchFrame, view: &ScreenView, line: &mut ScreenLine) {
     let keys: &[(&str, &str)] = match view.page {
-        Page::Main if frame.source.kind == Kind::Passive => &[
+        ScreenPage::Main if frame.source.kind == WatchSourceKind::Passive => &[
             ("?", "help"),
             ("q", "quit"),
             ("Tab", "panel"),
@@ -176,7 +178,7 @@ fn keys(frame: &Frame, view: &View, line: &mut Line) {
             ("/", "CPUs"),
             ("m", "mark"),
         ],
-        Page::Main => &[
+        ScreenPage::Main => &[
             ("?", "help"),
             ("q", "quit"),
             ("Tab", "panel"),
@@ -189,7 +191,9 @@ fn keys(frame: &Frame, view: &View, line: &mut Line) {
             ("/", "CPUs"),
             ("s", "record"),
         ],
-        Page::Help | Page::Picture(_) => &[("Esc", "back"), ("arrows", "scroll"), ("q", "quit")],
+        ScreenPage::Help | ScreenPage::Picture(_) => {
+            &[("Esc", "back"), ("arrows", "scroll"), ("q", "quit")]
+        }
     };
     for (key, what) in keys {
         line.bold(key).text(" ").dim(what).text("  ");
@@ -223,25 +227,25 @@ pub struct Regions {
 
 /// A row of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PanelRow {
     pub panel: Panel,
     /// Row of its list; `None`: its head or another line.
     pub row: Option<usize>,
 }
 
 /// Lines that all of a frame takes.
-fn height(frame: &Frame) -> u16 {
+fn height(frame: &WatchFrame) -> u16 {
     let lines = |n: usize| u16::try_from(n.min(500)).unwrap_or(500);
     let tasks = frame.tasks.as_ref().map_or(1, Vec::len);
     let all = frame.cpus.len() + tasks + 6;
     let measured = frame.latencies.len() + frame.spikes.len().max(1) + 4;
-    let measured = if frame.source.kind == Kind::Passive { 0 } else { measured };
+    let measured = if frame.source.kind == WatchSourceKind::Passive { 0 } else { measured };
     let histogram = if frame.histogram.is_empty() { 0 } else { HISTOGRAM.1 };
     TITLE + FOOTER + lines(all) + lines(measured) + histogram
 }
 
 /// Shares the lines of a screen out.
-pub fn regions(frame: &Frame, view: &View, area: Rect) -> Regions {
+pub fn regions(frame: &WatchFrame, view: &ScreenView, area: Rect) -> Regions {
     let lines = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
     let mut left = area.height.saturating_sub(TITLE + FOOTER);
     let mut y = area.y + TITLE;
@@ -252,7 +256,7 @@ pub fn regions(frame: &Frame, view: &View, area: Rect) -> Regions {
     };
     let all_cpus = lines(view.cpus(frame).len()).saturating_add(2);
     let all_tasks = lines(view.tasks(frame).len().max(1)).saturating_add(1);
-    if frame.source.kind == Kind::Passive {
+    if frame.source.kind == WatchSourceKind::Passive {
         let most = left.saturating_sub(LIST_MIN.min(all_tasks)).max(left / 2);
         let cpus = all_cpus.min(most);
         left -= cpus;
@@ -287,7 +291,13 @@ pub fn regions(frame: &Frame, view: &View, area: Rect) -> Regions {
 }
 
 /// What stands at a place of the screen.
-pub fn place(frame: &Frame, view: &View, area: Rect, x: u16, y: u16) -> Option<Place> {
+pub fn place(
+    frame: &WatchFrame,
+    view: &ScreenView,
+    area: Rect,
+    x: u16,
+    y: u16,
+) -> Option<PanelRow> {
     let regions = regions(frame, view, area);
     let lists = [
         (Panel::Latency, regions.latency, view.latencies(frame).len(), 1),
@@ -301,7 +311,7 @@ pub fn place(frame: &Frame, view: &View, area: Rect, x: u16, y: u16) -> Option<P
         let lines = usize::from(rect.height.saturating_sub(extra));
         let range = shown(all, view.row(frame, panel), lines);
         let row = usize::from(y - rect.y).checked_sub(1).map(|line| range.start + line);
-        Some(Place { panel, row: row.filter(|row| range.contains(row)) })
+        Some(PanelRow { panel, row: row.filter(|row| range.contains(row)) })
     })
 }
 
@@ -309,18 +319,18 @@ pub fn place(frame: &Frame, view: &View, area: Rect, x: u16, y: u16) -> Option<P
 // background, and characters.
 
 /// A line: words with their styles.
-pub type Drawn = Vec<(String, Style)>;
+pub type StyledLine = Vec<(String, Style)>;
 
 /// What the terminal can show: colours, Unicode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ScreenStyle {
     /// Whether colours are shown; without, bold and reverse remain.
     pub colours: bool,
     /// Whether anything but ASCII is shown.
     pub unicode: bool,
 }
 
-impl Look {
+impl ScreenStyle {
     pub const FULL: Self = Self { colours: true, unicode: true };
 
     const fn bold(self) -> Style {
@@ -392,12 +402,12 @@ impl Look {
 // What the user has chosen: panel, row, order, filter, page. Keys change it; nothing else does.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Page {
+pub enum ScreenPage {
     #[default]
     Main,
     /// Keys, and what the numbers are.
     Help,
-    Picture(Vec<Drawn>),
+    Picture(Vec<StyledLine>),
 }
 
 /// A part of the main page.
@@ -412,7 +422,7 @@ pub enum Panel {
 
 /// A text that is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum TypedInput {
     /// CPUs to show.
     Filter(String),
     /// A note for a moment.
@@ -420,8 +430,8 @@ pub enum Input {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
-    pub page: Page,
+pub struct ScreenView {
+    pub page: ScreenPage,
     /// Panel that keys move in.
     pub panel: Panel,
     /// First line of a page that scrolls.
@@ -431,7 +441,7 @@ pub struct View {
     /// Whether the picture stands still.
     pub frozen: bool,
     /// What is being typed.
-    pub input: Option<Input>,
+    pub input: Option<TypedInput>,
     /// An answer in the last line, until the next key.
     pub message: Option<String>,
     /// Whether it is text and not a screen: nothing is chosen.
@@ -450,7 +460,7 @@ const ORDERS: [&[&str]; 4] = [
     &["by CPU", "by priority", "by share"],
 ];
 
-impl View {
+impl ScreenView {
     /// Of a page of text.
     fn of_text() -> Self {
         Self { is_text: true, ..Self::default() }
@@ -470,7 +480,7 @@ impl View {
     }
 
     /// The next panel that the frame has.
-    pub fn next_panel(&mut self, frame: &Frame, forward: bool) {
+    pub fn next_panel(&mut self, frame: &WatchFrame, forward: bool) {
         let panels = panels(frame);
         let at = panels.iter().position(|&panel| panel == self.panel).unwrap_or(0);
         let step = if forward { 1 } else { panels.len() - 1 };
@@ -478,7 +488,7 @@ impl View {
     }
 
     /// Chooses a panel and one of its rows.
-    pub fn choose(&mut self, frame: &Frame, panel: Panel, row: usize) {
+    pub fn choose(&mut self, frame: &WatchFrame, panel: Panel, row: usize) {
         self.panel = panel;
         let last = self.len(frame, panel).saturating_sub(1);
         self.rows[panel as usize] = row.min(last);
@@ -489,8 +499,8 @@ impl View {
     }
 
     /// Moves by some rows, down where it is positive; scrolls the pages that scroll.
-    pub fn step(&mut self, frame: &Frame, by: isize) {
-        if self.page == Page::Main {
+    pub fn step(&mut self, frame: &WatchFrame, by: isize) {
+        if self.page == ScreenPage::Main {
             let row = self.row(frame, self.panel).saturating_add_signed(by);
             self.choose(frame, self.panel, row);
         } else {
@@ -499,18 +509,18 @@ impl View {
     }
 
     /// The first row, where new spikes come in.
-    pub fn home(&mut self, frame: &Frame) {
+    pub fn home(&mut self, frame: &WatchFrame) {
         self.choose(frame, self.panel, 0);
         self.scroll = 0;
         self.spike = None;
     }
 
     /// The row that is chosen in a panel.
-    pub fn row(&self, frame: &Frame, panel: Panel) -> usize {
+    pub fn row(&self, frame: &WatchFrame, panel: Panel) -> usize {
         let row = match (panel, self.spike) {
             (Panel::Spikes, None) => 0,
             (Panel::Spikes, Some(key)) => {
-                let is = |spike: &&Spike| (spike.thread, spike.due_ns) == key;
+                let is = |spike: &&WatchSpike| (spike.thread, spike.due_ns) == key;
                 self.spikes(frame).iter().position(is).unwrap_or(0)
             }
             _ => self.rows[panel as usize],
@@ -519,7 +529,7 @@ impl View {
     }
 
     /// CPU of the row that is chosen, among latencies and CPUs.
-    pub fn chosen_cpu(&self, frame: &Frame) -> Option<u32> {
+    pub fn chosen_cpu(&self, frame: &WatchFrame) -> Option<u32> {
         let row = self.row(frame, self.panel);
         match self.panel {
             Panel::Latency => self.latencies(frame).get(row)?.cpu,
@@ -528,7 +538,7 @@ impl View {
         }
     }
 
-    fn len(&self, frame: &Frame, panel: Panel) -> usize {
+    fn len(&self, frame: &WatchFrame, panel: Panel) -> usize {
         match panel {
             Panel::Latency => self.latencies(frame).len(),
             Panel::Cpus => self.cpus(frame).len(),
@@ -542,9 +552,9 @@ impl View {
     }
 
     /// Latencies that are shown, in their order.
-    fn latencies<'f>(&self, frame: &'f Frame) -> Vec<&'f Latency> {
+    fn latencies<'f>(&self, frame: &'f WatchFrame) -> Vec<&'f ThreadLatency> {
         let all = frame.latencies.iter();
-        let mut rows: Vec<&Latency> =
+        let mut rows: Vec<&ThreadLatency> =
             all.filter(|of| of.cpu.is_none_or(|cpu| self.shows(cpu))).collect();
         match self.orders[Panel::Latency as usize] {
             1 => rows.sort_by_key(|of| Reverse(of.max_ns)),
@@ -556,8 +566,8 @@ impl View {
     }
 
     /// CPUs that are shown, in their order.
-    fn cpus<'f>(&self, frame: &'f Frame) -> Vec<&'f Cpu> {
-        let mut rows: Vec<&Cpu> = frame.cpus.iter().filter(|of| self.shows(of.cpu)).collect();
+    fn cpus<'f>(&self, frame: &'f WatchFrame) -> Vec<&'f WatchCpu> {
+        let mut rows: Vec<&WatchCpu> = frame.cpus.iter().filter(|of| self.shows(of.cpu)).collect();
         match self.orders[Panel::Cpus as usize] {
             1 => rows.sort_by_key(|of| Reverse(of.busy_permille)),
             2 => rows.sort_by_key(|of| Reverse(of.interrupts.as_ref().map(|rate| rate.per_s))),
@@ -568,8 +578,9 @@ impl View {
     }
 
     /// Spikes that are shown, in their order.
-    pub fn spikes<'f>(&self, frame: &'f Frame) -> Vec<&'f Spike> {
-        let mut rows: Vec<&Spike> = frame.spikes.iter().filter(|of| self.shows(of.cpu)).collect();
+    pub fn spikes<'f>(&self, frame: &'f WatchFrame) -> Vec<&'f WatchSpike> {
+        let mut rows: Vec<&WatchSpike> =
+            frame.spikes.iter().filter(|of| self.shows(of.cpu)).collect();
         if self.orders[Panel::Spikes as usize] == 1 {
             rows.sort_by_key(|of| Reverse(of.latency_ns));
         }
@@ -577,9 +588,9 @@ impl View {
     }
 
     /// Tasks that are shown, in their order.
-    fn tasks<'f>(&self, frame: &'f Frame) -> Vec<&'f Task> {
+    fn tasks<'f>(&self, frame: &'f WatchFrame) -> Vec<&'f WatchTask> {
         let all = frame.tasks.iter().flatten();
-        let mut rows: Vec<&Task> = all.filter(|of| self.shows(of.cpu)).collect();
+        let mut rows: Vec<&WatchTask> = all.filter(|of| self.shows(of.cpu)).collect();
         match self.orders[Panel::Tasks as usize] {
             1 => rows.sort_by_key(|of| (of.outranked, Reverse(of.priority), of.tid)),
             2 => rows.sort_by_key(|of| (Reverse(of.share_permille), of.tid)),
@@ -590,8 +601,8 @@ impl View {
 }
 
 /// Panels that a frame has.
-fn panels(frame: &Frame) -> Vec<Panel> {
-    let is_measured = frame.source.kind != Kind::Passive;
+fn panels(frame: &WatchFrame) -> Vec<Panel> {
+    let is_measured = frame.source.kind != WatchSourceKind::Passive;
     let all = [Panel::Latency, Panel::Cpus, Panel::Spikes, Panel::Tasks];
     let has = |panel: &Panel| is_measured || matches!(panel, Panel::Cpus | Panel::Tasks);
     all.into_iter().filter(has).collect()

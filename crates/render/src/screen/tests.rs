@@ -9,36 +9,39 @@ use snapbox::{Assert, Data};
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_judge::causes::Explanation;
 use rtproof_results::watch::{
-    Bin, Cpu, Frame, Idle, IdleBy, Kind, Latency, Note, Rate, Source, Spike, Task,
+    EventRate, IdleCounter, IdleShare, ThreadLatency, WatchBin, WatchCpu, WatchFrame, WatchNote,
+    WatchSource, WatchSourceKind, WatchSpike, WatchTask,
 };
 use rtproof_trace::Window;
 
-use super::{Input, Look, Page, Panel, View, draw, once, picture, place, text};
+use super::{
+    Panel, ScreenPage, ScreenStyle, ScreenView, TypedInput, draw, once, picture, place, text,
+};
 use crate::spike::sample;
 
 const NOON_NS: u64 = 1_795_521_600_000_000_000;
 
-const ASCII: Look = Look { colours: false, unicode: false };
+const ASCII: ScreenStyle = ScreenStyle { colours: false, unicode: false };
 
-fn source(kind: Kind) -> Source {
-    Source { kind, about: String::new(), load: None, ended: None, record: None }
+fn source(kind: WatchSourceKind) -> WatchSource {
+    WatchSource { kind, about: String::new(), load: None, ended: None, record: None }
 }
 
-fn rate(per_s: u64, top: &[(&str, u64)]) -> Option<Rate> {
+fn rate(per_s: u64, top: &[(&str, u64)]) -> Option<EventRate> {
     let top = top.iter().map(|&(name, n)| (name.to_owned(), n)).collect();
-    Some(Rate { per_s, top })
+    Some(EventRate { per_s, top })
 }
 
-fn cpu(cpu: u32, busy: u32) -> Cpu {
+fn cpu(cpu: u32, busy: u32) -> WatchCpu {
     let rest = 1000 - busy;
-    let idle = |name: &str, permille| Idle { name: name.into(), permille };
-    Cpu {
+    let idle = |name: &str, permille| IdleShare { name: name.into(), permille };
+    WatchCpu {
         cpu,
         isolated: cpu == 3,
         busy_permille: Some(busy),
         steal_permille: Some(cpu * 15),
         idle: vec![idle("POLL", 0), idle("C1", rest / 4), idle("C6", rest / 2)],
-        idle_by: Some(if cpu == 0 { IdleBy::Hardware } else { IdleBy::Kernel }),
+        idle_by: Some(if cpu == 0 { IdleCounter::Hardware } else { IdleCounter::Kernel }),
         freq_hz: Some(3_599_700_000),
         temp_mc: None,
         throttled: Some(u64::from(cpu == 2)),
@@ -48,8 +51,8 @@ fn cpu(cpu: u32, busy: u32) -> Cpu {
     }
 }
 
-fn task(cpu: u32, comm: &str, priority: u32, above: &[&str]) -> Task {
-    Task {
+fn task(cpu: u32, comm: &str, priority: u32, above: &[&str]) -> WatchTask {
+    WatchTask {
         cpu,
         tid: 4_000 + cpu,
         comm: comm.into(),
@@ -63,8 +66,8 @@ fn task(cpu: u32, comm: &str, priority: u32, above: &[&str]) -> Task {
     }
 }
 
-fn passive() -> Frame {
-    Frame {
+fn passive() -> WatchFrame {
+    WatchFrame {
         at_realtime_ns: NOON_NS + 3_000_000_000,
         span_ns: 1_000_000_000,
         host: Some("pi5".into()),
@@ -78,18 +81,18 @@ fn passive() -> Frame {
             task(3, "migration/3", 99, &[]),
         ]),
         unknown: vec!["Temperature of zone 1: it may run firmware.".into()],
-        notes: vec![Note { at_realtime_ns: NOON_NS, text: "Marked: cable pulled".into() }],
-        ..Frame::empty(source(Kind::Passive))
+        notes: vec![WatchNote { at_realtime_ns: NOON_NS, text: "Marked: cable pulled".into() }],
+        ..WatchFrame::empty(source(WatchSourceKind::Passive))
     }
 }
 
-fn latency(thread: u32, max_ns: u64) -> Latency {
+fn latency(thread: u32, max_ns: u64) -> ThreadLatency {
     let history = (0..100).map(|second| match second % 17 {
         3 => None,
         16 => Some(max_ns / 2),
         n => Some(4_000 + n * 700),
     });
-    Latency {
+    ThreadLatency {
         thread,
         cpu: Some(thread + 2),
         tid: 500 + thread,
@@ -106,8 +109,8 @@ fn latency(thread: u32, max_ns: u64) -> Latency {
     }
 }
 
-fn spike(number: u64, culprit: &str) -> Spike {
-    Spike {
+fn spike(number: u64, culprit: &str) -> WatchSpike {
+    WatchSpike {
         at_realtime_ns: NOON_NS + number * 1_000_000_000,
         thread: 1,
         due_ns: number,
@@ -122,33 +125,38 @@ fn spike(number: u64, culprit: &str) -> Spike {
     }
 }
 
-fn measuring() -> Frame {
-    let bin = |at: u64, n: u64| Bin { low_ns: at, high_ns: at + at / 32 - 1, n };
+fn measuring() -> WatchFrame {
+    let bin = |at: u64, n: u64| WatchBin { low_ns: at, high_ns: at + at / 32 - 1, n };
     let rise = (0..60).map(|at| {
         let low_ns = (2_048 * (32 + at % 32) / 32) << (at / 32);
         bin(low_ns, [40_000, 900, 9_000, 12][at as usize % 4] / (1 + at / 9))
     });
-    Frame {
+    WatchFrame {
         latencies: vec![latency(0, 48_000), latency(1, 2_944_344)],
         histogram: rise.chain([bin(2_883_584, 1)]).collect(),
         budget_ns: Some(100_000),
         threshold_ns: Some(100_000),
         spikes_seen: Some(1_203),
         spikes: vec![spike(3, "multipathd [RR 99]"), spike(2, "x"), spike(1, "")],
-        source: Source {
+        source: WatchSource {
             about: "timer-wakeup on CPUs 2-3, fifo 80, 1 ms".into(),
             load: Some("cpu+memory".into()),
             record: Some("watch-pi5.rtproof".into()),
-            ..source(Kind::Measuring)
+            ..source(WatchSourceKind::Measuring)
         },
         ..passive()
     }
 }
 
 /// A virtual machine without cpufreq, cpuidle and rights.
-fn bare() -> Frame {
-    let cpu = Cpu { cpu: 0, busy_permille: Some(30), steal_permille: Some(7), ..Cpu::default() };
-    Frame {
+fn bare() -> WatchFrame {
+    let cpu = WatchCpu {
+        cpu: 0,
+        busy_permille: Some(30),
+        steal_permille: Some(7),
+        ..WatchCpu::default()
+    };
+    WatchFrame {
         at_realtime_ns: NOON_NS,
         cpus: vec![cpu],
         tasks: None,
@@ -157,7 +165,7 @@ fn bare() -> Frame {
             "Idle states: the kernel has no cpuidle states here.".into(),
             "Real-time tasks: process 1 cannot be seen.".into(),
         ],
-        ..Frame::empty(source(Kind::Passive))
+        ..WatchFrame::empty(source(WatchSourceKind::Passive))
     }
 }
 
@@ -168,7 +176,12 @@ fn hostile_spike() -> (Explanation, Window) {
     (spike.explanation, window)
 }
 
-fn drawn(frame: &Frame, view: &View, look: Look, (columns, lines): (u16, u16)) -> Buffer {
+fn drawn(
+    frame: &WatchFrame,
+    view: &ScreenView,
+    look: ScreenStyle,
+    (columns, lines): (u16, u16),
+) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
     draw(frame, view, look, &mut buffer);
     buffer
@@ -182,37 +195,49 @@ fn check(name: &str, shown: &str) {
 }
 
 #[track_caller]
-fn check_screen(name: &str, frame: &Frame, view: &View, look: Look, size: (u16, u16)) {
+fn check_screen(
+    name: &str,
+    frame: &WatchFrame,
+    view: &ScreenView,
+    look: ScreenStyle,
+    size: (u16, u16),
+) {
     check(name, &text(&drawn(frame, view, look, size)));
 }
 
 #[test]
 fn screens_of_three_sizes() {
-    let view = View::default();
+    let view = ScreenView::default();
     for (name, size) in [("80x24", (80, 24)), ("120x40", (120, 40)), ("200x60", (200, 60))] {
-        check_screen(&format!("passive-{name}"), &passive(), &view, Look::FULL, size);
-        check_screen(&format!("measuring-{name}"), &measuring(), &view, Look::FULL, size);
+        check_screen(&format!("passive-{name}"), &passive(), &view, ScreenStyle::FULL, size);
+        check_screen(&format!("measuring-{name}"), &measuring(), &view, ScreenStyle::FULL, size);
     }
 }
 
 #[test]
 fn screens_without_unicode_without_numbers_and_without_anything() {
-    let view = View::default();
+    let view = ScreenView::default();
     check_screen("measuring-ascii", &measuring(), &view, ASCII, (80, 24));
-    check_screen("bare", &bare(), &view, Look::FULL, (80, 24));
-    check_screen("nothing", &Frame::empty(source(Kind::Record)), &view, Look::FULL, (80, 24));
-    check("once", &once(&measuring(), 100, Look::FULL));
+    check_screen("bare", &bare(), &view, ScreenStyle::FULL, (80, 24));
+    check_screen(
+        "nothing",
+        &WatchFrame::empty(source(WatchSourceKind::Record)),
+        &view,
+        ScreenStyle::FULL,
+        (80, 24),
+    );
+    check("once", &once(&measuring(), 100, ScreenStyle::FULL));
 }
 
 #[test]
 fn pages_of_help_and_of_a_spike() {
-    let help = View { page: Page::Help, ..View::default() };
-    check_screen("help-80x24", &passive(), &help, Look::FULL, (80, 24));
-    check_screen("help-120x60", &passive(), &help, Look::FULL, (120, 60));
+    let help = ScreenView { page: ScreenPage::Help, ..ScreenView::default() };
+    check_screen("help-80x24", &passive(), &help, ScreenStyle::FULL, (80, 24));
+    check_screen("help-120x60", &passive(), &help, ScreenStyle::FULL, (120, 60));
     let (explanation, window) = hostile_spike();
-    for (name, look) in [("picture", Look::FULL), ("picture-ascii", ASCII)] {
+    for (name, look) in [("picture", ScreenStyle::FULL), ("picture-ascii", ASCII)] {
         let lines = picture(&explanation, Some(&window), 100, look);
-        let page = View { page: Page::Picture(lines), ..View::default() };
+        let page = ScreenView { page: ScreenPage::Picture(lines), ..ScreenView::default() };
         check_screen(name, &measuring(), &page, look, (100, 40));
     }
 }
@@ -221,8 +246,8 @@ fn pages_of_help_and_of_a_spike() {
 fn without_unicode_every_cell_is_ascii_and_without_colours_none_has_one() {
     let (explanation, window) = hostile_spike();
     let lines = picture(&explanation, Some(&window), 80, ASCII);
-    for page in [Page::Main, Page::Help, Page::Picture(lines)] {
-        let view = View { page, ..View::default() };
+    for page in [ScreenPage::Main, ScreenPage::Help, ScreenPage::Picture(lines)] {
+        let view = ScreenView { page, ..ScreenView::default() };
         let buffer = drawn(&measuring(), &view, ASCII, (80, 24));
         let plain = |colour: Color| colour == Color::Reset;
         for cell in &buffer.content {
@@ -230,7 +255,7 @@ fn without_unicode_every_cell_is_ascii_and_without_colours_none_has_one() {
             assert!(plain(cell.fg) && plain(cell.bg), "{cell:?}");
         }
     }
-    let coloured = drawn(&measuring(), &View::default(), Look::FULL, (80, 24));
+    let coloured = drawn(&measuring(), &ScreenView::default(), ScreenStyle::FULL, (80, 24));
     assert!(coloured.content.iter().any(|cell| cell.fg == Color::Red), "beyond the budget");
     assert!(coloured.content.iter().all(|cell| cell.bg == Color::Reset), "any background");
 }
@@ -243,17 +268,17 @@ fn words_of_others_command_nothing() {
     frame.source.about = evil.into();
     frame.source.ended = Some(evil.into());
     frame.tasks = Some(vec![task(0, evil, 80, &[evil, evil])]);
-    frame.spikes = vec![Spike { knob: Some(evil.into()), ..spike(1, evil) }];
+    frame.spikes = vec![WatchSpike { knob: Some(evil.into()), ..spike(1, evil) }];
     frame.latencies[0].what = evil.into();
     frame.cpus[0].interrupts = rate(5, &[(evil, 5)]);
     frame.cpus[0].idle[2].name = evil.into();
     frame.unknown = vec![evil.into()];
-    frame.notes = vec![Note { at_realtime_ns: 0, text: evil.into() }];
-    for look in [Look::FULL, ASCII] {
+    frame.notes = vec![WatchNote { at_realtime_ns: 0, text: evil.into() }];
+    for look in [ScreenStyle::FULL, ASCII] {
         for size in [(40, 10), (80, 24), (200, 60)] {
-            for page in [Page::Main, Page::Help] {
-                let input = Some(Input::Mark(evil.into()));
-                let view = View { page, input, ..View::default() };
+            for page in [ScreenPage::Main, ScreenPage::Help] {
+                let input = Some(TypedInput::Mark(evil.into()));
+                let view = ScreenView { page, input, ..ScreenView::default() };
                 let buffer = drawn(&frame, &view, look, size);
                 let hidden =
                     |cell: &&ratatui_core::buffer::Cell| cell.symbol().chars().any(text::is_hidden);
@@ -262,18 +287,20 @@ fn words_of_others_command_nothing() {
             }
         }
     }
-    assert!(!once(&frame, 80, Look::FULL).chars().any(|c| c != '\n' && text::is_hidden(c)));
-    check_screen("hostile", &frame, &View::default(), Look::FULL, (80, 24));
+    assert!(!once(&frame, 80, ScreenStyle::FULL).chars().any(|c| c != '\n' && text::is_hidden(c)));
+    check_screen("hostile", &frame, &ScreenView::default(), ScreenStyle::FULL, (80, 24));
 }
 
 #[test]
 fn every_size_is_drawn() {
     let views = [Panel::Latency, Panel::Cpus, Panel::Spikes, Panel::Tasks]
-        .map(|panel| View { panel, ..View::default() });
-    for frame in [passive(), measuring(), bare(), Frame::empty(source(Kind::Application))] {
+        .map(|panel| ScreenView { panel, ..ScreenView::default() });
+    for frame in
+        [passive(), measuring(), bare(), WatchFrame::empty(source(WatchSourceKind::Application))]
+    {
         for (columns, lines) in (0..260).step_by(13).flat_map(|w| (0..70).map(move |h| (w, h))) {
             for view in &views {
-                drawn(&frame, view, Look::FULL, (columns, lines));
+                drawn(&frame, view, ScreenStyle::FULL, (columns, lines));
             }
         }
     }
@@ -282,7 +309,7 @@ fn every_size_is_drawn() {
 #[test]
 fn what_is_chosen_stays_under_new_spikes() {
     let mut frame = measuring();
-    let mut view = View::default();
+    let mut view = ScreenView::default();
     view.next_panel(&frame, true);
     assert_eq!(view.panel, Panel::Spikes);
     assert_eq!(view.row(&frame, Panel::Spikes), 0, "the newest");
@@ -299,7 +326,7 @@ fn what_is_chosen_stays_under_new_spikes() {
 #[test]
 fn rows_are_sorted_and_filtered() {
     let frame = measuring();
-    let mut view = View { panel: Panel::Cpus, ..View::default() };
+    let mut view = ScreenView { panel: Panel::Cpus, ..ScreenView::default() };
     view.sort(true);
     assert_eq!(view.cpus(&frame).iter().map(|cpu| cpu.cpu).collect::<Vec<_>>(), [3, 2, 1, 0]);
     view.sort(false);
@@ -308,10 +335,10 @@ fn rows_are_sorted_and_filtered() {
     assert_eq!((view.latencies(&frame).len(), view.spikes(&frame).len()), (1, 0));
     view.step(&frame, 50);
     assert_eq!((view.row(&frame, Panel::Cpus), view.chosen_cpu(&frame)), (0, Some(2)));
-    let shown = text(&drawn(&frame, &view, Look::FULL, (80, 24)));
+    let shown = text(&drawn(&frame, &view, ScreenStyle::FULL, (80, 24)));
     assert!(shown.contains("1 203 spikes, none on the CPUs") || shown.contains("none on the CPUs"));
     // Nothing of a machine that has none.
-    let nothing = Frame::empty(source(Kind::Record));
+    let nothing = WatchFrame::empty(source(WatchSourceKind::Record));
     view.step(&nothing, 3);
     view.sort(true);
     assert_eq!(view.chosen_cpu(&nothing), None);
@@ -319,9 +346,9 @@ fn rows_are_sorted_and_filtered() {
 
 #[test]
 fn a_click_finds_what_is_drawn_there() {
-    let (frame, view) = (measuring(), View::default());
+    let (frame, view) = (measuring(), ScreenView::default());
     let area = Rect::new(0, 0, 80, 24);
-    let shown = text(&drawn(&frame, &view, Look::FULL, (80, 24)));
+    let shown = text(&drawn(&frame, &view, ScreenStyle::FULL, (80, 24)));
     let line = |part: &str| {
         let at = shown.lines().position(|line| line.contains(part));
         u16::try_from(at.unwrap_or_else(|| panic!("{part}: {shown}"))).expect("a screen")

@@ -7,12 +7,12 @@ use maud::{Markup, html};
 use rtproof_host::text;
 use rtproof_judge::units::{count, grouped};
 use rtproof_results::kernel::{
-    BisectStep, BisectedIn, BisectedOver, GuestClock, KernelBisectNext, KernelBisected, KernelSide,
-    StepOutcome, Stretches, Suspect,
+    BisectStep, BisectSuspect, BisectedIn, BisectedOver, GuestClock, KernelBisectNext,
+    KernelBisected, KernelSide, StepOutcome, Stretches,
 };
 
 use super::kernel;
-use crate::page::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+use crate::page::{BAD, BOLD, DIM, GOOD, Terminal, WARN, wrapped};
 
 // What a bisection found, in words that its text and its page share.
 
@@ -45,7 +45,7 @@ fn answer(of: &KernelBisected) -> String {
         BisectedOver::Options => count(number, "option"),
     };
     match (of.over, of.is_found, of.suspects.first()) {
-        (BisectedOver::Commits, true, Some(Suspect::Commit { commit, subject, .. })) => {
+        (BisectedOver::Commits, true, Some(BisectSuspect::Commit { commit, subject, .. })) => {
             format!("The first bad commit is {}: {subject}", short(commit))
         }
         (BisectedOver::Commits, ..) => format!(
@@ -67,11 +67,11 @@ fn answer(of: &KernelBisected) -> String {
 }
 
 fn names(of: &KernelBisected) -> String {
-    let name = |suspect: &Suspect| match suspect {
-        Suspect::Option { option, .. } => {
+    let name = |suspect: &BisectSuspect| match suspect {
+        BisectSuspect::Option { option, .. } => {
             format!("{} ({} -> {})", option.name, option.values[0], option.values[1])
         }
-        Suspect::Commit { commit, .. } => short(commit).to_owned(),
+        BisectSuspect::Commit { commit, .. } => short(commit).to_owned(),
     };
     of.suspects.iter().map(name).collect::<Vec<_>>().join(", ")
 }
@@ -150,16 +150,16 @@ pub fn page(of: &KernelBisected) -> String {
     crate::html::page(&sentence(of), Some(version), &body)
 }
 
-fn suspect_html(of: &Suspect) -> Markup {
+fn suspect_html(of: &BisectSuspect) -> Markup {
     html! {
         @match of {
-            Suspect::Commit { commit, subject, author, date, stat, outcome } => {
+            BisectSuspect::Commit { commit, subject, author, date, stat, outcome } => {
                 h3 { (short(commit)) " " (subject) }
                 p { (author) ", " (date) ", " (outcome.map_or("not tested", StepOutcome::name)) }
                 p.quiet { (commit) }
                 pre { @for line in stat { (line) "\n" } }
             }
-            Suspect::Option { option, prompt, help, is_needed } => {
+            BisectSuspect::Option { option, prompt, help, is_needed } => {
                 h3 { (option.name) ": " (option.values[0]) " → " (option.values[1]) }
                 @if let Some(prompt) = prompt { p { (prompt) } }
                 @if !help.is_empty() { pre { @for line in help { (line) "\n" } } }
@@ -257,7 +257,7 @@ fn steps_html(of: &KernelBisected) -> Markup {
 /// Suspects that are shown in full.
 const SUSPECTS_MAX: usize = 10;
 
-pub fn kernel_bisected(to: &mut Sheet, of: &KernelBisected, page: &str) -> io::Result<()> {
+pub fn kernel_bisected(to: &mut Terminal, of: &KernelBisected, page: &str) -> io::Result<()> {
     wrapped(to, &BOLD.to_string(), "", &format!("{}{BOLD:#}", text::line(&sentence(of))))?;
     writeln!(to, "  bad is    {}", text::line(&test(of)))?;
     writeln!(to, "  {}", tally(of))?;
@@ -292,7 +292,7 @@ pub fn kernel_bisected(to: &mut Sheet, of: &KernelBisected, page: &str) -> io::R
 }
 
 /// What comes next, where the machine has to boot first.
-pub fn next(to: &mut Sheet, of: &KernelBisectNext, reboots: bool) -> io::Result<()> {
+pub fn next(to: &mut Terminal, of: &KernelBisectNext, reboots: bool) -> io::Result<()> {
     if let Some(step) = of.steps.last() {
         let why = text::line(&step.why);
         writeln!(to, "step {}  {}: {why}", step.number, step.outcome.name())?;
@@ -306,16 +306,16 @@ pub fn next(to: &mut Sheet, of: &KernelBisectNext, reboots: bool) -> io::Result<
     }
 }
 
-fn suspect_text(to: &mut Sheet, of: &Suspect) -> io::Result<()> {
+fn suspect_text(to: &mut Terminal, of: &BisectSuspect) -> io::Result<()> {
     writeln!(to)?;
     match of {
-        Suspect::Commit { commit, subject, author, date, stat, outcome } => {
+        BisectSuspect::Commit { commit, subject, author, date, stat, outcome } => {
             writeln!(to, "{BOLD}{}{BOLD:#}  {}", short(commit), text::line(subject))?;
             let outcome = outcome.map_or("not tested", StepOutcome::name);
             writeln!(to, "  {}, {}, {outcome}", text::line(author), text::line(date))?;
             stat.iter().try_for_each(|line| writeln!(to, "    {}", text::line(line)))
         }
-        Suspect::Option { option, prompt, help, is_needed } => {
+        BisectSuspect::Option { option, prompt, help, is_needed } => {
             let [good, bad] = option.values.each_ref().map(|value| text::line(value));
             let prompt = prompt.as_deref().unwrap_or("no prompt");
             let name = text::line(&option.name);
@@ -332,7 +332,7 @@ fn suspect_text(to: &mut Sheet, of: &Suspect) -> io::Result<()> {
 }
 
 /// Both sides, as `kernel compare` shows two kernels.
-fn evidence_text(to: &mut Sheet, of: &KernelBisected) -> io::Result<()> {
+fn evidence_text(to: &mut Terminal, of: &KernelBisected) -> io::Result<()> {
     let sides = [("good", of.evidence[0]), ("bad", of.evidence[1])];
     writeln!(to, "\n{BOLD}Evidence{BOLD:#}")?;
     let mut measured = Vec::new();
@@ -348,7 +348,7 @@ fn evidence_text(to: &mut Sheet, of: &KernelBisected) -> io::Result<()> {
     }
 }
 
-fn steps_text(to: &mut Sheet, of: &KernelBisected) -> io::Result<()> {
+fn steps_text(to: &mut Terminal, of: &KernelBisected) -> io::Result<()> {
     writeln!(to, "\n{BOLD}Steps{BOLD:#}")?;
     let last = match of.booted_in {
         BisectedIn::Guest => "guest s",

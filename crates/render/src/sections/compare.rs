@@ -6,20 +6,20 @@ use maud::{Markup, html};
 
 use rtproof_judge::{
     compare::{
-        Against, Answer, CauseCell, CauseLine, Cell, Change, Comparison, Design, Direction, Line,
-        RunSummary, Unit,
+        Against, CauseCell, CauseLine, CompareAnswer, CompareDesign, Comparison, Direction,
+        RunSummary, StatisticCell, StatisticChange, StatisticLine, ValueUnit,
     },
     units,
 };
 use rtproof_results::signed;
 
-pub use super::compare_pictures::{Figure, Page};
+pub use super::compare_pictures::{ComparePage, GroupFigure};
 use super::summary;
 use crate::html::NONE;
-use crate::text::{BOLD, DIM, Sheet, WARN, wrapped};
+use crate::text::{BOLD, DIM, Terminal, WARN, wrapped};
 
 /// A value with its unit; a dash where there is none.
-pub(crate) fn cell(unit: Unit, cell: &Cell) -> String {
+pub(crate) fn cell(unit: ValueUnit, cell: &StatisticCell) -> String {
     match cell.value {
         None => "–".into(),
         Some(value) => format!("{}{}", at_least(cell.at_least), with_unit(unit, value)),
@@ -31,11 +31,11 @@ pub(crate) const fn at_least(it_is: bool) -> &'static str {
     if it_is { "≥ " } else { "" }
 }
 
-fn with_unit(unit: Unit, value: f64) -> String {
+fn with_unit(unit: ValueUnit, value: f64) -> String {
     match unit {
-        Unit::Ns => units::ns(value.max(0.0).round() as u64),
-        Unit::Share => share(value),
-        Unit::Number => number(value),
+        ValueUnit::Ns => units::ns(value.max(0.0).round() as u64),
+        ValueUnit::Share => share(value),
+        ValueUnit::Number => number(value),
     }
 }
 
@@ -48,16 +48,16 @@ fn number(value: f64) -> String {
 }
 
 /// A value without its unit: microseconds, a share, a number.
-pub(crate) fn bare(unit: Unit, value: f64) -> String {
+pub(crate) fn bare(unit: ValueUnit, value: f64) -> String {
     match unit {
-        Unit::Ns => units::us_column(value.max(0.0).round() as u64),
-        Unit::Share => share(value),
-        Unit::Number => number(value),
+        ValueUnit::Ns => units::us_column(value.max(0.0).round() as u64),
+        ValueUnit::Share => share(value),
+        ValueUnit::Number => number(value),
     }
 }
 
 /// A ratio as a change; a dash where there is none.
-pub(crate) fn change(change: &Change) -> String {
+pub(crate) fn change(change: &StatisticChange) -> String {
     match (change.ratio, change.from.zip(change.to)) {
         (Some(ratio), _) => ratio_text(ratio),
         (None, Some((from, to))) if from == to && change.direction != Direction::Unknown => {
@@ -75,7 +75,7 @@ fn ratio_text(ratio: f64) -> String {
 }
 
 /// The interval of a change.
-pub(crate) fn interval(change: &Change) -> String {
+pub(crate) fn interval(change: &StatisticChange) -> String {
     match (change.low, change.high) {
         (Some(low), Some(high)) => format!("{} to {}", ratio_text(low), ratio_text(high)),
         (Some(low), None) => format!("{} or more", ratio_text(low)),
@@ -121,11 +121,13 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// What a change decides.
-pub(crate) fn decided(change: &Change) -> &'static str {
+pub(crate) fn decided(change: &StatisticChange) -> &'static str {
     match (change.answer, change.differs) {
-        (Some(Answer::CannotDecide), Direction::Lower) => "lower, perhaps within the margin",
-        (Some(Answer::CannotDecide), Direction::Higher) => "higher, perhaps within the margin",
-        (answer, _) => answer.map_or("", Answer::text),
+        (Some(CompareAnswer::CannotDecide), Direction::Lower) => "lower, perhaps within the margin",
+        (Some(CompareAnswer::CannotDecide), Direction::Higher) => {
+            "higher, perhaps within the margin"
+        }
+        (answer, _) => answer.map_or("", CompareAnswer::text),
     }
 }
 
@@ -141,7 +143,7 @@ pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String
         ),
     )];
     match comparison.design {
-        Design::Single => lines.push((
+        CompareDesign::Single => lines.push((
             "single runs",
             "One run of each, one after the other. Whatever else changed meanwhile is in the \
              difference too, so nothing is decided. Intervals are from a stationary bootstrap of \
@@ -149,7 +151,7 @@ pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String
              assume independent wake-ups, which late ones are not: these intervals are too narrow."
                 .into(),
         )),
-        Design::Paired => lines.push((
+        CompareDesign::Paired => lines.push((
             "pairs",
             "Runs that follow each other in time, one of each kind, are a pair; what drifts is in \
              both. \"change\" is the median of the ratios of pairs (Hodges and Lehmann), with the \
@@ -182,7 +184,7 @@ pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String
 // Runs side by side as one HTML file: the answer first, then the numbers, the pictures, what
 // differs between the runs and why they were late, and every run and thread by itself.
 
-impl Page<'_> {
+impl ComparePage<'_> {
     /// The page as a document.
     pub fn render(&self) -> String {
         let names: Vec<&str> = self.groups.iter().map(|group| group.label.as_str()).collect();
@@ -262,7 +264,7 @@ const SHOWN_TEXT: usize = 12;
 /// Columns before the text.
 const MARGIN: &str = "         ";
 
-pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+pub fn comparison(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     reasons(to, comparison)?;
     match comparison.against.as_slice() {
         [one] => two_text(to, comparison, one)?,
@@ -278,7 +280,7 @@ pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.doubts.len(), "doubt", "--json or --html")
 }
 
-fn reasons(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+fn reasons(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     let lines: Vec<String> = match comparison.against.as_slice() {
         [one] => one.reasons.clone(),
         many_text => many_text.iter().map(own).collect(),
@@ -291,9 +293,9 @@ fn reasons(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
 }
 
 /// Two runs or groups: statistics as rows.
-fn two_text(to: &mut Sheet, comparison: &Comparison, one: &Against) -> io::Result<()> {
+fn two_text(to: &mut Terminal, comparison: &Comparison, one: &Against) -> io::Result<()> {
     let label = |at: usize| comparison.groups.get(at).map_or("", |group| group.label.as_str());
-    let tested = comparison.design == Design::Paired;
+    let tested = comparison.design == CompareDesign::Paired;
     let mut heads = vec![
         String::new(),
         fitting(label(0), to.page.columns),
@@ -336,9 +338,9 @@ fn fitting(name: &str, width: usize) -> String {
 }
 
 /// Many runs: runs as rows, each with its change of p99.9 against the first.
-fn many_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+fn many_text(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     let shown = ["p50", "p99", "p99.9", "p99.99", "p99.999", "max", "missed"];
-    let lines: Vec<&Line> = shown
+    let lines: Vec<&StatisticLine> = shown
         .iter()
         .filter_map(|name| comparison.table.iter().find(|line| line.statistic == *name))
         .collect();
@@ -350,7 +352,7 @@ fn many_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
         let mut row = vec![fitting(&group.label, to.page.columns)];
         for line in &lines {
             row.push(line.cells.get(at).map_or_else(String::new, |cell| match line.unit {
-                Unit::Ns => self::cell(line.unit, cell).replace(" µs", ""),
+                ValueUnit::Ns => self::cell(line.unit, cell).replace(" µs", ""),
                 _ => self::cell(line.unit, cell),
             }));
         }
@@ -363,7 +365,7 @@ fn many_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
 
 /// Rows under each other, the first one dim; where the terminal is narrow, columns are left out in
 /// the order of `expendable`.
-fn grid(to: &mut Sheet, rows: &[Vec<String>], expendable: &[usize]) -> io::Result<()> {
+fn grid(to: &mut Terminal, rows: &[Vec<String>], expendable: &[usize]) -> io::Result<()> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
@@ -393,7 +395,7 @@ fn grid(to: &mut Sheet, rows: &[Vec<String>], expendable: &[usize]) -> io::Resul
 }
 
 /// Where the level of each run changes: a line each.
-fn levels(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+fn levels(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     // Of files without times there is one thing to say, once.
     if comparison.levels.iter().all(|of| !of.looked && of.changes.is_empty()) {
         return Ok(());
@@ -405,7 +407,7 @@ fn levels(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.levels.len(), "run", "--json or --html")
 }
 
-fn causes_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+fn causes_text(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     for (at, line) in comparison.causes.iter().take(SHOWN_TEXT).enumerate() {
         let head = if at == 0 { format!("{BOLD}Late{BOLD:#}     ") } else { MARGIN.into() };
         let cells = comparison.groups.iter().zip(&line.cells).map(|(group, cell)| match cell {
@@ -428,7 +430,7 @@ fn causes_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.causes.len(), "cause", "--json or --html")
 }
 
-fn facts_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+fn facts_text(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     for (at, line) in comparison.facts.iter().take(SHOWN_TEXT).enumerate() {
         let head = if at == 0 { format!("{BOLD}Differs{BOLD:#}  ") } else { MARGIN.into() };
         let values: Vec<&str> =
@@ -438,7 +440,7 @@ fn facts_text(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.facts.len(), "fact", "--json or --html")
 }
 
-fn more(to: &mut Sheet, count: usize, noun: &str, where_to: &str) -> io::Result<()> {
+fn more(to: &mut Terminal, count: usize, noun: &str, where_to: &str) -> io::Result<()> {
     match count.saturating_sub(SHOWN_TEXT) {
         0 => Ok(()),
         more => {
@@ -509,7 +511,7 @@ fn causes_html(comparison: &Comparison) -> Markup {
     }
 }
 
-fn facts_html(page: &Page<'_>) -> Markup {
+fn facts_html(page: &ComparePage<'_>) -> Markup {
     let comparison = page.comparison;
     let unknown: Vec<&str> = page
         .groups
@@ -598,8 +600,8 @@ fn convention(comparison: &Comparison) -> String {
         rtproof_judge::compare::View::Wake => "Quantiles are over the wake-ups that were measured.",
     };
     let drift = match comparison.design {
-        Design::Single => " The intervals do not hold drift between the runs.",
-        Design::Paired => "",
+        CompareDesign::Single => " The intervals do not hold drift between the runs.",
+        CompareDesign::Paired => "",
     };
     format!(
         "{view} Below each value stands its interval at {}; a question mark is an end that the \
@@ -622,8 +624,8 @@ fn delta(one: &Against) -> Markup {
 
 fn two_html(comparison: &Comparison, one: &Against) -> Markup {
     let label = |at: usize| comparison.groups.get(at).map_or("", |group| group.label.as_str());
-    let tested = comparison.design == Design::Paired;
-    let change = |line: &Line| one.changes.iter().find(|c| c.statistic == line.statistic);
+    let tested = comparison.design == CompareDesign::Paired;
+    let change = |line: &StatisticLine| one.changes.iter().find(|c| c.statistic == line.statistic);
     html! {
         table {
             thead { tr {
@@ -650,7 +652,7 @@ fn two_html(comparison: &Comparison, one: &Against) -> Markup {
     }
 }
 
-fn change_cells(change: &Change, tested: bool) -> Markup {
+fn change_cells(change: &StatisticChange, tested: bool) -> Markup {
     html! {
         td.num { (self::change(change)) }
         @if change.ratio.is_none() && change.direction == Direction::Unknown {
@@ -692,12 +694,16 @@ fn many_html(comparison: &Comparison) -> Markup {
     }
 }
 
-fn found<'a>(comparison: &'a Comparison, group: usize, statistic: &str) -> Option<&'a Change> {
+fn found<'a>(
+    comparison: &'a Comparison,
+    group: usize,
+    statistic: &str,
+) -> Option<&'a StatisticChange> {
     let one = comparison.against.iter().find(|one| one.group == group)?;
     one.changes.iter().find(|change| change.statistic == statistic)
 }
 
-fn value(line: &Line, cell: &Cell) -> Markup {
+fn value(line: &StatisticLine, cell: &StatisticCell) -> Markup {
     let end = |value: Option<f64>| value.map_or_else(|| "?".into(), |v| bare(line.unit, v));
     let interval = (cell.low.is_some() || cell.high.is_some())
         .then(|| format!("{}…{}", end(cell.low), end(cell.high)));
@@ -770,7 +776,7 @@ pub(super) fn runs_section(comparison: &Comparison) -> Markup {
 }
 
 fn list(comparison: &Comparison, runs: &[(&str, &RunSummary)]) -> Markup {
-    let grouped = comparison.design == Design::Paired;
+    let grouped = comparison.design == CompareDesign::Paired;
     html! {
         table {
             thead { tr {
@@ -836,7 +842,7 @@ pub(super) fn method_section(comparison: &Comparison) -> Markup {
 
 // The answer: a word, a sentence, its reasons.
 
-pub(super) fn verdict_section(page: &Page<'_>) -> Markup {
+pub(super) fn verdict_section(page: &ComparePage<'_>) -> Markup {
     let comparison = page.comparison;
     let (class, icon) = tone(comparison.answer);
     let many = comparison.against.len() > 1;
@@ -873,25 +879,25 @@ pub(super) fn verdict_section(page: &Page<'_>) -> Markup {
     }
 }
 
-fn tone(answer: Answer) -> (&'static str, &'static str) {
+fn tone(answer: CompareAnswer) -> (&'static str, &'static str) {
     match answer {
-        Answer::Better => ("accepted", "check"),
-        Answer::Worse => ("refused", "cross"),
-        Answer::NoDifference => ("idle", "dash"),
-        Answer::CannotDecide => ("not-proven", "question"),
+        CompareAnswer::Better => ("accepted", "check"),
+        CompareAnswer::Worse => ("refused", "cross"),
+        CompareAnswer::NoDifference => ("idle", "dash"),
+        CompareAnswer::CannotDecide => ("not-proven", "question"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rtproof_judge::compare::Unit;
+    use rtproof_judge::compare::ValueUnit;
 
     use super::*;
 
     #[test]
     fn values_are_short() {
-        assert_eq!(bare(Unit::Ns, 55_000.0), "55.0");
-        assert_eq!(bare(Unit::Share, 0.0), "0");
-        assert_eq!(bare(Unit::Number, 2.5), "2.50");
+        assert_eq!(bare(ValueUnit::Ns, 55_000.0), "55.0");
+        assert_eq!(bare(ValueUnit::Share, 0.0), "0");
+        assert_eq!(bare(ValueUnit::Number, 2.5), "2.50");
     }
 }

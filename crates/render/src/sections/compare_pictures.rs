@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use rtproof_judge::{
-    compare::{Comparison, Design, Group},
+    compare::{CompareDesign, Comparison, Group},
     units,
 };
 use rtproof_results::Answer;
 
 use crate::html::Figure as Shown;
-use crate::svg::compare::{Drawn, Series};
+use crate::svg::compare::{CompareSeries, Overlay};
 use crate::svg::over::Placing;
 use crate::svg::{compare, over};
 
@@ -19,7 +19,7 @@ use crate::svg::{compare, over};
 /// Runs drawn, at most: more cannot be distinguished.
 const RUNS_MAX: usize = 8;
 
-pub(super) fn over_section(page: &Page<'_>) -> Markup {
+pub(super) fn over_section(page: &ComparePage<'_>) -> Markup {
     let (runs, left_out) = drawn_runs(page);
     html! {
         over_section #time {
@@ -40,7 +40,7 @@ const NOTHING: &str = "None of these files holds times: latencies over time are 
                        rtproof alone.";
 
 /// Runs that are drawn, and how many that have times are not: of each group equally many.
-fn drawn_runs<'a>(page: &Page<'a>) -> (Vec<over::Shown<'a>>, usize) {
+fn drawn_runs<'a>(page: &ComparePage<'a>) -> (Vec<over::ShownRun<'a>>, usize) {
     let of_group = (RUNS_MAX / page.groups.len().max(1)).max(1);
     let mut runs = Vec::new();
     let mut left_out = 0;
@@ -48,7 +48,7 @@ fn drawn_runs<'a>(page: &Page<'a>) -> (Vec<over::Shown<'a>>, usize) {
         let timed = group.sides.iter().filter_map(|side| Some((side, side.over.as_ref()?)));
         for (at, (side, over)) in timed.enumerate() {
             if at < of_group && runs.len() < RUNS_MAX {
-                runs.push(over::Shown { label: &side.label, colour, over });
+                runs.push(over::ShownRun { label: &side.label, colour, over });
             } else {
                 left_out += 1;
             }
@@ -58,8 +58,8 @@ fn drawn_runs<'a>(page: &Page<'a>) -> (Vec<over::Shown<'a>>, usize) {
 }
 
 fn together_over(
-    page: &Page<'_>,
-    runs: &[over::Shown<'_>],
+    page: &ComparePage<'_>,
+    runs: &[over::ShownRun<'_>],
     left_out: usize,
     y: crate::svg::chart::Scale,
 ) -> Markup {
@@ -98,7 +98,7 @@ fn together_over(
 }
 
 /// Widths of the columns: one, or from the smallest to the largest.
-fn widths(runs: &[over::Shown<'_>]) -> String {
+fn widths(runs: &[over::ShownRun<'_>]) -> String {
     let widths = || runs.iter().map(|run| run.over.width_ns);
     let (least, most) = (widths().min().unwrap_or(0), widths().max().unwrap_or(0));
     match least == most {
@@ -108,7 +108,7 @@ fn widths(runs: &[over::Shown<'_>]) -> String {
 }
 
 /// Runs that are not drawn, and why.
-fn without(page: &Page<'_>, left_out: usize) -> String {
+fn without(page: &ComparePage<'_>, left_out: usize) -> String {
     let sides = page.groups.iter().flat_map(|group| &group.sides);
     let timeless: Vec<&str> =
         sides.filter(|side| side.over.is_none()).map(|side| side.label.as_str()).collect();
@@ -134,9 +134,9 @@ fn levels(comparison: &Comparison) -> Markup {
 }
 
 /// The CPUs of each run over each other.
-fn each_over(runs: &[over::Shown<'_>], y: crate::svg::chart::Scale) -> Markup {
+fn each_over(runs: &[over::ShownRun<'_>], y: crate::svg::chart::Scale) -> Markup {
     let reach_ns = runs.iter().map(|run| run.over.end_ns).max().unwrap_or(0);
-    let one = |at: usize, run: &over::Shown<'_>| {
+    let one = |at: usize, run: &over::ShownRun<'_>| {
         let title = format!("CPUs of {} over each other", run.label);
         let text = format!(
             "Medians, faint the latest wake-up, in columns of {}.",
@@ -165,14 +165,14 @@ fn each_over(runs: &[over::Shown<'_>], y: crate::svg::chart::Scale) -> Markup {
 
 /// A picture of some of the groups, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
+pub struct GroupFigure {
     /// Numbers of the groups.
     pub groups: Vec<usize>,
 }
 
 /// What the page shows.
 #[derive(Clone, Debug)]
-pub struct Page<'a> {
+pub struct ComparePage<'a> {
     pub groups: &'a [Group],
     /// What was made of them.
     pub comparison: &'a Comparison,
@@ -182,18 +182,18 @@ pub struct Page<'a> {
     pub banners: Vec<String>,
     /// Whether runs over time are aligned by their load phases; else they begin together.
     pub by_phase: bool,
-    pub figures: Vec<Figure>,
+    pub figures: Vec<GroupFigure>,
 }
 
 // The pictures: histograms over each other, the nines, how far each quantile moved, the runs over
 // time, and of many runs each beside the first.
 
-pub(super) fn pictures_section(page: &Page<'_>) -> Markup {
-    let series: Vec<Series> = page
+pub(super) fn pictures_section(page: &ComparePage<'_>) -> Markup {
+    let series: Vec<CompareSeries> = page
         .groups
         .iter()
         .enumerate()
-        .map(|(at, group)| Series::of(group, page.comparison.view, Some(at)))
+        .map(|(at, group)| CompareSeries::of(group, page.comparison.view, Some(at)))
         .collect();
     html! {
         pictures_section #pictures {
@@ -210,10 +210,15 @@ pub(super) fn pictures_section(page: &Page<'_>) -> Markup {
 }
 
 /// Histogram and nines of some lines.
-fn both(page: &Page<'_>, series: &[Series], ids: (&str, &str), of: Option<&str>) -> Markup {
+fn both(
+    page: &ComparePage<'_>,
+    series: &[CompareSeries],
+    ids: (&str, &str),
+    of: Option<&str>,
+) -> Markup {
     let text = maxima(series);
     let of = of.map_or_else(String::new, |of| format!(": {of}"));
-    let drawn = |id, title| Drawn {
+    let drawn = |id, title| Overlay {
         id,
         title,
         text: &text,
@@ -246,7 +251,7 @@ fn both(page: &Page<'_>, series: &[Series], ids: (&str, &str), of: Option<&str>)
 }
 
 /// A legend only where names at the lines may run into each other.
-fn legend(series: &[Series]) -> Markup {
+fn legend(series: &[CompareSeries]) -> Markup {
     if series.len() <= 4 {
         return Markup::default();
     }
@@ -260,27 +265,33 @@ fn legend(series: &[Series]) -> Markup {
     }
 }
 
-fn maxima(series: &[Series]) -> String {
+fn maxima(series: &[CompareSeries]) -> String {
     let texts: Vec<String> =
         series.iter().map(|line| format!("{} {}", line.label, line.max_text())).collect();
     format!("Latest wake-up: {}.", texts.join(", "))
 }
 
 /// The budget, where the comparison counts against one.
-fn budget(page: &Page<'_>) -> Option<u64> {
+fn budget(page: &ComparePage<'_>) -> Option<u64> {
     let asked = page.comparison.wish.budget_ns;
     let of_runs = || page.groups.iter().flat_map(|g| &g.sides).find_map(|side| side.budget_ns);
     asked.or_else(of_runs)
 }
 
 /// A picture of some of the runs alone.
-fn chosen_figure(page: &Page<'_>, all: &[Series], at: usize, figure: &Figure) -> Markup {
-    let series: Vec<Series> = figure.groups.iter().filter_map(|&at| all.get(at)).cloned().collect();
+fn chosen_figure(
+    page: &ComparePage<'_>,
+    all: &[CompareSeries],
+    at: usize,
+    figure: &GroupFigure,
+) -> Markup {
+    let series: Vec<CompareSeries> =
+        figure.groups.iter().filter_map(|&at| all.get(at)).cloned().collect();
     // Colours of their own: of few lines they are furthest apart.
-    let series: Vec<Series> = series
+    let series: Vec<CompareSeries> = series
         .into_iter()
         .enumerate()
-        .map(|(colour, line)| Series { colour: Some(colour), ..line })
+        .map(|(colour, line)| CompareSeries { colour: Some(colour), ..line })
         .collect();
     let names: Vec<&str> = series.iter().map(|line| line.label.as_str()).collect();
     let ids = (format!("figure-{at}"), format!("figure-{at}-later"));
@@ -356,7 +367,7 @@ fn shift_figure(comparison: &Comparison, first: &str) -> Markup {
 }
 
 fn over_time(comparison: &Comparison) -> Markup {
-    if comparison.design == Design::Single {
+    if comparison.design == CompareDesign::Single {
         return Markup::default();
     }
     let title = "The runs in order of time";
@@ -369,14 +380,14 @@ fn over_time(comparison: &Comparison) -> Markup {
 }
 
 /// Each run by itself with its threads, the first one grey behind it.
-fn each_run(page: &Page<'_>, all: &[Series]) -> Markup {
+fn each_run(page: &ComparePage<'_>, all: &[CompareSeries]) -> Markup {
     let reach_ns = all.iter().filter_map(|line| line.max_ns).max().map(|ns| ns as f64);
     let one = |at: usize, group: &Group| {
-        let mut series: Vec<Series> = Vec::new();
+        let mut series: Vec<CompareSeries> = Vec::new();
         if at > 0 {
-            series.extend(all.first().map(|first| Series { colour: None, ..first.clone() }));
+            series.extend(all.first().map(|first| CompareSeries { colour: None, ..first.clone() }));
         }
-        series.push(Series { colour: Some(at), ..all[at].clone() });
+        series.push(CompareSeries { colour: Some(at), ..all[at].clone() });
         let title = group.label.clone();
         let first = page.groups.first().map_or("", |group| group.label.as_str());
         let text = match at {
@@ -384,7 +395,7 @@ fn each_run(page: &Page<'_>, all: &[Series]) -> Markup {
             _ => format!("Latest {}; grey: {first}.", all[at].max_text()),
         };
         let id = format!("chart-each-{at}");
-        let drawn = Drawn {
+        let drawn = Overlay {
             id: &id,
             title: &title,
             text: &text,
@@ -414,7 +425,7 @@ fn each_run(page: &Page<'_>, all: &[Series]) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_judge::compare::{Group, Request, Side, compare_groups};
+    use rtproof_judge::compare::{CompareRequest, Group, Side, compare_groups};
     use rtproof_results::Answer;
 
     use super::*;
@@ -426,10 +437,10 @@ mod tests {
             Group::single(Side::of_run(run, &format!("run-{at}"), &format!("{at}.rtproof")))
         };
         let groups: Vec<Group> = runs.iter().enumerate().map(side).collect();
-        let comparison = compare_groups(&groups, &Request::default());
+        let comparison = compare_groups(&groups, &CompareRequest::default());
         let answer = Answer::default();
         let (groups, comparison) = (&groups[..], &comparison);
-        let page = Page {
+        let page = ComparePage {
             groups,
             comparison,
             answer: &answer,

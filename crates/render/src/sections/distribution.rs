@@ -7,20 +7,20 @@ use maud::{Markup, html};
 use rtproof_judge::{
     Report,
     distribution::Distribution,
-    moving::{Gap, Moving, Range},
+    moving::{Gap, Moving, MovingRange},
     units::{self, grouped, us_column},
 };
 use rtproof_stats::{
-    moving::{PERCENTILE_ERROR, STATISTICS, Statistic, Step},
+    moving::{MovingStatistic, MovingStep, PERCENTILE_ERROR, STATISTICS},
     tail::Holdout,
 };
 
 use crate::html::Figure;
 use crate::svg::bins::TimeBins;
-use crate::svg::events::Events;
+use crate::svg::events::EventLanes;
 use crate::svg::time;
 use crate::svg::time::{KINDS, class};
-use crate::text::{BOLD, DIM, Sheet, WARN, table, wrapped};
+use crate::text::{BOLD, DIM, Terminal, WARN, table, wrapped};
 
 /// What the numbers are, and what they are not for.
 pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from exact sums. sd with \
@@ -240,7 +240,7 @@ const HEADS: [&str; 12] =
     ["", "worth", "mean", "±", "sd", "cv", "spread", "g1", "G1", "g2", "G2", "index"];
 
 /// All of it, of a report.
-pub fn distribution(to: &mut Sheet, report: &Report) -> io::Result<()> {
+pub fn distribution(to: &mut Terminal, report: &Report) -> io::Result<()> {
     writeln!(to, "{BOLD}Moments{BOLD:#}")?;
     let of_workload = report.distribution.iter().map(|of| (name(of.cpu), of));
     moments_text(to, "  ", &of_workload.collect::<Vec<_>>())?;
@@ -259,7 +259,7 @@ pub fn distribution(to: &mut Sheet, report: &Report) -> io::Result<()> {
 
 /// A table of moments, a row for each.
 pub(super) fn moments_text(
-    to: &mut Sheet,
+    to: &mut Terminal,
     indent: &str,
     of: &[(String, &Distribution)],
 ) -> io::Result<()> {
@@ -289,7 +289,7 @@ fn row(name: &str, of: &Distribution) -> Vec<String> {
 }
 
 /// P² beside the histogram, in a line.
-pub(super) fn estimates(to: &mut Sheet, indent: &str, of: &Distribution) -> io::Result<()> {
+pub(super) fn estimates(to: &mut Terminal, indent: &str, of: &Distribution) -> io::Result<()> {
     if of.p2.is_empty() {
         return Ok(());
     }
@@ -319,7 +319,7 @@ const ROWS_MAX_HTML: usize = 50;
 
 const GAPS_MAX_HTML: usize = 6;
 
-pub(super) fn figures(report: &Report, time: TimeBins, events: &Events) -> Markup {
+pub(super) fn figures(report: &Report, time: TimeBins, events: &EventLanes) -> Markup {
     let title = "Moving statistics";
     let found = &report.moving;
     if found.is_empty() {
@@ -343,7 +343,7 @@ pub(super) fn figures(report: &Report, time: TimeBins, events: &Events) -> Marku
     }
 }
 
-fn of(moving: &Moving, time: TimeBins, statistic: &Statistic) -> Markup {
+fn of(moving: &Moving, time: TimeBins, statistic: &MovingStatistic) -> Markup {
     let title = format!("Moving {}", statistic.name);
     let text = "It counts outliers: k equal ones among n make a kurtosis of about n / k, and a \
                 skewness of about its root. Lines as above.";
@@ -397,7 +397,7 @@ fn switches() -> Markup {
 }
 
 fn moving_table(moving: &Moving) -> Markup {
-    let value = |statistic: &Statistic, step: &Step| {
+    let value = |statistic: &MovingStatistic, step: &MovingStep| {
         let value = step.windowed.as_ref().and_then(statistic.of);
         match value {
             None => crate::html::NONE.into(),
@@ -443,7 +443,7 @@ const ROWS_MAX_TEXT: usize = 24;
 const GAPS_MAX_TEXT: usize = 4;
 
 /// Each statistic in a line, gaps and missed wake-ups; `is_full`: the windows over time, too.
-pub fn moving(to: &mut Sheet, report: &Report, is_full: bool) -> io::Result<()> {
+pub fn moving(to: &mut Terminal, report: &Report, is_full: bool) -> io::Result<()> {
     use std::io::Write;
     let moving = &report.moving;
     if moving.is_empty() {
@@ -476,7 +476,7 @@ fn lengths(moving: &Moving) -> (String, String) {
 }
 
 /// A value with the figures that its kind has.
-fn shown(statistic: &Statistic, value: Option<f64>) -> String {
+fn shown(statistic: &MovingStatistic, value: Option<f64>) -> String {
     match value {
         None => "-".into(),
         Some(ns) if statistic.is_time => format!("{:.3}", ns / 1000.0),
@@ -490,8 +490,8 @@ fn summary(moving: &Moving) -> Vec<Vec<String>> {
     let mut rows = vec![heads.map(String::from).to_vec()];
     for (line, statistic) in moving.statistics.iter().zip(&STATISTICS) {
         let value = |value| shown(statistic, value);
-        let of = |range: Option<Range>, of: fn(Range) -> f64| value(range.map(of));
-        let at = |range: Option<Range>, of: fn(Range) -> u64| {
+        let of = |range: Option<MovingRange>, of: fn(MovingRange) -> f64| value(range.map(of));
+        let at = |range: Option<MovingRange>, of: fn(MovingRange) -> u64| {
             range.map_or("-".into(), |range| units::duration(of(range)))
         };
         let (windowed, aged) = (line.windowed, line.exponential);
@@ -535,12 +535,12 @@ fn over_time(moving: &Moving) -> Vec<Vec<String>> {
 }
 
 /// Rows in columns, the first one as the head.
-fn rows_text(to: &mut Sheet, rows: &[Vec<String>]) -> io::Result<()> {
+fn rows_text(to: &mut Terminal, rows: &[Vec<String>]) -> io::Result<()> {
     crate::text::columns(to, "  ", rows)
 }
 
 /// Time without samples and missed wake-ups.
-fn absent(to: &mut Sheet, moving: &Moving) -> io::Result<()> {
+fn absent(to: &mut Terminal, moving: &Moving) -> io::Result<()> {
     if let Some(text) = gaps(moving, GAPS_MAX_TEXT) {
         wrapped(to, &format!("{INDENT}{WARN}!{WARN:#} "), "           ", &text)?;
     }

@@ -7,13 +7,16 @@ use maud::{Markup, html};
 use rtproof_judge::units;
 use rtproof_record::{
     Effects, Run,
-    effects::{Decision, Design, Effect, How, KnobResult, Part, Slice, Statistic, Trial},
+    effects::{
+        Decision, Effect, KnobResult, Slice, SlicePart, SliceStatistic, TrialDesign, TrialMode,
+        TrialSummary,
+    },
 };
 use rtproof_results::{p_value, percent, ranked, signed};
 
 use crate::html::Figure;
 use crate::svg::ranges;
-use crate::text::{BAD, BOLD, DIM, GOOD, Sheet, WARN, fitting, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, fitting, wrapped};
 
 /// The section; nothing where no change was tried.
 pub(crate) fn section(run: &Run) -> Markup {
@@ -60,15 +63,15 @@ fn sentence(effects: &Effects) -> String {
     )
 }
 
-fn how(trial: &Trial) -> String {
+fn how(trial: &TrialSummary) -> String {
     let each = match trial.design {
-        Design::Single => "each knob by itself, on and off",
-        Design::Mirrored => "all at once, some on in one slice and the others in the other",
-        Design::Screened => {
+        TrialDesign::Single => "each knob by itself, on and off",
+        TrialDesign::Mirrored => "all at once, some on in one slice and the others in the other",
+        TrialDesign::Screened => {
             "all at once first, some on in one slice and the others in the other, then each that \
              stood out with and without it, beside the others that help"
         }
-        Design::Boots => "each slice a boot of its own, with and without",
+        TrialDesign::Boots => "each slice a boot of its own, with and without",
     };
     let seen = trial.detectable_ppm.map_or(String::new(), |ppm| {
         format!(
@@ -92,7 +95,7 @@ fn how(trial: &Trial) -> String {
 
 fn figure(effects: &Effects, knobs: &[&KnobResult]) -> Markup {
     let title = "Latency with each change to without it";
-    let best = knobs.iter().find_map(|knob| Some((knob, Effects::of(knob, Statistic::P999)?)));
+    let best = knobs.iter().find_map(|knob| Some((knob, Effects::of(knob, SliceStatistic::P999)?)));
     let text = best.map_or(String::new(), |(knob, effect)| {
         format!(
             "{}: p99.9 {}{}. Points left of the line are lower latency.",
@@ -119,10 +122,10 @@ fn interval(effect: &Effect) -> Option<String> {
 
 fn table_html(knobs: &[&KnobResult]) -> Markup {
     let cell = |knob: &KnobResult, text: fn(&Effect) -> String| {
-        Effects::of(knob, Statistic::P999).map_or_else(|| "–".into(), text)
+        Effects::of(knob, SliceStatistic::P999).map_or_else(|| "–".into(), text)
     };
     let worst = |knob: &KnobResult| {
-        let worst = Effects::of(knob, Statistic::Max);
+        let worst = Effects::of(knob, SliceStatistic::Max);
         worst.map_or_else(|| "–".into(), |effect| signed(effect.ratio_ppm))
     };
     crate::html::table(
@@ -156,8 +159,8 @@ fn decision(knob: &KnobResult) -> Markup {
     };
     let kept = match (knob.kept, knob.how) {
         (true, _) => "kept",
-        (false, How::NotTried) => "left out",
-        (false, How::Toggled | How::Once) => "undone",
+        (false, TrialMode::NotTried) => "left out",
+        (false, TrialMode::Toggled | TrialMode::Once) => "undone",
     };
     html! {
         span.status.(class) { (crate::html::icon(icon)) (knob.decision.text()) }
@@ -174,7 +177,7 @@ fn before_after(effects: &Effects) -> Option<String> {
         values.sort_unstable();
         values.get(values.len().saturating_sub(1) / 2).copied()
     };
-    let both = |statistic| of(Part::Before, statistic).zip(of(Part::After, statistic));
+    let both = |statistic| of(SlicePart::Before, statistic).zip(of(SlicePart::After, statistic));
     let (before, after) = both(|slice| slice.p999_ns)?;
     let (worst_before, worst_after) = both(|slice| slice.max_ns)?;
     Some(format!(
@@ -190,24 +193,24 @@ fn before_after(effects: &Effects) -> Option<String> {
 // What changes of the machine did: a table, what matters first.
 
 /// What is going to happen.
-pub fn before(to: &mut Sheet, sentence: &str) -> io::Result<()> {
+pub fn before(to: &mut Terminal, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Prove{BOLD:#}    "), "         ", sentence)
 }
 
 /// What an experiment is going to do.
-pub fn experiment(to: &mut Sheet, sentence: &str) -> io::Result<()> {
+pub fn experiment(to: &mut Terminal, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Try{BOLD:#}      "), "         ", sentence)
 }
 
 /// A line while it happens.
-pub fn line(to: &mut Sheet, line: &str) -> io::Result<()> {
+pub fn line(to: &mut Terminal, line: &str) -> io::Result<()> {
     wrapped(to, "         ", "         ", line)
 }
 
 const HEADS: [&str; 7] = ["", "p99.9 off", "on", "of pairs", "95 % interval", "p (Holm)", "max"];
 
 /// All knobs with their effects and what was decided.
-pub fn table_text(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
+pub fn table_text(to: &mut Terminal, effects: &Effects) -> io::Result<()> {
     let knobs = ranked(effects);
     let mut rows = vec![HEADS.map(String::from)];
     rows.extend(knobs.iter().map(|knob| row(knob)));
@@ -247,7 +250,7 @@ pub fn table_text(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
 }
 
 fn row(knob: &KnobResult) -> [String; 7] {
-    let main = Effects::of(knob, Statistic::P999);
+    let main = Effects::of(knob, SliceStatistic::P999);
     let of = |text: fn(&Effect) -> String| main.map(text).unwrap_or_default();
     [
         knob.name.clone(),
@@ -259,7 +262,7 @@ fn row(knob: &KnobResult) -> [String; 7] {
             _ => "none".into(),
         }),
         of(|effect| p_value(effect.adjusted_ppb)),
-        Effects::of(knob, Statistic::Max)
+        Effects::of(knob, SliceStatistic::Max)
             .map(|effect| signed(effect.ratio_ppm))
             .unwrap_or_default(),
     ]
@@ -286,11 +289,14 @@ mod tests {
             number,
             name: format!("check-{number}<b>"),
             changes: vec!["/sys/x = 1".into()],
-            how: How::Toggled,
+            how: TrialMode::Toggled,
             decision,
             kept: decision == Decision::Helps,
             why: "because & so".into(),
-            effects: vec![effect(Statistic::P999, ratio_ppm), effect(Statistic::Max, 1_000_000)],
+            effects: vec![
+                effect(SliceStatistic::P999, ratio_ppm),
+                effect(SliceStatistic::Max, 1_000_000),
+            ],
         }
     }
 
@@ -308,9 +314,9 @@ mod tests {
             missed: 0,
         };
         Effects {
-            trial: Trial {
+            trial: TrialSummary {
                 seed: 7,
-                design: Design::Single,
+                design: TrialDesign::Single,
                 pairs: 12,
                 slice_ns: 500_000_000,
                 margin_ppm: 50_000,
@@ -323,7 +329,7 @@ mod tests {
                 knob(2, Decision::Helps, 600_000),
                 knob(3, Decision::CannotDecide, 980_000),
             ],
-            slices: vec![slice(0, Part::Before, 90_000), slice(1, Part::After, 50_000)],
+            slices: vec![slice(0, SlicePart::Before, 90_000), slice(1, SlicePart::After, 50_000)],
         }
     }
 
@@ -360,7 +366,7 @@ mod tests {
         let html = section(&run).into_string();
         assert!(html.contains("change of pairs") && html.contains("not the ratio of the medians"));
         let glyphs = crate::page::Glyphs::BLOCKS;
-        let mut sheet = Sheet::new(100, glyphs);
+        let mut sheet = Terminal::new(100, glyphs);
         table_text(&mut sheet, &effects()).unwrap();
         let text = sheet.shown().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("of pairs: median of the ratios of pairs"), "{text}");
@@ -371,7 +377,7 @@ mod tests {
     fn the_page_of_an_experiment_is_headed_by_its_name() {
         let mut run = sample::run(&sample::Shape::default());
         let mut report = sample::report(&run);
-        report.verdict.answer = rtproof_judge::Answer::NotJudged;
+        report.verdict.answer = rtproof_judge::VerdictAnswer::NotJudged;
         let head = |run: &Run| {
             let section = crate::sections::summary::verdict_section(run, &report, None);
             section.into_string().contains("NOT JUDGED")

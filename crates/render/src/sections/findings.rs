@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-use rtproof_judge::{Finding, Remedy, Report, Status, When, report::Machine, units};
+use rtproof_judge::{Finding, Remedy, Report, Status, When, report::MachineSummary, units};
 use rtproof_results::IntentShown;
 
-use crate::text::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title, wrapped};
 
 /// Bad findings of a group in sight; the others are closed.
 const SHOWN_MAX: usize = 5;
 
 /// What a finding asks of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum FindingGroup {
     /// A change, which takes effect then.
     Change(When),
     Unknown,
@@ -23,7 +23,7 @@ pub(crate) enum Group {
     Fine,
 }
 
-impl Group {
+impl FindingGroup {
     const SHOWN: [Self; 6] = [
         Self::Change(When::Now),
         Self::Change(When::Login),
@@ -71,8 +71,9 @@ impl Group {
 }
 
 pub(crate) fn section(report: &Report) -> Markup {
-    let of = |group: Group| -> Vec<&Finding> {
-        let mut of: Vec<_> = report.findings.iter().filter(|f| Group::of(f) == group).collect();
+    let of = |group: FindingGroup| -> Vec<&Finding> {
+        let mut of: Vec<_> =
+            report.findings.iter().filter(|f| FindingGroup::of(f) == group).collect();
         of.sort_by_key(|finding| (finding.status, finding.impact));
         of
     };
@@ -80,7 +81,7 @@ pub(crate) fn section(report: &Report) -> Markup {
         section #findings {
             h2 { "What stands in the way" }
             p { (counts(report)) }
-            @for group in Group::SHOWN {
+            @for group in FindingGroup::SHOWN {
                 @let findings = of(group);
                 @if !findings.is_empty() {
                     h3 { (group.title()) " " span.count { (findings.len()) } }
@@ -97,7 +98,7 @@ pub(crate) fn section(report: &Report) -> Markup {
                     }
                 }
             }
-            @for group in [Group::Skipped, Group::Fine] {
+            @for group in [FindingGroup::Skipped, FindingGroup::Fine] {
                 @let fine = of(group);
                 @if !fine.is_empty() {
                     details.fine {
@@ -215,7 +216,7 @@ const NAME_MAX: usize = 24;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Detail {
+pub struct FindingDetail {
     /// What is good and what does not apply as well.
     pub all: bool,
     /// For each finding what was read, why it matters and what the change costs.
@@ -224,11 +225,11 @@ pub struct Detail {
 
 /// An audit on its own.
 pub fn audit(
-    to: &mut Sheet,
-    machine: &Machine,
+    to: &mut Terminal,
+    machine: &MachineSummary,
     intent: &IntentShown,
     findings: &[Finding],
-    detail: Detail,
+    detail: FindingDetail,
 ) -> io::Result<()> {
     title(to, machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &intent.line())?;
@@ -252,10 +253,10 @@ pub fn audit(
 
 /// Findings about one application.
 pub fn application(
-    to: &mut Sheet,
+    to: &mut Terminal,
     head: &str,
     findings: &[Finding],
-    detail: Detail,
+    detail: FindingDetail,
 ) -> io::Result<()> {
     writeln!(to, "\n{BOLD}Application{BOLD:#} {head}")?;
     summary(to, findings)?;
@@ -266,7 +267,7 @@ pub fn application(
 }
 
 /// One line of counts.
-pub(crate) fn summary(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
+pub(crate) fn summary(to: &mut Terminal, findings: &[Finding]) -> io::Result<()> {
     let counted = || findings.iter().filter(|finding| finding.skipped.is_none());
     let count = |status| counted().filter(|finding| finding.status == status).count();
     let mut parts: Vec<String> = [
@@ -288,7 +289,7 @@ pub(crate) fn summary(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
 }
 
 /// The worst findings, as many as fit before a measurement.
-pub(crate) fn head(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
+pub(crate) fn head(to: &mut Terminal, findings: &[Finding]) -> io::Result<()> {
     let mut bad: Vec<&Finding> =
         findings.iter().filter(|f| f.stands() && f.status == Status::Bad).collect();
     bad.sort_by_key(|finding| (finding.impact, finding.when));
@@ -304,7 +305,7 @@ pub(crate) fn head(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
 }
 
 /// What stands in the way, by what has to be done.
-fn groups(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
+fn groups(to: &mut Terminal, findings: &[Finding], detail: FindingDetail) -> io::Result<()> {
     for when in [When::Now, When::Login, When::Boot, When::Kernel, When::Firmware] {
         let mut of: Vec<&Finding> =
             findings.iter().filter(|finding| finding.stands() && finding.when == when).collect();
@@ -339,7 +340,7 @@ const FACTS: [&[&str]; 2] = [
 ];
 
 /// Findings, each with the ids of those that tell the same fact; with all detail each by itself.
-fn by_fact<'a>(of: &[&'a Finding], detail: Detail) -> Vec<(&'a Finding, Vec<&'a str>)> {
+fn by_fact<'a>(of: &[&'a Finding], detail: FindingDetail) -> Vec<(&'a Finding, Vec<&'a str>)> {
     // The idle states are one fact only in a guest whose CPU may halt: elsewhere they are several.
     let halts = of.iter().any(|finding| finding.summary.contains("a guest's CPU may halt"));
     let fact = |finding: &Finding| {
@@ -370,14 +371,19 @@ fn column(findings: &[&Finding]) -> usize {
     findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0).min(NAME_MAX)
 }
 
-fn line(to: &mut Sheet, finding: &Finding, width: usize) -> io::Result<()> {
+fn line(to: &mut Terminal, finding: &Finding, width: usize) -> io::Result<()> {
     let (word, style) = word(finding.status);
     let name = &finding.check;
     let first = format!("  {style}{word:<8}{style:#} {name:<width$}  ");
     wrapped(to, &first, &" ".repeat(11 + width + 2), &finding.summary)
 }
 
-fn one(to: &mut Sheet, finding: &Finding, width: usize, detail: Detail) -> io::Result<()> {
+fn one(
+    to: &mut Terminal,
+    finding: &Finding,
+    width: usize,
+    detail: FindingDetail,
+) -> io::Result<()> {
     line(to, finding, width)?;
     let next = " ".repeat(11 + width + 2);
     let mut more = |name: &str, text: &str| {
@@ -411,7 +417,7 @@ fn one(to: &mut Sheet, finding: &Finding, width: usize, detail: Detail) -> io::R
 }
 
 /// Unknown answers by reason: most share a few.
-fn unknown(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
+fn unknown(to: &mut Terminal, findings: &[Finding], detail: FindingDetail) -> io::Result<()> {
     let is_open =
         |finding: &&Finding| finding.status == Status::Unknown && finding.skipped.is_none();
     let of: Vec<&Finding> = findings.iter().filter(is_open).collect();
@@ -482,7 +488,7 @@ impl Reason {
 }
 
 /// What the user left out, with the reason.
-fn skipped(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
+fn skipped(to: &mut Terminal, findings: &[Finding]) -> io::Result<()> {
     let of = || findings.iter().filter_map(|f| Some((f, f.skipped.as_ref()?)));
     if of().next().is_none() {
         return Ok(());
@@ -497,7 +503,7 @@ fn skipped(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
 }
 
 /// What is good, and what does not apply.
-fn settled(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
+fn settled(to: &mut Terminal, findings: &[Finding], detail: FindingDetail) -> io::Result<()> {
     for (status, name) in [(Status::Good, "Good"), (Status::NotApplicable, "Not applicable")] {
         let is_of = |finding: &&Finding| finding.status == status && finding.skipped.is_none();
         let of: Vec<&Finding> = findings.iter().filter(is_of).collect();
@@ -514,7 +520,7 @@ fn settled(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<(
 }
 
 /// A status as a word, padded names aside.
-pub const fn word(status: Status) -> (&'static str, Ink) {
+pub const fn word(status: Status) -> (&'static str, TextStyle) {
     match status {
         Status::Bad => ("BAD", BAD),
         Status::Doubtful => ("DOUBTFUL", WARN),
@@ -550,8 +556,8 @@ mod tests {
     }
 
     fn shown(findings: &[Finding], verbose: bool) -> String {
-        let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
-        groups(&mut sheet, findings, Detail { all: false, verbose }).unwrap();
+        let mut sheet = Terminal::new(100, Glyphs::BLOCKS);
+        groups(&mut sheet, findings, FindingDetail { all: false, verbose }).unwrap();
         sheet.shown().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

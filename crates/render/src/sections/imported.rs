@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use rtproof_judge::units::{self, grouped, us_column};
-use rtproof_record::import::{Doubt, Imported, ImportedThread, Kind, Omitted, ToolValue};
+use rtproof_record::import::{Doubt, Imported, ImportedThread, Omitted, SampleKind, ToolValue};
 use rtproof_stats::quantile::Q;
 
 use crate::text;
-use crate::text::{BOLD, DIM, Sheet, WARN, wrapped};
+use crate::text::{BOLD, DIM, Terminal, WARN, wrapped};
 
 pub fn imported_html(imported: &Imported, banner: Option<&str>) -> String {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
@@ -71,7 +71,7 @@ fn table_html(imported: &Imported) -> Markup {
     }
 }
 
-fn row_html(series: &Series) -> Markup {
+fn row_html(series: &ImportedSeries) -> Markup {
     let time = |ns: Option<u64>| ns.map_or("-".into(), us_column);
     let quantile = |ppm: u32| {
         let found = series.quantiles.iter().find(|quantile| quantile.ppm == ppm);
@@ -126,7 +126,7 @@ pub const QUANTILES: [(&str, u32); 7] = [
 ];
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Document {
+pub struct ImportedDocument {
     schema: &'static str,
     /// Record that was written; null: none was asked for.
     record: Option<PathBuf>,
@@ -159,17 +159,17 @@ pub struct Document {
     /// What else the tool said.
     remarks: Vec<String>,
     /// Series, in the order of the file.
-    series: Vec<Series>,
+    series: Vec<ImportedSeries>,
 }
 
 /// One series of samples.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Series {
+pub struct ImportedSeries {
     pub label: String,
     /// CPU; null: the file does not say.
     pub cpu: Option<u32>,
     /// What a sample is.
-    pub kind: Kind,
+    pub kind: SampleKind,
     pub n: u64,
     /// Smallest; null: the tool does not say.
     pub min_ns: Option<u64>,
@@ -197,7 +197,7 @@ pub struct QuantileOf {
     pub value: ToolValue,
 }
 
-impl Document {
+impl ImportedDocument {
     /// What is known of a file.
     pub fn of(imported: &Imported, record: Option<PathBuf>) -> Self {
         Self {
@@ -224,8 +224,8 @@ impl Document {
 }
 
 /// All series of a file.
-pub fn series(imported: &Imported) -> Vec<Series> {
-    let of = |(i, thread): (usize, &ImportedThread)| Series {
+pub fn series(imported: &Imported) -> Vec<ImportedSeries> {
+    let of = |(i, thread): (usize, &ImportedThread)| ImportedSeries {
         label: thread.label.clone(),
         cpu: thread.cpu,
         kind: thread.kind,
@@ -257,7 +257,11 @@ fn quantiles(thread: &ImportedThread, step_ns: u64) -> Vec<QuantileOf> {
 const REMARKS_SHOWN: usize = 12;
 
 /// All of it; `record`: where it was written.
-pub fn imported_text(to: &mut Sheet, imported: &Imported, record: Option<&Path>) -> io::Result<()> {
+pub fn imported_text(
+    to: &mut Terminal,
+    imported: &Imported,
+    record: Option<&Path>,
+) -> io::Result<()> {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
     let text = format!("{} {version}, {} ({})", imported.tool, imported.source, imported.dialect);
     wrapped(to, &format!("{BOLD}Imported{BOLD:#} "), "         ", &text)?;
@@ -290,9 +294,9 @@ pub fn imported_text(to: &mut Sheet, imported: &Imported, record: Option<&Path>)
     }
 }
 
-fn table_text(to: &mut Sheet, imported: &Imported) -> io::Result<()> {
+fn table_text(to: &mut Terminal, imported: &Imported) -> io::Result<()> {
     let all = series(imported);
-    let kinds: Vec<Kind> = all.iter().map(|series| series.kind).collect();
+    let kinds: Vec<SampleKind> = all.iter().map(|series| series.kind).collect();
     let mixed = kinds.windows(2).any(|pair| pair[0] != pair[1]);
     let mut head: Vec<String> = vec![String::new(), "n".into(), "min".into(), "mean".into()];
     let has = |ppm: u32| all.iter().any(|s| s.quantiles.iter().any(|q| q.ppm == ppm));
@@ -312,7 +316,7 @@ fn table_text(to: &mut Sheet, imported: &Imported) -> io::Result<()> {
 }
 
 fn row_text(
-    series: &Series,
+    series: &ImportedSeries,
     ppms: impl Iterator<Item = u32>,
     counts_omitted: bool,
     mixed: bool,

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use rtproof_host::text;
 use rtproof_judge::units::{count, grouped};
 use rtproof_results::kernel::{
-    Booted, BuildTests, BuiltKernel, CheckPair, Configured, Fate, GuestClock, GuestStep,
-    KernelPackage, KernelSide, KernelsCompared, Offers, OptionRow, Rebased,
+    Booted, BuildTests, BuiltKernel, CheckPair, Configured, GuestClock, GuestStep, KernelPackage,
+    KernelSide, KernelsCompared, Offers, OptionOutcome, OptionRow, Rebased,
 };
 
 use super::findings::word;
-use crate::page::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+use crate::page::{BAD, BOLD, DIM, GOOD, Terminal, WARN, wrapped};
 use crate::text::columns;
 
 /// Options that changed with the others and are shown.
@@ -27,7 +27,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// What the distribution offers; single versions only with `all`, or where nothing else is there.
-pub fn offers(to: &mut Sheet, offers: &Offers, all: bool) -> io::Result<()> {
+pub fn offers(to: &mut Terminal, offers: &Offers, all: bool) -> io::Result<()> {
     let follows = offers.packages.iter().any(|package| package.follows);
     let is_shown = |package: &&KernelPackage| all || package.follows || !follows;
     if offers.packages.is_empty() {
@@ -54,7 +54,7 @@ pub fn offers(to: &mut Sheet, offers: &Offers, all: bool) -> io::Result<()> {
     )
 }
 
-fn offer(to: &mut Sheet, package: &KernelPackage) -> io::Result<()> {
+fn offer(to: &mut Terminal, package: &KernelPackage) -> io::Result<()> {
     let KernelPackage { name, version, .. } = package;
     writeln!(to, "{BOLD}{name}{BOLD:#} {version}")?;
     if !package.description.is_empty() {
@@ -79,7 +79,7 @@ fn offer(to: &mut Sheet, package: &KernelPackage) -> io::Result<()> {
 }
 
 /// A configuration: what survived, what was dropped and why, what else changed.
-pub fn configured(to: &mut Sheet, of: &Configured, verbose: bool) -> io::Result<()> {
+pub fn configured(to: &mut Terminal, of: &Configured, verbose: bool) -> io::Result<()> {
     let dropped = of.dropped().count();
     let asked = of.options.len();
     let answer = match &of.config {
@@ -102,7 +102,7 @@ pub fn configured(to: &mut Sheet, of: &Configured, verbose: bool) -> io::Result<
     for row in of.dropped() {
         option(to, row, true)?;
     }
-    for row in of.options.iter().filter(|row| row.fate != Fate::Dropped) {
+    for row in of.options.iter().filter(|row| row.fate != OptionOutcome::Dropped) {
         option(to, row, verbose)?;
     }
     if !of.changed.is_empty() {
@@ -127,11 +127,11 @@ pub fn configured(to: &mut Sheet, of: &Configured, verbose: bool) -> io::Result<
     Ok(())
 }
 
-fn option(to: &mut Sheet, row: &OptionRow, in_full: bool) -> io::Result<()> {
+fn option(to: &mut Terminal, row: &OptionRow, in_full: bool) -> io::Result<()> {
     let (style, word) = match row.fate {
-        Fate::Survived => (GOOD, "survived"),
-        Fate::Dropped => (BAD, "dropped "),
-        Fate::Unresolved | Fate::Open => (DIM, "asked   "),
+        OptionOutcome::Survived => (GOOD, "survived"),
+        OptionOutcome::Dropped => (BAD, "dropped "),
+        OptionOutcome::Unresolved | OptionOutcome::Open => (DIM, "asked   "),
     };
     let after = row.after.as_ref().map_or_else(String::new, |after| format!(" -> {after}"));
     let OptionRow { name, wanted, before, .. } = row;
@@ -150,7 +150,7 @@ fn option(to: &mut Sheet, row: &OptionRow, in_full: bool) -> io::Result<()> {
 }
 
 /// A kernel that was built.
-pub fn built(to: &mut Sheet, of: &BuiltKernel) -> io::Result<()> {
+pub fn built(to: &mut Terminal, of: &BuiltKernel) -> io::Result<()> {
     let continued = if of.continued { ", an earlier build continued" } else { "" };
     writeln!(to, "{BOLD}Linux {}{BOLD:#}: built in {} s{continued}", of.release, of.seconds)?;
     let count = |n: u64, noun| count(n, noun);
@@ -167,7 +167,7 @@ pub fn built(to: &mut Sheet, of: &BuiltKernel) -> io::Result<()> {
 }
 
 /// Build tests, one row each.
-pub fn build_tests(to: &mut Sheet, of: &BuildTests) -> io::Result<()> {
+pub fn build_tests(to: &mut Terminal, of: &BuildTests) -> io::Result<()> {
     writeln!(to, "{BOLD}{}{BOLD:#}", of.kernel_source)?;
     writeln!(
         to,
@@ -190,7 +190,7 @@ pub fn build_tests(to: &mut Sheet, of: &BuildTests) -> io::Result<()> {
 }
 
 /// A git tree after a rebase.
-pub fn rebased(to: &mut Sheet, of: &Rebased) -> io::Result<()> {
+pub fn rebased(to: &mut Terminal, of: &Rebased) -> io::Result<()> {
     let Rebased { tree, head, .. } = of;
     match (&of.onto, &of.commits) {
         (Some(onto), Some(commits)) => {
@@ -218,7 +218,7 @@ pub fn rebased(to: &mut Sheet, of: &Rebased) -> io::Result<()> {
 // A kernel that was booted under QEMU: what it is, what ran inside and how it ended.
 
 /// What came of the boot; then each step with its output.
-pub fn booted(to: &mut Sheet, of: &Booted) -> io::Result<()> {
+pub fn booted(to: &mut Terminal, of: &Booted) -> io::Result<()> {
     let release = text::line(&of.release);
     writeln!(
         to,
@@ -265,7 +265,7 @@ pub fn booted(to: &mut Sheet, of: &Booted) -> io::Result<()> {
     Ok(())
 }
 
-fn step(to: &mut Sheet, of: &GuestStep) -> io::Result<()> {
+fn step(to: &mut Terminal, of: &GuestStep) -> io::Result<()> {
     let command = text::line(&of.command.join(" "));
     let (style, ended) = match (of.exit, &of.why) {
         (Some(0), _) => (GOOD, "exit code 0".to_owned()),
@@ -295,7 +295,7 @@ const OPTIONS_MAX: usize = 20;
 const NAMES: [&str; 2] = ["A", "B"];
 
 /// What tells them apart.
-pub fn kernels_compared(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
+pub fn kernels_compared(to: &mut Terminal, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
     for (name, kernel) in NAMES.iter().zip(&of.kernels) {
         let release = text::line(&kernel.release);
         writeln!(to, "{BOLD}{name}  Linux {release}{BOLD:#}")?;
@@ -320,7 +320,7 @@ pub fn kernels_compared(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> 
 
 /// What was measured in each kernel.
 pub(crate) fn measured(
-    to: &mut Sheet,
+    to: &mut Terminal,
     prove: &str,
     unit: &str,
     kernels: &[(&str, &KernelSide)],
@@ -330,7 +330,7 @@ pub(crate) fn measured(
 }
 
 fn latency(
-    to: &mut Sheet,
+    to: &mut Terminal,
     prove: &str,
     unit: &str,
     kernels: &[(&str, &KernelSide)],
@@ -350,7 +350,7 @@ fn latency(
 }
 
 /// What its slowest wake-ups waited for.
-fn causes(to: &mut Sheet, name: &str, unit: &str, of: &KernelSide) -> io::Result<()> {
+fn causes(to: &mut Terminal, name: &str, unit: &str, of: &KernelSide) -> io::Result<()> {
     let [seen, explained, incomplete] = of.spikes;
     let threshold = of.threshold.map_or_else(|| "-".to_owned(), grouped);
     let mut text = format!(
@@ -379,7 +379,7 @@ fn causes(to: &mut Sheet, name: &str, unit: &str, of: &KernelSide) -> io::Result
     columns(to, "  ", &rows)
 }
 
-fn checks(to: &mut Sheet, of: &[CheckPair]) -> io::Result<()> {
+fn checks(to: &mut Terminal, of: &[CheckPair]) -> io::Result<()> {
     writeln!(to, "\n{BOLD}Checks{BOLD:#} that answer differently: {}", of.len())?;
     for pair in of {
         let [first, second] = pair.status.map(|status| status.map_or(("-", DIM), word));
@@ -394,7 +394,7 @@ fn checks(to: &mut Sheet, of: &[CheckPair]) -> io::Result<()> {
     Ok(())
 }
 
-fn options(to: &mut Sheet, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
+fn options(to: &mut Terminal, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
     let Some(options) = &of.options else {
         return writeln!(to, "\n{BOLD}Configuration{BOLD:#}: not compared, one is unknown");
     };

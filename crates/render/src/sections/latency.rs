@@ -12,7 +12,7 @@ use rtproof_judge::{
 use rtproof_model::run::APPLICATION;
 use rtproof_record::{
     Run,
-    run::{EndReason, Load, ThreadInfo},
+    run::{EndReason, RecordedLoad, ThreadInfo},
 };
 use rtproof_stats::{
     Histogram, Layout,
@@ -20,10 +20,10 @@ use rtproof_stats::{
 };
 
 use crate::html::Figure;
-use crate::svg::bins::{Column, TimeBins};
+use crate::svg::bins::{BinColumn, TimeBins};
 use crate::svg::chart::{colours, count_text};
 use crate::svg::latency;
-use crate::text::{BAD, BOLD, DIM, Ink, Sheet, WARN, wrapped};
+use crate::text::{BAD, BOLD, DIM, Terminal, TextStyle, WARN, wrapped};
 
 const NOTHING: &str = "No wake-up was measured.";
 
@@ -280,7 +280,7 @@ fn percentile_table(report: &Report) -> Markup {
 pub(crate) fn missed_section(
     run: &Run,
     report: &Report,
-    columns: &[Column],
+    columns: &[BinColumn],
     time: TimeBins,
 ) -> Markup {
     html! {
@@ -334,7 +334,7 @@ fn account(report: &Report) -> Markup {
     )
 }
 
-fn figure(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
+fn figure(run: &Run, columns: &[BinColumn], time: TimeBins) -> Markup {
     let title = "Missed wake-ups over time";
     let (most, at) = columns
         .iter()
@@ -621,7 +621,7 @@ fn ended(reason: Option<EndReason>) -> Markup {
     html! { span class={ "status " (class) } { (crate::html::icon(icon)) (text) } }
 }
 
-fn loads(loads: &[Load]) -> Markup {
+fn loads(loads: &[RecordedLoad]) -> Markup {
     crate::html::table(
         loads,
         &[
@@ -641,7 +641,7 @@ fn loads(loads: &[Load]) -> Markup {
 }
 
 /// What a load achieved in a second.
-fn rate(load: &Load) -> String {
+fn rate(load: &RecordedLoad) -> String {
     let seconds = load.to_ns.saturating_sub(load.from_ns) as f64 / 1e9;
     if seconds <= 0.0 {
         return crate::html::NONE.into();
@@ -657,7 +657,7 @@ fn rate(load: &Load) -> String {
 // The measurement as a table: CPUs as rows, the account and the quantiles as columns.
 
 /// What was asked, what was measured, what must be known of it.
-pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
+pub fn measured(to: &mut Terminal, report: &Report) -> io::Result<()> {
     asked(to, report)?;
     table_text(to, report)?;
     cost(to, report)?;
@@ -684,7 +684,7 @@ pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
 /// Most notes in text: a run has a handful.
 const NOTES_MAX: usize = 200;
 
-fn asked(to: &mut Sheet, report: &Report) -> io::Result<()> {
+fn asked(to: &mut Terminal, report: &Report) -> io::Result<()> {
     let options = &report.options;
     let policy = match options.policy.name().to_uppercase() {
         name if options.priority > 0 => format!("{name} {}", options.priority),
@@ -714,7 +714,7 @@ const WIDE: [usize; 2] = [5, 7];
 /// Columns of a terminal from which on these are shown.
 const WIDE_MIN: usize = 100;
 
-fn table_text(to: &mut Sheet, report: &Report) -> io::Result<()> {
+fn table_text(to: &mut Terminal, report: &Report) -> io::Result<()> {
     let budget_ns = report.options.requirement.budget_ns;
     let columns = to.page.columns;
     let mut rows = vec![HEADS.map(String::from)];
@@ -732,7 +732,7 @@ fn table_text(to: &mut Sheet, report: &Report) -> io::Result<()> {
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
     for (i, row) in rows.iter().enumerate() {
-        let style = if i == 0 { DIM } else { Ink::PLAIN };
+        let style = if i == 0 { DIM } else { TextStyle::PLAIN };
         write!(to, "  {style}{:<w$}", row[0], w = widths[0])?;
         for column in (1..HEADS.len()).filter(|&column| !skip(column)) {
             let pad = widths[column] - row[column].chars().count();
@@ -784,7 +784,7 @@ fn row(name: &str, measured: &Measured, columns: usize) -> [String; 11] {
     ]
 }
 
-fn cost(to: &mut Sheet, report: &Report) -> io::Result<()> {
+fn cost(to: &mut Terminal, report: &Report) -> io::Result<()> {
     let cost = &report.cost;
     let text = format!(
         "clock read {} ns, step {} ns, resolution {} ns; recording {} ns a sample; shortest \

@@ -4,21 +4,22 @@ use std::io::{self, Write};
 
 use rtproof_judge::{
     Report,
-    locks::{Instead, LockKind, Order, Party},
-    rules::{Kept, Rule},
+    locks::{HolderPreempter, LockKind, LockOrder, LockThread},
+    rules::{Compliance, Rule},
     units,
 };
 use rtproof_results::{
     LockWaits, LocksFound,
     launch::{
-        Answer, Breach, Cannot, Ending, Frame, Launched, Plan, Proof, Rules, Setting, Thread,
+        Breach, BudgetAnswer, Cannot, LaunchPlan, LaunchSetting, Launched, LaunchedThread,
+        ProgramEnding, RecordProof, Rules, StackFrame,
     },
 };
 
 use super::plan::steps;
 use super::spikes::spikes;
 use super::tune::taken_back;
-use crate::text::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, title, wrapped};
 
 /// Most threads that are shown; the JSON form has all.
 const THREADS_MAX: usize = 16;
@@ -30,7 +31,7 @@ const NAMES_MAX: usize = 4;
 const WIDTH: usize = 23;
 
 /// What would be set.
-pub fn plan(to: &mut Sheet, plan: &Plan, verbose: bool) -> io::Result<()> {
+pub fn plan(to: &mut Terminal, plan: &LaunchPlan, verbose: bool) -> io::Result<()> {
     title(to, &plan.machine.machine)?;
     wrapped(to, "Program  ", "         ", &plan.command.join(" "))?;
     writeln!(to, "\n{BOLD}With the program: it ends with it{BOLD:#}")?;
@@ -56,7 +57,7 @@ pub fn plan(to: &mut Sheet, plan: &Plan, verbose: bool) -> io::Result<()> {
     notes(to, &plan.notes)
 }
 
-fn settings(to: &mut Sheet, all: &[Setting]) -> io::Result<()> {
+fn settings(to: &mut Terminal, all: &[LaunchSetting]) -> io::Result<()> {
     let next = " ".repeat(WIDTH + 2);
     all.iter().try_for_each(|it| {
         let first = format!("  {:<WIDTH$}", it.what);
@@ -64,26 +65,26 @@ fn settings(to: &mut Sheet, all: &[Setting]) -> io::Result<()> {
     })
 }
 
-fn cannot(to: &mut Sheet, all: &[Cannot], word: &str) -> io::Result<()> {
+fn cannot(to: &mut Terminal, all: &[Cannot], word: &str) -> io::Result<()> {
     all.iter().try_for_each(|it| {
         let first = format!("{BAD}{word}{BAD:#}  {}: ", it.what);
         wrapped(to, &first, "    ", &it.why)
     })
 }
 
-fn notes(to: &mut Sheet, all: &[String]) -> io::Result<()> {
+fn notes(to: &mut Terminal, all: &[String]) -> io::Result<()> {
     all.iter().try_for_each(|note| wrapped(to, &format!("{WARN}note{WARN:#}  "), "      ", note))
 }
 
 /// What a program got.
-pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> {
+pub fn launched(to: &mut Terminal, of: &Launched, verbose: bool) -> io::Result<()> {
     let how = match of.ending {
-        Ending::Exited(code) => format!("exit status {code}"),
-        Ending::Killed(signal) => format!("ended by signal {signal}"),
+        ProgramEnding::Exited(code) => format!("exit status {code}"),
+        ProgramEnding::Killed(signal) => format!("ended by signal {signal}"),
     };
     let name = of.command.first().map_or("", String::as_str);
     let ran = units::duration(of.ran_ns);
-    let style = if of.ending == Ending::Exited(0) { GOOD } else { WARN };
+    let style = if of.ending == ProgramEnding::Exited(0) { GOOD } else { WARN };
     let text = format!("process {} ran {ran}, {how}", of.pid);
     wrapped(to, &format!("{BOLD}{name}{BOLD:#}  {style}"), "  ", &text)?;
     write!(to, "{style:#}")?;
@@ -124,9 +125,9 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
     }
     if let Some(verdict) = &of.verdict {
         let style = match verdict.answer {
-            Answer::Within => GOOD,
-            Answer::Exceeded => BAD,
-            Answer::CannotTell => WARN,
+            BudgetAnswer::Within => GOOD,
+            BudgetAnswer::Exceeded => BAD,
+            BudgetAnswer::CannotTell => WARN,
         };
         wrapped(to, &format!("{BOLD}Budget{BOLD:#}  {style}"), "  ", &verdict.text)?;
         write!(to, "{style:#}")?;
@@ -139,14 +140,14 @@ pub fn launched(to: &mut Sheet, of: &Launched, verbose: bool) -> io::Result<()> 
 }
 
 /// The verdict on its wake-ups, and where their record is.
-pub fn proof(to: &mut Sheet, of: &Launched, report: Option<&Report>) -> io::Result<()> {
+pub fn proof(to: &mut Terminal, of: &Launched, report: Option<&Report>) -> io::Result<()> {
     if let Some(report) = report {
         crate::page::verdict(to, report)?;
     }
     match &of.proof {
         None => Ok(()),
-        Some(Proof::Missing { why }) => wrapped(to, "Record   none: ", "         ", why),
-        Some(Proof::Made { file, page, sealed, .. }) => {
+        Some(RecordProof::Missing { why }) => wrapped(to, "Record   none: ", "         ", why),
+        Some(RecordProof::Made { file, page, sealed, .. }) => {
             let torn = if *sealed { "" } else { " (not sealed)" };
             let page = page.as_ref().map_or("none was written".into(), |page| page.clone());
             writeln!(to, "         record {file}{torn}   report {page}")
@@ -155,10 +156,11 @@ pub fn proof(to: &mut Sheet, of: &Launched, report: Option<&Report>) -> io::Resu
 }
 
 /// The table of threads: the latest first, then those with the most faults.
-fn threads(to: &mut Sheet, of: &Launched) -> io::Result<()> {
-    let mut all: Vec<&Thread> = of.threads.iter().collect();
-    let worst = |it: &Thread| it.latency.map_or(0, |latency| latency.worst_ns);
-    let is_real_time = |it: &Thread| it.scheduling.as_ref().is_some_and(|of| of.is_real_time);
+fn threads(to: &mut Terminal, of: &Launched) -> io::Result<()> {
+    let mut all: Vec<&LaunchedThread> = of.threads.iter().collect();
+    let worst = |it: &LaunchedThread| it.latency.map_or(0, |latency| latency.worst_ns);
+    let is_real_time =
+        |it: &LaunchedThread| it.scheduling.as_ref().is_some_and(|of| of.is_real_time);
     all.sort_by_key(|it| (!is_real_time(it), std::cmp::Reverse(worst(it)), it.tid));
     writeln!(
         to,
@@ -179,7 +181,7 @@ fn threads(to: &mut Sheet, of: &Launched) -> io::Result<()> {
     )
 }
 
-fn thread(to: &mut Sheet, it: &Thread) -> io::Result<()> {
+fn thread(to: &mut Terminal, it: &LaunchedThread) -> io::Result<()> {
     let number = |n: Option<u64>| n.map_or_else(|| "?".into(), |n| n.to_string());
     let policy = it.scheduling.as_ref().map_or_else(
         || "?".into(),
@@ -216,7 +218,7 @@ fn thread(to: &mut Sheet, it: &Thread) -> io::Result<()> {
 }
 
 /// What became of the changes: in full only where something is not as it was.
-fn undone(to: &mut Sheet, of: &Launched) -> io::Result<()> {
+fn undone(to: &mut Terminal, of: &Launched) -> io::Result<()> {
     let Some(undone) = &of.undone else { return Ok(()) };
     let is_plain = |it: &&rtproof_results::tune::TakenBack| {
         use rtproof_results::tune::TakenBackOutcome::{Gone, Restored, WasBefore};
@@ -242,7 +244,7 @@ const FIX: &str = "priority inheritance: pthread_mutexattr_setprotocol with PTHR
                    C++: std::mutex has none; wrap a pthread_mutex_t. Rust: std::sync::Mutex has \
                    none; rtsc::pi::Mutex, linux_futex::PiFutex, or pthread_mutex_t of libc";
 
-pub fn locks(to: &mut Sheet, of: &LocksFound) -> io::Result<()> {
+pub fn locks(to: &mut Terminal, of: &LocksFound) -> io::Result<()> {
     let inversions = of.waits.iter().filter(|it| it.is_inversion()).count();
     let title = match (of.waits.len(), inversions) {
         (0, _) => "no real-time thread was seen to wait for a lock without priority inheritance"
@@ -271,7 +273,7 @@ pub fn locks(to: &mut Sheet, of: &LocksFound) -> io::Result<()> {
     others(to, of)
 }
 
-fn waits(to: &mut Sheet, it: &LockWaits) -> io::Result<()> {
+fn waits(to: &mut Terminal, it: &LockWaits) -> io::Result<()> {
     let (waiter, holder) = (party(&it.waiter), party(&it.holder));
     let sure = if it.is_certain { "" } else { ", likely" };
     let first = match it.is_inversion() {
@@ -306,8 +308,8 @@ fn what(it: &LockWaits) -> &'static str {
     let of = &it.meanwhile;
     let longest = of.instead.iter().max_by_key(|it| it.ns);
     let instead = longest.map_or((0, "not run"), |it| match it.order {
-        Order::Higher => (it.ns, "outranked"),
-        Order::Middle | Order::Lower | Order::Idle => (it.ns, "not run"),
+        LockOrder::Higher => (it.ns, "outranked"),
+        LockOrder::Middle | LockOrder::Lower | LockOrder::Idle => (it.ns, "not run"),
     });
     let own = [
         (of.holder_ran_ns, "long holder"),
@@ -320,16 +322,16 @@ fn what(it: &LockWaits) -> &'static str {
 /// What the holder did meanwhile; sums to the wait.
 fn did(it: &LockWaits) -> String {
     let of = &it.meanwhile;
-    let instead = |it: &Instead| {
-        let who = Party { tid: it.tid, name: it.name.clone(), priority: Some(it.priority) };
+    let instead = |it: &HolderPreempter| {
+        let who = LockThread { tid: it.tid, name: it.name.clone(), priority: Some(it.priority) };
         let (who, ns) = (party(&who), units::ns(it.ns));
         match it.order {
-            Order::Middle => format!("{ns} {who} ran in its place"),
-            Order::Higher => format!("{ns} {who} ran, which outranks both"),
-            Order::Lower => {
+            LockOrder::Middle => format!("{ns} {who} ran in its place"),
+            LockOrder::Higher => format!("{ns} {who} ran, which outranks both"),
+            LockOrder::Lower => {
                 format!("{ns} {who} ran below it: preemption was off, or it was throttled")
             }
-            Order::Idle => format!("{ns} nobody ran: it was throttled, or on its way to a CPU"),
+            LockOrder::Idle => format!("{ns} nobody ran: it was throttled, or on its way to a CPU"),
         }
     };
     let own = [
@@ -352,7 +354,7 @@ fn did(it: &LockWaits) -> String {
 }
 
 /// A thread as `name:tid [priority]`.
-pub fn party(of: &Party) -> String {
+pub fn party(of: &LockThread) -> String {
     let rank = match of.priority {
         Some(..0) => "DEADLINE".into(),
         Some(priority @ 0..=98) => format!("real-time {}", 99 - priority),
@@ -364,7 +366,7 @@ pub fn party(of: &Party) -> String {
 }
 
 /// Waits that are none for a lock without priority inheritance.
-fn others(to: &mut Sheet, of: &LocksFound) -> io::Result<()> {
+fn others(to: &mut Terminal, of: &LocksFound) -> io::Result<()> {
     let it = &of.others;
     let count = |count: u64| units::count(count, "wait");
     let lines = [
@@ -416,11 +418,11 @@ const LIMITS: [(&str, &str); 3] = [
     ("output", "a descriptor is looked at up to 40 ms after the call, when it may be another one"),
 ];
 
-pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
+pub fn rules(to: &mut Terminal, of: &Rules, verbose: bool) -> io::Result<()> {
     let style = match of.answer {
-        Kept::Kept => GOOD,
-        Kept::Broken => BAD,
-        Kept::NotKnown => WARN,
+        Compliance::Kept => GOOD,
+        Compliance::Broken => BAD,
+        Compliance::NotKnown => WARN,
     };
     wrapped(to, &format!("\n{BOLD}Rules{BOLD:#}  {style}"), "  ", &of.text)?;
     write!(to, "{style:#}")?;
@@ -453,7 +455,7 @@ pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
         let all = of.rules.iter().filter(move |it| it.answer == answer);
         all.map(|it| it.rule.id()).collect::<Vec<_>>().join(", ")
     };
-    let kept = ids(Kept::Kept);
+    let kept = ids(Compliance::Kept);
     if !kept.is_empty() {
         wrapped(to, &format!("  {GOOD}kept{GOOD:#}  "), "    ", &kept)?;
         let is_kept = |id: &str| kept.split(", ").any(|kept| kept == id);
@@ -461,7 +463,8 @@ pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
             wrapped(to, &format!("    {DIM}"), "      ", &format!("{id}: {limit}{DIM:#}"))?;
         }
     }
-    let not_known: Vec<_> = of.rules.iter().filter(|it| it.answer == Kept::NotKnown).collect();
+    let not_known: Vec<_> =
+        of.rules.iter().filter(|it| it.answer == Compliance::NotKnown).collect();
     let mut reasons: Vec<&str> = not_known.iter().filter_map(|it| it.why.as_deref()).collect();
     reasons.dedup();
     for why in reasons {
@@ -483,7 +486,7 @@ pub fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()> {
     Ok(())
 }
 
-fn breach(to: &mut Sheet, it: &Breach) -> io::Result<()> {
+fn breach(to: &mut Terminal, it: &Breach) -> io::Result<()> {
     let worst = it.worst_ns.map_or_else(String::new, |ns| format!(", at most {}", units::ns(ns)));
     let times = if it.count == 1 { "once".into() } else { format!("{} times", it.count) };
     let first = format!("    {}:{} ", it.thread, it.tid);
@@ -514,7 +517,7 @@ fn monitor(it: &Breach) -> String {
     }
 }
 
-pub(super) fn frame(it: &Frame) -> String {
+pub(super) fn frame(it: &StackFrame) -> String {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let module = it.module.as_deref().map_or_else(|| format!("{:#x}", it.address), name);
     let function = it.function.clone().unwrap_or(module);

@@ -9,20 +9,20 @@ use std::{
 use maud::{Markup, html};
 
 use rtproof_judge::{
-    report::Machine,
+    report::MachineSummary,
     units::{self, grouped, us_column},
 };
 use rtproof_results::{
     Answer,
-    measure::{Cell, CellResult, Index, Plan, SpikeCount, State, ThreadResult},
+    measure::{Cell, CellResult, CellState, Index, MeasurePlan, SpikeCount, ThreadResult},
 };
 use rtproof_stats::paired::{PAIRS, PAIRS_MIN};
 
 use super::{summary, time};
 use crate::svg::ranges;
-use crate::svg::ranges::Range;
+use crate::svg::ranges::RangeRow;
 use crate::text;
-use crate::text::{BAD, BOLD, DIM, Page, Sheet, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, Terminal, TextPage, WARN, title, wrapped};
 use crate::timeline::fitted;
 
 /// Rows of the picture, at most: the table has all.
@@ -76,11 +76,11 @@ fn header(index: &Index, host: &str) -> Markup {
             h1 { (host) }
             p { (line.join(" · ")) }
             p.quiet {
-                (units::count(index.cells.len(), "cell")) ": " (index.count(State::Done)) " done"
+                (units::count(index.cells.len(), "cell")) ": " (index.count(CellState::Done)) " done"
                 @for (state, word) in [
-                    (State::CutShort, "cut short"),
-                    (State::Failed, "failed"),
-                    (State::Missing, "not measured"),
+                    (CellState::CutShort, "cut short"),
+                    (CellState::Failed, "failed"),
+                    (CellState::Missing, "not measured"),
                 ] {
                     @let n = index.count(state);
                     @if n > 0 { ", " (n) " " (word) }
@@ -112,7 +112,7 @@ fn picture(index: &Index) -> Markup {
             continue;
         };
         let quantiles = &thread.quantiles;
-        rows.push(Range {
+        rows.push(RangeRow {
             name: name_html(cell, thread),
             ends_ns: [min, max],
             median_ns: quantiles.p50_ns,
@@ -320,12 +320,12 @@ fn idle(index: &Index) -> Markup {
     }
 }
 
-fn state(state: State) -> Markup {
+fn state(state: CellState) -> Markup {
     let (class, icon, word) = match state {
-        State::Done => ("good", "check", "done"),
-        State::CutShort => ("doubtful", "warn", "cut short"),
-        State::Failed => ("bad", "cross", "failed"),
-        State::Missing => ("idle", "dash", "not measured"),
+        CellState::Done => ("good", "check", "done"),
+        CellState::CutShort => ("doubtful", "warn", "cut short"),
+        CellState::Failed => ("bad", "cross", "failed"),
+        CellState::Missing => ("idle", "dash", "not measured"),
     };
     html! { span class={ "status " (class) } { (crate::html::icon(icon)) (word) } }
 }
@@ -377,7 +377,7 @@ fn cells(index: &Index) -> Markup {
 // The cells of a matrix as text: what will be measured, and what was.
 
 /// The cells to be measured and the time they take.
-pub fn plan(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
+pub fn plan(to: &mut Terminal, plan: &MeasurePlan) -> io::Result<()> {
     for cell in &plan.cells {
         writeln!(
             to,
@@ -391,7 +391,7 @@ pub fn plan(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
     before(to, plan)
 }
 
-fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
+fn takes(to: &mut Terminal, plan: &MeasurePlan) -> io::Result<()> {
     let measuring: u64 = plan.cells.iter().fold(0, |sum, c| sum.saturating_add(c.duration_ns));
     let text = format!(
         "{BOLD}Plan{BOLD:#}     {}, {} of measuring, about {} in all",
@@ -403,13 +403,13 @@ fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
 }
 
 /// What is printed before anything is measured.
-pub fn begin(to: &mut Sheet, machine: &Machine, plan: &Plan) -> io::Result<()> {
+pub fn begin(to: &mut Terminal, machine: &MachineSummary, plan: &MeasurePlan) -> io::Result<()> {
     title(to, machine)?;
     takes(to, plan)?;
     before(to, plan)
 }
 
-pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
+pub fn index(to: &mut Terminal, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
     let mut shown: Vec<&str> = Vec::new();
     for cell in &index.cells {
         of_cell(to, cell)?;
@@ -418,11 +418,11 @@ pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io:
             moments_text(to, cell)?;
         }
     }
-    let mut counts = vec![format!("{} done", index.count(State::Done))];
+    let mut counts = vec![format!("{} done", index.count(CellState::Done))];
     for (state, word) in [
-        (State::CutShort, "cut short"),
-        (State::Failed, "failed"),
-        (State::Missing, "not measured"),
+        (CellState::CutShort, "cut short"),
+        (CellState::Failed, "failed"),
+        (CellState::Missing, "not measured"),
     ] {
         match index.count(state) {
             0 => {}
@@ -443,16 +443,16 @@ const CELL_HEADS: [&str; 14] = [
 /// Of them what a narrow terminal has no room for; the page and JSON have all of it.
 const SPARE: [&str; 7] = ["rms", "spread", "cv", "p5", "p95", "sd", "mean"];
 
-fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
+fn of_cell(to: &mut Terminal, cell: &CellResult) -> io::Result<()> {
     let name = format!("{BOLD}{:>5}{BOLD:#}  ", cell.cell.number);
     wrapped(to, &name, "       ", &cell.cell.title())?;
     match (cell.state, &cell.why) {
-        (State::Missing, _) => return writeln!(to, "       {DIM}not measured{DIM:#}"),
-        (State::Failed, why) => {
+        (CellState::Missing, _) => return writeln!(to, "       {DIM}not measured{DIM:#}"),
+        (CellState::Failed, why) => {
             let why = why.as_deref().unwrap_or("failed");
             return wrapped(to, &format!("       {BAD}!{BAD:#} "), "         ", why);
         }
-        (State::CutShort, Some(why)) => {
+        (CellState::CutShort, Some(why)) => {
             wrapped(
                 to,
                 &format!("       {WARN}!{WARN:#} "),
@@ -470,7 +470,7 @@ fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     time::states(to, &cell.beside)
 }
 
-fn table(to: &mut Sheet, threads: &[ThreadResult]) -> io::Result<()> {
+fn table(to: &mut Terminal, threads: &[ThreadResult]) -> io::Result<()> {
     let mut rows: Vec<Vec<String>> =
         vec![[String::new()].into_iter().chain(CELL_HEADS.map(String::from)).collect()];
     let mixed = threads.windows(2).any(|two| two[0].workload != two[1].workload);
@@ -527,7 +527,7 @@ fn cell_row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
 
 /// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
 /// same of several cells.
-fn notes<'a>(to: &mut Sheet, cell: &'a CellResult, shown: &mut Vec<&'a str>) -> io::Result<()> {
+fn notes<'a>(to: &mut Terminal, cell: &'a CellResult, shown: &mut Vec<&'a str>) -> io::Result<()> {
     for note in &cell.notes {
         if shown.contains(&note.as_str()) {
             continue;
@@ -539,7 +539,7 @@ fn notes<'a>(to: &mut Sheet, cell: &'a CellResult, shown: &mut Vec<&'a str>) -> 
 }
 
 /// Moments of the cell's CPUs; docs/statistics.md has the conventions.
-fn moments_text(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
+fn moments_text(to: &mut Terminal, cell: &CellResult) -> io::Result<()> {
     if cell.threads.is_empty() {
         return Ok(());
     }
@@ -569,13 +569,13 @@ struct Row<'a> {
 }
 
 /// The table; nothing for a single cell.
-fn overview(to: &mut Sheet, index: &Index) -> io::Result<()> {
+fn overview(to: &mut Terminal, index: &Index) -> io::Result<()> {
     let rows: Vec<Row<'_>> =
         index.cells.iter().filter_map(|cell| overview_row(cell, index)).collect();
     if rows.len() < 2 {
         return Ok(());
     }
-    let Page { columns, glyphs } = to.page;
+    let TextPage { columns, glyphs } = to.page;
     let widths: Vec<usize> = (0..OVERVIEW_HEADS.len())
         .map(|at| rows.iter().map(|row| row.cells[at].chars().count()).max().unwrap_or(0))
         .zip(OVERVIEW_HEADS)
@@ -647,7 +647,7 @@ const SHOWN: usize = 20;
 const MARGIN: &str = "         ";
 
 /// Whether so many repetitions can decide between two conditions; before anything is measured.
-fn before(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
+fn before(to: &mut Terminal, plan: &MeasurePlan) -> io::Result<()> {
     let [first, second] = plan.conditions.as_slice() else { return Ok(()) };
     let pairs = plan.cells.iter().map(|cell| cell.repetition).max().unwrap_or(0) as usize;
     let text = match pairs {
@@ -666,7 +666,7 @@ fn before(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
 }
 
 /// What the pairs decide, a line a combination.
-fn compared(to: &mut Sheet, index: &Index) -> io::Result<()> {
+fn compared(to: &mut Terminal, index: &Index) -> io::Result<()> {
     for (at, pair) in index.compared.iter().take(SHOWN).enumerate() {
         let head = if at == 0 { format!("{BOLD}Compare{BOLD:#}  ") } else { MARGIN.into() };
         let text = format!("{}: {}", pair.what, pair.sentence);

@@ -5,16 +5,16 @@ mod tests;
 
 use std::io::{self, Write};
 
-use rtproof_host::{CpuList, tune::Part};
+use rtproof_host::{CpuList, tune::MachinePart};
 use rtproof_judge::{
     plan::{Conflict, Instruction, LeftOut, Reason},
     units,
 };
 use rtproof_results::tune::{BootPreview, PlanDocument, Previewed};
 
-use crate::text::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, title, wrapped};
 
-pub fn plan(to: &mut Sheet, plan: &PlanDocument, verbose: bool) -> io::Result<()> {
+pub fn plan(to: &mut Terminal, plan: &PlanDocument, verbose: bool) -> io::Result<()> {
     title(to, &plan.machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &plan.intent.line())?;
     wrapped(to, &format!("{BOLD}Plan{BOLD:#}     "), "         ", &summary(plan))?;
@@ -47,7 +47,7 @@ fn summary(plan: &PlanDocument) -> String {
     parts.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
 
-fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
+fn conflicts(to: &mut Terminal, conflicts: &[Conflict]) -> io::Result<()> {
     if conflicts.is_empty() {
         return Ok(());
     }
@@ -67,19 +67,31 @@ fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
 const NAMES_MAX: usize = 8;
 
 /// Parts of the machine: title, how long a change lasts, and how it is undone.
-const PARTS: [(Part, &str, &str); 8] = [
-    (Part::Kernel, "Running kernel", "until the next boot; undo writes the old values back"),
-    (Part::Irqs, "Interrupts", "until the next boot; undo gives each its CPUs back"),
-    (Part::Tasks, "Tasks", "until they end; undo gives the same tasks back what they had"),
-    (Part::Units, "Services", "undo gives each the state it had: enabled, running, masked"),
-    (Part::Files, "Files", "they stay; undo writes the old bytes back or removes what is new"),
-    (Part::Accounts, "Groups of users", "they stay; undo removes who was added and what is new"),
-    (Part::Packages, "Packages", "they stay; undo removes those that came and are as they came"),
-    (Part::Loader, "Boot loader", "until it is undone"),
+const PARTS: [(MachinePart, &str, &str); 8] = [
+    (MachinePart::Kernel, "Running kernel", "until the next boot; undo writes the old values back"),
+    (MachinePart::Irqs, "Interrupts", "until the next boot; undo gives each its CPUs back"),
+    (MachinePart::Tasks, "Tasks", "until they end; undo gives the same tasks back what they had"),
+    (MachinePart::Units, "Services", "undo gives each the state it had: enabled, running, masked"),
+    (
+        MachinePart::Files,
+        "Files",
+        "they stay; undo writes the old bytes back or removes what is new",
+    ),
+    (
+        MachinePart::Accounts,
+        "Groups of users",
+        "they stay; undo removes who was added and what is new",
+    ),
+    (
+        MachinePart::Packages,
+        "Packages",
+        "they stay; undo removes those that came and are as they came",
+    ),
+    (MachinePart::Loader, "Boot loader", "until it is undone"),
 ];
 
 /// The changes, by what they are about.
-pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<()> {
+pub fn steps(to: &mut Terminal, steps: &[Previewed], verbose: bool) -> io::Result<()> {
     for (part, title, lasts) in PARTS {
         let of: Vec<&Previewed> =
             steps.iter().filter(|it| it.step.change.nature().part == part).collect();
@@ -96,7 +108,7 @@ pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<(
     Ok(())
 }
 
-fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
+fn one(to: &mut Terminal, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
     let first = folded.first;
     let many = match folded.count {
         1 => String::new(),
@@ -112,7 +124,7 @@ fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
     reason(to, &first.step.reason, verbose)
 }
 
-fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Result<()> {
+fn instructions(to: &mut Terminal, all: &[Instruction], verbose: bool) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
@@ -150,7 +162,7 @@ fn is_other_way(all: &[Instruction], at: usize) -> bool {
     is_same && !all[at].build_options.is_empty()
 }
 
-fn left_out(to: &mut Sheet, all: &[LeftOut], verbose: bool) -> io::Result<()> {
+fn left_out(to: &mut Terminal, all: &[LeftOut], verbose: bool) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
@@ -283,7 +295,7 @@ fn numbered(kind: &str, targets: &[String], names_max: usize) -> String {
 const INDENT: &str = "      ";
 
 /// The words, and the line that they would make.
-fn boot(to: &mut Sheet, boot: &BootPreview, verbose: bool) -> io::Result<()> {
+fn boot(to: &mut Terminal, boot: &BootPreview, verbose: bool) -> io::Result<()> {
     if boot.words.is_empty() {
         return Ok(());
     }
@@ -316,7 +328,7 @@ fn boot(to: &mut Sheet, boot: &BootPreview, verbose: bool) -> io::Result<()> {
 }
 
 /// Loader and entry, or why there can be none.
-pub fn place(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
+pub fn place(to: &mut Terminal, boot: &BootPreview) -> io::Result<()> {
     if let (Some(loader), Some(entry)) = (&boot.loader, &boot.entry) {
         wrapped(to, "  ", "    ", &format!("entry \"{entry}\" of {loader}, beside the default"))?;
     }
@@ -330,7 +342,7 @@ pub fn place(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
 }
 
 /// The whole line, before and after.
-pub fn tokens(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
+pub fn tokens(to: &mut Terminal, boot: &BootPreview) -> io::Result<()> {
     let (Some(now), Some(then)) = (&boot.now, &boot.then) else { return Ok(()) };
     writeln!(to, "  {DIM}command line{DIM:#}")?;
     writeln!(to, "    {BAD}- {}{BAD:#}", marked(now, then))?;
@@ -364,7 +376,7 @@ pub(crate) fn split(line: &str) -> Vec<&str> {
 }
 
 /// Why, what it costs, what can go wrong.
-fn reason(to: &mut Sheet, reason: &Reason, verbose: bool) -> io::Result<()> {
+fn reason(to: &mut Terminal, reason: &Reason, verbose: bool) -> io::Result<()> {
     let next = format!("{INDENT}     ");
     let checks = reason.checks.join(", ");
     let impact = reason.impact.text();

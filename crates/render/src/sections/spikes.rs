@@ -12,19 +12,20 @@ use rtproof_host::text;
 use rtproof_judge::{
     Finding, Report,
     causes::{
-        CauseClass, CauseRow, Explanation, Recorder, Share, Spike, Spikes, Structure, classes,
+        CauseClass, CauseRow, ExplainedSpike, Explanation, RecorderSummary, Share, Spikes,
+        Structure, classes,
     },
     units::{self, grouped},
 };
 use rtproof_record::Run;
 use rtproof_trace::Window;
 
-use super::findings::{Group, remedy_shown};
+use super::findings::{FindingGroup, remedy_shown};
 use crate::spike;
 use crate::spike::{percent, us, us_number};
 use crate::svg::chart::px;
 use crate::svg::spike::draw;
-use crate::text::{BAD, BOLD, DIM, Ink, Page, Sheet, WARN, wrapped_in};
+use crate::text::{BAD, BOLD, DIM, Terminal, TextPage, TextStyle, WARN, wrapped_in};
 use crate::timeline::{blocks_of, fitted, letter, style, timeline};
 
 /// Most spikes shown one by one; the record has all.
@@ -132,7 +133,7 @@ fn structure(structure: &[Structure]) -> Markup {
 }
 
 /// How it was recorded, and what that leaves open.
-fn recorder_html(recorder: &Recorder) -> Markup {
+fn recorder_html(recorder: &RecorderSummary) -> Markup {
     let mut texts = Vec::new();
     if let Some(why) = &recorder.off {
         texts.push(format!("No kernel events were recorded: {why}."));
@@ -182,18 +183,18 @@ const INDENT: &str = "         ";
 
 /// The spikes after the measured part. `window`: the events round the worst, `spikes.worst[0]`,
 /// where they were kept.
-pub fn spikes(to: &mut Sheet, spikes: &Spikes, window: Option<&Window>) -> io::Result<()> {
+pub fn spikes(to: &mut Terminal, spikes: &Spikes, window: Option<&Window>) -> io::Result<()> {
     to.page.spikes(to, spikes, window)
 }
 
 /// The spikes of a run, where its record has any.
-pub fn spikes_of(to: &mut Sheet, run: &Run, report: &Report) -> io::Result<()> {
+pub fn spikes_of(to: &mut Terminal, run: &Run, report: &Report) -> io::Result<()> {
     let Some(told) = &report.spikes else { return Ok(()) };
-    let window = |worst: &Spike| run.spikes.as_ref()?.window(worst.number);
+    let window = |worst: &ExplainedSpike| run.spikes.as_ref()?.window(worst.number);
     spikes(to, told, told.worst.first().and_then(window))
 }
 
-impl Page {
+impl TextPage {
     pub(crate) fn spikes(
         self,
         to: &mut dyn Write,
@@ -219,7 +220,12 @@ impl Page {
         self.wrapped(to, &format!("{INDENT}{DIM}"), INDENT, &text)
     }
 
-    fn worst(self, to: &mut dyn Write, worst: &Spike, window: Option<&Window>) -> io::Result<()> {
+    fn worst(
+        self,
+        to: &mut dyn Write,
+        worst: &ExplainedSpike,
+        window: Option<&Window>,
+    ) -> io::Result<()> {
         let explanation = &worst.explanation;
         let phase =
             if worst.phase.is_empty() { String::new() } else { format!(", {}", worst.phase) };
@@ -268,7 +274,7 @@ fn summary_text(spikes: &Spikes) -> String {
 }
 
 /// How it was recorded, in a line.
-fn recorder_text(recorder: &Recorder) -> String {
+fn recorder_text(recorder: &RecorderSummary) -> String {
     let mut texts = Vec::new();
     texts.extend(recorder.off.as_ref().map(|why| format!("nothing recorded: {why}")));
     texts.extend(recorder.cost_p50_ns.map(|cost_ns| {
@@ -410,7 +416,7 @@ fn removed(row: &CauseRow, findings: &[Finding]) -> Markup {
 }
 
 /// What removes the largest cause of a spike.
-fn remedy_of(spikes: &Spikes, spike: &Spike, findings: &[Finding]) -> Markup {
+fn remedy_of(spikes: &Spikes, spike: &ExplainedSpike, findings: &[Finding]) -> Markup {
     let row = spike.explanation.top().and_then(|top| {
         let is_it = |row: &&CauseRow| row.cause == top.cause && row.culprit == top.culprit;
         spikes.causes.iter().find(is_it)
@@ -442,13 +448,13 @@ fn checks(checks: &[String], findings: &[Finding]) -> Markup {
 
 /// Whether the page shows a finding at length, so that there is something to link to.
 fn is_card(finding: &Finding) -> bool {
-    !matches!(Group::of(finding), Group::Skipped | Group::Fine)
+    !matches!(FindingGroup::of(finding), FindingGroup::Skipped | FindingGroup::Fine)
 }
 
 // One spike: its picture, its shares as a sum, who woke it, and what more is known.
 
 /// A spike, folded away. `remedy`: what removes its largest cause.
-fn spike(spike: &Spike, window: Option<&Window>, remedy: &Markup) -> Markup {
+fn spike(spike: &ExplainedSpike, window: Option<&Window>, remedy: &Markup) -> Markup {
     let explanation = &spike.explanation;
     let wake = &explanation.wake;
     let id = format!("spike-{}", spike.number);
@@ -566,14 +572,14 @@ const SMALL: u64 = 20;
 
 /// Why a wake-up was late. `window`: the events round it, where they were kept.
 pub fn explanation(
-    to: &mut Sheet,
+    to: &mut Terminal,
     explanation: &Explanation,
     window: Option<&Window>,
 ) -> io::Result<()> {
     to.page.explanation(to, explanation, window)
 }
 
-impl Page {
+impl TextPage {
     pub(crate) fn explanation(
         self,
         to: &mut dyn Write,
@@ -733,11 +739,11 @@ struct Line {
     /// Who did it, where that belongs to the same line and there is room.
     who: String,
     cells: [String; 4],
-    tone: Ink,
+    tone: TextStyle,
     fix: Option<String>,
 }
 
-impl Page {
+impl TextPage {
     /// The causes as a table. `share`: of the lateness of all explained spikes; `certain`: of that,
     /// what cannot have been anything else.
     fn causes(self, to: &mut dyn Write, spikes: &Spikes) -> io::Result<()> {
@@ -814,7 +820,7 @@ fn of_class(class: &CauseClass<'_>, all_ns: u64, with_fix: bool) -> Vec<Line> {
         let who = if who.is_empty() { "(no culprit)".to_owned() } else { who };
         let certain_ns = row.sum_ns.saturating_sub(row.ambiguous_ns);
         let cells = cells(row.sum_ns, certain_ns, Some(row.count), row.worst_ns);
-        line(format!("  {}", text::line(&who)), cells, Ink::PLAIN)
+        line(format!("  {}", text::line(&who)), cells, TextStyle::PLAIN)
     }));
     let rest = class.rows.get(shown..).unwrap_or_default();
     if !rest.is_empty() {

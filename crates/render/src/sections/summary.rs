@@ -16,10 +16,10 @@ use rtproof_results::{Answer, Tone};
 
 use super::findings;
 use super::findings::word;
-use crate::page::Detail;
+use crate::page::FindingDetail;
 use crate::spike;
 use crate::svg::chart::px;
-use crate::text::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, wrapped};
 
 // The answer below a verdict: the largest classes of causes, or why, and the next command.
 
@@ -177,7 +177,7 @@ fn fixes(report: &Report) -> Markup {
         classes.iter().position(of).unwrap_or(usize::MAX)
     };
     let asks = |finding: &&Finding| {
-        matches!(findings::Group::of(finding), findings::Group::Change(_))
+        matches!(findings::FindingGroup::of(finding), findings::FindingGroup::Change(_))
             && finding.status == Status::Bad
     };
     let mut all: Vec<&Finding> = report.findings.iter().filter(asks).collect();
@@ -319,7 +319,7 @@ pub(crate) fn reference_section(all: &[Reference]) -> Markup {
     }
 }
 
-fn groups(one: &Reference) -> [(&str, &[rtproof_judge::compare::Rank]); 2] {
+fn groups(one: &Reference) -> [(&str, &[rtproof_judge::compare::QuantileRank]); 2] {
     [("all", &one.all), (one.alike_by.as_deref().unwrap_or_default(), &one.alike)]
 }
 
@@ -347,10 +347,10 @@ impl Tile {
 pub(crate) fn verdict_section(run: &Run, report: &Report, next: Option<&str>) -> Markup {
     let verdict = &report.verdict;
     let (class, icon) = match verdict.answer {
-        rtproof_judge::Answer::Accepted => ("accepted", "check"),
-        rtproof_judge::Answer::Refused => ("refused", "cross"),
-        rtproof_judge::Answer::NotProven => ("not-proven", "question"),
-        rtproof_judge::Answer::NotJudged => ("not-judged", "dash"),
+        rtproof_judge::VerdictAnswer::Accepted => ("accepted", "check"),
+        rtproof_judge::VerdictAnswer::Refused => ("refused", "cross"),
+        rtproof_judge::VerdictAnswer::NotProven => ("not-proven", "question"),
+        rtproof_judge::VerdictAnswer::NotJudged => ("not-judged", "dash"),
     };
     html! {
         verdict_section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer"
@@ -376,9 +376,9 @@ pub(crate) fn verdict_section(run: &Run, report: &Report, next: Option<&str>) ->
 }
 
 /// An experiment compares settings and has no budget to judge against: that is its head.
-fn heading(run: &Run, answer: rtproof_judge::Answer) -> &'static str {
+fn heading(run: &Run, answer: rtproof_judge::VerdictAnswer) -> &'static str {
     match (answer, &run.effects) {
-        (rtproof_judge::Answer::NotJudged, Some(_)) => "EXPERIMENT",
+        (rtproof_judge::VerdictAnswer::NotJudged, Some(_)) => "EXPERIMENT",
         _ => answer.text(),
     }
 }
@@ -541,18 +541,18 @@ fn notes(report: &Report) -> Markup {
 /// Lines of a screen: below more, the answer is repeated.
 const SCREEN: usize = 24;
 
-pub fn answer(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+pub fn answer(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
     to.in_answer(|to| block_text(to, answer))
 }
 
-fn block_text(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+fn block_text(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
     let style = match answer.tone {
         Tone::Verdict(word) => {
             let sentence = answer.result.strip_prefix(word.text()).unwrap_or(&answer.result);
             verdict_line(to, word, sentence.trim_start())?;
             return why_and_next(to, answer);
         }
-        Tone::Plain => Ink::PLAIN,
+        Tone::Plain => TextStyle::PLAIN,
         Tone::Good => GOOD,
         Tone::Doubtful => WARN,
         Tone::Bad => BAD,
@@ -562,7 +562,7 @@ fn block_text(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
     why_and_next(to, answer)
 }
 
-fn why_and_next(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+fn why_and_next(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
     if let Some(why) = &answer.why {
         wrapped(to, &format!("{BOLD}Why{BOLD:#}      "), "         ", why)?;
     }
@@ -570,7 +570,7 @@ fn why_and_next(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
 }
 
 /// Writes it again below what is longer than a screen.
-pub fn answer_again(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
+pub fn answer_again(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
     if to.lines() <= SCREEN {
         return Ok(());
     }
@@ -579,7 +579,7 @@ pub fn answer_again(to: &mut Sheet, answer: &Answer) -> io::Result<()> {
 }
 
 /// What to do next.
-pub fn next_text(to: &mut Sheet, command: Option<&str>) -> io::Result<()> {
+pub fn next_text(to: &mut Terminal, command: Option<&str>) -> io::Result<()> {
     match command {
         // One line, however long: a break would end the command where it is pasted.
         Some(command) => writeln!(to, "{BOLD}Next{BOLD:#}     {}", text::line(command)),
@@ -590,14 +590,14 @@ pub fn next_text(to: &mut Sheet, command: Option<&str>) -> io::Result<()> {
 // Findings of trials as text: every one, because each was asked for by name.
 
 /// The group of the trials; where all or more is asked for, the evidence, too.
-pub fn proofs(to: &mut Sheet, findings: &[&Finding], detail: Detail) -> io::Result<()> {
+pub fn proofs(to: &mut Terminal, findings: &[&Finding], detail: FindingDetail) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
     writeln!(to, "{BOLD}Proof{BOLD:#}    {} tried on this machine", findings.len())?;
     let width = findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
     let next = " ".repeat(11 + width + 2);
-    let labelled = |to: &mut Sheet, label: &str, text: &str| {
+    let labelled = |to: &mut Terminal, label: &str, text: &str| {
         wrapped(to, &format!("{next}{DIM}{label}{DIM:#} "), &format!("{next}     "), text)
     };
     for finding in findings {
@@ -623,7 +623,7 @@ const SHOWN_TEXT: usize = 8;
 const MARGIN: &str = "         ";
 
 /// A line for each sentence; the files that were not used below.
-pub fn reference(to: &mut Sheet, all: &[Reference]) -> io::Result<()> {
+pub fn reference(to: &mut Terminal, all: &[Reference]) -> io::Result<()> {
     let mut head = format!("{BOLD}Beside{BOLD:#}   ");
     for one in all {
         for line in &one.lines {
@@ -646,7 +646,7 @@ pub fn reference(to: &mut Sheet, all: &[Reference]) -> io::Result<()> {
 // The verdict as text.
 
 /// The verdict, its reasons, and what changed in the machine.
-pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
+pub fn verdict(to: &mut Terminal, report: &Report) -> io::Result<()> {
     let verdict = &report.verdict;
     verdict_sentence(to, report)?;
     for reason in &verdict.reasons {
@@ -663,14 +663,14 @@ pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
 }
 
 /// The verdict in a sentence.
-pub(super) fn verdict_sentence(to: &mut Sheet, report: &Report) -> io::Result<()> {
+pub(super) fn verdict_sentence(to: &mut Terminal, report: &Report) -> io::Result<()> {
     verdict_line(to, report.verdict.answer, &report.verdict.sentence)
 }
 
 /// A verdict: its word and its sentence.
 pub(crate) fn verdict_line(
-    to: &mut Sheet,
-    answer: rtproof_judge::Answer,
+    to: &mut Terminal,
+    answer: rtproof_judge::VerdictAnswer,
     sentence: &str,
 ) -> io::Result<()> {
     let (style, word) = (style(answer), answer.text());
@@ -678,10 +678,12 @@ pub(crate) fn verdict_line(
     wrapped(to, &first, "         ", sentence)
 }
 
-const fn style(answer: rtproof_judge::Answer) -> Ink {
+const fn style(answer: rtproof_judge::VerdictAnswer) -> TextStyle {
     match answer {
-        rtproof_judge::Answer::Accepted => GOOD.bold(),
-        rtproof_judge::Answer::Refused => BAD,
-        rtproof_judge::Answer::NotProven | rtproof_judge::Answer::NotJudged => WARN.bold(),
+        rtproof_judge::VerdictAnswer::Accepted => GOOD.bold(),
+        rtproof_judge::VerdictAnswer::Refused => BAD,
+        rtproof_judge::VerdictAnswer::NotProven | rtproof_judge::VerdictAnswer::NotJudged => {
+            WARN.bold()
+        }
     }
 }

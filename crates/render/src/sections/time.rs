@@ -6,19 +6,19 @@ use maud::{Markup, html};
 
 use rtproof_judge::{
     Report,
-    moving::{Beside, Frequency, IdleUse, Segment},
+    moving::{Frequency, IdleUse, RunSurroundings, Segment},
     units::{self, grouped},
 };
 use rtproof_record::{Run, run::Thread};
 
 use super::distribution;
-use crate::html::{Figure, Page};
+use crate::html::{Figure, ReportPage};
 use crate::spike;
-use crate::svg::bins::{Column, HeatBins, TimeBins};
-use crate::svg::events::Events;
+use crate::svg::bins::{BinColumn, HeatBins, TimeBins};
+use crate::svg::events::EventLanes;
 use crate::svg::time;
-use crate::svg::time::{Counter, Dot, Rows};
-use crate::text::{DIM, Sheet, WARN, wrapped};
+use crate::svg::time::{Dot, HostSeries, StripRows};
+use crate::text::{DIM, Terminal, WARN, wrapped};
 
 // What was seen beside a measurement: threads that were changed from outside, before and after;
 // idle states and frequencies of the measured CPUs.
@@ -51,7 +51,7 @@ pub(crate) fn beside_section(report: &Report) -> Markup {
     }
 }
 
-fn marks(beside: &Beside, cpu: &impl Fn(u32) -> String) -> Markup {
+fn marks(beside: &RunSurroundings, cpu: &impl Fn(u32) -> String) -> Markup {
     crate::html::table(
         &beside.marks,
         &[
@@ -95,7 +95,7 @@ pub(super) fn segments<'a>(segments: impl Iterator<Item = &'a Segment>) -> Marku
 }
 
 /// Idle states as a table.
-pub(super) fn idle_html(beside: &Beside) -> Markup {
+pub(super) fn idle_html(beside: &RunSurroundings) -> Markup {
     crate::html::table(
         &beside.idle,
         &[
@@ -108,7 +108,7 @@ pub(super) fn idle_html(beside: &Beside) -> Markup {
     )
 }
 
-fn frequencies(beside: &Beside) -> Markup {
+fn frequencies(beside: &RunSurroundings) -> Markup {
     let ghz = |hz: u64| format!("{:.3}", hz as f64 / 1e9);
     crate::html::table(
         &beside.frequencies,
@@ -132,7 +132,7 @@ pub(crate) fn dots_figure(
     run: &Run,
     report: &Report,
     time: TimeBins,
-    events: &Events,
+    events: &EventLanes,
     shown: usize,
 ) -> Markup {
     let title = "Spikes over time";
@@ -208,7 +208,7 @@ const ROWS: u64 = 100;
 
 /// The section; nothing where no counter was read.
 pub(crate) fn host_section(run: &Run, time: TimeBins) -> Markup {
-    let counters = Counter::all(run);
+    let counters = HostSeries::all(run);
     if counters.is_empty() {
         return Markup::default();
     }
@@ -232,7 +232,7 @@ fn place(run: &Run) -> &'static str {
     }
 }
 
-fn counter_figure(run: &Run, counter: &Counter, time: TimeBins) -> Markup {
+fn counter_figure(run: &Run, counter: &HostSeries, time: TimeBins) -> Markup {
     let title = format!("{}, {}", counter.column.title, counter.column.unit);
     let text = counter_text(counter);
     crate::html::figure(&Figure {
@@ -244,7 +244,7 @@ fn counter_figure(run: &Run, counter: &Counter, time: TimeBins) -> Markup {
     })
 }
 
-fn counter_text(counter: &Counter) -> String {
+fn counter_text(counter: &HostSeries) -> String {
     let Some([low, mean, high]) = counter.summary() else {
         return String::new();
     };
@@ -264,14 +264,14 @@ fn number(value: f64) -> String {
 }
 
 /// All counters in one table, means of at most [`ROWS`] intervals.
-fn counters_table(counters: &[Counter], time: TimeBins) -> Markup {
+fn counters_table(counters: &[HostSeries], time: TimeBins) -> Markup {
     let time = time.coarser(ROWS);
     let columns: Vec<_> = counters.iter().map(|counter| counter.columns(time)).collect();
     html! {
         counters_table {
             thead { tr {
                 th { "from" }
-                @for Counter { column, .. } in counters {
+                @for HostSeries { column, .. } in counters {
                     th.num { (column.title) br; (column.unit) }
                 }
             } }
@@ -293,13 +293,13 @@ fn counters_table(counters: &[Counter], time: TimeBins) -> Markup {
 
 const NOTHING: &str = "No wake-up was measured.";
 
-pub(crate) fn timeline_section(page: &Page<'_>) -> Markup {
-    let Page { run, report, time, rows, columns, pictures } = page;
+pub(crate) fn timeline_section(page: &ReportPage<'_>) -> Markup {
+    let ReportPage { run, report, time, rows, columns, pictures } = page;
     let time = *time;
     html! {
         timeline_section #timeline {
             h2 { "Latency over time" }
-            @let events = Events::of(report);
+            @let events = EventLanes::of(report);
             (dots_figure(run, report, time, &events, pictures.len()))
             (strip_figure(run, rows, time, &events))
             details.fold {
@@ -318,7 +318,7 @@ fn width_text(time: TimeBins) -> String {
     units::duration(time.width_ns)
 }
 
-fn heat_figure(run: &Run, report: &Report, columns: &[Column], events: &Events) -> Markup {
+fn heat_figure(run: &Run, report: &Report, columns: &[BinColumn], events: &EventLanes) -> Markup {
     let title = "All CPUs over time";
     let Some(bins) = HeatBins::of(run) else {
         return crate::html::no_chart("chart-heat", title, NOTHING);
@@ -347,7 +347,7 @@ fn heat_figure(run: &Run, report: &Report, columns: &[Column], events: &Events) 
     })
 }
 
-fn heat_text(report: &Report, columns: &[Column], time: TimeBins) -> String {
+fn heat_text(report: &Report, columns: &[BinColumn], time: TimeBins) -> String {
     let mut worst: Vec<u64> = columns.iter().filter_map(|c| Some(c.worst?.0)).collect();
     worst.sort_unstable();
     let usual = worst.get(worst.len() / 2).copied().unwrap_or(0);
@@ -362,7 +362,7 @@ fn heat_text(report: &Report, columns: &[Column], time: TimeBins) -> String {
     )
 }
 
-fn heat_table(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
+fn heat_table(run: &Run, columns: &[BinColumn], time: TimeBins) -> Markup {
     let phase_at = |at_ns: u64| {
         let phase = run.options.phases.iter().find(|p| (p.from_ns..p.to_ns).contains(&at_ns));
         phase.map_or(crate::html::NONE, |phase| phase.name.as_str())
@@ -383,7 +383,7 @@ fn heat_table(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
     )
 }
 
-fn strip_figure(run: &Run, rows: &Rows, time: TimeBins, events: &Events) -> Markup {
+fn strip_figure(run: &Run, rows: &StripRows, time: TimeBins, events: &EventLanes) -> Markup {
     let title = "Worst case per CPU over time";
     let Some((low, high)) = rows.range() else {
         return crate::html::no_chart("chart-strip", title, NOTHING);
@@ -451,7 +451,7 @@ fn strip_table(run: &Run) -> Markup {
 const CPUS_MAX: usize = 8;
 
 /// What was changed from outside.
-pub(super) fn changes(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
+pub(super) fn changes(to: &mut Terminal, beside: &RunSurroundings) -> io::Result<()> {
     for segment in &beside.segments {
         wrapped(to, &format!("         {WARN}│{WARN:#} "), "           ", &of_segment(segment))?;
     }
@@ -459,7 +459,7 @@ pub(super) fn changes(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
 }
 
 /// Idle states and frequencies.
-pub(super) fn states(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
+pub(super) fn states(to: &mut Terminal, beside: &RunSurroundings) -> io::Result<()> {
     let mut cpus: Vec<u32> = beside.idle.iter().map(|of| of.cpu).collect();
     cpus.dedup();
     let idle = cpus.into_iter().take(CPUS_MAX).map(|cpu| idle_text(cpu, &beside.idle));

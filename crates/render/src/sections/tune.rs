@@ -5,20 +5,21 @@ use std::io::{self, Write};
 use rtproof_host::tune::Change;
 use rtproof_judge::{
     units,
-    verify::{Effect, Verified},
+    verify::{Verified, WordEffect},
 };
 use rtproof_results::tune::{
-    self, Applied, BootStands, EntryStands, JournalStands, JournalUndone, Made, MadeOutcome,
-    Stands, StandsNow, Status, TakenBack, TakenBackOutcome, TrialKernel, Undone, Unusable,
+    self, Applied, BootStanding, EntryStanding, JournalStanding, JournalUndone, Made, MadeOutcome,
+    StandingChange, StandingNow, TakenBack, TakenBackOutcome, TrialKernel, TuneStatus, Undone,
+    Unusable,
 };
 
-use crate::text::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title, wrapped};
 
 /// Width of the column of outcomes.
 const WIDTH: usize = 18;
 
 /// One line of a table: outcome, target, what was and is.
-fn line(to: &mut Sheet, word: &str, style: Ink, text: &str) -> io::Result<()> {
+fn line(to: &mut Terminal, word: &str, style: TextStyle, text: &str) -> io::Result<()> {
     let first = format!("  {style}{word:<WIDTH$}{style:#}");
     wrapped(to, &first, &" ".repeat(WIDTH + 4), text)
 }
@@ -29,7 +30,7 @@ fn target(change: &Change) -> String {
 
 /// What `apply` or `trial` did. `at`: the option `--root`, a blank before it, where the machine
 /// is not the running one.
-pub fn applied(to: &mut Sheet, applied: &Applied, at: &str) -> io::Result<()> {
+pub fn applied(to: &mut Terminal, applied: &Applied, at: &str) -> io::Result<()> {
     if applied.changes.is_empty() {
         return match applied.boot_parameters.is_empty() {
             true => writeln!(to, "Nothing to do: the machine is as the plan wants it."),
@@ -55,7 +56,7 @@ pub fn applied(to: &mut Sheet, applied: &Applied, at: &str) -> io::Result<()> {
 }
 
 /// A kernel on trial, and what is put in place.
-pub fn trial_kernel(to: &mut Sheet, kernel: &TrialKernel) -> io::Result<()> {
+pub fn trial_kernel(to: &mut Terminal, kernel: &TrialKernel) -> io::Result<()> {
     let head = format!("{BOLD}Kernel{BOLD:#} {}, from ", kernel.release);
     wrapped(to, &head, "  ", &kernel.from)?;
     let width = kernel.files.iter().map(|(path, _)| path.len()).max().unwrap_or(0);
@@ -65,7 +66,7 @@ pub fn trial_kernel(to: &mut Sheet, kernel: &TrialKernel) -> io::Result<()> {
     kernel.notes.iter().try_for_each(|note| wrapped(to, "  ", "  ", note))
 }
 
-fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
+fn made(to: &mut Terminal, it: &Made) -> io::Result<()> {
     let style = match it.outcome {
         MadeOutcome::Applied | MadeOutcome::AsWanted => GOOD,
         MadeOutcome::Failed => BAD,
@@ -82,7 +83,7 @@ fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
 }
 
 /// What `undo` did.
-pub fn undone(to: &mut Sheet, undone: &Undone) -> io::Result<()> {
+pub fn undone(to: &mut Terminal, undone: &Undone) -> io::Result<()> {
     unusable(to, &undone.unusable)?;
     undone.journals.iter().try_for_each(|journal| journal_undone(to, journal))?;
     if !undone.still_open.is_empty() {
@@ -93,7 +94,7 @@ pub fn undone(to: &mut Sheet, undone: &Undone) -> io::Result<()> {
     Ok(())
 }
 
-fn journal_undone(to: &mut Sheet, journal: &JournalUndone) -> io::Result<()> {
+fn journal_undone(to: &mut Terminal, journal: &JournalUndone) -> io::Result<()> {
     let (number, title) = (journal.journal, &journal.title);
     wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", title)?;
     writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
@@ -113,7 +114,7 @@ fn journal_undone(to: &mut Sheet, journal: &JournalUndone) -> io::Result<()> {
 }
 
 /// Journals that cannot be used, each with its reason.
-fn unusable(to: &mut Sheet, all: &[Unusable]) -> io::Result<()> {
+fn unusable(to: &mut Terminal, all: &[Unusable]) -> io::Result<()> {
     all.iter().try_for_each(|it| {
         let head = format!("{BAD}Journal {} cannot be used{BAD:#}  ", it.journal);
         wrapped(to, &head, "  ", &it.why)
@@ -128,7 +129,7 @@ fn because(target: &str, why: Option<&str>) -> String {
 }
 
 /// Changes that were undone.
-pub fn taken_back(to: &mut Sheet, changes: &[TakenBack]) -> io::Result<()> {
+pub fn taken_back(to: &mut Terminal, changes: &[TakenBack]) -> io::Result<()> {
     for it in changes {
         let style = match it.outcome {
             TakenBackOutcome::Restored | TakenBackOutcome::WasBefore => GOOD,
@@ -154,7 +155,7 @@ fn back(it: &TakenBack) -> String {
 }
 
 /// What is applied now.
-pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
+pub fn status(to: &mut Terminal, status: &TuneStatus) -> io::Result<()> {
     unusable(to, &status.unusable)?;
     for journal in &status.journals {
         journal_head(to, journal)?;
@@ -166,7 +167,7 @@ pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
     Ok(())
 }
 
-fn journal_head(to: &mut Sheet, journal: &JournalStands) -> io::Result<()> {
+fn journal_head(to: &mut Terminal, journal: &JournalStanding) -> io::Result<()> {
     let (number, title, begun) = (journal.journal, &journal.title, &journal.begun);
     wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", &format!("{title}, {begun}"))?;
     writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
@@ -202,28 +203,31 @@ fn journal_head(to: &mut Sheet, journal: &JournalStands) -> io::Result<()> {
     Ok(())
 }
 
-fn stands(to: &mut Sheet, it: &Stands) -> io::Result<()> {
+fn stands(to: &mut Terminal, it: &StandingChange) -> io::Result<()> {
     let style = match it.standing {
-        StandsNow::AsApplied => GOOD,
-        StandsNow::Changed => BAD,
-        StandsNow::Superseded | StandsNow::UsedUp | StandsNow::Gone | StandsNow::NotMade => DIM,
-        StandsNow::Unreadable => WARN,
+        StandingNow::AsApplied => GOOD,
+        StandingNow::Changed => BAD,
+        StandingNow::Superseded
+        | StandingNow::UsedUp
+        | StandingNow::Gone
+        | StandingNow::NotMade => DIM,
+        StandingNow::Unreadable => WARN,
     };
     let target = target(&it.change);
     let mut text = match it.standing {
-        StandsNow::AsApplied => format!("{target}: {}", it.ours),
+        StandingNow::AsApplied => format!("{target}: {}", it.ours),
         // Of a file that is its number of lines.
-        StandsNow::Changed if it.now == it.ours => {
+        StandingNow::Changed if it.now == it.ours => {
             format!("{target}: other text, permissions or owner than ours")
         }
-        StandsNow::Changed if it.is_old => {
+        StandingNow::Changed if it.is_old => {
             format!("{target}: {} as before, not our {}", it.now, it.ours)
         }
-        StandsNow::Changed => format!("{target}: {}, not our {}", it.now, it.ours),
-        StandsNow::Superseded => format!("{target}: {}", it.now),
-        StandsNow::UsedUp => format!("{target}: {}", it.ours),
-        StandsNow::Gone => target,
-        StandsNow::NotMade | StandsNow::Unreadable => {
+        StandingNow::Changed => format!("{target}: {}, not our {}", it.now, it.ours),
+        StandingNow::Superseded => format!("{target}: {}", it.now),
+        StandingNow::UsedUp => format!("{target}: {}", it.ours),
+        StandingNow::Gone => target,
+        StandingNow::NotMade | StandingNow::Unreadable => {
             format!("{target}: {}", it.why.as_deref().unwrap_or("?"))
         }
     };
@@ -238,16 +242,16 @@ fn stands(to: &mut Sheet, it: &Stands) -> io::Result<()> {
     })
 }
 
-fn boot_stands(to: &mut Sheet, boot: &BootStands) -> io::Result<()> {
+fn boot_stands(to: &mut Terminal, boot: &BootStanding) -> io::Result<()> {
     let state = match (boot.standing, boot.is_running) {
-        (EntryStands::Absent, _) => "none",
-        (EntryStands::Default, true) => "the default, and running",
-        (EntryStands::Default, false) => "the default from the next boot on",
-        (EntryStands::Armed, _) => "on trial: the next boot is it, once",
-        (EntryStands::Written, true) => {
+        (EntryStanding::Absent, _) => "none",
+        (EntryStanding::Default, true) => "the default, and running",
+        (EntryStanding::Default, false) => "the default from the next boot on",
+        (EntryStanding::Armed, _) => "on trial: the next boot is it, once",
+        (EntryStanding::Written, true) => {
             "on trial: this boot is it; keep it with: rtproof tune confirm"
         }
-        (EntryStands::Written, false) => "not running; try it with: rtproof tune trial",
+        (EntryStanding::Written, false) => "not running; try it with: rtproof tune trial",
     };
     writeln!(to, "{BOLD}Boot entry{BOLD:#} of {}: {state}", boot.loader)?;
     if let Some(kernel) = &boot.kernel {
@@ -257,7 +261,7 @@ fn boot_stands(to: &mut Sheet, boot: &BootStands) -> io::Result<()> {
 }
 
 /// Boot parameters that `apply` does not apply; `command`: what tries them.
-pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Result<()> {
+pub fn boot_left(to: &mut Terminal, parameters: &[String], command: &str) -> io::Result<()> {
     if parameters.is_empty() {
         return Ok(());
     }
@@ -268,7 +272,7 @@ pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Re
 }
 
 /// What the boot did with its words, and how changes stand.
-pub fn verified(to: &mut Sheet, found: &tune::VerifiedDocument) -> io::Result<()> {
+pub fn verified(to: &mut Terminal, found: &tune::VerifiedDocument) -> io::Result<()> {
     title(to, &found.machine)?;
     if let Some(kernel) = &found.kernel {
         wrapped(to, &format!("{BOLD}Kernel{BOLD:#} of the boot entry: "), "  ", &kernel.text())?;
@@ -280,7 +284,7 @@ pub fn verified(to: &mut Sheet, found: &tune::VerifiedDocument) -> io::Result<()
     }
     parameters(to, &found.parameters)?;
     if !found.changes.is_empty() {
-        let good = found.changes.iter().filter(|it| it.standing == StandsNow::AsApplied).count();
+        let good = found.changes.iter().filter(|it| it.standing == StandingNow::AsApplied).count();
         let all = found.changes.len();
         writeln!(to, "\n{BOLD}Changes{BOLD:#}: {good} of {all} as applied")?;
         found.changes.iter().try_for_each(|it| stands(to, it))?;
@@ -289,20 +293,20 @@ pub fn verified(to: &mut Sheet, found: &tune::VerifiedDocument) -> io::Result<()
 }
 
 /// What became of the words of a command line.
-pub fn parameters(to: &mut Sheet, all: &[Verified]) -> io::Result<()> {
+pub fn parameters(to: &mut Terminal, all: &[Verified]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
-    let good = all.iter().filter(|it| it.effect == Effect::Effective).count();
+    let good = all.iter().filter(|it| it.effect == WordEffect::Effective).count();
     writeln!(to, "\n{BOLD}Parameters{BOLD:#}: {good} of {} effective", all.len())?;
     for it in all {
         let (word, style) = match it.effect {
-            Effect::Effective => ("effective", GOOD),
-            Effect::Ignored => ("IGNORED", BAD),
-            Effect::NotEffective => ("NOT EFFECTIVE", BAD),
-            Effect::Missing => ("NOT THERE", BAD),
-            Effect::NotShown => ("not shown", DIM),
-            Effect::CannotTell => ("CANNOT TELL", WARN),
+            WordEffect::Effective => ("effective", GOOD),
+            WordEffect::Ignored => ("IGNORED", BAD),
+            WordEffect::NotEffective => ("NOT EFFECTIVE", BAD),
+            WordEffect::Missing => ("NOT THERE", BAD),
+            WordEffect::NotShown => ("not shown", DIM),
+            WordEffect::CannotTell => ("CANNOT TELL", WARN),
         };
         line(to, word, style, &parameter(it))?;
     }
@@ -312,11 +316,11 @@ pub fn parameters(to: &mut Sheet, all: &[Verified]) -> io::Result<()> {
 fn parameter(it: &Verified) -> String {
     let without = if it.removes { "without " } else { "" };
     let mut text = format!("{without}{}", it.parameter);
-    if it.effect == Effect::Missing {
+    if it.effect == WordEffect::Missing {
         let line = it.on_command_line.as_deref().unwrap_or_default();
         let line = if line.is_empty() { "not there".into() } else { line.join(" ") };
         text += &format!(": on the command line: {line}");
-    } else if it.effect == Effect::NotShown {
+    } else if it.effect == WordEffect::NotShown {
         text += ": on the command line; the kernel shows its effect nowhere";
     } else if let Some(path) = &it.path {
         let found = it.found.as_deref().map_or_else(String::new, |found| {
@@ -328,7 +332,7 @@ fn parameter(it: &Verified) -> String {
 }
 
 /// What an export wrote, and what it could not say.
-pub fn exported(to: &mut Sheet, written: &tune::Written) -> io::Result<()> {
+pub fn exported(to: &mut Terminal, written: &tune::ExportedDocument) -> io::Result<()> {
     writeln!(
         to,
         "{BOLD}{}{BOLD:#}: {}",

@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 use rtproof_host::knobs::cpu::RT_RUNTIME;
 use rtproof_judge::{
     Remedy,
-    causes::{CauseCpu, CauseRow, Explanation, Recorder, Share, Span, Spike, Spikes, Structure},
+    causes::{
+        CauseCpu, CauseRow, ExplainedSpike, Explanation, RecorderSummary, Share, Span, Spikes,
+        Structure,
+    },
 };
 use rtproof_trace::{
-    Beside, Coverage, Event, How, IdleState, Lost, Policy, Task, WakeUp, What, Window,
-    event::Vector,
+    Coverage, Event, EventData, Lost, Task, TaskPolicy, WakeUp, WakeUpBasis, Window,
+    WindowIdleState, WindowSurroundings, event::Vector,
 };
 
 const TID: i32 = 4212;
@@ -30,14 +33,14 @@ impl Events {
     }
 
     /// An event.
-    pub(crate) fn at(&mut self, at_ns: u64, pid: i32, what: What) -> &mut Self {
+    pub(crate) fn at(&mut self, at_ns: u64, pid: i32, what: EventData) -> &mut Self {
         self.list.push(Event { at_ns, cpu: self.cpu, pid, flags: 0, preempt: 0, what });
         self
     }
 
     /// From one task to another.
     pub(crate) fn switch(&mut self, at_ns: u64, prev_pid: i32, next_pid: i32) -> &mut Self {
-        let what = What::Switch {
+        let what = EventData::Switch {
             prev_comm: "".into(),
             prev_pid,
             prev_prio: 120,
@@ -51,12 +54,12 @@ impl Events {
 
     pub(crate) fn vector(&mut self, from_ns: u64, to_ns: u64) -> &mut Self {
         let pid = self.list.last().map_or(0, |event| match event.what {
-            What::Switch { next_pid, .. } => next_pid,
+            EventData::Switch { next_pid, .. } => next_pid,
             _ => event.pid,
         });
         let vector = Vector::LocalTimer;
-        self.at(from_ns, pid, What::VectorEntry { vector });
-        self.at(to_ns, pid, What::VectorExit { vector })
+        self.at(from_ns, pid, EventData::VectorEntry { vector });
+        self.at(to_ns, pid, EventData::VectorExit { vector })
     }
 }
 
@@ -90,7 +93,13 @@ fn explanation(parts: &[(&str, &str, u64)]) -> Explanation {
         at_ns += ns;
     }
     Explanation {
-        wake: WakeUp { tid: TID, cpu: 1, due_ns: DUE_NS, ran_ns: at_ns, how: How::Measured },
+        wake: WakeUp {
+            tid: TID,
+            cpu: 1,
+            due_ns: DUE_NS,
+            ran_ns: at_ns,
+            how: WakeUpBasis::Measured,
+        },
         task: "rtproof/1 [FIFO 80]".into(),
         irq_ns: None,
         woken_ns: None,
@@ -107,7 +116,7 @@ fn share_mut<'a>(explanation: &'a mut Explanation, cause: &str) -> &'a mut Share
 }
 
 /// 3449.6 µs: a stall, then a daemon of higher priority, and six short ones.
-pub(crate) fn stall() -> Spike {
+pub(crate) fn stall() -> ExplainedSpike {
     let mut explanation = explanation(&[
         ("stall", "", 2_658_713),
         ("timer_irq", "", 3_787),
@@ -145,11 +154,11 @@ pub(crate) fn stall() -> Spike {
             line: "CPUSchedulingPriority=10".into(),
         },
     ];
-    Spike { number: 1, at_ns: 41_207_000_000, phase: "cpu+net".into(), explanation }
+    ExplainedSpike { number: 1, at_ns: 41_207_000_000, phase: "cpu+net".into(), explanation }
 }
 
 /// 50 ms: real-time throttling lets a compiler run, with a tick every 4 ms.
-pub(crate) fn throttled() -> Spike {
+pub(crate) fn throttled() -> ExplainedSpike {
     let mut parts = vec![("timer_irq", "", 2_150), ("irq", "local timer", 3_020)];
     for _ in 0..12 {
         parts.push(("throttled", "cc1plus", 4_000_000 - 2_750));
@@ -168,11 +177,11 @@ pub(crate) fn throttled() -> Spike {
     share.checks = vec!["rt-throttling".into()];
     let path = "/proc/sys/kernel/sched_rt_runtime_us".into();
     share.remedies = vec![Remedy::set(&RT_RUNTIME, vec![path], "-1")];
-    Spike { number: 0, at_ns: 18_004_000_000, phase: "cpu".into(), explanation }
+    ExplainedSpike { number: 0, at_ns: 18_004_000_000, phase: "cpu".into(), explanation }
 }
 
 /// 60 µs of six causes.
-pub(crate) fn short() -> Spike {
+pub(crate) fn short() -> ExplainedSpike {
     let mut explanation = explanation(&[
         ("idle_exit", "C6", 28_100),
         ("timer_irq", "", 4_200),
@@ -193,11 +202,11 @@ pub(crate) fn short() -> Spike {
         "process_one_work+0x17e/0x340".into(),
     ];
     share_mut(&mut explanation, "idle_exit").checks = vec!["cpuidle-states".into()];
-    Spike { number: 2, at_ns: 7_311_000_000, phase: "idle".into(), explanation }
+    ExplainedSpike { number: 2, at_ns: 7_311_000_000, phase: "idle".into(), explanation }
 }
 
 /// 412 µs with lost events, ambiguous, woken from another CPU.
-pub(crate) fn incomplete() -> Spike {
+pub(crate) fn incomplete() -> ExplainedSpike {
     let mut explanation = explanation(&[
         ("irq_off", "kworker/1:0", 210_450),
         ("irq", "IRQ 38 can0", 14_200),
@@ -213,7 +222,7 @@ pub(crate) fn incomplete() -> Spike {
         "irq_vectors:local_timer_entry is missing: timer interrupts do not show".into(),
     ];
     explanation.wakers = vec!["irq/38-can0 [FIFO 50]".into(), "IRQ 38 can0".into()];
-    Spike { number: 3, at_ns: 33_500_000_000, phase: "cpu+net".into(), explanation }
+    ExplainedSpike { number: 3, at_ns: 33_500_000_000, phase: "cpu+net".into(), explanation }
 }
 
 /// The window of a spike; spike 2 has none.
@@ -232,24 +241,24 @@ pub(crate) fn window(number: u32) -> Option<Window> {
         1 => {
             on.switch(due - 800_000, 0, 777);
             on.vector(due + 2_658_713, due + 2_669_088);
-            on.at(due + 2_669_400, 777, What::SoftirqEntry { vec: 3 });
-            on.at(due + 2_733_300, 777, What::SoftirqExit { vec: 3 });
+            on.at(due + 2_669_400, 777, EventData::SoftirqEntry { vec: 3 });
+            on.at(due + 2_733_300, 777, EventData::SoftirqExit { vec: 3 });
             on.switch(due + 2_735_391, 777, 812);
-            on.at(due + 3_135_391, 812, What::IrqEntry { irq: 24, name: "eth0-rx-0".into() });
-            on.at(due + 3_137_202, 812, What::IrqExit { irq: 24 });
+            on.at(due + 3_135_391, 812, EventData::IrqEntry { irq: 24, name: "eth0-rx-0".into() });
+            on.at(due + 3_137_202, 812, EventData::IrqExit { irq: 24 });
             on.switch(due + 3_445_306, 812, TID);
         }
         3 => {
             let mut other = Events::on(0);
-            let send = What::IpiSend { to_cpu: 1, callsite: 0, callback: 0xffff_8000 };
+            let send = EventData::IpiSend { to_cpu: 1, callsite: 0, callback: 0xffff_8000 };
             other.at(due + 60_000, 66, send);
             let wakes =
-                What::Waking { comm: "rtproof/1".into(), pid: TID, prio: 19, target_cpu: 1 };
+                EventData::Waking { comm: "rtproof/1".into(), pid: TID, prio: 19, target_cpu: 1 };
             other.at(due + 224_650, 138, wakes);
             list.extend(other.list);
             on.switch(due - 30_000, 0, 65);
-            on.at(due + 210_450, 65, What::IrqEntry { irq: 38, name: "can0".into() });
-            on.at(due + 224_500, 65, What::IrqExit { irq: 38 });
+            on.at(due + 210_450, 65, EventData::IrqEntry { irq: 38, name: "can0".into() });
+            on.at(due + 224_500, 65, EventData::IrqExit { irq: 38 });
             on.switch(due + 230_000, 65, 139);
         }
         _ => return None,
@@ -259,7 +268,7 @@ pub(crate) fn window(number: u32) -> Option<Window> {
     let (from_ns, to_ns) = (due - 10_000_000, due + 60_000_000);
     let is_lossy = number == 3;
     let lost = Lost { from_ns: due + 320_960, to_ns: due + 403_960, count: Some(17) };
-    let states = IdleState { name: "C6".into(), exit_latency_ns: 133_000 };
+    let states = WindowIdleState { name: "C6".into(), exit_latency_ns: 133_000 };
     Some(Window {
         cpu: 1,
         from_ns,
@@ -274,27 +283,30 @@ pub(crate) fn window(number: u32) -> Option<Window> {
         cut: false,
         coverage: Coverage::default(),
         section: None,
-        beside: Beside { idle_states: BTreeMap::from([(2, states)]), ..Beside::default() },
+        beside: WindowSurroundings {
+            idle_states: BTreeMap::from([(2, states)]),
+            ..WindowSurroundings::default()
+        },
     })
 }
 
 fn tasks() -> BTreeMap<i32, Task> {
-    let task = |comm: &str, policy: Policy, rt_priority: u32| Task {
+    let task = |comm: &str, policy: TaskPolicy, rt_priority: u32| Task {
         comm: comm.into(),
         policy: Some(policy),
         rt_priority,
         ..Task::default()
     };
     BTreeMap::from([
-        (TID, task("rtproof/1", Policy::Fifo, 80)),
-        (65, task("kworker/1:0", Policy::Other, 0)),
-        (66, task("kworker/0:2", Policy::Other, 0)),
-        (138, task("irq/38-can0", Policy::Fifo, 50)),
-        (139, task("irq/38-can0", Policy::Fifo, 80)),
-        (777, task("stress-ng-cpu", Policy::Other, 0)),
-        (812, task("multipathd", Policy::Rr, 99)),
-        (900, task("cc1plus", Policy::Other, 0)),
-        (4213, task("badhog", Policy::Fifo, 50)),
+        (TID, task("rtproof/1", TaskPolicy::Fifo, 80)),
+        (65, task("kworker/1:0", TaskPolicy::Other, 0)),
+        (66, task("kworker/0:2", TaskPolicy::Other, 0)),
+        (138, task("irq/38-can0", TaskPolicy::Fifo, 50)),
+        (139, task("irq/38-can0", TaskPolicy::Fifo, 80)),
+        (777, task("stress-ng-cpu", TaskPolicy::Other, 0)),
+        (812, task("multipathd", TaskPolicy::Rr, 99)),
+        (900, task("cc1plus", TaskPolicy::Other, 0)),
+        (4213, task("badhog", TaskPolicy::Fifo, 50)),
     ])
 }
 
@@ -314,7 +326,7 @@ pub(crate) fn spikes() -> Spikes {
         unexamined: 3,
         sum_ns,
         certain_ns,
-        recorder: Recorder {
+        recorder: RecorderSummary {
             off: None,
             cost_p50_ns: Some(1_180),
             cost_pairs: 8,
@@ -345,7 +357,7 @@ pub(crate) fn spikes() -> Spikes {
 }
 
 /// The table of causes of these spikes.
-fn rows(worst: &[Spike]) -> Vec<CauseRow> {
+fn rows(worst: &[ExplainedSpike]) -> Vec<CauseRow> {
     let mut rows: Vec<CauseRow> = Vec::new();
     for share in worst.iter().flat_map(|spike| &spike.explanation.shares) {
         let is_it = |row: &CauseRow| row.cause == share.cause && row.culprit == share.culprit;

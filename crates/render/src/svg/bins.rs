@@ -193,7 +193,7 @@ fn usual_ns(thread: &Thread) -> u64 {
 
 /// What happened in one column, of one CPU or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Column {
+pub(crate) struct BinColumn {
     pub(crate) sampled: u64,
     pub(crate) missed: u64,
     /// Later than the budget.
@@ -202,7 +202,7 @@ pub(crate) struct Column {
     pub(crate) worst: Option<(u64, u32)>,
 }
 
-impl Column {
+impl BinColumn {
     /// Columns of one thread.
     pub(crate) fn of(thread: &Thread, bins: TimeBins) -> Vec<Self> {
         let mut columns = vec![Self::default(); bins.len];

@@ -95,7 +95,7 @@ impl Frame {
     }
 
     /// Grid and texts of the horizontal axis.
-    pub(crate) fn x_axis(&self, ticks: &[Tick], title: &str) -> Markup {
+    pub(crate) fn x_axis(&self, ticks: &[AxisTick], title: &str) -> Markup {
         html! {
             g.axis.x {
                 @for tick in ticks {
@@ -119,7 +119,7 @@ impl Frame {
     }
 
     /// Grid and texts of the vertical axis.
-    pub(crate) fn y_axis(&self, ticks: &[Tick], title: &str) -> Markup {
+    pub(crate) fn y_axis(&self, ticks: &[AxisTick], title: &str) -> Markup {
         let middle = px(f64::midpoint(self.top, self.bottom));
         html! {
             g.axis {
@@ -174,11 +174,11 @@ fn budget_text(budget_ns: u64) -> String {
     format!("budget {}", units::ns(budget_ns))
 }
 
-fn grid_class(tick: &Tick) -> &'static str {
+fn grid_class(tick: &AxisTick) -> &'static str {
     if tick.text.is_some() { "grid" } else { "grid minor" }
 }
 
-fn named(ticks: &[Tick]) -> impl Iterator<Item = (&Tick, &String)> {
+fn named(ticks: &[AxisTick]) -> impl Iterator<Item = (&AxisTick, &String)> {
     ticks.iter().filter_map(|tick| Some((tick, tick.text.as_ref()?)))
 }
 
@@ -189,7 +189,7 @@ const CHARACTER: f64 = 7.2;
 
 /// A value marked on the horizontal axis, with its text.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct AxisMark {
     /// Value on the scale.
     pub(crate) value: f64,
     pub(crate) text: String,
@@ -199,7 +199,7 @@ pub(crate) struct Mark {
 
 /// Marks on the horizontal axis: a thin line up from it and the text at its end, the rightmost on
 /// top, so that no line runs through a text.
-pub(crate) fn marks(frame: &Frame, mut marks: Vec<Mark>) -> Markup {
+pub(crate) fn marks(frame: &Frame, mut marks: Vec<AxisMark>) -> Markup {
     marks.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| a.text.cmp(&b.text)));
     html! {
         @for (row, mark) in marks.iter().enumerate() {
@@ -397,7 +397,7 @@ pub(crate) enum Scale {
 
 /// A tick: a value, and a text where it has one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
+pub(crate) struct AxisTick {
     /// Value on the scale.
     pub(crate) value: f64,
     /// Text; minor ticks have none.
@@ -433,23 +433,23 @@ impl Scale {
 
     /// Ticks of a logarithmic latency axis with room for `room` texts: decades have one, on short
     /// axes also their parts.
-    pub(crate) fn latency_ticks(self, room: f64) -> Vec<Tick> {
+    pub(crate) fn latency_ticks(self, room: f64) -> Vec<AxisTick> {
         self.decade_ticks(latency_text, room)
     }
 
     /// Ticks of a logarithmic axis of counts.
-    pub(crate) fn count_ticks(self, room: f64) -> Vec<Tick> {
+    pub(crate) fn count_ticks(self, room: f64) -> Vec<AxisTick> {
         let mut ticks = self.decade_ticks(count_text, room);
         ticks.retain(|tick| tick.value >= 1.0);
         ticks
     }
 
     /// Ticks of a logarithmic axis of numbers, those below one too.
-    pub(crate) fn number_ticks(self, room: f64) -> Vec<Tick> {
+    pub(crate) fn number_ticks(self, room: f64) -> Vec<AxisTick> {
         self.decade_ticks(number_text, room)
     }
 
-    fn decade_ticks(self, text: fn(f64) -> String, room: f64) -> Vec<Tick> {
+    fn decade_ticks(self, text: fn(f64) -> String, room: f64) -> Vec<AxisTick> {
         let (low, high) = self.ends();
         let decades = (high / low).log10();
         let is_named = |digit: u32, exponent: i32| match digit {
@@ -465,7 +465,7 @@ impl Scale {
                 let minor = decades <= 6.5 || digit == 1;
                 if self.holds(value) && minor {
                     let text = is_named(digit, exponent).then(|| text(value));
-                    ticks.push(Tick { value, text });
+                    ticks.push(AxisTick { value, text });
                 }
             }
         }
@@ -473,7 +473,7 @@ impl Scale {
     }
 
     /// Ticks of a time axis from zero, in nanoseconds: at most about `most` of them.
-    pub(crate) fn time_ticks(self, most: usize) -> Vec<Tick> {
+    pub(crate) fn time_ticks(self, most: usize) -> Vec<AxisTick> {
         const STEPS_S: [u64; 21] = [
             1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
             86_400, 172_800, 604_800, 2_592_000,
@@ -487,25 +487,25 @@ impl Scale {
             .map(|at_s| {
                 let text =
                     if at_s == 0 { "0".into() } else { units::duration(at_s * 1_000_000_000) };
-                Tick { value: at_s as f64 * 1e9, text: Some(text) }
+                AxisTick { value: at_s as f64 * 1e9, text: Some(text) }
             })
             .collect()
     }
 
     /// Ticks of a linear latency axis with room for about `room` texts.
-    pub(crate) fn latency_steps_of(self, room: f64) -> Vec<Tick> {
+    pub(crate) fn latency_steps_of(self, room: f64) -> Vec<AxisTick> {
         let text = |value| if value > 0.0 { latency_text(value) } else { "0".into() };
-        let named = |tick: Tick| Tick { text: Some(text(tick.value)), ..tick };
+        let named = |tick: AxisTick| AxisTick { text: Some(text(tick.value)), ..tick };
         self.ticks_of(room).into_iter().map(named).collect()
     }
 
     /// Ticks of a linear axis: two to five round values.
-    pub(crate) fn round_ticks(self) -> Vec<Tick> {
+    pub(crate) fn round_ticks(self) -> Vec<AxisTick> {
         self.ticks_of(3.5)
     }
 
     /// Ticks of a linear axis at round values, `room` of them or a few less.
-    fn ticks_of(self, room: f64) -> Vec<Tick> {
+    fn ticks_of(self, room: f64) -> Vec<AxisTick> {
         let (low, high) = self.ends();
         let raw = (high - low) / room;
         let exponent = raw.log10().floor();
@@ -521,7 +521,7 @@ impl Scale {
         (first..first + 3 + room as i64)
             .map(|i| i as f64 * step)
             .filter(|&value| self.holds(value))
-            .map(|value| Tick { value, text: Some(text(value)) })
+            .map(|value| AxisTick { value, text: Some(text(value)) })
             .collect()
     }
 }
@@ -631,7 +631,7 @@ mod svg_tests {
 mod scale_tests {
     use super::*;
 
-    fn named(ticks: Vec<Tick>) -> Vec<String> {
+    fn named(ticks: Vec<AxisTick>) -> Vec<String> {
         ticks.into_iter().filter_map(|tick| tick.text).collect()
     }
 

@@ -13,11 +13,11 @@ use rtproof_judge::{
 use rtproof_stats::Bins;
 
 use super::chart;
-use super::chart::{About, COLOURS, Frame, Mark, Path, Scale, Tick, px};
+use super::chart::{About, AxisMark, AxisTick, COLOURS, Frame, Path, Scale, px};
 
 /// One line of a picture.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
+pub(crate) struct CompareSeries {
     pub(crate) label: String,
     pub(crate) bins: Bins,
     pub(crate) max_ns: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Series {
     pub(crate) colour: Option<usize>,
 }
 
-impl Series {
+impl CompareSeries {
     /// A group of runs, all together.
     pub(crate) fn of(group: &Group, view: View, colour: Option<usize>) -> Self {
         let mut bins = Bins::default();
@@ -69,8 +69,8 @@ impl Series {
     }
 
     /// Name and largest value, at the largest value.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
+    pub(crate) fn mark(&self) -> AxisMark {
+        AxisMark {
             value: self.max_ns.unwrap_or(0) as f64,
             text: format!("{}: {}", self.label, self.max_text()),
             class: self.class(),
@@ -98,8 +98,8 @@ impl Series {
 }
 
 /// Smallest and largest value of all lines.
-pub(crate) fn ends(series: &[Series]) -> Option<(f64, f64)> {
-    series.iter().filter_map(Series::ends).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+pub(crate) fn ends(series: &[CompareSeries]) -> Option<(f64, f64)> {
+    series.iter().filter_map(CompareSeries::ends).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 // Cells of latency that histograms of different tools are drawn in: none finer than the coarsest
@@ -112,13 +112,13 @@ const CELLS: f64 = 180.0;
 const LINEAR_MAX: f64 = 2e6;
 
 /// Edges of cells, ascending.
-pub(crate) struct Cells {
+pub(crate) struct CellEdges {
     edges: Vec<f64>,
     /// Whether the axis is logarithmic.
     log: bool,
 }
 
-impl Cells {
+impl CellEdges {
     /// For values between two ends, with a resolution of `resolution_ns`.
     pub(crate) fn over((low, high): (f64, f64), resolution_ns: u64) -> Self {
         let step = resolution_ns.max(1) as f64;
@@ -152,12 +152,12 @@ impl Cells {
     }
 
     /// Ticks of that axis.
-    pub(crate) fn ticks(&self, scale: Scale) -> Vec<Tick> {
+    pub(crate) fn ticks(&self, scale: Scale) -> Vec<AxisTick> {
         if self.log { scale.latency_ticks(13.0) } else { linear_ticks(scale.ends().1) }
     }
 
     /// Counts of a line in the cells: (from, to, count).
-    pub(crate) fn counts(&self, series: &Series) -> Vec<(f64, f64, u64)> {
+    pub(crate) fn counts(&self, series: &CompareSeries) -> Vec<(f64, f64, u64)> {
         let mut cells: Vec<(f64, f64, u64)> =
             self.edges.windows(2).map(|pair| (pair[0], pair[1], 0)).collect();
         for bin in series.bins.iter() {
@@ -175,7 +175,7 @@ impl Cells {
 }
 
 /// Round latencies from zero: seven to fourteen of them.
-fn linear_ticks(high_ns: f64) -> Vec<Tick> {
+fn linear_ticks(high_ns: f64) -> Vec<AxisTick> {
     let exponent = 10_f64.powf((high_ns / 10.0).max(1.0).log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
@@ -186,7 +186,7 @@ fn linear_ticks(high_ns: f64) -> Vec<Tick> {
         .map(|i| {
             let value = i as f64 * step;
             let text = if i == 0 { "0".into() } else { units::ns(value as u64) };
-            Tick { value, text: Some(text) }
+            AxisTick { value, text: Some(text) }
         })
         .collect()
 }
@@ -195,7 +195,7 @@ fn linear_ticks(high_ns: f64) -> Vec<Tick> {
 // as the next, and the far tail is as wide as the bulk.
 
 /// Draws the lines; `None` where nothing was measured.
-pub(crate) fn draw_later(series: &[Series], drawn: Drawn<'_>) -> Option<Markup> {
+pub(crate) fn draw_later(series: &[CompareSeries], drawn: Overlay<'_>) -> Option<Markup> {
     let (low, high) = ends(series)?;
     let most = series.iter().map(|series| series.bins.total()).max()?.max(10) as f64;
     let low = low.max(100.0).min(high.max(100.0));
@@ -226,13 +226,13 @@ pub(crate) fn draw_later(series: &[Series], drawn: Drawn<'_>) -> Option<Markup> 
             }
         }
         (frame.budget_upright(drawn.budget_ns))
-        @if drawn.named { (chart::marks(&frame, marks.map(Series::mark).collect())) }
+        @if drawn.named { (chart::marks(&frame, marks.map(CompareSeries::mark).collect())) }
     };
     Some(frame.root(about, &body))
 }
 
 /// Ticks at p0, p90, p99, ...
-fn nines(frame: &Frame) -> Vec<Tick> {
+fn nines(frame: &Frame) -> Vec<AxisTick> {
     let low = frame.y.ends().0;
     let all = (0..12_i32).map(|nines| (nines, 10_f64.powi(-nines)));
     all.take_while(|&(_, share)| share >= low)
@@ -242,13 +242,13 @@ fn nines(frame: &Frame) -> Vec<Tick> {
                 0 => "all".into(),
                 _ => format!("p{:.decimals$}", 100.0 - 100.0 * value),
             };
-            Tick { value, text: Some(text) }
+            AxisTick { value, text: Some(text) }
         })
         .collect()
 }
 
 /// Steps: across to a value, down to the share that is later; the last ends at one of n.
-fn curve(frame: &Frame, series: &Series) -> String {
+fn curve(frame: &Frame, series: &CompareSeries) -> String {
     let n = series.bins.total();
     let mut path = Path::default();
     let mut seen = 0_u64;
@@ -276,7 +276,7 @@ fn curve(frame: &Frame, series: &Series) -> String {
 
 /// What is drawn besides the lines.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn<'a> {
+pub(crate) struct Overlay<'a> {
     pub(crate) id: &'a str,
     pub(crate) title: &'a str,
     /// Its numbers in a sentence.
@@ -290,18 +290,18 @@ pub(crate) struct Drawn<'a> {
 }
 
 /// Whether numbers of wake-ups differ so much that counts mislead.
-fn unequal(series: &[Series]) -> bool {
+fn unequal(series: &[CompareSeries]) -> bool {
     let totals = || series.iter().map(|series| series.bins.total()).filter(|&n| n > 0);
     let (low, high) = (totals().min().unwrap_or(0), totals().max().unwrap_or(0));
     (high - low) as f64 > 0.05 * high as f64
 }
 
 /// Draws the lines; `None` where nothing was measured.
-pub(crate) fn draw_overlay(series: &[Series], drawn: Drawn<'_>) -> Option<Markup> {
+pub(crate) fn draw_overlay(series: &[CompareSeries], drawn: Overlay<'_>) -> Option<Markup> {
     let (low, high) = ends(series)?;
     let reach = high.max(drawn.reach_ns.unwrap_or(0.0));
     let resolution_ns = series.iter().map(|series| series.resolution_ns).max().unwrap_or(1);
-    let cells = Cells::over((low, reach), resolution_ns);
+    let cells = CellEdges::over((low, reach), resolution_ns);
     let budget = drawn.budget_ns.filter(|&ns| (ns as f64) < 4.0 * reach);
     let x = cells.scale(budget.map_or(reach, |ns| reach.max(ns as f64)));
     let per_million = unequal(series);
@@ -344,7 +344,7 @@ pub(crate) fn draw_overlay(series: &[Series], drawn: Drawn<'_>) -> Option<Markup
             }
         }
         (frame.budget_upright(budget))
-        @if drawn.named { (chart::marks(&frame, marks.map(Series::mark).collect())) }
+        @if drawn.named { (chart::marks(&frame, marks.map(CompareSeries::mark).collect())) }
     };
     Some(frame.root(about, &body))
 }
@@ -418,8 +418,8 @@ pub(crate) fn draw_runs(
         pairs.filter_map(|&(a, b)| Some((place(0, a)?, place(one.group, b)?)))
     });
     let every = runs.len().div_ceil(24);
-    let ticks: Vec<Tick> = (1..=runs.len())
-        .map(|at| Tick {
+    let ticks: Vec<AxisTick> = (1..=runs.len())
+        .map(|at| AxisTick {
             value: at as f64,
             text: (at % every == 0 || every == 1).then(|| at.to_string()),
         })
@@ -473,7 +473,7 @@ mod tests {
             ((0.0, 3000.0), 1000),
             ((5000.0, 9e6), 1000),
         ] {
-            let cells = Cells::over(ends, resolution_ns);
+            let cells = CellEdges::over(ends, resolution_ns);
             assert!(cells.edges.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", cells.edges);
             assert!(cells.edges.last().is_some_and(|&last| last > ends.1), "{ends:?}");
             assert!(cells.edges.len() < 500);

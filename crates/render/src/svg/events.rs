@@ -40,13 +40,13 @@ pub(crate) struct Lane {
 
 /// All lanes of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Events {
+pub(crate) struct EventLanes {
     lanes: Vec<Lane>,
     /// Sentences with moments that have no lane.
     left_out: usize,
 }
 
-impl Events {
+impl EventLanes {
     /// Of a report: changes from outside first, then what was found, the least likely by chance
     /// first.
     pub(crate) fn of(report: &Report) -> Self {

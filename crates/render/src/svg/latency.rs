@@ -6,9 +6,9 @@ use rtproof_judge::{Report, report::Measured, units};
 use rtproof_record::Run;
 use rtproof_stats::{Histogram, Layout, quantile::Quantile};
 
-use super::bins::{Column, LatencyBins, TimeBins};
+use super::bins::{BinColumn, LatencyBins, TimeBins};
 use super::chart;
-use super::chart::{About, Frame, Mark, Path, Scale, Tick, colours, px};
+use super::chart::{About, AxisMark, AxisTick, Frame, Path, Scale, colours, px};
 use super::time::over_time;
 
 // The latency histogram: one step line per CPU, counts and latencies logarithmic, the maximum of
@@ -110,7 +110,7 @@ fn draw_on(
         let colour = line.colour?;
         let out = if frame.x.holds(line.max_ns as f64) { "" } else { " →" };
         let text = format!("CPU {}: {}{out}", line.cpu, units::ns(line.max_ns));
-        Some(Mark { value: line.max_ns as f64, text, class: format!("s{colour}") })
+        Some(AxisMark { value: line.max_ns as f64, text, class: format!("s{colour}") })
     });
     let alone = lines.len() == 1;
     let body = html! {
@@ -250,7 +250,7 @@ fn differing_steps(frame: &Frame, bins: &LatencyBins, base: &[u64], counts: &[u6
 
 pub(crate) fn draw_missed(
     run: &Run,
-    columns: &[Column],
+    columns: &[BinColumn],
     time: TimeBins,
     text: (&str, &str),
 ) -> Markup {
@@ -346,17 +346,17 @@ fn frame(run: &Run, wake: &Histogram, deadline: &Histogram) -> Option<Frame> {
 }
 
 /// Ticks at 50 %, 90 %, 99 %, ...
-fn nines(frame: &Frame) -> Vec<Tick> {
+fn nines(frame: &Frame) -> Vec<AxisTick> {
     let high = frame.x.ends().1;
     let nines = (1..).map(|nines: i32| (nines, 10_f64.powi(nines))).take_while(|&(_, x)| x <= high);
     let mut ticks = vec![
-        Tick { value: 1.0, text: Some("0 %".into()) },
-        Tick { value: 2.0, text: Some("50 %".into()) },
+        AxisTick { value: 1.0, text: Some("0 %".into()) },
+        AxisTick { value: 2.0, text: Some("50 %".into()) },
     ];
     ticks.extend(nines.map(|(nines, value)| {
         let decimals = (nines as usize).saturating_sub(2);
         let percent = 100.0 - 100.0 / value;
-        Tick { value, text: Some(format!("{percent:.decimals$} %")) }
+        AxisTick { value, text: Some(format!("{percent:.decimals$} %")) }
     }));
     ticks
 }

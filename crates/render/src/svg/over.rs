@@ -9,7 +9,7 @@ use rtproof_judge::{
     units,
 };
 
-use super::chart::{About, COLOURS, Frame, Path, Scale, Tick, WIDTH, colours, fitted, px};
+use super::chart::{About, AxisTick, COLOURS, Frame, Path, Scale, WIDTH, colours, fitted, px};
 
 /// Height of a curve of the host.
 const CURVE: f64 = 50.0;
@@ -27,7 +27,7 @@ const SINCE: &str = "time since the first wake-up of each run";
 
 /// A run of a picture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownRun<'a> {
     pub(crate) label: &'a str,
     /// Number of its colour.
     pub(crate) colour: usize,
@@ -47,15 +47,15 @@ pub(crate) struct Placing {
 
 impl Placing {
     /// All runs begin together.
-    pub(crate) fn by_start(runs: &[Shown<'_>]) -> Self {
+    pub(crate) fn by_start(runs: &[ShownRun<'_>]) -> Self {
         let end_ns = runs.iter().map(|run| run.over.end_ns).max().unwrap_or(0);
-        let whole = |run: &Shown<'_>| vec![(0, run.over.end_ns, 0)];
+        let whole = |run: &ShownRun<'_>| vec![(0, run.over.end_ns, 0)];
         Self { runs: runs.iter().map(whole).collect(), end_ns, axis: SINCE }
     }
 
     /// Phases of one name begin together: the first one of it with the first, and so on. Each has
     /// the room of the longest. `None`: a run has no phases.
-    pub(crate) fn by_phase(runs: &[Shown<'_>]) -> Option<Self> {
+    pub(crate) fn by_phase(runs: &[ShownRun<'_>]) -> Option<Self> {
         let mut slots: Vec<((&str, usize), u64)> = Vec::new();
         let mut named: Vec<Vec<(usize, u64, u64)>> = Vec::new();
         for run in runs {
@@ -115,13 +115,13 @@ const CURVES: [Curve; 3] = [
 ];
 
 /// Names of the curves that no run has.
-pub(crate) fn missing(runs: &[Shown<'_>]) -> Vec<&'static str> {
+pub(crate) fn missing(runs: &[ShownRun<'_>]) -> Vec<&'static str> {
     let none = |curve: &&Curve| runs.iter().all(|run| (curve.of)(run.over).is_empty());
     CURVES.iter().filter(none).map(|curve| curve.title).collect()
 }
 
 /// A scale for the latencies of these runs; `None`: none has any.
-pub(crate) fn latencies(runs: &[Shown<'_>]) -> Option<Scale> {
+pub(crate) fn latencies(runs: &[ShownRun<'_>]) -> Option<Scale> {
     let cpus = || runs.iter().flat_map(|run| &run.over.cpus);
     let low = cpus().flat_map(|cpu| cpu.median_ns.iter().flatten()).min()?;
     let high = cpus().flat_map(|cpu| cpu.max_ns.iter().flatten()).max()?;
@@ -131,7 +131,7 @@ pub(crate) fn latencies(runs: &[Shown<'_>]) -> Option<Scale> {
 /// All runs over each other: the latest wake-up of each column over all CPUs, faint the median of
 /// the CPU whose median is highest.
 pub(crate) fn runs(
-    runs: &[Shown<'_>],
+    runs: &[ShownRun<'_>],
     placing: &Placing,
     y: Scale,
     (id, title, text): (&str, &str, &str),
@@ -174,7 +174,7 @@ pub(crate) fn runs(
 
 /// The CPUs of one run over each other: median, and faint the latest wake-up.
 pub(crate) fn cpus(
-    run: &Shown<'_>,
+    run: &ShownRun<'_>,
     y: Scale,
     reach_ns: u64,
     (id, title, text): (&str, &str, &str),
@@ -245,7 +245,13 @@ fn over_line(
 }
 
 /// A curve with a scale of its own, its ends written at its left.
-fn drawn(whole: &Frame, runs: &[Shown<'_>], placing: &Placing, curve: &Curve, top: f64) -> Markup {
+fn drawn(
+    whole: &Frame,
+    runs: &[ShownRun<'_>],
+    placing: &Placing,
+    curve: &Curve,
+    top: f64,
+) -> Markup {
     let values = || runs.iter().flat_map(|run| (curve.of)(run.over)).flatten();
     let low = values().map(|value| value[0]).fold(f64::INFINITY, f64::min) / curve.unit;
     let high = values().map(|value| value[2]).fold(f64::NEG_INFINITY, f64::max) / curve.unit;
@@ -317,7 +323,7 @@ fn over_band(
 
 /// What happened in one run: its load phases, and ticks where it was changed from outside and
 /// where its level changed.
-fn lane(frame: &Frame, placing: &Placing, at: usize, run: &Shown<'_>, top: f64) -> Markup {
+fn lane(frame: &Frame, placing: &Placing, at: usize, run: &ShownRun<'_>, top: f64) -> Markup {
     let place = |at_ns: u64| {
         let part = placing.parts(at, at_ns, at_ns.saturating_add(1)).next();
         part.map(|(from, _)| px(frame.px_x(from)))
@@ -487,7 +493,7 @@ fn framed(
 }
 
 /// Ticks on both sides of no change, their texts clear of each other.
-fn ticks(frame: &Frame) -> Vec<Tick> {
+fn ticks(frame: &Frame) -> Vec<AxisTick> {
     let mut values = vec![1.0];
     for outwards in [-1.0, 1.0] {
         let mut last = frame.px_y(1.0);
@@ -500,7 +506,7 @@ fn ticks(frame: &Frame) -> Vec<Tick> {
     }
     values.sort_by(f64::total_cmp);
     let text = |ratio: f64| rtproof_results::signed((ratio * 1e6).round() as u64);
-    values.into_iter().map(|value| Tick { value, text: Some(text(value)) }).collect()
+    values.into_iter().map(|value| AxisTick { value, text: Some(text(value)) }).collect()
 }
 
 fn names(frame: &Frame, points: &[ShiftPoint]) -> Markup {
@@ -614,7 +620,7 @@ mod tests {
         let a = over(&[("idle", 0, 10), ("net", 10, 30)], 30);
         // Shorter, in another order, ended early, and with a phase that the first has not.
         let b = over(&[("net", 0, 15), ("idle", 15, 35), ("disk", 35, 99)], 40);
-        let shown = [&a, &b].map(|over| Shown { label: "", colour: 0, over });
+        let shown = [&a, &b].map(|over| ShownRun { label: "", colour: 0, over });
         let placing = Placing::by_phase(&shown).expect("phases");
         assert_eq!(placing.end_ns, 45 * SECOND);
         let at = |run: usize, s: u64| {
@@ -628,7 +634,7 @@ mod tests {
     #[test]
     fn a_run_without_phases_is_not_aligned_by_them() {
         let (a, b) = (over(&[("idle", 0, 10)], 10), over(&[], 10));
-        let shown = [&a, &b].map(|over| Shown { label: "", colour: 0, over });
+        let shown = [&a, &b].map(|over| ShownRun { label: "", colour: 0, over });
         assert_eq!(Placing::by_phase(&shown), None);
         assert_eq!(Placing::by_start(&shown).end_ns, 10 * SECOND);
     }
@@ -636,7 +642,7 @@ mod tests {
     #[test]
     fn a_line_has_a_gap_where_nothing_was_measured() {
         let run = over(&[], 10);
-        let shown = [Shown { label: "", colour: 0, over: &run }];
+        let shown = [ShownRun { label: "", colour: 0, over: &run }];
         let placing = Placing::by_start(&shown);
         let frame = over_frame(300.0, &placing, Scale::from_zero(10.0));
         let path = over_line(&frame, &placing, 0, &run, &|i| (i != 4).then_some(i as f64));

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 
 use rtproof_record::{
     Effects,
-    effects::{Decision, KnobResult, Statistic},
+    effects::{Decision, KnobResult, SliceStatistic},
 };
 use rtproof_results::signed;
 
-use super::chart::{About, Frame, Path, Scale, Tick, WIDTH, px};
+use super::chart::{About, AxisTick, Frame, Path, Scale, WIDTH, px};
 
 /// Height of a row.
 const RANGES_ROW: f64 = 24.0;
@@ -22,7 +22,7 @@ const RANGES_LETTERS: usize = 48;
 
 /// One row: a name, and what is shown of its samples, nanoseconds.
 #[derive(Clone, Debug)]
-pub(crate) struct Range {
+pub(crate) struct RangeRow {
     pub(crate) name: String,
     pub(crate) ends_ns: [u64; 2],
     pub(crate) median_ns: Option<u64>,
@@ -32,7 +32,7 @@ pub(crate) struct Range {
     pub(crate) begins: bool,
 }
 
-pub(crate) fn draw_ranges(rows: &[Range], (title, text): (&str, &str)) -> Markup {
+pub(crate) fn draw_ranges(rows: &[RangeRow], (title, text): (&str, &str)) -> Markup {
     let frame = ranges_frame(rows);
     let about = About { id: "chart-ranges", title, text, series: rows.len(), units: ("ns", "") };
     let body = html! {
@@ -44,7 +44,7 @@ pub(crate) fn draw_ranges(rows: &[Range], (title, text): (&str, &str)) -> Markup
     frame.root(about, &body)
 }
 
-fn ranges_frame(rows: &[Range]) -> Frame {
+fn ranges_frame(rows: &[RangeRow]) -> Frame {
     let low = rows.iter().map(|row| row.ends_ns[0].max(1)).min().unwrap_or(1);
     let high = rows.iter().map(|row| row.ends_ns[1]).max().unwrap_or(1);
     let (low, high) = (low as f64 / 1.1, (high as f64).max(low as f64 * 2.0) * 1.1);
@@ -61,7 +61,7 @@ fn ranges_frame(rows: &[Range]) -> Frame {
     }
 }
 
-fn draw_ranges_row(frame: &Frame, y: f64, row: &Range) -> Markup {
+fn draw_ranges_row(frame: &Frame, y: f64, row: &RangeRow) -> Markup {
     let name = match row.name.char_indices().nth(RANGES_LETTERS) {
         Some((end, _)) => format!("{}…", &row.name[..end]),
         None => row.name.clone(),
@@ -139,7 +139,7 @@ pub(crate) fn draw_forest(effects: &Effects, knobs: &[&KnobResult], text: (&str,
 }
 
 /// Ticks on both sides of no change, their texts clear of each other.
-fn ticks(frame: &Frame) -> Vec<Tick> {
+fn ticks(frame: &Frame) -> Vec<AxisTick> {
     let mut ticks = vec![1.0];
     for outwards in [-1.0, 1.0] {
         let mut last = frame.px_x(1.0);
@@ -151,7 +151,7 @@ fn ticks(frame: &Frame) -> Vec<Tick> {
         }
     }
     ticks.sort_by(f64::total_cmp);
-    let tick = |value: f64| Tick { value, text: Some(signed((value * 1e6).round() as u64)) };
+    let tick = |value: f64| AxisTick { value, text: Some(signed((value * 1e6).round() as u64)) };
     ticks.into_iter().map(tick).collect()
 }
 
@@ -191,8 +191,8 @@ fn draw_forest_row(frame: &Frame, y: f64, knob: &KnobResult) -> Markup {
         None => knob.name.clone(),
     };
     let place = |ppm: u64| frame.px_x(ppm.max(1) as f64 / 1e6);
-    let main = Effects::of(knob, Statistic::P999);
-    let worst = Effects::of(knob, Statistic::Max);
+    let main = Effects::of(knob, SliceStatistic::P999);
+    let worst = Effects::of(knob, SliceStatistic::Max);
     html! {
         g.effect.(tone) {
             text x=(px(frame.left - 10.0)) y=(px(y + 4.5)) text-anchor="end" {

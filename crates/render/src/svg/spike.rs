@@ -14,7 +14,7 @@ use rtproof_trace::Window;
 
 use super::chart::{LEFT, Path, WIDTH, px};
 use crate::spike;
-use crate::spike::{Axis, Bar, LaneKind, Lanes, Moment, Piece, bars, longest, widths};
+use crate::spike::{Axis, Bar, LaneKind, Lanes, OtherCpuMoment, Piece, bars, longest, widths};
 
 /// Draws a spike. `window`: the events round it, where they were kept.
 pub(crate) fn draw(id: &str, explanation: &Explanation, window: Option<&Window>) -> Markup {
@@ -374,7 +374,7 @@ fn lost_text(count: Option<u64>) -> String {
 }
 
 /// What another CPU did: a mark and its words.
-fn row(layout: &Layout<'_>, moment: &Moment, is_first: bool, top: f64) -> Markup {
+fn row(layout: &Layout<'_>, moment: &OtherCpuMoment, is_first: bool, top: f64) -> Markup {
     let x = layout.axis.at(moment.at_ns);
     let room = (RIGHT - LEFT) * 0.9;
     let text = fitted(&moment.text, room, SMALL).unwrap_or_default();

@@ -11,12 +11,12 @@ use rtproof_record::{
     Run,
     run::{HostCpuSecond, HostSecond},
 };
-use rtproof_stats::moving::{STATISTICS, Statistic, Step, Values};
+use rtproof_stats::moving::{MovingStatistic, MovingStep, STATISTICS, Values};
 
-use super::bins::{Column, HeatBins, TimeBins, level};
+use super::bins::{BinColumn, HeatBins, TimeBins, level};
 use super::chart;
 use super::chart::{About, Frame, LEFT, Path, Scale, WIDTH, px};
-use super::events::Events;
+use super::events::EventLanes;
 use crate::spike;
 
 // What a second of the host shows: each row is a chart and a column of the table in section
@@ -30,14 +30,14 @@ pub(crate) struct HostColumn {
     /// Unit, after the number.
     pub(crate) unit: &'static str,
     /// Where its axis starts, and whether it is shown at all.
-    pub(crate) shown: Shown,
+    pub(crate) shown: ColumnShown,
     /// Smallest, mean and largest value of a second.
     pub(crate) value: fn(&HostSecond) -> Option<[f64; 3]>,
 }
 
 /// How a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum ColumnShown {
     FromZero,
     /// From zero, and only if it was not zero all the time.
     IfAny,
@@ -49,7 +49,7 @@ const fn column(
     id: &'static str,
     title: &'static str,
     unit: &'static str,
-    shown: Shown,
+    shown: ColumnShown,
     value: fn(&HostSecond) -> Option<[f64; 3]>,
 ) -> HostColumn {
     HostColumn { id, title, unit, shown, value }
@@ -57,20 +57,24 @@ const fn column(
 
 /// Every column, in the order of the page.
 pub(crate) const COLUMNS: &[HostColumn] = &[
-    column("steal", "Time stolen by the hypervisor", "ms per second", Shown::IfAny, |second| {
-        sum(second, |cpu| cpu.steal_ms)
-    }),
-    column("interrupts", "Interrupts", "per second", Shown::FromZero, |second| {
+    column(
+        "steal",
+        "Time stolen by the hypervisor",
+        "ms per second",
+        ColumnShown::IfAny,
+        |second| sum(second, |cpu| cpu.steal_ms),
+    ),
+    column("interrupts", "Interrupts", "per second", ColumnShown::FromZero, |second| {
         single(second.interrupts)
     }),
-    column("switches", "Context switches", "per second", Shown::FromZero, |second| {
+    column("switches", "Context switches", "per second", ColumnShown::FromZero, |second| {
         single(second.context_switches)
     }),
-    column("busy", "CPU time used, all CPUs", "ms per second", Shown::FromZero, |second| {
+    column("busy", "CPU time used, all CPUs", "ms per second", ColumnShown::FromZero, |second| {
         sum(second, |cpu| cpu.busy_ms)
     }),
-    column("frequency", "CPU frequency", "GHz", Shown::Range, frequency),
-    column("temperature", "Hottest thermal zone", "°C", Shown::Range, |second| {
+    column("frequency", "CPU frequency", "GHz", ColumnShown::Range, frequency),
+    column("temperature", "Hottest thermal zone", "°C", ColumnShown::Range, |second| {
         second.temp_max_mc.map(|mc| [mc as f64 / 1000.0; 3])
     }),
 ];
@@ -196,7 +200,7 @@ pub(crate) fn draw_dots(
     run: &Run,
     dots: &[Dot],
     time: TimeBins,
-    events: &Events,
+    events: &EventLanes,
     text: (&str, &str),
 ) -> Markup {
     let frame = dots_frame(run, dots, time, events);
@@ -227,7 +231,7 @@ pub(crate) fn draw_dots(
     frame.root_as("group", about, &body)
 }
 
-fn dots_frame(run: &Run, dots: &[Dot], time: TimeBins, events: &Events) -> Frame {
+fn dots_frame(run: &Run, dots: &[Dot], time: TimeBins, events: &EventLanes) -> Frame {
     let high = dots.iter().map(|dot| dot.latency_ns).max().unwrap_or(1).max(1) as f64;
     let low = dots.iter().map(|dot| dot.latency_ns).min().unwrap_or(1).max(1) as f64;
     // The budget is in the picture wherever it is not out of all proportion.
@@ -315,8 +319,8 @@ pub(crate) fn draw_heat(
     run: &Run,
     report: &Report,
     bins: &HeatBins,
-    columns: &[Column],
-    events: &Events,
+    columns: &[BinColumn],
+    events: &EventLanes,
     text: (&str, &str),
 ) -> Markup {
     let frame = heat_frame(run, bins, events);
@@ -348,7 +352,7 @@ pub(crate) fn draw_heat(
     frame.root(about, &body)
 }
 
-fn heat_frame(run: &Run, bins: &HeatBins, events: &Events) -> Frame {
+fn heat_frame(run: &Run, bins: &HeatBins, events: &EventLanes) -> Frame {
     let (low, mut high) = bins.range();
     let exact = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max().unwrap_or(0);
     let budget = run.options.requirement.budget_ns.map_or(high, |ns| ns as f64);
@@ -430,7 +434,7 @@ fn runs_text(runs: &[(u32, usize, usize)]) -> String {
 }
 
 /// The worst case of each column as a line over the cells.
-fn worst(frame: &Frame, time: TimeBins, columns: &[Column]) -> Markup {
+fn worst(frame: &Frame, time: TimeBins, columns: &[BinColumn]) -> Markup {
     let mut path = Path::default();
     let mut open = false;
     for (i, column) in columns.iter().enumerate() {
@@ -455,13 +459,13 @@ fn worst(frame: &Frame, time: TimeBins, columns: &[Column]) -> Markup {
 // Counters of the host over time: small charts of one shape, to be read one under the other.
 
 /// A column of the host in each second of a run.
-pub(crate) struct Counter {
+pub(crate) struct HostSeries {
     pub(crate) column: &'static HostColumn,
     /// Seconds: time, smallest, mean and largest value.
     points: Vec<(u64, [f64; 3])>,
 }
 
-impl Counter {
+impl HostSeries {
     /// All that a run has a reading of.
     pub(crate) fn all(run: &Run) -> Vec<Self> {
         let of = |column: &'static HostColumn| {
@@ -469,7 +473,8 @@ impl Counter {
             Self { column, points: run.host.iter().filter_map(value).collect() }
         };
         let is_shown = |counter: &Self| {
-            let any = |[.., high]: [f64; 3]| counter.column.shown != Shown::IfAny || high > 0.0;
+            let any =
+                |[.., high]: [f64; 3]| counter.column.shown != ColumnShown::IfAny || high > 0.0;
             counter.summary().is_some_and(any)
         };
         COLUMNS.iter().map(of).filter(is_shown).collect()
@@ -500,7 +505,7 @@ impl Counter {
     }
 }
 
-pub(crate) fn draw_host(run: &Run, counter: &Counter, time: TimeBins, text: &str) -> Markup {
+pub(crate) fn draw_host(run: &Run, counter: &HostSeries, time: TimeBins, text: &str) -> Markup {
     let frame = host_frame(counter, time);
     let id = format!("chart-host-{}", counter.column.id);
     let about =
@@ -525,9 +530,9 @@ pub(crate) fn draw_host(run: &Run, counter: &Counter, time: TimeBins, text: &str
     frame.root(about, &body)
 }
 
-fn host_frame(counter: &Counter, time: TimeBins) -> Frame {
+fn host_frame(counter: &HostSeries, time: TimeBins) -> Frame {
     let [low, _, high] = counter.summary().unwrap_or([0.0, 0.0, 1.0]);
-    let y = if counter.column.shown != Shown::Range || high <= low {
+    let y = if counter.column.shown != ColumnShown::Range || high <= low {
         Scale::from_zero(high * 1.1)
     } else {
         let air = (high - low) * 0.15;
@@ -587,25 +592,30 @@ fn range(frame: &Frame, time: TimeBins, columns: &[Option<[f64; 3]>]) -> String 
 // of them are seen is for the switches of the page.
 
 /// How samples are taken together: class of its lines and switch, name, look of the line, values.
-pub(crate) struct Kind {
+pub(crate) struct SeriesKind {
     /// Class of its lines.
     pub(crate) class: &'static str,
     /// Name in the legend.
     pub(crate) name: &'static str,
     /// Class of the look.
     pub(crate) look: &'static str,
-    of: fn(&Step) -> Option<&Values>,
+    of: fn(&MovingStep) -> Option<&Values>,
 }
 
-pub(crate) const KINDS: [Kind; 3] = [
-    Kind { class: "windowed", name: "of the window", look: "", of: |step| step.windowed.as_ref() },
-    Kind {
+pub(crate) const KINDS: [SeriesKind; 3] = [
+    SeriesKind {
+        class: "windowed",
+        name: "of the window",
+        look: "",
+        of: |step| step.windowed.as_ref(),
+    },
+    SeriesKind {
         class: "aged",
         name: "weights halve with age",
         look: "dashed",
         of: |step| step.exponential.as_ref(),
     },
-    Kind {
+    SeriesKind {
         class: "sofar",
         name: "all so far (cumulative)",
         look: "thick faint",
@@ -614,7 +624,7 @@ pub(crate) const KINDS: [Kind; 3] = [
 ];
 
 /// Class of the lines of a statistic.
-pub(crate) fn class(statistic: &Statistic) -> String {
+pub(crate) fn class(statistic: &MovingStatistic) -> String {
     statistic.id.trim_end_matches("_ns").replace('.', "-")
 }
 
@@ -622,7 +632,7 @@ pub(crate) fn class(statistic: &Statistic) -> String {
 pub(crate) fn draw_times(
     report: &Report,
     time: TimeBins,
-    events: &Events,
+    events: &EventLanes,
     text: (&str, &str),
 ) -> Markup {
     let times = || STATISTICS.iter().enumerate().filter(|(_, of)| of.is_time);
@@ -653,7 +663,7 @@ pub(crate) fn draw_times(
 pub(crate) fn draw_number(
     moving: &Moving,
     time: TimeBins,
-    statistic: &Statistic,
+    statistic: &MovingStatistic,
     text: (&str, &str),
 ) -> Markup {
     let values = all(moving, statistic);
@@ -678,7 +688,7 @@ pub(crate) fn draw_number(
 }
 
 /// The lines of a statistic in its colour.
-fn lines(frame: &Frame, moving: &Moving, statistic: &Statistic, colour: usize) -> Markup {
+fn lines(frame: &Frame, moving: &Moving, statistic: &MovingStatistic, colour: usize) -> Markup {
     html! {
         g class={ "series s" (colour) } data-cpu=(statistic.name) {
             @for kind in &KINDS {
@@ -691,8 +701,8 @@ fn lines(frame: &Frame, moving: &Moving, statistic: &Statistic, colour: usize) -
     }
 }
 
-fn all(moving: &Moving, statistic: &Statistic) -> Vec<f64> {
-    let of = |step: &Step| {
+fn all(moving: &Moving, statistic: &MovingStatistic) -> Vec<f64> {
+    let of = |step: &MovingStep| {
         KINDS.iter().filter_map(|kind| (statistic.of)((kind.of)(step)?)).collect::<Vec<_>>()
     };
     moving.rows.iter().flat_map(of).collect()
@@ -709,7 +719,7 @@ fn logarithmic(values: &[f64]) -> Scale {
 }
 
 /// From value to value, each at the end of its step; broken where a step between has none.
-fn path(frame: &Frame, moving: &Moving, value: impl Fn(&Step) -> Option<f64>) -> String {
+fn path(frame: &Frame, moving: &Moving, value: impl Fn(&MovingStep) -> Option<f64>) -> String {
     let (mut path, mut is_drawn) = (Path::default(), false);
     for step in &moving.rows {
         let Some(value) = value(step) else {
@@ -754,20 +764,20 @@ pub(crate) const OVER: [u64; 3] = [2, 5, 20];
 const ROWS_MAX: usize = 64;
 
 /// Rows of the picture: the CPUs of each and its columns.
-pub(crate) struct Rows {
-    rows: Vec<(Vec<u32>, Vec<Column>)>,
+pub(crate) struct StripRows {
+    rows: Vec<(Vec<u32>, Vec<BinColumn>)>,
 }
 
-impl Rows {
+impl StripRows {
     /// Rows of a run, and the columns of all its CPUs together.
-    pub(crate) fn of(run: &Run, time: TimeBins) -> (Self, Vec<Column>) {
+    pub(crate) fn of(run: &Run, time: TimeBins) -> (Self, Vec<BinColumn>) {
         let per_row = run.threads.len().div_ceil(ROWS_MAX).max(1);
-        let mut all = vec![Column::default(); time.len];
+        let mut all = vec![BinColumn::default(); time.len];
         let mut rows = Vec::new();
         for threads in run.threads.chunks(per_row) {
-            let mut columns = vec![Column::default(); time.len];
+            let mut columns = vec![BinColumn::default(); time.len];
             for thread in threads {
-                let of_thread = Column::of(thread, time);
+                let of_thread = BinColumn::of(thread, time);
                 columns.iter_mut().zip(&of_thread).for_each(|(a, b)| a.merge(b));
             }
             all.iter_mut().zip(&columns).for_each(|(a, b)| a.merge(b));
@@ -785,9 +795,9 @@ impl Rows {
 
 pub(crate) fn draw_strip(
     run: &Run,
-    rows: &Rows,
+    rows: &StripRows,
     time: TimeBins,
-    events: &Events,
+    events: &EventLanes,
     text: (&str, &str),
 ) -> Markup {
     let height = (260.0 / rows.rows.len().max(1) as f64).clamp(9.0, 22.0);
@@ -822,7 +832,7 @@ pub(crate) fn draw_strip(
     frame.root(about, &body)
 }
 
-fn strip_cells(frame: &Frame, run: &Run, rows: &Rows, time: TimeBins, height: f64) -> Markup {
+fn strip_cells(frame: &Frame, run: &Run, rows: &StripRows, time: TimeBins, height: f64) -> Markup {
     let (low, high) = rows.range().unwrap_or((1, 1));
     let budget_ns = run.options.requirement.budget_ns.unwrap_or(u64::MAX);
     let width = (frame.right - frame.left) / time.len as f64;
@@ -842,8 +852,8 @@ fn strip_cells(frame: &Frame, run: &Run, rows: &Rows, time: TimeBins, height: f6
 
 /// Worst cases in microseconds, three digits, for the read-out of a page; empty where nothing was
 /// measured.
-fn worst_text(columns: &[Column]) -> String {
-    let text = |column: &Column| {
+fn worst_text(columns: &[BinColumn]) -> String {
+    let text = |column: &BinColumn| {
         let Some((worst_ns, _)) = column.worst else { return String::new() };
         let us = worst_ns as f64 / 1000.0;
         let decimals = if us < 1.0 {
@@ -859,7 +869,7 @@ fn worst_text(columns: &[Column]) -> String {
 }
 
 /// Cells within the budget and cells over it.
-fn split(columns: &[Column], budget_ns: u64, range: (u64, u64)) -> (Runs, Runs) {
+fn split(columns: &[BinColumn], budget_ns: u64, range: (u64, u64)) -> (Runs, Runs) {
     let (mut fine, mut over) = (Runs::default(), Runs::default());
     for (column, cell) in columns.iter().enumerate() {
         let Some((worst_ns, _)) = cell.worst else {
@@ -879,7 +889,7 @@ fn times_over(worst_ns: u64, budget_ns: u64) -> usize {
     OVER.iter().position(within).unwrap_or(OVER.len())
 }
 
-fn names(frame: &Frame, rows: &Rows, height: f64) -> Markup {
+fn names(frame: &Frame, rows: &StripRows, height: f64) -> Markup {
     let every = (13.0 / height).ceil() as usize;
     html! {
         @for (i, (cpus, _)) in rows.rows.iter().enumerate().filter(|(i, _)| i % every.max(1) == 0) {
@@ -910,7 +920,7 @@ mod tests {
 
     fn drawn(dots: &[Dot]) -> String {
         let run = sample::run(&Shape { seconds: 3, ..Shape::default() });
-        draw_dots(&run, dots, TimeBins::of(&run), &Events::default(), ("t", "x")).into_string()
+        draw_dots(&run, dots, TimeBins::of(&run), &EventLanes::default(), ("t", "x")).into_string()
     }
 
     #[test]

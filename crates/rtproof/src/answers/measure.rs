@@ -10,7 +10,7 @@ use rtproof_judge::{
 };
 use rtproof_results::{
     Answer, Tone,
-    measure::{Cell, CellResult, ConditionPair, Index, State, ThreadResult},
+    measure::{Cell, CellResult, CellState, ConditionPair, Index, ThreadResult},
 };
 
 use crate::next;
@@ -21,7 +21,7 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
         [] => largest(index),
         pairs => compared(pairs),
     };
-    let unfinished = index.cells.len() - index.count(State::Done);
+    let unfinished = index.cells.len() - index.count(CellState::Done);
     let worst = worst(index);
     let next = match unfinished {
         0 => decided(index).or_else(|| proved(index)).or_else(|| {
@@ -40,7 +40,7 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
             0 => format!("{measured}{without}"),
             _ => format!("{}; {measured}{without}", states(index)),
         },
-        tone: match index.count(State::Failed) {
+        tone: match index.count(CellState::Failed) {
             0 if unfinished + unloaded > 0 => Tone::Doubtful,
             0 => tone,
             _ => Tone::Bad,
@@ -56,9 +56,9 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
 /// What became of the cells that are not done.
 fn states(index: &Index) -> String {
     let states = [
-        (State::CutShort, "cut short"),
-        (State::Failed, "failed"),
-        (State::Missing, "not measured"),
+        (CellState::CutShort, "cut short"),
+        (CellState::Failed, "failed"),
+        (CellState::Missing, "not measured"),
     ];
     let counts = states.into_iter().filter_map(|(state, word)| match index.count(state) {
         0 => None,
@@ -117,15 +117,15 @@ fn largest(index: &Index) -> (String, Tone) {
 fn compared(pairs: &[ConditionPair]) -> (String, Tone) {
     let of = |answer| pairs.iter().filter(|pair| pair.answer == answer).count();
     let words = [
-        (compare::Answer::Better, "better"),
-        (compare::Answer::Worse, "worse"),
-        (compare::Answer::NoDifference, "without a difference"),
-        (compare::Answer::CannotDecide, "not decided"),
+        (compare::CompareAnswer::Better, "better"),
+        (compare::CompareAnswer::Worse, "worse"),
+        (compare::CompareAnswer::NoDifference, "without a difference"),
+        (compare::CompareAnswer::CannotDecide, "not decided"),
     ];
     let tone = match () {
-        () if of(compare::Answer::Worse) > 0 => Tone::Bad,
-        () if of(compare::Answer::CannotDecide) > 0 => Tone::Doubtful,
-        () if of(compare::Answer::Better) > 0 => Tone::Good,
+        () if of(compare::CompareAnswer::Worse) > 0 => Tone::Bad,
+        () if of(compare::CompareAnswer::CannotDecide) > 0 => Tone::Doubtful,
+        () if of(compare::CompareAnswer::Better) > 0 => Tone::Good,
         () => Tone::Plain,
     };
     let text = match pairs {
@@ -145,8 +145,8 @@ fn compared(pairs: &[ConditionPair]) -> (String, Tone) {
 
 /// The changes of `--tuned`, where all that is decided says that they help.
 fn decided(index: &Index) -> Option<String> {
-    let better = |pair: &ConditionPair| pair.answer == compare::Answer::Better;
-    let not_worse = |pair: &ConditionPair| pair.answer != compare::Answer::Worse;
+    let better = |pair: &ConditionPair| pair.answer == compare::CompareAnswer::Better;
+    let not_worse = |pair: &ConditionPair| pair.answer != compare::CompareAnswer::Worse;
     let helps = index.compared.iter().any(better) && index.compared.iter().all(not_worse);
     let [_, tuned] = index.conditions.as_slice() else { return None };
     let apply = tuned.before.as_deref()?.strip_suffix(" --yes")?;
@@ -200,7 +200,7 @@ fn judged(index: &Index, cell: &Cell) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    fn pair(answer: compare::Answer) -> ConditionPair {
+    fn pair(answer: compare::CompareAnswer) -> ConditionPair {
         ConditionPair {
             what: "timer".into(),
             from: "baseline".into(),
@@ -215,8 +215,8 @@ mod tests {
 
     #[test]
     fn the_counts_of_several_combinations_are_the_result() {
-        use rtproof_judge::compare::Answer::{Better, CannotDecide, Worse};
-        let of = |answers: &[compare::Answer]| {
+        use rtproof_judge::compare::CompareAnswer::{Better, CannotDecide, Worse};
+        let of = |answers: &[compare::CompareAnswer]| {
             compared(&answers.iter().copied().map(pair).collect::<Vec<_>>())
         };
         assert_eq!(of(&[Better]), ("Better.".into(), Tone::Good));

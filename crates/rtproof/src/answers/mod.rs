@@ -14,13 +14,13 @@ use rtproof_judge::{
 };
 use rtproof_record::{
     Effects,
-    effects::{Decision, KnobResult, Statistic},
+    effects::{Decision, KnobResult, SliceStatistic},
 };
 use rtproof_results::{Answer, Tone, ranked, signed};
 use rtproof_run::{explain::Explained, trace::Traced};
 
 use crate::next;
-use crate::next::Given;
+use crate::next::GivenOptions;
 
 // The answer of `check`: how many findings stand, the worst of them, what to do about them.
 
@@ -31,7 +31,7 @@ const FINDINGS_NAMED_MAX: usize = 3;
 /// not the running one.
 pub(crate) fn check_answer(
     findings: &[Finding],
-    given: &Given<'_>,
+    given: &GivenOptions<'_>,
     only: &[String],
     root: Option<&Path>,
 ) -> Answer {
@@ -80,13 +80,15 @@ const CAUSES_NAMED_MAX: usize = 3;
 
 pub(crate) fn compare_answer(comparison: &Comparison, groups: &[Group]) -> Answer {
     let tone = match comparison.answer {
-        compare::Answer::Better => Tone::Good,
-        compare::Answer::Worse => Tone::Bad,
-        compare::Answer::NoDifference => Tone::Plain,
-        compare::Answer::CannotDecide => Tone::Doubtful,
+        compare::CompareAnswer::Better => Tone::Good,
+        compare::CompareAnswer::Worse => Tone::Bad,
+        compare::CompareAnswer::NoDifference => Tone::Plain,
+        compare::CompareAnswer::CannotDecide => Tone::Doubtful,
     };
-    let is_open =
-        matches!(comparison.answer, compare::Answer::Worse | compare::Answer::CannotDecide);
+    let is_open = matches!(
+        comparison.answer,
+        compare::CompareAnswer::Worse | compare::CompareAnswer::CannotDecide
+    );
     Answer {
         result: comparison.sentence.clone(),
         tone,
@@ -188,7 +190,7 @@ pub(crate) fn experiment_answer(
 
 /// A knob with its effect, where that is decided.
 fn named(knob: &KnobResult) -> String {
-    let effect = Effects::of(knob, Statistic::P999)
+    let effect = Effects::of(knob, SliceStatistic::P999)
         .filter(|_| matches!(knob.decision, Decision::Helps | Decision::Hurts));
     match effect {
         Some(effect) => format!("{} (p99.9 {})", knob.name, signed(effect.ratio_ppm)),
@@ -317,8 +319,8 @@ mod check_tests {
     use crate::IntentArgs;
     use rtproof_judge::{Impact, When};
 
-    fn given(intent: &IntentArgs) -> Given<'_> {
-        Given {
+    fn given(intent: &IntentArgs) -> GivenOptions<'_> {
+        GivenOptions {
             intent,
             cpus: Some("2-3"),
             priority: None,
@@ -399,12 +401,12 @@ mod compare_tests {
 #[cfg(test)]
 mod experiment_tests {
     use super::*;
-    use rtproof_record::effects::{Design, Effect, How, Trial};
+    use rtproof_record::effects::{Effect, TrialDesign, TrialMode, TrialSummary};
 
     fn effects(decisions: &[Decision]) -> Effects {
-        let trial = Trial {
+        let trial = TrialSummary {
             seed: 1,
-            design: Design::Single,
+            design: TrialDesign::Single,
             pairs: 12,
             slice_ns: 1_000_000_000,
             margin_ppm: 50_000,
@@ -417,7 +419,7 @@ mod experiment_tests {
             decision: *decision,
             why: "too few pairs".into(),
             effects: vec![Effect {
-                statistic: Statistic::P999,
+                statistic: SliceStatistic::P999,
                 pairs: 12,
                 off_ns: 10,
                 on_ns: 8,
@@ -428,7 +430,7 @@ mod experiment_tests {
                 adjusted_ppb: None,
             }],
             changes: Vec::new(),
-            how: How::Toggled,
+            how: TrialMode::Toggled,
             kept: false,
         };
         Effects { trial, knobs: decisions.iter().enumerate().map(knob).collect(), slices: vec![] }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use rtproof_judge::{
     units::count,
-    verify::{Effect, Verified},
+    verify::{Verified, WordEffect},
 };
 use rtproof_results::{
     Answer, Tone,
     tune::{
-        self, Applied, EntryKernel, EntryStands, JournalStands, MadeOutcome, Stands, StandsNow,
-        Status, TakenBack, TakenBackOutcome, Undone,
+        self, Applied, EntryKernel, EntryStanding, JournalStanding, MadeOutcome, StandingChange,
+        StandingNow, TakenBack, TakenBackOutcome, TuneStatus, Undone,
     },
 };
 
@@ -192,23 +192,26 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
 }
 
 /// How changes stand: those as applied, and what is wrong with the others.
-fn standing<'a>(changes: impl Iterator<Item = &'a Stands>) -> (usize, Vec<String>, usize) {
+fn standing<'a>(changes: impl Iterator<Item = &'a StandingChange>) -> (usize, Vec<String>, usize) {
     let (mut good, mut wrong, mut unknown) = (0, Vec::new(), 0);
     for it in changes {
         match it.standing {
-            StandsNow::AsApplied => good += 1,
-            StandsNow::Changed => {
+            StandingNow::AsApplied => good += 1,
+            StandingNow::Changed => {
                 wrong.push(format!("{}: {}, not our {}", it.change.title(), it.now, it.ours));
             }
-            StandsNow::Unreadable => unknown += 1,
-            StandsNow::Superseded | StandsNow::UsedUp | StandsNow::Gone | StandsNow::NotMade => {}
+            StandingNow::Unreadable => unknown += 1,
+            StandingNow::Superseded
+            | StandingNow::UsedUp
+            | StandingNow::Gone
+            | StandingNow::NotMade => {}
         }
     }
     (good, wrong, unknown)
 }
 
 /// The answer of `status`.
-pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
+pub(crate) fn status(status: &TuneStatus, root: Option<&Path>) -> Answer {
     let at = next::root(root);
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
     let (good, mut why, unknown) = standing(changes());
@@ -228,7 +231,7 @@ pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
         _ => Tone::Bad,
     };
     let is_ours = status.boot.as_ref().is_some_and(on_trial);
-    let waits = |journal: &JournalStands| {
+    let waits = |journal: &JournalStanding| {
         let is_back = !journal.changes.is_empty() && journal.changes.iter().all(|it| it.is_old);
         journal.unconfirmed && journal.is_of_this_boot && !is_back
     };
@@ -243,26 +246,26 @@ pub(crate) fn status(status: &Status, root: Option<&Path>) -> Answer {
 }
 
 /// Whether this boot is the trial of our entry.
-fn on_trial(boot: &tune::BootStands) -> bool {
-    boot.standing == EntryStands::Written && boot.is_running
+fn on_trial(boot: &tune::BootStanding) -> bool {
+    boot.standing == EntryStanding::Written && boot.is_running
 }
 
 /// The answer of `verify`; `boot`: our entry, where its parameters were looked for.
 pub(crate) fn verified(
     found: &tune::VerifiedDocument,
-    boot: Option<&tune::BootStands>,
+    boot: Option<&tune::BootStanding>,
     root: Option<&Path>,
 ) -> Answer {
     let at = next::root(root);
     let (good, wrong, unreadable) = standing(found.changes.iter());
-    let effective = found.parameters.iter().filter(|it| it.effect == Effect::Effective).count();
+    let effective = found.parameters.iter().filter(|it| it.effect == WordEffect::Effective).count();
     let lost = || found.parameters.iter().filter(|it| it.effect.is_bad());
     let mut why: Vec<String> = lost().map(became).collect();
     why.extend(wrong.iter().cloned());
     let other = found.kernel.as_ref().filter(|it| it.is_running() != Some(true));
     why.extend(other.map(|it| format!("kernel of the boot entry: {}", it.text())));
     let runs = found.kernel.as_ref().map(EntryKernel::is_running);
-    let cannot = found.parameters.iter().filter(|it| it.effect == Effect::CannotTell).count();
+    let cannot = found.parameters.iter().filter(|it| it.effect == WordEffect::CannotTell).count();
     let mut counts = Vec::new();
     if !found.parameters.is_empty() {
         counts.push(format!(
@@ -286,7 +289,7 @@ pub(crate) fn verified(
     let (tone, next) = match () {
         () if runs == Some(Some(false)) => (Tone::Bad, Some(format!("rtproof tune status{at}"))),
         () if lost().next().is_some() => (Tone::Bad, Some(format!("rtproof tune plan{at}"))),
-        () if found.changes.iter().any(Stands::is_bad) => {
+        () if found.changes.iter().any(StandingChange::is_bad) => {
             (Tone::Bad, Some(format!("rtproof tune status{at}")))
         }
         () if cannot + unreadable > 0 || runs == Some(None) => (Tone::Doubtful, None),
@@ -301,10 +304,10 @@ pub(crate) fn verified(
 fn became(it: &Verified) -> String {
     let word = &it.parameter;
     match it.effect {
-        Effect::Missing if it.removes => format!("{word} is still on the command line"),
+        WordEffect::Missing if it.removes => format!("{word} is still on the command line"),
         // Another word of the same name may do as much.
-        Effect::Missing => format!("{word} is not on the command line"),
-        Effect::Ignored => format!("the kernel ignores {word}"),
+        WordEffect::Missing => format!("{word} is not on the command line"),
+        WordEffect::Ignored => format!("the kernel ignores {word}"),
         _ => format!("{word} is not in force"),
     }
 }

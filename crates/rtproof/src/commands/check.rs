@@ -14,21 +14,21 @@ use rtproof_host::{
     Facts, Root,
     facts::{
         app::{App, Target},
-        platform::Found,
+        platform::FirmwareChoice,
     },
     tune,
 };
-use rtproof_judge::{Finding, Intent, application, checks, report::Machine, units};
+use rtproof_judge::{Finding, Intent, application, checks, report::MachineSummary, units};
 use rtproof_measure::LiveTasks;
-use rtproof_render::page::{Detail, Sheet};
+use rtproof_render::page::{FindingDetail, Terminal};
 use rtproof_run::{
-    Look,
+    FirmwareTick,
     intent::{self, IntentOptions},
     parse,
 };
 
 use super::check_explain;
-use crate::exit::{FailOn, Text};
+use crate::exit::{FailOn, TextOutput};
 use crate::{IntentArgs, answers, exit, next, open_root};
 
 pub(super) const SCHEMA: &str = "rtproof/check/2";
@@ -48,7 +48,7 @@ Examples:
 pub struct Args {
     /// What to do instead of an audit
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CheckCommand>,
 
     /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
     /// /sys, /etc and /boot; or a kernel's whole build configuration alone (.config, config.gz)
@@ -99,7 +99,7 @@ pub struct Args {
         help = super::check_proof::help()
     )]
     /// Trials to run.
-    pub prove: Vec<super::check_proof::Wanted>,
+    pub prove: Vec<super::check_proof::WantedTrial>,
 
     /// Time of each trial that takes time; default: its own (3 s, 5 s, 10 s)
     #[arg(
@@ -130,8 +130,8 @@ pub struct Args {
     pub all: bool,
 
     /// Form of the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    pub format: CheckFormat,
 
     /// Print the findings as JSON: --format json
     #[arg(long, conflicts_with = "format")]
@@ -145,7 +145,7 @@ pub struct Args {
 
 /// What `check` can do besides.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Command {
+pub enum CheckCommand {
     /// Explain a check: what it reads and wants, why, how to set and undo it; without an id, list
     /// all
     Explain(check_explain::Args),
@@ -155,7 +155,7 @@ pub enum Command {
 
 /// `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum CheckFormat {
     /// For people.
     Text,
     /// All of it.
@@ -171,7 +171,7 @@ pub enum Format {
 pub(crate) struct Audit {
     pub(super) schema: &'static str,
     /// The machine in short.
-    machine: Machine,
+    machine: MachineSummary,
     /// What it was looked at for.
     pub(super) intent: rtproof_results::IntentShown,
     /// Answers of the checks.
@@ -181,7 +181,7 @@ pub(crate) struct Audit {
     pub(super) application: Option<Application>,
     /// Of the trials, where some were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) proofs: Vec<super::check_proof::Proof>,
+    pub(super) proofs: Vec<super::check_proof::TrialProof>,
 }
 
 /// Runs the command.
@@ -190,8 +190,8 @@ pub(crate) struct Audit {
 /// A root that is no captured machine; CPUs, checks, a process or a unit that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     match &args.command {
-        Some(Command::Explain(explain)) => return check_explain::run(explain),
-        Some(Command::Tick(tick)) => return run_tick(tick),
+        Some(CheckCommand::Explain(explain)) => return check_explain::run(explain),
+        Some(CheckCommand::Tick(tick)) => return run_tick(tick),
         None => {}
     }
     let selection = Selection::of(&args.only)?;
@@ -217,7 +217,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let mut audit = Audit {
         schema: SCHEMA,
-        machine: Machine::of(&facts),
+        machine: MachineSummary::of(&facts),
         intent: rtproof_results::IntentShown::of(&intent),
         findings: selection.of_findings(checks::judge_all(&facts, &intent)),
         application,
@@ -228,7 +228,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(_) => (audit.cpus(), Some(intent.priority)),
         None => (args.cpus.clone(), args.priority),
     };
-    let given = next::Given {
+    let given = next::GivenOptions {
         intent: &args.intent,
         cpus: cpus.as_deref(),
         priority,
@@ -240,10 +240,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         answers::check_answer(&audit.all(), &given, &args.only, args.root.as_deref())
     };
     let first = answer(&audit);
-    let is_text = !args.json && args.format == Format::Text;
-    let detail = Detail { all: args.all, verbose: crate::is_verbose() };
+    let is_text = !args.json && args.format == CheckFormat::Text;
+    let detail = FindingDetail { all: args.all, verbose: crate::is_verbose() };
     // What is known is shown before the trials, which take seconds.
-    Text::new(!is_text).print(|to| {
+    TextOutput::new(!is_text).print(|to| {
         rtproof_render::page::answer(to, &first)?;
         rtproof_render::page::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
         if let Some(application) = &audit.application {
@@ -261,21 +261,21 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         };
         audit.proofs = super::check_proof::prove(&args.prove, bounds, &root, &facts, &intent)?;
         let proven: Vec<&Finding> = audit.proofs.iter().map(|proof| &proof.finding).collect();
-        Text::new(!is_text).print(|to| rtproof_render::page::proofs(to, &proven, detail))?;
+        TextOutput::new(!is_text).print(|to| rtproof_render::page::proofs(to, &proven, detail))?;
         // The trials may have found more.
-        Text::new(!is_text).print(|to| rtproof_render::page::answer(to, &answer(&audit)))?;
+        TextOutput::new(!is_text).print(|to| rtproof_render::page::answer(to, &answer(&audit)))?;
     }
     let all = audit.all();
-    match if args.json { Format::Json } else { args.format } {
-        Format::Text => {}
-        Format::Json => Text::new(true).print_json(&answer(&audit).with(&audit))?,
-        Format::Sarif => {
-            Text::new(true).print_json(&rtproof_render::sarif::log(&audit.machine, &all))?
+    match if args.json { CheckFormat::Json } else { args.format } {
+        CheckFormat::Text => {}
+        CheckFormat::Json => TextOutput::new(true).print_json(&answer(&audit).with(&audit))?,
+        CheckFormat::Sarif => {
+            TextOutput::new(true).print_json(&rtproof_render::sarif::log(&audit.machine, &all))?
         }
-        Format::Junit => {
+        CheckFormat::Junit => {
             let fail_on = args.fail_on.unwrap_or(FailOn::Bad);
             let xml = rtproof_render::sarif::suites(&audit.machine, &all, fail_on.status());
-            Text::new(false).print(|to| to.write_all(xml.as_bytes()))?;
+            TextOutput::new(false).print(|to| to.write_all(xml.as_bytes()))?;
         }
     }
     Ok(match args.fail_on {
@@ -368,7 +368,7 @@ impl Application {
     }
 
     /// Prints it as text.
-    pub(super) fn print(&self, to: &mut Sheet, detail: Detail) -> io::Result<()> {
+    pub(super) fn print(&self, to: &mut Terminal, detail: FindingDetail) -> io::Result<()> {
         let unit = self.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
         let others = match self.processes {
             0 | 1 => String::new(),
@@ -438,8 +438,8 @@ pub struct TickArgs {
     pub items: Vec<String>,
 
     /// What the set-up says
-    #[arg(long = "as", value_enum, value_name = "FOUND", default_value_t = FoundArg::Set)]
-    pub found: FoundArg,
+    #[arg(long = "as", value_enum, value_name = "FOUND", default_value_t = FirmwareChoiceArg::Set)]
+    pub found: FirmwareChoiceArg,
 
     /// A remark; the reason, where a setting is kept otherwise
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -463,9 +463,9 @@ pub struct TickArgs {
     pub json: bool,
 }
 
-/// [`Found`], on the command line.
+/// [`FirmwareChoice`], on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FoundArg {
+pub enum FirmwareChoiceArg {
     /// As advised
     Set,
     /// Otherwise, on purpose: --note says why
@@ -483,12 +483,12 @@ pub(super) fn run_tick(args: &TickArgs) -> anyhow::Result<u8> {
         let root = open_root(args.root.as_deref())?;
         let machine = tune::Machine::to_undo(&root, &LiveTasks)?;
         let found = match args.found {
-            FoundArg::Set => Found::Set,
-            FoundArg::Kept => Found::Kept,
-            FoundArg::Absent => Found::Absent,
+            FirmwareChoiceArg::Set => FirmwareChoice::Set,
+            FirmwareChoiceArg::Kept => FirmwareChoice::Kept,
+            FirmwareChoiceArg::Absent => FirmwareChoice::Absent,
         };
         let who = || Ok::<_, anyhow::Error>(rtproof_run::who(intent::user(&root, None)?.as_ref()));
-        let look = Look {
+        let look = FirmwareTick {
             items: args.items.clone(),
             found: (!args.remove).then_some(found),
             note: args.note.clone(),

@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use rtproof_host::{
     Facts, Knob,
-    knob::{Arch, Place},
+    knob::{KnobArch, Place},
 };
 use rtproof_judge::{
     Finding, Intent, Profile, application,
     checks::{self, Check, Judge},
-    profile::Kind,
+    profile::WorkloadKind,
 };
-use rtproof_render::page::{BOLD, DIM, Sheet, wrapped};
+use rtproof_render::page::{BOLD, DIM, Terminal, wrapped};
 
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{exit, open_root};
 
 const SCHEMA: &str = "rtproof/explain/1";
@@ -72,7 +72,7 @@ struct Explained {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Document {
+pub(crate) struct CheckExplainDocument {
     schema: &'static str,
     /// The checks that were asked for.
     checks: Vec<Explained>,
@@ -125,9 +125,9 @@ impl KnobShown {
             moves_with: knob.couples,
             since: knob.since.map(|(major, minor)| format!("Linux {major}.{minor}")),
             only_on: match knob.arch {
-                Arch::Any => None,
-                Arch::X86 => Some("x86"),
-                Arch::Arm64 => Some("aarch64"),
+                KnobArch::Any => None,
+                KnobArch::X86 => Some("x86"),
+                KnobArch::Arm64 => Some("aarch64"),
             },
         }
     }
@@ -138,7 +138,7 @@ impl KnobShown {
 /// # Errors
 /// A check that does not exist, a root that is no captured machine.
 pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     if args.ids.is_empty() {
         text.print(list)?;
         let all = checks::all().chain(application::all());
@@ -157,12 +157,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let facts = Facts::read(&open_root(args.root.as_deref())?);
     let all: Vec<Explained> = chosen.into_iter().map(|check| explain(check, &facts)).collect();
     text.print(|to| all.iter().try_for_each(|explained| show(to, explained)))?;
-    text.print_json(&Document { schema: SCHEMA, checks: all })?;
+    text.print_json(&CheckExplainDocument { schema: SCHEMA, checks: all })?;
     Ok(exit::ACCEPTED)
 }
 
 /// Every check in a line, by section.
-fn list(to: &mut Sheet) -> io::Result<()> {
+fn list(to: &mut Terminal) -> io::Result<()> {
     let all = checks::all().chain(application::all());
     let width = all.map(|check| check.id.len()).max().unwrap_or(0);
     for section in checks::sections() {
@@ -181,7 +181,7 @@ fn list(to: &mut Sheet) -> io::Result<()> {
     Ok(())
 }
 
-fn intent(kind: Kind, facts: &Facts) -> Intent {
+fn intent(kind: WorkloadKind, facts: &Facts) -> Intent {
     let rt_cpus = Intent::default_rt_cpus(facts);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     Intent {
@@ -209,14 +209,14 @@ fn explain(check: &'static Check, facts: &Facts) -> Explained {
         takes_effect: check.when,
         knobs: check.knobs.iter().map(|knob| KnobShown::of(knob)).collect(),
         wanted: if is_of_machine { wanted(judge) } else { Vec::new() },
-        here: is_of_machine.then(|| judge(Kind::default())),
+        here: is_of_machine.then(|| judge(WorkloadKind::default())),
     }
 }
 
 /// What each profile wants; one line where all want the same.
-fn wanted(judge: impl Fn(Kind) -> Finding) -> Vec<(String, String)> {
+fn wanted(judge: impl Fn(WorkloadKind) -> Finding) -> Vec<(String, String)> {
     let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
-    for kind in Kind::ALL {
+    for kind in WorkloadKind::ALL {
         let wanted = judge(kind).wanted;
         match groups.iter_mut().find(|(_, known)| *known == wanted) {
             Some((names, _)) => names.push(kind.name()),
@@ -228,7 +228,7 @@ fn wanted(judge: impl Fn(Kind) -> Finding) -> Vec<(String, String)> {
     groups.into_iter().map(|(names, wanted)| (name(names), wanted)).collect()
 }
 
-fn show(to: &mut Sheet, explained: &Explained) -> io::Result<()> {
+fn show(to: &mut Terminal, explained: &Explained) -> io::Result<()> {
     let mut line =
         |name: &str, text: &str| wrapped(to, &format!("  {DIM}{name:<8}{DIM:#}  "), INDENT, text);
     line("check", &format!("{BOLD}{}{BOLD:#}: {}", explained.id, explained.title))?;

@@ -13,8 +13,8 @@ use serde::Serialize;
 use rtproof_host::{CpuList, Facts, Root, user_file::Invalid};
 use rtproof_judge::{Finding, Intent, trials as judging, units};
 use rtproof_measure::{
-    loads::Settings,
-    trials::{self, Context, Observation, Trial},
+    loads::LoadSettings,
+    trials::{self, Observation, Trial, TrialContext},
 };
 use rtproof_run::prove::Signals;
 
@@ -23,7 +23,7 @@ pub(super) const MEMORY_DEFAULT: &str = "64MiB";
 
 /// A trial and what came of it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Proof {
+pub(super) struct TrialProof {
     /// Name of the trial.
     pub(super) trial: &'static str,
     #[serde(flatten)]
@@ -35,15 +35,15 @@ pub(super) struct Proof {
 
 /// Trials named on the command line.
 #[derive(Clone, Debug)]
-pub struct Wanted(&'static dyn Trial);
+pub struct WantedTrial(&'static dyn Trial);
 
 /// A name of `--prove`.
 ///
 /// # Errors
 /// It is none; the text lists them.
-pub(super) fn parse_name(text: &str) -> Result<Wanted, Invalid> {
+pub(super) fn parse_name(text: &str) -> Result<WantedTrial, Invalid> {
     let names = || trials::TRIALS.iter().map(|trial| trial.name()).collect::<Vec<_>>().join(", ");
-    let wanted = trials::find(text.trim()).map(Wanted);
+    let wanted = trials::find(text.trim()).map(WantedTrial);
     wanted.ok_or_else(|| format!("known are {}", names()).into())
 }
 
@@ -71,12 +71,12 @@ pub(super) struct Bounds {
 /// # Errors
 /// Signals cannot be caught.
 pub(super) fn prove(
-    wanted: &[Wanted],
+    wanted: &[WantedTrial],
     bounds: Bounds,
     root: &Root,
     facts: &Facts,
     intent: &Intent,
-) -> anyhow::Result<Vec<Proof>> {
+) -> anyhow::Result<Vec<TrialProof>> {
     let signals = Signals::catch(root).context("cannot catch signals")?;
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     let allowed = facts.cpus.allowed.value().unwrap_or(&online);
@@ -86,7 +86,7 @@ pub(super) fn prove(
     let mut proofs = Vec::new();
     for trial in trials::TRIALS.iter().copied().filter(is_wanted) {
         let line = Line::new(trial.name(), trial.length().of(bounds.duration_ns));
-        let context = Context {
+        let context = TrialContext {
             root,
             facts,
             rt_cpus: &intent.rt_cpus,
@@ -104,12 +104,12 @@ pub(super) fn prove(
         };
         line.clear();
         proofs.push(match observed {
-            Ok(observed) => Proof {
+            Ok(observed) => TrialProof {
                 trial: trial.name(),
                 finding: judging::judge(&observed, facts, intent),
                 observed: Some(observed),
             },
-            Err(why) => Proof {
+            Err(why) => TrialProof {
                 trial: trial.name(),
                 finding: judging::not_run(trial.name(), &why),
                 observed: None,
@@ -119,9 +119,9 @@ pub(super) fn prove(
     Ok(proofs)
 }
 
-fn settings(facts: &Facts) -> Settings {
+fn settings(facts: &Facts) -> LoadSettings {
     let cache = |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
-    Settings {
+    LoadSettings {
         // The trial says which.
         cpus: CpuList::default(),
         // No load of a trial writes files.

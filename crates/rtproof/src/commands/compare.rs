@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use rtproof_host::user_file::{self, Invalid};
-use rtproof_judge::compare::{self, Answer, Comparison, Group, Reference, Request, Side};
+use rtproof_judge::compare::{
+    self, CompareAnswer, CompareRequest, Comparison, Group, Reference, Side,
+};
 use rtproof_render::{
     page,
-    sections::compare::{Figure, Page},
+    sections::compare::{ComparePage, GroupFigure},
 };
 use rtproof_run::{
-    compare::{Loader, Named, common, folder, short},
+    compare::{FileLoader, NamedFile, common, folder, short},
     parse,
 };
 
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{answers, exit};
 
 /// Arguments of `compare`.
@@ -136,12 +138,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     check(args)?;
     let (groups, banners) = load(args)?;
     let figures = figures(args, &groups)?;
-    let wish = Request { margin: args.margin, budget_ns: args.budget, ..Request::default() };
+    let wish =
+        CompareRequest { margin: args.margin, budget_ns: args.budget, ..CompareRequest::default() };
     let mut comparison = compare::compare_groups(&groups, &wish);
     refuse(args, &comparison)?;
     comparison.reference = reference(args, &groups)?;
     let answer = answers::compare_answer(&comparison, &groups);
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| {
         banners.iter().try_for_each(|banner| page::banner(to, Some(banner)))?;
         page::answer(to, &answer)?;
@@ -150,7 +153,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })?;
     text.print_json(&answer.clone().with(&comparison))?;
     if let Some(path) = &args.html {
-        let page = Page {
+        let page = ComparePage {
             groups: &groups,
             comparison: &comparison,
             answer: &answer,
@@ -168,8 +171,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// Exit code: a comparison decides nothing for a script that did not ask.
 fn code(args: &Args, comparison: &Comparison) -> u8 {
     match comparison.answer {
-        Answer::Worse if args.fail_if_worse => exit::REFUSED,
-        Answer::CannotDecide if args.fail_if_worse => exit::NOT_PROVEN,
+        CompareAnswer::Worse if args.fail_if_worse => exit::REFUSED,
+        CompareAnswer::CannotDecide if args.fail_if_worse => exit::NOT_PROVEN,
         _ => exit::ACCEPTED,
     }
 }
@@ -187,7 +190,7 @@ fn check(args: &Args) -> anyhow::Result<()> {
     let Some(target) = &args.html else { return Ok(()) };
     let files = args.runs.iter().chain(&args.a).chain(&args.b);
     files
-        .map(|path| Named::of(path))
+        .map(|path| NamedFile::of(path))
         .try_for_each(|named| user_file::check_target(&named.path, target))
 }
 
@@ -210,13 +213,13 @@ type Loaded = (Vec<Group>, Vec<String>);
 fn reference(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<Reference>> {
     let Some(path) = &args.reference else { return Ok(Vec::new()) };
     // What was said of the files that are compared is not known of these.
-    let (others, unread) = folder(&Loader::default(), path)?;
+    let (others, unread) = folder(&FileLoader::default(), path)?;
     let firsts = groups.iter().filter_map(|group| group.sides.first());
     Ok(firsts.map(|run| Reference::of(run, &others, &unread)).collect())
 }
 
 fn load(args: &Args) -> anyhow::Result<Loaded> {
-    let loader = Loader {
+    let loader = FileLoader {
         accept_altered: args.accept_altered,
         format: args.format.clone(),
         period_ns: args.interval,
@@ -230,7 +233,7 @@ fn load(args: &Args) -> anyhow::Result<Loaded> {
         Ok(side)
     };
     if args.a.is_empty() {
-        let named: Vec<Named> = args.runs.iter().map(|path| Named::of(path)).collect();
+        let named: Vec<NamedFile> = args.runs.iter().map(|path| NamedFile::of(path)).collect();
         let labels = labels(&named);
         let sides: anyhow::Result<Vec<Side>> =
             named.iter().zip(&labels).map(|(named, label)| side(&named.path, label)).collect();
@@ -248,11 +251,11 @@ fn load(args: &Args) -> anyhow::Result<Loaded> {
 }
 
 /// The names given, and short ones for the others.
-fn labels(named: &[Named]) -> Vec<String> {
+fn labels(named: &[NamedFile]) -> Vec<String> {
     let paths: Vec<&Path> =
         named.iter().filter(|n| n.name.is_none()).map(|named| named.path.as_path()).collect();
     let mut short = short(&paths).into_iter();
-    let label = |named: &Named| named.name.clone().or_else(|| short.next()).unwrap_or_default();
+    let label = |named: &NamedFile| named.name.clone().or_else(|| short.next()).unwrap_or_default();
     named.iter().map(label).collect()
 }
 
@@ -269,7 +272,7 @@ fn group_names(args: &Args) -> [String; 2] {
 }
 
 /// The pictures asked for: numbers of groups.
-fn figures(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<Figure>> {
+fn figures(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<GroupFigure>> {
     let number = |name: &str| {
         let name = name.trim();
         groups.iter().position(|group| group.label == name).ok_or_else(|| {
@@ -279,7 +282,9 @@ fn figures(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<Figure>> {
     };
     args.figure
         .iter()
-        .map(|names| Ok(Figure { groups: names.split(',').map(number).collect::<Result<_, _>>()? }))
+        .map(|names| {
+            Ok(GroupFigure { groups: names.split(',').map(number).collect::<Result<_, _>>()? })
+        })
         .collect()
 }
 

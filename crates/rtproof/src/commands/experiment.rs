@@ -18,9 +18,9 @@ use rtproof_record::{
 };
 use rtproof_run::{
     experiment::{
-        self, Detectable, Journaled, Setup, Wanted,
+        self, Detectable, ExperimentInput, ExperimentSetup, Journaled,
         factors::{self, Factor},
-        screening::Shown,
+        screening::ShownScreening,
     },
     parse,
     prove::{self, Output, Request, load_settings},
@@ -32,8 +32,8 @@ use super::tune;
 use super::tune::RequestArgs;
 use crate::commands::tune::apply::measured;
 use crate::commands::tune::plan;
-use crate::exit::Text;
-use crate::show::Trying;
+use crate::exit::TextOutput;
+use crate::show::ExperimentProgress;
 use crate::{answers, exit, next, show};
 
 pub(super) const SCHEMA: &str = "rtproof/experiment/1";
@@ -42,14 +42,14 @@ pub(super) const SCHEMA: &str = "rtproof/experiment/1";
 const TITLE: &str = "experiment";
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Outcome<'a> {
+pub(crate) struct ExperimentDocument<'a> {
     pub(super) schema: &'static str,
     pub(super) record: String,
     pub(super) report: String,
     /// What was to be seen, and what that rests on.
     seen: &'a Detectable,
     /// The screening; null: there was none.
-    screening: Option<&'a Shown>,
+    screening: Option<&'a ShownScreening>,
     /// Numbers of the knobs that are worth having.
     pub(super) profile: &'a [usize],
     pub(super) effects: &'a Effects,
@@ -72,7 +72,7 @@ cannot be, 1 rtproof failed.")]
 pub struct Args {
     /// Parameters of the kernel's command line, boot by boot
     #[command(subcommand)]
-    pub command: Option<super::experiment_boots::Command>,
+    pub command: Option<super::experiment_boots::BootsCommand>,
 
     /// What to try: checks of tune or sections of them, PATH=VALUE below /proc or /sys, an option
     /// (dma-latency=US, priority=N, policy=other|fifo|rr, load=LOAD), or placebo.
@@ -161,7 +161,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     making::allows(&root, plan.steps.iter().map(|step| &step.change))?;
     let (knobs, others) = factors::knobs_of(&plan, &words);
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| {
         others.iter().try_for_each(|(name, why)| {
             rtproof_render::sections::effects::line(to, &format!("not tried: {name}: {why}"))
@@ -176,7 +176,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let given = prove_args(args)?;
     let options = prove::options(&given, &facts)?;
     let per_s = options.cpus.len() as f64 * 1e9 / options.period_ns as f64;
-    let setup = Setup::new(knobs.len(), args.pairs, args.slice_ns, args.one_by_one, per_s)?;
+    let setup =
+        ExperimentSetup::new(knobs.len(), args.pairs, args.slice_ns, args.one_by_one, per_s)?;
     let output = Output::choose(&args.output, &facts)?;
     if let Some(path) = &args.profile_out {
         anyhow::ensure!(!path.exists(), "{}: there already; name another file", path.display());
@@ -189,7 +190,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         &output,
         &facts,
     ));
-    let wanted = Wanted {
+    let wanted = ExperimentInput {
         root: &root,
         facts: &facts,
         knobs: &knobs,
@@ -198,11 +199,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         output: &output,
         spread: args.spread,
     };
-    let seen = experiment::before(&wanted, &mut switch, &mut Trying::new(text))?;
+    let seen = experiment::before(&wanted, &mut switch, &mut ExperimentProgress::new(text))?;
     if !args.yes && !crate::consent("try them?")? {
         anyhow::bail!("nothing was changed");
     }
-    let found = experiment::run(&wanted, &seen, &mut switch, &mut Trying::new(text))?;
+    let found = experiment::run(&wanted, &seen, &mut switch, &mut ExperimentProgress::new(text))?;
     let cut_short = found.results.cut_short();
     let has_steps = !experiment::plan_of(&plan, &knobs, &found.profile).steps.is_empty();
     // More pairs decide nothing of a knob that could not be tried.
@@ -214,7 +215,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     };
     let answer = answers::experiment_answer(found.results.effects()?, cut_short.as_deref(), apply);
     let html = show::show(&found.results, &answer, text, &output)?;
-    text.print_json(&answer.with(&Outcome {
+    text.print_json(&answer.with(&ExperimentDocument {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),

@@ -19,7 +19,7 @@ use rtproof_run::{
     experiment::{
         LOAD,
         analyse::Untried,
-        boots::{self, Boot, Pilot, SPREAD, State},
+        boots::{self, Boot, BootsState, Pilot, SPREAD},
         conduct::Conduct,
         cut_short, is_open, seed,
     },
@@ -32,7 +32,7 @@ use super::tune::{RequestArgs, RootArgs};
 use super::{prove as prove_command, tune};
 use crate::commands::tune::plan;
 use crate::commands::tune::trial::reboot;
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::show::ProgressBar;
 use crate::{answers, exit, next as hints, open_root};
 
@@ -40,13 +40,13 @@ const SCHEMA: &str = "rtproof/experiment-boots/1";
 
 /// What to do with an experiment over boots.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Command {
+pub enum BootsCommand {
     /// Begin: boots with and without parameters of the kernel, at least six of each
-    Boots(Box<Boots>),
+    Boots(Box<BootsArgs>),
     /// Measure this boot and choose the next; what rtproof-experiment.service does
     Resume(Resume),
     /// Print a unit that resumes after each boot
-    Unit(Unit),
+    Unit(BootsUnitArgs),
     /// Abandon it: remove the boot entry, report what was measured
     End(Resume),
 }
@@ -62,7 +62,7 @@ Examples:
 
 All parameters are one knob. Each boot is chosen through the entry of rtproof tune trial, once: a
 boot that fails falls back to the entry of now. Nothing is rebooted without --reboot.")]
-pub struct Boots {
+pub struct BootsArgs {
     /// Kernel parameters; default: those of the plan
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
@@ -131,14 +131,14 @@ pub struct Resume {
 #[command(after_help = "\
 Example:
   rtproof experiment unit >/etc/systemd/system/rtproof-experiment.service")]
-pub struct Unit {
+pub struct BootsUnitArgs {
     /// The unit reboots the machine after each boot until the experiment is over
     #[arg(long)]
     pub reboot: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Outcome<'a> {
+pub(crate) struct ExperimentBootsDocument<'a> {
     schema: &'static str,
     /// Boots that were measured, of those that were planned.
     boots: [usize; 2],
@@ -146,16 +146,16 @@ pub(crate) struct Outcome<'a> {
     effects: &'a Effects,
 }
 
-pub fn run(command: &Command) -> anyhow::Result<u8> {
+pub fn run(command: &BootsCommand) -> anyhow::Result<u8> {
     match command {
-        Command::Boots(args) => begin(args),
-        Command::Resume(args) => resume(args),
-        Command::Unit(args) => unit(args),
-        Command::End(args) => end(args),
+        BootsCommand::Boots(args) => begin(args),
+        BootsCommand::Resume(args) => resume(args),
+        BootsCommand::Unit(args) => unit(args),
+        BootsCommand::End(args) => end(args),
     }
 }
 
-fn begin(args: &Boots) -> anyhow::Result<u8> {
+fn begin(args: &BootsArgs) -> anyhow::Result<u8> {
     if !(6..=20).contains(&args.per_arm) {
         return Err(exit::usage("--boots: from 6, below which nothing can be decided, to 20"));
     }
@@ -164,7 +164,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
     let folder = args.at.root.as_deref();
     let root = open_root(folder)?;
     let machine = Machine::new(&root, &LiveTasks)?;
-    if let Some(state) = State::read(folder)? {
+    if let Some(state) = BootsState::read(folder)? {
         anyhow::bail!(
             "an experiment with {} is under way, {} of {} boots measured: rtproof experiment \
              resume, or end",
@@ -189,10 +189,10 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
     }
     let seed = seed()?;
     let order = boots::order(seed, args.per_arm);
-    let mut state = State::new(seed, words, order, args.slice_ns, prove_words(args));
+    let mut state = BootsState::new(seed, words, order, args.slice_ns, prove_words(args));
     // What cannot be measured is reported now, not after the first boot.
     prove::options(&measured(&state)?, &Facts::read(&Root::live()))?;
-    let text = Text::new(false);
+    let text = TextOutput::new(false);
     let sentence = boots::sentence(&state, args.spread.unwrap_or(SPREAD));
     text.print(|to| rtproof_render::sections::effects::experiment(to, &sentence))?;
     if !args.yes && !crate::consent("make the entry and begin?")? {
@@ -206,7 +206,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
 }
 
 /// Further words of `prove`.
-fn prove_words(args: &Boots) -> Vec<String> {
+fn prove_words(args: &BootsArgs) -> Vec<String> {
     let wish = &args.request;
     let options = [
         ("--cpus", wish.cpus.clone()),
@@ -228,7 +228,7 @@ struct Prove {
 }
 
 /// The run that measures the slice of a boot.
-fn measured(state: &State) -> anyhow::Result<Request> {
+fn measured(state: &BootsState) -> anyhow::Result<Request> {
     let ns =
         (2 * (state.slice_ns + state.settle_ns) + 30_000_000_000).next_multiple_of(1_000_000_000);
     let mut words =
@@ -245,8 +245,8 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
     let folder = args.at.root.as_deref();
     let root = open_root(folder)?;
     let machine = Machine::new(&root, &LiveTasks)?;
-    let mut state = State::of(folder)?;
-    let text = Text::new(args.json);
+    let mut state = BootsState::of(folder)?;
+    let text = TextOutput::new(args.json);
     let boot_id = rtproof_run::tune::boot_id(&root)?;
     if boot_id == state.last_boot_id {
         anyhow::bail!("this boot is no new one: reboot, then run rtproof experiment resume");
@@ -277,7 +277,7 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
         }
         None => {
             boots::take_back(&machine)?;
-            State::forget(folder)?;
+            BootsState::forget(folder)?;
             tell(text, &state)
         }
     }
@@ -285,7 +285,7 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
 
 /// Measures the slice of this boot.
 fn measure(
-    state: &State,
+    state: &BootsState,
     folder: Option<&Path>,
     boot_id: String,
     with: bool,
@@ -361,9 +361,9 @@ impl rtproof_run::experiment::Switch for NoSwitch {
 
 /// What comes next; reboots if it was asked for.
 fn next(
-    text: Text,
+    text: TextOutput,
     root: &Root,
-    state: &State,
+    state: &BootsState,
     argument: Option<&str>,
     reboots: bool,
 ) -> anyhow::Result<u8> {
@@ -382,7 +382,7 @@ fn next(
         ..Answer::default()
     };
     text.print(|to| rtproof_render::page::answer(to, &answer))?;
-    text.print_json(&answer.clone().with(&Outcome {
+    text.print_json(&answer.clone().with(&ExperimentBootsDocument {
         schema: SCHEMA,
         boots: [done, all],
         effects: &boots::effects(state),
@@ -393,7 +393,7 @@ fn next(
     Ok(exit::ACCEPTED)
 }
 
-fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
+fn tell(text: TextOutput, state: &BootsState) -> anyhow::Result<u8> {
     let effects = boots::effects(state);
     let words: Vec<String> = state.words.iter().map(|word| hints::quoted(word)).collect();
     let missing = state.order.len() - state.boots.len();
@@ -416,7 +416,7 @@ fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
         };
         rtproof_render::sections::effects::line(to, &line)
     })?;
-    text.print_json(&answer.with(&Outcome {
+    text.print_json(&answer.with(&ExperimentBootsDocument {
         schema: SCHEMA,
         boots: [state.boots.len(), state.order.len()],
         effects: &effects,
@@ -430,10 +430,10 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
     let machine = Machine::new(&root, &LiveTasks)?;
     boots::take_back(&machine)?;
     // A damaged state is given up, too.
-    let state = State::read(folder);
-    State::forget(folder)?;
+    let state = BootsState::read(folder);
+    BootsState::forget(folder)?;
     match state {
-        Ok(Some(state)) => tell(Text::new(args.json), &state),
+        Ok(Some(state)) => tell(TextOutput::new(args.json), &state),
         Ok(None) => Err(exit::usage("no experiment over boots is under way")),
         Err(error) => {
             let why = "abandoned; no result";
@@ -442,7 +442,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
     }
 }
 
-fn unit(args: &Unit) -> anyhow::Result<u8> {
+fn unit(args: &BootsUnitArgs) -> anyhow::Result<u8> {
     let exe = rtproof_run::tune::making::of(&Root::live())?;
     let reboot = if args.reboot { " --reboot" } else { "" };
     let unit = format!(

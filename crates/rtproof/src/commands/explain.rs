@@ -13,18 +13,18 @@ use rtproof_host::{
     Facts, Root,
     tracefs::{self, KNOWN, Known},
 };
-use rtproof_judge::{causes::Spikes, checks, rules::Kept, units};
+use rtproof_judge::{causes::Spikes, checks, rules::Compliance, units};
 use rtproof_results::{Answer, LocksFound, Tone, launch::Rules};
 use rtproof_run::{
-    explain::{self, Explained, Kind, Whom},
-    intent::{IntentOptions, Requested},
+    explain::{self, Explained, InputKind, ProcessTarget},
+    intent::{IntentOptions, RequestedIntent},
     parse,
     rules::{Attached, observe},
     trace::{self, TraceOptions},
 };
 use rtproof_trace::scan::Subjects;
 
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{answers, exit, next};
 
 /// Arguments of `explain`.
@@ -167,7 +167,7 @@ pub(super) fn show(
     worst: usize,
     json: bool,
 ) -> anyhow::Result<u8> {
-    let text = Text::new(json);
+    let text = TextOutput::new(json);
     let Explained { about, notes, spikes, locks, gaps, doubts, .. } = told;
     text.print(|to| {
         rtproof_render::page::answer(to, &answer)?;
@@ -213,7 +213,7 @@ pub(super) fn next(is_live: bool, told: &Explained) -> Option<String> {
         Some(report) => next::fix(report),
         None if is_live => {
             let facts = Facts::read(&Root::live());
-            let intent = Requested::default().resolve().ok()?;
+            let intent = RequestedIntent::default().resolve().ok()?;
             let intent = intent.intent(IntentOptions::default(), &facts).ok()?;
             next::fix_of(&told.spikes, &checks::judge_all(&facts, &intent))
         }
@@ -224,8 +224,8 @@ pub(super) fn next(is_live: bool, told: &Explained) -> Option<String> {
 
 fn told(args: &Args) -> anyhow::Result<Explained> {
     let whom = match (args.pid, &args.comm) {
-        (Some(pid), _) => Some(Whom::Process(pid)),
-        (None, Some(name)) => Some(Whom::Named(name.clone())),
+        (Some(pid), _) => Some(ProcessTarget::Process(pid)),
+        (None, Some(name)) => Some(ProcessTarget::Named(name.clone())),
         (None, None) => None,
     };
     if let Some(whom) = whom {
@@ -238,10 +238,12 @@ fn told(args: &Args) -> anyhow::Result<Explained> {
     for target in [&args.perfetto, &args.trace_dat].into_iter().flatten() {
         rtproof_host::user_file::check_target(&path, target)?;
     }
-    match Kind::of(&path)? {
-        Kind::Record => explain::of_record(&path),
-        Kind::TraceDat(file) => explain::of_trace_dat(&path, file, &subjects(args), args.over_ns),
-        Kind::Text(text) => explain::of_text(&path, &text, &subjects(args), args.over_ns),
+    match InputKind::of(&path)? {
+        InputKind::Record => explain::of_record(&path),
+        InputKind::TraceDat(file) => {
+            explain::of_trace_dat(&path, file, &subjects(args), args.over_ns)
+        }
+        InputKind::Text(text) => explain::of_text(&path, &text, &subjects(args), args.over_ns),
     }
 }
 
@@ -319,13 +321,13 @@ fn run_rules(pid: u32, for_ns: u64, junit: Option<&Path>, json: bool) -> anyhow:
         written.with_context(|| title(path))?;
     }
     let (tone, code) = match rules.answer {
-        Kept::Kept => (Tone::Good, exit::ACCEPTED),
-        Kept::Broken => (Tone::Bad, exit::REFUSED),
-        Kept::NotKnown => (Tone::Doubtful, exit::NOT_PROVEN),
+        Compliance::Kept => (Tone::Good, exit::ACCEPTED),
+        Compliance::Broken => (Tone::Bad, exit::REFUSED),
+        Compliance::NotKnown => (Tone::Doubtful, exit::NOT_PROVEN),
     };
     let result = format!("{name} (process {pid}): rules {}", rules.text);
     let answer = Answer { result, tone, ..Answer::default() };
-    let text = Text::new(json);
+    let text = TextOutput::new(json);
     text.print(|to| {
         rtproof_render::page::answer(to, &answer)?;
         rtproof_render::page::rules(to, &rules, false)

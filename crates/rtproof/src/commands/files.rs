@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use rtproof_host::{
     Capture, Root,
-    capture::form::{CAPTURE_BYTES_MAX, Origin},
+    capture::form::{CAPTURE_BYTES_MAX, CaptureOrigin},
     facts::app::Target,
     user_file,
 };
 use rtproof_judge::{
-    Report, Standing,
+    Integrity, Report,
     compare::{Reference, Side},
     moving::Moving,
 };
@@ -27,18 +27,18 @@ use rtproof_record::{
     export::{self, ExportError},
     import::{self, Hints, Imported},
 };
-use rtproof_render::{page, sections::imported::Document};
+use rtproof_render::{page, sections::imported::ImportedDocument};
 use rtproof_results::{
     Answer,
     record_state::{banner, open_whole, standing},
 };
 use rtproof_run::{
-    compare::{Loader, folder},
+    compare::{FileLoader, folder},
     experiment, parse,
 };
 use rtproof_stats::moving::Lengths;
 
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{MovingArgs, answers, exit, next, open_root};
 
 // `rtproof capture`: the machine as one text file, to be checked elsewhere, compared and kept.
@@ -151,8 +151,8 @@ pub fn run_capture(args: &CaptureArgs) -> anyhow::Result<u8> {
         schema: SCHEMA,
         file: &args.file,
         from: match capture.origin() {
-            Origin::Live { .. } => "live",
-            Origin::Folder => "folder",
+            CaptureOrigin::Live { .. } => "live",
+            CaptureOrigin::Folder => "folder",
         },
         entries: capture.entry_count(),
         bytes: text.len(),
@@ -160,7 +160,7 @@ pub fn run_capture(args: &CaptureArgs) -> anyhow::Result<u8> {
     };
     // Progress that cannot be shown is no reason to fail.
     let _ = tell(&captured);
-    Text::new(args.json).print_json(&captured)?;
+    TextOutput::new(args.json).print_json(&captured)?;
     Ok(exit::ACCEPTED)
 }
 
@@ -327,7 +327,7 @@ pub fn run_import(args: &ImportArgs) -> anyhow::Result<u8> {
             })?;
         all.push((path, imported));
     }
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let mut documents = Vec::with_capacity(all.len());
     for (path, imported) in &all {
         let record = match args.show {
@@ -335,7 +335,7 @@ pub fn run_import(args: &ImportArgs) -> anyhow::Result<u8> {
             false => Some(write(&target(args, path), imported)?),
         };
         text.print(|to| page::imported_text(to, imported, record.as_deref()))?;
-        documents.push(Document::of(imported, record));
+        documents.push(ImportedDocument::of(imported, record));
     }
     text.print_json(&documents)?;
     Ok(exit::ACCEPTED)
@@ -417,7 +417,7 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     // Judged as a sealed one while it is not yet known whether it is: of a large file that is read,
     // it nearly always is.
-    let judged = |run: &Run| Report::new(run, &Standing::Sealed);
+    let judged = |run: &Run| Report::new(run, &Integrity::Sealed);
     let (opened, judged) = rtproof_record::read_shown_with(&args.record, judged)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
     let asked = args.moving.lengths();
@@ -442,7 +442,7 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
             let why = "an experiment changes settings while it runs; rank a run of `prove`";
             return Err(exit::usage(format!("--reference: {}: {why}", args.record.display())));
         }
-        let (others, unread) = folder(&Loader::default(), path)?;
+        let (others, unread) = folder(&FileLoader::default(), path)?;
         let source = args.record.display().to_string();
         let run = Side::of_run(&opened.run, "this run", &source);
         report.reference = vec![Reference::of(&run, &others, &unread)];
@@ -451,7 +451,7 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
         None => rejudged(&opened, &report),
         some => some,
     };
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let answer = match &opened.run.effects {
         None => Answer::of_report(&report, next::of_report(&report, &args.record)),
         // An experiment compares settings: there is no budget to judge against.
@@ -505,12 +505,12 @@ fn moving(run: &Run, asked: Lengths) -> anyhow::Result<Moving> {
 
 /// A record of another tool's result: shown for what it is, there is nothing to judge.
 fn imported(args: &ReportArgs, imported: &Imported, banner: Option<&str>) -> anyhow::Result<u8> {
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| {
         page::banner(to, banner)?;
         page::imported_text(to, imported, None)
     })?;
-    text.print_json(&Document::of(imported, None))?;
+    text.print_json(&ImportedDocument::of(imported, None))?;
     if let Some(path) = &args.html {
         crate::write_imported(path, imported, banner)?;
     }

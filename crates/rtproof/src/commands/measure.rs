@@ -9,10 +9,10 @@ use clap::builder::NonEmptyStringValueParser;
 
 use rtproof_host::{Facts, Root, facts::tasks::Policy};
 use rtproof_measure::clock::Clock;
-use rtproof_results::measure::{Common, Condition, Plan, State};
+use rtproof_results::measure::{CellState, Common, Condition, MeasurePlan};
 use rtproof_run::{
     measure::{
-        self, Block, Choice, Folder, cells,
+        self, Block, RecordFolder, WorkloadChoice, cells,
         matrix::{Matrix, default_block},
     },
     parse,
@@ -20,8 +20,8 @@ use rtproof_run::{
 
 use super::prove::StartArg;
 use crate::exit;
-use crate::exit::Text;
-use crate::show::Cells;
+use crate::exit::TextOutput;
+use crate::show::CellPrinter;
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
@@ -30,7 +30,7 @@ const BYTES_MAX: u64 = (1 << 20) + 1;
 const TUNED_PAIRS: u32 = rtproof_stats::paired::PAIRS_MIN as u32;
 
 /// Workloads of one `--workload`.
-type Choices = Vec<Choice>;
+type Choices = Vec<WorkloadChoice>;
 
 /// Arguments of `measure`.
 #[derive(Clone, Debug, clap::Args)]
@@ -209,10 +209,10 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = Root::live();
     let facts = Facts::read(&root);
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let (folder, plan) = match &args.resume {
         Some(path) => {
-            let (folder, plan) = Folder::open(path, args.takes_anyones())?;
+            let (folder, plan) = RecordFolder::open(path, args.takes_anyones())?;
             (Some(folder), plan)
         }
         None => (None, plan(args, &facts)?),
@@ -226,7 +226,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let folder = match folder {
         Some(folder) => folder,
         None => {
-            let folder = Folder::create(args.output.as_deref().map(Path::new), &facts)?;
+            let folder = RecordFolder::create(args.output.as_deref().map(Path::new), &facts)?;
             folder.keep(&plan)?;
             folder
         }
@@ -234,12 +234,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     text.print(|to| {
         rtproof_render::sections::measure::begin(
             to,
-            &rtproof_judge::report::Machine::of(&facts),
+            &rtproof_judge::report::MachineSummary::of(&facts),
             &plan,
         )
     })?;
-    let index =
-        measure::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text, &folder))?;
+    let index = measure::run(
+        &root,
+        &facts,
+        &plan,
+        &folder,
+        &mut CellPrinter::new(args.rows, text, &folder),
+    )?;
     let answer = crate::answers::measure::answer(&index, folder.path());
     text.print(|to| {
         rtproof_render::page::answer(to, &answer)?;
@@ -248,15 +253,15 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })?;
     text.print_json(&answer.with(&index))?;
     Ok(match () {
-        () if index.count(State::Failed) > 0 => exit::FAILED,
-        () if index.count(State::Done) < index.cells.len() => exit::NOT_PROVEN,
+        () if index.count(CellState::Failed) > 0 => exit::FAILED,
+        () if index.count(CellState::Done) < index.cells.len() => exit::NOT_PROVEN,
         () if index.unloaded() > 0 => exit::NOT_PROVEN,
         () => exit::ACCEPTED,
     })
 }
 
 /// What is to be measured.
-fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
+fn plan(args: &Args, facts: &Facts) -> anyhow::Result<MeasurePlan> {
     if let Some(path) = &args.matrix {
         let matrix = Matrix::parse(&read(path, args.takes_anyones())?, &path.display().to_string());
         let Matrix { blocks, conditions, common } = matrix.map_err(exit::usage)?;
@@ -317,7 +322,7 @@ impl Args {
 }
 
 /// Shows what a matrix runs, and asks.
-fn look(args: &Args, plan: &Plan) -> anyhow::Result<()> {
+fn look(args: &Args, plan: &MeasurePlan) -> anyhow::Result<()> {
     let commands = plan.commands();
     if !args.accept_owner || commands.is_empty() {
         return Ok(());

@@ -46,9 +46,9 @@ use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use rtproof_run::new::{self, Class, Language, Name, Project, Request};
+use rtproof_run::new::{self, Language, LoopPolicy, Project, ProjectName, Request};
 
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{Manners, exit, next};
 
 /// Takes a Linux machine from unknown to proven real-time.
@@ -218,7 +218,7 @@ thread that waits for signals. It has marks for `rtproof measure --workload mark
 unit and a test (docs/new.md). The folder NAME must not exist.")]
 pub struct NewArgs {
     /// Name of the folder, the program and the unit: a-z, 0-9, - and _
-    pub name: Name,
+    pub name: ProjectName,
 
     /// Language
     #[arg(long = "lang", value_enum, value_name = "LANGUAGE")]
@@ -250,7 +250,7 @@ pub enum LanguageArg {
 
 /// The JSON form: what was made.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Made<'a> {
+pub(crate) struct NewDocument<'a> {
     schema: &'static str,
     folder: &'a Path,
     /// Its files, relative to the folder.
@@ -271,13 +271,13 @@ pub fn run_new(args: &NewArgs) -> anyhow::Result<u8> {
             LanguageArg::Cpp => Language::Cpp,
             LanguageArg::Rust => Language::Rust,
         },
-        class: if args.deadline { Class::Deadline } else { Class::Fifo },
+        class: if args.deadline { LoopPolicy::Deadline } else { LoopPolicy::Fifo },
         parent: args.dir.clone(),
     };
     let project = new::make(&request)?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| show(to, &project))?;
-    text.print_json(&Made {
+    text.print_json(&NewDocument {
         schema: SCHEMA,
         folder: &project.folder,
         files: &project.files,

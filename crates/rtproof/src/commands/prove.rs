@@ -7,15 +7,15 @@ use clap::ValueEnum;
 use rtproof_host::{Facts, Root, user_file::usage};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::{clock::Clock, loads::LoadSet};
-use rtproof_record::{Class, Requirement, Start};
+use rtproof_record::{BudgetClass, Requirement, Start};
 use rtproof_results::Answer;
 use rtproof_run::{
     parse,
     prove::{self, NoSwitcher, Output, Request},
 };
 
-use crate::exit::Text;
-use crate::show::Now;
+use crate::exit::TextOutput;
+use crate::show::CellDisplay;
 use crate::{IntentArgs, exit, next};
 
 /// Arguments of `prove`.
@@ -172,7 +172,7 @@ pub enum ClassArg {
     Safe,
 }
 
-impl From<ClassArg> for Class {
+impl From<ClassArg> for BudgetClass {
     fn from(class: ClassArg) -> Self {
         match class {
             ClassArg::Soft => Self::Soft,
@@ -254,14 +254,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if args.keep_samples {
         output = output.keeping_samples()?;
     }
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let findings = checks::judge_all(&facts, &Intent::of(&options, &facts));
     text.print(|to| {
-        rtproof_render::page::head(to, &rtproof_judge::report::Machine::of(&facts), &findings)
+        rtproof_render::page::head(
+            to,
+            &rtproof_judge::report::MachineSummary::of(&facts),
+            &findings,
+        )
     })?;
 
     let load_dir = request.load_dir.as_deref();
-    let (mut switcher, mut now) = (NoSwitcher, Now::of_one(options.duration_ns, args.rows));
+    let (mut switcher, mut now) = (NoSwitcher, CellDisplay::of_one(options.duration_ns, args.rows));
     let observer = now.observer();
     let finished =
         prove::measure(&root, facts, &options, load_dir, &output, &mut switcher, observer);

@@ -4,19 +4,22 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf};
 
 use serde::Serialize;
 
-use rtproof_judge::{Report, rules::Kept};
+use rtproof_judge::{Report, rules::Compliance};
 use rtproof_render::{
-    page::{Glyphs, Sheet},
+    page::{Glyphs, Terminal},
     sections::launch as text,
 };
 use rtproof_results::{
     Ended,
-    launch::{Answer, Launched, Plan, Proof},
+    launch::{BudgetAnswer, LaunchPlan, Launched, RecordProof},
 };
 use rtproof_run::{
-    launch::{self, Class, Latency, LaunchError, Memory, Observer, Options, Place, Proved, Wanted},
+    launch::{
+        self, Confinement, LatencyLimit, LaunchError, LaunchObserver, LaunchPolicy, MemoryPolicy,
+        Options, Proved, WantedRecord,
+    },
     parse,
-    rules::{Ready, Requested},
+    rules::{Ready, RequestedRules},
     tune::{self, making},
 };
 
@@ -69,7 +72,7 @@ pub struct Args {
 
     /// fifo (default), rr, deadline (default with --runtime), other
     #[arg(long, value_name = "POLICY", value_enum)]
-    pub policy: Option<PolicyArg>,
+    pub policy: Option<LaunchPolicyArg>,
 
     /// Priority with fifo and rr, 1 to 99; default: 80
     #[arg(long, value_name = "N", value_parser = parse::priority)]
@@ -209,7 +212,7 @@ pub struct Args {
     pub command: Vec<OsString>,
 }
 
-/// [`Place`], on the command line.
+/// [`Confinement`], on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum PlaceArg {
     /// A partition where one can be made, else affinity
@@ -221,9 +224,9 @@ pub enum PlaceArg {
     Affinity,
 }
 
-/// [`Class`], on the command line.
+/// [`LaunchPolicy`], on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum PolicyArg {
+pub enum LaunchPolicyArg {
     /// SCHED_FIFO
     Fifo,
     /// SCHED_RR
@@ -257,13 +260,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 fn show_plan(args: &Args) -> Result<u8, LaunchError> {
     let root = open_root(args.root.as_deref())?;
     let planned = launch::plan(&root, &options(args)?)?;
-    let plan: &Plan = &planned.plan;
+    let plan: &LaunchPlan = &planned.plan;
     let is_stdout = args.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
     match &args.json {
         Some(path) if !is_stdout => write_json(path, plan)?,
         _ => {}
     }
-    let out = exit::Text::new(is_stdout);
+    let out = exit::TextOutput::new(is_stdout);
     let shown = out.print(|to| text::plan(to, plan, args.verbose));
     shown.and_then(|()| out.print_json(plan)).map_err(anyhow::Error::from)?;
     Ok(if plan.cannot.is_empty() || args.best_effort { exit::ACCEPTED } else { exit::NOT_STARTED })
@@ -290,7 +293,8 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     // Before the plan: what is left of a run that was killed would look as if it were wanted.
     launch::recover(&root, lines)?;
     let planned = launch::plan(&root, &options)?;
-    let launch::Got { launched: mut got, proved } = launch::start(&root, &options, planned, lines)?;
+    let launch::LaunchResult { launched: mut got, proved } =
+        launch::start(&root, &options, planned, lines)?;
     let proven = proved.map(|proved| proof(&mut got, proved)).transpose()?;
     if let Some(path) = &args.json {
         write_json(path, &got)?;
@@ -303,7 +307,7 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
         written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))?;
     }
     if !args.quiet {
-        let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
+        let mut sheet = Terminal::new(100, Glyphs::BLOCKS);
         text::launched(&mut sheet, &got, args.verbose).map_err(anyhow::Error::from)?;
         text::proof(&mut sheet, &got, proven.flatten().as_ref()).map_err(anyhow::Error::from)?;
         let mut stderr = anstream::stderr().lock();
@@ -321,7 +325,7 @@ fn proof(
     let Proved { finishing, output } = match proved {
         Ok(proved) => proved,
         Err(why) => {
-            got.proof = Some(Proof::Missing { why });
+            got.proof = Some(RecordProof::Missing { why });
             return Ok(None);
         }
     };
@@ -330,7 +334,7 @@ fn proof(
     let page = crate::write_html(&output.html, &sealed.run, &report, None, None);
     let problems = [sealed.failure.as_ref(), page.as_ref().err()];
     got.notes.extend(problems.into_iter().flatten().map(|error| format!("{error:#}.")));
-    got.proof = Some(Proof::Made {
+    got.proof = Some(RecordProof::Made {
         file: output.record.display().to_string(),
         page: page.is_ok().then(|| output.html.display().to_string()),
         sealed: sealed.failure.is_none(),
@@ -346,18 +350,18 @@ fn code(got: &Launched) -> u8 {
         .as_ref()
         .map_or(Ended::Done, |undone| making::undo_ended(std::slice::from_ref(undone)));
     let budget = got.verdict.as_ref().map(|verdict| match verdict.answer {
-        Answer::Within => exit::ACCEPTED,
-        Answer::Exceeded => exit::REFUSED,
-        Answer::CannotTell => exit::NOT_PROVEN,
+        BudgetAnswer::Within => exit::ACCEPTED,
+        BudgetAnswer::Exceeded => exit::REFUSED,
+        BudgetAnswer::CannotTell => exit::NOT_PROVEN,
     });
     let rules = got.rules.as_ref().map(|rules| match rules.answer {
-        Kept::Kept => exit::ACCEPTED,
-        Kept::Broken => exit::REFUSED,
-        Kept::NotKnown => exit::NOT_PROVEN,
+        Compliance::Kept => exit::ACCEPTED,
+        Compliance::Broken => exit::REFUSED,
+        Compliance::NotKnown => exit::NOT_PROVEN,
     });
     let proof = got.proof.as_ref().map(|proof| match proof {
-        Proof::Made { verdict, sealed, .. } => exit::of_answer(verdict.answer, *sealed),
-        Proof::Missing { .. } => exit::NOT_PROVEN,
+        RecordProof::Made { verdict, sealed, .. } => exit::of_answer(verdict.answer, *sealed),
+        RecordProof::Missing { .. } => exit::NOT_PROVEN,
     });
     match (undone, got.ending.status()) {
         (Ended::ToolFailed, _) => exit::NOT_STARTED,
@@ -399,9 +403,9 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         return Err(exit::usage(text.to_owned()).into());
     }
     let latency = match args.dma_latency.as_deref() {
-        None => Latency::Auto,
-        Some("off") => Latency::Off,
-        Some(text) => Latency::Us(
+        None => LatencyLimit::Auto,
+        Some("off") => LatencyLimit::Off,
+        Some(text) => LatencyLimit::Us(
             tune::limit_us(text)
                 .map_err(|why| exit::usage(format!("--dma-latency {text}: {why}")))?,
         ),
@@ -420,16 +424,16 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         cpus: args.cpus.clone(),
         place: match args.place {
             // systemd makes the groups of its services.
-            PlaceArg::Auto if args.unit.is_some() => Place::Affinity,
-            PlaceArg::Auto => Place::Auto,
-            PlaceArg::Partition => Place::Partition,
-            PlaceArg::Affinity => Place::Affinity,
+            PlaceArg::Auto if args.unit.is_some() => Confinement::Affinity,
+            PlaceArg::Auto => Confinement::Auto,
+            PlaceArg::Partition => Confinement::Partition,
+            PlaceArg::Affinity => Confinement::Affinity,
         },
         policy: args.policy.map(|policy| match policy {
-            PolicyArg::Fifo => Class::Fifo,
-            PolicyArg::Rr => Class::Rr,
-            PolicyArg::Deadline => Class::Deadline,
-            PolicyArg::Other => Class::Other,
+            LaunchPolicyArg::Fifo => LaunchPolicy::Fifo,
+            LaunchPolicyArg::Rr => LaunchPolicy::Rr,
+            LaunchPolicyArg::Deadline => LaunchPolicy::Deadline,
+            LaunchPolicyArg::Other => LaunchPolicy::Other,
         }),
         priority: args.priority,
         runtime_ns: args.runtime_ns,
@@ -437,9 +441,9 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         period_ns: args.period_ns,
         core_sched: args.core_sched,
         memory: match args.numa.as_deref() {
-            None => Memory::Kernel,
-            Some("local") => Memory::Local,
-            Some(list) => Memory::Nodes(list.into()),
+            None => MemoryPolicy::Kernel,
+            Some("local") => MemoryPolicy::Local,
+            Some(list) => MemoryPolicy::Nodes(list.into()),
         },
         tune: args.tune.clone(),
         latency,
@@ -449,11 +453,13 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         no_trace: args.no_trace,
         budget_ns: args.budget_ns,
         over_ns: args.over_ns,
-        record: args.budget_ns.filter(|_| !args.no_record && !args.no_trace).map(|_| Wanted {
-            output: args.output.clone(),
-            requirement: args.judged.requirement(args.budget_ns),
+        record: args.budget_ns.filter(|_| !args.no_record && !args.no_trace).map(|_| {
+            WantedRecord {
+                output: args.output.clone(),
+                requirement: args.judged.requirement(args.budget_ns),
+            }
         }),
-        rules: args.rules.then(|| Requested {
+        rules: args.rules.then(|| RequestedRules {
             ready: args.rules_after.unwrap_or(READY),
             for_ns: args.rules_for_ns,
         }),
@@ -475,7 +481,7 @@ impl Lines {
     }
 }
 
-impl Observer for Lines {
+impl LaunchObserver for Lines {
     fn recovered(&mut self, journal: u32) {
         self.line(&format!("journal {journal} of a run that was killed is undone"));
     }

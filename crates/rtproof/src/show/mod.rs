@@ -10,52 +10,56 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rows::Rows;
+use rows::RowPrinter;
 
 use rtproof_host::tune::Change;
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
 use rtproof_render::{
-    page::{self, Sheet},
+    page::{self, Terminal},
     sections::effects,
 };
 use rtproof_results::{
     Answer,
-    measure::{Cell, Index, Plan},
+    measure::{Cell, Index, MeasurePlan},
 };
 use rtproof_run::{
     experiment::{self, Results},
-    measure::{Events, Folder},
-    prove::{Observer, Output, Progress as State, Silent},
-    tune::making::Progress,
+    measure::{MeasureEvents, RecordFolder},
+    prove::{Observer, Output, RunProgress as State, SilentObserver},
+    tune::making::ChangeProgress,
 };
 
 use crate::answers::measure;
 use crate::exit;
-use crate::exit::Text;
+use crate::exit::TextOutput;
 
 // Cells while they are measured: a progress line each, or rows.
 
 #[derive(Debug)]
-pub(crate) struct Cells {
+pub(crate) struct CellPrinter {
     is_rows: bool,
-    text: Text,
+    text: TextOutput,
     folder: PathBuf,
-    now: Now,
+    now: CellDisplay,
 }
 
 /// What shows the cell that is measured.
 #[derive(Debug)]
-pub(crate) enum Now {
-    Nothing(Silent),
+pub(crate) enum CellDisplay {
+    Nothing(SilentObserver),
     Bar(ProgressBar),
-    Rows(Rows),
+    Rows(RowPrinter),
 }
 
-impl Now {
+impl CellDisplay {
     /// Of one run alone.
     pub(crate) fn of_one(duration_ns: u64, is_rows: bool) -> Self {
-        if is_rows { Self::Rows(Rows::new()) } else { Self::Bar(ProgressBar::new(duration_ns)) }
+        if is_rows {
+            Self::Rows(RowPrinter::new())
+        } else {
+            Self::Bar(ProgressBar::new(duration_ns))
+        }
     }
 
     /// What observes the run.
@@ -75,16 +79,21 @@ impl Now {
     }
 }
 
-impl Cells {
+impl CellPrinter {
     /// Rows instead of a progress line, or not.
-    pub(crate) fn new(is_rows: bool, text: Text, folder: &Folder) -> Self {
-        Self { is_rows, text, folder: folder.path().to_owned(), now: Now::Nothing(Silent) }
+    pub(crate) fn new(is_rows: bool, text: TextOutput, folder: &RecordFolder) -> Self {
+        Self {
+            is_rows,
+            text,
+            folder: folder.path().to_owned(),
+            now: CellDisplay::Nothing(SilentObserver),
+        }
     }
 }
 
-impl Events for Cells {
+impl MeasureEvents for CellPrinter {
     /// On stdout where its rows follow, else on stderr.
-    fn begin(&mut self, plan: &Plan, cell: &Cell, left_ns: u64) -> anyhow::Result<()> {
+    fn begin(&mut self, plan: &MeasurePlan, cell: &Cell, left_ns: u64) -> anyhow::Result<()> {
         let text = format!(
             "cell {} of {}: {}; about {} left",
             cell.number,
@@ -101,17 +110,17 @@ impl Events for Cells {
         Ok(())
     }
 
-    fn observer(&mut self, plan: &Plan, cell: &Cell, after_ns: u64) -> &mut dyn Observer {
+    fn observer(&mut self, plan: &MeasurePlan, cell: &Cell, after_ns: u64) -> &mut dyn Observer {
         let label = format!("{} of {}  ", cell.number, plan.cells.len());
         self.now = match self.is_rows {
-            true => Now::Rows(Rows::new()),
-            false => Now::Bar(ProgressBar::of_one(cell.duration_ns, label, after_ns)),
+            true => CellDisplay::Rows(RowPrinter::new()),
+            false => CellDisplay::Bar(ProgressBar::of_one(cell.duration_ns, label, after_ns)),
         };
         self.now.observer()
     }
 
     fn end(&mut self) {
-        std::mem::replace(&mut self.now, Now::Nothing(Silent)).end();
+        std::mem::replace(&mut self.now, CellDisplay::Nothing(SilentObserver)).end();
     }
 
     fn sealed(&mut self, output: &Output, run: &Run, report: &Report) -> anyhow::Result<()> {
@@ -126,19 +135,19 @@ impl Events for Cells {
 // Progress of changes: one line that is rewritten on a terminal, nothing elsewhere.
 
 #[derive(Debug)]
-pub(crate) struct Making {
+pub(crate) struct ApplyProgress {
     of: usize,
     made: usize,
     is_shown: bool,
 }
 
-impl Making {
+impl ApplyProgress {
     pub(crate) fn new() -> Self {
         Self { of: 0, made: 0, is_shown: io::stderr().is_terminal() && !crate::is_quiet() }
     }
 }
 
-impl Progress for Making {
+impl ChangeProgress for ApplyProgress {
     fn begin(&mut self, changes: usize) {
         (self.of, self.made) = (changes, 0);
     }
@@ -323,23 +332,23 @@ fn write_all(texts: &Receiver<String>) {
 
 /// Shows knobs while they are tried.
 #[derive(Debug)]
-pub(crate) struct Trying {
-    text: Text,
-    setup: fn(&mut Sheet, &str) -> io::Result<()>,
+pub(crate) struct ExperimentProgress {
+    text: TextOutput,
+    setup: fn(&mut Terminal, &str) -> io::Result<()>,
 }
 
-impl Trying {
-    pub(crate) fn new(text: Text) -> Self {
+impl ExperimentProgress {
+    pub(crate) fn new(text: TextOutput) -> Self {
         Self { text, setup: effects::experiment }
     }
 
     /// Of `tune apply --prove`.
-    pub(crate) fn of_plan(text: Text) -> Self {
+    pub(crate) fn of_plan(text: TextOutput) -> Self {
         Self { text, setup: effects::before }
     }
 }
 
-impl experiment::Events for Trying {
+impl experiment::ExperimentEvents for ExperimentProgress {
     fn setup(&mut self, sentence: &str) -> io::Result<()> {
         self.text.print(|to| (self.setup)(to, sentence))
     }
@@ -361,7 +370,7 @@ impl experiment::Events for Trying {
 pub(crate) fn show(
     results: &Results,
     answer: &Answer,
-    text: Text,
+    text: TextOutput,
     output: &Output,
 ) -> anyhow::Result<anyhow::Result<()>> {
     let next = answer.next.as_deref();

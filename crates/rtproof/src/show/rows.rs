@@ -8,12 +8,12 @@ use std::{
 };
 
 use rtproof_judge::{
-    Spread,
+    LatencySpread,
     units::{self, grouped},
 };
 use rtproof_record::run::{Mark, MarkKind, Second, ThreadInfo};
 use rtproof_run::{
-    measure::cells::{Scale, quantity},
+    measure::cells::{NominalScale, quantity},
     prove::Observer,
 };
 use rtproof_stats::Moments;
@@ -22,7 +22,7 @@ use rtproof_stats::Moments;
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowPrinter {
     printer: Printer,
     threads: Vec<Sums>,
 }
@@ -43,7 +43,7 @@ struct Printer {
     join: Option<JoinHandle<()>>,
 }
 
-impl Rows {
+impl RowPrinter {
     /// For the rows of one cell.
     pub(crate) fn new() -> Self {
         let (to, lines) = mpsc::channel::<String>();
@@ -69,7 +69,7 @@ impl Rows {
     }
 }
 
-impl Observer for Rows {
+impl Observer for RowPrinter {
     /// The head of the table, and how to change the threads.
     fn started(&mut self, threads: &[ThreadInfo]) {
         for info in threads {
@@ -133,8 +133,8 @@ struct Row<'a> {
     info: &'a ThreadInfo,
     time: &'a str,
     missed: u64,
-    scale: Scale,
-    spread: Spread,
+    scale: NominalScale,
+    spread: LatencySpread,
 }
 
 impl Row<'_> {
@@ -192,8 +192,8 @@ fn row(
     missed: u64,
 ) -> String {
     let (moments, scale) = match intervals.count() {
-        0 => (samples, Scale::of(quantity(&info.workload), info.period_ns)),
-        _ => (intervals, Scale::of_intervals(info.period_ns)),
+        0 => (samples, NominalScale::of(quantity(&info.workload), info.period_ns)),
+        _ => (intervals, NominalScale::of_intervals(info.period_ns)),
     };
     let row = Row { info, time, missed, scale, spread: scale.spread(moments) };
     cells(|column| (column.2)(&row))

@@ -15,7 +15,7 @@ use crate::support::{
     ACCEPTED, NOT_PROVEN, USAGE, alone, apart::Apart, code, expect_code, kill, load_workers, only,
     stderr, stdout, wait_for,
 };
-use rtproof_record::effects::{Decision, Part, Slice};
+use rtproof_record::effects::{Decision, Slice, SlicePart};
 
 /// Knobs: their file, and what it holds before, as no program would leave it.
 const KNOBS: [(&str, &str); 2] =
@@ -64,7 +64,7 @@ fn tried_from_the_command_line() {
     let kept = effects.knobs.iter().filter(|knob| knob.kept).count();
     let helps = effects.knobs.iter().filter(|knob| knob.decision == Decision::Helps).count();
     assert_eq!((effects.knobs.len(), kept), (2, helps));
-    let tried = |slice: &Slice| slice.part == Part::Pair && !slice.on.is_empty();
+    let tried = |slice: &Slice| slice.part == SlicePart::Pair && !slice.on.is_empty();
     assert!(effects.slices.iter().any(tried), "{text}{:?}", opened.run.meta.ended);
     // What the files of the test are is nothing to a kernel: but for chance nothing is kept, and
     // what is goes with undo.

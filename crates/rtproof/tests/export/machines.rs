@@ -6,9 +6,9 @@ use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, process:
 use rtproof_host::{Capture, CpuList, Facts, Root};
 use rtproof_judge::{
     Intent, Profile, checks,
-    plan::{self, Level, Selection},
+    plan::{self, PlanLevel, Selection},
 };
-use rtproof_run::tune::export::{self, FORMATS, Source};
+use rtproof_run::tune::export::{self, ExportSource, FORMATS};
 
 use super::tools::{self, ok, written};
 
@@ -46,12 +46,12 @@ fn every_machine_s_plan_is_an_export_in_every_format() {
         };
         let findings = checks::judge_all(&facts, &intent);
         let all =
-            Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() };
+            Selection { level: PlanLevel::Max, risky: true, durable: true, ..Selection::default() };
         let plan = plan::make(&facts, &findings, &intent, &all);
         assert!(plan.steps.len() > 3, "{name}");
         let build = plan::build_options(&facts, &intent, &all);
         let before = BTreeMap::new();
-        let source = Source {
+        let source = ExportSource {
             plan: &plan,
             machine: &name,
             realtime: &intent.rt_cpus,

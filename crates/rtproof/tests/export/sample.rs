@@ -21,8 +21,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn source(&self) -> super::Source<'_> {
-        super::Source {
+    pub(crate) fn source(&self) -> super::ExportSource<'_> {
+        super::ExportSource {
             plan: &self.plan,
             machine: self.machine,
             realtime: &self.realtime,

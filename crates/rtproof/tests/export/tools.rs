@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use rtproof_run::tune::export::{self, Exported, Source};
+use rtproof_run::tune::export::{self, ExportSource, Exported};
 use tempfile::TempDir;
 
 use super::sample::Sample;
@@ -18,7 +18,7 @@ pub(crate) fn exported(format: &str) -> Exported {
 }
 
 /// A plan in a format.
-pub(crate) fn of(format: &str, source: &Source<'_>) -> Exported {
+pub(crate) fn of(format: &str, source: &ExportSource<'_>) -> Exported {
     export::export(export::format(format).expect("a format"), source).expect("an export")
 }
 

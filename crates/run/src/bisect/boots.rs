@@ -24,13 +24,13 @@ use rtproof_host::{
     tune::Machine,
     user_file::write_whole,
 };
-use rtproof_kernel::{KernelError, compare::Kernel};
+use rtproof_kernel::{KernelError, compare::BootedKernel};
 use rtproof_measure::LiveTasks;
 use rtproof_results::kernel::{BisectStep, GuestStep, KernelBisectNext, NEXT_SCHEMA};
 
-use super::{TrialBoots, Watch};
+use super::{BisectWatch, TrialBoots};
 use crate::tune;
-use crate::tune::kernel::Source;
+use crate::tune::kernel::KernelSource;
 use crate::tune::{Once, kernel};
 
 /// Title of the journals of the boot entry.
@@ -49,7 +49,7 @@ const PROGRAM_REST: Duration = Duration::from_secs(5);
 const OUTPUT_MAX: u64 = 64 << 10;
 
 /// The machine that boots the kernels.
-pub(super) struct Boots<'a> {
+pub(super) struct BisectBoots<'a> {
     trial: &'a TrialBoots,
     title: String,
 }
@@ -63,11 +63,11 @@ pub(super) struct Test<'a, 'w> {
     pub(super) objects: &'a Path,
     /// Folder of its files.
     pub(super) folder: &'a Path,
-    pub(super) watch: &'a Watch<'w>,
+    pub(super) watch: &'a BisectWatch<'w>,
 }
 
 /// The boot that runs.
-pub(super) enum Running {
+pub(super) enum RunningBoot {
     /// The one of the step that waits for it.
     Trial,
     /// One of a step, and none waits.
@@ -77,7 +77,7 @@ pub(super) enum Running {
     Other,
 }
 
-impl<'a> Boots<'a> {
+impl<'a> BisectBoots<'a> {
     /// The machine, for the bisection in a folder.
     pub(super) fn of(trial: &'a TrialBoots, place: &Path) -> Self {
         Self { trial, title: format!("{TITLE} {}", place.display()) }
@@ -97,7 +97,7 @@ impl<'a> Boots<'a> {
         format!("{PARAMETER}={}-{boot}", pending.step.number)
     }
 
-    pub(super) fn running(&self, pending: Option<&Pending>) -> Result<Running, KernelError> {
+    pub(super) fn running(&self, pending: Option<&Pending>) -> Result<RunningBoot, KernelError> {
         let line = self.root().trimmed("/proc/cmdline");
         let Some(line) = line.value() else {
             let why = line.why_unknown().unwrap_or_default().to_string();
@@ -105,13 +105,13 @@ impl<'a> Boots<'a> {
         };
         let Some(pending) = pending else {
             let is_ours = cmdline::has(line, PARAMETER);
-            return Ok(if is_ours { Running::Tested } else { Running::Other });
+            return Ok(if is_ours { RunningBoot::Tested } else { RunningBoot::Other });
         };
         let word = Self::word(pending);
         Ok(match () {
-            () if cmdline::split(line).iter().any(|token| token.text == word) => Running::Trial,
-            () if self.boot_id()? == pending.boot_id => Running::Chosen,
-            () => Running::Other,
+            () if cmdline::split(line).iter().any(|token| token.text == word) => RunningBoot::Trial,
+            () if self.boot_id()? == pending.boot_id => RunningBoot::Chosen,
+            () => RunningBoot::Other,
         })
     }
 
@@ -124,7 +124,7 @@ impl<'a> Boots<'a> {
         self.undo()?;
         let machine = self.machine()?;
         let words = self.words(&Self::word(pending));
-        let source = Source::Build(objects.to_owned());
+        let source = KernelSource::Build(objects.to_owned());
         let kernel = Some((&source, &self.trial.initrd));
         Ok(Once { title: &self.title, kernel, words: &words }.arm(&machine)?)
     }
@@ -160,9 +160,9 @@ impl<'a> Boots<'a> {
     }
 
     /// The kernel that runs.
-    fn kernel(&self, objects: &Path, folder: &Path) -> Kernel {
+    fn kernel(&self, objects: &Path, folder: &Path) -> BootedKernel {
         let release = self.root().trimmed("/proc/sys/kernel/osrelease");
-        Kernel {
+        BootedKernel {
             image: objects.display().to_string(),
             release: release.value().cloned().unwrap_or_default(),
             config: Some(objects.join(".config").display().to_string()),
@@ -171,7 +171,10 @@ impl<'a> Boots<'a> {
     }
 
     /// Runs the test in the kernel that runs.
-    pub(super) fn test(&self, test: &Test<'_, '_>) -> Result<(Kernel, GuestStep), KernelError> {
+    pub(super) fn test(
+        &self,
+        test: &Test<'_, '_>,
+    ) -> Result<(BootedKernel, GuestStep), KernelError> {
         self.settle(test.watch)?;
         let Some((name, words)) = test.step else {
             return Err(KernelError::path(test.folder, "no test"));
@@ -181,7 +184,7 @@ impl<'a> Boots<'a> {
     }
 
     /// Waits until what starts with the machine has settled.
-    fn settle(&self, watch: &Watch<'_>) -> Result<(), KernelError> {
+    fn settle(&self, watch: &BisectWatch<'_>) -> Result<(), KernelError> {
         let path = "/proc/uptime";
         if self.trial.settle.is_zero() {
             return Ok(());
@@ -341,13 +344,13 @@ pub fn state(folder: &Path) -> PathBuf {
 
 /// The state in its folder, held by this process and what it starts.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldState {
     pub(super) state: State,
     path: PathBuf,
     _lock: File,
 }
 
-impl Held {
+impl HeldState {
     /// Opens the folder: a new one, or one that was begun with the same arguments.
     pub(super) fn open(
         place: &Path,

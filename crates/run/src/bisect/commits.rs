@@ -16,9 +16,9 @@ use rtproof_kernel::{
     source::obeyed,
     tool::{Log, answer, tool},
 };
-use rtproof_results::kernel::{BisectStep, OptionPair, StepOutcome, Suspect};
+use rtproof_results::kernel::{BisectStep, BisectSuspect, OptionPair, StepOutcome};
 
-use super::Watch;
+use super::BisectWatch;
 use super::trial::Rig;
 
 /// Lines of a diff stat that are kept.
@@ -26,7 +26,7 @@ const STAT_MAX: usize = 40;
 
 /// What git says comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextCommit {
     /// Test this one; about so many are left after it, in git's words.
     Test(String, String),
     /// The first bad one.
@@ -133,7 +133,7 @@ impl Repository {
         commit: &str,
         clean: bool,
         place: &Path,
-        watch: &Watch<'_>,
+        watch: &BisectWatch<'_>,
     ) -> Result<(), KernelError> {
         let mut log = Log::begin(place.join("git.log"))?;
         let mut run = |words: &[&str]| {
@@ -154,7 +154,7 @@ impl Repository {
         [good, bad]: [&str; 2],
         steps: &[&BisectStep],
         place: &Path,
-    ) -> Result<Next, KernelError> {
+    ) -> Result<NextCommit, KernelError> {
         let mut text = format!("git bisect start '--no-checkout' '{bad}' '{good}'\n");
         for step in steps {
             let word = match step.outcome {
@@ -173,12 +173,12 @@ impl Repository {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         if let Some(found) = said.lines().find_map(|it| it.strip_suffix(" is the first bad commit"))
         {
-            return Ok(Next::Found(found.to_owned()));
+            return Ok(NextCommit::Found(found.to_owned()));
         }
         if said.contains("only 'skip'ped commits left") {
             let is_id =
                 |line: &&str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
-            return Ok(Next::Among(said.lines().filter(is_id).map(str::to_owned).collect()));
+            return Ok(NextCommit::Among(said.lines().filter(is_id).map(str::to_owned).collect()));
         }
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -189,7 +189,7 @@ impl Repository {
         let commit = ask(&self.tree, &["rev-parse", "--verify", "--quiet", "BISECT_HEAD"])?;
         let left = said.split_once("(roughly ").and_then(|(_, rest)| rest.split_once(')'));
         let left = left.map_or_else(|| "some steps".to_owned(), |(left, _)| left.to_owned());
-        Ok(Next::Test(commit, left))
+        Ok(NextCommit::Test(commit, left))
     }
 
     /// First line of its message.
@@ -208,7 +208,7 @@ impl Repository {
         &self,
         commit: &str,
         outcome: Option<StepOutcome>,
-    ) -> Result<Suspect, KernelError> {
+    ) -> Result<BisectSuspect, KernelError> {
         let head = ask(&self.tree, &["log", "-1", "--format=%s%n%an <%ae>%n%aI", commit])?;
         let mut lines = head.lines().map(str::to_owned);
         let mut line = || lines.next().unwrap_or_default();
@@ -224,7 +224,7 @@ impl Repository {
             kept.push(format!("... {} more files", files.len() - STAT_MAX));
         }
         kept.extend(sum.map(|line| line.trim().to_owned()));
-        Ok(Suspect::Commit {
+        Ok(BisectSuspect::Commit {
             commit: commit.to_owned(),
             subject: line(),
             author: line(),
@@ -303,23 +303,27 @@ const NAMED: usize = 4;
 
 /// A configuration as kconfig made it.
 #[derive(Clone, Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedConfig {
     pub(super) text: String,
     /// SHA-256 of its options.
     pub(super) id: String,
 }
 
 /// Lets the source's own kconfig decide.
-pub(super) fn resolve(rig: &Rig<'_>, text: &str, log: &mut Log) -> Result<Resolved, KernelError> {
+pub(super) fn resolve(
+    rig: &Rig<'_>,
+    text: &str,
+    log: &mut Log,
+) -> Result<ResolvedConfig, KernelError> {
     rig.configure(text)?;
-    let mut observer = |progress: &rtproof_kernel::tool::Progress| rig.watch.observe(progress);
+    let mut observer = |progress: &rtproof_kernel::tool::WorkProgress| rig.watch.observe(progress);
     log.done("olddefconfig", rig.make.command(&["olddefconfig"])?, &mut observer)?;
     let path = rig.make.objects.join(".config");
     #[expect(clippy::disallowed_methods, reason = "the configuration of our own build")]
     let text = fs::read_to_string(&path).map_err(KernelError::io(path))?;
     let lines: String =
         compare::parsed(&text).iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-    Ok(Resolved { text, id: digest(lines.as_bytes()) })
+    Ok(ResolvedConfig { text, id: digest(lines.as_bytes()) })
 }
 
 pub(super) fn digest(bytes: &[u8]) -> String {
@@ -328,25 +332,29 @@ pub(super) fn digest(bytes: &[u8]) -> String {
 
 /// What differs, and how far it was reduced.
 pub(super) struct Reduced {
-    pub(super) suspects: Vec<Suspect>,
+    pub(super) suspects: Vec<BisectSuspect>,
     pub(super) changed: Vec<OptionPair>,
     pub(super) is_minimal: bool,
     /// The configuration with the suspects alone.
-    pub(super) result: Resolved,
+    pub(super) result: ResolvedConfig,
     pub(super) notes: Vec<String>,
 }
 
 /// Both configurations, and what differs between them.
 pub(super) struct Pair {
-    pub(super) good: Resolved,
-    pub(super) bad: Resolved,
+    pub(super) good: ResolvedConfig,
+    pub(super) bad: ResolvedConfig,
     differ: Vec<OptionPair>,
-    kconfig: kconfig::Options,
+    kconfig: kconfig::KconfigOptions,
 }
 
 impl Pair {
     /// Refuses two that kconfig makes equal.
-    pub(super) fn new(rig: &Rig<'_>, good: Resolved, bad: Resolved) -> Result<Self, KernelError> {
+    pub(super) fn new(
+        rig: &Rig<'_>,
+        good: ResolvedConfig,
+        bad: ResolvedConfig,
+    ) -> Result<Self, KernelError> {
         let differ = compare::options(&good.text, &bad.text);
         if differ.is_empty() {
             let why = "kconfig makes the same of both configurations: no option differs";
@@ -393,7 +401,7 @@ impl Pair {
         &self,
         rig: &Rig<'_>,
         log: &mut Log,
-        test: &mut dyn FnMut(&Resolved, String) -> Result<StepOutcome, KernelError>,
+        test: &mut dyn FnMut(&ResolvedConfig, String) -> Result<StepOutcome, KernelError>,
     ) -> Result<Reduced, KernelError> {
         let all = self.candidates(rig, log)?;
         let mut notes = Vec::new();
@@ -405,7 +413,7 @@ impl Pair {
             );
         }
         let pick = |set: &[usize]| -> Vec<&OptionPair> { set.iter().map(|at| all[*at]).collect() };
-        let mut known: BTreeMap<Vec<usize>, Resolved> = BTreeMap::new();
+        let mut known: BTreeMap<Vec<usize>, ResolvedConfig> = BTreeMap::new();
         let mut ask = |set: &[usize]| -> Result<StepOutcome, KernelError> {
             let resolved = match known.get(set) {
                 Some(resolved) => resolved.clone(),
@@ -439,7 +447,7 @@ impl Pair {
         let suspects = set.iter().map(|at| {
             let (prompt, help) = self.kconfig.about(&all[*at].name);
             let is_needed = (!open.contains(at)).then_some(true);
-            Suspect::Option { option: all[*at].clone(), prompt, help, is_needed }
+            BisectSuspect::Option { option: all[*at].clone(), prompt, help, is_needed }
         });
         Ok(Reduced {
             suspects: suspects.collect(),

@@ -15,16 +15,16 @@ use std::{
     time::Duration,
 };
 
-use boots::{Boots, Held, Pending, Running};
-use commits::{Next, Pair, Repository};
-use trial::{Limits, Rig};
+use boots::{BisectBoots, HeldState, Pending, RunningBoot};
+use commits::{NextCommit, Pair, Repository};
+use trial::{BisectLimits, Rig};
 
 use rtproof_host::Root;
 use rtproof_kernel::{
     KernelError,
     boot::{BootRequest, image},
     source,
-    tool::{Log, OnProgress, Progress},
+    tool::{Log, OnProgress, WorkProgress},
 };
 use rtproof_results::kernel::{
     BISECT_SCHEMA, BisectStep, BisectedIn, BisectedOver, KernelBisected, StepOutcome,
@@ -47,25 +47,25 @@ pub fn open<'a>(
     observer: OnProgress<'a>,
 ) -> Result<Bisection<'a>, KernelError> {
     let ends = match &request.range {
-        Range::Commits { good, bad, .. } => {
+        BisectRange::Commits { good, bad, .. } => {
             [commits::commit(&request.source, good)?, commits::commit(&request.source, bad)?]
         }
-        Range::Options { good, bad } => [digest_of(good)?, digest_of(bad)?],
+        BisectRange::Options { good, bad } => [digest_of(good)?, digest_of(bad)?],
     };
-    let held = Held::open(&request.place, arguments(request, &ends)?)?;
-    let watch = Watch::new(observer);
+    let held = HeldState::open(&request.place, arguments(request, &ends)?)?;
+    let watch = BisectWatch::new(observer);
     let tree = match &request.range {
-        Range::Commits { .. } => request.place.join("tree"),
-        Range::Options { .. } => {
+        BisectRange::Commits { .. } => request.place.join("tree"),
+        BisectRange::Options { .. } => {
             watch.label("source".into());
-            let mut observer = |progress: &Progress| watch.observe(progress);
+            let mut observer = |progress: &WorkProgress| watch.observe(progress);
             source::open(&request.source, &request.place, None, &mut observer)?.path
         }
     };
     let rig = Rc::new(Rig { request, make: trial::make(request, tree), watch });
     rig.make.check_tools()?;
-    let boots = request.trial.as_ref().map(|trial| Boots::of(trial, &request.place));
-    Ok(Bisection { ends, held, rig, boots, limits: Limits::default() })
+    let boots = request.trial.as_ref().map(|trial| BisectBoots::of(trial, &request.place));
+    Ok(Bisection { ends, held, rig, boots, limits: BisectLimits::default() })
 }
 
 /// What a bisection is of: another of it is another bisection.
@@ -105,7 +105,7 @@ fn arguments(
         }
         _ => all.push(("--prove", request.prove.clone())),
     }
-    if let Range::Commits { config, .. } = &request.range {
+    if let BisectRange::Commits { config, .. } = &request.range {
         all.push(("--config, SHA-256", digest_of(config)?));
     }
     let mut map: BTreeMap<String, String> = BTreeMap::new();
@@ -125,10 +125,10 @@ fn digest_of(path: &Path) -> Result<String, KernelError> {
 /// One that is under way, and the folder that it holds.
 pub struct Bisection<'a> {
     ends: [String; 2],
-    held: Held,
+    held: HeldState,
     rig: Rc<Rig<'a>>,
-    boots: Option<Boots<'a>>,
-    limits: Limits,
+    boots: Option<BisectBoots<'a>>,
+    limits: BisectLimits,
 }
 
 impl Bisection<'_> {
@@ -163,8 +163,8 @@ impl Bisection<'_> {
         self.booted()?;
         let ends = self.ends.clone();
         match &self.rig.request.range {
-            Range::Commits { config, .. } => self.commits(&ends, config),
-            Range::Options { good, bad } => self.options(good, bad),
+            BisectRange::Commits { config, .. } => self.commits(&ends, config),
+            BisectRange::Options { good, bad } => self.options(good, bad),
         }
     }
 
@@ -174,12 +174,12 @@ impl Bisection<'_> {
         let pending = self.held.state.pending.clone();
         let place = &self.rig.request.place;
         match (boots.running(pending.as_ref())?, pending) {
-            (Running::Other, None) => {
+            (RunningBoot::Other, None) => {
                 boots.undo()?;
                 if self.held.state.steps.is_empty() { boots.check() } else { Ok(()) }
             }
             (_, None) => Err(boots::next(place, None, None, &self.held.state.steps)),
-            (Running::Trial, Some(Pending { mut step, .. })) => {
+            (RunningBoot::Trial, Some(Pending { mut step, .. })) => {
                 if step.number > 2 {
                     self.check_ends()?;
                 }
@@ -190,7 +190,7 @@ impl Bisection<'_> {
                 Err(boots::next(&self.rig.request.place, None, None, &self.held.state.steps))
             }
             // Chosen again: who was killed may not have come so far.
-            (Running::Chosen, Some(pending)) => Err(self.chosen(pending)?),
+            (RunningBoot::Chosen, Some(pending)) => Err(self.chosen(pending)?),
             (_, Some(Pending { mut step, .. })) => {
                 boots.undo()?;
                 if step.number > 2 {
@@ -308,9 +308,9 @@ impl Bisection<'_> {
         let (is_found, suspects) = loop {
             // Git knows the ends from its start.
             match repository.next([good, bad], &self.firsts()[2..], &place)? {
-                Next::Found(commit) => break (true, vec![commit]),
-                Next::Among(commits) => break (false, commits),
-                Next::Test(commit, left) => test(self, &commit, &format!(" ({left} left)"))?,
+                NextCommit::Found(commit) => break (true, vec![commit]),
+                NextCommit::Among(commits) => break (false, commits),
+                NextCommit::Test(commit, left) => test(self, &commit, &format!(" ({left} left)"))?,
             }
         };
         let firsts = self.firsts();
@@ -370,7 +370,7 @@ impl Bisection<'_> {
         }
         self.check_ends()?;
         let rig = Rc::clone(&self.rig);
-        let mut test = |of: &commits::Resolved, title: String| {
+        let mut test = |of: &commits::ResolvedConfig, title: String| {
             if let Some(step) = self.firsts().iter().find(|step| step.id == of.id) {
                 return Ok(step.outcome);
             }
@@ -493,9 +493,9 @@ impl Bisection<'_> {
 
 /// Judges a step and keeps it. The first two are the ends, which have to be testable.
 fn conclude(
-    held: &mut Held,
+    held: &mut HeldState,
     rig: &Rig<'_>,
-    limits: Limits,
+    limits: BisectLimits,
     mut step: BisectStep,
 ) -> Result<StepOutcome, KernelError> {
     if step.number <= 2 {
@@ -517,7 +517,7 @@ fn conclude(
 
 /// What lies between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Range {
+pub enum BisectRange {
     /// Commits of a git tree, all with one configuration.
     Commits {
         /// A commit that is good.
@@ -542,7 +542,7 @@ pub struct BisectRequest {
     pub source: PathBuf,
     /// Folder of everything, as [`rtproof_kernel::place`] makes it.
     pub place: PathBuf,
-    pub range: Range,
+    pub range: BisectRange,
     /// What makes a kernel bad.
     pub criterion: Criterion,
     pub prove: String,
@@ -570,13 +570,13 @@ pub struct TrialBoots {
 // The user while a bisection works: sees the progress, and may end it.
 
 /// Who sees the progress, and may stop the work.
-struct Watch<'a> {
+struct BisectWatch<'a> {
     observer: RefCell<OnProgress<'a>>,
     stopped: Cell<bool>,
     label: RefCell<String>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> BisectWatch<'a> {
     fn new(observer: OnProgress<'a>) -> Self {
         Self {
             observer: RefCell::new(observer),
@@ -590,16 +590,16 @@ impl<'a> Watch<'a> {
         *self.label.borrow_mut() = label;
     }
 
-    fn observe(&self, of: &Progress) -> std::ops::ControlFlow<()> {
+    fn observe(&self, of: &WorkProgress) -> std::ops::ControlFlow<()> {
         let step = format!("{}: {}", self.label.borrow(), of.step);
-        let go_on = (self.observer.borrow_mut())(&Progress { step, ..of.clone() });
+        let go_on = (self.observer.borrow_mut())(&WorkProgress { step, ..of.clone() });
         self.stopped.set(self.stopped.get() || go_on.is_break());
         go_on
     }
 
     /// Whether the user ended it.
     fn is_stopped(&self, step: &str, elapsed: Duration) -> bool {
-        let _ = self.observe(&Progress { step: step.into(), objects: 0, elapsed });
+        let _ = self.observe(&WorkProgress { step: step.into(), objects: 0, elapsed });
         self.stopped.get()
     }
 }

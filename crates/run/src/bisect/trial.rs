@@ -14,17 +14,17 @@ use rtproof_judge::units::{count, grouped};
 use rtproof_kernel::{
     KernelError,
     boot::{self, BootRequest},
-    compare::{self, Kernel},
+    compare::{self, BootedKernel},
     make::{self, Make, Product},
-    source::Tree,
-    tool::Progress,
+    source::SourceTree,
+    tool::WorkProgress,
 };
 use rtproof_model::Status;
 use rtproof_results::kernel::{BisectStep, GuestStep, KernelSide, StepOutcome, Stretches};
 use rtproof_stats::binomial::{poisson_at_most, poisson_lower};
 
-use super::boots::{Boots, Test};
-use super::{BisectRequest, Watch};
+use super::boots::{BisectBoots, Test};
+use super::{BisectRequest, BisectWatch};
 
 /// What makes two builds of the same source differ.
 const FIXED: [&str; 4] = [
@@ -38,7 +38,7 @@ const FIXED: [&str; 4] = [
 pub(super) struct Rig<'a> {
     pub(super) request: &'a BisectRequest,
     pub(super) make: Make,
-    pub(super) watch: Watch<'a>,
+    pub(super) watch: BisectWatch<'a>,
 }
 
 /// How the source and the objects of all steps are used.
@@ -83,8 +83,8 @@ impl Rig<'_> {
         }
         let folder_shown = folder.display().to_string();
         let mut step = BisectStep { number, folder: folder_shown, ..BisectStep::default() };
-        let tree = Tree { path: self.make.tree.clone(), patches: Vec::new() };
-        let mut observer = |progress: &Progress| self.watch.observe(progress);
+        let tree = SourceTree { path: self.make.tree.clone(), patches: Vec::new() };
+        let mut observer = |progress: &WorkProgress| self.watch.observe(progress);
         let began = Instant::now();
         let make = self.make.clone();
         let jobs = self.request.jobs;
@@ -107,7 +107,7 @@ impl Rig<'_> {
     pub(super) fn test(
         &self,
         step: &mut BisectStep,
-        on: Option<&Boots<'_>>,
+        on: Option<&BisectBoots<'_>>,
     ) -> Result<(), KernelError> {
         let folder = self.folder(step.number).join("boot");
         let began = Instant::now();
@@ -130,7 +130,7 @@ impl Rig<'_> {
     fn here(
         &self,
         step: &mut BisectStep,
-        boots: &Boots<'_>,
+        boots: &BisectBoots<'_>,
         folder: &Path,
     ) -> Result<(), KernelError> {
         match fs::create_dir(folder) {
@@ -162,14 +162,14 @@ impl Rig<'_> {
         };
         let stopped = || self.watch.is_stopped("guest", began.elapsed());
         let booted = boot::boot(&request, &stopped)?;
-        self.answered(step, Kernel::of(&booted), &booted.steps, INSTRUCTION_NS)
+        self.answered(step, BootedKernel::of(&booted), &booted.steps, INSTRUCTION_NS)
     }
 
     /// What the test has said. Lengths are kept in units of so many nanoseconds.
     fn answered(
         &self,
         step: &mut BisectStep,
-        kernel: Kernel,
+        kernel: BootedKernel,
         steps: &[GuestStep],
         unit_ns: u64,
     ) -> Result<(), KernelError> {
@@ -360,7 +360,7 @@ pub(super) type Judged = (StepOutcome, String);
 
 /// What both ends decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct BisectLimits {
     /// Above it a number is bad.
     pub(super) threshold: Option<u64>,
     /// The good end's status of the check.
@@ -384,18 +384,22 @@ impl Criterion {
     }
 
     /// What the ends decide, or why they cannot.
-    pub(super) fn limits(&self, good: &BisectStep, bad: &BisectStep) -> Result<Limits, String> {
+    pub(super) fn limits(
+        &self,
+        good: &BisectStep,
+        bad: &BisectStep,
+    ) -> Result<BisectLimits, String> {
         let given = match self {
             Self::Cause(_, limit) => Some(*limit),
             Self::Longest(limit) | Self::Stretch(_, limit) => *limit,
-            Self::Verdict | Self::Command(_) => return Ok(Limits::default()),
+            Self::Verdict | Self::Command(_) => return Ok(BisectLimits::default()),
             Self::Check(_) => {
                 let status = good.check.as_ref().map(|(status, _)| *status);
-                return Ok(Limits { threshold: None, status });
+                return Ok(BisectLimits { threshold: None, status });
             }
         };
         if given.is_some() {
-            return Ok(Limits { threshold: given, status: None });
+            return Ok(BisectLimits { threshold: given, status: None });
         }
         let number = |of: &BisectStep| of.measured.as_ref().map(|side| self.number(side));
         let [good, bad] = match [number(good), number(bad)] {
@@ -413,11 +417,11 @@ impl Criterion {
                 grouped(bad)
             ));
         }
-        Ok(Limits { threshold: Some(good + (bad - good) / 2), status: None })
+        Ok(BisectLimits { threshold: Some(good + (bad - good) / 2), status: None })
     }
 
     /// What a step says.
-    pub(super) fn judge(&self, step: &BisectStep, limits: Limits) -> Judged {
+    pub(super) fn judge(&self, step: &BisectStep, limits: BisectLimits) -> Judged {
         let skipped = |why: String| (StepOutcome::Skipped, why);
         match self {
             Self::Command(_) => match step.exit {
@@ -624,7 +628,7 @@ mod criterion_tests {
     }
 
     fn judged(of: &Criterion, step: &BisectStep, limit: u64) -> StepOutcome {
-        of.judge(step, Limits { threshold: Some(limit), status: None }).0
+        of.judge(step, BisectLimits { threshold: Some(limit), status: None }).0
     }
 
     #[test]
@@ -663,8 +667,9 @@ mod criterion_tests {
     #[test]
     fn exit_codes_are_those_of_git_bisect_run() {
         let of = Criterion::Command(vec!["true".into()]);
-        let outcome =
-            |exit| of.judge(&BisectStep { exit, ..BisectStep::default() }, Limits::default()).0;
+        let outcome = |exit| {
+            of.judge(&BisectStep { exit, ..BisectStep::default() }, BisectLimits::default()).0
+        };
         assert_eq!(outcome(Some(0)), StepOutcome::Good);
         assert_eq!([1, 124, 126, 127].map(|code| outcome(Some(code))), [StepOutcome::Bad; 4]);
         assert_eq!(outcome(Some(125)), StepOutcome::Skipped);
@@ -677,7 +682,7 @@ mod criterion_tests {
         let outcome = |exit| {
             let mut step = step(None, [0; 3], &[]);
             step.measured.as_mut().unwrap().exit = exit;
-            Criterion::Verdict.judge(&step, Limits::default()).0
+            Criterion::Verdict.judge(&step, BisectLimits::default()).0
         };
         assert_eq!(outcome(Some(0)), StepOutcome::Good);
         assert_eq!(outcome(Some(2)), StepOutcome::Bad);

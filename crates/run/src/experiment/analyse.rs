@@ -3,13 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use rtproof_host::tune::Pace;
+use rtproof_host::tune::Switching;
 use rtproof_judge::units;
 use rtproof_record::effects::{
-    Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
+    Decision, Effect, KnobResult as Reported, Slice, SlicePart, SliceStatistic, TrialMode,
 };
 use rtproof_results::{percent, signed};
-use rtproof_stats::paired::{self, Answer, MAIN, Margin, Question, Spread};
+use rtproof_stats::paired::{self, MAIN, Margin, PairedAnswer, Spread, WeightedQuestion};
 
 use super::factors::{Candidate, line};
 
@@ -22,7 +22,7 @@ pub const LEVEL: f64 = 0.05;
 pub const MARGIN: f64 = 0.05;
 
 /// Statistics that are tested of each knob.
-pub const STATISTICS: usize = Statistic::ALL.len();
+pub const STATISTICS: usize = SliceStatistic::ALL.len();
 
 /// What the analysis needs to know beside the slices.
 #[derive(Clone, Copy, Debug)]
@@ -57,23 +57,23 @@ pub fn with_together(
     slices: &[Slice],
     untried: &Untried,
     terms: Terms,
-) -> (Vec<Reported>, Vec<(Effect, Answer)>) {
+) -> (Vec<Reported>, Vec<(Effect, PairedAnswer)>) {
     let margin = Margin::of_share(terms.margin);
     let mut told: Vec<Reported> = Vec::new();
-    let mut looks: Vec<Option<Looked>> = Vec::new();
+    let mut looks: Vec<Option<ComparedStatistic>> = Vec::new();
     for (at, knob) in knobs.iter().enumerate() {
         told.push(begin(at, knob));
-        for statistic in Statistic::ALL {
-            let look = (knob.kind == Pace::Toggled && !untried.contains_key(&at))
-                .then(|| Looked::at(at, statistic, slices, margin))
+        for statistic in SliceStatistic::ALL {
+            let look = (knob.kind == Switching::Toggled && !untried.contains_key(&at))
+                .then(|| ComparedStatistic::at(at, statistic, slices, margin))
                 .flatten();
             looks.push(look);
         }
     }
-    let together = Statistic::ALL.map(|it| Looked::together(it, slices, margin));
+    let together = SliceStatistic::ALL.map(|it| ComparedStatistic::together(it, slices, margin));
     looks.extend(together);
     let mut answers = answers(&looks, terms).into_iter();
-    let mut judged = looks.chunks(Statistic::ALL.len()).map(|looks| -> Vec<Judged<'_>> {
+    let mut judged = looks.chunks(SliceStatistic::ALL.len()).map(|looks| -> Vec<Judged<'_>> {
         let one = |(look, (adjusted, answer))| Judged { look, adjusted, answer };
         looks.iter().flatten().zip(answers.by_ref()).map(one).collect()
     });
@@ -81,9 +81,9 @@ pub fn with_together(
         told.effects = judged.iter().map(Judged::effect).collect();
         if let Some(why) = untried.get(&at) {
             told.why.clone_from(why);
-        } else if knobs[at].kind == Pace::Once {
+        } else if knobs[at].kind == Switching::Once {
             once(told, at, slices);
-        } else if knobs[at].kind == Pace::Toggled {
+        } else if knobs[at].kind == Switching::Toggled {
             decide(told, &judged, terms);
         }
     }
@@ -93,39 +93,42 @@ pub fn with_together(
 }
 
 /// What is said of each that was looked at, in order: two statistics of each knob, p99.9 first.
-fn answers(looks: &[Option<Looked>], terms: Terms) -> Vec<(paired::Adjusted, Answer)> {
-    let question = |(at, look): (usize, &Option<Looked>)| {
+fn answers(
+    looks: &[Option<ComparedStatistic>],
+    terms: Terms,
+) -> Vec<(paired::Adjusted, PairedAnswer)> {
+    let question = |(at, look): (usize, &Option<ComparedStatistic>)| {
         let look = look.as_ref()?;
         let weight = weight(look.statistic);
-        Some(Question { of: at / STATISTICS, paired: look.paired, weight })
+        Some(WeightedQuestion { of: at / STATISTICS, paired: look.paired, weight })
     };
-    let questions: Vec<Question> = looks.iter().enumerate().filter_map(question).collect();
+    let questions: Vec<WeightedQuestion> = looks.iter().enumerate().filter_map(question).collect();
     paired::answers(&questions, terms.knobs, LEVEL)
 }
 
 /// Share of the level of a knob that a statistic uses first.
-pub fn weight(statistic: Statistic) -> f64 {
+pub fn weight(statistic: SliceStatistic) -> f64 {
     match statistic {
-        Statistic::P999 => MAIN,
-        Statistic::Max => paired::rest(STATISTICS - 1),
+        SliceStatistic::P999 => MAIN,
+        SliceStatistic::Max => paired::rest(STATISTICS - 1),
     }
 }
 
 /// What is said of a knob before it is tried.
 pub fn begin(at: usize, knob: &Candidate) -> Reported {
     let why = match knob.kind {
-        Pace::Later => {
+        Switching::Later => {
             "does nothing before the next boot or login, so there is nothing to measure now; apply \
              it by name"
         }
-        Pace::Toggled | Pace::Once => "the run ended before anything could be said",
+        Switching::Toggled | Switching::Once => "the run ended before anything could be said",
     };
     let changes = knob.now.iter().chain(&knob.later).map(|(_, item)| line(&item.change));
     Reported {
         number: u32::try_from(at).unwrap_or(u32::MAX),
         name: knob.name.clone(),
         changes: changes.chain(knob.settings.iter().map(ToString::to_string)).collect(),
-        how: How::NotTried,
+        how: TrialMode::NotTried,
         decision: Decision::NotTried,
         kept: false,
         why: why.into(),
@@ -134,8 +137,8 @@ pub fn begin(at: usize, knob: &Candidate) -> Reported {
 }
 
 /// A statistic with and without a knob.
-struct Looked {
-    statistic: Statistic,
+struct ComparedStatistic {
+    statistic: SliceStatistic,
     paired: paired::Paired,
     /// Of the pairs' differences; `None`: a single pair.
     spread: Option<Spread>,
@@ -143,21 +146,26 @@ struct Looked {
     on_ns: u64,
 }
 
-impl Looked {
-    fn at(knob: usize, statistic: Statistic, slices: &[Slice], margin: Margin) -> Option<Self> {
+impl ComparedStatistic {
+    fn at(
+        knob: usize,
+        statistic: SliceStatistic,
+        slices: &[Slice],
+        margin: Margin,
+    ) -> Option<Self> {
         let is_on = |slice: &Slice| slice.on.iter().any(|&on| on as usize == knob);
-        Self::of(Part::Pair, is_on, statistic, slices, margin)
+        Self::of(SlicePart::Pair, is_on, statistic, slices, margin)
     }
 
     /// All that seems to help, and nothing.
-    fn together(statistic: Statistic, slices: &[Slice], margin: Margin) -> Option<Self> {
-        Self::of(Part::Together, |slice| !slice.on.is_empty(), statistic, slices, margin)
+    fn together(statistic: SliceStatistic, slices: &[Slice], margin: Margin) -> Option<Self> {
+        Self::of(SlicePart::Together, |slice| !slice.on.is_empty(), statistic, slices, margin)
     }
 
     fn of(
-        part: Part,
+        part: SlicePart,
         is_on: impl Fn(&Slice) -> bool,
-        statistic: Statistic,
+        statistic: SliceStatistic,
         slices: &[Slice],
         margin: Margin,
     ) -> Option<Self> {
@@ -191,14 +199,14 @@ impl Looked {
 
 /// A statistic with what is said of it.
 struct Judged<'a> {
-    look: &'a Looked,
+    look: &'a ComparedStatistic,
     adjusted: paired::Adjusted,
-    answer: Answer,
+    answer: PairedAnswer,
 }
 
 impl Judged<'_> {
     fn effect(&self) -> Effect {
-        let Looked { statistic, paired, off_ns, on_ns, .. } = *self.look;
+        let ComparedStatistic { statistic, paired, off_ns, on_ns, .. } = *self.look;
         let ends = paired.interval;
         Effect {
             statistic,
@@ -215,10 +223,10 @@ impl Judged<'_> {
 }
 
 /// The statistic of a slice.
-pub fn value(statistic: Statistic, slice: &Slice) -> Option<u64> {
+pub fn value(statistic: SliceStatistic, slice: &Slice) -> Option<u64> {
     match statistic {
-        Statistic::P999 => slice.p999_ns,
-        Statistic::Max => slice.max_ns,
+        SliceStatistic::P999 => slice.p999_ns,
+        SliceStatistic::Max => slice.max_ns,
     }
 }
 
@@ -238,7 +246,10 @@ fn median(values: &mut [u64]) -> u64 {
 }
 
 /// Median of a statistic over slices.
-pub fn median_of<'a>(statistic: Statistic, slices: impl Iterator<Item = &'a Slice>) -> Option<u64> {
+pub fn median_of<'a>(
+    statistic: SliceStatistic,
+    slices: impl Iterator<Item = &'a Slice>,
+) -> Option<u64> {
     let mut values: Vec<u64> = slices.filter_map(|slice| value(statistic, slice)).collect();
     (!values.is_empty()).then(|| median(&mut values))
 }
@@ -252,23 +263,23 @@ pub fn spread<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
 /// Decides a knob that was switched on and off: it helps or hurts where one statistic is shown to
 /// differ by more than the margin, and the other one is not shown to differ the other way.
 fn decide(told: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
-    use rtproof_stats::paired::Answer::{
+    use rtproof_stats::paired::PairedAnswer::{
         Equivalent, Higher, Lower, SomeHigher, SomeLower, Undecided,
     };
-    told.how = How::Toggled;
-    let Some(main) = judged.iter().find(|it| it.look.statistic == Statistic::P999) else {
+    told.how = TrialMode::Toggled;
+    let Some(main) = judged.iter().find(|it| it.look.statistic == SliceStatistic::P999) else {
         told.decision = Decision::CannotDecide;
         told.why = "no pair of slices was measured to the end; give it more time".into();
         return;
     };
-    let changes = |those: &[Answer]| {
+    let changes = |those: &[PairedAnswer]| {
         let those = judged.iter().filter(|it| those.contains(&it.answer));
         those.map(|it| change(&it.effect())).collect::<Vec<_>>().join("; ")
     };
     let has = |answer| judged.iter().any(|it| it.answer == answer);
     let margin = percent(terms.margin);
     let more = |word: &str, answer| format!("{word} by more than {margin}: {}", changes(&[answer]));
-    let some = |word: &str, answers: &[Answer]| {
+    let some = |word: &str, answers: &[PairedAnswer]| {
         let what = changes(answers);
         format!("{word}, but that it is {word} by more than {margin} is not shown: {what}")
     };
@@ -297,7 +308,7 @@ fn decide(told: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
 }
 
 /// Why nothing can be said, and what it would take.
-fn undecided(look: &Looked, terms: Terms) -> String {
+fn undecided(look: &ComparedStatistic, terms: Terms) -> String {
     let n = look.paired.n;
     let least = paired::pairs_least(terms.knobs, LEVEL);
     let Some(spread) = look.spread.filter(|_| n >= least) else {
@@ -341,10 +352,11 @@ fn undecided(look: &Looked, terms: Terms) -> String {
 
 /// Tells before and after of a knob that was made once.
 fn once(told: &mut Reported, at: usize, slices: &[Slice]) {
-    let with =
-        |slice: &&Slice| slice.part == Part::Once && slice.on.iter().any(|&on| on as usize == at);
-    for statistic in Statistic::ALL {
-        let before = slices.iter().filter(|slice| slice.part == Part::Before);
+    let with = |slice: &&Slice| {
+        slice.part == SlicePart::Once && slice.on.iter().any(|&on| on as usize == at)
+    };
+    for statistic in SliceStatistic::ALL {
+        let before = slices.iter().filter(|slice| slice.part == SlicePart::Before);
         let off = median_of(statistic, before);
         let on = median_of(statistic, slices.iter().filter(with));
         if let Some((off_ns, on_ns)) = off.zip(on) {
@@ -362,7 +374,7 @@ fn once(told: &mut Reported, at: usize, slices: &[Slice]) {
         }
     }
     if !told.effects.is_empty() {
-        told.how = How::Once;
+        told.how = TrialMode::Once;
         told.decision = Decision::CannotDecide;
         told.why = "measured once before and once after: drift is not excluded; judge by the \
                     numbers and apply it by name"

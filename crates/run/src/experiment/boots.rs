@@ -19,13 +19,15 @@ use serde::{Deserialize, Serialize};
 use rtproof_host::{
     Root,
     boot::{Word, cmdline},
-    tune::{Machine, Pace},
+    tune::{Machine, Switching},
     user_file::usage,
 };
 use rtproof_judge::units;
 use rtproof_record::{
     Effects,
-    effects::{Design, KnobResult as Reported, Part, Slice, Statistic, Trial},
+    effects::{
+        KnobResult as Reported, Slice, SlicePart, SliceStatistic, TrialDesign, TrialSummary,
+    },
 };
 use rtproof_results::percent;
 use rtproof_stats::{
@@ -36,7 +38,7 @@ use rtproof_stats::{
 use super::analyse::{LEVEL, MARGIN, Terms, Untried, ppm};
 use super::factors::Candidate;
 use super::screening::Screening;
-use super::{Schedule, Setup, Task, analyse, settle_ns};
+use super::{ExperimentSetup, PlannedSlice, TrialSchedule, analyse, settle_ns};
 use crate::tune;
 use crate::tune::{Once, boot as words};
 
@@ -58,7 +60,7 @@ pub fn order(seed: u64, per_arm: usize) -> Vec<bool> {
 }
 
 /// What is going to happen, and what can be seen.
-pub fn sentence(state: &State, spread: f64) -> String {
+pub fn sentence(state: &BootsState, spread: f64) -> String {
     let (boots, pairs) = (state.order.len(), state.order.len() / 2);
     let margin = Margin::of_share(MARGIN).mirrored();
     let assumed = Spread::assumed(spread.ln_1p());
@@ -134,14 +136,14 @@ pub fn asked(texts: &[String]) -> anyhow::Result<Vec<String>> {
 }
 
 /// What the boots say.
-pub fn effects(state: &State) -> Effects {
+pub fn effects(state: &BootsState) -> Effects {
     let slices = state.boots.iter().enumerate().map(|(number, boot)| boot.slice(number));
     let slices: Vec<_> = slices.collect();
     let pairs = state.order.len() / 2;
     let knob = Candidate {
         name: state.words.join(" "),
         impact: rtproof_judge::Impact::default(),
-        kind: Pace::Toggled,
+        kind: Switching::Toggled,
         now: Vec::new(),
         later: Vec::new(),
         settings: Vec::new(),
@@ -149,9 +151,9 @@ pub fn effects(state: &State) -> Effects {
     let boots_ns = state.order.len() as u64 * (state.slice_ns + state.settle_ns);
     let terms = Terms { margin: MARGIN, total_ns: boots_ns, mirrored: false, knobs: 1 };
     let knobs = analyse::analyse(&[knob], &slices, &Untried::new(), terms);
-    let trial = Trial {
+    let trial = TrialSummary {
         seed: state.seed,
-        design: Design::Boots,
+        design: TrialDesign::Boots,
         pairs: u32::try_from(pairs).unwrap_or(u32::MAX),
         slice_ns: state.slice_ns,
         margin_ppm: ppm(MARGIN),
@@ -167,7 +169,7 @@ impl Boot {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         Slice {
             number,
-            part: Part::Pair,
+            part: SlicePart::Pair,
             pair: number / 2,
             on: if self.with { vec![0] } else { Vec::new() },
             from_ns: 0,
@@ -194,7 +196,7 @@ const BYTES_MAX: u64 = 4 << 20;
 
 /// An experiment over boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct State {
+pub struct BootsState {
     schema: String,
     /// Seed of the order.
     pub seed: u64,
@@ -234,7 +236,7 @@ pub struct Boot {
     pub missed: u64,
 }
 
-impl State {
+impl BootsState {
     /// An experiment that begins.
     pub fn new(
         seed: u64,
@@ -342,30 +344,30 @@ fn open(path: &Path) -> io::Result<Vec<u8>> {
 const PAIRS_SEED: u64 = 0x5eed_0fa1_1bac_0001;
 
 /// An experiment under way.
-pub struct Staged {
-    setup: Setup,
+pub struct StagedExperiment {
+    setup: ExperimentSetup,
     seed: u64,
     names: Vec<String>,
     /// What is screened, and the design; `None`: nothing is screened.
     design: Option<screening::Design>,
     /// What the screening found, once it is over.
     found: Option<Screening>,
-    tasks: VecDeque<Task>,
+    tasks: VecDeque<PlannedSlice>,
 }
 
-impl Staged {
+impl StagedExperiment {
     /// An experiment with `knobs`, as its record has it. `seed`: below 2^63; `detectable`: the
     /// share that was said to be seen.
     pub fn new(
         knobs: &[Candidate],
-        setup: Setup,
+        setup: ExperimentSetup,
         seed: u64,
         detectable: Option<f64>,
-    ) -> (Self, Trial) {
+    ) -> (Self, TrialSummary) {
         let design = setup.design(seed);
-        let trial = Trial {
+        let trial = TrialSummary {
             seed,
-            design: if design.is_some() { Design::Screened } else { Design::Single },
+            design: if design.is_some() { TrialDesign::Screened } else { TrialDesign::Single },
             pairs: u32::try_from(setup.pairs).unwrap_or(u32::MAX),
             slice_ns: setup.slice_ns,
             margin_ppm: ppm(MARGIN),
@@ -387,7 +389,11 @@ impl Staged {
     fn screen(&mut self, design: &screening::Design) {
         for (number, pair) in (0..).zip(0..design.rows.len()) {
             let slices = design.slices(pair).unwrap_or_default();
-            self.tasks.extend(slices.map(|on| Task { part: Part::Screen, pair: number, on }));
+            self.tasks.extend(slices.map(|on| PlannedSlice {
+                part: SlicePart::Screen,
+                pair: number,
+                on,
+            }));
         }
     }
 
@@ -396,7 +402,7 @@ impl Staged {
         let firsts = paired::order(self.seed ^ PAIRS_SEED, self.setup.pairs * arms.len());
         for (turn, (arm, on_first)) in arms.iter().cycle().zip(firsts).enumerate() {
             let pair = u32::try_from(first + turn).unwrap_or(u32::MAX);
-            let of = |on: &Vec<usize>| Task { part: arm.part, pair, on: on.clone() };
+            let of = |on: &Vec<usize>| PlannedSlice { part: arm.part, pair, on: on.clone() };
             let (with, without) = (of(&arm.with), of(&arm.without));
             self.tasks.extend(if on_first { [with, without] } else { [without, with] });
         }
@@ -405,7 +411,7 @@ impl Staged {
 
 /// Two conditions that are compared.
 struct Arm {
-    part: Part,
+    part: SlicePart,
     with: Vec<usize>,
     without: Vec<usize>,
 }
@@ -416,11 +422,11 @@ impl Arm {
         let without: Vec<usize> = others.iter().copied().filter(|&at| at != knob).collect();
         let mut with: Vec<usize> = without.iter().copied().chain([knob]).collect();
         with.sort_unstable();
-        Self { part: Part::Pair, with, without }
+        Self { part: SlicePart::Pair, with, without }
     }
 }
 
-impl Schedule for Staged {
+impl TrialSchedule for StagedExperiment {
     fn slice_ns(&self) -> u64 {
         self.setup.slice_ns
     }
@@ -429,12 +435,12 @@ impl Schedule for Staged {
         self.setup.settle_ns
     }
 
-    fn task(&mut self, _: &[Slice], _: &mut Untried, _: u64) -> Option<Task> {
+    fn task(&mut self, _: &[Slice], _: &mut Untried, _: u64) -> Option<PlannedSlice> {
         self.tasks.pop_front()
     }
 
     /// After the screening: what stands out gets pairs of its own.
-    fn look(&mut self, slices: &[Slice], _: &mut Trial) -> Option<String> {
+    fn look(&mut self, slices: &[Slice], _: &mut TrialSummary) -> Option<String> {
         let design = self.design.as_ref().filter(|_| self.found.is_none())?;
         if !self.tasks.is_empty() {
             return None;
@@ -444,7 +450,7 @@ impl Schedule for Staged {
             found.standing_out.iter().map(|&at| Arm::beside(at, &found.lowering)).collect();
         if found.lowering.len() > 1 {
             let with = found.lowering.clone();
-            arms.push(Arm { part: Part::Together, with, without: Vec::new() });
+            arms.push(Arm { part: SlicePart::Together, with, without: Vec::new() });
         }
         let first = design.rows.len();
         let names: Vec<&str> =
@@ -493,10 +499,10 @@ pub struct Pilot {
 
 impl Pilot {
     /// So many slices, and a trial of nothing.
-    pub fn new(slice_ns: u64, slices: u32) -> (Self, Trial) {
-        let trial = Trial {
+    pub fn new(slice_ns: u64, slices: u32) -> (Self, TrialSummary) {
+        let trial = TrialSummary {
             seed: 0,
-            design: Design::Single,
+            design: TrialDesign::Single,
             pairs: 0,
             slice_ns,
             margin_ppm: ppm(MARGIN),
@@ -507,13 +513,13 @@ impl Pilot {
     }
 
     /// One slice after so long.
-    pub fn settled(slice_ns: u64, settle_ns: u64) -> (Self, Trial) {
+    pub fn settled(slice_ns: u64, settle_ns: u64) -> (Self, TrialSummary) {
         let (pilot, trial) = Self::new(slice_ns, 1);
         (Self { settle_ns, ..pilot }, trial)
     }
 }
 
-impl Schedule for Pilot {
+impl TrialSchedule for Pilot {
     fn slice_ns(&self) -> u64 {
         self.slice_ns
     }
@@ -522,14 +528,14 @@ impl Schedule for Pilot {
         self.settle_ns
     }
 
-    fn task(&mut self, _: &[Slice], _: &mut Untried, _: u64) -> Option<Task> {
+    fn task(&mut self, _: &[Slice], _: &mut Untried, _: u64) -> Option<PlannedSlice> {
         self.left = self.left.checked_sub(1)?;
         // Beside nothing that is on: a pair whose other slice is another boot's.
-        let part = if self.settle_ns > 0 { Part::Pair } else { Part::Before };
-        Some(Task { part, pair: 0, on: Vec::new() })
+        let part = if self.settle_ns > 0 { SlicePart::Pair } else { SlicePart::Before };
+        Some(PlannedSlice { part, pair: 0, on: Vec::new() })
     }
 
-    fn look(&mut self, _: &[Slice], _: &mut Trial) -> Option<String> {
+    fn look(&mut self, _: &[Slice], _: &mut TrialSummary) -> Option<String> {
         None
     }
 
@@ -546,14 +552,14 @@ impl Schedule for Pilot {
 
 /// Median of p99.9 of slices, for people.
 pub fn median(slices: &[Slice]) -> Option<u64> {
-    analyse::median_of(Statistic::P999, slices.iter())
+    analyse::median_of(SliceStatistic::P999, slices.iter())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn state(per_arm: usize, with_ns: u64) -> State {
+    fn state(per_arm: usize, with_ns: u64) -> BootsState {
         let order = order(7, per_arm);
         let boots = order.iter().enumerate().map(|(at, &with)| Boot {
             boot_id: at.to_string(),
@@ -568,7 +574,7 @@ mod tests {
         });
         let boots = boots.collect();
         let words = vec!["nohz_full=2-3".into()];
-        let mut state = State::new(7, words, order, 60_000_000_000, Vec::new());
+        let mut state = BootsState::new(7, words, order, 60_000_000_000, Vec::new());
         state.boots = boots;
         state
     }
@@ -594,7 +600,7 @@ mod tests {
         use rtproof_record::effects::Decision;
         let helps = effects(&state(8, 60_000));
         assert_eq!(helps.knobs[0].decision, Decision::Helps, "{:?}", helps.knobs[0]);
-        assert_eq!((helps.trial.design, helps.knobs[0].effects[0].pairs), (Design::Boots, 8));
+        assert_eq!((helps.trial.design, helps.knobs[0].effects[0].pairs), (TrialDesign::Boots, 8));
         let same = effects(&state(8, 100_000));
         assert_ne!(same.knobs[0].decision, Decision::Helps);
         let text = sentence(&state(6, 1), SPREAD);
@@ -615,23 +621,25 @@ mod state_tests {
     fn written_read_and_forgotten() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = Some(folder.path());
-        assert_eq!(State::read(root).expect("nothing"), None);
-        assert!(State::of(root).expect_err("none").is::<rtproof_host::user_file::Usage>());
+        assert_eq!(BootsState::read(root).expect("nothing"), None);
+        assert!(
+            BootsState::of(root).expect_err("none").is::<rtproof_host::user_file::UsageError>()
+        );
         let words = vec!["nohz_full=2-3".to_owned()];
-        let state = State::new(7, words, vec![true, false], 60_000_000_000, Vec::new());
+        let state = BootsState::new(7, words, vec![true, false], 60_000_000_000, Vec::new());
         assert_eq!((state.next(), state.settle_ns), (Some(true), 5_000_000_000));
         state.write(root).expect("written");
-        assert_eq!(State::of(root).expect("a state"), state);
+        assert_eq!(BootsState::of(root).expect("a state"), state);
         let path = super::folder(root).join("state.json");
         #[expect(clippy::disallowed_methods, reason = "the test's own file")]
         for damaged in ["", "[]", "{\"schema\": \"other\"}", "\0"] {
             fs::write(&path, damaged).expect("written");
-            let error = State::of(root).expect_err(damaged).to_string();
+            let error = BootsState::of(root).expect_err(damaged).to_string();
             assert!(error.contains("state.json") && error.contains("experiment end"), "{error}");
         }
-        State::forget(root).expect("forgotten");
-        State::forget(root).expect("nothing to forget");
-        assert_eq!(State::read(root).expect("nothing"), None);
+        BootsState::forget(root).expect("forgotten");
+        BootsState::forget(root).expect("nothing to forget");
+        assert_eq!(BootsState::read(root).expect("nothing"), None);
     }
 
     #[test]

@@ -8,16 +8,16 @@
 mod tests;
 
 use rtproof_host::tune::Item;
-use rtproof_measure::{Slot, Started};
+use rtproof_measure::{Slot, StartedThread};
 use rtproof_record::{
     EffectTick,
-    effects::{Decision, How, KnobResult as Reported, Part, Slice, Trial},
+    effects::{Decision, KnobResult as Reported, Slice, SlicePart, TrialMode, TrialSummary},
     run::Note,
 };
 
 use super::analyse::Untried;
-use super::factors::{Candidate, Gather};
-use super::{Schedule, Setting, Switch, Task, analyse};
+use super::factors::{Candidate, SliceGather};
+use super::{MeasureSetting, PlannedSlice, Switch, TrialSchedule, analyse};
 use crate::prove::Switcher;
 
 /// Length of a slot: slices are made of whole ones.
@@ -38,7 +38,7 @@ enum State {
     /// The next slice is to be begun.
     Next,
     /// A slice is being measured.
-    Gathering(Task, Box<Gather>),
+    Gathering(PlannedSlice, Box<SliceGather>),
     /// Nothing is left to do.
     Over,
 }
@@ -57,7 +57,7 @@ pub struct Conduct<'a> {
     knobs: Vec<Candidate>,
     told: Vec<Reported>,
     untried: Untried,
-    schedule: Box<dyn Schedule + 'a>,
+    schedule: Box<dyn TrialSchedule + 'a>,
     state: State,
     /// Knobs that are on.
     on: Vec<usize>,
@@ -65,7 +65,7 @@ pub struct Conduct<'a> {
     /// Measured threads; `false`: given up.
     threads: Vec<bool>,
     slices: Vec<Slice>,
-    trial: Trial,
+    trial: TrialSummary,
     /// What the record has not got yet.
     pending: EffectTick,
     notes: Vec<Note>,
@@ -78,8 +78,8 @@ impl<'a> Conduct<'a> {
         switch: &'a mut dyn Switch,
         tell: &'a mut dyn FnMut(String),
         knobs: Vec<Candidate>,
-        schedule: Box<dyn Schedule + 'a>,
-        trial: Trial,
+        schedule: Box<dyn TrialSchedule + 'a>,
+        trial: TrialSummary,
         untried: Untried,
         threads: usize,
     ) -> Self {
@@ -137,18 +137,18 @@ impl<'a> Conduct<'a> {
         // Knobs that could not be made are out, and a slice without its knobs says nothing.
         let on: Vec<usize> =
             task.on.iter().copied().filter(|at| !self.untried.contains_key(at)).collect();
-        if task.part == Part::Once && on.is_empty() {
+        if task.part == SlicePart::Once && on.is_empty() {
             return now();
         }
         let changed = self.on != on;
         if changed && let Err(error) = self.set(&on, now()) {
             return self.give_up(error, now());
         }
-        let settle_ns = if task.part == Part::Before { 0 } else { self.schedule.settle_ns() };
+        let settle_ns = if task.part == SlicePart::Before { 0 } else { self.schedule.settle_ns() };
         let from_ns = (now() + settle_ns).next_multiple_of(SLOT_NS);
         let to_ns = from_ns + self.schedule.slice_ns();
-        let gather = Box::new(Gather::new(from_ns, to_ns, self.threads.len()));
-        self.state = State::Gathering(Task { on, ..task }, gather);
+        let gather = Box::new(SliceGather::new(from_ns, to_ns, self.threads.len()));
+        self.state = State::Gathering(PlannedSlice { on, ..task }, gather);
         // At once: slots have filled while the machine was changed.
         now()
     }
@@ -194,7 +194,7 @@ impl<'a> Conduct<'a> {
     fn switch_on(&mut self) -> anyhow::Result<()> {
         self.switch.on(&self.items(&self.on, false))?;
         let of = |&at: &usize| self.knobs[at].settings.iter().cloned();
-        let settings: Vec<Setting> = self.on.iter().flat_map(of).collect();
+        let settings: Vec<MeasureSetting> = self.on.iter().flat_map(of).collect();
         self.switch.set(&settings)
     }
 
@@ -275,7 +275,12 @@ impl<'a> Conduct<'a> {
     }
 
     /// Ends a slice if all of it is there; returns when to come again.
-    fn gathered(&mut self, task: Task, gather: Box<Gather>, now: &dyn Fn() -> u64) -> u64 {
+    fn gathered(
+        &mut self,
+        task: PlannedSlice,
+        gather: Box<SliceGather>,
+        now: &dyn Fn() -> u64,
+    ) -> u64 {
         let (now_ns, to_ns) = (now(), gather.to_ns());
         let waits: Vec<usize> =
             gather.waits_for().into_iter().filter(|&thread| self.threads[thread]).collect();
@@ -312,7 +317,7 @@ impl Switcher for Conduct<'_> {
         SLOT_NS
     }
 
-    fn started(&mut self, threads: &[Started]) {
+    fn started(&mut self, threads: &[StartedThread]) {
         let tids: Vec<u32> = threads.iter().map(|thread| thread.tid).collect();
         self.switch.threads(&tids);
     }
@@ -357,7 +362,7 @@ impl Switcher for Conduct<'_> {
             self.give_up(error, now_ns);
         }
         self.told = self.analysis();
-        for told in self.told.iter_mut().filter(|told| told.how != How::NotTried) {
+        for told in self.told.iter_mut().filter(|told| told.how != TrialMode::NotTried) {
             told.why += "; the run was cut short, and nothing was kept";
         }
         self.pending.knobs.clone_from(&self.told);

@@ -8,8 +8,8 @@ use anyhow::Context;
 use rtproof_host::{
     Root,
     tune::{
-        ApplyError, Change, Compare, Item, Journal, Machine, Options, Outcome, Pace, Undone, apply,
-        undo,
+        ApplyError, ApplyOptions, Change, Compare, Item, Journal, Machine, Outcome, Switching,
+        UndoneChange, apply, undo,
     },
     user_file::{Invalid, usage},
 };
@@ -17,11 +17,11 @@ use rtproof_judge::{
     Impact,
     plan::{Plan, Reason, Step},
 };
-use rtproof_measure::{Slot, loads::Settings};
-use rtproof_record::effects::{Part, Slice};
+use rtproof_measure::{Slot, loads::LoadSettings};
+use rtproof_record::effects::{Slice, SlicePart};
 use rtproof_stats::{Histogram, Layout, Totals, quantile::Q};
 
-use super::{Held, Setting};
+use super::{HeldSettings, MeasureSetting};
 use crate::parse;
 
 /// Longest name of a placebo.
@@ -37,7 +37,7 @@ pub enum Factor {
     /// Values that are written together: path and value.
     Values(String, Vec<(String, String)>),
     /// An option of measuring.
-    Setting(Setting),
+    Setting(MeasureSetting),
     /// Nothing at all: what it is found to do is error.
     Placebo(String),
 }
@@ -64,17 +64,17 @@ pub fn factor(word: &str) -> anyhow::Result<Factor> {
     let wrong = |why: Invalid| usage(format!("{word}: {why}"));
     Ok(Factor::Setting(match option.trim_start_matches("--") {
         "dma-latency" => match value.parse() {
-            Ok(us) => Setting::DmaLatency(us),
+            Ok(us) => MeasureSetting::DmaLatency(us),
             Err(_) => return refuse("expected microseconds, e.g. dma-latency=0"),
         },
-        "priority" => Setting::Priority(parse::priority(value).map_err(wrong)?),
+        "priority" => MeasureSetting::Priority(parse::priority(value).map_err(wrong)?),
         "policy" => match value {
-            "other" | "fifo" | "rr" => Setting::Policy(value.into()),
+            "other" | "fifo" | "rr" => MeasureSetting::Policy(value.into()),
             _ => return refuse("expected other, fifo or rr"),
         },
         "load" => {
             let load = value.parse::<rtproof_measure::loads::LoadSet>();
-            Setting::Load(load.map_err(|error| wrong(error.to_string().into()))?)
+            MeasureSetting::Load(load.map_err(|error| wrong(error.to_string().into()))?)
         }
         "period" | "cpus" | "for" | "start" => {
             return refuse("slices that differ in it hold different numbers of wake-ups");
@@ -140,7 +140,7 @@ pub fn steps(root: &Root, name: &str, values: &[(String, String)]) -> anyhow::Re
 /// off, with the reason.
 pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Candidate>, Vec<(String, &'static str)>) {
     let (mut knobs, others): (Vec<Candidate>, Vec<Candidate>) =
-        of(plan).into_iter().partition(|knob| knob.kind == Pace::Toggled);
+        of(plan).into_iter().partition(|knob| knob.kind == Switching::Toggled);
     for factor in factors {
         let settings = match factor {
             Factor::Check(_) | Factor::Values(..) => continue,
@@ -153,13 +153,13 @@ pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Candidate>, Vec<(String
         };
         let (now, later) = (Vec::new(), Vec::new());
         let impact = Impact::default();
-        knobs.push(Candidate { name, impact, kind: Pace::Toggled, now, later, settings });
+        knobs.push(Candidate { name, impact, kind: Switching::Toggled, now, later, settings });
     }
     let why = |knob: &Candidate| match knob.kind {
-        Pace::Once => {
+        Switching::Once => {
             "slow to take back, and leaves traces: rtproof tune apply --prove tries it once"
         }
-        Pace::Later | Pace::Toggled => {
+        Switching::Later | Switching::Toggled => {
             "does nothing before the next boot: rtproof experiment boots tries boot parameters"
         }
     };
@@ -176,7 +176,7 @@ const P999: Q = Q { above: 1, of: 1000 };
 
 /// A slice that is being measured. Times are nanoseconds after the origin.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct SliceGather {
     from_ns: u64,
     to_ns: u64,
     /// How far each thread has handed over.
@@ -186,7 +186,7 @@ pub(crate) struct Gather {
     totals: Totals,
 }
 
-impl Gather {
+impl SliceGather {
     pub(crate) fn new(from_ns: u64, to_ns: u64, threads: usize) -> Self {
         Self {
             from_ns,
@@ -221,7 +221,7 @@ impl Gather {
         (0..self.reached_ns.len()).filter(behind).collect()
     }
 
-    pub(crate) fn slice(&self, number: u32, part: Part, pair: u32, on: Vec<u32>) -> Slice {
+    pub(crate) fn slice(&self, number: u32, part: SlicePart, pair: u32, on: Vec<u32>) -> Slice {
         let scheduled = self.due.total();
         let enough = scheduled >= WAKE_UPS_MIN;
         Slice {
@@ -248,13 +248,13 @@ pub struct Candidate {
     /// The most that its changes promise.
     pub impact: Impact,
     /// How it may be tried.
-    pub kind: Pace,
+    pub kind: Switching,
     /// What is switched, with its place in the plan.
     pub now: Vec<(usize, Item)>,
     /// What only a later boot or login notices: made when the knob is kept, never before.
     pub later: Vec<(usize, Item)>,
     /// Options of measuring that are switched with it.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<MeasureSetting>,
 }
 
 /// The knobs of a plan, those that promise most first, in the plan's order otherwise.
@@ -307,13 +307,13 @@ fn knob(plan: &Plan, steps: &[usize]) -> Candidate {
         (at, Item { change: step.change.clone(), checks: step.reason.checks.clone() })
     };
     let (later, now): (Vec<usize>, Vec<usize>) =
-        steps.iter().partition(|&&at| plan.steps[at].change.nature().pace == Pace::Later);
+        steps.iter().partition(|&&at| plan.steps[at].change.nature().pace == Switching::Later);
     let kinds = now.iter().map(|&at| plan.steps[at].change.nature().pace);
     let impacts = steps.iter().map(|&at| plan.steps[at].reason.impact);
     Candidate {
         name: checks.join(" "),
         impact: impacts.min().unwrap_or_default(),
-        kind: kinds.max().unwrap_or(Pace::Later),
+        kind: kinds.max().unwrap_or(Switching::Later),
         now: now.into_iter().map(item).collect(),
         later: later.into_iter().map(item).collect(),
         settings: Vec::new(),
@@ -358,7 +358,7 @@ pub trait Switch {
     ///
     /// # Errors
     /// When one cannot be set.
-    fn set(&mut self, settings: &[Setting]) -> anyhow::Result<()> {
+    fn set(&mut self, settings: &[MeasureSetting]) -> anyhow::Result<()> {
         match settings.first() {
             None => Ok(()),
             Some(setting) => anyhow::bail!("{setting}: no option that can be switched here"),
@@ -383,26 +383,26 @@ pub struct Journaled<'a> {
     machine: &'a Machine<'a>,
     what: String,
     journal: Option<Journal>,
-    held: Held<'a>,
+    held: HeldSettings<'a>,
 }
 
 impl<'a> Journaled<'a> {
     /// `what`: what the user asked for, the title of the journals.
     pub fn new(machine: &'a Machine<'a>, what: &str) -> Self {
-        let held = Held::new(machine.root(), None);
+        let held = HeldSettings::new(machine.root(), None);
         Self { machine, what: what.into(), journal: None, held }
     }
 
     /// The same with a place for loads.
     #[must_use]
-    pub fn with_loads(mut self, loads_at: Settings) -> Self {
-        self.held = Held::new(self.machine.root(), Some(loads_at));
+    pub fn with_loads(mut self, loads_at: LoadSettings) -> Self {
+        self.held = HeldSettings::new(self.machine.root(), Some(loads_at));
         self
     }
 
     fn apply(&mut self, items: &[Item], what: String) -> anyhow::Result<Journal> {
         let mut journal = Journal::begin(self.machine, what, items)?;
-        let options = Options { keep_going: false };
+        let options = ApplyOptions { keep_going: false };
         match apply(self.machine, &mut journal, items, options, &mut |_| {}) {
             Ok(_) => Ok(journal),
             Err(error) => {
@@ -442,7 +442,7 @@ impl Switch for Journaled<'_> {
         discarded.context("what was tried is undone, but its journal stays").map(drop)
     }
 
-    fn set(&mut self, settings: &[Setting]) -> anyhow::Result<()> {
+    fn set(&mut self, settings: &[MeasureSetting]) -> anyhow::Result<()> {
         self.held.set(settings)
     }
 
@@ -456,8 +456,8 @@ impl Switch for Journaled<'_> {
 }
 
 /// What is not as it was before.
-fn left(undone: &[Undone]) -> Option<String> {
-    let of = |undone: &Undone| match &undone.outcome {
+fn left(undone: &[UndoneChange]) -> Option<String> {
+    let of = |undone: &UndoneChange| match &undone.outcome {
         Outcome::Failed { why } => Some(format!("{}: {why}", undone.change.target())),
         Outcome::LeftAlone { .. } => {
             Some(format!("{}: something else has changed it meanwhile", undone.change.target()))
@@ -477,10 +477,10 @@ mod tests {
         let of = |word: &str| factor(word).expect(word);
         assert_eq!(of("cpufreq-governor"), Factor::Check("cpufreq-governor".into()));
         assert_eq!(of("placebo:2"), Factor::Placebo("placebo:2".into()));
-        assert_eq!(of("dma-latency=0"), Factor::Setting(Setting::DmaLatency(0)));
-        assert_eq!(of("--priority=98"), Factor::Setting(Setting::Priority(98)));
-        assert_eq!(of("policy=rr"), Factor::Setting(Setting::Policy("rr".into())));
-        assert!(matches!(of("load=cpu+net"), Factor::Setting(Setting::Load(_))));
+        assert_eq!(of("dma-latency=0"), Factor::Setting(MeasureSetting::DmaLatency(0)));
+        assert_eq!(of("--priority=98"), Factor::Setting(MeasureSetting::Priority(98)));
+        assert_eq!(of("policy=rr"), Factor::Setting(MeasureSetting::Policy("rr".into())));
+        assert!(matches!(of("load=cpu+net"), Factor::Setting(MeasureSetting::Load(_))));
         let word = "/sys/a=1 2 /proc/sys/b=x=y";
         let pair = |path: &str, value: &str| (path.to_owned(), value.to_owned());
         let values = vec![pair("/sys/a", "1 2"), pair("/proc/sys/b", "x=y")];
@@ -503,7 +503,7 @@ mod tests {
         ] {
             let error = factor(word).expect_err(word);
             assert!(error.to_string().contains(why), "{word}: {error}");
-            assert!(error.is::<rtproof_host::user_file::Usage>());
+            assert!(error.is::<rtproof_host::user_file::UsageError>());
         }
     }
 
@@ -532,11 +532,12 @@ mod tests {
             .collect();
         assert_eq!(compares, [Compare::Choice, Compare::Number, Compare::Text]);
         let plan = Plan { steps, ..Plan::default() };
-        let factors = [Factor::Placebo("placebo".into()), Factor::Setting(Setting::DmaLatency(0))];
+        let factors =
+            [Factor::Placebo("placebo".into()), Factor::Setting(MeasureSetting::DmaLatency(0))];
         let (knobs, others) = knobs_of(&plan, &factors);
         let found: Vec<_> = knobs.iter().map(|k| (k.name.as_str(), k.now.len())).collect();
         assert_eq!(found, [(word, 3), ("placebo", 0), ("--dma-latency 0", 0)]);
-        assert!(others.is_empty() && knobs[2].settings == [Setting::DmaLatency(0)]);
+        assert!(others.is_empty() && knobs[2].settings == [MeasureSetting::DmaLatency(0)]);
         let none = [("/sys/none".to_owned(), "1".to_owned())];
         assert!(
             super::steps(&root, "x", &none).expect_err("none").to_string().contains("/sys/none")
@@ -564,7 +565,7 @@ mod gather_tests {
 
     #[test]
     fn what_was_due_in_the_slice_is_in_it() {
-        let mut gather = Gather::new(100 * MS, 1100 * MS, 2);
+        let mut gather = SliceGather::new(100 * MS, 1100 * MS, 2);
         for thread in 0..2 {
             for i in 0..10 {
                 gather.take(thread, &slot(1000 + 100 * i, 0), 1000 * MS);
@@ -576,7 +577,7 @@ mod gather_tests {
         gather.take(1, &slot(2000, 0), 1000 * MS);
         gather.take(1, &slot(2100, 50), 1000 * MS);
         assert!(gather.waits_for().is_empty());
-        let slice = gather.slice(7, Part::Pair, 3, vec![1]);
+        let slice = gather.slice(7, SlicePart::Pair, 3, vec![1]);
         assert_eq!((slice.number, slice.pair, slice.on.as_slice()), (7, 3, &[1][..]));
         assert_eq!((slice.scheduled, slice.missed, slice.max_ns), (2000, 20, Some(20 * MS)));
         // Two of 2000 may be later: 20 and 19 ms are, 18 ms is the quantile.
@@ -586,9 +587,9 @@ mod gather_tests {
 
     #[test]
     fn a_few_wake_ups_have_no_tail() {
-        let mut gather = Gather::new(0, 100 * MS, 1);
+        let mut gather = SliceGather::new(0, 100 * MS, 1);
         gather.take(0, &slot(0, 0), 0);
-        assert_eq!(gather.slice(0, Part::Before, 0, Vec::new()).p999_ns, None);
+        assert_eq!(gather.slice(0, SlicePart::Before, 0, Vec::new()).p999_ns, None);
     }
 }
 
@@ -639,10 +640,10 @@ mod knobs_tests {
             .map(|knob| (knob.name.as_str(), knob.kind, knob.now.len(), knob.later.len()))
             .collect();
         let expected = [
-            ("two", Pace::Toggled, 1, 1),
-            ("one three", Pace::Toggled, 2, 0),
-            ("smt", Pace::Once, 1, 0),
-            ("limits", Pace::Later, 0, 1),
+            ("two", Switching::Toggled, 1, 1),
+            ("one three", Switching::Toggled, 2, 0),
+            ("smt", Switching::Once, 1, 0),
+            ("limits", Switching::Later, 0, 1),
         ];
         assert_eq!(found, expected);
         assert!(of(&Plan::default()).is_empty());

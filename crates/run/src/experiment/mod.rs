@@ -17,11 +17,11 @@ use std::{collections::BTreeMap, fmt, io, path::Path};
 
 use analyse::{LEVEL, MARGIN, Terms, Untried};
 use anyhow::Context;
-use boots::{Pilot, Staged, median};
+use boots::{Pilot, StagedExperiment, median};
 use conduct::{Conduct, LEAD_NS, SLOT_NS};
 use factors::Candidate;
 use schemars::JsonSchema;
-use screening::Shown;
+use screening::ShownScreening;
 use serde::Serialize;
 
 use rtproof_host::{
@@ -36,17 +36,17 @@ use rtproof_judge::{
 };
 use rtproof_measure::{
     LiveTasks,
-    loads::{LoadSet, Runner, Running, Settings},
+    loads::{LoadSet, LoadSettings, Runner, RunningLoad},
 };
 use rtproof_record::{
     Effects, Options, Run,
-    effects::{Decision, KnobResult as Reported, Part, Slice, Trial},
+    effects::{Decision, KnobResult as Reported, Slice, SlicePart, TrialSummary},
     run::RunEnd,
 };
 use rtproof_results::{Ended, percent};
 use rtproof_stats::{
     paired::{self, Margin, PAIRS_MAX, Spread},
-    screening::{FACTORS_MAX, Kind},
+    screening::{DesignKind, FACTORS_MAX},
 };
 
 use crate::prove;
@@ -57,7 +57,7 @@ use crate::tune::boot;
 // What the caller shows while knobs are tried.
 
 /// Shows what is tried.
-pub trait Events {
+pub trait ExperimentEvents {
     /// What will be tried, and how long it takes.
     fn setup(&mut self, sentence: &str) -> io::Result<()>;
 
@@ -81,7 +81,7 @@ pub fn plan_of(plan: &Plan, knobs: &[Candidate], those: &[usize]) -> Plan {
 }
 
 /// Options of measuring among knobs: no plan holds them.
-pub fn settings<'a>(knobs: &'a [Candidate], those: &[usize]) -> Vec<&'a Setting> {
+pub fn settings<'a>(knobs: &'a [Candidate], those: &[usize]) -> Vec<&'a MeasureSetting> {
     those.iter().flat_map(|&at| &knobs[at].settings).collect()
 }
 
@@ -227,20 +227,20 @@ pub struct Detectable {
 }
 
 #[derive(Debug)]
-pub struct Found {
+pub struct ExperimentOutcome {
     pub results: Results,
     /// The screening; `None`: there was none.
-    pub screening: Option<Shown>,
+    pub screening: Option<ShownScreening>,
     /// Knobs that are worth having.
     pub profile: Vec<usize>,
 }
 
 /// Everything an experiment needs beside its switch.
-pub struct Wanted<'a> {
+pub struct ExperimentInput<'a> {
     pub root: &'a Root,
     pub facts: &'a Facts,
     pub knobs: &'a [Candidate],
-    pub setup: Setup,
+    pub setup: ExperimentSetup,
     /// Arguments of `prove` that say the rest.
     pub args: &'a Request,
     /// Where record and report go.
@@ -254,9 +254,9 @@ pub struct Wanted<'a> {
 /// # Errors
 /// Threads that cannot run, a pilot that was interrupted.
 pub fn before(
-    wanted: &Wanted<'_>,
+    wanted: &ExperimentInput<'_>,
     switch: &mut dyn Switch,
-    events: &mut dyn Events,
+    events: &mut dyn ExperimentEvents,
 ) -> anyhow::Result<Detectable> {
     let setup = &wanted.setup;
     let mut sentence = setup.sentence(0);
@@ -283,7 +283,7 @@ pub fn before(
 }
 
 /// What can be seen, as a sentence.
-fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
+fn sentence_of(seen: &Detectable, setup: &ExperimentSetup, level: Option<u64>) -> String {
     let basis = match (seen.rests_on, level) {
         ("pilot", Some(ns)) => {
             format!("pilot: p99.9 {} (median of {PILOT} slices), moves", units::ns(ns))
@@ -313,9 +313,9 @@ fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
 
 /// Measures slices without any change; returns the spread and the level of p99.9.
 fn pilot(
-    wanted: &Wanted<'_>,
+    wanted: &ExperimentInput<'_>,
     switch: &mut dyn Switch,
-    events: &mut dyn Events,
+    events: &mut dyn ExperimentEvents,
 ) -> anyhow::Result<(f64, Option<u64>)> {
     let mut name = wanted.output.record.with_extension("").into_os_string();
     name.push("-pilot");
@@ -368,17 +368,17 @@ fn pilot(
 /// # Errors
 /// Threads that cannot run, a machine that could not be put back, a record that cannot be written.
 pub fn run(
-    wanted: &Wanted<'_>,
+    wanted: &ExperimentInput<'_>,
     seen: &Detectable,
     switch: &mut dyn Switch,
-    events: &mut dyn Events,
-) -> anyhow::Result<Found> {
+    events: &mut dyn ExperimentEvents,
+) -> anyhow::Result<ExperimentOutcome> {
     let (setup, knobs) = (&wanted.setup, wanted.knobs);
     let mut args = wanted.args.clone();
     args.duration_ns = Some(setup.most_ns());
     let options = prove::options(&args, wanted.facts)?;
     let seed = seed()?;
-    let (schedule, trial) = Staged::new(knobs, setup.clone(), seed, seen.one);
+    let (schedule, trial) = StagedExperiment::new(knobs, setup.clone(), seed, seen.one);
     let mut observer = events.observer(setup.needs_ns(setup.knobs));
     let mut tell = |line: String| {
         // Nowhere left to report that it cannot be reported.
@@ -407,7 +407,7 @@ pub fn run(
         false => Vec::new(),
     };
     let screening = screening.as_ref().map(screening::Screening::shown);
-    Ok(Found { results, screening, profile })
+    Ok(ExperimentOutcome { results, screening, profile })
 }
 
 // What differs between the ways of trying changes: which slice comes next, and what is said in the
@@ -415,16 +415,16 @@ pub fn run(
 
 /// A slice to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct PlannedSlice {
     /// What it is for.
-    pub part: Part,
+    pub part: SlicePart,
     pub pair: u32,
     /// Knobs that are on.
     pub on: Vec<usize>,
 }
 
 /// The schedule of a trial.
-pub trait Schedule {
+pub trait TrialSchedule {
     /// Length of a slice, whole slots.
     fn slice_ns(&self) -> u64;
 
@@ -432,10 +432,15 @@ pub trait Schedule {
     fn settle_ns(&self) -> u64;
 
     /// The next slice, or nothing more. What there is no time for goes to `untried`.
-    fn task(&mut self, slices: &[Slice], untried: &mut Untried, now_ns: u64) -> Option<Task>;
+    fn task(
+        &mut self,
+        slices: &[Slice],
+        untried: &mut Untried,
+        now_ns: u64,
+    ) -> Option<PlannedSlice>;
 
     /// Looks at what was measured before the next slice; a line to tell.
-    fn look(&mut self, slices: &[Slice], trial: &mut Trial) -> Option<String>;
+    fn look(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String>;
 
     /// Everything that is said of the knobs.
     fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported>;
@@ -452,7 +457,7 @@ pub trait Schedule {
 
 /// An option of measuring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Setting {
+pub enum MeasureSetting {
     /// `/dev/cpu_dma_latency` held at so many microseconds.
     DmaLatency(u32),
     /// Policy of the measured threads.
@@ -463,7 +468,7 @@ pub enum Setting {
     Load(LoadSet),
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for MeasureSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DmaLatency(us) => write!(f, "--dma-latency {us}"),
@@ -475,20 +480,20 @@ impl fmt::Display for Setting {
 }
 
 /// What is set, and what has to be put back.
-pub struct Held<'a> {
+pub struct HeldSettings<'a> {
     root: &'a Root,
-    loads_at: Option<Settings>,
+    loads_at: Option<LoadSettings>,
     tids: Vec<u32>,
-    latency: Option<idle::Held>,
-    loads: Vec<Running>,
+    latency: Option<idle::HeldLatency>,
+    loads: Vec<RunningLoad>,
     /// How threads were scheduled before.
     before: BTreeMap<u32, Scheduling>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldSettings<'a> {
     /// Nothing is set yet.
     #[must_use]
-    pub fn new(root: &'a Root, loads_at: Option<Settings>) -> Self {
+    pub fn new(root: &'a Root, loads_at: Option<LoadSettings>) -> Self {
         let (tids, before) = (Vec::new(), BTreeMap::new());
         Self { root, loads_at, tids, latency: None, loads: Vec::new(), before }
     }
@@ -502,12 +507,12 @@ impl<'a> Held<'a> {
     ///
     /// # Errors
     /// One that cannot be set; those before it stay until the next call.
-    pub fn set(&mut self, settings: &[Setting]) -> anyhow::Result<()> {
+    pub fn set(&mut self, settings: &[MeasureSetting]) -> anyhow::Result<()> {
         self.clear()?;
         for setting in settings {
             match setting {
-                Setting::DmaLatency(us) => self.latency = Some(idle::hold(self.root, *us)?),
-                Setting::Policy(policy) => {
+                MeasureSetting::DmaLatency(us) => self.latency = Some(idle::hold(self.root, *us)?),
+                MeasureSetting::Policy(policy) => {
                     let is_real_time = policy == "fifo" || policy == "rr";
                     let policy = Some(policy.clone());
                     self.schedule(|now| Scheduling {
@@ -518,12 +523,12 @@ impl<'a> Held<'a> {
                         ..Scheduling::default()
                     })?;
                 }
-                Setting::Priority(priority) => self.schedule(|now| Scheduling {
+                MeasureSetting::Priority(priority) => self.schedule(|now| Scheduling {
                     policy: now.policy.clone(),
                     priority: Some(*priority),
                     ..Scheduling::default()
                 })?,
-                Setting::Load(load) => {
+                MeasureSetting::Load(load) => {
                     let Some(at) = &self.loads_at else {
                         anyhow::bail!("load {load}: there is no place for loads here")
                     };
@@ -561,7 +566,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldSettings<'_> {
     fn drop(&mut self) {
         // The process ends: what could not be put back goes with its threads.
         let _ = self.clear();
@@ -586,7 +591,7 @@ pub fn settle_ns(slice_ns: u64) -> u64 {
 
 /// Layout of an experiment: knobs, pairs and the length of its slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setup {
+pub struct ExperimentSetup {
     pub knobs: usize,
     /// Pairs of slices for each knob.
     pub pairs: usize,
@@ -598,7 +603,7 @@ pub struct Setup {
     pub one_by_one: bool,
 }
 
-impl Setup {
+impl ExperimentSetup {
     /// Checks a request.
     ///
     /// # Errors
@@ -638,7 +643,7 @@ impl Setup {
     /// The design of the screening; `None`: there is none.
     pub fn design(&self, seed: u64) -> Option<rtproof_stats::screening::Design> {
         rtproof_stats::screening::design(seed, self.knobs)
-            .filter(|design| design.kind != Kind::Single && !self.one_by_one)
+            .filter(|design| design.kind != DesignKind::Single && !self.one_by_one)
     }
 
     /// Pairs of the screening.
@@ -707,7 +712,7 @@ impl Setup {
                  do, {} at most.",
                 design.rows.len(),
                 match design.kind {
-                    Kind::Factorial => "every combination and its mirror image",
+                    DesignKind::Factorial => "every combination and its mirror image",
                     _ => "Plackett and Burman's design folded over",
                 },
                 needs(0),
@@ -726,7 +731,7 @@ mod results_tests {
 
     #[test]
     fn a_thread_that_ended_early_is_why() {
-        let mut run = rtproof_judge::testing::run(rtproof_record::Class::Hundred, 2, 2, &[]);
+        let mut run = rtproof_judge::testing::run(rtproof_record::BudgetClass::Hundred, 2, 2, &[]);
         run.meta.ended = Some(RunEnd::Complete);
         assert_eq!(cut_short(&run), None);
         let cpu = run.threads[0].info.cpu;
@@ -742,8 +747,8 @@ mod setup_tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn setup(knobs: usize, pairs: usize, slice_ns: u64) -> anyhow::Result<Setup> {
-        Setup::new(knobs, pairs, slice_ns, false, 2000.0)
+    fn setup(knobs: usize, pairs: usize, slice_ns: u64) -> anyhow::Result<ExperimentSetup> {
+        ExperimentSetup::new(knobs, pairs, slice_ns, false, 2000.0)
     }
 
     #[test]
@@ -761,7 +766,7 @@ mod setup_tests {
             text.contains("11 knobs at once in 12 pairs") && text.contains("Plackett"),
             "{text}"
         );
-        let apart = Setup::new(3, 10, 2 * S, true, 2000.0).expect("a set-up");
+        let apart = ExperimentSetup::new(3, 10, 2 * S, true, 2000.0).expect("a set-up");
         assert_eq!((apart.design(1), apart.decided(3)), (None, 3));
     }
 

@@ -5,9 +5,11 @@
 
 use std::collections::VecDeque;
 
-use rtproof_host::{Facts, Root, tune::Pace, user_file::usage};
+use rtproof_host::{Facts, Root, tune::Switching, user_file::usage};
 use rtproof_judge::{plan::Plan, units};
-use rtproof_record::effects::{Design, KnobResult as Reported, Part, Slice, Statistic, Trial};
+use rtproof_record::effects::{
+    KnobResult as Reported, Slice, SlicePart, SliceStatistic, TrialDesign, TrialSummary,
+};
 use rtproof_results::percent;
 use rtproof_stats::{
     paired::{self, Margin, PAIRS, Spread},
@@ -17,7 +19,9 @@ use rtproof_stats::{
 use super::analyse::{LEVEL, MARGIN, Terms, Untried, ppm};
 use super::conduct::{Conduct, LEAD_NS, SLOT_NS};
 use super::factors::Candidate;
-use super::{Events, LOAD, Results, Schedule, Switch, Task, analyse, factors, seed};
+use super::{
+    ExperimentEvents, LOAD, PlannedSlice, Results, Switch, TrialSchedule, analyse, factors, seed,
+};
 use crate::prove;
 use crate::prove::{Output, Request};
 
@@ -35,7 +39,7 @@ pub fn run(
     plan: &Plan,
     request: &Request,
     switch: &mut dyn Switch,
-    events: &mut dyn Events,
+    events: &mut dyn ExperimentEvents,
 ) -> anyhow::Result<(Results, Output)> {
     let mut request = request.clone();
     if request.load.is_none() {
@@ -55,7 +59,7 @@ pub fn run(
         let _ = events.line(&line);
     };
     let (total_ns, threads) = (options.duration_ns, options.cpus.len());
-    let (schedule, trial, untried) = Shared::new(&knobs, shares, total_ns, seed);
+    let (schedule, trial, untried) = SharedSchedule::new(&knobs, shares, total_ns, seed);
     let schedule = Box::new(schedule);
     let conduct = Conduct::new(switch, &mut tell, knobs, schedule, trial, untried, threads);
     let load_dir = request.load_dir.as_deref();
@@ -68,9 +72,9 @@ pub fn run(
 ///
 /// # Errors
 /// Usage, when there is nothing to try or too little time for it.
-fn shares(knobs: &[Candidate], options: &rtproof_record::Options) -> anyhow::Result<Shares> {
+fn shares(knobs: &[Candidate], options: &rtproof_record::Options) -> anyhow::Result<TimeShares> {
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
-    let (toggled, once) = (count(Pace::Toggled), count(Pace::Once));
+    let (toggled, once) = (count(Switching::Toggled), count(Switching::Once));
     if toggled + once == 0 {
         return Err(usage(
             "--prove: the plan holds nothing that can be measured now; leave --prove away",
@@ -93,27 +97,27 @@ fn shares(knobs: &[Candidate], options: &rtproof_record::Options) -> anyhow::Res
 // what is made once, the decision, slices with what is kept, all within the requested time.
 
 /// Time shared between the knobs.
-pub(crate) struct Shared {
-    shares: Shares,
+pub(crate) struct SharedSchedule {
+    shares: TimeShares,
     total_ns: u64,
-    tasks: VecDeque<Task>,
+    tasks: VecDeque<PlannedSlice>,
     decided: bool,
 }
 
-impl Shared {
+impl SharedSchedule {
     /// A trial of `knobs` in `total_ns`, as its record has it, and knobs for which there is no
     /// time. `seed`: below 2^63.
     pub(crate) fn new(
         knobs: &[Candidate],
-        shares: Shares,
+        shares: TimeShares,
         total_ns: u64,
         seed: u64,
-    ) -> (Self, Trial, Untried) {
+    ) -> (Self, TrialSummary, Untried) {
         let mut untried = Untried::new();
         let tasks = tasks(knobs, &shares, seed, &mut untried);
-        let trial = Trial {
+        let trial = TrialSummary {
             seed,
-            design: if shares.mirrored { Design::Mirrored } else { Design::Single },
+            design: if shares.mirrored { TrialDesign::Mirrored } else { TrialDesign::Single },
             pairs: u32::try_from(shares.pairs).unwrap_or(u32::MAX),
             slice_ns: shares.slice_ns,
             margin_ppm: ppm(MARGIN),
@@ -124,7 +128,7 @@ impl Shared {
     }
 }
 
-impl Schedule for Shared {
+impl TrialSchedule for SharedSchedule {
     fn slice_ns(&self) -> u64 {
         self.shares.slice_ns
     }
@@ -134,23 +138,26 @@ impl Schedule for Shared {
     }
 
     /// The next slice for which there is time; pairs are not begun that cannot be ended.
-    fn task(&mut self, _: &[Slice], untried: &mut Untried, now_ns: u64) -> Option<Task> {
+    fn task(&mut self, _: &[Slice], untried: &mut Untried, now_ns: u64) -> Option<PlannedSlice> {
         let slice_ns = self.shares.slice_ns + SETTLE_NS + SLOT_NS;
         loop {
             let task = self.tasks.front()?;
             let is_first = self.tasks.get(1).is_some_and(|next| {
-                next.part == Part::Pair && task.part == Part::Pair && next.pair == task.pair
+                next.part == SlicePart::Pair
+                    && task.part == SlicePart::Pair
+                    && next.pair == task.pair
             });
             let left = if self.decided { 0 } else { u64::from(ONCE) };
-            let slices = 1 + u64::from(is_first) + if task.part == Part::Pair { left } else { 0 };
-            if now_ns + slices * slice_ns <= self.total_ns || task.part == Part::Before {
+            let slices =
+                1 + u64::from(is_first) + if task.part == SlicePart::Pair { left } else { 0 };
+            if now_ns + slices * slice_ns <= self.total_ns || task.part == SlicePart::Before {
                 return self.tasks.pop_front();
             }
             let dropped = self.tasks.pop_front()?;
             if is_first {
                 self.tasks.pop_front();
             }
-            if dropped.part == Part::Once {
+            if dropped.part == SlicePart::Once {
                 for at in dropped.on {
                     untried.entry(at).or_insert_with(|| "there was no time left".into());
                 }
@@ -159,7 +166,7 @@ impl Schedule for Shared {
     }
 
     /// After the slices before: what can be seen.
-    fn look(&mut self, slices: &[Slice], trial: &mut Trial) -> Option<String> {
+    fn look(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String> {
         if slices.len() != BEFORE as usize || trial.detectable_ppm.is_some() {
             return None;
         }
@@ -169,7 +176,7 @@ impl Schedule for Shared {
             let spread = Spread::of_successive(sd, slices.len());
             paired::detectable(spread, self.shares.pairs, knobs, LEVEL, margin)
         });
-        let median = analyse::median_of(Statistic::P999, slices.iter());
+        let median = analyse::median_of(SliceStatistic::P999, slices.iter());
         let (least, median) = least.zip(median).filter(|_| self.shares.toggled > 0)?;
         trial.detectable_ppm = Some(ppm(-f64::exp_m1(-least)).max(1));
         Some(format!(
@@ -196,16 +203,21 @@ impl Schedule for Shared {
 
     fn kept(&mut self, kept: &[usize]) {
         self.decided = true;
-        let after = Task { part: Part::After, pair: 0, on: kept.to_vec() };
+        let after = PlannedSlice { part: SlicePart::After, pair: 0, on: kept.to_vec() };
         self.tasks.extend(std::iter::repeat_n(after, ONCE as usize));
     }
 }
 
 /// The slices, in order: pairs of all knobs in turns, so that what drifts is spread over them.
-fn tasks(knobs: &[Candidate], shares: &Shares, seed: u64, untried: &mut Untried) -> VecDeque<Task> {
-    let task = |part, pair, on: Vec<usize>| Task { part, pair, on };
-    let mut tasks: VecDeque<Task> =
-        (0..BEFORE).map(|_| task(Part::Before, 0, Vec::new())).collect();
+fn tasks(
+    knobs: &[Candidate],
+    shares: &TimeShares,
+    seed: u64,
+    untried: &mut Untried,
+) -> VecDeque<PlannedSlice> {
+    let task = |part, pair, on: Vec<usize>| PlannedSlice { part, pair, on };
+    let mut tasks: VecDeque<PlannedSlice> =
+        (0..BEFORE).map(|_| task(SlicePart::Before, 0, Vec::new())).collect();
     let mut of_kind = |kind, most: usize| {
         let mut those: Vec<usize> = (0..knobs.len()).filter(|&at| knobs[at].kind == kind).collect();
         for at in those.split_off(those.len().min(most)) {
@@ -214,7 +226,7 @@ fn tasks(knobs: &[Candidate], shares: &Shares, seed: u64, untried: &mut Untried)
         those
     };
     let (toggled, once) =
-        (of_kind(Pace::Toggled, shares.toggled), of_kind(Pace::Once, shares.once));
+        (of_kind(Switching::Toggled, shares.toggled), of_kind(Switching::Once, shares.once));
     let mut pairs: Vec<[Vec<usize>; 2]> = Vec::new();
     if shares.mirrored {
         for row in paired::mirrored(seed, toggled.len()).unwrap_or_default() {
@@ -230,10 +242,10 @@ fn tasks(knobs: &[Candidate], shares: &Shares, seed: u64, untried: &mut Untried)
         }
     }
     for (pair, slices) in (0..).zip(pairs) {
-        tasks.extend(slices.into_iter().map(|on| task(Part::Pair, pair, on)));
+        tasks.extend(slices.into_iter().map(|on| task(SlicePart::Pair, pair, on)));
     }
     for at in once {
-        tasks.extend(std::iter::repeat_n(task(Part::Once, 0, vec![at]), ONCE as usize));
+        tasks.extend(std::iter::repeat_n(task(SlicePart::Once, 0, vec![at]), ONCE as usize));
     }
     tasks
 }
@@ -262,7 +274,7 @@ pub(crate) const ONCE: u32 = 4;
 
 /// Shares of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shares {
+pub(crate) struct TimeShares {
     /// Length of a slice, whole slots.
     pub(crate) slice_ns: u64,
     /// Pairs for each knob.
@@ -277,7 +289,7 @@ pub(crate) struct Shares {
     pub(crate) needs_ns: u64,
 }
 
-impl Shares {
+impl TimeShares {
     fn slices_ns(&self, n: u64) -> u64 {
         n * (self.slice_ns + OVERHEAD_NS)
     }
@@ -300,12 +312,13 @@ pub(crate) fn share(
     once: usize,
     cpus: usize,
     period_ns: u64,
-) -> Option<Shares> {
+) -> Option<TimeShares> {
     let least_ns = least_slice_ns(cpus, period_ns);
     let shares = |toggled: usize, pairs, mirrored, once| {
         let fits = |slots: u64| {
             let slice_ns = least_ns + slots * SLOT_NS;
-            let shares = Shares { slice_ns, pairs, toggled, mirrored, once, needs_ns: 0 }.counted();
+            let shares =
+                TimeShares { slice_ns, pairs, toggled, mirrored, once, needs_ns: 0 }.counted();
             (shares.needs_ns <= total_ns).then_some(shares)
         };
         let most = SLICE_MAX_NS.saturating_sub(least_ns) / SLOT_NS;
@@ -352,7 +365,7 @@ pub(crate) fn shortest_ns(toggled: usize, once: usize, cpus: usize, period_ns: u
     [(toggled.min(1), once.min(usize::from(toggled == 0))), (toggled, once)].map(
         |(toggled, once)| {
             let pairs = pairs_least(toggled);
-            Shares { slice_ns, pairs, toggled, mirrored: false, once, needs_ns: 0 }
+            TimeShares { slice_ns, pairs, toggled, mirrored: false, once, needs_ns: 0 }
                 .counted()
                 .needs_ns
         },
@@ -360,7 +373,7 @@ pub(crate) fn shortest_ns(toggled: usize, once: usize, cpus: usize, period_ns: u
 }
 
 /// What is going to happen, before it does.
-pub(crate) fn sentence(shares: &Shares) -> String {
+pub(crate) fn sentence(shares: &TimeShares) -> String {
     let knobs = |n: usize| if n == 1 { "1 knob".into() } else { format!("{n} knobs") };
     let slice = units::duration(shares.slice_ns);
     let mut text = match (shares.toggled, shares.mirrored) {

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use rtproof_record::effects::{
-    Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
+    Decision, Effect, KnobResult as Reported, Slice, SlicePart, SliceStatistic, TrialMode,
 };
 use rtproof_results::signed;
 use rtproof_stats::{
-    paired::{Adjusted, Answer, Margin, Question, answers},
+    paired::{Adjusted, Margin, PairedAnswer, WeightedQuestion, answers},
     screening::{self, Design, Lenth},
 };
 
@@ -23,8 +23,8 @@ pub struct Screening {
     pub standing_out: Vec<usize>,
     /// Those of them that seem to lower it.
     pub lowering: Vec<usize>,
-    /// Each knob's effects in the order of [`Statistic::ALL`]; none where pairs were lost.
-    effects: [Vec<screening::Effect>; 2],
+    /// Each knob's effects in the order of [`SliceStatistic::ALL`]; none where pairs were lost.
+    effects: [Vec<screening::MainEffect>; 2],
     /// Lenth's margins of noise.
     margins: [Option<Lenth>; 2],
     interactions: Vec<screening::Interaction>,
@@ -32,7 +32,7 @@ pub struct Screening {
 
 /// A screening as it is reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Shown {
+pub struct ShownScreening {
     /// Every knob and statistic.
     effects: Vec<ShownEffect>,
     /// What two knobs do to p99.9 together beyond what each does: only where every combination was
@@ -46,7 +46,7 @@ struct ShownEffect {
     /// Number of the knob.
     knob: usize,
     /// What of the wake-ups it is of.
-    statistic: Statistic,
+    statistic: SliceStatistic,
     /// With to without it, parts per million: the contrast of the design.
     ratio_ppm: u64,
     /// P value of the exact sign-flip test, parts per billion, not adjusted.
@@ -68,13 +68,15 @@ struct ShownInteraction {
 
 /// What the slices of a screening say.
 pub fn screened(design: &Design, slices: &[Slice]) -> Screening {
-    let [p999, max] = Statistic::ALL.map(|statistic| responses(design, statistic, slices));
+    let [p999, max] = SliceStatistic::ALL.map(|statistic| responses(design, statistic, slices));
     let interactions = screening::interactions(design, &p999);
     let margin = Margin::of_share(MARGIN);
     let [(p999, noise), (max, noise_max)] =
         [p999, max].map(|pairs| screening::effects(design, &pairs, CONFIDENCE, margin));
     let stands_out = |at: &usize| {
-        [&p999, &max].into_iter().any(|of| of.get(*at).is_some_and(screening::Effect::stands_out))
+        [&p999, &max]
+            .into_iter()
+            .any(|of| of.get(*at).is_some_and(screening::MainEffect::stands_out))
     };
     let mut standing_out: Vec<usize> = (0..design.factors).filter(stands_out).collect();
     let contrast = |at: usize| p999.get(at).map_or(0.0, |effect| effect.contrast);
@@ -90,10 +92,15 @@ pub fn screened(design: &Design, slices: &[Slice]) -> Screening {
 }
 
 /// Logarithms of a statistic in both slices of each pair; `None`: the pair was lost.
-fn responses(design: &Design, statistic: Statistic, slices: &[Slice]) -> Vec<Option<[f64; 2]>> {
+fn responses(
+    design: &Design,
+    statistic: SliceStatistic,
+    slices: &[Slice],
+) -> Vec<Option<[f64; 2]>> {
     let log = |slice: &Slice| value(statistic, slice).map(|ns| (ns.max(1) as f64).ln());
     let pair = |pair: usize| {
-        let mut of = slices.iter().filter(|it| it.part == Part::Screen && it.pair as usize == pair);
+        let mut of =
+            slices.iter().filter(|it| it.part == SlicePart::Screen && it.pair as usize == pair);
         let (first, second) = (of.next()?, of.next()?);
         // Knobs that could not be made are missing on one side: what the pair says of the others
         // still holds.
@@ -104,12 +111,12 @@ fn responses(design: &Design, statistic: Statistic, slices: &[Slice]) -> Vec<Opt
 
 impl Screening {
     /// As it is reported.
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> ShownScreening {
         let of = |at: usize| {
             let margin = self.margins[at].map(|noise| ppm(noise.margin.exp()));
             self.effects[at].iter().enumerate().map(move |(knob, effect)| ShownEffect {
                 knob,
-                statistic: Statistic::ALL[at],
+                statistic: SliceStatistic::ALL[at],
                 ratio_ppm: ppm(effect.contrast.exp()),
                 p_ppb: (effect.paired.p * 1e9).round() as u64,
                 margin_ppm: margin,
@@ -120,21 +127,25 @@ impl Screening {
             .interactions
             .iter()
             .map(|two| ShownInteraction { knobs: two.factors, ratio_ppm: ppm(two.contrast.exp()) });
-        Shown { effects: of(0).chain(of(1)).collect(), interactions: interactions.collect() }
+        ShownScreening {
+            effects: of(0).chain(of(1)).collect(),
+            interactions: interactions.collect(),
+        }
     }
 
     /// P values of every knob in turn, p99.9 first, adjusted over all of the screening.
-    fn answers(&self) -> Vec<(Adjusted, Answer)> {
+    fn answers(&self) -> Vec<(Adjusted, PairedAnswer)> {
         let [p999, max] = &self.effects;
-        let question = |statistic, of, effect: &screening::Effect| Question {
+        let question = |statistic, of, effect: &screening::MainEffect| WeightedQuestion {
             of,
             paired: effect.paired,
             weight: analyse::weight(statistic),
         };
         let both = |(of, (p999, max))| {
-            [question(Statistic::P999, of, p999), question(Statistic::Max, of, max)]
+            [question(SliceStatistic::P999, of, p999), question(SliceStatistic::Max, of, max)]
         };
-        let questions: Vec<Question> = p999.iter().zip(max).enumerate().flat_map(both).collect();
+        let questions: Vec<WeightedQuestion> =
+            p999.iter().zip(max).enumerate().flat_map(both).collect();
         answers(&questions, p999.len(), LEVEL)
     }
 
@@ -143,10 +154,10 @@ impl Screening {
         let answers = self.answers();
         let mut told = Vec::new();
         for (place, (statistic, effects)) in
-            Statistic::ALL.into_iter().zip(&self.effects).enumerate()
+            SliceStatistic::ALL.into_iter().zip(&self.effects).enumerate()
         {
             let is_on = |slice: &&Slice| slice.on.iter().any(|&on| on as usize == knob);
-            let screen = || slices.iter().filter(|slice| slice.part == Part::Screen);
+            let screen = || slices.iter().filter(|slice| slice.part == SlicePart::Screen);
             let median = |with: bool| {
                 analyse::median_of(statistic, screen().filter(|slice| is_on(slice) == with))
             };
@@ -168,7 +179,7 @@ impl Screening {
                 });
             }
         }
-        let is_small = answers.get(2 * knob).is_some_and(|(_, it)| *it == Answer::Equivalent);
+        let is_small = answers.get(2 * knob).is_some_and(|(_, it)| *it == PairedAnswer::Equivalent);
         (told, is_small)
     }
 }
@@ -194,7 +205,7 @@ pub fn told(
         if told.effects.is_empty() || found.standing_out.contains(&at) {
             continue;
         }
-        told.how = How::Toggled;
+        told.how = TrialMode::Toggled;
         (told.decision, told.why) = match is_small {
             true => (
                 Decision::NoDifference,
@@ -207,13 +218,13 @@ pub fn told(
             ),
         };
     }
-    if let Some((effect, Answer::Lower)) = together.first() {
+    if let Some((effect, PairedAnswer::Lower)) = together.first() {
         let text = format!(
             "; all that stood out as helping together: p99.9 {} (median of the ratios of pairs)",
             signed(effect.ratio_ppm)
         );
         for &at in &found.lowering {
-            if told[at].decision != Decision::Helps && told[at].how == How::Toggled {
+            if told[at].decision != Decision::Helps && told[at].how == TrialMode::Toggled {
                 told[at].why += "; beside the others it adds nothing that can be seen";
             }
             told[at].why += &text;
@@ -236,10 +247,11 @@ pub fn profile(
         return helps;
     }
     let (_, together) = analyse::with_together(knobs, slices, &Untried::new(), terms);
-    let lower = together.iter().any(|(_, answer)| *answer == Answer::Lower);
-    let higher =
-        together.iter().any(|(_, answer)| matches!(answer, Answer::Higher | Answer::SomeHigher));
-    let on = slices.iter().find(|slice| slice.part == Part::Together && !slice.on.is_empty());
+    let lower = together.iter().any(|(_, answer)| *answer == PairedAnswer::Lower);
+    let higher = together
+        .iter()
+        .any(|(_, answer)| matches!(answer, PairedAnswer::Higher | PairedAnswer::SomeHigher));
+    let on = slices.iter().find(|slice| slice.part == SlicePart::Together && !slice.on.is_empty());
     match on {
         Some(slice) if lower && !higher => slice.on.iter().map(|&at| at as usize).collect(),
         _ => Vec::new(),

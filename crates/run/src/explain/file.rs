@@ -14,15 +14,15 @@ use rtproof_judge::{
     units,
 };
 use rtproof_trace::{
-    Class, Coverage, How, WakeUp, Window,
+    Coverage, EventClass, WakeUp, WakeUpBasis, Window,
     dat::ReadAt,
     ftrace_text::{
-        self, Entry, Finder, RtlaCpu, RtlaPart, TextError, TextTrace, Windows, parse_rtla,
+        self, Finder, RtlaCpu, RtlaPart, TextEntry, TextError, TextTrace, Windows, parse_rtla,
     },
     scan::Subjects,
 };
 
-use super::{Explained, Gather};
+use super::{Explained, ExplanationGather};
 
 /// A file that can be read anywhere.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct OnDisk {
 
 /// What a file is.
 #[derive(Debug)]
-pub enum Kind {
+pub enum InputKind {
     /// A record of rtproof.
     Record,
     TraceDat(OnDisk),
@@ -62,7 +62,7 @@ const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
 
 const PERF_DATA: &[u8] = b"PERFILE2";
 
-impl Kind {
+impl InputKind {
     /// Looks into a file.
     ///
     /// # Errors
@@ -191,7 +191,8 @@ pub(super) fn of_rtla(text: &str) -> Option<Vec<(WakeUp, Window, Explanation)>> 
 fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
     // The last part, behind the rule, is the whole.
     let whole_ns = cpu.parts.last()?.ns?;
-    let wake = WakeUp { tid: -1, cpu: cpu.cpu, due_ns: 0, ran_ns: whole_ns, how: How::Measured };
+    let wake =
+        WakeUp { tid: -1, cpu: cpu.cpu, due_ns: 0, ran_ns: whole_ns, how: WakeUpBasis::Measured };
     let mut shares = shares(cpu, whole_ns);
     let mut left_ns = whole_ns;
     for share in &mut shares {
@@ -363,7 +364,7 @@ fn explained(
         Err(TextError::None { .. }) if analysis.is_some() => (Vec::new(), Vec::new()),
         Err(error) => return Err(error).with_context(at),
     };
-    let mut gather = Gather::default();
+    let mut gather = ExplanationGather::default();
     let mut notes = Vec::new();
     for (wake, window, explanation) in analysis.into_iter().flatten() {
         gather.explained(&wake, window, explanation, 0);
@@ -384,7 +385,7 @@ fn explained(
         windows(&mut *text.open().with_context(at)?, &traces, late, &mut gather)?;
     }
     let about = format!("{}: {}", path.display(), about(&traces));
-    let told = gather.finish(over_ns, causes::Recorder::default(), about);
+    let told = gather.finish(over_ns, causes::RecorderSummary::default(), about);
     let saw_none = all == 0 && told.spikes.seen == 0;
     Ok(Explained { notes, saw_none, gaps: open, doubts, ..told })
 }
@@ -429,7 +430,7 @@ fn windows(
     text: &mut dyn BufRead,
     traces: &[TextTrace],
     late: Vec<Vec<WakeUp>>,
-    gather: &mut Gather,
+    gather: &mut ExplanationGather,
 ) -> anyhow::Result<()> {
     let begin_ns = late.iter().flatten().map(|wake| wake.due_ns).min().unwrap_or(0);
     let mut all: Vec<Windows<'_>> =
@@ -438,7 +439,7 @@ fn windows(
         gather.add(wake, window, begin_ns);
     };
     ftrace_text::read(text, &mut |trace, entry| {
-        if let (Some(windows), Entry::Event(event, _)) = (all.get_mut(trace), entry) {
+        if let (Some(windows), TextEntry::Event(event, _)) = (all.get_mut(trace), entry) {
             windows.take(event, &mut found);
         }
     })?;
@@ -506,7 +507,8 @@ fn say(
         ));
     }
     if late.is_empty() && trace.latency_ns.is_none() {
-        let blind = !trace.coverage.has(Class::WakeUps) || !trace.coverage.has(Class::Switches);
+        let blind =
+            !trace.coverage.has(EventClass::WakeUps) || !trace.coverage.has(EventClass::Switches);
         notes.push(if trace.tracer == "hwlat" {
             "hwlat found no gap above its own threshold, which the text does not say.".into()
         } else if wake_ups == 0 && blind {

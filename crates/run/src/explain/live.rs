@@ -14,16 +14,16 @@ use rtproof_judge::{
     units,
 };
 use rtproof_measure::{
-    recorder::{Mode, Recorder, Settings},
+    recorder::{Recorder, RecorderSettings, RingMode},
     thread::pin_all,
 };
 use rtproof_trace::{
     WakeUp, Window,
-    scan::{Preemption, Subjects, Totals},
+    scan::{PreemptedBy, Subjects, ThreadTotals},
 };
 
 use super::locks::Locking;
-use super::{Explained, Gather};
+use super::{Explained, ExplanationGather};
 use crate::now_ns;
 use crate::prove::Signals;
 use crate::rules::program;
@@ -39,7 +39,7 @@ const NAMED_MAX: usize = 4;
 
 /// Who is looked at.
 #[derive(Clone, Debug)]
-pub enum Whom {
+pub enum ProcessTarget {
     /// All threads of a process.
     Process(u32),
     /// All threads of this name.
@@ -50,28 +50,28 @@ pub enum Whom {
 ///
 /// # Errors
 /// No such process (usage); why kernel events cannot be had.
-pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
+pub fn live(whom: &ProcessTarget, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
     let root = Root::live();
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let facts = Facts::read(&root);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     let whom = &match whom {
-        Whom::Process(pid) => Whom::Process(program(&root, *pid)?.pid),
-        Whom::Named(_) => whom.clone(),
+        ProcessTarget::Process(pid) => ProcessTarget::Process(program(&root, *pid)?.pid),
+        ProcessTarget::Named(_) => whom.clone(),
     };
     let (recorder, _) = observe(&root, &facts, whom, over_ns)?;
     let locking = match whom {
-        Whom::Process(pid) => {
+        ProcessTarget::Process(pid) => {
             Some(Locking::begin(&root, *pid, &online, housekeeping(&facts, &online)))
         }
-        Whom::Named(_) => None,
+        ProcessTarget::Named(_) => None,
     };
     let _ = pin_all(housekeeping(&facts, &online).as_slice());
     if is_alone(&online) {
         // Best effort: root or not, a thread may always give way.
         let _ = rustix::process::setpriority_process(None, NICE_LEAST);
     }
-    let mut watch = Watch::new(recorder);
+    let mut watch = LiveWatch::new(recorder);
     let begin_ns = now_ns();
     loop {
         std::thread::sleep(POLL);
@@ -102,7 +102,7 @@ fn with_locks(mut told: Explained, locking: Option<Result<Locking, String>>) -> 
 pub(crate) fn observe(
     root: &Root,
     facts: &Facts,
-    whom: &Whom,
+    whom: &ProcessTarget,
     over_ns: u64,
 ) -> anyhow::Result<(Recorder, Subjects)> {
     let subjects = subjects(root, whom)?;
@@ -114,10 +114,11 @@ pub(crate) fn observe(
 
 /// All CPUs are recorded: a thread may be woken anywhere. Where the application and rtproof share
 /// the only CPU, the events are read with what all others leave of it.
-pub(crate) fn settings(facts: &Facts, online: &CpuList) -> Settings {
-    let settings = Settings::new(online.clone(), CpuList::default(), housekeeping(facts, online));
+pub(crate) fn settings(facts: &Facts, online: &CpuList) -> RecorderSettings {
+    let settings =
+        RecorderSettings::new(online.clone(), CpuList::default(), housekeeping(facts, online));
     let nice = if is_alone(online) { NICE_LEAST } else { settings.nice };
-    Settings { mode: Some(Mode::Stream), nice, ..settings }
+    RecorderSettings { mode: Some(RingMode::Stream), nice, ..settings }
 }
 
 fn is_alone(online: &CpuList) -> bool {
@@ -131,10 +132,12 @@ fn housekeeping(facts: &Facts, online: &CpuList) -> CpuList {
     if others.is_empty() { online.clone() } else { others }
 }
 
-fn subjects(root: &Root, whom: &Whom) -> anyhow::Result<Subjects> {
+fn subjects(root: &Root, whom: &ProcessTarget) -> anyhow::Result<Subjects> {
     match whom {
-        Whom::Named(name) => Ok(Subjects { comms: vec![name.clone()], ..Subjects::default() }),
-        Whom::Process(pid) => {
+        ProcessTarget::Named(name) => {
+            Ok(Subjects { comms: vec![name.clone()], ..Subjects::default() })
+        }
+        ProcessTarget::Process(pid) => {
             let app = App::read(root, &Target::Pid(*pid))
                 .map_err(|error| usage(format!("--pid {pid}: {error}")))?;
             let tids: Vec<i32> = app.threads().map(|thread| thread.tid.cast_signed()).collect();
@@ -144,20 +147,20 @@ fn subjects(root: &Root, whom: &Whom) -> anyhow::Result<Subjects> {
 }
 
 /// A recorder that watches, and what it found.
-pub(crate) struct Watch {
+pub(crate) struct LiveWatch {
     pub(crate) recorder: Recorder,
-    gather: Gather,
-    info: causes::Recorder,
+    gather: ExplanationGather,
+    info: causes::RecorderSummary,
     arming_failed: Option<String>,
 }
 
-impl Watch {
+impl LiveWatch {
     pub(crate) fn new(recorder: Recorder) -> Self {
-        let info = causes::Recorder {
+        let info = causes::RecorderSummary {
             missing: recorder.missing().to_vec(),
-            ..causes::Recorder::default()
+            ..causes::RecorderSummary::default()
         };
-        Self { recorder, gather: Gather::default(), info, arming_failed: None }
+        Self { recorder, gather: ExplanationGather::default(), info, arming_failed: None }
     }
 
     /// Explains what has come since.
@@ -187,7 +190,7 @@ impl Watch {
     }
 
     /// How it records, and what it lost so far.
-    pub(crate) fn info(&mut self) -> &causes::Recorder {
+    pub(crate) fn info(&mut self) -> &causes::RecorderSummary {
         let stats = self.recorder.stats();
         self.info.lost_events = stats.lost_events;
         self.info.blind_ns = stats.blind_ns;
@@ -213,7 +216,7 @@ impl Watch {
 
     fn finish(
         self,
-        whom: &Whom,
+        whom: &ProcessTarget,
         (begin_ns, passed_ns): (u64, u64),
         over_ns: u64,
         is_alone: bool,
@@ -248,26 +251,26 @@ impl Watch {
 /// What a recording found.
 pub(crate) struct Closed {
     /// Wake-ups of each thread.
-    pub(crate) totals: Vec<Totals>,
+    pub(crate) totals: Vec<ThreadTotals>,
     /// Who ran in the place of each thread.
-    pub(crate) preemptions: Vec<Preemption>,
+    pub(crate) preemptions: Vec<PreemptedBy>,
     /// What the user must know.
     pub notes: Vec<String>,
-    pub(crate) gather: Gather,
+    pub(crate) gather: ExplanationGather,
     /// What the recorder lost and lacked.
-    pub info: causes::Recorder,
+    pub info: causes::RecorderSummary,
 }
 
 /// Who is looked at, in words.
-pub(crate) fn name(whom: &Whom) -> String {
+pub(crate) fn name(whom: &ProcessTarget) -> String {
     match whom {
-        Whom::Process(pid) => format!("process {pid}"),
-        Whom::Named(name) => format!("name {name}"),
+        ProcessTarget::Process(pid) => format!("process {pid}"),
+        ProcessTarget::Named(name) => format!("name {name}"),
     }
 }
 
 /// Who was looked at, how many wake-ups there were, and the worst.
-fn about(whom: &Whom, totals: &[Totals], passed_ns: u64) -> String {
+fn about(whom: &ProcessTarget, totals: &[ThreadTotals], passed_ns: u64) -> String {
     let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
     let mut names: Vec<String> =
         totals.iter().map(|of| format!("{}:{}", of.comm, of.tid)).collect();

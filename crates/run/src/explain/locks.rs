@@ -11,16 +11,16 @@ use std::{
 };
 
 use rtproof_host::{CpuList, Root, task};
-use rtproof_judge::locks::{LockKind, Locks, Memory, Waits};
+use rtproof_judge::locks::{LockKind, LockMemory, Locks, Waits};
 use rtproof_measure::{
-    program::{self, CALLS, Purpose, Source},
+    program::{self, CALLS, EventSource, WatchPurpose},
     thread::pin_all,
 };
-use rtproof_results::{LockWaits, LocksFound, launch::Frame};
+use rtproof_results::{LockWaits, LocksFound, launch::StackFrame};
 
 use crate::now_ns;
-use crate::rules::symbols::{Symbols, own};
-use crate::rules::{Ordered, Thread, list, name};
+use crate::rules::symbols::{ProgramSymbols, own};
+use crate::rules::{Ordered, RunningThread, list, name};
 
 /// Longest time between two looks at the events.
 const LOOK: Duration = Duration::from_millis(20);
@@ -48,7 +48,7 @@ impl Locking {
         }
         // What is observed delays the whole machine, an ordinary application most of all. A thread
         // that cannot be asked may be a real-time one.
-        let is_real_time = |of: &Thread| program::class_of(of.tid).is_none_or(|(is, _)| is);
+        let is_real_time = |of: &RunningThread| program::class_of(of.tid).is_none_or(|(is, _)| is);
         if !list(root, pid).iter().any(is_real_time) {
             return Err("no thread of the program had a real-time policy when rtproof came".into());
         }
@@ -63,11 +63,16 @@ impl Locking {
         let numbers: Vec<i64> = numbers.collect();
         let list = || list(root, pid);
         let is_futex: Vec<_> = numbers.iter().map(|number| format!("id == {number}")).collect();
-        let purpose = (Purpose::Locks, is_futex.join(" || "));
-        let tid = |of: &Thread| of.tid;
+        let purpose = (WatchPurpose::Locks, is_futex.join(" || "));
+        let tid = |of: &RunningThread| of.tid;
         let (mut watch, found) = program::attach(root, &purpose, online.as_slice(), tid, list)?;
         watch.add_machine(root);
-        let needs = [Source::Enters, Source::Exits, Source::MachineSwitches, Source::MachineWakes];
+        let needs = [
+            EventSource::Enters,
+            EventSource::Exits,
+            EventSource::MachineSwitches,
+            EventSource::MachineWakes,
+        ];
         if let Some(why) = needs.iter().find_map(|source| watch.missing(*source)) {
             return Err(why.to_owned());
         }
@@ -81,7 +86,7 @@ impl Locking {
         let observe = move || {
             // Best effort: where there is no other CPU, it shares one.
             let _ = pin_all(housekeeping.as_slice());
-            let mut symbols = Symbols::default();
+            let mut symbols = ProgramSymbols::default();
             symbols.find(&found);
             Observing { events: Ordered::new(watch), locks, symbols }.run(&flag)
         };
@@ -110,7 +115,7 @@ fn has_other_width(root: &Root, pid: u32) -> bool {
 struct Observing {
     events: Ordered,
     locks: Locks,
-    symbols: Symbols,
+    symbols: ProgramSymbols,
 }
 
 impl Observing {
@@ -148,7 +153,7 @@ impl Observing {
 }
 
 /// With the place where the program takes the lock.
-fn placed(of: Waits, symbols: &mut Symbols, is_whole: bool) -> LockWaits {
+fn placed(of: Waits, symbols: &mut ProgramSymbols, is_whole: bool) -> LockWaits {
     let addresses = of.stack.as_ref().map(|stack| symbols.unwind(of.pid, stack).0);
     let frames = addresses.unwrap_or_default().into_iter();
     let frames: Vec<_> = frames.flat_map(|address| symbols.frames(of.pid, address)).collect();
@@ -175,7 +180,7 @@ fn placed(of: Waits, symbols: &mut Symbols, is_whole: bool) -> LockWaits {
 
 /// The library whose lock a frame waits for: glibc's function for mutexes waits for this value only
 /// of those without priority inheritance; Rust's are all without.
-fn library(frame: &Frame) -> Option<LockKind> {
+fn library(frame: &StackFrame) -> Option<LockKind> {
     let module = frame.module.as_deref().and_then(|path| path.rsplit('/').next())?;
     let function = frame.function.as_deref()?;
     let is_glibc = ["libc.so.6", "libpthread"].iter().any(|of| module.starts_with(of));
@@ -193,7 +198,7 @@ fn library(frame: &Frame) -> Option<LockKind> {
 /// The memory of the processes.
 struct Live;
 
-impl Memory for Live {
+impl LockMemory for Live {
     fn words(&mut self, tid: u32, address: u64) -> Option<[u32; 5]> {
         task::words_of(tid, address)
     }

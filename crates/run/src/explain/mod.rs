@@ -9,23 +9,23 @@ use std::path::Path;
 
 use anyhow::Context;
 
-pub use file::{Kind, TextFile, of_text};
+pub use file::{InputKind, TextFile, of_text};
 pub(crate) use file::{longest, of_trace};
-pub use live::{Whom, live};
+pub use live::{ProcessTarget, live};
 pub(crate) use live::{name, observe};
 use rtproof_host::{CpuList, user_file::write_whole};
 use rtproof_judge::{
     Report,
-    causes::{Explanation, Recorder, Spike, Spikes, Table, explain, title},
+    causes::{CauseTable, ExplainedSpike, Explanation, RecorderSummary, Spikes, explain, title},
     spikes::gathered,
     units,
 };
-use rtproof_record::{run::Note, spikes::Summary};
+use rtproof_record::{run::Note, spikes::SpikeSummary};
 use rtproof_results::{
     LocksFound,
     record_state::{open_whole, standing},
 };
-use rtproof_trace::{WakeUp, Window, dat, perfetto, scan::Totals};
+use rtproof_trace::{WakeUp, Window, dat, perfetto, scan::ThreadTotals};
 pub use trace_dat::of_trace_dat;
 
 /// Late wake-ups with their causes, and what was missing to explain them.
@@ -63,7 +63,7 @@ impl Explained {
     }
 
     /// The spike with a number.
-    pub fn spike(&self, number: u32) -> Option<&Spike> {
+    pub fn spike(&self, number: u32) -> Option<&ExplainedSpike> {
         self.spikes.worst.iter().find(|spike| spike.number == number)
     }
 }
@@ -72,7 +72,7 @@ impl Explained {
 
 /// Writes the window of a spike: for ui.perfetto.dev, for trace-cmd and KernelShark.
 pub fn export(
-    spike: &Spike,
+    spike: &ExplainedSpike,
     window: &Window,
     perfetto_path: Option<&Path>,
     trace_dat_path: Option<&Path>,
@@ -89,7 +89,7 @@ pub fn export(
     Ok(())
 }
 
-fn perfetto_bytes(spike: &Spike, window: &Window) -> Vec<u8> {
+fn perfetto_bytes(spike: &ExplainedSpike, window: &Window) -> Vec<u8> {
     let explanation = &spike.explanation;
     let names: Vec<String> = explanation
         .shares
@@ -117,7 +117,7 @@ fn cannot(path: &Path) -> String {
 // none was.
 
 /// Wake-ups without an end.
-fn unseen<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<String> {
+fn unseen<'a>(totals: impl Iterator<Item = &'a ThreadTotals>) -> Option<String> {
     let unseen: u64 = totals.map(|of| of.unseen).sum();
     (unseen > 0).then(|| {
         format!("when the thread ran was not recorded in {}", units::count(unseen, "wake-up"))
@@ -125,7 +125,7 @@ fn unseen<'a>(totals: impl Iterator<Item = &'a Totals>) -> Option<String> {
 }
 
 /// Wake-ups that are counted with a bound as their end: notes.
-pub(crate) fn inferred<'a>(totals: impl Iterator<Item = &'a Totals>) -> Vec<String> {
+pub(crate) fn inferred<'a>(totals: impl Iterator<Item = &'a ThreadTotals>) -> Vec<String> {
     let (at_most, at_least) = totals
         .fold((0, 0), |(at_most, at_least), of| (at_most + of.inferred, at_least + of.at_least));
     let note = |count: u64, end: &str, bound: &str| {
@@ -168,13 +168,13 @@ fn doubts(misfits: u64, reversals: u64, silent: &[u32]) -> Vec<String> {
 // Explains late wake-ups as they come, and keeps the worst of each cause with their windows.
 
 #[derive(Default)]
-pub struct Gather {
-    table: Table,
-    kept: Vec<(Spike, Window)>,
+pub struct ExplanationGather {
+    table: CauseTable,
+    kept: Vec<(ExplainedSpike, Window)>,
     seen: u64,
 }
 
-impl Gather {
+impl ExplanationGather {
     /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns
     /// whether a stack at the timer interrupt would tell more.
     pub fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
@@ -198,7 +198,10 @@ impl Gather {
         }
         if let Some(number) = added.keep {
             let at_ns = wake.due_ns.saturating_sub(origin_ns);
-            self.kept.push((Spike { number, at_ns, phase: String::new(), explanation }, window));
+            self.kept.push((
+                ExplainedSpike { number, at_ns, phase: String::new(), explanation },
+                window,
+            ));
         }
         wants_stacks
     }
@@ -209,11 +212,16 @@ impl Gather {
     }
 
     /// All of it. Numbers are given anew: 1 is the worst.
-    pub fn finish(mut self, threshold_ns: u64, recorder: Recorder, about: String) -> Explained {
+    pub fn finish(
+        mut self,
+        threshold_ns: u64,
+        recorder: RecorderSummary,
+        about: String,
+    ) -> Explained {
         self.kept.sort_by_key(|(spike, _)| {
             (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns)
         });
-        let (mut worst, mut windows) = (Vec::<Spike>::new(), Vec::new());
+        let (mut worst, mut windows) = (Vec::<ExplainedSpike>::new(), Vec::new());
         for (number, (mut spike, window)) in (1..).zip(self.kept) {
             spike.number = number;
             worst.push(spike);
@@ -223,7 +231,7 @@ impl Gather {
         let least_ns = worst.iter().map(|spike| spike.explanation.wake.latency_ns()).min();
         let threshold_ns = least_ns
             .map_or(threshold_ns, |ns| threshold_ns.min(ns.saturating_sub(1) / 1_000 * 1_000));
-        let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
+        let summary = SpikeSummary { threshold_ns, seen: self.seen, ..SpikeSummary::default() };
         let spikes = gathered(&mut self.table, summary, recorder, worst);
         Explained {
             about,

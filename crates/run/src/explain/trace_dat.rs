@@ -10,15 +10,15 @@ use anyhow::Context;
 
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
-    Around, Coverage, Decoder, Pages, Task, WakeUp, Window, around,
-    coverage::KindsSeen,
-    dat::{self, Symbols, TraceDat},
+    Coverage, Decoder, Pages, Task, WakeUp, Window, WindowSize, around,
+    coverage::RecordedKinds,
+    dat::{self, DatSymbols, TraceDat},
     merge::Merge,
-    scan::{Scanner, Subjects, Totals},
+    scan::{Scanner, Subjects, ThreadTotals},
 };
 
 use super::file::OnDisk;
-use super::{Explained, Gather};
+use super::{Explained, ExplanationGather};
 
 /// Late wake-ups that are explained; more are counted. The latest ones stay.
 const EXPLAINED_MAX: usize = 5_000;
@@ -65,12 +65,12 @@ pub fn of_trace_dat(
         busiest(trace.comms().values().map(ToString::to_string))
     );
     found.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
-    let mut gather = Gather::default();
+    let mut gather = ExplanationGather::default();
     gather.unexamined(found.over.saturating_sub(found.late.len() as u64));
     let mut lost = 0;
     for wake in &found.late {
         let mut window =
-            around::window(&mut pages, &decoder, wake, &Around::default()).with_context(at)?;
+            around::window(&mut pages, &decoder, wake, &WindowSize::default()).with_context(at)?;
         if let Some(tsc) = trace.tsc() {
             tsc.apply(&mut window);
         }
@@ -79,10 +79,10 @@ pub fn of_trace_dat(
         lost += u64::from(!window.lost.is_empty());
         gather.add(wake, window, found.begin_ns);
     }
-    let recorder = causes::Recorder {
+    let recorder = causes::RecorderSummary {
         missing: missing(&trace),
         lost_events: trace.stats().iter().map(|of| of.overrun + of.dropped).sum(),
-        ..causes::Recorder::default()
+        ..causes::RecorderSummary::default()
     };
     let mut notes: Vec<String> = trace.notes().to_vec();
     if !is_mono {
@@ -115,7 +115,7 @@ pub fn of_trace_dat(
 struct Found {
     late: Vec<WakeUp>,
     over: u64,
-    totals: Vec<Totals>,
+    totals: Vec<ThreadTotals>,
     events: u64,
     wakings: u64,
     /// Places, after the first event of a CPU, where events were lost.
@@ -151,7 +151,7 @@ fn find(
     pages: &mut dyn Pages,
     dat: &TraceDat<OnDisk>,
     decoder: &Decoder,
-    symbols: &Symbols,
+    symbols: &DatSymbols,
     subjects: &Subjects,
     (over_ns, is_mono): (u64, bool),
 ) -> anyhow::Result<Found> {
@@ -171,7 +171,7 @@ fn find(
         misfits: 0,
         silent_cpus: Vec::new(),
     };
-    let mut seen = KindsSeen::default();
+    let mut seen = RecordedKinds::default();
     let mut cpus = BTreeSet::new();
     let mut counts: Vec<u64> = Vec::new();
     let mut merge = Merge::new(pages, dat.formats().layout());
@@ -219,7 +219,7 @@ fn find(
 }
 
 /// Names of tasks and addresses; policies are not in a trace.
-fn name<C: ToString>(window: &mut Window, comms: &BTreeMap<i32, C>, symbols: &Symbols) {
+fn name<C: ToString>(window: &mut Window, comms: &BTreeMap<i32, C>, symbols: &DatSymbols) {
     for tid in window.tids() {
         if let Some(comm) = comms.get(&tid) {
             window.tasks.insert(tid, Task { comm: comm.to_string(), ..Task::default() });

@@ -14,9 +14,9 @@ mod setup;
 mod start;
 pub mod threads;
 
-pub use plan::{Planned, plan};
-pub use run_record::{Proved, Wanted};
-pub use start::{Got, Observer, recover, start};
+pub use plan::{PlannedLaunch, plan};
+pub use run_record::{Proved, WantedRecord};
+pub use start::{LaunchObserver, LaunchResult, recover, start};
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use run_record::{Prepared, RunRecord};
+use run_record::{PreparedRecord, RunRecord};
 use rustix::{
     fs::{Access, access},
     io::Errno,
@@ -41,15 +41,15 @@ use threads::Threads;
 use rtproof_host::{
     CpuList, Facts, Root,
     tune::Scheduling,
-    user_file::{Invalid, Usage, usage},
+    user_file::{Invalid, UsageError, usage},
 };
 use rtproof_measure::{
-    recorder::{Recorder, Settings},
+    recorder::{Recorder, RecorderSettings},
     thread::pin_all,
 };
 use rtproof_trace::scan::Subjects;
 
-use crate::explain::live::{Closed, Watch, settings};
+use crate::explain::live::{Closed, LiveWatch, settings};
 use crate::intent::PRIORITY;
 
 // Core scheduling: a cookie of the program's own, with which no other task runs on the other
@@ -114,7 +114,7 @@ fn note(facts: &Facts, cpus: &CpuList) -> Option<String> {
 pub enum LaunchError {
     /// The command line is wrong.
     #[error(transparent)]
-    Usage(#[from] Usage),
+    Usage(#[from] UsageError),
     /// There is no such program.
     #[error("{0}")]
     NotFound(String),
@@ -131,7 +131,7 @@ pub enum LaunchError {
 
 impl From<anyhow::Error> for LaunchError {
     fn from(error: anyhow::Error) -> Self {
-        match error.downcast::<Usage>() {
+        match error.downcast::<UsageError>() {
             Ok(usage) => Self::Usage(usage),
             Err(error) => Self::Failed(error),
         }
@@ -202,14 +202,14 @@ const RUNTIME_NS_MIN: u64 = 1 << 10;
 
 /// Scheduling policy of a thread that `run` starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum LaunchPolicy {
     Fifo,
     Rr,
     Deadline,
     Other,
 }
 
-impl Class {
+impl LaunchPolicy {
     /// As the kernel's structures name it here.
     pub const fn name(self) -> &'static str {
         match self {
@@ -223,7 +223,7 @@ impl Class {
 
 /// How a program is kept on its CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum Confinement {
     /// A partition where one can be made, else affinity.
     #[default]
     Auto,
@@ -234,7 +234,7 @@ pub enum Place {
 
 /// The limit on the exit latency of idle states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Latency {
+pub enum LatencyLimit {
     /// 0 for a real-time policy, where the machine has the file; none otherwise.
     #[default]
     Auto,
@@ -246,7 +246,7 @@ pub enum Latency {
 
 /// From which NUMA nodes a program takes memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Memory {
+pub enum MemoryPolicy {
     /// As the kernel chooses.
     #[default]
     Kernel,
@@ -266,8 +266,8 @@ pub struct Options {
     pub title: String,
     pub cpus: Option<String>,
     /// How it is kept there.
-    pub place: Place,
-    pub policy: Option<Class>,
+    pub place: Confinement,
+    pub policy: Option<LaunchPolicy>,
     pub priority: Option<u32>,
     /// Runtime of a deadline.
     pub runtime_ns: Option<u64>,
@@ -276,11 +276,11 @@ pub struct Options {
     pub period_ns: Option<u64>,
     /// Give it a cookie of core scheduling.
     pub core_sched: bool,
-    pub memory: Memory,
+    pub memory: MemoryPolicy,
     /// Checks of the machine that are acted on; `None`: the usual ones.
     pub tune: Option<String>,
     /// Limit on the idle states.
-    pub latency: Latency,
+    pub latency: LatencyLimit,
     /// User that the program runs as.
     pub user: Option<String>,
     /// Capabilities that it keeps.
@@ -293,9 +293,9 @@ pub struct Options {
     /// Wake-ups later than this are explained.
     pub over_ns: u64,
     /// The record that is made; `None`: there is no budget, or none is wanted.
-    pub record: Option<Wanted>,
+    pub record: Option<WantedRecord>,
     /// Check the rules of a real-time program; `None`: do not.
-    pub rules: Option<crate::rules::Requested>,
+    pub rules: Option<crate::rules::RequestedRules>,
     /// A folder whose values are changed instead of the machine's: for tests.
     pub root: Option<PathBuf>,
 }
@@ -305,12 +305,16 @@ impl Options {
     ///
     /// # Errors
     /// Usage: what does not go together.
-    fn scheduling(&self) -> anyhow::Result<(Class, Scheduling)> {
+    fn scheduling(&self) -> anyhow::Result<(LaunchPolicy, Scheduling)> {
         let times = [self.runtime_ns, self.deadline_ns, self.period_ns];
         let has_times = times.iter().any(Option::is_some);
-        let policy = self.policy.unwrap_or(if has_times { Class::Deadline } else { Class::Fifo });
-        let is_fixed = matches!(policy, Class::Fifo | Class::Rr);
-        if has_times && policy != Class::Deadline {
+        let policy = self.policy.unwrap_or(if has_times {
+            LaunchPolicy::Deadline
+        } else {
+            LaunchPolicy::Fifo
+        });
+        let is_fixed = matches!(policy, LaunchPolicy::Fifo | LaunchPolicy::Rr);
+        if has_times && policy != LaunchPolicy::Deadline {
             let name = policy.name();
             return Err(usage(format!(
                 "--runtime, --deadline and --period are of --policy deadline, not of {name}"
@@ -321,7 +325,7 @@ impl Options {
             return Err(usage(format!("--policy {name} has no --priority; fifo and rr have")));
         }
         let deadline_ns = match policy {
-            Class::Deadline => Some(self.times().map_err(|why| usage(why.0))?),
+            LaunchPolicy::Deadline => Some(self.times().map_err(|why| usage(why.0))?),
             _ => None,
         };
         Ok((
@@ -331,7 +335,7 @@ impl Options {
                 priority: is_fixed.then(|| self.priority.unwrap_or(PRIORITY)),
                 deadline_ns,
                 // A deadline task may not fork without it; the others hand their policy on.
-                reset_on_fork: Some(policy == Class::Deadline),
+                reset_on_fork: Some(policy == LaunchPolicy::Deadline),
                 ..Scheduling::default()
             },
         ))
@@ -363,7 +367,7 @@ const WATCHING_MAX: Duration = Duration::from_secs(15);
 
 /// Records while a program runs.
 struct Recording {
-    watch: Watch,
+    watch: LiveWatch,
     begin_ns: u64,
     run_record: Option<RunRecord>,
 }
@@ -377,14 +381,14 @@ impl Recording {
         let cannot = |why: &str| format!("Wake-ups were not recorded: {why}.");
         let root = Root::live();
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let Settings { housekeeping, .. } = settings(facts, &online);
+        let RecorderSettings { housekeeping, .. } = settings(facts, &online);
         let rest = own.map_or_else(|| housekeeping.clone(), |own| housekeeping.difference(own));
-        let settings = Settings { housekeeping: rest.clone(), ..settings(facts, &online) };
+        let settings = RecorderSettings { housekeeping: rest.clone(), ..settings(facts, &online) };
         let recorder = Recorder::start(&root, facts, settings);
         let recorder = recorder.map_err(|error| cannot(&error.to_string()))?;
         // The threads of this process stay away from the program.
         let _ = pin_all(rest.as_slice());
-        Ok(Self { watch: Watch::new(recorder), begin_ns: 0, run_record: None })
+        Ok(Self { watch: LiveWatch::new(recorder), begin_ns: 0, run_record: None })
     }
 
     /// Follows a process that is to become the program; `None`: what [`Self::follow`] names later.
@@ -393,7 +397,7 @@ impl Recording {
         &mut self,
         pid: Option<u32>,
         over_ns: u64,
-        prepared: Option<Prepared>,
+        prepared: Option<PreparedRecord>,
     ) -> Result<(), String> {
         let subjects = Subjects {
             tids: pid.map(u32::cast_signed).into_iter().collect(),
@@ -578,23 +582,24 @@ mod options_tests {
     #[test]
     fn a_program_is_a_fifo_one_unless_something_else_is_said() {
         let (policy, scheduling) = Options::default().scheduling().unwrap();
-        assert_eq!((policy, scheduling.priority), (Class::Fifo, Some(PRIORITY)));
-        let other = Options { policy: Some(Class::Other), ..Options::default() };
+        assert_eq!((policy, scheduling.priority), (LaunchPolicy::Fifo, Some(PRIORITY)));
+        let other = Options { policy: Some(LaunchPolicy::Other), ..Options::default() };
         assert_eq!(other.scheduling().unwrap().1.priority, None);
         let times =
             Options { runtime_ns: Some(200_000), period_ns: Some(1_000_000), ..Options::default() };
         let (policy, scheduling) = times.scheduling().unwrap();
-        assert_eq!(policy, Class::Deadline);
+        assert_eq!(policy, LaunchPolicy::Deadline);
         assert_eq!(scheduling.deadline_ns, Some([200_000, 1_000_000, 1_000_000]));
         assert_eq!(scheduling.reset_on_fork, Some(true));
     }
 
     #[test]
     fn what_does_not_go_together_is_refused() {
-        let deadline = || Options { policy: Some(Class::Deadline), ..Options::default() };
+        let deadline = || Options { policy: Some(LaunchPolicy::Deadline), ..Options::default() };
         assert!(said(deadline()).contains("needs --runtime and --period"));
         assert!(said(Options { priority: Some(3), ..deadline() }).contains("no --priority"));
-        let fifo = Options { policy: Some(Class::Fifo), period_ns: Some(1), ..Options::default() };
+        let fifo =
+            Options { policy: Some(LaunchPolicy::Fifo), period_ns: Some(1), ..Options::default() };
         assert!(said(fifo).contains("not of fifo"));
         let times = |runtime, period| {
             said(Options { runtime_ns: Some(runtime), period_ns: Some(period), ..deadline() })

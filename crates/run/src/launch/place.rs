@@ -16,7 +16,7 @@ use rtproof_host::{
     facts::isolation::Hierarchy,
     knobs::cpu::{GROUP_CONTROLLERS, GROUP_CPUS, GROUP_PARTITION},
     task,
-    tune::{self, Change, Item, Journal, Machine, Options as HowApplied, staging},
+    tune::{self, ApplyOptions as HowApplied, Change, Item, Journal, Machine, staging},
     user_file::usage,
 };
 use rtproof_judge::{
@@ -28,10 +28,10 @@ use rtproof_results::{
     tune::{JournalUndone, Previewed},
 };
 
-use super::{Class, Options, Place};
+use super::{Confinement, LaunchPolicy, Options};
 use crate::online_cpus;
 use crate::tune::making;
-use crate::tune::making::Silent;
+use crate::tune::making::SilentProgress;
 
 /// Where the control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";
@@ -41,7 +41,7 @@ const ISOLATED: &str = "the CPUs are isolated since boot: no other task runs the
 
 /// Where a program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedProgram {
     /// CPUs of its own; `None`: it runs where this process may.
     pub(super) cpus: Option<CpuList>,
     /// The group of the partition.
@@ -58,15 +58,15 @@ pub(super) struct Placed {
 pub(super) fn placed(
     facts: &Facts,
     options: &Options,
-    policy: Class,
+    policy: LaunchPolicy,
     is_root: bool,
-) -> anyhow::Result<Placed> {
+) -> anyhow::Result<PlacedProgram> {
     let Some(list) = &options.cpus else {
-        if options.place == Place::Partition {
+        if options.place == Confinement::Partition {
             return Err(usage("--place partition needs --cpus"));
         }
         let how = "affinity of this process: no --cpus, so the machine is left as it is".into();
-        return Ok(Placed { cpus: None, group: None, how });
+        return Ok(PlacedProgram { cpus: None, group: None, how });
     };
     let cpus = online_cpus(list, "--cpus", facts)?;
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
@@ -80,32 +80,32 @@ pub(super) fn placed(
     let cannot = why_no_partition(facts, &cpus, is_root);
     let group = format!("{GROUPS}/rtproof-run-{}", std::process::id());
     match (options.place, cannot) {
-        (Place::Partition, Some(why)) => {
+        (Confinement::Partition, Some(why)) => {
             anyhow::bail!("--place partition: {why}; --place affinity needs none")
         }
-        (Place::Affinity, _) => {
+        (Confinement::Affinity, _) => {
             let how = "affinity, as requested; other tasks may run there, too".into();
-            Ok(Placed { cpus: Some(cpus), group: None, how })
+            Ok(PlacedProgram { cpus: Some(cpus), group: None, how })
         }
-        (Place::Auto, Some(why)) => {
+        (Confinement::Auto, Some(why)) => {
             let others = if why == ISOLATED { "" } else { "; other tasks may run there, too" };
             let how = format!("affinity: {why}{others}");
-            Ok(Placed { cpus: Some(cpus), group: None, how })
+            Ok(PlacedProgram { cpus: Some(cpus), group: None, how })
         }
-        (Place::Auto | Place::Partition, None) => {
+        (Confinement::Auto | Confinement::Partition, None) => {
             let kind = kind(policy);
             let how = format!("partition ({kind}) {group}: no other task runs there");
-            Ok(Placed { cpus: Some(cpus), group: Some(group), how })
+            Ok(PlacedProgram { cpus: Some(cpus), group: Some(group), how })
         }
     }
 }
 
 /// A deadline is admitted to CPUs that share one root domain, which those of an isolated partition
 /// do not (kernel/cgroup/cpuset.c).
-const fn kind(policy: Class) -> &'static str {
+const fn kind(policy: LaunchPolicy) -> &'static str {
     match policy {
-        Class::Deadline => "root",
-        Class::Fifo | Class::Rr | Class::Other => "isolated",
+        LaunchPolicy::Deadline => "root",
+        LaunchPolicy::Fifo | LaunchPolicy::Rr | LaunchPolicy::Other => "isolated",
     }
 }
 
@@ -148,7 +148,7 @@ fn why_no_partition(facts: &Facts, cpus: &CpuList, is_root: bool) -> Option<Stri
 }
 
 /// The changes that make the partition, in their order.
-pub(super) fn steps(placed: &Placed, policy: Class) -> Vec<Step> {
+pub(super) fn steps(placed: &PlacedProgram, policy: LaunchPolicy) -> Vec<Step> {
     let (Some(group), Some(cpus)) = (&placed.group, &placed.cpus) else { return Vec::new() };
     let value = |path: String, value: &str, compare| Change::Value {
         path,
@@ -184,7 +184,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Changes that are in force.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct AppliedChanges {
     number: u32,
     guard: Guard,
     /// The line that names the program.
@@ -225,7 +225,7 @@ pub(super) fn make(
     steps: &[Previewed],
     keep_going: bool,
     guarding: Guarding<'_>,
-) -> anyhow::Result<(Changes, Vec<Cannot>)> {
+) -> anyhow::Result<(AppliedChanges, Vec<Cannot>)> {
     let item = |it: &Previewed| Item {
         change: it.step.change.clone(),
         checks: it.step.reason.checks.clone(),
@@ -239,7 +239,7 @@ pub(super) fn make(
     // Nothing was changed yet: an empty journal and its mark go again.
     let guard = armed.inspect_err(|_| drop_journal(machine, &mut journal, number))?;
     let how = HowApplied { keep_going };
-    let applied = match making::apply(machine, &mut journal, &items, how, &mut Silent) {
+    let applied = match making::apply(machine, &mut journal, &items, how, &mut SilentProgress) {
         Ok(applied) => applied,
         Err(error) => {
             drop_journal(machine, &mut journal, number);
@@ -250,7 +250,7 @@ pub(super) fn make(
     let cannot = cannot.map(|(change, why)| Cannot { what: change.title(), why: why.clone() });
     let cannot = cannot.collect();
     let count = applied.done;
-    Ok((Changes { number, guard, program: String::new(), count }, cannot))
+    Ok((AppliedChanges { number, guard, program: String::new(), count }, cannot))
 }
 
 fn drop_journal(machine: &Machine<'_>, journal: &mut Journal, number: u32) {
@@ -260,7 +260,7 @@ fn drop_journal(machine: &Machine<'_>, journal: &mut Journal, number: u32) {
     }
 }
 
-impl Changes {
+impl AppliedChanges {
     /// Tells the guard which program it has to wait for when this process is killed.
     pub(super) fn name_program(&mut self, root: &Root, pid: u32, group: Option<&str>) {
         let Some(ticks) = task::start_ticks(root, pid) else { return };
@@ -299,7 +299,7 @@ impl Changes {
         let undone = within(|| {
             let mut journal = Journal::open_number(machine, number)?;
             making::refuse_older(machine, &journal)?;
-            making::take_back(machine, &mut journal, &mut Silent)
+            making::take_back(machine, &mut journal, &mut SilentProgress)
         });
         // The guard looks at the journal, and ends where nothing is left.
         drop(self.guard.stdin.take());
@@ -325,7 +325,7 @@ pub(super) fn recover(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
         }
         let mut journal = Journal::open_number(machine, summary.number)?;
         making::refuse_older(machine, &journal)?;
-        making::take_back(machine, &mut journal, &mut Silent)?;
+        making::take_back(machine, &mut journal, &mut SilentProgress)?;
         recovered.push(summary.number);
     }
     Ok(recovered)

@@ -11,18 +11,18 @@ use rtproof_host::{
 };
 use rtproof_judge::{
     Intent, checks,
-    plan::{self as judged, LeftOut, Level, Selection, Step},
+    plan::{self as judged, LeftOut, PlanLevel, Selection, Step},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_results::{
-    launch::{Cannot, PLAN, Plan, Setting},
+    launch::{Cannot, LaunchPlan, LaunchSetting, PLAN},
     tune::PlanDocument,
 };
 
-use super::place::Placed;
-use super::service::Service;
-use super::setup::Setup;
-use super::{Class, Latency, LaunchError, Options, place, service, setup};
+use super::place::PlacedProgram;
+use super::service::LaunchedService;
+use super::setup::ProgramSetup;
+use super::{LatencyLimit, LaunchError, LaunchPolicy, Options, place, service, setup};
 use crate::intent::IntentOptions;
 use crate::tune::boot;
 
@@ -33,23 +33,23 @@ const QUIET: &[&str] = &["irq-affinity", "irqbalance", "kthread-affinity", "work
 const UNSTOPPED: &[&str] = &["rt-throttling", "fair-server"];
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum LaunchTarget {
     /// A file, as a child of this process.
     Program(PathBuf),
     /// A service, by systemd.
-    Service(Service),
+    Service(LaunchedService),
 }
 
 /// A plan, and what carrying it out needs.
 #[derive(Debug)]
-pub struct Planned {
-    pub plan: Plan,
-    pub(super) what: What,
+pub struct PlannedLaunch {
+    pub plan: LaunchPlan,
+    pub(super) what: LaunchTarget,
     pub(super) command: Vec<OsString>,
-    pub(super) setup: Setup,
+    pub(super) setup: ProgramSetup,
     pub(super) latency_us: Option<u32>,
     pub(super) facts: Facts,
-    pub(super) placed: Placed,
+    pub(super) placed: PlacedProgram,
     /// Whether the program counts on the machine being set, be it so already.
     pub(super) acts: bool,
 }
@@ -58,7 +58,7 @@ pub struct Planned {
 ///
 /// # Errors
 /// Usage; no such program; CPUs that another has.
-pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
+pub fn plan(root: &Root, options: &Options) -> Result<PlannedLaunch, LaunchError> {
     let (policy, scheduling) = options.scheduling()?;
     let user = options.user.as_deref().map(|asked| {
         super::user(&Root::live(), asked).map_err(|why| usage(format!("--user {asked}: {why}")))
@@ -70,13 +70,13 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let keeps = keeps.transpose()?;
     let ids = ids(options, policy)?;
     let mut what = match (&options.unit, options.command.first()) {
-        (Some(unit), _) => What::Service(service::find(root, unit)?),
-        (None, Some(program)) => What::Program(super::find_program(program)?),
+        (Some(unit), _) => LaunchTarget::Service(service::find(root, unit)?),
+        (None, Some(program)) => LaunchTarget::Program(super::find_program(program)?),
         (None, None) => {
             return Err(usage("which program? rtproof run [options] -- PROGRAM ARGS").into());
         }
     };
-    if matches!(what, What::Service(_)) && policy == Class::Deadline {
+    if matches!(what, LaunchTarget::Service(_)) && policy == LaunchPolicy::Deadline {
         return Err(usage("--unit: systemd sets no deadline; fifo, rr or other").into());
     }
     let facts = Facts::read(root);
@@ -85,7 +85,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let mut cannot = Vec::new();
     let machine = Machine::for_reading(root, &LiveTasks);
     let acts = placed.cpus.is_some() && !ids.is_empty() || placed.group.is_some();
-    let is_real_time = policy != Class::Other;
+    let is_real_time = policy != LaunchPolicy::Other;
     // What the program may do by a capability needs no limit.
     let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |of| of.effective);
     let kept = keeps.unwrap_or(if user.is_some() { CapabilitySet::empty() } else { own });
@@ -96,11 +96,11 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
     };
     let nodes = setup::nodes(root, &facts, &options.memory, &cpus, &mut cannot)?;
-    if let What::Service(service) = &mut what {
+    if let LaunchTarget::Service(service) = &mut what {
         service.has_cpus = placed.cpus.is_some();
     }
-    let is_service = matches!(what, What::Service(_));
-    let setup = Setup {
+    let is_service = matches!(what, LaunchTarget::Service(_));
+    let setup = ProgramSetup {
         group: placed.group.clone(),
         has_cookie,
         nodes,
@@ -114,7 +114,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         user,
     };
     let mut steps = place::steps(&placed, policy);
-    if let What::Service(service) = &what {
+    if let LaunchTarget::Service(service) = &what {
         steps.extend(service.steps(&setup));
     }
     let changes = changes(&machine, &facts, options, &placed, steps, ids)?;
@@ -133,17 +133,17 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let latency_us = latency(options, is_real_time, &mut cannot, &mut notes);
     let held = latency_us.into_iter().map(held).collect();
     let mut program = setup.words(&placed.how);
-    if matches!(&what, What::Service(service) if !service.has_cpus) {
+    if matches!(&what, LaunchTarget::Service(service) if !service.has_cpus) {
         // Those of its own file.
         program.retain(|setting| setting.what != "CPUs");
     }
-    let plan = Plan {
+    let plan = LaunchPlan {
         schema: PLAN,
         command: match &what {
-            What::Program(_) => {
+            LaunchTarget::Program(_) => {
                 options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
             }
-            What::Service(service) => vec![service.name.clone()],
+            LaunchTarget::Service(service) => vec![service.name.clone()],
         },
         program,
         held,
@@ -152,17 +152,17 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         notes,
     };
     let command = options.command.clone();
-    Ok(Planned { plan, what, command, setup, latency_us, facts, placed, acts })
+    Ok(PlannedLaunch { plan, what, command, setup, latency_us, facts, placed, acts })
 }
 
 /// The checks that are acted on.
-fn ids(options: &Options, policy: Class) -> anyhow::Result<Vec<String>> {
+fn ids(options: &Options, policy: LaunchPolicy) -> anyhow::Result<Vec<String>> {
     let ids: Vec<String> = match options.tune.as_deref() {
         Some("none") => return Ok(Vec::new()),
         Some(list) => list.split(',').map(|id| id.trim().to_owned()).collect(),
         None => {
             // The limit of real-time tasks is what admits deadlines, and what holds them back.
-            let is_fixed = matches!(policy, Class::Fifo | Class::Rr);
+            let is_fixed = matches!(policy, LaunchPolicy::Fifo | LaunchPolicy::Rr);
             let unstopped = if is_fixed { UNSTOPPED } else { &[] };
             QUIET.iter().chain(unstopped).map(|id| (*id).to_owned()).collect()
         }
@@ -183,7 +183,7 @@ fn changes(
     machine: &Machine<'_>,
     facts: &Facts,
     options: &Options,
-    placed: &Placed,
+    placed: &PlacedProgram,
     steps: Vec<Step>,
     ids: Vec<String>,
 ) -> anyhow::Result<PlanDocument> {
@@ -191,8 +191,12 @@ fn changes(
     let intent = intent(facts, placed, &scheduling, options.budget_ns)?;
     let mut plan = judged::Plan::default();
     if placed.cpus.is_some() && !ids.is_empty() {
-        let selection =
-            Selection { ids, level: Level::Standard, has_own_cpus: true, ..Selection::default() };
+        let selection = Selection {
+            ids,
+            level: PlanLevel::Standard,
+            has_own_cpus: true,
+            ..Selection::default()
+        };
         plan = judged::make(facts, &checks::judge_all(facts, &intent), &intent, &selection);
         // Words of a boot and what a human does are no business of a program's run.
         plan.boot.clear();
@@ -221,7 +225,7 @@ fn changes(
 
 fn intent(
     facts: &Facts,
-    placed: &Placed,
+    placed: &PlacedProgram,
     scheduling: &Scheduling,
     budget_ns: Option<u64>,
 ) -> anyhow::Result<Intent> {
@@ -251,15 +255,15 @@ fn latency(
     notes: &mut Vec<String>,
 ) -> Option<u32> {
     let us = match options.latency {
-        Latency::Off => return None,
-        Latency::Auto if !is_real_time => return None,
-        Latency::Auto => 0,
-        Latency::Us(us) => us,
+        LatencyLimit::Off => return None,
+        LatencyLimit::Auto if !is_real_time => return None,
+        LatencyLimit::Auto => 0,
+        LatencyLimit::Us(us) => us,
     };
     // A limit that changes nothing shows whether this process may hold one.
     match idle::hold(&Root::live(), i32::MAX.cast_unsigned()) {
         Ok(_) => Some(us),
-        Err(error) if options.latency == Latency::Auto => {
+        Err(error) if options.latency == LatencyLimit::Auto => {
             notes.push(format!("No limit on idle states is held: {error}."));
             None
         }
@@ -270,9 +274,9 @@ fn latency(
     }
 }
 
-fn held(us: u32) -> Setting {
+fn held(us: u32) -> LaunchSetting {
     let how = "of all CPUs: deeper idle states, from which a CPU wakes later, are not entered";
-    Setting { what: idle::PATH.into(), value: format!("{us} µs"), how: how.into() }
+    LaunchSetting { what: idle::PATH.into(), value: format!("{us} µs"), how: how.into() }
 }
 
 fn notes(options: &Options, changes: &PlanDocument, scheduling: &Scheduling) -> Vec<String> {

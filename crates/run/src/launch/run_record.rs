@@ -8,16 +8,16 @@ use rustix::thread::ClockId;
 
 use rtproof_host::{CpuList, Facts, HostSampler, Root, facts::tasks::Policy};
 use rtproof_judge::causes::{self, Explanation};
-use rtproof_measure::{Spike, calibrate};
+use rtproof_measure::{LateWakeUp, calibrate};
 use rtproof_model::run::{APPLICATION, Clock};
 use rtproof_record::{
-    Head, Options, Origin, Requirement, Start, Tail, Tick, WriteError, Writer,
+    ClockOrigin, Options, Requirement, RunHead, RunTail, Start, Tick, WriteError, Writer,
     run::{Cost, EndReason, Meta, Note, RunEnd, ThreadEnd, ThreadInfo},
-    spikes::Summary,
+    spikes::SpikeSummary,
 };
 use rtproof_trace::{WakeUp, Window};
 
-use super::run_record_thread::{Judged, Rhythm};
+use super::run_record_thread::{JudgedThread, Rhythm};
 use super::threads::Threads;
 use crate::explain::live::Closed;
 use crate::prove::engine::{Finishing, WriterThread, run_id};
@@ -44,7 +44,7 @@ const WAITING_MAX: usize = 1 << 20;
 
 /// The record that is asked for.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedRecord {
     /// Where record and report go: a folder, or a name without extension.
     pub output: PathBuf,
     /// What the program has to meet.
@@ -60,7 +60,7 @@ pub struct Proved {
 
 /// What is known before the program starts.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedRecord {
     pub(super) facts: Facts,
     cost: Cost,
     output: Output,
@@ -68,13 +68,13 @@ pub(super) struct Prepared {
     latency_us: Option<u32>,
 }
 
-impl Prepared {
+impl PreparedRecord {
     /// Looks at the machine as it is now, and whether the files can be made.
     ///
     /// # Errors
     /// They cannot.
     pub(super) fn new(
-        wanted: &Wanted,
+        wanted: &WantedRecord,
         cpus: Option<&CpuList>,
         latency_us: Option<u32>,
     ) -> anyhow::Result<Self> {
@@ -96,14 +96,14 @@ enum State {
     /// Its period is not known yet, or whether it is judged.
     Waiting(Vec<WakeUp>),
     /// In the record.
-    Judged(Box<Judged>),
+    Judged(Box<JudgedThread>),
 }
 
 /// The record while the program runs.
 pub(super) struct RunRecord {
-    pub(super) of: Prepared,
+    pub(super) of: PreparedRecord,
     over_ns: u64,
-    origin: Origin,
+    origin: ClockOrigin,
     options: Options,
     writer: Option<WriterThread>,
     sampler: HostSampler,
@@ -119,9 +119,9 @@ pub(super) struct RunRecord {
 
 impl RunRecord {
     /// Begins, when the program does.
-    pub(super) fn begin(of: Prepared, over_ns: u64) -> Self {
+    pub(super) fn begin(of: PreparedRecord, over_ns: u64) -> Self {
         let monotonic_ns = clock_ns(ClockId::Monotonic);
-        let origin = Origin { realtime_ns: clock_ns(ClockId::Realtime), monotonic_ns };
+        let origin = ClockOrigin { realtime_ns: clock_ns(ClockId::Realtime), monotonic_ns };
         let online = of.facts.cpus.online.value().cloned().unwrap_or_default();
         let options = Options {
             cpus: CpuList::default(),
@@ -192,7 +192,7 @@ impl RunRecord {
     }
 
     /// Writes what came, once a second.
-    pub(super) fn tick(&mut self, threads: &Threads, recorder: &causes::Recorder) {
+    pub(super) fn tick(&mut self, threads: &Threads, recorder: &causes::RecorderSummary) {
         let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(self.origin.monotonic_ns);
         if now_ns < self.next_ns {
             return;
@@ -222,7 +222,7 @@ impl RunRecord {
             State::Judged(_) => None,
         });
         let all: Vec<i32> = all.collect();
-        let fresh: Vec<(i32, Judged, Vec<WakeUp>)> =
+        let fresh: Vec<(i32, JudgedThread, Vec<WakeUp>)> =
             all.into_iter().filter_map(|tid| self.judged(tid, threads)).collect();
         if fresh.is_empty() {
             return;
@@ -249,7 +249,7 @@ impl RunRecord {
         &mut self,
         tid: i32,
         threads: &Threads,
-    ) -> Option<(i32, Judged, Vec<WakeUp>)> {
+    ) -> Option<(i32, JudgedThread, Vec<WakeUp>)> {
         if self.numbers as usize >= THREADS_MAX {
             self.left_out += 1;
             return None;
@@ -276,7 +276,7 @@ impl RunRecord {
             period_ns: rhythm.interval_ns,
             first_due_ns: first.due_ns.saturating_sub(self.origin.monotonic_ns),
         };
-        Some((tid, Judged::new(info, rhythm, self.over_ns), wakes))
+        Some((tid, JudgedThread::new(info, rhythm, self.over_ns), wakes))
     }
 
     fn open<'a>(&mut self, first: impl Iterator<Item = &'a ThreadInfo> + Clone) {
@@ -290,7 +290,7 @@ impl RunRecord {
         if let Some(of) = least {
             (self.options.policy, self.options.priority) = (of.policy, of.priority);
         }
-        let made = run_id().map(|run_id| Head {
+        let made = run_id().map(|run_id| RunHead {
             meta: Meta {
                 run_id,
                 tool_version: env!("CARGO_PKG_VERSION").into(),
@@ -313,7 +313,7 @@ impl RunRecord {
     }
 
     /// Sends what came to the record.
-    fn write(&mut self, now_ns: u64, recorder: &causes::Recorder) {
+    fn write(&mut self, now_ns: u64, recorder: &causes::RecorderSummary) {
         let origin_ns = self.origin.monotonic_ns;
         let judged = self.threads.values_mut().filter_map(|state| match state {
             State::Judged(thread) => thread.take(origin_ns),
@@ -321,10 +321,10 @@ impl RunRecord {
         });
         let threads = judged.collect();
         let host = Some(self.sampler.sample(now_ns));
-        let summary = Summary {
+        let summary = SpikeSummary {
             threshold_ns: self.over_ns,
             recorder: recorder.clone(),
-            ..Summary::default()
+            ..SpikeSummary::default()
         };
         let spikes = self.sums.take(summary);
         if self.writer.is_some() {
@@ -391,7 +391,7 @@ impl RunRecord {
             ));
         };
         let facts = Facts::read(&Root::live());
-        let tail = Tail {
+        let tail = RunTail {
             ended: RunEnd::Complete,
             facts: Some(snapshot(&facts)),
             threads: ends,
@@ -407,7 +407,7 @@ impl RunRecord {
 fn spike(sums: &mut Sums, number: u32, wake: &WakeUp, over_ns: u64) {
     let latency_ns = wake.latency_ns();
     if latency_ns > over_ns {
-        sums.came(number, Spike { due_ns: wake.due_ns, latency_ns }, over_ns, |_| true);
+        sums.came(number, LateWakeUp { due_ns: wake.due_ns, latency_ns }, over_ns, |_| true);
     }
 }
 

@@ -3,7 +3,7 @@
 use rtproof_measure::Slot;
 use rtproof_record::{ThreadTick, run::ThreadInfo};
 use rtproof_stats::dependence::GAP_PERIODS;
-use rtproof_trace::{How, WakeUp};
+use rtproof_trace::{WakeUp, WakeUpBasis};
 
 use crate::prove::collect::second;
 
@@ -25,8 +25,11 @@ pub(super) struct Rhythm {
 impl Rhythm {
     /// That of a thread's first wake-ups. Nine of ten intervals make a period.
     pub(super) fn of(wakes: &[WakeUp]) -> Self {
-        let timers: Vec<u64> =
-            wakes.iter().filter(|wake| wake.how == How::Timer).map(|wake| wake.due_ns).collect();
+        let timers: Vec<u64> = wakes
+            .iter()
+            .filter(|wake| wake.how == WakeUpBasis::Timer)
+            .map(|wake| wake.due_ns)
+            .collect();
         let mut intervals: Vec<u64> = timers
             .windows(2)
             .map(|two| two[1].saturating_sub(two[0]))
@@ -55,7 +58,7 @@ impl Rhythm {
 
 /// A thread whose wake-ups go into the record.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct JudgedThread {
     pub(super) info: ThreadInfo,
     rhythm: Rhythm,
     budget_ns: u64,
@@ -72,7 +75,7 @@ pub(super) struct Judged {
     pub(super) has_moved: bool,
 }
 
-impl Judged {
+impl JudgedThread {
     pub(super) fn new(info: ThreadInfo, rhythm: Rhythm, budget_ns: u64) -> Self {
         Self {
             info,
@@ -160,11 +163,11 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn wake(due_ns: u64, latency_ns: u64, how: How) -> WakeUp {
+    fn wake(due_ns: u64, latency_ns: u64, how: WakeUpBasis) -> WakeUp {
         WakeUp { tid: 7, cpu: 1, due_ns, ran_ns: due_ns + latency_ns, how }
     }
 
-    fn judged(rhythm: Rhythm) -> Judged {
+    fn judged(rhythm: Rhythm) -> JudgedThread {
         let info = ThreadInfo {
             number: 0,
             cpu: 1,
@@ -176,22 +179,22 @@ mod tests {
             period_ns: rhythm.interval_ns,
             first_due_ns: 0,
         };
-        Judged::new(info, rhythm, 50_000)
+        JudgedThread::new(info, rhythm, 50_000)
     }
 
     #[test]
     fn a_period_is_what_nine_of_ten_intervals_are() {
-        let every = |period: u64| (0..40).map(move |i| wake(i * period, 9_000, How::Timer));
+        let every = |period: u64| (0..40).map(move |i| wake(i * period, 9_000, WakeUpBasis::Timer));
         let clean: Vec<_> = every(MS).collect();
         assert_eq!(Rhythm::of(&clean), Rhythm { interval_ns: MS, is_periodic: true });
         // Cycles that were left out are multiples.
         let gaps: Vec<_> = every(MS).filter(|wake| wake.due_ns % (7 * MS) != 0).collect();
         assert_eq!(Rhythm::of(&gaps), Rhythm { interval_ns: MS, is_periodic: true });
         // Events have no period, however regular they are; nor has what is woken by both.
-        let woken: Vec<_> = (0..40).map(|i| wake(i * MS, 9_000, How::Woken)).collect();
+        let woken: Vec<_> = (0..40).map(|i| wake(i * MS, 9_000, WakeUpBasis::Woken)).collect();
         assert_eq!(Rhythm::of(&woken), Rhythm { interval_ns: MS, is_periodic: false });
         let wild: Vec<_> =
-            (0..40).map(|i| wake(i * i * 100_003 + i * 7, 9_000, How::Timer)).collect();
+            (0..40).map(|i| wake(i * i * 100_003 + i * 7, 9_000, WakeUpBasis::Timer)).collect();
         assert!(!Rhythm::of(&wild).is_periodic);
         assert!(!Rhythm::of(&clean[..8]).is_periodic, "too few");
         assert_eq!(Rhythm::of(&[]).interval_ns, 1);
@@ -200,13 +203,13 @@ mod tests {
     #[test]
     fn cycles_that_a_late_wake_up_swallowed_are_missed_and_those_that_were_made_up_are_not() {
         let mut thread = judged(Rhythm { interval_ns: MS, is_periodic: true });
-        thread.woke(wake(10 * MS, 9_000, How::Timer));
+        thread.woke(wake(10 * MS, 9_000, WakeUpBasis::Timer));
         // 3.5 ms late; goes on with the first cycle after that.
-        thread.woke(wake(11 * MS, 3 * MS + MS / 2, How::Timer));
-        thread.woke(wake(15 * MS, 8_000, How::Timer));
+        thread.woke(wake(11 * MS, 3 * MS + MS / 2, WakeUpBasis::Timer));
+        thread.woke(wake(15 * MS, 8_000, WakeUpBasis::Timer));
         // Late by 2.2 ms, and the next cycle is made up.
-        thread.woke(wake(16 * MS, 2 * MS + MS / 5, How::Timer));
-        thread.woke(wake(17 * MS, MS + MS / 4, How::Timer));
+        thread.woke(wake(16 * MS, 2 * MS + MS / 5, WakeUpBasis::Timer));
+        thread.woke(wake(17 * MS, MS + MS / 4, WakeUpBasis::Timer));
         thread.end();
         let tick = thread.take(0).expect("wake-ups");
         let totals = &tick.second.totals;
@@ -221,16 +224,16 @@ mod tests {
     #[test]
     fn without_a_period_nothing_is_missed_and_due_times_stay_in_order() {
         let mut thread = judged(Rhythm { interval_ns: MS, is_periodic: false });
-        thread.woke(wake(10 * MS, 5 * MS, How::Woken));
-        thread.woke(wake(9 * MS, 7_000, How::Timer));
-        thread.woke(wake(9 * MS, 7_000, How::Timer));
+        thread.woke(wake(10 * MS, 5 * MS, WakeUpBasis::Woken));
+        thread.woke(wake(9 * MS, 7_000, WakeUpBasis::Timer));
+        thread.woke(wake(9 * MS, 7_000, WakeUpBasis::Timer));
         thread.end();
         let tick = thread.take(0).expect("wake-ups");
         assert_eq!((tick.second.totals.wake.count(), tick.second.totals.missed), (3, 0));
         let mut dues: Vec<u64> = tick.top.iter().map(|sample| sample.due_ns).collect();
         dues.sort_unstable();
         assert_eq!(dues, [10 * MS, 10 * MS + 1, 10 * MS + 2]);
-        thread.woke(wake(10 * MS, 1_000, How::Timer));
+        thread.woke(wake(10 * MS, 1_000, WakeUpBasis::Timer));
         thread.end();
         let next = thread.take(0).expect("another one");
         assert!(next.second.from_ns >= tick.second.to_ns, "seconds do not lap");

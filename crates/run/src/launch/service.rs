@@ -11,17 +11,17 @@ use anyhow::Context as _;
 
 use rtproof_host::{
     CpuList, Root, task,
-    tune::{Change, Systemctl, UnitState, Units as _},
+    tune::{Change, ServiceManager as _, Systemctl, UnitState},
     user_file::usage,
 };
 use rtproof_judge::{
     Impact,
     plan::{Reason, Step},
 };
-use rtproof_results::launch::Ending;
+use rtproof_results::launch::ProgramEnding;
 
 use super::LaunchError;
-use super::setup::Setup;
+use super::setup::ProgramSetup;
 
 /// Folder of units that the next boot does not have.
 const RUNTIME: &str = "/run/systemd/system";
@@ -44,7 +44,7 @@ const START_MAX: Duration = Duration::from_secs(90);
 const SETUP_FAILED: std::ops::RangeInclusive<u8> = 200..=245;
 
 #[derive(Clone, Debug)]
-pub(super) struct Service {
+pub(super) struct LaunchedService {
     pub(super) name: String,
     /// The invocation before this one.
     before: String,
@@ -75,7 +75,7 @@ impl Shown {
 ///
 /// # Errors
 /// No systemd, no such service, one that is masked or runs already.
-pub(super) fn find(root: &Root, name: &str) -> Result<Service, LaunchError> {
+pub(super) fn find(root: &Root, name: &str) -> Result<LaunchedService, LaunchError> {
     let name = match name.contains('.') {
         true => name.to_owned(),
         false => format!("{name}.service"),
@@ -106,7 +106,7 @@ pub(super) fn find(root: &Root, name: &str) -> Result<Service, LaunchError> {
         }
         ("loaded", "inactive" | "failed") => {
             let before = shown.get("InvocationID").to_owned();
-            Ok(Service { name, before, has_cpus: false })
+            Ok(LaunchedService { name, before, has_cpus: false })
         }
         ("loaded", state) => Err(LaunchError::Failed(anyhow::anyhow!(
             "{name} is {state}: how its threads run is decided when they start. Stop it first: \
@@ -129,9 +129,9 @@ fn path(name: &str) -> String {
     format!("{}/{FILE}", folder(name))
 }
 
-impl Service {
+impl LaunchedService {
     /// What makes it a real-time application until the file is removed again.
-    pub(super) fn steps(&self, setup: &Setup) -> Vec<Step> {
+    pub(super) fn steps(&self, setup: &ProgramSetup) -> Vec<Step> {
         let (folder, path) = (folder(&self.name), path(&self.name));
         let content = Some(self.drop_in(setup).as_str().into());
         let reason = Reason {
@@ -147,7 +147,7 @@ impl Service {
         changes.into_iter().map(step).collect()
     }
 
-    fn drop_in(&self, setup: &Setup) -> String {
+    fn drop_in(&self, setup: &ProgramSetup) -> String {
         let mut text =
             "# rtproof run --unit: removed at the end of the run\n[Service]\n".to_owned();
         let mut add = |line: String| {
@@ -178,7 +178,7 @@ impl Service {
     }
 
     /// How systemd shows what the file sets.
-    fn properties(&self, setup: &Setup) -> Vec<(&'static str, String)> {
+    fn properties(&self, setup: &ProgramSetup) -> Vec<(&'static str, String)> {
         let policy = match setup.scheduling.policy.as_deref() {
             Some("fifo") => "1",
             Some("rr") => "2",
@@ -196,7 +196,7 @@ impl Service {
     ///
     /// # Errors
     /// systemd has other settings than those of the file, or does not start it.
-    pub(super) fn start(&self, setup: &Setup) -> anyhow::Result<Started> {
+    pub(super) fn start(&self, setup: &ProgramSetup) -> anyhow::Result<StartedService> {
         let shown = Shown::ask(&self.name)?;
         let differs = |(key, wanted): &(&str, String)| {
             let has = shown.get(key);
@@ -211,12 +211,12 @@ impl Service {
         }
         systemctl(&["start", "--no-block", &self.name])?;
         let began = Instant::now();
-        let mut started = Started {
+        let mut started = StartedService {
             service: self.clone(),
             group: None,
             main: 0,
             asked: Instant::now(),
-            ending: Ending::Exited(0),
+            ending: ProgramEnding::Exited(0),
             is_forgotten: false,
         };
         loop {
@@ -247,19 +247,19 @@ impl Service {
 
 /// A service that systemd has started.
 #[derive(Debug)]
-pub(super) struct Started {
-    service: Service,
+pub(super) struct StartedService {
+    service: LaunchedService,
     /// Its control group, as a folder.
     group: Option<String>,
     /// Its main process, the last one where it was started again.
     main: u32,
     asked: Instant,
-    ending: Ending,
+    ending: ProgramEnding,
     /// Whether systemd has dropped what it knew of the run, as it does after a success.
     is_forgotten: bool,
 }
 
-impl Started {
+impl StartedService {
     pub(super) const fn main(&self) -> u32 {
         self.main
     }
@@ -309,7 +309,7 @@ impl Started {
         Ok((is_over || shown.get("SubState") == "exited") && self.pids(root).is_empty())
     }
 
-    pub(super) const fn ending(&self) -> Ending {
+    pub(super) const fn ending(&self) -> ProgramEnding {
         self.ending
     }
 
@@ -320,30 +320,30 @@ impl Started {
     }
 
     /// What an exit status says that is not the program's.
-    pub(super) fn note(&self, ending: Ending) -> Option<String> {
+    pub(super) fn note(&self, ending: ProgramEnding) -> Option<String> {
         let name = &self.service.name;
         match ending {
-            Ending::Exited(status) if SETUP_FAILED.contains(&status) => Some(format!(
+            ProgramEnding::Exited(status) if SETUP_FAILED.contains(&status) => Some(format!(
                 "Exit status {status} may be systemd's own, which ends so where it cannot set the \
                  process up: systemctl status {name}."
             )),
-            Ending::Exited(0) if self.is_forgotten => Some(
+            ProgramEnding::Exited(0) if self.is_forgotten => Some(
                 "systemd counts the end as a success, and keeps no more of it: exit status 0, or a \
                  signal by which services end, as SIGTERM."
                     .into(),
             ),
-            Ending::Exited(_) | Ending::Killed(_) => None,
+            ProgramEnding::Exited(_) | ProgramEnding::Killed(_) => None,
         }
     }
 }
 
 /// CLD_EXITED of waitid(2); else a signal ended it.
-fn ending(shown: &Shown) -> Ending {
+fn ending(shown: &Shown) -> ProgramEnding {
     match (shown.get("ExecMainCode"), shown.number("ExecMainStatus")) {
-        ("1" | "", status) => Ending::Exited(u8::try_from(status).unwrap_or(u8::MAX)),
+        ("1" | "", status) => ProgramEnding::Exited(u8::try_from(status).unwrap_or(u8::MAX)),
         // No process was started.
-        ("0", _) => Ending::Exited(u8::from(shown.get("Result") != "success")),
-        (_, signal) => Ending::Killed(signal),
+        ("0", _) => ProgramEnding::Exited(u8::from(shown.get("Result") != "success")),
+        (_, signal) => ProgramEnding::Killed(signal),
     }
 }
 

@@ -15,13 +15,13 @@ use rtproof_host::{
 };
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, bind_memory, memory_is_bound_to};
-use rtproof_results::launch::{Cannot, Setting};
+use rtproof_results::launch::{Cannot, LaunchSetting};
 
-use super::{Memory, User};
+use super::{MemoryPolicy, User};
 
 /// What a program is started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Setup {
+pub(super) struct ProgramSetup {
     pub(super) group: Option<String>,
     pub(super) cpus: CpuList,
     pub(super) scheduling: Scheduling,
@@ -39,7 +39,7 @@ pub(super) struct Setup {
 }
 
 /// A part of it, with what it does.
-type Part = (&'static str, fn(&Setup) -> anyhow::Result<()>);
+type Part = (&'static str, fn(&ProgramSetup) -> anyhow::Result<()>);
 
 /// All parts, in the order in which they are set. The rights to set them go last.
 const PARTS: &[Part] = &[
@@ -53,7 +53,7 @@ const PARTS: &[Part] = &[
     ("user and capabilities", rights),
 ];
 
-impl Setup {
+impl ProgramSetup {
     /// Sets everything; returns what could not be set.
     pub(super) fn make(&self) -> Vec<Cannot> {
         let set = |(what, set): &Part| {
@@ -69,8 +69,8 @@ impl Setup {
     }
 
     /// In words, for the plan.
-    pub(super) fn words(&self, place: &str) -> Vec<Setting> {
-        let setting = |what: &str, value: String, how: &str| Setting {
+    pub(super) fn words(&self, place: &str) -> Vec<LaunchSetting> {
+        let setting = |what: &str, value: String, how: &str| LaunchSetting {
             what: what.into(),
             value,
             how: how.into(),
@@ -132,12 +132,12 @@ const fn policy_how(set: &Scheduling) -> &'static str {
     }
 }
 
-fn join(setup: &Setup) -> anyhow::Result<()> {
+fn join(setup: &ProgramSetup) -> anyhow::Result<()> {
     let Some(group) = &setup.group else { return Ok(()) };
     task::join_group(group).with_context(|| format!("{group}/cgroup.procs"))
 }
 
-fn affinity(setup: &Setup) -> anyhow::Result<()> {
+fn affinity(setup: &ProgramSetup) -> anyhow::Result<()> {
     let set = Scheduling { cpus: Some(setup.cpus.clone()), ..Scheduling::default() };
     let cpus = &setup.cpus;
     LiveTasks.set(0, &set).with_context(|| {
@@ -151,19 +151,19 @@ fn affinity(setup: &Setup) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn cookie(setup: &Setup) -> anyhow::Result<()> {
+fn cookie(setup: &ProgramSetup) -> anyhow::Result<()> {
     if setup.has_cookie { super::make() } else { Ok(()) }
 }
 
-fn memory(setup: &Setup) -> anyhow::Result<()> {
+fn memory(setup: &ProgramSetup) -> anyhow::Result<()> {
     setup.nodes.as_ref().map_or(Ok(()), make)
 }
 
-fn rtprio(setup: &Setup) -> anyhow::Result<()> {
+fn rtprio(setup: &ProgramSetup) -> anyhow::Result<()> {
     setup.rtprio.map_or(Ok(()), |limit| raise(Resource::Rtprio, Some(limit), "RLIMIT_RTPRIO"))
 }
 
-fn memlock(setup: &Setup) -> anyhow::Result<()> {
+fn memlock(setup: &ProgramSetup) -> anyhow::Result<()> {
     match setup.locks_memory {
         true => raise(Resource::Memlock, None, "RLIMIT_MEMLOCK"),
         false => Ok(()),
@@ -191,7 +191,7 @@ fn raise(of: Resource, to: Option<u64>, name: &str) -> anyhow::Result<()> {
     })
 }
 
-fn policy(setup: &Setup) -> anyhow::Result<()> {
+fn policy(setup: &ProgramSetup) -> anyhow::Result<()> {
     let set = &setup.scheduling;
     LiveTasks.set(0, set).map_err(|error| {
         let words = policy_words(set);
@@ -218,7 +218,7 @@ fn policy(setup: &Setup) -> anyhow::Result<()> {
 }
 
 /// The user, and the capabilities that are left.
-fn rights(setup: &Setup) -> anyhow::Result<()> {
+fn rights(setup: &ProgramSetup) -> anyhow::Result<()> {
     let keep = setup.capabilities.map(CapabilitySet::from_bits_retain);
     if let Some(keep) = keep {
         drop_bounding(keep)?;
@@ -271,16 +271,16 @@ const WITH_MEMORY: &str = "/sys/devices/system/node/has_memory";
 pub(super) fn nodes(
     root: &Root,
     facts: &Facts,
-    memory: &Memory,
+    memory: &MemoryPolicy,
     cpus: &CpuList,
     cannot: &mut Vec<Cannot>,
 ) -> anyhow::Result<Option<CpuList>> {
     let asked = match memory {
-        Memory::Kernel => return Ok(None),
-        Memory::Local => {
+        MemoryPolicy::Kernel => return Ok(None),
+        MemoryPolicy::Local => {
             of(facts, cpus).ok_or_else(|| "the nodes of its CPUs are not known".to_owned())
         }
-        Memory::Nodes(list) => {
+        MemoryPolicy::Nodes(list) => {
             let nodes = CpuList::parse(list, None).ok().filter(|nodes| !nodes.is_empty());
             let wrong = || usage(format!("--numa {list}: `local`, or nodes like 0 or 0-1"));
             Ok(nodes.ok_or_else(wrong)?)

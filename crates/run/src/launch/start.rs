@@ -7,28 +7,28 @@ use rustix::process::set_child_subreaper;
 use rtproof_host::{Root, idle, task, tune::Machine};
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, Queue, keep_ended_children};
-use rtproof_results::launch::{Cannot, Ending, Launched, SCHEMA, WakeUps};
+use rtproof_results::launch::{Cannot, Launched, ProgramEnding, SCHEMA, WakeUps};
 
-use super::place::{Changes, Guarding};
-use super::plan::{Planned, What};
-use super::run_record::{Prepared, Proved, RunRecord};
-use super::service::Service;
-use super::setup::Setup;
-use super::threads::{Becoming, Happened, Main, Running, Threads};
+use super::place::{AppliedChanges, Guarding};
+use super::plan::{LaunchTarget, PlannedLaunch};
+use super::run_record::{PreparedRecord, Proved, RunRecord};
+use super::service::LaunchedService;
+use super::setup::ProgramSetup;
+use super::threads::{MainProcess, ProgramSignal, RunningProgram, StartingProcess, Threads};
 use super::{LaunchError, Options, Recording, place, threads};
 use crate::rules;
 use crate::rules::{Monitored, Watching};
 
 /// What a program got.
 #[derive(Debug)]
-pub struct Got {
+pub struct LaunchResult {
     pub launched: Launched,
     /// Its record, still to be judged; why there is none; `None`: none was wanted.
     pub proved: Option<Result<Proved, String>>,
 }
 
 /// What happens while a program is started and runs.
-pub trait Observer {
+pub trait LaunchObserver {
     /// What a run that was killed had left behind was undone: the number of its journal.
     fn recovered(&mut self, journal: u32);
 
@@ -45,7 +45,7 @@ pub trait Observer {
 ///
 /// # Errors
 /// One cannot be undone.
-pub fn recover(root: &Root, observer: &mut dyn Observer) -> Result<(), LaunchError> {
+pub fn recover(root: &Root, observer: &mut dyn LaunchObserver) -> Result<(), LaunchError> {
     if let Ok(machine) = Machine::new(root, &LiveTasks) {
         place::recover(&machine)?.into_iter().for_each(|number| observer.recovered(number));
     }
@@ -59,9 +59,9 @@ pub fn recover(root: &Root, observer: &mut dyn Observer) -> Result<(), LaunchErr
 pub fn start(
     root: &Root,
     options: &Options,
-    planned: Planned,
-    observer: &mut dyn Observer,
-) -> Result<Got, LaunchError> {
+    planned: PlannedLaunch,
+    observer: &mut dyn LaunchObserver,
+) -> Result<LaunchResult, LaunchError> {
     refuse(options, &planned)?;
     // Before any thread is started: they all block what is taken here.
     let signals = keep_ended_children()
@@ -114,15 +114,15 @@ pub fn start(
 }
 
 /// How a program ended, in words.
-fn ended(ending: Ending) -> String {
+fn ended(ending: ProgramEnding) -> String {
     match ending {
-        Ending::Exited(code) => format!("ended with {code}"),
-        Ending::Killed(signal) => format!("was ended by signal {signal}"),
+        ProgramEnding::Exited(code) => format!("ended with {code}"),
+        ProgramEnding::Killed(signal) => format!("was ended by signal {signal}"),
     }
 }
 
 /// Nothing is started where something requested cannot be set.
-fn refuse(options: &Options, planned: &Planned) -> Result<(), LaunchError> {
+fn refuse(options: &Options, planned: &PlannedLaunch) -> Result<(), LaunchError> {
     if options.best_effort || planned.plan.cannot.is_empty() {
         return Ok(());
     }
@@ -154,8 +154,8 @@ fn not_executed(file: &Path, error: &std::io::Error) -> LaunchError {
 }
 
 /// A program that runs.
-struct Begun {
-    main: Main,
+struct StartedProgram {
+    main: MainProcess,
     pid: u32,
     ours: BTreeSet<u32>,
     began_ns: u64,
@@ -163,13 +163,13 @@ struct Begun {
 }
 
 /// Where its wake-ups go.
-type To<'a> = (&'a mut Result<Recording, String>, &'a mut Option<Prepared>);
+type To<'a> = (&'a mut Result<Recording, String>, &'a mut Option<PreparedRecord>);
 
 /// A program while it is started and runs.
 struct Run<'a> {
     root: &'a Root,
     options: &'a Options,
-    planned: &'a Planned,
+    planned: &'a PlannedLaunch,
     guarding: Guarding<'a>,
     signals: &'a Queue,
 }
@@ -177,14 +177,14 @@ struct Run<'a> {
 impl Run<'_> {
     fn program(
         &self,
-        changes: &mut Option<Changes>,
+        changes: &mut Option<AppliedChanges>,
         mut not_set: Vec<Cannot>,
-        observer: &mut dyn Observer,
-    ) -> Result<Got, LaunchError> {
+        observer: &mut dyn LaunchObserver,
+    ) -> Result<LaunchResult, LaunchError> {
         let failed = |error: anyhow::Error| LaunchError::Failed(error);
-        let Planned { setup, placed, facts, latency_us, .. } = self.planned;
+        let PlannedLaunch { setup, placed, facts, latency_us, .. } = self.planned;
         // The machine as the program finds it.
-        let prepare = |wanted| Prepared::new(wanted, placed.cpus.as_ref(), *latency_us);
+        let prepare = |wanted| PreparedRecord::new(wanted, placed.cpus.as_ref(), *latency_us);
         let mut prepared = self.options.record.as_ref().map(prepare).transpose().map_err(failed)?;
         let held = self.planned.latency_us.map(|us| idle::hold(&Root::live(), us));
         let held = held.transpose().map_err(|error| failed(error.into()))?;
@@ -195,18 +195,18 @@ impl Run<'_> {
         };
         let setup = self.without_missing_group(setup, &not_set);
         let begun = match &self.planned.what {
-            What::Program(file) => {
+            LaunchTarget::Program(file) => {
                 let to = (&mut recording, &mut prepared);
                 self.child(file, &setup, changes, to, &mut not_set)?
             }
-            What::Service(service) => {
+            LaunchTarget::Service(service) => {
                 self.service(service, &setup, changes, (&mut recording, &mut prepared))?
             }
         };
-        let Begun { main, pid, ours, began_ns, rules } = begun;
+        let StartedProgram { main, pid, ours, began_ns, rules } = begun;
         observer.started(pid);
         let recording = recording.map_err(|why| notes.push(why)).ok();
-        let running = Running {
+        let running = RunningProgram {
             signals: self.signals,
             main,
             ours,
@@ -227,16 +227,16 @@ impl Run<'_> {
     fn child(
         &self,
         file: &Path,
-        setup: &Setup,
-        changes: &mut Option<Changes>,
+        setup: &ProgramSetup,
+        changes: &mut Option<AppliedChanges>,
         recording: To<'_>,
         not_set: &mut Vec<Cannot>,
-    ) -> Result<Begun, LaunchError> {
+    ) -> Result<StartedProgram, LaunchError> {
         let failed = |error: anyhow::Error| LaunchError::Failed(error);
-        let Planned { placed, facts, command, .. } = self.planned;
+        let PlannedLaunch { placed, facts, command, .. } = self.planned;
         let monitored = self.options.rules.map(|of| (of, Monitored::begin(&Root::live())));
-        let becoming = Becoming::begin(file, command, setup).map_err(failed)?;
-        let vital = becoming.cannot.iter().any(Setup::is_vital);
+        let becoming = StartingProcess::begin(file, command, setup).map_err(failed)?;
+        let vital = becoming.cannot.iter().any(ProgramSetup::is_vital);
         if vital || !becoming.cannot.is_empty() && !self.options.best_effort {
             let why = listed(&becoming.cannot);
             becoming.give_up();
@@ -262,17 +262,17 @@ impl Run<'_> {
         let began_ns = crate::now_ns();
         let child = becoming.go().map_err(failed)?;
         let child = child.map_err(|error| not_executed(file, &error))?;
-        Ok(Begun { main: Main::Child(child), pid, ours, began_ns, rules })
+        Ok(StartedProgram { main: MainProcess::Child(child), pid, ours, began_ns, rules })
     }
 
     /// Lets systemd start a service.
     fn service(
         &self,
-        service: &Service,
-        setup: &Setup,
-        changes: &mut Option<Changes>,
+        service: &LaunchedService,
+        setup: &ProgramSetup,
+        changes: &mut Option<AppliedChanges>,
         recording: To<'_>,
-    ) -> Result<Begun, LaunchError> {
+    ) -> Result<StartedProgram, LaunchError> {
         self.watch(recording, None);
         if let Some(signal) = self.came() {
             return Err(interrupted(signal));
@@ -283,13 +283,13 @@ impl Run<'_> {
         if let Some(changes) = changes {
             changes.name_program(&Root::live(), pid, started.group());
         }
-        let main = Main::Service(started);
+        let main = MainProcess::Service(started);
         // It runs already: systemd, not this process, has started it.
-        let Planned { placed, facts, .. } = self.planned;
+        let PlannedLaunch { placed, facts, .. } = self.planned;
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let join = |of| rules::join(of, pid, &online, placed.cpus.as_ref());
         let rules = self.options.rules.map(join).transpose();
-        Ok(Begun { main, pid, ours: self.ours(), began_ns, rules })
+        Ok(StartedProgram { main, pid, ours: self.ours(), began_ns, rules })
     }
 
     /// All children but the program are ours: the guards of the journal and of the tracing.
@@ -306,13 +306,13 @@ impl Run<'_> {
     }
 
     /// A group that could not be made is none to join.
-    fn without_missing_group(&self, setup: &Setup, not_set: &[Cannot]) -> Setup {
+    fn without_missing_group(&self, setup: &ProgramSetup, not_set: &[Cannot]) -> ProgramSetup {
         let is_missing = self.options.best_effort && !not_set.is_empty();
         let group = setup
             .group
             .clone()
             .filter(|group| !is_missing || self.root.exists(&format!("{group}/cgroup.procs")));
-        Setup { group, ..setup.clone() }
+        ProgramSetup { group, ..setup.clone() }
     }
 
     fn over_ns(&self) -> u64 {
@@ -327,21 +327,21 @@ impl Run<'_> {
 
     fn look_after(
         &self,
-        changes: &mut Option<Changes>,
+        changes: &mut Option<AppliedChanges>,
         ours: &mut BTreeSet<u32>,
-        happened: Happened,
-        observer: &mut dyn Observer,
+        happened: ProgramSignal,
+        observer: &mut dyn LaunchObserver,
     ) {
         match (happened, changes) {
-            (Happened::Left(processes), _) => observer.left(processes),
-            (Happened::Second, Some(changes)) => {
+            (ProgramSignal::Left(processes), _) => observer.left(processes),
+            (ProgramSignal::Second, Some(changes)) => {
                 // Where none can be started, the next second tries again.
                 if changes.mend(self.guarding).unwrap_or(false) {
                     ours.insert(changes.guard());
                     observer.guard_replaced();
                 }
             }
-            (Happened::Second, None) => {}
+            (ProgramSignal::Second, None) => {}
         }
     }
 
@@ -349,14 +349,14 @@ impl Run<'_> {
         &self,
         pid: u32,
         ran: Range<u64>,
-        ended: threads::Ended,
+        ended: threads::EndedProgram,
         not_set: Vec<Cannot>,
         mut notes: Vec<String>,
-    ) -> Got {
+    ) -> LaunchResult {
         let ran_ns = ran.end.saturating_sub(ran.start);
         let (mut closed, mut proved) = (None, None);
         if let Some((recorded, run_record, lost)) = ended.recording.map(Recording::close) {
-            let how = (ended.ending != Ending::Exited(0)).then(|| self::ended(ended.ending));
+            let how = (ended.ending != ProgramEnding::Exited(0)).then(|| self::ended(ended.ending));
             let finish = |of: RunRecord| of.finish(&ended.threads, &recorded, lost, how);
             proved = run_record.map(|of| finish(of).map_err(|error| format!("{error:#}")));
             closed = Some(recorded);
@@ -402,6 +402,6 @@ impl Run<'_> {
             proof: None,
             notes,
         };
-        Got { launched, proved }
+        LaunchResult { launched, proved }
     }
 }

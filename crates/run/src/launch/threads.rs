@@ -26,18 +26,19 @@ use signal_hook::consts::{
 use rtproof_host::{
     Root,
     facts::tasks::Policy,
-    task::{self, Counts},
+    task::{self, TaskCounts},
 };
 use rtproof_judge::units;
-use rtproof_measure::{Queue, Taken, inherited, unblock};
+use rtproof_measure::{Queue, TakenSignal, inherited, unblock};
 use rtproof_results::{
     launch::{
-        Answer, BudgetKept, Cannot, Ending, Faults, Latency, Preempted, Scheduling, Thread, WakeUps,
+        BudgetAnswer, BudgetKept, Cannot, Faults, LaunchedThread, Preempted, ProgramEnding,
+        ThreadScheduling, WakeUpLatency, WakeUps,
     },
     policy_name,
 };
 
-use super::setup::Setup;
+use super::setup::ProgramSetup;
 use super::{Recording, service};
 use crate::explain::live::Closed;
 use crate::rules::Watching;
@@ -55,7 +56,7 @@ pub const NAME: &str = "become-program";
 
 /// What the process says.
 #[derive(Debug, Serialize, Deserialize)]
-struct Said {
+struct ChildMessage {
     /// What could not be set.
     cannot: Vec<Cannot>,
     /// The program could not be executed: the number of the error.
@@ -88,8 +89,8 @@ fn become_program(
     let mut lines = BufReader::new(&stream);
     let mut text = String::new();
     lines.read_line(&mut text)?;
-    let setup: Setup = serde_json::from_str(&text)?;
-    say(&stream, &Said { cannot: setup.make(), error: None })?;
+    let setup: ProgramSetup = serde_json::from_str(&text)?;
+    say(&stream, &ChildMessage { cannot: setup.make(), error: None })?;
     let mut go = String::new();
     lines.read_line(&mut go)?;
     if go.trim() != "go" {
@@ -102,27 +103,31 @@ fn become_program(
         command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
     }
     let error = command.exec();
-    say(&stream, &Said { cannot: Vec::new(), error: error.raw_os_error() })?;
+    say(&stream, &ChildMessage { cannot: Vec::new(), error: error.raw_os_error() })?;
     Err(error)
 }
 
-fn say(mut stream: &UnixStream, said: &Said) -> io::Result<()> {
+fn say(mut stream: &UnixStream, said: &ChildMessage) -> io::Result<()> {
     let mut line = serde_json::to_string(said)?;
     line.push('\n');
     stream.write_all(line.as_bytes())
 }
 
 /// The process, before it has become the program.
-pub(super) struct Becoming {
+pub(super) struct StartingProcess {
     pub(super) child: Child,
     stream: UnixStream,
     /// What could not be set.
     pub(super) cannot: Vec<Cannot>,
 }
 
-impl Becoming {
+impl StartingProcess {
     /// Starts it, and lets it set itself up.
-    pub(super) fn begin(file: &Path, words: &[OsString], setup: &Setup) -> anyhow::Result<Self> {
+    pub(super) fn begin(
+        file: &Path,
+        words: &[OsString],
+        setup: &ProgramSetup,
+    ) -> anyhow::Result<Self> {
         let (stream, theirs) = UnixStream::pair().context("a socket")?;
         fcntl_setfd(&theirs, FdFlags::empty()).context("a socket for the program")?;
         // The file that runs, whatever is at its path.
@@ -172,7 +177,7 @@ impl Becoming {
 }
 
 /// The next line of the process; `None`: it has become the program, or has ended.
-fn said(stream: &UnixStream) -> anyhow::Result<Option<Said>> {
+fn said(stream: &UnixStream) -> anyhow::Result<Option<ChildMessage>> {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).context("the process for the program")?;
     Ok(if line.is_empty() { None } else { Some(serde_json::from_str(&line)?) })
@@ -187,7 +192,7 @@ const THREADS_MAX: usize = 4_096;
 /// The threads of the program and of the processes that it started.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    seen: BTreeMap<u32, (u32, Option<Counts>)>,
+    seen: BTreeMap<u32, (u32, Option<TaskCounts>)>,
     more: u64,
 }
 
@@ -213,7 +218,7 @@ impl Threads {
     }
 
     /// What was last seen of a thread.
-    pub(super) fn counts(&self, tid: u32) -> Option<&Counts> {
+    pub(super) fn counts(&self, tid: u32) -> Option<&TaskCounts> {
         self.seen.get(&tid)?.1.as_ref()
     }
 
@@ -221,8 +226,9 @@ impl Threads {
     pub(super) fn look(&mut self, root: &Root) {
         for (&tid, (pid, seen)) in &mut self.seen {
             let now = task::of_thread(root, *pid, tid);
-            let is_same =
-                |now: &Counts| seen.as_ref().is_none_or(|seen| seen.start_ticks == now.start_ticks);
+            let is_same = |now: &TaskCounts| {
+                seen.as_ref().is_none_or(|seen| seen.start_ticks == now.start_ticks)
+            };
             let Some(mut now) = now.filter(is_same) else { continue };
             // One that waits to be waited for has no CPUs any more.
             now.cpus = now.cpus.or_else(|| seen.as_ref().and_then(|seen| seen.cpus.clone()));
@@ -231,22 +237,27 @@ impl Threads {
     }
 
     /// What they got, and how many were not kept apart.
-    pub(super) fn finish(self, recorded: Option<&Closed>) -> (Vec<Thread>, u64) {
+    pub(super) fn finish(self, recorded: Option<&Closed>) -> (Vec<LaunchedThread>, u64) {
         let thread =
-            |(tid, (pid, seen)): (u32, (u32, Option<Counts>))| thread(tid, pid, seen, recorded);
+            |(tid, (pid, seen)): (u32, (u32, Option<TaskCounts>))| thread(tid, pid, seen, recorded);
         (self.seen.into_iter().map(thread).collect(), self.more)
     }
 }
 
-fn thread(tid: u32, pid: u32, seen: Option<Counts>, recorded: Option<&Closed>) -> Thread {
+fn thread(
+    tid: u32,
+    pid: u32,
+    seen: Option<TaskCounts>,
+    recorded: Option<&Closed>,
+) -> LaunchedThread {
     let id = tid.cast_signed();
     let totals = recorded.and_then(|of| of.totals.iter().find(|totals| totals.tid == id));
-    let of_policy = |policy: Policy, priority| Scheduling {
+    let of_policy = |policy: Policy, priority| ThreadScheduling {
         policy: policy_name(policy),
         priority,
         is_real_time: policy.is_real_time(),
     };
-    let latency = totals.filter(|totals| totals.wake_ups > 0).map(|totals| Latency {
+    let latency = totals.filter(|totals| totals.wake_ups > 0).map(|totals| WakeUpLatency {
         wake_ups: totals.wake_ups,
         over: totals.over,
         mean_ns: totals.sum_ns / totals.wake_ups,
@@ -260,7 +271,7 @@ fn thread(tid: u32, pid: u32, seen: Option<Counts>, recorded: Option<&Closed>) -
         .collect();
     preempted_by.sort_by_key(|it| std::cmp::Reverse((it.waited_ns, it.times)));
     let counted = seen.as_ref();
-    Thread {
+    LaunchedThread {
         tid,
         pid,
         name: counted.map_or_else(
@@ -283,18 +294,19 @@ fn thread(tid: u32, pid: u32, seen: Option<Counts>, recorded: Option<&Closed>) -
 /// and under which load.
 pub(super) fn verdict(
     budget_ns: u64,
-    threads: &[Thread],
+    threads: &[LaunchedThread],
     recorded: Option<&WakeUps>,
 ) -> BudgetKept {
     let budget = units::ns(budget_ns);
     let answer = |answer, text: String| BudgetKept { budget_ns, answer, text };
     let Some(recorded) = recorded else {
-        return answer(Answer::CannotTell, "cannot tell: wake-ups were not recorded".into());
+        return answer(BudgetAnswer::CannotTell, "cannot tell: wake-ups were not recorded".into());
     };
-    let is_real_time = |of: &&Thread| of.scheduling.as_ref().is_some_and(|it| it.is_real_time);
+    let is_real_time =
+        |of: &&LaunchedThread| of.scheduling.as_ref().is_some_and(|it| it.is_real_time);
     let has_real_time = threads.iter().any(|of| is_real_time(&of));
     let judged = threads.iter().filter(|of| !has_real_time || is_real_time(of));
-    let judged: Vec<Latency> = judged.filter_map(|of| of.latency).collect();
+    let judged: Vec<WakeUpLatency> = judged.filter_map(|of| of.latency).collect();
     let whose = if has_real_time { "of its real-time threads" } else { "of its threads" };
     let wake_ups: u64 = judged.iter().map(|of| of.wake_ups).sum();
     let over: u64 = judged.iter().map(|of| of.over).sum();
@@ -304,10 +316,13 @@ pub(super) fn verdict(
             "exceeded: {over} of {wake_ups} recorded wake-ups {whose} were later than {budget}, \
              worst {worst}"
         );
-        return answer(Answer::Exceeded, text);
+        return answer(BudgetAnswer::Exceeded, text);
     }
     if wake_ups == 0 {
-        return answer(Answer::CannotTell, format!("cannot tell: no wake-up {whose} was recorded"));
+        return answer(
+            BudgetAnswer::CannotTell,
+            format!("cannot tell: no wake-up {whose} was recorded"),
+        );
     }
     if recorded.unseen > 0 {
         let text = format!(
@@ -315,7 +330,7 @@ pub(super) fn verdict(
              but the kernel left out when {} others ended",
             recorded.unseen
         );
-        return answer(Answer::CannotTell, text);
+        return answer(BudgetAnswer::CannotTell, text);
     }
     if recorded.lost_events > 0 {
         let text = format!(
@@ -323,13 +338,13 @@ pub(super) fn verdict(
              but {} kernel events were lost, and wake-ups with them",
             recorded.lost_events
         );
-        return answer(Answer::CannotTell, text);
+        return answer(BudgetAnswer::CannotTell, text);
     }
     let text = format!(
         "within: none of {wake_ups} recorded wake-ups {whose} was later than {budget}, worst \
          {worst}; that is what was seen, with no confidence"
     );
-    answer(Answer::Within, text)
+    answer(BudgetAnswer::Within, text)
 }
 
 // Waiting for a program: signals are passed on, threads looked for, and the processes that it left
@@ -349,7 +364,7 @@ const FIND: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What happened while a program ran.
-pub(super) enum Happened {
+pub(super) enum ProgramSignal {
     /// Time to look after the guard.
     Second,
     /// Its first process has ended and others run on.
@@ -357,17 +372,17 @@ pub(super) enum Happened {
 }
 
 /// What is waited for.
-pub(super) enum Main {
+pub(super) enum MainProcess {
     /// A process that this one started, and what it leaves.
     Child(Child),
     /// A service of systemd.
-    Service(service::Started),
+    Service(service::StartedService),
 }
 
 /// A program that runs.
-pub(super) struct Running<'a> {
+pub(super) struct RunningProgram<'a> {
     pub(super) signals: &'a Queue,
-    pub(super) main: Main,
+    pub(super) main: MainProcess,
     /// Processes of rtproof itself.
     pub(super) ours: BTreeSet<u32>,
     pub(super) threads: Threads,
@@ -379,10 +394,10 @@ pub(super) struct Running<'a> {
     pub(super) stops: bool,
 }
 
-pub(super) struct Ended {
+pub(super) struct EndedProgram {
     /// What the ending says beside its number.
     pub(super) note: Option<String>,
-    pub(super) ending: Ending,
+    pub(super) ending: ProgramEnding,
     pub(super) faults: Option<Faults>,
     pub(super) threads: Threads,
     pub(super) recording: Option<Recording>,
@@ -394,12 +409,12 @@ pub(super) fn taken() -> Vec<i32> {
     PASSED.iter().copied().chain([SIGCHLD, SIGURG]).collect()
 }
 
-impl Running<'_> {
+impl RunningProgram<'_> {
     /// Waits for the end of the program and of what it left. `happened` is called once a second.
     pub(super) fn wait(
         mut self,
-        mut happened: impl FnMut(&mut BTreeSet<u32>, Happened),
-    ) -> anyhow::Result<Ended> {
+        mut happened: impl FnMut(&mut BTreeSet<u32>, ProgramSignal),
+    ) -> anyhow::Result<EndedProgram> {
         let root = Root::live();
         let mut ended = None;
         let mut others: Vec<u32> = Vec::new();
@@ -434,7 +449,7 @@ impl Running<'_> {
                 ended = Some((self.main.ending()?, faults));
                 others = self.others(&root);
                 if !others.is_empty() {
-                    happened(&mut self.ours, Happened::Left(others.len()));
+                    happened(&mut self.ours, ProgramSignal::Left(others.len()));
                 }
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK) || ended.is_some() {
@@ -446,14 +461,14 @@ impl Running<'_> {
                     if let Some(recording) = &mut self.recording {
                         recording.second(&self.threads);
                     }
-                    happened(&mut self.ours, Happened::Second);
+                    happened(&mut self.ours, ProgramSignal::Second);
                 }
             }
             match ended {
                 Some((ending, faults)) if others.is_empty() => {
                     let note = self.main.note(ending);
                     let Self { threads, recording, rules, .. } = self;
-                    return Ok(Ended { ending, note, faults, threads, recording, rules });
+                    return Ok(EndedProgram { ending, note, faults, threads, recording, rules });
                 }
                 _ => {}
             }
@@ -464,8 +479,8 @@ impl Running<'_> {
     fn others(&self, root: &Root) -> Vec<u32> {
         let main = self.main.id();
         let all = match &self.main {
-            Main::Child(_) => task::descendants(root, std::process::id()),
-            Main::Service(service) => service.pids(root),
+            MainProcess::Child(_) => task::descendants(root, std::process::id()),
+            MainProcess::Service(service) => service.pids(root),
         };
         all.into_iter().filter(|pid| *pid != main && !self.ours.contains(pid)).collect()
     }
@@ -481,8 +496,8 @@ impl Running<'_> {
     }
 
     /// Passes a signal on. One that a key of the terminal sent has come to the program as well.
-    fn pass(&mut self, taken: Taken, main_runs: bool, others: &[u32]) {
-        let Taken { signal, is_kernels } = taken;
+    fn pass(&mut self, taken: TakenSignal, main_runs: bool, others: &[u32]) {
+        let TakenSignal { signal, is_kernels } = taken;
         if signal == SIGCHLD || signal == SIGURG {
             return;
         }
@@ -493,17 +508,17 @@ impl Running<'_> {
         }
         let to = if main_runs { vec![self.main.id()] } else { others.to_vec() };
         match &self.main {
-            Main::Service(service) if ENDING.contains(&signal) => service.stop(),
-            Main::Child(_) if is_kernels => {}
+            MainProcess::Service(service) if ENDING.contains(&signal) => service.stop(),
+            MainProcess::Child(_) if is_kernels => {}
             _ => to.into_iter().for_each(|pid| send(pid, signal)),
         }
-        if matches!(self.main, Main::Child(_)) && [SIGTSTP, SIGCONT].contains(&signal) {
+        if matches!(self.main, MainProcess::Child(_)) && [SIGTSTP, SIGCONT].contains(&signal) {
             self.stops = signal == SIGTSTP;
         }
     }
 }
 
-impl Main {
+impl MainProcess {
     fn id(&self) -> u32 {
         match self {
             Self::Child(child) => child.id(),
@@ -527,14 +542,14 @@ impl Main {
     }
 
     /// Of one that is over.
-    fn ending(&mut self) -> io::Result<Ending> {
+    fn ending(&mut self) -> io::Result<ProgramEnding> {
         match self {
             Self::Child(child) => Ok(ending(child.wait()?)),
             Self::Service(service) => Ok(service.ending()),
         }
     }
 
-    fn note(&self, ending: Ending) -> Option<String> {
+    fn note(&self, ending: ProgramEnding) -> Option<String> {
         match self {
             Self::Child(_) => None,
             Self::Service(service) => service.note(ending),
@@ -564,12 +579,12 @@ fn is_over(pid: u32) -> io::Result<bool> {
     Ok(waitid(WaitId::Pid(pid), options)?.is_some())
 }
 
-fn ending(status: std::process::ExitStatus) -> Ending {
+fn ending(status: std::process::ExitStatus) -> ProgramEnding {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
-        (None, Some(signal)) => Ending::Killed(signal),
-        (None, None) => Ending::Exited(u8::MAX),
+        (Some(code), _) => ProgramEnding::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => ProgramEnding::Killed(signal),
+        (None, None) => ProgramEnding::Exited(u8::MAX),
     }
 }
 
@@ -579,8 +594,8 @@ mod tests {
 
     use super::*;
 
-    fn of(policy: Policy, wake_ups: u64, over: u64) -> Thread {
-        let counts = Counts {
+    fn of(policy: Policy, wake_ups: u64, over: u64) -> LaunchedThread {
+        let counts = TaskCounts {
             comm: "x".into(),
             start_ticks: 1,
             policy: Some(policy),
@@ -593,9 +608,9 @@ mod tests {
             involuntary_switches: None,
             migrations: None,
         };
-        let latency = Latency { wake_ups, over, mean_ns: 5, worst_ns: 9_000 };
+        let latency = WakeUpLatency { wake_ups, over, mean_ns: 5, worst_ns: 9_000 };
         let latency = (wake_ups > 0).then_some(latency);
-        Thread { latency, ..thread(7, 7, Some(counts), None) }
+        LaunchedThread { latency, ..thread(7, 7, Some(counts), None) }
     }
 
     #[test]
@@ -604,21 +619,21 @@ mod tests {
             let spikes = Spikes::default();
             Some(WakeUps { over_ns: 10_000, lost_events, unseen: 0, inferred: 0, spikes })
         };
-        let said = |threads: &[Thread], recorded: Option<WakeUps>| {
+        let said = |threads: &[LaunchedThread], recorded: Option<WakeUps>| {
             verdict(10_000, threads, recorded.as_ref()).answer
         };
         let good = of(Policy::Fifo, 100, 0);
-        assert_eq!(said(std::slice::from_ref(&good), recorded(0)), Answer::Within);
-        assert_eq!(said(std::slice::from_ref(&good), recorded(1)), Answer::CannotTell);
-        assert_eq!(said(std::slice::from_ref(&good), None), Answer::CannotTell);
+        assert_eq!(said(std::slice::from_ref(&good), recorded(0)), BudgetAnswer::Within);
+        assert_eq!(said(std::slice::from_ref(&good), recorded(1)), BudgetAnswer::CannotTell);
+        assert_eq!(said(std::slice::from_ref(&good), None), BudgetAnswer::CannotTell);
         let unseen = recorded(0).map(|of| WakeUps { unseen: 1, ..of });
-        assert_eq!(said(std::slice::from_ref(&good), unseen), Answer::CannotTell);
-        assert_eq!(said(&[of(Policy::Fifo, 0, 0)], recorded(0)), Answer::CannotTell);
-        assert_eq!(said(&[], recorded(0)), Answer::CannotTell);
-        assert_eq!(said(&[of(Policy::Fifo, 9, 1)], recorded(3)), Answer::Exceeded);
+        assert_eq!(said(std::slice::from_ref(&good), unseen), BudgetAnswer::CannotTell);
+        assert_eq!(said(&[of(Policy::Fifo, 0, 0)], recorded(0)), BudgetAnswer::CannotTell);
+        assert_eq!(said(&[], recorded(0)), BudgetAnswer::CannotTell);
+        assert_eq!(said(&[of(Policy::Fifo, 9, 1)], recorded(3)), BudgetAnswer::Exceeded);
         // An ordinary thread counts only where no other is real-time.
         let ordinary = of(Policy::Other, 9, 1);
-        assert_eq!(said(&[good, ordinary.clone()], recorded(0)), Answer::Within);
-        assert_eq!(said(&[ordinary], recorded(0)), Answer::Exceeded);
+        assert_eq!(said(&[good, ordinary.clone()], recorded(0)), BudgetAnswer::Within);
+        assert_eq!(said(&[ordinary], recorded(0)), BudgetAnswer::Exceeded);
     }
 }

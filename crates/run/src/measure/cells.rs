@@ -17,23 +17,23 @@ use rtproof_host::{
     user_file::{Invalid, usage},
 };
 use rtproof_judge::{
-    Report, Spread,
+    LatencySpread, Report,
     causes::Spikes,
-    compare::{self, Group, Request, Side},
+    compare::{self, CompareRequest, Group, Side},
     distribution::Distribution,
     loads_ran,
     report::CpuReport,
     units,
 };
 use rtproof_measure::{Quantity, clock::Clock, workloads};
-use rtproof_record::{Class, Options, Requirement, Run, Start, run::RunEnd};
+use rtproof_record::{BudgetClass, Options, Requirement, Run, Start, run::RunEnd};
 use rtproof_results::measure::{
-    Cell, CellResult, Common, Condition, ConditionPair, PLAN_SCHEMA, Plan, Quantiles, SpikeCount,
-    State, ThreadResult,
+    Cell, CellResult, CellState, Common, Condition, ConditionPair, MeasurePlan, PLAN_SCHEMA,
+    Quantiles, SpikeCount, ThreadResult,
 };
 use rtproof_stats::{Moments, quantile::Q};
 
-use super::{Block, Choice, Folder, Found};
+use super::{Block, ExistingCell, RecordFolder, WorkloadChoice};
 use crate::experiment::seed;
 use crate::{online_cpus, parse, prove};
 
@@ -52,7 +52,7 @@ pub fn plan(
     conditions: Vec<Condition>,
     common: Common,
     facts: &Facts,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<MeasurePlan> {
     let mut cells = Vec::new();
     let names: Vec<String> = match conditions.is_empty() {
         true => vec![String::new()],
@@ -73,7 +73,7 @@ pub fn plan(
     if let Some(list) = &common.load_cpus {
         online_cpus(list, "--load-cpus", facts)?;
     }
-    Ok(Plan { schema: PLAN_SCHEMA.into(), conditions, common, cells })
+    Ok(MeasurePlan { schema: PLAN_SCHEMA.into(), conditions, common, cells })
 }
 
 /// Whether the two conditions change places, for each repetition: what drifts over the measurement
@@ -147,7 +147,7 @@ fn places(
     let mut places = Vec::new();
     for choice in &block.workloads {
         match choice {
-            Choice::Everywhere(name) => {
+            WorkloadChoice::Everywhere(name) => {
                 let names = || vec![name.clone()];
                 match application_cpus(name) {
                     // One application is measured once, however many CPUs there are.
@@ -158,7 +158,7 @@ fn places(
                     None => places.push((all.clone(), names())),
                 }
             }
-            Choice::Placed(placed) => {
+            WorkloadChoice::Placed(placed) => {
                 let cpus = placed.iter().fold(CpuList::default(), |cpus, (_, on)| cpus.union(on));
                 online_cpus(&cpus.to_string(), "--workload", facts)?;
                 for (name, on) in placed {
@@ -257,7 +257,7 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
         // Measured, not judged: late samples are counted.
         requirement: Requirement {
             budget_ns: common.budget_ns,
-            class: Class::Soft,
+            class: BudgetClass::Soft,
             confidence_ppm: 950_000,
             rate_per_1000h: 125,
         },
@@ -374,10 +374,10 @@ fn run(command: &str) -> Result<(), Invalid> {
 /// What the run of a cell found.
 pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
     let (state, why) = match &run.meta.ended {
-        Some(RunEnd::Complete) => (State::Done, None),
-        Some(RunEnd::Interrupted { signal }) => (State::CutShort, Some(format!("by {signal}"))),
-        Some(RunEnd::Aborted { why }) => (State::CutShort, Some(why.clone())),
-        None => (State::CutShort, Some("its record is torn".into())),
+        Some(RunEnd::Complete) => (CellState::Done, None),
+        Some(RunEnd::Interrupted { signal }) => (CellState::CutShort, Some(format!("by {signal}"))),
+        Some(RunEnd::Aborted { why }) => (CellState::CutShort, Some(why.clone())),
+        None => (CellState::CutShort, Some("its record is torn".into())),
     };
     let intervals = |number: u32| {
         let of = run.threads.iter().filter(|thread| thread.info.number == number);
@@ -398,7 +398,7 @@ pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
     CellResult {
         state,
         why,
-        load_ran: state != State::Done
+        load_ran: state != CellState::Done
             || run.options.phases.iter().all(|phase| loads_ran(run, phase)),
         started_realtime_ns: Some(run.meta.started_realtime_ns),
         threads: report.cpus.iter().map(thread).collect(),
@@ -424,7 +424,7 @@ fn thread_result(
 ) -> ThreadResult {
     let info = &cpu.thread;
     let quantity = quantity(&info.workload);
-    let samples = Scale::of(quantity, info.period_ns).spread(samples);
+    let samples = NominalScale::of(quantity, info.period_ns).spread(samples);
     let [p5_ns, p50_ns, p95_ns, p99_ns, p999_ns] = Q::TABLE.map(|q| cpu.measured.wake_ns(q));
     let quantiles = Quantiles { p5_ns, p50_ns, p95_ns, p99_ns, p999_ns };
     ThreadResult {
@@ -435,7 +435,7 @@ fn thread_result(
         priority: info.priority,
         quantiles,
         intervals: (intervals.count() > 0)
-            .then(|| Scale::of_intervals(info.period_ns).spread(intervals)),
+            .then(|| NominalScale::of_intervals(info.period_ns).spread(intervals)),
         scheduled: cpu.measured.scheduled,
         missed: cpu.measured.missed,
         late: report.options.requirement.budget_ns.map(|_| cpu.measured.late),
@@ -476,7 +476,7 @@ fn spikes(report: &Report, cpu: u32) -> Vec<SpikeCount> {
 
 /// Each combination under the first condition against the same under the second; none where there
 /// are not two conditions, or one of them has no finished run.
-pub(super) fn compared(plan: &Plan, folder: &Folder) -> Vec<ConditionPair> {
+pub(super) fn compared(plan: &MeasurePlan, folder: &RecordFolder) -> Vec<ConditionPair> {
     let [first, second] = plan.conditions.as_slice() else { return Vec::new() };
     let alike = |cell: &Cell| Cell {
         number: 0,
@@ -509,15 +509,15 @@ pub(super) fn compared(plan: &Plan, folder: &Folder) -> Vec<ConditionPair> {
 }
 
 /// The finished run of a cell.
-fn side(cell: &Cell, folder: &Folder) -> Option<Side> {
+fn side(cell: &Cell, folder: &RecordFolder) -> Option<Side> {
     match folder.find(cell) {
-        Found::Done(run) => Some(Side::of_run(&run, &cell.name, &cell.name)),
-        Found::Nothing | Found::CutShort | Found::Unusable(_) => None,
+        ExistingCell::Done(run) => Some(Side::of_run(&run, &cell.name, &cell.name)),
+        ExistingCell::Nothing | ExistingCell::CutShort | ExistingCell::Unusable(_) => None,
     }
 }
 
 fn pair(combination: &Cell, groups: &[Group; 2]) -> Option<ConditionPair> {
-    let comparison = compare::compare_groups(groups, &Request::default());
+    let comparison = compare::compare_groups(groups, &CompareRequest::default());
     let against = comparison.against.into_iter().next()?;
     let primary = against.changes.iter().find(|change| change.detectable.is_some());
     Some(ConditionPair {
@@ -541,14 +541,14 @@ pub fn quantity(workload: &str) -> Quantity {
 
 /// What samples should be, and what percentages are of; nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale {
+pub struct NominalScale {
     /// What they should be.
     pub nominal_ns: Option<u64>,
     /// Percentages are of this; `None`: of the mean.
     pub whole_ns: Option<u64>,
 }
 
-impl Scale {
+impl NominalScale {
     /// Of the samples of a quantity. Lateness should be nothing and is a share of the
     /// period; a duration has no such value.
     pub fn of(quantity: Quantity, period_ns: u64) -> Self {
@@ -563,19 +563,19 @@ impl Scale {
     }
 
     /// The samples by it.
-    pub fn spread(self, moments: &Moments) -> Spread {
-        Spread::of(moments, self.nominal_ns)
+    pub fn spread(self, moments: &Moments) -> LatencySpread {
+        LatencySpread::of(moments, self.nominal_ns)
     }
 
     /// A deviation as a percentage.
-    pub fn percent(self, deviation_ns: f64, spread: &Spread) -> Option<f64> {
+    pub fn percent(self, deviation_ns: f64, spread: &LatencySpread) -> Option<f64> {
         let whole = self.whole_ns.map(|ns| ns as f64).or(spread.mean_ns)?;
         (whole > 0.0).then(|| deviation_ns / whole * 100.0)
     }
 
     /// How far a value is from what it should be (from the mean where there is no such value), as a
     /// percentage.
-    pub fn off(self, value_ns: u64, spread: &Spread) -> Option<f64> {
+    pub fn off(self, value_ns: u64, spread: &LatencySpread) -> Option<f64> {
         let from = self.nominal_ns.map(|ns| ns as f64).or(spread.mean_ns)?;
         self.percent(value_ns as f64 - from, spread)
     }
@@ -627,14 +627,14 @@ mod statistics_tests {
         [67_000, 1_017_502, 4_449_000].into_iter().for_each(|ns| {
             moments.push(ns);
         });
-        let scale = Scale::of_intervals(1_000_000);
+        let scale = NominalScale::of_intervals(1_000_000);
         let spread = scale.spread(&moments);
         // S3's first row, signed: 93.3 % too short, 344.9 % too long.
         let off = [67_000, 4_449_000].map(|ns| scale.off(ns, &spread).map(|p| (p * 10.0).round()));
         assert_eq!(off, [Some(-933.0), Some(3449.0)]);
-        let late = Scale::of(Quantity::Latency, 1_000_000);
+        let late = NominalScale::of(Quantity::Latency, 1_000_000);
         assert_eq!(late.off(50_000, &late.spread(&moments)), Some(5.0));
-        let duration = Scale::of(Quantity::Duration, 1_000_000);
+        let duration = NominalScale::of(Quantity::Duration, 1_000_000);
         let spread = duration.spread(&moments);
         assert_eq!((spread.rms_ns, duration.percent(0.0, &spread)), (None, Some(0.0)));
         let none = duration.spread(&Moments::default());

@@ -14,7 +14,7 @@ use toml::{
 use rtproof_host::{facts::tasks::Policy, user_file::Invalid};
 use rtproof_results::measure::{Common, Condition};
 
-use super::{Block, Choice, cells};
+use super::{Block, WorkloadChoice, cells};
 use crate::intent::{PERIOD_NS, PRIORITY};
 use crate::parse;
 
@@ -75,7 +75,7 @@ impl Matrix {
 /// What a block is where nothing is said.
 pub fn default_block() -> Block {
     Block {
-        workloads: vec![Choice::Everywhere("timer-wakeup".into())],
+        workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into())],
         cpus: None,
         each: false,
         policies: vec![Policy::Fifo],

@@ -23,10 +23,10 @@ use rtproof_host::{
     facts::tasks::Policy,
     user_file::{self, Invalid, usage},
 };
-use rtproof_judge::{Report, report::Machine};
+use rtproof_judge::{Report, report::MachineSummary};
 use rtproof_measure::{loads::LoadSet, thread::pin_all, workloads};
 use rtproof_record::{Run, SealState, run::RunEnd};
-use rtproof_results::measure::{Cell, CellResult, Index, OVERHEAD_NS, Plan, State};
+use rtproof_results::measure::{Cell, CellResult, CellState, Index, MeasurePlan, OVERHEAD_NS};
 
 use crate::prove;
 use crate::prove::{Job, NoSwitcher, Observer, Output, Signals};
@@ -39,13 +39,13 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// A folder of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct RecordFolder {
     path: PathBuf,
 }
 
 /// What there is of a cell.
 #[derive(Debug)]
-pub enum Found {
+pub enum ExistingCell {
     Nothing,
     /// All of it.
     Done(Box<Run>),
@@ -55,7 +55,7 @@ pub enum Found {
     Unusable(String),
 }
 
-impl Folder {
+impl RecordFolder {
     /// A new folder, by name or `measure-HOST-TIME` in this one.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Folder {
     ///
     /// # Errors
     /// There is none, it holds no plan, or another user could have written that.
-    pub fn open(path: &Path, anyones: bool) -> anyhow::Result<(Self, Plan)> {
+    pub fn open(path: &Path, anyones: bool) -> anyhow::Result<(Self, MeasurePlan)> {
         let file = path.join(PLAN);
         let wrong = |what: String| {
             usage(format!("{}: {what}; --resume takes the folder of a matrix", file.display()))
@@ -99,7 +99,7 @@ impl Folder {
         if bytes.len() as u64 > BYTES_MAX {
             return Err(wrong(format!("more than {BYTES_MAX} bytes")));
         }
-        let plan: Plan = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
+        let plan: MeasurePlan = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         if !plan.is_known() {
             return Err(wrong(format!("\"{}\" is of another version of rtproof", plan.schema)));
         }
@@ -115,7 +115,7 @@ impl Folder {
         &self.path
     }
 
-    pub fn keep(&self, plan: &Plan) -> anyhow::Result<()> {
+    pub fn keep(&self, plan: &MeasurePlan) -> anyhow::Result<()> {
         self.write(PLAN, &serde_json::to_vec_pretty(plan)?)
     }
 
@@ -133,24 +133,25 @@ impl Folder {
     }
 
     /// What there is of a cell.
-    pub fn find(&self, cell: &Cell) -> Found {
+    pub fn find(&self, cell: &Cell) -> ExistingCell {
         let record = self.output(cell).record;
         if record.symlink_metadata().is_err() {
-            return Found::Nothing;
+            return ExistingCell::Nothing;
         }
         let opened = match rtproof_record::read(&record) {
             Ok(opened) => opened,
-            Err(rtproof_record::ReadError::Empty { .. }) => return Found::CutShort,
-            Err(error) => return Found::Unusable(error.to_string()),
+            Err(rtproof_record::ReadError::Empty { .. }) => return ExistingCell::CutShort,
+            Err(error) => return ExistingCell::Unusable(error.to_string()),
         };
         match opened.state {
-            SealState::Altered { why } => {
-                Found::Unusable(format!("{}: altered after it was sealed: {why}", record.display()))
-            }
+            SealState::Altered { why } => ExistingCell::Unusable(format!(
+                "{}: altered after it was sealed: {why}",
+                record.display()
+            )),
             SealState::Sealed { .. } if opened.run.meta.ended == Some(RunEnd::Complete) => {
-                Found::Done(Box::new(opened.run))
+                ExistingCell::Done(Box::new(opened.run))
             }
-            SealState::Sealed { .. } | SealState::Torn => Found::CutShort,
+            SealState::Sealed { .. } | SealState::Torn => ExistingCell::CutShort,
         }
     }
 
@@ -184,7 +185,7 @@ impl Folder {
 /// One block of a matrix: every combination of its lists is a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    pub workloads: Vec<Choice>,
+    pub workloads: Vec<WorkloadChoice>,
     /// CPUs, as a list; `None`: the isolated ones if there are any, else all.
     pub cpus: Option<String>,
     /// Each CPU in turn instead of all at once.
@@ -205,7 +206,7 @@ pub struct Block {
 
 /// A workload for all CPUs, or one for each of some.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum WorkloadChoice {
     /// On every CPU that is measured.
     Everywhere(String),
     /// Each on its own CPUs, all at once.
@@ -216,11 +217,11 @@ pub enum Choice {
 ///
 /// # Errors
 /// What is wrong, and how it is written.
-pub fn workloads(text: &str) -> Result<Vec<Choice>, Invalid> {
+pub fn workloads(text: &str) -> Result<Vec<WorkloadChoice>, Invalid> {
     let text = text.trim();
     if text.starts_with("exec:") {
         // A command may hold commas and at signs.
-        return Ok(vec![Choice::Everywhere(workload(text)?)]);
+        return Ok(vec![WorkloadChoice::Everywhere(workload(text)?)]);
     }
     let mut everywhere = Vec::new();
     let mut placed: Vec<(String, CpuList)> = Vec::new();
@@ -234,7 +235,7 @@ pub fn workloads(text: &str) -> Result<Vec<Choice>, Invalid> {
             }
             // `registers@1,3`: more CPUs of the same.
             (None, Some(at)) if is_cpus => placed[at].1 = placed[at].1.union(&cpu_list(part)?),
-            (None, _) => everywhere.push(Choice::Everywhere(workload(part)?)),
+            (None, _) => everywhere.push(WorkloadChoice::Everywhere(workload(part)?)),
         }
     }
     match (placed.is_empty(), everywhere.is_empty()) {
@@ -255,7 +256,7 @@ pub fn workloads(text: &str) -> Result<Vec<Choice>, Invalid> {
                     return Err(format!("{name}@{cpus}: CPU {both} has a workload already").into());
                 }
             }
-            Ok(vec![Choice::Placed(placed)])
+            Ok(vec![WorkloadChoice::Placed(placed)])
         }
     }
 }
@@ -311,15 +312,15 @@ pub fn repeat(text: &str) -> Result<u32, Invalid> {
 // All cells, one after the other: each a run of its own, sealed before the next one begins.
 
 /// What the caller does while cells are measured.
-pub trait Events {
+pub trait MeasureEvents {
     /// A cell begins; so much time is left for it and those after it.
     ///
     /// # Errors
     /// The caller ends the measurement.
-    fn begin(&mut self, plan: &Plan, cell: &Cell, left_ns: u64) -> anyhow::Result<()>;
+    fn begin(&mut self, plan: &MeasurePlan, cell: &Cell, left_ns: u64) -> anyhow::Result<()>;
 
     /// Observes the cell that began last; cells after it take `after_ns`.
-    fn observer(&mut self, plan: &Plan, cell: &Cell, after_ns: u64) -> &mut dyn Observer;
+    fn observer(&mut self, plan: &MeasurePlan, cell: &Cell, after_ns: u64) -> &mut dyn Observer;
 
     /// The cell is measured.
     fn end(&mut self);
@@ -341,18 +342,18 @@ pub trait Events {
 pub fn run(
     root: &Root,
     facts: &Facts,
-    plan: &Plan,
-    folder: &Folder,
-    events: &mut dyn Events,
+    plan: &MeasurePlan,
+    folder: &RecordFolder,
+    events: &mut dyn MeasureEvents,
 ) -> anyhow::Result<Index> {
     let signals = Signals::catch(root).context("cannot catch signals")?;
     let allowed = facts.cpus.allowed.value().cloned();
     let mut index = Index::new(plan);
-    index.machine = Some(Machine::of(facts));
+    index.machine = Some(MachineSummary::of(facts));
     let todo = sort_out(plan, folder, &mut index)?;
     write(folder, &index, events)?;
     let mut conditions = Conditions::of(&plan.conditions);
-    let mut pace = Pace::default();
+    let mut pace = CellOverhead::default();
     for (at, cell) in todo.iter().enumerate() {
         if let Err(why) = conditions.enter(&cell.condition) {
             index.put(CellResult::failed(cell, why.0));
@@ -360,7 +361,7 @@ pub fn run(
             continue;
         }
         let left = todo[at + 1..].iter().copied();
-        let after_ns = Plan::takes_ns(left, pace.overhead_ns());
+        let after_ns = MeasurePlan::takes_ns(left, pace.overhead_ns());
         events.begin(plan, cell, after_ns.saturating_add(cell.duration_ns))?;
         // The cell before may have left this thread on the housekeeping CPUs of its own.
         if let Some(allowed) = &allowed {
@@ -386,36 +387,38 @@ pub fn run(
 /// Puts what is done into the index; returns what is to be measured, what was cut short moved
 /// aside.
 fn sort_out<'a>(
-    plan: &'a Plan,
-    folder: &Folder,
+    plan: &'a MeasurePlan,
+    folder: &RecordFolder,
     index: &mut Index,
 ) -> anyhow::Result<Vec<&'a Cell>> {
     let mut todo = Vec::new();
     for cell in &plan.cells {
         match folder.find(cell) {
-            Found::Nothing => todo.push(cell),
-            Found::Done(run) => index.put(result(cell, &run)),
-            Found::CutShort => {
+            ExistingCell::Nothing => todo.push(cell),
+            ExistingCell::Done(run) => index.put(result(cell, &run)),
+            ExistingCell::CutShort => {
                 folder.set_aside(cell)?;
                 todo.push(cell);
             }
-            Found::Unusable(why) => anyhow::bail!("{why}; move it away to measure its cell anew"),
+            ExistingCell::Unusable(why) => {
+                anyhow::bail!("{why}; move it away to measure its cell anew")
+            }
         }
     }
     Ok(todo)
 }
 
 fn result(cell: &Cell, run: &Run) -> CellResult {
-    cells::cell_result(cell, run, &Report::new(run, &rtproof_judge::Standing::Sealed))
+    cells::cell_result(cell, run, &Report::new(run, &rtproof_judge::Integrity::Sealed))
 }
 
 fn one(
     root: &Root,
-    plan: &Plan,
+    plan: &MeasurePlan,
     cell: &Cell,
-    folder: &Folder,
+    folder: &RecordFolder,
     signals: &Signals,
-    events: &mut dyn Events,
+    events: &mut dyn MeasureEvents,
     after_ns: u64,
 ) -> anyhow::Result<CellResult> {
     let facts = Facts::read(root);
@@ -441,7 +444,7 @@ fn one(
     events.sealed(&output, &sealed.run, &report)?;
     let mut result = cells::cell_result(cell, &sealed.run, &report);
     if let Some(failure) = sealed.failure {
-        result.state = State::CutShort;
+        result.state = CellState::CutShort;
         result.why = Some(format!("{failure:#}"));
     }
     Ok(result)
@@ -449,12 +452,12 @@ fn one(
 
 /// What cells take beside their measuring time, as it was so far.
 #[derive(Debug, Default)]
-struct Pace {
+struct CellOverhead {
     cells: u64,
     beside_ns: u64,
 }
 
-impl Pace {
+impl CellOverhead {
     fn took(&mut self, all_ns: u128, duration_ns: u64) {
         self.cells += 1;
         let all_ns = u64::try_from(all_ns).unwrap_or(u64::MAX);
@@ -467,9 +470,11 @@ impl Pace {
 }
 
 /// Says of each cell whether the machine was as in the cell before it.
-fn same_machine(index: &mut Index, folder: &Folder) {
+fn same_machine(index: &mut Index, folder: &RecordFolder) {
     let condition = |cell: &Cell| match folder.find(cell) {
-        Found::Done(run) => Some(rtproof_host::flatten::condition_id(&run.facts_start.rows())),
+        ExistingCell::Done(run) => {
+            Some(rtproof_host::flatten::condition_id(&run.facts_start.rows()))
+        }
         _ => None,
     };
     let mut last: Option<String> = None;
@@ -482,13 +487,13 @@ fn same_machine(index: &mut Index, folder: &Folder) {
 
 /// Writes the index: after each cell, so that a run that is killed leaves that of the finished
 /// ones.
-fn write(folder: &Folder, index: &Index, events: &dyn Events) -> anyhow::Result<()> {
+fn write(folder: &RecordFolder, index: &Index, events: &dyn MeasureEvents) -> anyhow::Result<()> {
     folder.write("index.json", &serde_json::to_vec_pretty(index)?)?;
     folder.write("index.html", events.page(index).as_bytes())
 }
 
 /// CPUs of all cells.
-pub fn cpus(plan: &Plan) -> CpuList {
+pub fn cpus(plan: &MeasurePlan) -> CpuList {
     CpuList::new(plan.cells.iter().flat_map(|cell| cell.cpus.iter().copied()))
 }
 
@@ -496,8 +501,8 @@ pub fn cpus(plan: &Plan) -> CpuList {
 mod tests {
     use super::*;
 
-    fn everywhere(name: &str) -> Choice {
-        Choice::Everywhere(name.into())
+    fn everywhere(name: &str) -> WorkloadChoice {
+        WorkloadChoice::Everywhere(name.into())
     }
 
     #[test]
@@ -506,7 +511,7 @@ mod tests {
         let two = vec![everywhere("timer-wakeup"), everywhere("timer-wakeup")];
         assert_eq!(workloads("timer-wakeup, timer-wakeup"), Ok(two));
         let placed = |cpus: &[u32]| ("timer-wakeup".to_owned(), CpuList::new(cpus.iter().copied()));
-        let both = vec![Choice::Placed(vec![placed(&[1, 3]), placed(&[5, 6])])];
+        let both = vec![WorkloadChoice::Placed(vec![placed(&[1, 3]), placed(&[5, 6])])];
         assert_eq!(workloads("timer-wakeup@1,3,timer-wakeup@5-6"), Ok(both));
         for (text, part) in [
             ("nothing", "`nothing` is no workload; expected one of"),

@@ -11,25 +11,25 @@ use anyhow::Context;
 use rtproof_host::{HostSampler, Root};
 use rtproof_judge::units;
 use rtproof_measure::{
-    EndReason, Plan, Report, Session, Slot, Started,
+    EndReason, Session, SessionPlan, Slot, StartedThread, ThreadReport,
     clock::Steps,
-    loads::{LoadSpec, Outcome, Runner, Running, Settings},
+    loads::{LoadOutcome, LoadSettings, LoadSpec, Runner, RunningLoad},
 };
 use rtproof_record::{
-    Options, Origin, Start, ThreadTick, Tick, WriteError,
-    run::{Load, Note, Sample, Second, ThreadEnd, ThreadInfo},
+    ClockOrigin, Options, Start, ThreadTick, Tick, WriteError,
+    run::{Note, RecordedLoad, Sample, Second, ThreadEnd, ThreadInfo},
 };
 
 use super::spikes::Explainer;
-use super::watch::{Idle, StepWatch, Watch};
-use super::{Job, LiveRequest, Observer, Output, Progress, Switcher, notes};
+use super::watch::{IdleReader, StepWatch, ThreadWatch};
+use super::{Job, LiveRequest, Observer, Output, RunProgress, Switcher, notes};
 
 /// Shortest interval that makes a row of host counters.
 const ROW_MIN_NS: u64 = 500_000_000;
 
 /// A load that runs.
 struct Live {
-    running: Running,
+    running: RunningLoad,
     from_ns: u64,
     failure_noted: bool,
 }
@@ -38,10 +38,10 @@ struct Live {
 pub(crate) struct Collector {
     options: Options,
     sampler: HostSampler,
-    settings: Settings,
+    settings: LoadSettings,
     explainer: Explainer,
-    idle: Idle,
-    watch: Watch,
+    idle: IdleReader,
+    watch: ThreadWatch,
     loads: Vec<Live>,
     phase: Option<usize>,
     /// Whether the user switched the loads; the phases no longer do.
@@ -62,9 +62,9 @@ pub fn load_settings(
     load_dir: Option<&Path>,
     output: &Output,
     facts: &rtproof_host::Facts,
-) -> Settings {
+) -> LoadSettings {
     let cache = |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
-    Settings {
+    LoadSettings {
         cpus: options.load_cpus.clone(),
         dir: load_dir.unwrap_or_else(|| output.folder()).to_owned(),
         memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
@@ -74,7 +74,7 @@ pub fn load_settings(
 }
 
 /// What is left when the threads have ended.
-pub(crate) struct Collected {
+pub(crate) struct CollectedRun {
     pub(crate) tick: Tick,
     pub(crate) ends: Vec<(u32, ThreadEnd)>,
     pub failure: Option<WriteError>,
@@ -96,8 +96,8 @@ impl Collector {
             sampler,
             settings,
             explainer,
-            watch: Watch::default(),
-            idle: Idle::new(root, options),
+            watch: ThreadWatch::default(),
+            idle: IdleReader::new(root, options),
             loads: Vec::new(),
             phase: None,
             by_hand: false,
@@ -124,7 +124,12 @@ impl Collector {
     }
 
     /// Puts the threads into the record.
-    pub(crate) fn announce(&mut self, started: &[Started], plan: &Plan, origin: Origin) {
+    pub(crate) fn announce(
+        &mut self,
+        started: &[StartedThread],
+        plan: &SessionPlan,
+        origin: ClockOrigin,
+    ) {
         self.explainer.begin(plan, started, origin.monotonic_ns);
         self.pending.origin = Some(origin);
         let (n, period_ns) = (started.len() as u64, self.options.period_ns);
@@ -310,8 +315,8 @@ impl Collector {
     }
 
     /// The state that the progress line shows.
-    pub(crate) fn progress(&self, now_ns: u64) -> Progress<'_> {
-        Progress {
+    pub(crate) fn progress(&self, now_ns: u64) -> RunProgress<'_> {
+        RunProgress {
             at_ns: now_ns,
             phase: self.phase.map_or("", |i| &self.options.phases[i].name),
             worst: self.worst,
@@ -328,7 +333,7 @@ impl Collector {
         switcher: &mut dyn Switcher,
         observer: &mut dyn Observer,
         now_ns: impl Fn() -> u64,
-    ) -> Collected {
+    ) -> CollectedRun {
         session.stop();
         let origin_ns = session.origin_ns();
         self.take_slots(&mut session, switcher);
@@ -371,13 +376,13 @@ impl Collector {
         observer.tick(&self.pending);
         let lost = |number: u32| self.watch.is_lost(number);
         let ends = reports.iter().map(|r| (r.number, end_of(r, lost(r.number)))).collect();
-        Collected { tick: self.pending, ends, failure: self.failure }
+        CollectedRun { tick: self.pending, ends, failure: self.failure }
     }
 }
 
-fn load_so_far(live: &Live, now_ns: u64) -> Load {
+fn load_so_far(live: &Live, now_ns: u64) -> RecordedLoad {
     let (work, unit) = live.running.work();
-    Load {
+    RecordedLoad {
         name: live.running.spec().to_string(),
         detail: live.running.detail().into(),
         unit: unit.into(),
@@ -388,13 +393,18 @@ fn load_so_far(live: &Live, now_ns: u64) -> Load {
     }
 }
 
-fn load_at_end(outcome: Outcome, from_ns: u64, to_ns: u64) -> Load {
-    let Outcome { name, detail, unit, work, error } = outcome;
-    Load { name, detail, unit, work, from_ns, to_ns, error }
+fn load_at_end(outcome: LoadOutcome, from_ns: u64, to_ns: u64) -> RecordedLoad {
+    let LoadOutcome { name, detail, unit, work, error } = outcome;
+    RecordedLoad { name, detail, unit, work, from_ns, to_ns, error }
 }
 
 /// What a thread got, as the record holds it.
-fn info_of(started: &Started, period_ns: u64, first_due_ns: u64, workload: &str) -> ThreadInfo {
+fn info_of(
+    started: &StartedThread,
+    period_ns: u64,
+    first_due_ns: u64,
+    workload: &str,
+) -> ThreadInfo {
     ThreadInfo {
         number: started.number,
         cpu: started.cpu,
@@ -409,7 +419,7 @@ fn info_of(started: &Started, period_ns: u64, first_due_ns: u64, workload: &str)
 }
 
 /// How a thread ended. `lost`: it was stopped because it was no longer on its CPU.
-fn end_of(report: &Report, lost: bool) -> ThreadEnd {
+fn end_of(report: &ThreadReport, lost: bool) -> ThreadEnd {
     let reason = match report.reason {
         EndReason::Stopped if lost => EndReason::CpuLost,
         reason => reason,
@@ -576,12 +586,12 @@ pub(crate) fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests read the files that they made")]
 mod samples_tests {
-    use rtproof_measure::Kept;
+    use rtproof_measure::KeptSamples;
 
     use super::*;
 
     fn keeping(samples: usize) -> Slot {
-        Slot { kept: Kept::new(samples), ..Slot::default() }
+        Slot { kept: KeptSamples::new(samples), ..Slot::default() }
     }
 
     #[test]

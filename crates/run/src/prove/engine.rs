@@ -16,18 +16,19 @@ use anyhow::Context;
 use rustix::thread::ClockId;
 
 use rtproof_host::{Facts, HostSampler, Root, idle};
-use rtproof_judge::{Report, Standing, units};
+use rtproof_judge::{Integrity, Report, units};
 use rtproof_measure::{
-    Plan, Session, calibrate,
+    Session, SessionPlan, calibrate,
     thread::{become_ordinary, pin_all},
     workloads,
 };
 use rtproof_record::{
-    Finished, Head, Judgement, Options, Origin, Run, Start, Tail, Tick, WriteError, Writer,
+    ClockOrigin, Finished, Judgement, Options, Run, RunHead, RunTail, Start, Tick, WriteError,
+    Writer,
     run::{Meta, RunEnd},
 };
 
-use super::collect::{Collected, Collector, SampleFile};
+use super::collect::{CollectedRun, Collector, SampleFile};
 use super::spikes::Explainer;
 use super::{Job, Observer, Output, Signals, Switcher, clock_ns, notes, snapshot};
 
@@ -79,7 +80,7 @@ pub fn run(
     let Job { options, output, signals, .. } = *job;
     // Housekeeping, record and loads are ordinary, however rtproof was started.
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
-    let mut plan = Plan {
+    let mut plan = SessionPlan {
         cpus: options.cpus.as_slice().to_vec(),
         policy: options.policy,
         priority: options.priority,
@@ -119,7 +120,7 @@ pub fn run(
         ended: None,
     };
     let floor_ns = cost.floor_ns;
-    let head = Head { meta, options: options.clone(), facts: snapshot(&facts), cost };
+    let head = RunHead { meta, options: options.clone(), facts: snapshot(&facts), cost };
     // From here on this thread and what it starts stay off the measured CPUs. A refusal changes
     // where the tool's own work runs, not what is measured.
     let _ = pin_all(options.housekeeping.as_slice());
@@ -146,7 +147,11 @@ pub fn run(
     let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
     collector.keeps(samples);
     collector.slots_are(plan.slot_ns);
-    collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
+    collector.announce(
+        session.started(),
+        &plan,
+        ClockOrigin { realtime_ns, monotonic_ns: origin_ns },
+    );
     observer.started(&collector.threads());
     switcher.started(session.started());
     let mut rig = Rig { session, collector, writer, switcher, observer };
@@ -301,7 +306,7 @@ pub struct Sealed {
 /// When not even what was written before can be read.
 fn close(
     root: &Root,
-    collected: Collected,
+    collected: CollectedRun,
     writer: WriterThread,
     ended: RunEnd,
     output: &Output,
@@ -309,7 +314,7 @@ fn close(
     let facts = Facts::read(root);
     writer.tick(collected.tick);
     let facts = Some(snapshot(&facts));
-    let tail = Tail { ended, facts, threads: collected.ends, options: None };
+    let tail = RunTail { ended, facts, threads: collected.ends, options: None };
     end(tail, collected.failure, writer, output)
 }
 
@@ -318,7 +323,7 @@ fn close(
 /// # Errors
 /// As [`close`].
 pub(crate) fn end(
-    tail: Tail,
+    tail: RunTail,
     failed: Option<WriteError>,
     writer: WriterThread,
     output: &Output,
@@ -335,8 +340,8 @@ pub(crate) fn end(
 
 impl Finishing {
     /// What the record will be when the run is over.
-    pub fn standing(&self) -> Standing {
-        if self.finished.is_some() { Standing::Sealed } else { Standing::Torn }
+    pub fn standing(&self) -> Integrity {
+        if self.finished.is_some() { Integrity::Sealed } else { Integrity::Torn }
     }
 
     /// Stores what was judged and seals the record.
@@ -380,7 +385,7 @@ const FULL_WAIT: Duration = Duration::from_secs(1);
 
 enum Message {
     Tick(Box<Tick>),
-    Finish(Box<Tail>),
+    Finish(Box<RunTail>),
 }
 
 /// The other end of the writing thread.
@@ -413,7 +418,7 @@ impl WriterThread {
 
     /// Ends the record. Without a finished one, the reason, unless [`WriterThread::failure`]
     /// returned it.
-    pub(crate) fn finish(self, tail: Tail) -> (Option<Finished>, Option<WriteError>) {
+    pub(crate) fn finish(self, tail: RunTail) -> (Option<Finished>, Option<WriteError>) {
         let _ = self.to.send(Message::Finish(Box::new(tail)));
         let finished = self.join.join().unwrap_or(None);
         (finished, self.failures.try_recv().ok())

@@ -31,18 +31,18 @@ use rtproof_host::{
     user_file::{self, usage},
 };
 use rtproof_measure::{
-    Slot, Started,
+    Slot, StartedThread,
     clock::Clock,
     cycle::SLOT_NS,
     loads::LoadSet,
     workloads::{self, Workload},
 };
 use rtproof_record::{
-    Class, EffectTick, Options, Requirement, Snapshot, Start, Tick,
+    BudgetClass, EffectTick, Options, Requirement, Snapshot, Start, Tick,
     run::{Mark, Note, Phase, Second, ThreadInfo},
 };
 
-use crate::intent::{PERIOD_NS, PRIORITY, Requested};
+use crate::intent::{PERIOD_NS, PRIORITY, RequestedIntent};
 use crate::{online_cpus, parse};
 
 // A run to be measured, once everything is decided.
@@ -64,7 +64,7 @@ pub struct Job<'a> {
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress<'a> {
+pub struct RunProgress<'a> {
     /// Time since the first wake-up was due.
     pub at_ns: u64,
     /// Phase of the load.
@@ -108,7 +108,7 @@ pub trait Observer {
     }
 
     /// How far it is, once a second.
-    fn progress(&mut self, _: &Progress<'_>) {}
+    fn progress(&mut self, _: &RunProgress<'_>) {}
 
     /// Nothing is measured any more; what is left of the last second may come after this.
     fn done(&mut self) {}
@@ -116,9 +116,9 @@ pub trait Observer {
 
 /// An observer that ignores everything.
 #[derive(Clone, Copy, Debug)]
-pub struct Silent;
+pub struct SilentObserver;
 
-impl Observer for Silent {}
+impl Observer for SilentObserver {}
 
 // Where record and report go, decided and tried before anything is measured.
 
@@ -275,7 +275,7 @@ pub struct Request {
     /// Latency budget; `None`: that of the profile, else nothing is judged.
     pub budget_ns: Option<u64>,
     /// Class of the requirement.
-    pub class: Class,
+    pub class: BudgetClass,
     /// Confidence of the verdict.
     pub confidence_ppm: u32,
     /// Highest acceptable rate of late wake-ups in class 100.
@@ -283,7 +283,7 @@ pub struct Request {
     /// CPUs to measure, as a list; `None`: those of the profile, else the isolated ones, else all.
     pub cpus: Option<String>,
     /// Profile and checks left out.
-    pub intent: Requested,
+    pub intent: RequestedIntent,
     /// Priority; `None`: that of the profile, else [`crate::intent::PRIORITY`].
     pub priority: Option<u32>,
     /// Whether the threads are real-time threads (`SCHED_FIFO`).
@@ -317,11 +317,11 @@ impl Request {
             duration_ns: Some(duration_ns),
             samples: None,
             budget_ns: None,
-            class: Class::Hundred,
+            class: BudgetClass::Hundred,
             confidence_ppm: 950_000,
             rate_per_1000h: 125,
             cpus: None,
-            intent: Requested::default(),
+            intent: RequestedIntent::default(),
             priority: None,
             is_real_time: true,
             period_ns: None,
@@ -559,7 +559,7 @@ pub trait Switcher {
     fn slot_ns(&self) -> u64;
 
     /// The measured threads run.
-    fn started(&mut self, threads: &[Started]) {
+    fn started(&mut self, threads: &[StartedThread]) {
         let _ = threads;
     }
 

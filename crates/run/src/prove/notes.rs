@@ -2,13 +2,13 @@
 
 use rtproof_judge::{causes, units};
 use rtproof_measure::{
-    Plan, Policy, Started,
-    workloads::{self, Ending, Gaps, Place},
+    Policy, SessionPlan, StartedThread,
+    workloads::{self, Gaps, ThreadPlace, WorkloadEnding},
 };
 use rtproof_record::{
     Options,
     run::{Cost, Mark, MarkKind, Note},
-    spikes::Summary,
+    spikes::SpikeSummary,
 };
 
 fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
@@ -53,9 +53,9 @@ pub(crate) fn of_cost(options: &Options, cost: &Cost) -> Vec<Note> {
 }
 
 /// After the threads have started: what they asked for and did not get.
-pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
+pub(crate) fn of_start(options: &Options, started: &[StartedThread]) -> Vec<Note> {
     let mut notes = Vec::new();
-    let cpus = |those: Vec<&Started>| {
+    let cpus = |those: Vec<&StartedThread>| {
         units::cpus(&rtproof_host::CpuList::new(those.iter().map(|started| started.cpu)))
     };
     let unpolicied: Vec<_> = started.iter().filter(|s| s.policy_error.is_some()).collect();
@@ -117,7 +117,7 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
 }
 
 /// What workloads say of themselves: what measuring takes of each sample, and where a thread runs.
-pub(crate) fn of_workloads(plan: &Plan, started: &[Started]) -> Vec<Note> {
+pub(crate) fn of_workloads(plan: &SessionPlan, started: &[StartedThread]) -> Vec<Note> {
     let mut notes = Vec::new();
     for started in started {
         let workload = plan.workload_of(started.number);
@@ -126,7 +126,7 @@ pub(crate) fn of_workloads(plan: &Plan, started: &[Started]) -> Vec<Note> {
             let text = format!("CPU {}, {}: {sentence}", started.cpu, workload.spec());
             notes.push(note(0, "own-cost", false, text));
         }
-        if !started.is_pinned && workload.place() == Place::OnCpu {
+        if !started.is_pinned && workload.place() == ThreadPlace::OnCpu {
             let text = format!(
                 "The thread of CPU {} may run on other CPUs: the kernel pins a deadline task only \
                  to a whole root domain (an exclusive cpuset).",
@@ -139,7 +139,7 @@ pub(crate) fn of_workloads(plan: &Plan, started: &[Started]) -> Vec<Note> {
 }
 
 /// A workload could not go on, or lost cycles.
-pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
+pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &WorkloadEnding) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(failure) = &ending.failure {
         let text = format!("The workload of CPU {cpu} ended early: {failure}.");
@@ -372,9 +372,9 @@ pub(crate) fn no_stacks(at_ns: u64, why: &str) -> Note {
 /// After the run: what is missing in the explanations.
 pub(crate) fn of_spikes(
     at_ns: u64,
-    spikes: &Summary,
+    spikes: &SpikeSummary,
     lost: Unexamined,
-    recorder: &causes::Recorder,
+    recorder: &causes::RecorderSummary,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     let n = units::grouped;
@@ -439,7 +439,8 @@ mod tests {
             threshold_ns: 1000,
         };
         let settings = vec!["/x could not be set back".into()];
-        let ending = Ending { gaps: Some(gaps), lost: 3, settings, ..Ending::default() };
+        let ending =
+            WorkloadEnding { gaps: Some(gaps), lost: 3, settings, ..WorkloadEnding::default() };
         let notes = of_ending(0, 1, &ending);
         assert_eq!(
             notes.iter().map(|n| n.id.as_str()).collect::<Vec<_>>(),

@@ -12,18 +12,18 @@ use std::{
 };
 
 use rtproof_host::{Facts, Root, user_file::Invalid};
-use rtproof_judge::causes::{self, Explanation, Table};
+use rtproof_judge::causes::{self, CauseTable, Explanation};
 use rtproof_measure::{
-    Plan, Session, Slot, Spike, Started,
-    recorder::{Recorder, Settings, counters},
+    LateWakeUp, Session, SessionPlan, Slot, StartedThread,
+    recorder::{Recorder, RecorderSettings, counters},
 };
 use rtproof_record::{
     Options, SpikeTick,
     run::Note,
-    spikes::{self, EVENTS_MAX, SPIKES_MAX, Summary, Why},
+    spikes::{self, EVENTS_MAX, MainCause, SPIKES_MAX, SpikeSummary},
 };
 use rtproof_stats::{Histogram, Layout, SlotCounts};
-use rtproof_trace::{How, WakeUp, Window};
+use rtproof_trace::{WakeUp, WakeUpBasis, Window};
 
 use super::notes;
 use super::notes::Unexamined;
@@ -56,7 +56,7 @@ impl Explainer {
         facts: &Facts,
         options: &Options,
         floor_ns: u64,
-        plan: &mut Plan,
+        plan: &mut SessionPlan,
     ) -> Self {
         let (recording, notes) = Recording::start(root, facts, options, plan);
         let threshold = Threshold::new(options.spike_ns, floor_ns, options.cpus.len());
@@ -64,7 +64,7 @@ impl Explainer {
         Self { recording, threshold, sums: Sums::default(), ready: VecDeque::new(), notes }
     }
 
-    pub(super) fn begin(&mut self, plan: &Plan, started: &[Started], origin_ns: u64) {
+    pub(super) fn begin(&mut self, plan: &SessionPlan, started: &[StartedThread], origin_ns: u64) {
         self.sums.begin(plan, started, origin_ns);
     }
 
@@ -122,11 +122,11 @@ impl Explainer {
     }
 
     fn take(&mut self) -> SpikeTick {
-        self.sums.take(Summary {
+        self.sums.take(SpikeSummary {
             threshold_ns: self.threshold.ns(),
             adaptive: self.threshold.is_adaptive(),
             recorder: self.recording.info().clone(),
-            ..Summary::default()
+            ..SpikeSummary::default()
         })
     }
 
@@ -141,7 +141,7 @@ impl Explainer {
     }
 
     /// A spike that came out of a thread that has ended.
-    pub(super) fn last(&mut self, thread: u32, spike: Spike) {
+    pub(super) fn last(&mut self, thread: u32, spike: LateWakeUp) {
         let threshold_ns = self.threshold.ns();
         self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
     }
@@ -191,18 +191,23 @@ const FIRST_PIDS: &str = "pid:[4026531836]";
 #[derive(Debug)]
 struct Recording {
     recorder: Option<Recorder>,
-    info: causes::Recorder,
+    info: causes::RecorderSummary,
     arming_failed: bool,
 }
 
 impl Recording {
     fn off(why: String) -> Self {
-        let info = causes::Recorder { off: Some(why), ..causes::Recorder::default() };
+        let info = causes::RecorderSummary { off: Some(why), ..causes::RecorderSummary::default() };
         Self { recorder: None, info, arming_failed: false }
     }
 
     /// Starts it, if it is wanted and can be had, and measures what it costs.
-    fn start(root: &Root, facts: &Facts, options: &Options, plan: &Plan) -> (Self, Vec<Note>) {
+    fn start(
+        root: &Root,
+        facts: &Facts,
+        options: &Options,
+        plan: &SessionPlan,
+    ) -> (Self, Vec<Note>) {
         if !options.trace {
             return (Self::off("--no-trace".into()), vec![notes::trace_left_out()]);
         }
@@ -226,7 +231,8 @@ impl Recording {
         }
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let others = online.difference(&options.cpus);
-        let settings = Settings::new(options.cpus.clone(), others, options.housekeeping.clone());
+        let settings =
+            RecorderSettings::new(options.cpus.clone(), others, options.housekeeping.clone());
         let recorder = match Recorder::start(root, facts, settings) {
             Ok(recorder) => recorder,
             Err(error) => {
@@ -242,9 +248,9 @@ impl Recording {
             notes.push(notes::other_pids());
             return (Self::off(notes::OTHER_PIDS.into()), notes);
         }
-        let info = causes::Recorder {
+        let info = causes::RecorderSummary {
             missing: recorder.missing().to_vec(),
-            ..causes::Recorder::default()
+            ..causes::RecorderSummary::default()
         };
         if !recorder.missing().is_empty() {
             notes.push(notes::events_missing(recorder.missing()));
@@ -255,12 +261,12 @@ impl Recording {
     }
 
     /// What it adds to the median, as a note.
-    fn measure_cost(&mut self, options: &Options, plan: &Plan) -> Note {
+    fn measure_cost(&mut self, options: &Options, plan: &SessionPlan) -> Note {
         let Some(recorder) = self.recorder.as_ref().filter(|_| options.duration_ns >= COST_FROM_NS)
         else {
             return notes::trace_cost_unknown("the run is shorter than 5 s");
         };
-        let plan = Plan { period_ns: plan.period_ns.min(COST_PERIOD_NS), ..plan.clone() };
+        let plan = SessionPlan { period_ns: plan.period_ns.min(COST_PERIOD_NS), ..plan.clone() };
         match counters::cost(recorder, &plan, COST_PAIRS, COST_SLICE_NS) {
             Ok(cost) => {
                 self.info.cost_p50_ns = Some(cost.delta_ns);
@@ -306,7 +312,7 @@ impl Recording {
     }
 
     /// What is known of it so far.
-    fn info(&mut self) -> &causes::Recorder {
+    fn info(&mut self) -> &causes::RecorderSummary {
         if let Some(recorder) = &self.recorder {
             let stats = recorder.stats();
             self.info.lost_events = stats.lost_events;
@@ -341,18 +347,18 @@ pub(crate) struct Sums {
     /// (thread id, CPU) by number; `None`: its samples are no wake-ups.
     threads: Vec<Option<(i32, u32)>>,
     origin_ns: u64,
-    table: Table,
+    table: CauseTable,
     /// Came out of the measuring threads.
     came: u64,
     lost: Unexamined,
     listed: usize,
     /// Asked for and not answered yet, by thread id and due time, with the thread's number.
-    waiting: BTreeMap<(i32, u64), (u32, Spike)>,
+    waiting: BTreeMap<(i32, u64), (u32, LateWakeUp)>,
     /// Asked for in a second, and which one it is.
     asked: (u64, u32),
     tick: SpikeTick,
     /// Of the spike that was explained last.
-    last: Option<Why>,
+    last: Option<MainCause>,
 }
 
 impl Sums {
@@ -367,8 +373,8 @@ impl Sums {
     }
 
     /// Who is measured, and since when.
-    fn begin(&mut self, plan: &Plan, started: &[Started], origin_ns: u64) {
-        let wakes = |s: &Started| plan.workload_of(s.number).wakes();
+    fn begin(&mut self, plan: &SessionPlan, started: &[StartedThread], origin_ns: u64) {
+        let wakes = |s: &StartedThread| plan.workload_of(s.number).wakes();
         let of = |s| wakes(s).then_some((s.tid.cast_signed(), s.cpu));
         self.threads = started.iter().map(of).collect();
         self.origin_ns = origin_ns;
@@ -384,7 +390,7 @@ impl Sums {
     pub(crate) fn came(
         &mut self,
         thread: u32,
-        spike: Spike,
+        spike: LateWakeUp,
         threshold_ns: u64,
         ask: impl FnOnce(WakeUp) -> bool,
     ) {
@@ -410,13 +416,13 @@ impl Sums {
         self.list(thread, spike, None);
     }
 
-    fn wake_up(&self, thread: u32, spike: Spike) -> Option<WakeUp> {
+    fn wake_up(&self, thread: u32, spike: LateWakeUp) -> Option<WakeUp> {
         let (tid, cpu) = (*self.threads.get(thread as usize)?)?;
         let ran_ns = spike.due_ns.saturating_add(spike.latency_ns);
-        Some(WakeUp { tid, cpu, due_ns: spike.due_ns, ran_ns, how: How::Measured })
+        Some(WakeUp { tid, cpu, due_ns: spike.due_ns, ran_ns, how: WakeUpBasis::Measured })
     }
 
-    fn list(&mut self, thread: u32, spike: Spike, why: Option<Why>) {
+    fn list(&mut self, thread: u32, spike: LateWakeUp, why: Option<MainCause>) {
         if self.listed >= SPIKES_MAX {
             return;
         }
@@ -436,7 +442,7 @@ impl Sums {
             window.cut = true;
         }
         let explanation = causes::explain(wake, &window);
-        let why = explanation.top().map(|top| Why {
+        let why = explanation.top().map(|top| MainCause {
             cause: top.cause.clone(),
             culprit: top.culprit.clone(),
             complete: explanation.incomplete.is_empty(),
@@ -450,7 +456,7 @@ impl Sums {
         if let Some(number) = added.keep {
             let due_ns = spike.due_ns.saturating_sub(self.origin_ns);
             let latency_ns = spike.latency_ns;
-            self.tick.kept.push(spikes::Kept { number, thread, due_ns, latency_ns, window });
+            self.tick.kept.push(spikes::KeptSpike { number, thread, due_ns, latency_ns, window });
         }
         Some(explanation)
     }
@@ -489,7 +495,7 @@ impl Sums {
     }
 
     /// What came since the last call, with the numbers as they are now.
-    pub(crate) fn take(&mut self, mut summary: Summary) -> SpikeTick {
+    pub(crate) fn take(&mut self, mut summary: SpikeSummary) -> SpikeTick {
         summary.seen = self.came + self.lost.dropped;
         summary.dropped = self.lost.dropped;
         self.table.fill(&mut summary);
@@ -608,11 +614,11 @@ mod sums_tests {
     }
 
     /// A spike of a thread, due so long after the start.
-    fn spike(at_ns: u64, latency_ns: u64) -> Spike {
-        Spike { due_ns: ORIGIN_NS + at_ns, latency_ns }
+    fn spike(at_ns: u64, latency_ns: u64) -> LateWakeUp {
+        LateWakeUp { due_ns: ORIGIN_NS + at_ns, latency_ns }
     }
 
-    fn ask(sums: &mut Sums, thread: u32, spike: Spike) -> Option<WakeUp> {
+    fn ask(sums: &mut Sums, thread: u32, spike: LateWakeUp) -> Option<WakeUp> {
         let mut asked = None;
         sums.came(thread, spike, 1000, |wake| {
             asked = Some(wake);
@@ -631,22 +637,22 @@ mod sums_tests {
         let mut sums = sums();
         let wake = ask(&mut sums, 1, spike(70, 9000)).expect("asked");
         assert_eq!((wake.tid, wake.cpu, wake.due_ns), (101, 3, ORIGIN_NS + 70));
-        assert_eq!((wake.ran_ns, wake.how), (ORIGIN_NS + 9070, How::Measured));
+        assert_eq!((wake.ran_ns, wake.how), (ORIGIN_NS + 9070, WakeUpBasis::Measured));
         assert!(sums.is_waiting());
-        let first = sums.take(Summary::default()).summary.expect("a summary");
+        let first = sums.take(SpikeSummary::default()).summary.expect("a summary");
         assert_eq!((first.seen, first.explained, first.unexamined), (1, 0, 1), "not yet");
         let explanation = answer(&mut sums, &wake);
         assert_eq!(explanation.wake.latency_ns(), 9000);
         assert!(!sums.is_waiting());
         assert!(sums.answered(&wake, Window::default()).is_none(), "once");
-        let tick = sums.take(Summary::default());
+        let tick = sums.take(SpikeSummary::default());
         let summary = tick.summary.expect("a summary");
         assert_eq!((summary.seen, summary.explained, summary.unexamined), (1, 1, 0));
         assert_eq!((tick.list.len(), tick.kept.len()), (1, 1));
         assert_eq!((tick.list[0].thread, tick.list[0].due_ns), (1, 70));
         assert!(tick.list[0].why.is_some() && !tick.causes.is_empty());
         assert_eq!((tick.kept[0].number, tick.kept[0].due_ns), (1, 70));
-        let rest = sums.take(Summary::default());
+        let rest = sums.take(SpikeSummary::default());
         assert!(rest.list.is_empty() && rest.kept.is_empty() && rest.causes.is_empty());
     }
 
@@ -662,7 +668,7 @@ mod sums_tests {
         sums.give_up();
         let expected = Unexamined { dropped: 5, too_many: 2, unanswered: 1, no_wake_up: 1 };
         assert_eq!(sums.lost(), expected);
-        let tick = sums.take(Summary::default());
+        let tick = sums.take(SpikeSummary::default());
         let summary = tick.summary.expect("a summary");
         assert_eq!((summary.seen, summary.unexamined, summary.dropped), (9, 9, 5));
         assert_eq!(tick.list.len(), 4);
@@ -699,7 +705,7 @@ mod sums_tests {
             let wake = ask(&mut sums, 0, spike).expect("asked");
             answer(&mut sums, &wake);
             if at % 100 == 0 {
-                let tick = sums.take(Summary::default());
+                let tick = sums.take(SpikeSummary::default());
                 listed += tick.list.len();
                 for number in tick.dropped {
                     kept.remove(&number).expect("it was written");
@@ -711,7 +717,7 @@ mod sums_tests {
             }
         }
         assert_eq!(listed + sums.tick.list.len(), SPIKES_MAX);
-        let tick = sums.take(Summary::default());
+        let tick = sums.take(SpikeSummary::default());
         assert_eq!(tick.summary.map(|s| s.explained), Some(SPIKES_MAX as u64 + 10));
     }
 
@@ -725,12 +731,12 @@ mod sums_tests {
             pid: 0,
             flags: 0,
             preempt: 0,
-            what: rtproof_trace::What::IdleExit,
+            what: rtproof_trace::EventData::IdleExit,
         };
         let events = (0..EVENTS_MAX as u64 + 5).map(event).collect();
         let window = Window { cpu: 2, events, ..Window::default() };
         let explanation = sums.answered(&wake, window).expect("asked");
-        let tick = sums.take(Summary::default());
+        let tick = sums.take(SpikeSummary::default());
         assert_eq!(tick.kept[0].window.events.len(), EVENTS_MAX);
         assert_eq!(tick.kept[0].window.events[0].at_ns, 5);
         assert_eq!(causes::explain(&wake, &tick.kept[0].window), explanation);

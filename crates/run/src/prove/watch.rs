@@ -14,7 +14,7 @@ use rtproof_measure::{
 };
 use rtproof_record::{
     Options, Tick,
-    run::{IDLE_READINGS_MAX, IdleState, IdleTime, MARKS_MAX, Mark, MarkKind, Note, ThreadInfo},
+    run::{CpuIdleState, IDLE_READINGS_MAX, IdleTime, MARKS_MAX, Mark, MarkKind, Note, ThreadInfo},
 };
 
 use super::{Observer, notes};
@@ -34,7 +34,7 @@ struct Watched {
 
 /// All threads of a run.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct ThreadWatch {
     threads: Vec<Watched>,
     marks: usize,
 }
@@ -47,7 +47,7 @@ pub(super) struct Look {
     pub(super) marks: Vec<Mark>,
 }
 
-impl Watch {
+impl ThreadWatch {
     /// Watches a thread from now on; it has started.
     pub(super) fn add(&mut self, sampler: &HostSampler, info: ThreadInfo, is_pinned: bool) {
         let now = LiveTasks.scheduling(info.tid).ok();
@@ -188,14 +188,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 const SLACK_NS: u64 = SECOND_NS / 2;
 
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(super) struct IdleReader {
     sampler: IdleSampler,
     step_ns: u64,
     next_ns: u64,
     left: u64,
 }
 
-impl Idle {
+impl IdleReader {
     pub(super) fn new(root: &Root, options: &Options) -> Self {
         let step_ns = step_ns(options.duration_ns);
         Self {
@@ -207,7 +207,7 @@ impl Idle {
     }
 
     /// The states there are.
-    pub(super) fn states(&self) -> Vec<IdleState> {
+    pub(super) fn states(&self) -> Vec<CpuIdleState> {
         self.sampler.states().to_vec()
     }
 

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rtproof_judge::{
-    rules::{Found, Kept, Rule, Tracker},
+    rules::{Compliance, Rule, RuleBreach, Tracker},
     units,
 };
-use rtproof_measure::program::{Source, Watch};
+use rtproof_measure::program::{EventSource, ProgramWatch};
 use rtproof_model::run::Monitor;
-use rtproof_results::launch::{Breach, Judged, Monitors, RuleKept, Rules};
+use rtproof_results::launch::{Breach, MonitorReport, RuleKept, RuleThread, Rules};
 
-use super::symbols::{Symbols, own};
+use super::symbols::{ProgramSymbols, own};
 
 /// Most breaches that are kept apart.
 const BREACHES_MAX: usize = 256;
@@ -26,7 +26,7 @@ type Exact = (Rule, u32, String, Vec<u64>);
 type Place = (Rule, u32, String, Result<(String, String, u32), Vec<u64>>);
 
 #[derive(Default)]
-pub(super) struct Collected {
+pub(super) struct CollectedBreaches {
     breaches: BTreeMap<Place, Breach>,
     places: BTreeMap<Exact, Place>,
     more: u64,
@@ -35,18 +35,23 @@ pub(super) struct Collected {
     pub(super) unknown: BTreeSet<String>,
     /// Why the events of a rule are missing.
     missing: BTreeMap<Rule, String>,
-    threads: Vec<Judged>,
+    threads: Vec<RuleThread>,
     /// Whether nothing could be observed: when it was ready is not known either.
     is_blind: bool,
     /// Real-time threads that were not seen to do anything.
     idle: usize,
     ordinary: BTreeSet<String>,
-    pub(super) monitors: Monitors,
+    pub(super) monitors: MonitorReport,
 }
 
-impl Collected {
+impl CollectedBreaches {
     /// Adds a breach to those of the same place.
-    pub(super) fn file(&mut self, found: Found, tracker: &Tracker, symbols: &mut Symbols) {
+    pub(super) fn file(
+        &mut self,
+        found: RuleBreach,
+        tracker: &Tracker,
+        symbols: &mut ProgramSymbols,
+    ) {
         let unwound = found.stack.as_ref().map(|stack| symbols.unwind(found.pid, stack));
         let (addresses, is_cut) = unwound.unwrap_or_default();
         let call = found.what.split(' ').next().unwrap_or_default().to_owned();
@@ -99,7 +104,7 @@ impl Collected {
     }
 
     /// The program has ended.
-    pub(super) fn finish(&mut self, tracker: &Tracker, watch: &Watch, end_ns: u64) {
+    pub(super) fn finish(&mut self, tracker: &Tracker, watch: &ProgramWatch, end_ns: u64) {
         self.end_ns = end_ns;
         self.unknown.extend(tracker.unobserved().iter().cloned());
         for rule in Rule::ALL {
@@ -112,7 +117,7 @@ impl Collected {
             if thread.was_real_time {
                 self.idle += usize::from(!thread.has_acted());
                 let (name, switches) = (thread.name.clone(), thread.switches);
-                self.threads.push(Judged { pid: thread.pid, tid, name, switches });
+                self.threads.push(RuleThread { pid: thread.pid, tid, name, switches });
             } else if thread.is_real_time == Some(false) {
                 self.ordinary.insert(thread.name.clone());
             }
@@ -146,14 +151,14 @@ impl Collected {
                 let is_broken = is_broken(rule);
                 let why = self.missing.get(&rule).or(unknown.first()).cloned();
                 let answer = match (&why, is_broken) {
-                    (_, true) => Kept::Broken,
-                    (Some(_), false) => Kept::NotKnown,
+                    (_, true) => Compliance::Broken,
+                    (Some(_), false) => Compliance::NotKnown,
                     // A rule may be among those that are not kept apart.
-                    (None, false) if self.more > 0 => Kept::NotKnown,
-                    (None, false) => Kept::Kept,
+                    (None, false) if self.more > 0 => Compliance::NotKnown,
+                    (None, false) => Compliance::Kept,
                 };
                 let why = match answer {
-                    Kept::NotKnown => Some(why.unwrap_or_else(|| {
+                    Compliance::NotKnown => Some(why.unwrap_or_else(|| {
                         format!("{} breaches are beyond those kept apart", self.more)
                     })),
                     _ => None,
@@ -173,20 +178,20 @@ impl Collected {
             units::count(self.threads.len(), "real-time thread"),
             units::duration(watched_ns)
         );
-        let (answer, text) = match (is(Kept::Broken), is(Kept::NotKnown)) {
+        let (answer, text) = match (is(Compliance::Broken), is(Compliance::NotKnown)) {
             (0, 0) => (
-                Kept::Kept,
+                Compliance::Kept,
                 format!("kept: no breach of {}; {seen}", units::count(rules.len(), "rule")),
             ),
             (0, unknown) => {
                 let why = rules.iter().find_map(|it| it.why.as_deref()).unwrap_or_default();
                 (
-                    Kept::NotKnown,
+                    Compliance::NotKnown,
                     format!("not known, {}: {why}; {seen}", units::count(unknown, "rule")),
                 )
             }
             (broken, _) => {
-                (Kept::Broken, format!("broken: {}; {seen}", units::count(broken, "rule")))
+                (Compliance::Broken, format!("broken: {}; {seen}", units::count(broken, "rule")))
             }
         };
         Rules {
@@ -207,14 +212,15 @@ impl Collected {
 }
 
 pub(super) fn unknown(ready: String, why: String) -> Rules {
-    let monitors = Monitors { taken: Vec::new(), text: "nothing was observed".into() };
+    let monitors = MonitorReport { taken: Vec::new(), text: "nothing was observed".into() };
     let (unknown, is_blind) = (BTreeSet::from([why]), true);
-    Collected { unknown, is_blind, monitors, ..Collected::default() }.rules(ready, 0)
+    CollectedBreaches { unknown, is_blind, monitors, ..CollectedBreaches::default() }
+        .rules(ready, 0)
 }
 
 /// The events that a rule rests on; who is real-time rests on the first three.
-const fn needs(rule: Rule) -> &'static [Source] {
-    use rtproof_measure::program::Source::{
+const fn needs(rule: Rule) -> &'static [EventSource] {
+    use rtproof_measure::program::EventSource::{
         Births, Enters, Exits, Faults, Migrations, Signals, Switches, Threads, Wakes,
     };
     match rule {

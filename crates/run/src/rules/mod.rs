@@ -15,9 +15,9 @@ use std::{
 };
 
 use anyhow::Context as _;
-use collect::Collected;
+use collect::CollectedBreaches;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
-use symbols::{Symbols, runs};
+use symbols::{ProgramSymbols, runs};
 
 use rtproof_host::{CpuList, Facts, Root, facts::app::App, tracefs};
 use rtproof_judge::{
@@ -25,15 +25,15 @@ use rtproof_judge::{
     units,
 };
 use rtproof_measure::{
-    program::{CALLS, Purpose, Source, Watch, attach, class_of, has_marked},
+    program::{CALLS, EventSource, ProgramWatch, WatchPurpose, attach, class_of, has_marked},
     thread::pin_all,
 };
-use rtproof_model::run::{Happening, What};
-use rtproof_results::launch::{Monitors, Rules};
+use rtproof_model::run::{ProgramEvent, ProgramEventData};
+use rtproof_results::launch::{MonitorReport, Rules};
 
 use crate::now_ns;
 use crate::prove::Signals;
-pub(crate) use symbols::{Thread, list, name, program};
+pub(crate) use symbols::{RunningThread, list, name, program};
 
 /// Longest time between two looks at the events.
 const LOOK: Duration = Duration::from_millis(20);
@@ -59,7 +59,7 @@ pub enum Ready {
 
 /// What of the rules was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Requested {
+pub struct RequestedRules {
     /// When the program is ready.
     pub ready: Ready,
     /// How long it is observed from then on; `None`: until it ends, or a signal to end it is
@@ -89,10 +89,10 @@ enum Command {
 
 /// A program whose rules are checked.
 pub(crate) struct Watching {
-    requested: Requested,
+    requested: RequestedRules,
     pid: u32,
     to: Sender<Command>,
-    thread: JoinHandle<Collected>,
+    thread: JoinHandle<CollectedBreaches>,
     ready_ns: Option<u64>,
     /// What happens from then on is not judged: known before the program gets its signal, so that
     /// no event after that is judged, whatever the thread is at. `u64::MAX`: until it ends.
@@ -104,14 +104,14 @@ impl Watching {
     /// Begins to observe a process that is to become the program; `monitors`: from before it was
     /// made.
     pub(crate) fn begin(
-        requested: Requested,
+        requested: RequestedRules,
         monitors: Monitored,
         pid: u32,
         online: &CpuList,
         own: Option<&CpuList>,
     ) -> Result<Self, String> {
         let root = Root::live();
-        let mut watch = Watch::new(Purpose::Rules, online.as_slice(), heard())?;
+        let mut watch = ProgramWatch::new(WatchPurpose::Rules, online.as_slice(), heard())?;
         if !watch.add(&root, pid)? {
             return Err(format!("process {pid} has ended"));
         }
@@ -120,10 +120,10 @@ impl Watching {
 
     /// `found`: its threads that ran before.
     fn spawn(
-        requested: Requested,
+        requested: RequestedRules,
         pid: u32,
-        (mut watch, mut monitors): (Watch, Monitored),
-        found: Vec<Thread>,
+        (mut watch, mut monitors): (ProgramWatch, Monitored),
+        found: Vec<RunningThread>,
         online: &CpuList,
         own: Option<&CpuList>,
     ) -> Result<Self, String> {
@@ -199,7 +199,7 @@ impl Watching {
 }
 
 /// Nothing could be observed.
-pub(crate) fn not_observed(requested: Requested, why: String) -> Rules {
+pub(crate) fn not_observed(requested: RequestedRules, why: String) -> Rules {
     collect::unknown(requested.ready.words(), why)
 }
 
@@ -214,30 +214,30 @@ struct Observing {
     pid: u32,
     events: Ordered,
     tracker: Tracker,
-    symbols: Symbols,
-    collected: Collected,
+    symbols: ProgramSymbols,
+    collected: CollectedBreaches,
     online: CpuList,
     until_ns: Arc<AtomicU64>,
     /// Threads that ran when rtproof came.
-    found: Vec<Thread>,
+    found: Vec<RunningThread>,
     monitors: Monitored,
 }
 
 impl Observing {
     fn new(
         pid: u32,
-        (watch, monitors): (Watch, Monitored),
+        (watch, monitors): (ProgramWatch, Monitored),
         tracker: Tracker,
         online: CpuList,
         until_ns: Arc<AtomicU64>,
     ) -> Self {
-        let (symbols, collected) = (Symbols::default(), Collected::default());
+        let (symbols, collected) = (ProgramSymbols::default(), CollectedBreaches::default());
         let (events, found) = (Ordered::new(watch), Vec::new());
         Self { pid, events, tracker, symbols, collected, online, until_ns, found, monitors }
     }
 
     /// Threads that were there before: what their events would have reported.
-    fn find(&mut self, found: Vec<Thread>) {
+    fn find(&mut self, found: Vec<RunningThread>) {
         self.symbols.find(&found);
         for of in &found {
             self.tracker.find(of.pid, of.tid, name(of));
@@ -245,7 +245,7 @@ impl Observing {
         self.found = found;
     }
 
-    fn run(mut self, commands: &Receiver<Command>) -> Collected {
+    fn run(mut self, commands: &Receiver<Command>) -> CollectedBreaches {
         let mut before_ns = 0;
         let mut compared = Instant::now();
         let end_ns = loop {
@@ -308,8 +308,12 @@ impl Observing {
                 self.until_ns.fetch_min(event.time_ns, Ordering::SeqCst);
             }
             let is_over = event.time_ns >= self.until_ns.load(Ordering::SeqCst);
-            let is_of_threads =
-                matches!(event.what, What::Forked { .. } | What::Ended | What::Named { .. });
+            let is_of_threads = matches!(
+                event.what,
+                ProgramEventData::Forked { .. }
+                    | ProgramEventData::Ended
+                    | ProgramEventData::Named { .. }
+            );
             if !is_over || is_of_threads {
                 self.tracker.take(event, &mut Live);
             }
@@ -320,15 +324,17 @@ impl Observing {
     /// Whether the first process takes a signal to end: one that it started may be ended at any
     /// time. A key of the terminal, or timeout(1), sends it to the program as well as to us, and
     /// the program may be first.
-    fn is_asked_to_end(&self, event: &Happening) -> bool {
+    fn is_asked_to_end(&self, event: &ProgramEvent) -> bool {
         let is_ready = self.collected.from_ns.is_some_and(|from| event.time_ns >= from);
         let asks = |signal: i64| ASKING.iter().any(|it| i64::from(*it) == signal);
         is_ready
             && event.pid == self.pid
             && match event.what {
-                What::Signal { number, is_handled } => is_handled && asks(number.into()),
+                ProgramEventData::Signal { number, is_handled } => {
+                    is_handled && asks(number.into())
+                }
                 // sigwait(3).
-                What::Exit { number, result } => {
+                ProgramEventData::Exit { number, result } => {
                     asks(result) && CALLS.contains(&(number, "rt_sigtimedwait"))
                 }
                 _ => false,
@@ -378,7 +384,7 @@ pub fn observe(pid: u32, for_ns: u64) -> anyhow::Result<Attached> {
     let root = Root::live();
     let app = program(&root, pid)?;
     let signals = Signals::catch(&root).context("cannot catch signals")?;
-    let requested = Requested { ready: Ready::Attached, for_ns: Some(for_ns) };
+    let requested = RequestedRules { ready: Ready::Attached, for_ns: Some(for_ns) };
     let (pid, name) = (app.pid, app.name.clone());
     let online = Facts::read(&root).cpus.online.value().cloned().unwrap_or_default();
     let rules = match join(requested, pid, &online, None) {
@@ -390,15 +396,15 @@ pub fn observe(pid: u32, for_ns: u64) -> anyhow::Result<Attached> {
 
 /// Begins to observe a process that runs. `own`: the CPUs that it is to stay on.
 pub(crate) fn join(
-    requested: Requested,
+    requested: RequestedRules,
     pid: u32,
     online: &CpuList,
     own: Option<&CpuList>,
 ) -> Result<Watching, String> {
     let root = Root::live();
     let list = || list(&root, pid);
-    let tid = |of: &Thread| of.tid;
-    let purpose = (Purpose::Rules, heard());
+    let tid = |of: &RunningThread| of.tid;
+    let purpose = (WatchPurpose::Rules, heard());
     let monitors = Monitored::begin(&root);
     let (watch, found) = attach(&root, &purpose, online.as_slice(), tid, list)?;
     if found.is_empty() {
@@ -430,7 +436,7 @@ impl Monitored {
     }
 
     /// Opens their reports; where that is refused, they go off again.
-    fn open(&mut self, watch: &mut Watch) {
+    fn open(&mut self, watch: &mut ProgramWatch) {
         let Ok(monitors) = &self.0 else { return };
         if let Err(why) = watch.add_monitors(&Root::live(), monitors.names()) {
             self.0 = Err(why);
@@ -439,16 +445,16 @@ impl Monitored {
 
     /// Switches off what was switched on; `from_birth`: they followed the program's threads from
     /// their births.
-    fn end(self, watch: &Watch, tracker: &Tracker, from_birth: bool) -> Monitors {
+    fn end(self, watch: &ProgramWatch, tracker: &Tracker, from_birth: bool) -> MonitorReport {
         let monitors = match self.0 {
             Ok(monitors) => monitors,
             Err(why) => {
                 let text = format!("the kernel's own monitors were not used: {why}");
-                return Monitors { taken: Vec::new(), text };
+                return MonitorReport { taken: Vec::new(), text };
             }
         };
         let names = monitors.names().to_vec();
-        let sources = [Source::MonitorFaults, Source::MonitorSleeps];
+        let sources = [EventSource::MonitorFaults, EventSource::MonitorSleeps];
         let missing = sources.into_iter().find_map(|source| watch.missing(source));
         let (taken, mut text) = match (monitors.are_on(), missing) {
             (_, Some(why)) => (Vec::new(), format!("their reports were not taken: {why}")),
@@ -466,7 +472,7 @@ impl Monitored {
         for left in monitors.end() {
             text += &format!("; {left}");
         }
-        Monitors { taken, text: format!("the kernel's monitors {}: {text}", names.join(", ")) }
+        MonitorReport { taken, text: format!("the kernel's monitors {}: {text}", names.join(", ")) }
     }
 }
 
@@ -474,8 +480,8 @@ impl Monitored {
 
 /// Events as they come, and those that others may still have to go before.
 pub(crate) struct Ordered {
-    pub(crate) watch: Watch,
-    queue: Vec<Happening>,
+    pub(crate) watch: ProgramWatch,
+    queue: Vec<ProgramEvent>,
     /// Everything before it was handed out.
     done_ns: u64,
     /// Events that were lost; `Some(0)`: an unknown number.
@@ -485,7 +491,7 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    pub(crate) const fn new(watch: Watch) -> Self {
+    pub(crate) const fn new(watch: ProgramWatch) -> Self {
         Self { watch, queue: Vec::new(), done_ns: 0, lost: None, late: 0 }
     }
 
@@ -493,7 +499,7 @@ impl Ordered {
     pub(crate) fn take(&mut self) {
         let Self { watch, queue, done_ns, lost, late } = self;
         watch.take(|event| match event.what {
-            What::Lost(count) => *lost = Some(lost.unwrap_or(0) + count.unwrap_or(0)),
+            ProgramEventData::Lost(count) => *lost = Some(lost.unwrap_or(0) + count.unwrap_or(0)),
             _ => {
                 *late += u64::from(event.time_ns < *done_ns);
                 queue.push(event);
@@ -503,7 +509,7 @@ impl Ordered {
 
     /// What happened before a time. An event is written some time after its stamp: ask for those of
     /// the look before.
-    pub(crate) fn before(&mut self, before_ns: u64) -> Vec<Happening> {
+    pub(crate) fn before(&mut self, before_ns: u64) -> Vec<ProgramEvent> {
         let mut all = std::mem::take(&mut self.queue);
         // Events of one CPU are in their order; the sort keeps that.
         all.sort_by_key(|event| event.time_ns);

@@ -27,8 +27,8 @@ use rtproof_host::{
     task,
     user_file::usage,
 };
-use rtproof_model::run::{Happening, Mapping, Stack, What};
-use rtproof_results::launch::Frame;
+use rtproof_model::run::{Mapping, ProgramEvent, ProgramEventData, Stack};
+use rtproof_results::launch::StackFrame;
 
 /// Most frames of a stack.
 const FRAMES_MAX: usize = 64;
@@ -50,15 +50,15 @@ struct Image {
 
 /// The mappings of all processes of a program.
 #[derive(Default)]
-pub(crate) struct Symbols {
+pub(crate) struct ProgramSymbols {
     mapped: BTreeMap<u32, Vec<Mapping>>,
     images: BTreeMap<(String, u64), Option<Rc<Image>>>,
     unwinders: BTreeMap<u32, Unwinder<Vec<u8>>>,
 }
 
-impl Symbols {
+impl ProgramSymbols {
     /// Processes that ran before: what they have mapped.
-    pub(crate) fn find(&mut self, threads: &[Thread]) {
+    pub(crate) fn find(&mut self, threads: &[RunningThread]) {
         for &of in threads {
             if !self.mapped.contains_key(&of.pid) {
                 mappings(of).into_iter().for_each(|it| self.mapped(of.pid, it));
@@ -67,11 +67,11 @@ impl Symbols {
     }
 
     /// Takes what an event says of a process's mappings.
-    pub(crate) fn learn(&mut self, event: &Happening) {
+    pub(crate) fn learn(&mut self, event: &ProgramEvent) {
         match &event.what {
-            What::Named { by_exec: true, .. } => self.executed(event.pid),
-            What::Forked { pid, parent_pid, .. } => self.forked(*pid, *parent_pid),
-            What::Mapped(mapping) => self.mapped(event.pid, mapping.clone()),
+            ProgramEventData::Named { by_exec: true, .. } => self.executed(event.pid),
+            ProgramEventData::Forked { pid, parent_pid, .. } => self.forked(*pid, *parent_pid),
+            ProgramEventData::Mapped(mapping) => self.mapped(event.pid, mapping.clone()),
             _ => {}
         }
     }
@@ -162,12 +162,12 @@ impl Symbols {
     }
 
     /// The frames of an address: of functions that were made part of another one, too.
-    pub(crate) fn frames(&mut self, pid: u32, address: u64) -> Vec<Frame> {
-        let bare = Frame { address, ..Frame::default() };
+    pub(crate) fn frames(&mut self, pid: u32, address: u64) -> Vec<StackFrame> {
+        let bare = StackFrame { address, ..StackFrame::default() };
         let is_in = |it: &&Mapping| address >= it.address && address - it.address < it.bytes;
         let found = self.mapped.get(&pid).and_then(|all| all.iter().find(is_in)).cloned();
         let Some(mapping) = found else { return vec![bare] };
-        let bare = Frame { module: Some(mapping.path.clone()), ..bare };
+        let bare = StackFrame { module: Some(mapping.path.clone()), ..bare };
         let Some(image) = self.image(pid, &mapping) else { return vec![bare] };
         let Some(base) = image.base(&mapping) else { return vec![bare] };
         let inside = address.wrapping_sub(base);
@@ -255,14 +255,14 @@ impl Image {
         Some(of.address.wrapping_sub(address.wrapping_sub(at).wrapping_add(of.offset)))
     }
 
-    fn lines(&self, inside: u64, bare: &Frame) -> Vec<Frame> {
+    fn lines(&self, inside: u64, bare: &StackFrame) -> Vec<StackFrame> {
         let Some(lines) = &self.lines else { return Vec::new() };
         let mut all = Vec::new();
         let Ok(mut frames) = lines.find_frames(inside).skip_all_loads() else { return all };
         while let Ok(Some(frame)) = frames.next() {
             let function = frame.function.as_ref().and_then(|name| name.raw_name().ok());
             let location = frame.location.as_ref();
-            all.push(Frame {
+            all.push(StackFrame {
                 function: function.map(|name| demangled(&name)),
                 file: location.and_then(|at| at.file).map(ToOwned::to_owned),
                 line: location.and_then(|at| at.line),
@@ -284,7 +284,7 @@ fn demangled(name: &str) -> String {
 }
 
 /// The innermost frame of the program itself: not of the C library, nor of Rust's own.
-pub(crate) fn own(stack: &[Frame]) -> Option<&Frame> {
+pub(crate) fn own(stack: &[StackFrame]) -> Option<&StackFrame> {
     const LIBRARIES: &[&str] = &[
         "libc.so",
         "libc-",
@@ -295,11 +295,11 @@ pub(crate) fn own(stack: &[Frame]) -> Option<&Frame> {
         "libstdc++",
         "libgcc_s",
     ];
-    let is_program = |it: &&Frame| {
+    let is_program = |it: &&StackFrame| {
         let name = it.module.as_deref().and_then(|of| of.rsplit('/').next()).unwrap_or("[");
         !name.starts_with('[') && !LIBRARIES.iter().any(|of| name.starts_with(of))
     };
-    let is_standard = |it: &&Frame| {
+    let is_standard = |it: &&StackFrame| {
         let function = it.function.as_deref().unwrap_or_default();
         let file = it.file.as_deref().unwrap_or_default();
         let starts = ["std::", "core::", "alloc::", "<std::", "<core::", "<alloc::"];
@@ -311,7 +311,7 @@ pub(crate) fn own(stack: &[Frame]) -> Option<&Frame> {
     let mut program = stack.iter().filter(is_program).filter(|it| !is_standard(it));
     let all = program.clone();
     program.find(|it| it.line.is_some_and(|line| line > 0)).or_else(|| {
-        let is_start = |it: &&Frame| it.function.as_deref() == Some("_start");
+        let is_start = |it: &&StackFrame| it.function.as_deref() == Some("_start");
         let mut named = all.filter(|it| it.function.is_some() && !is_start(it));
         named.next()
     })
@@ -330,7 +330,7 @@ pub(super) const MISSED: &str = "it was started while rtproof came, or it execut
 
 /// A thread that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Thread {
+pub(crate) struct RunningThread {
     pub pid: u32,
     pub(crate) tid: u32,
 }
@@ -361,35 +361,35 @@ pub(super) fn runs(root: &Root, app: &App) -> bool {
     let main = app.processes.iter().find(|of| of.pid == app.pid);
     let is_same = main.map(|of| of.start_ticks) == task::start_ticks(root, app.pid);
     let mut threads = task::threads(root, app.pid).into_iter();
-    is_same && threads.any(|tid| is_live(root, Thread { pid: app.pid, tid }))
+    is_same && threads.any(|tid| is_live(root, RunningThread { pid: app.pid, tid }))
 }
 
 /// The threads of a process and of those that it has started; rtproof's own left out, which may be
 /// among them.
-pub(crate) fn list(root: &Root, pid: u32) -> Vec<Thread> {
+pub(crate) fn list(root: &Root, pid: u32) -> Vec<RunningThread> {
     let own = std::process::id();
     let ours: BTreeSet<u32> = task::descendants(root, own).into_iter().chain([own]).collect();
     let all = task::descendants(root, pid).into_iter().chain([pid]);
     let all = all.filter(|pid| !ours.contains(pid));
-    let of = |pid| task::threads(root, pid).into_iter().map(move |tid| Thread { pid, tid });
+    let of = |pid| task::threads(root, pid).into_iter().map(move |tid| RunningThread { pid, tid });
     all.flat_map(of).filter(|of| is_live(root, *of)).collect()
 }
 
 /// Whether a thread has not ended.
-fn is_live(root: &Root, of: Thread) -> bool {
+fn is_live(root: &Root, of: RunningThread) -> bool {
     let stat = root.read_text(&format!("/proc/{}/task/{}/stat", of.pid, of.tid));
     let state = stat.value().and_then(|text| text.rsplit_once(") ")?.1.chars().next());
     state.is_some_and(|state| !matches!(state, 'Z' | 'X' | 'x'))
 }
 
 /// The name of a thread.
-pub(crate) fn name(of: &Thread) -> String {
+pub(crate) fn name(of: &RunningThread) -> String {
     let name = Root::live().trimmed(&format!("/proc/{}/task/{}/comm", of.pid, of.tid));
     name.value().cloned().unwrap_or_default()
 }
 
 /// The system call that a thread is in, where it waits in one: number and arguments.
-pub(super) fn call_of(of: &Thread) -> Option<(i64, [u64; 6])> {
+pub(super) fn call_of(of: &RunningThread) -> Option<(i64, [u64; 6])> {
     let text = Root::live().read_text(&format!("/proc/{}/task/{}/syscall", of.pid, of.tid));
     let mut words = text.value()?.split_whitespace();
     let number = words.next()?.parse().ok().filter(|&number| number >= 0)?;
@@ -401,7 +401,7 @@ pub(super) fn call_of(of: &Thread) -> Option<(i64, [u64; 6])> {
 }
 
 /// The code that the process of a thread has mapped from files; none where that has ended.
-fn mappings(of: Thread) -> Vec<Mapping> {
+fn mappings(of: RunningThread) -> Vec<Mapping> {
     let maps = Root::live().read_text(&format!("/proc/{}/task/{}/maps", of.pid, of.tid));
     let text = maps.value().map(String::as_str).unwrap_or_default();
     text.lines().filter_map(mapping).collect()
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn the_programs_own_frame_goes_first() {
-        let frame = |module: &str, function: &str, file: &str, line: u32| Frame {
+        let frame = |module: &str, function: &str, file: &str, line: u32| StackFrame {
             module: Some(module.into()),
             function: Some(function.into()),
             file: Some(file.into()),

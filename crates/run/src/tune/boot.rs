@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use rtproof_host::{
     CpuList, Facts, Root,
-    boot::{self, Loader, Standing, TITLE, Word, cmdline},
+    boot::{self, Loader, OwnEntryState, TITLE, Word, cmdline},
     trusted,
     tune::{Bytes, Change, ChangeError, Compare, Machine, State},
     user_file::{Invalid, usage},
@@ -20,11 +20,11 @@ use rtproof_judge::{
     Intent,
     plan::{BootWord, Conflict, Plan, Step},
     report,
-    verify::{self, Effect, Verified, WantedWord},
+    verify::{self, Verified, WantedWord, WordEffect},
 };
 use rtproof_results::{
     IntentShown,
-    tune::{BootPreview, BootStands, EntryKernel, PLAN_SCHEMA, PlanDocument, Previewed},
+    tune::{BootPreview, BootStanding, EntryKernel, PLAN_SCHEMA, PlanDocument, Previewed},
 };
 
 /// Words of rtproof's own, which the kernel does not know.
@@ -62,7 +62,7 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
                     preview.then = Some(changes.cmdline);
                     preview.entry = loader.no_entry.is_none().then(|| TITLE.to_owned());
                     preview.printed = changes.printed;
-                    let is_default = loader.standing(root) == Ok(Standing::Default);
+                    let is_default = loader.standing(root) == Ok(OwnEntryState::Default);
                     let is_default = is_default.then(|| IS_DEFAULT.to_owned());
                     preview.refused = loader.no_entry.or(is_default).or(loader.no_trial);
                 }
@@ -133,11 +133,11 @@ pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel
 }
 
 /// How the entry of rtproof stands; `None` without one.
-pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
+pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStanding>> {
     let root = machine.root();
     let loader = boot::detect(root)?;
     let standing = loader.standing(root)?;
-    if standing == Standing::Absent {
+    if standing == OwnEntryState::Absent {
         return Ok(None);
     }
     let asked = asked(root)?;
@@ -155,7 +155,7 @@ pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
         true => format!("without {}", asked.parameter),
         false => asked.parameter.clone(),
     });
-    Ok(Some(BootStands {
+    Ok(Some(BootStanding {
         loader: loader.name,
         words: words.collect(),
         standing: standing.into(),
@@ -166,7 +166,7 @@ pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
 
 /// Words that are not on the command line of the running kernel.
 pub fn missing(verified: &[Verified]) -> Vec<&str> {
-    let missing = verified.iter().filter(|it| it.effect == Effect::Missing);
+    let missing = verified.iter().filter(|it| it.effect == WordEffect::Missing);
     missing.map(|it| it.parameter.as_str()).collect()
 }
 
@@ -186,7 +186,7 @@ pub fn document(machine: &Machine<'_>, facts: &Facts, intent: &Intent, plan: Pla
     }
     PlanDocument {
         schema: PLAN_SCHEMA.into(),
-        machine: report::Machine::of(facts),
+        machine: report::MachineSummary::of(facts),
         intent: IntentShown::of(intent),
         done: all - steps.len(),
         steps,
@@ -269,7 +269,7 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// What is taken of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Stored {
+pub struct StoredPlan {
     schema: String,
     pub steps: Vec<Previewed>,
     #[serde(default)]
@@ -283,7 +283,7 @@ pub struct Stored {
 /// # Errors
 /// Usage: it is none, or it has a step that rtproof never makes. Another user could have written
 /// it.
-pub fn read(path: &Path, accept_owner: bool) -> anyhow::Result<Stored> {
+pub fn read(path: &Path, accept_owner: bool) -> anyhow::Result<StoredPlan> {
     let text =
         text(path, accept_owner).with_context(|| format!("{}: cannot be read", path.display()))?;
     from_text(&text).map_err(|why| {
@@ -310,7 +310,7 @@ fn text(path: &Path, accept_owner: bool) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// It is none, or has a step that rtproof never makes.
-pub fn from_text(text: &[u8]) -> Result<Stored, Invalid> {
+pub fn from_text(text: &[u8]) -> Result<StoredPlan, Invalid> {
     let value: serde_json::Value =
         serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;
     match value.get("schema").and_then(|schema| schema.as_str()) {
@@ -318,7 +318,7 @@ pub fn from_text(text: &[u8]) -> Result<Stored, Invalid> {
         Some(other) => return Err(format!("schema {other}, expected {PLAN_SCHEMA}").into()),
         None => return Err(format!("no schema, expected {PLAN_SCHEMA}").into()),
     }
-    let stored = Stored::deserialize(value).map_err(|error| format!("not a plan: {error}"))?;
+    let stored = StoredPlan::deserialize(value).map_err(|error| format!("not a plan: {error}"))?;
     stored.steps.iter().try_for_each(|it| it.step.change.may_be_made())?;
     Ok(stored)
 }

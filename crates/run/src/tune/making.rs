@@ -14,8 +14,9 @@ use anyhow::Context;
 use rtproof_host::{
     Root, trusted,
     tune::{
-        self, Applied, ApplyError, Change, Entry, Gone, Item, Journal, Machine, Options, Outcome,
-        Stage, Summary, UndoError, Undone as UndoneChange, may_change_groups, staging,
+        self, ApplyError, ApplyOptions, ApplySummary, Change, Gone, Item, Journal, JournalEntry,
+        JournalSummary, Machine, Outcome, Stage, UndoError, UndoneChange, may_change_groups,
+        staging,
     },
     user_file::Invalid,
 };
@@ -26,7 +27,7 @@ use rtproof_results::{
 };
 
 /// Changes while they are made or undone.
-pub trait Progress {
+pub trait ChangeProgress {
     /// So many changes follow.
     fn begin(&mut self, changes: usize);
 
@@ -37,9 +38,9 @@ pub trait Progress {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Silent;
+pub struct SilentProgress;
 
-impl Progress for Silent {
+impl ChangeProgress for SilentProgress {
     fn begin(&mut self, _: usize) {}
 
     fn change(&mut self, _: &Change) {}
@@ -55,16 +56,17 @@ pub fn apply(
     machine: &Machine<'_>,
     journal: &mut Journal,
     items: &[Item],
-    options: Options,
-    progress: &mut dyn Progress,
-) -> Result<Applied, ApplyError> {
+    options: ApplyOptions,
+    progress: &mut dyn ChangeProgress,
+) -> Result<ApplySummary, ApplyError> {
     progress.begin(items.len());
     let made = tune::apply(machine, journal, items, options, &mut |step| match step {
-        tune::Progress::WasSo { change, .. } | tune::Progress::Begin { change, .. } => {
+        tune::ApplyEvent::WasSo { change, .. } | tune::ApplyEvent::Begin { change, .. } => {
             progress.change(change);
         }
-        tune::Progress::Done { .. } | tune::Progress::Failed { .. } | tune::Progress::Undone(_) => {
-        }
+        tune::ApplyEvent::Done { .. }
+        | tune::ApplyEvent::Failed { .. }
+        | tune::ApplyEvent::Undone(_) => {}
     });
     progress.end();
     made
@@ -84,7 +86,11 @@ pub fn number(journal: &Journal) -> u32 {
 
 /// What the journal says of each change that was planned, and of those that failed which the engine
 /// tolerated.
-pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>) -> Vec<Made> {
+pub fn outcomes(
+    planned: Vec<Made>,
+    entries: &[JournalEntry],
+    applied: Option<&ApplySummary>,
+) -> Vec<Made> {
     let left_out = applied.map_or(&[][..], |applied| &applied.left_out);
     let mut all = planned;
     for (made, entry) in all.iter_mut().zip(entries) {
@@ -112,7 +118,7 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>
 }
 
 /// How an apply ended that was not rolled back. What was left out is reported, and is no failure.
-pub fn ended(applied: &Applied) -> Ended {
+pub fn ended(applied: &ApplySummary) -> Ended {
     if applied.failed.is_empty() { Ended::Done } else { Ended::MachineFailed }
 }
 
@@ -125,7 +131,7 @@ fn why(outcome: &Outcome, change: &Change) -> Option<String> {
 }
 
 /// The outcome of undoing one change.
-pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
+pub fn taken_back(entries: &[JournalEntry], undone: &UndoneChange) -> TakenBack {
     let change = undone.change.clone();
     let entry = entries.iter().find(|entry| entry.item.change == change);
     let ours = change.after();
@@ -181,7 +187,7 @@ pub fn refuse_older(machine: &Machine<'_>, journal: &Journal) -> anyhow::Result<
 pub fn take_back(
     machine: &Machine<'_>,
     journal: &mut Journal,
-    progress: &mut dyn Progress,
+    progress: &mut dyn ChangeProgress,
 ) -> anyhow::Result<JournalUndone> {
     progress.begin(journal.entries().len());
     let undone = tune::undo(machine, journal, &mut |it| progress.change(&it.change));
@@ -214,7 +220,8 @@ pub fn take_back(
 /// The journals cannot be listed, or a mark cannot be removed.
 pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
     let root = machine.root();
-    for Summary { number, .. } in Journal::list(machine)?.into_iter().filter(|it| it.closed) {
+    for JournalSummary { number, .. } in Journal::list(machine)?.into_iter().filter(|it| it.closed)
+    {
         if staging::is_of_program(root, number) && !staging::is_guarded(root, number) {
             staging::clear(machine, number)
                 .with_context(|| format!("the mark of journal {number}"))?;
@@ -531,7 +538,7 @@ mod tests {
 
     use rtproof_host::{
         CpuList, Root,
-        tune::{Compare, IrqName, Item, Machine, Options, apply},
+        tune::{ApplyOptions, Compare, IrqName, Item, Machine, apply},
     };
     use rtproof_measure::LiveTasks;
 
@@ -559,7 +566,7 @@ mod tests {
             let planned =
                 changes.iter().map(|change| Made::of(change.clone(), Vec::new(), None)).collect();
             let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
-            let options = Options { keep_going: true };
+            let options = ApplyOptions { keep_going: true };
             let applied = apply(&machine, &mut journal, &items, options, &mut |_| {}).unwrap();
             let made = outcomes(planned, journal.entries(), Some(&applied));
             (made.iter().map(|it| it.outcome).collect::<Vec<_>>(), ended(&applied))

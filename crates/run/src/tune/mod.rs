@@ -23,7 +23,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use kernel::{InitrdChoice, Source};
+use kernel::{InitrdChoice, KernelSource};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     low_level::pipe,
@@ -31,12 +31,14 @@ use signal_hook::{
 
 use rtproof_host::{
     Root,
-    boot::{Standing, Word},
+    boot::{OwnEntryState, Word},
     idle,
-    tune::{self, Change, Item, Journal, Machine, Options, Summary, drift, staging},
+    tune::{self, ApplyOptions, Change, Item, Journal, JournalSummary, Machine, drift, staging},
     user_file::Invalid,
 };
-use rtproof_results::tune::{ACTIVE_SCHEMA, JournalStands, Stands, StandsNow, Status, Unusable};
+use rtproof_results::tune::{
+    ACTIVE_SCHEMA, JournalStanding, StandingChange, StandingNow, TuneStatus, Unusable,
+};
 
 use crate::parse;
 
@@ -46,7 +48,7 @@ use crate::parse;
 ///
 /// # Errors
 /// Journals that cannot be read.
-pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
+pub fn status(machine: &Machine<'_>) -> anyhow::Result<TuneStatus> {
     let (mut journals, mut unusable) = (Vec::new(), Vec::new());
     for summary in Journal::list(machine)? {
         if let Some(why) = summary.problem {
@@ -58,7 +60,7 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
         }
         let journal = Journal::open_number(machine, summary.number)?;
         let number = summary.number;
-        journals.push(JournalStands {
+        journals.push(JournalStanding {
             journal: number,
             path: summary.path,
             title: summary.what,
@@ -72,16 +74,16 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
     }
     superseded(&mut journals);
     let boot = boot::stands(machine)?;
-    Ok(Status { schema: ACTIVE_SCHEMA, journals, unusable, boot })
+    Ok(TuneStatus { schema: ACTIVE_SCHEMA, journals, unusable, boot })
 }
 
 /// What a later journal has made of a target is no drift.
-fn superseded(journals: &mut [JournalStands]) {
+fn superseded(journals: &mut [JournalStanding]) {
     let mut later: Vec<String> = Vec::new();
     for journal in journals.iter_mut().rev() {
         for it in &mut journal.changes {
-            if it.standing == StandsNow::Changed && later.contains(&it.change.target()) {
-                it.standing = StandsNow::Superseded;
+            if it.standing == StandingNow::Changed && later.contains(&it.change.target()) {
+                it.standing = StandingNow::Superseded;
                 it.by.clear();
             }
         }
@@ -93,7 +95,7 @@ fn superseded(journals: &mut [JournalStands]) {
 ///
 /// # Errors
 /// Journals that cannot be read.
-pub fn of_open(machine: &Machine<'_>) -> anyhow::Result<Vec<Stands>> {
+pub fn of_open(machine: &Machine<'_>) -> anyhow::Result<Vec<StandingChange>> {
     Ok(status(machine)?.journals.into_iter().flat_map(|journal| journal.changes).collect())
 }
 
@@ -116,30 +118,32 @@ fn changes(
     number: u32,
     journal: &Journal,
     earlier_boot: bool,
-) -> Vec<Stands> {
-    let stands = |standing: tune::Standing| {
+) -> Vec<StandingChange> {
+    let stands = |standing: tune::ChangeStanding| {
         let change = standing.change;
         let ours = change.after();
-        let is_old = matches!(standing.stands, tune::Stands::Changed { is_old: true, .. });
+        let is_old = matches!(standing.stands, tune::Standing::Changed { is_old: true, .. });
         let (standing, now, why) = match standing.stands {
-            tune::Stands::AsApplied | tune::Stands::Changed { .. }
+            tune::Standing::AsApplied | tune::Standing::Changed { .. }
                 if earlier_boot && is_for_one_boot(&change) =>
             {
-                (StandsNow::UsedUp, String::new(), None)
+                (StandingNow::UsedUp, String::new(), None)
             }
-            tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
-            tune::Stands::Changed { found, .. } => {
-                (StandsNow::Changed, change.before(&found), None)
+            tune::Standing::AsApplied => (StandingNow::AsApplied, ours.clone(), None),
+            tune::Standing::Changed { found, .. } => {
+                (StandingNow::Changed, change.before(&found), None)
             }
-            tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
-            tune::Stands::NotMade { why } => (StandsNow::NotMade, String::new(), Some(why)),
-            tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
+            tune::Standing::Gone => (StandingNow::Gone, String::new(), None),
+            tune::Standing::NotMade { why } => (StandingNow::NotMade, String::new(), Some(why)),
+            tune::Standing::Unreadable { why } => {
+                (StandingNow::Unreadable, String::new(), Some(why))
+            }
         };
         let by = match standing {
-            StandsNow::Changed => drift::suspects(machine.root(), &change),
+            StandingNow::Changed => drift::suspects(machine.root(), &change),
             _ => Vec::new(),
         };
-        Stands { journal: number, change, ours, now, is_old, standing, why, by }
+        StandingChange { journal: number, change, ours, now, is_old, standing, why, by }
     };
     tune::status(machine, journal).into_iter().map(stands).collect()
 }
@@ -252,7 +256,7 @@ pub struct Once<'a> {
     /// Title of the journal.
     pub title: &'a str,
     /// Another kernel than the running one, with its initial RAM disk.
-    pub kernel: Option<(&'a Source, &'a InitrdChoice)>,
+    pub kernel: Option<(&'a KernelSource, &'a InitrdChoice)>,
     pub words: &'a [Word],
 }
 
@@ -272,7 +276,7 @@ impl Once<'_> {
             anyhow::bail!("{why}; nothing was changed");
         }
         anyhow::ensure!(
-            loader.standing(root)? != Standing::Default,
+            loader.standing(root)? != OwnEntryState::Default,
             "the entry of rtproof is the default of {}, so that another one would have no way \
              back; nothing was changed; take it back first: rtproof tune undo --all",
             loader.name
@@ -287,7 +291,13 @@ impl Once<'_> {
         let items: Vec<Item> =
             kernel.chain(&changes.entry).chain(&changes.trial).map(item).collect();
         let mut journal = Journal::begin(machine, self.title.to_owned(), &items)?;
-        tune::apply(machine, &mut journal, &items, Options { keep_going: false }, &mut |_| {})?;
+        tune::apply(
+            machine,
+            &mut journal,
+            &items,
+            ApplyOptions { keep_going: false },
+            &mut |_| {},
+        )?;
         Ok(changes.reboot)
     }
 }
@@ -298,7 +308,7 @@ pub fn standing(machine: &Machine<'_>, beginning: &str) -> anyhow::Result<Vec<St
     Ok(all.map(|summary| summary.what).collect())
 }
 
-fn is_open(summary: &Summary, beginning: &str) -> bool {
+fn is_open(summary: &JournalSummary, beginning: &str) -> bool {
     !summary.closed && summary.problem.is_none() && summary.what.starts_with(beginning)
 }
 

@@ -5,36 +5,36 @@ use std::{io::Write, path::Path};
 
 use anyhow::Context as _;
 
-use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options};
+use rtproof_host::tune::{self, ApplyOptions, ApplySummary, Item, Journal, Machine};
 use rtproof_results::{
     Ended,
     tune::{JournalUndone, Made},
 };
 
-use super::config::{Absent, Config};
+use super::config::{AbsentTarget, Config};
 use super::making;
 
 /// What is to be done at this boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedRepeat {
     /// Changes, in the order of the file.
     pub items: Vec<Item>,
     /// What is there under another name than the file says.
     pub notes: Vec<String>,
     /// What the file names and this boot has not.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentTarget>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeated {
+pub struct RepeatOutcome {
     /// How many were made, and what was not.
-    pub applied: Applied,
+    pub applied: ApplySummary,
     /// What became of each.
     pub changes: Vec<Made>,
     /// What is there under another name than the file says.
     pub notes: Vec<String>,
     /// What was not there.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentTarget>,
     /// Its journal; `None`: nothing was to be done.
     pub journal: Option<String>,
 }
@@ -45,7 +45,7 @@ pub fn title(path: &Path) -> String {
 }
 
 /// Looks up what the file names. Changes nothing.
-pub fn prepare(machine: &Machine<'_>, config: &Config) -> Prepared {
+pub fn prepare(machine: &Machine<'_>, config: &Config) -> PreparedRepeat {
     let resolved = config.resolve(machine.root());
     let (mut items, mut notes) = (Vec::new(), Vec::new());
     let mut absent = resolved.absent;
@@ -58,11 +58,11 @@ pub fn prepare(machine: &Machine<'_>, config: &Config) -> Prepared {
             Ok(change) => items.push(Item { change, checks: found.checks }),
             // A task that has ended since it was listed.
             Err(trouble) => {
-                absent.push(Absent { line: found.line, target, why: trouble.to_string() });
+                absent.push(AbsentTarget { line: found.line, target, why: trouble.to_string() });
             }
         }
     }
-    Prepared { items, notes, absent }
+    PreparedRepeat { items, notes, absent }
 }
 
 /// Sets what the file says, under a journal of its own. Journals that earlier boots left of it are
@@ -70,7 +70,7 @@ pub fn prepare(machine: &Machine<'_>, config: &Config) -> Prepared {
 ///
 /// # Errors
 /// A place of the journal that cannot be written; another rtproof at work.
-pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Result<Repeated> {
+pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Result<RepeatOutcome> {
     for summary in ours(machine, path)?.into_iter().filter(|summary| summary.earlier_boot) {
         let mut journal = Journal::open_number(machine, summary.number)?;
         tune::undo(machine, &mut journal, &mut |_| {})
@@ -78,18 +78,18 @@ pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Res
         // One for each boot would fill the folder.
         journal.discard(machine)?;
     }
-    let Prepared { items, notes, absent } = prepare(machine, config);
+    let PreparedRepeat { items, notes, absent } = prepare(machine, config);
     if items.is_empty() {
-        let (applied, changes) = (Applied::default(), Vec::new());
-        return Ok(Repeated { applied, changes, notes, absent, journal: None });
+        let (applied, changes) = (ApplySummary::default(), Vec::new());
+        return Ok(RepeatOutcome { applied, changes, notes, absent, journal: None });
     }
     let mut journal = Journal::begin(machine, title(path), &items)?;
-    let options = Options { keep_going: true };
+    let options = ApplyOptions { keep_going: true };
     let applied = tune::apply(machine, &mut journal, &items, options, &mut |_| {})?;
     let planned = items.into_iter().map(|item| Made::of(item.change, item.checks, None)).collect();
     let changes = making::outcomes(planned, journal.entries(), Some(&applied));
     let journal = Some(journal.path().to_owned());
-    Ok(Repeated { applied, changes, notes, absent, journal })
+    Ok(RepeatOutcome { applied, changes, notes, absent, journal })
 }
 
 /// Undoes what was set from the file, the newest journal first.
@@ -99,7 +99,7 @@ pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Res
 pub fn undo(
     machine: &Machine<'_>,
     path: &Path,
-    progress: &mut dyn making::Progress,
+    progress: &mut dyn making::ChangeProgress,
 ) -> anyhow::Result<Vec<JournalUndone>> {
     let mut undone = Vec::new();
     for summary in ours(machine, path)?.into_iter().rev() {
@@ -111,17 +111,17 @@ pub fn undo(
 }
 
 /// Open journals of a file, oldest first.
-fn ours(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::Summary>> {
+fn ours(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::JournalSummary>> {
     let mut all = Journal::list(machine)?;
     let title = title(path);
     all.retain(|summary| !summary.closed && summary.problem.is_none() && summary.what == title);
     Ok(all)
 }
 
-impl Prepared {
+impl PreparedRepeat {
     /// What would be set, and what is not there.
     pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
-        for Absent { line, target, why } in &self.absent {
+        for AbsentTarget { line, target, why } in &self.absent {
             writeln!(to, "{}:{line}: {target}: {why}", path.display())?;
         }
         for note in &self.notes {
@@ -134,7 +134,7 @@ impl Prepared {
     }
 }
 
-impl Repeated {
+impl RepeatOutcome {
     /// Done: all is set; the machine failed: something could not be set; cannot tell: something was
     /// not there, or cannot be set by anyone.
     pub fn ended(&self) -> Ended {
@@ -148,7 +148,7 @@ impl Repeated {
     /// For the log of the boot: what is not as the file says, and a line of counts.
     pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
         let path = path.display();
-        for Absent { line, target, why } in &self.absent {
+        for AbsentTarget { line, target, why } in &self.absent {
             writeln!(to, "{path}:{line}: {target}: {why}")?;
         }
         for note in &self.notes {
@@ -163,7 +163,7 @@ impl Repeated {
         for (change, why) in &self.applied.pending {
             writeln!(to, "not in force yet: {}: {why}", change.target())?;
         }
-        let Applied { done, was_so, failed, .. } = &self.applied;
+        let ApplySummary { done, was_so, failed, .. } = &self.applied;
         let (failed, absent) = (failed.len(), self.absent.len());
         write!(to, "{done} set, {was_so} were so, {failed} failed, {absent} not there")?;
         match &self.journal {
@@ -233,11 +233,11 @@ mod tests {
         assert_eq!(interval().trim(), "120");
         assert_eq!(open(), 1, "the journal of the boot before is closed");
 
-        let undone = undo(&machine, path, &mut making::Silent).unwrap();
+        let undone = undo(&machine, path, &mut making::SilentProgress).unwrap();
         assert_eq!(making::undo_ended(&undone), Ended::Done, "{undone:?}");
         assert_eq!(interval(), "1\n");
         assert_eq!(open(), 0);
-        assert_eq!(undo(&machine, path, &mut making::Silent).unwrap(), []);
+        assert_eq!(undo(&machine, path, &mut making::SilentProgress).unwrap(), []);
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         apply(&machine, path, &config).unwrap();
         fs::write(dir.path().join("proc/sys/vm/stat_interval"), "7\n").unwrap();
         assert_eq!(
-            making::undo_ended(&undo(&machine, path, &mut making::Silent).unwrap()),
+            making::undo_ended(&undo(&machine, path, &mut making::SilentProgress).unwrap()),
             Ended::MachineFailed
         );
         let there = fs::read_to_string(dir.path().join("proc/sys/vm/stat_interval")).unwrap();

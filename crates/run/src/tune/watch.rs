@@ -20,8 +20,8 @@ use serde::Serialize;
 use rtproof_host::{
     CpuList, Root, text,
     tune::{
-        self, Change, Journal, Machine, Stage, Stands, State, Suspect,
-        kinds::task::{Wake, Woken},
+        self, Change, Journal, Machine, Stage, Standing, State, Suspect,
+        kinds::task::{Wake, WakeReason},
         suspects,
     },
     user_file::Invalid,
@@ -50,7 +50,7 @@ pub struct Drift {
     pub target: String,
     pub change: Change,
     /// How it stands now.
-    pub now: Now,
+    pub now: DriftStanding,
     /// What is there, where it has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<State>,
@@ -65,7 +65,7 @@ pub struct Drift {
 /// How a change stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Now {
+pub enum DriftStanding {
     /// As it was applied.
     AsApplied,
     /// Something has changed it.
@@ -80,7 +80,7 @@ pub enum Now {
 /// What was seen last.
 #[derive(Clone, Debug, Default)]
 pub struct Watcher {
-    last: BTreeMap<(u32, usize), Stands>,
+    last: BTreeMap<(u32, usize), Standing>,
 }
 
 impl Watcher {
@@ -111,32 +111,37 @@ impl Watcher {
         Ok(drifts)
     }
 
-    fn is_news(&self, key: (u32, usize), stands: &Stands) -> bool {
+    fn is_news(&self, key: (u32, usize), stands: &Standing) -> bool {
         match self.last.get(&key) {
             Some(last) => last != stands,
             // A journal that is new holds what has just been applied, or an earlier boot's.
-            None => matches!(stands, Stands::Changed { .. } | Stands::Unreadable { .. }),
+            None => matches!(stands, Standing::Changed { .. } | Standing::Unreadable { .. }),
         }
     }
 
     /// Changes that are watched, and those of them that are not as applied.
     pub fn counts(&self) -> (usize, usize) {
-        let is_off = |stands: &&Stands| matches!(stands, Stands::Changed { .. });
+        let is_off = |stands: &&Standing| matches!(stands, Standing::Changed { .. });
         (self.last.len(), self.last.values().filter(is_off).count())
     }
 }
 
-fn drift(machine: &Machine<'_>, journal: u32, standing: &tune::Standing, time: &str) -> Drift {
+fn drift(
+    machine: &Machine<'_>,
+    journal: u32,
+    standing: &tune::ChangeStanding,
+    time: &str,
+) -> Drift {
     let change = standing.change.clone();
     let (now, found, why) = match &standing.stands {
-        Stands::AsApplied => (Now::AsApplied, None, None),
-        Stands::Changed { found, .. } => (Now::Changed, Some(found.clone()), None),
-        Stands::Gone => (Now::Gone, None, None),
-        Stands::NotMade { why } => (Now::NotMade, None, Some(why.clone())),
-        Stands::Unreadable { why } => (Now::Unreadable, None, Some(why.clone())),
+        Standing::AsApplied => (DriftStanding::AsApplied, None, None),
+        Standing::Changed { found, .. } => (DriftStanding::Changed, Some(found.clone()), None),
+        Standing::Gone => (DriftStanding::Gone, None, None),
+        Standing::NotMade { why } => (DriftStanding::NotMade, None, Some(why.clone())),
+        Standing::Unreadable { why } => (DriftStanding::Unreadable, None, Some(why.clone())),
     };
     let suspects = match now {
-        Now::Changed => suspects(machine.root(), &change),
+        DriftStanding::Changed => suspects(machine.root(), &change),
         _ => Vec::new(),
     };
     let (time, target) = (time.to_owned(), change.target());
@@ -147,15 +152,15 @@ impl Drift {
     /// As one line for people.
     pub fn line(&self) -> String {
         let stands = match (self.now, &self.found, &self.why) {
-            (Now::AsApplied, ..) => "as applied again".to_owned(),
-            (Now::Gone, ..) => "gone: its task has ended, or its device went".into(),
-            (Now::NotMade, _, why) => {
+            (DriftStanding::AsApplied, ..) => "as applied again".to_owned(),
+            (DriftStanding::Gone, ..) => "gone: its task has ended, or its device went".into(),
+            (DriftStanding::NotMade, _, why) => {
                 format!("not made: {}", why.as_deref().unwrap_or_default())
             }
-            (Now::Unreadable, _, why) => {
+            (DriftStanding::Unreadable, _, why) => {
                 format!("cannot be read: {}", why.as_deref().unwrap_or_default())
             }
-            (Now::Changed, found, _) => {
+            (DriftStanding::Changed, found, _) => {
                 let found = found.as_ref().map(|state| self.change.before(state));
                 let found = found.unwrap_or_default();
                 match self.change.after() {
@@ -194,7 +199,7 @@ pub fn every(text: &str) -> Result<u64, Invalid> {
 
 /// What a watch reports.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum DriftEvent<'a> {
     /// Drifts; none: all is as before.
     Drifts(&'a [Drift]),
     /// After the first look: changes that are watched, and those that are not as applied.
@@ -208,7 +213,7 @@ pub enum Event<'a> {
 pub fn run(
     root: &Root,
     every_ns: u64,
-    report: &mut dyn FnMut(&Event<'_>) -> io::Result<()>,
+    report: &mut dyn FnMut(&DriftEvent<'_>) -> io::Result<()>,
 ) -> anyhow::Result<Ended> {
     let machine = Machine::for_reading(root, &LiveTasks);
     let end = ends()?;
@@ -221,16 +226,16 @@ pub fn run(
     let mut is_first = true;
     loop {
         let drifts = watcher.look(&machine, &now())?;
-        match report(&Event::Drifts(&drifts)) {
+        match report(&DriftEvent::Drifts(&drifts)) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             reported => reported?,
         }
         if std::mem::take(&mut is_first) {
             let (watched, off) = watcher.counts();
-            report(&Event::Begun(watched, off))?;
+            report(&DriftEvent::Begun(watched, off))?;
         }
         wake.watch(root, files(&machine)?.iter().map(String::as_str));
-        if wake.wait(Duration::from_nanos(every_ns), Some(&end))? == Woken::Called {
+        if wake.wait(Duration::from_nanos(every_ns), Some(&end))? == WakeReason::Called {
             break;
         }
     }

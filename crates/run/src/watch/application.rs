@@ -8,10 +8,10 @@ use rustix::thread::ClockId;
 use rtproof_host::{Facts, Root, task::task};
 use rtproof_judge::causes::{Explanation, explain, title};
 use rtproof_measure::recorder::Recorder;
-use rtproof_results::watch::{Frame, Latency, Note, Spike};
-use rtproof_trace::{Policy, Subjects, Window, scan::Totals};
+use rtproof_results::watch::{ThreadLatency, WatchFrame, WatchNote, WatchSpike};
+use rtproof_trace::{Subjects, TaskPolicy, Window, scan::ThreadTotals};
 
-use crate::explain::Whom;
+use crate::explain::ProcessTarget;
 
 /// Spikes that are kept for the list, and those that keep their windows.
 const SPIKES: usize = 200;
@@ -59,7 +59,7 @@ struct Late {
 #[derive(Debug, Default)]
 struct Thread {
     scheduling: String,
-    last: Option<Totals>,
+    last: Option<ThreadTotals>,
     now_ns: Option<u64>,
     history_ns: VecDeque<Option<u64>>,
 }
@@ -72,7 +72,7 @@ impl Application {
     pub(super) fn start(
         root: &Root,
         facts: &Facts,
-        whom: &Whom,
+        whom: &ProcessTarget,
         over_ns: u64,
     ) -> anyhow::Result<Self> {
         let (recorder, subjects) = crate::explain::observe(root, facts, whom, over_ns)?;
@@ -80,8 +80,8 @@ impl Application {
         Ok(Self {
             about: crate::explain::name(whom),
             pid: match whom {
-                Whom::Process(pid) => Some(*pid),
-                Whom::Named(_) => None,
+                ProcessTarget::Process(pid) => Some(*pid),
+                ProcessTarget::Named(_) => None,
             },
             ended: None,
             recorder,
@@ -141,7 +141,7 @@ impl Application {
     }
 
     /// Fills in what was seen.
-    pub(super) fn fill(&self, frame: &mut Frame) {
+    pub(super) fn fill(&self, frame: &mut WatchFrame) {
         frame.latencies = (0..).zip(&self.threads).filter_map(shown).collect();
         frame.threshold_ns = Some(self.over_ns);
         frame.spikes_seen = Some(self.seen);
@@ -165,7 +165,7 @@ impl Application {
         frame.unknown.extend(missing.iter().map(|what| format!("Kernel events: {what}.")));
         let stats = self.recorder.stats();
         let at_realtime_ns = frame.at_realtime_ns;
-        let mut note = |text: String| frame.notes.push(Note { at_realtime_ns, text });
+        let mut note = |text: String| frame.notes.push(WatchNote { at_realtime_ns, text });
         if stats.lost_events > 0 {
             note(format!("{} kernel events were lost so far.", stats.lost_events));
         }
@@ -183,7 +183,7 @@ impl Application {
         Some((late.explanation.clone(), late.window.clone()))
     }
 
-    fn spike(&self, late: &Late) -> Spike {
+    fn spike(&self, late: &Late) -> WatchSpike {
         let Explanation { wake, shares, incomplete, .. } = &late.explanation;
         let top = shares.first();
         let at_ns = i128::from(wake.due_ns) + self.realtime_offset_ns;
@@ -192,7 +192,7 @@ impl Application {
             let check = || top.checks.first().map(|id| format!("rtproof check explain {id}"));
             remedy.or_else(check)
         });
-        Spike {
+        WatchSpike {
             at_realtime_ns: u64::try_from(at_ns).unwrap_or(0),
             thread: wake.tid.unsigned_abs(),
             due_ns: wake.due_ns,
@@ -210,7 +210,7 @@ impl Application {
 
 impl Thread {
     /// A second more. `worst_ns`: of the late wake-ups in it.
-    fn second(&mut self, totals: Totals, worst_ns: Option<u64>) {
+    fn second(&mut self, totals: ThreadTotals, worst_ns: Option<u64>) {
         let before = self.last.replace(totals);
         let (n, sum_ns) = before.as_ref().map_or((0, 0), |last| (last.wake_ups, last.sum_ns));
         let n = totals.wake_ups.saturating_sub(n);
@@ -225,9 +225,9 @@ impl Thread {
     }
 }
 
-fn shown((number, (&tid, thread)): (u32, (&i32, &Thread))) -> Option<Latency> {
+fn shown((number, (&tid, thread)): (u32, (&i32, &Thread))) -> Option<ThreadLatency> {
     let totals = thread.last.as_ref()?;
-    Some(Latency {
+    Some(ThreadLatency {
         thread: number,
         cpu: None,
         tid: tid.unsigned_abs(),
@@ -248,12 +248,12 @@ fn shown((number, (&tid, thread)): (u32, (&i32, &Thread))) -> Option<Latency> {
 fn scheduling(root: &Root, tid: i32) -> String {
     let Some(task) = task(root, tid) else { return String::new() };
     let name = match task.policy {
-        Some(Policy::Fifo) => "fifo",
-        Some(Policy::Rr) => "rr",
-        Some(Policy::Deadline) => "deadline",
-        Some(Policy::Batch) => "batch",
-        Some(Policy::Idle) => "idle",
-        Some(Policy::Other) => "other",
+        Some(TaskPolicy::Fifo) => "fifo",
+        Some(TaskPolicy::Rr) => "rr",
+        Some(TaskPolicy::Deadline) => "deadline",
+        Some(TaskPolicy::Batch) => "batch",
+        Some(TaskPolicy::Idle) => "idle",
+        Some(TaskPolicy::Other) => "other",
         _ => return String::new(),
     };
     if task.rt_priority > 0 { format!("{name} {}", task.rt_priority) } else { name.into() }

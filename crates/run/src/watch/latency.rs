@@ -23,13 +23,13 @@ use rtproof_measure::{
     workloads,
 };
 use rtproof_record::{
-    News, Options, Origin, Tick,
+    ClockOrigin, News, Options, Tick,
     run::{Note as RunNote, Second, ThreadInfo},
-    spikes::{self, CauseEntry, Kept},
+    spikes::{self, CauseEntry, KeptSpike},
 };
-use rtproof_results::watch::{Bin, Frame, Latency, Note, Spike};
+use rtproof_results::watch::{ThreadLatency, WatchBin, WatchFrame, WatchNote, WatchSpike};
 use rtproof_stats::{Histogram, Layout, Moments};
-use rtproof_trace::{How, WakeUp, Window};
+use rtproof_trace::{WakeUp, WakeUpBasis, Window};
 
 use crate::prove;
 use crate::prove::{Job, LiveRequest, NoSwitcher, Observer, Output, Signals};
@@ -50,16 +50,16 @@ const NOTES: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
     threads: BTreeMap<u32, Thread>,
-    origin: Option<Origin>,
+    origin: Option<ClockOrigin>,
     has_budget: bool,
     budget_ns: Option<u64>,
-    summary: Option<spikes::Summary>,
+    summary: Option<spikes::SpikeSummary>,
     causes: BTreeMap<(String, String), CauseEntry>,
     spikes: VecDeque<spikes::Spike>,
     kept: BTreeSet<(u32, u64)>,
     /// Windows of a run of our own; those of a record stay there.
-    windows: BTreeMap<u32, Kept>,
-    notes: VecDeque<Note>,
+    windows: BTreeMap<u32, KeptSpike>,
+    notes: VecDeque<WatchNote>,
 }
 
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Latencies {
     }
 
     /// Fills in what was measured.
-    pub(super) fn fill(&self, frame: &mut Frame) {
+    pub(super) fn fill(&self, frame: &mut WatchFrame) {
         let has_budget = self.has_budget;
         frame.latencies = self.threads.values().map(|thread| thread.shown(has_budget)).collect();
         frame.budget_ns = self.budget_ns;
@@ -142,7 +142,7 @@ impl Latencies {
         frame.spikes_seen = self.summary.as_ref().map(|summary| summary.seen);
         let mut all = Histogram::new(Layout::COARSE);
         self.threads.values().for_each(|thread| all.merge(&thread.histogram));
-        let bin = |(bucket, n)| Bin {
+        let bin = |(bucket, n)| WatchBin {
             low_ns: Layout::COARSE.lower(bucket),
             high_ns: Layout::COARSE.upper(bucket),
             n,
@@ -157,7 +157,7 @@ impl Latencies {
 
     /// The window of a spike of a run of our own.
     pub(super) fn window(&self, thread: u32, due_ns: u64) -> Option<Window> {
-        let is = |kept: &&Kept| kept.thread == thread && kept.due_ns == due_ns;
+        let is = |kept: &&KeptSpike| kept.thread == thread && kept.due_ns == due_ns;
         self.windows.values().find(is).map(|kept| kept.window.clone())
     }
 
@@ -173,7 +173,7 @@ impl Latencies {
             cpu: info.cpu,
             due_ns,
             ran_ns: due_ns.saturating_add(spike.latency_ns),
-            how: How::Measured,
+            how: WakeUpBasis::Measured,
         };
         Some(causes::explain(&wake, window))
     }
@@ -216,7 +216,7 @@ impl Latencies {
     fn add_notes(&mut self, notes: Vec<RunNote>) {
         for note in notes {
             let at_realtime_ns = self.realtime_ns(note.at_ns);
-            self.notes.push_front(Note { at_realtime_ns, text: note.text });
+            self.notes.push_front(WatchNote { at_realtime_ns, text: note.text });
         }
         self.notes.truncate(NOTES);
     }
@@ -225,7 +225,7 @@ impl Latencies {
         self.origin.map_or(0, |origin| origin.realtime_ns.saturating_add(at_ns))
     }
 
-    fn shown(&self, spike: &spikes::Spike) -> Spike {
+    fn shown(&self, spike: &spikes::Spike) -> WatchSpike {
         let why = spike.why.as_ref();
         let row = why.and_then(|why| self.causes.get(&(why.cause.clone(), why.culprit.clone())));
         let row = row.map(|entry| &entry.row);
@@ -234,7 +234,7 @@ impl Latencies {
             let remedy = row.remedies.first().map(ToString::to_string);
             remedy.or_else(|| row.checks.first().map(check))
         });
-        Spike {
+        WatchSpike {
             at_realtime_ns: self.realtime_ns(spike.due_ns),
             thread: spike.thread,
             due_ns: spike.due_ns,
@@ -286,11 +286,11 @@ impl Thread {
         }
     }
 
-    fn shown(&self, has_budget: bool) -> Latency {
+    fn shown(&self, has_budget: bool) -> ThreadLatency {
         let ThreadInfo { number, cpu, tid, ref workload, policy, priority, .. } = self.info;
         let name = policy.name();
         let scheduling = if priority > 0 { format!("{name} {priority}") } else { name.to_owned() };
-        Latency {
+        ThreadLatency {
             thread: number,
             cpu: Some(cpu),
             tid,
@@ -327,7 +327,7 @@ const DEFAULT_LOAD: &str = "cpu+memory+net+disk";
 
 /// A run to be measured and watched.
 #[derive(Debug)]
-pub struct Run {
+pub struct MeasuringRun {
     pub options: Options,
     /// What the threads do: one for all, or one for each CPU.
     pub workloads: Vec<String>,
@@ -339,7 +339,7 @@ pub struct Run {
 
 /// How a run of our own ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     pub record: PathBuf,
     /// Why the record is not sealed.
     pub failure: Option<anyhow::Error>,
@@ -354,7 +354,7 @@ pub(super) struct Measuring {
     ticks: Receiver<Tick>,
     requested: Arc<Mutex<LiveRequest>>,
     signals: Signals,
-    join: JoinHandle<anyhow::Result<Finished>>,
+    join: JoinHandle<anyhow::Result<FinishedRun>>,
     /// The load that is switched, and whether it runs.
     load: Vec<String>,
     is_loaded: bool,
@@ -381,7 +381,7 @@ impl Observer for Between {
 }
 
 impl Measuring {
-    pub(super) fn start(run: Run, signals: &Signals) -> anyhow::Result<Self> {
+    pub(super) fn start(run: MeasuringRun, signals: &Signals) -> anyhow::Result<Self> {
         let named = run.options.phases.iter().flat_map(|phase| phase.loads.clone());
         let mut load: Vec<String> = named.collect();
         let is_loaded = !load.is_empty();
@@ -438,7 +438,7 @@ impl Measuring {
     }
 
     /// Ends the run, where it has not ended, and waits for its record.
-    pub(super) fn finish(self) -> anyhow::Result<Finished> {
+    pub(super) fn finish(self) -> anyhow::Result<FinishedRun> {
         if !self.join.is_finished() && self.signals.came().is_none() {
             self.signals.quit();
         }
@@ -446,7 +446,11 @@ impl Measuring {
     }
 }
 
-fn measure(run: &Run, signals: &Signals, mut between: Between) -> anyhow::Result<Finished> {
+fn measure(
+    run: &MeasuringRun,
+    signals: &Signals,
+    mut between: Between,
+) -> anyhow::Result<FinishedRun> {
     let root = Root::live();
     let parsed = run.workloads.iter().map(|name| workloads::parse(name));
     let job = Job {
@@ -459,7 +463,7 @@ fn measure(run: &Run, signals: &Signals, mut between: Between) -> anyhow::Result
     let finishing = prove::run(&root, Facts::read(&root), &job, &mut NoSwitcher, &mut between)?;
     let report = Report::new(&finishing.run, &finishing.standing());
     let sealed = finishing.seal(&report)?;
-    Ok(Finished { record: run.output.record.clone(), failure: sealed.failure })
+    Ok(FinishedRun { record: run.output.record.clone(), failure: sealed.failure })
 }
 
 /// `timer-wakeup on CPUs 2-3, fifo 80, 1 ms`.
@@ -486,11 +490,11 @@ mod tests {
     use rtproof_host::facts::tasks::Policy;
     use rtproof_model::{CauseRow, Remedy};
     use rtproof_record::{SpikeTick, ThreadTick};
-    use rtproof_results::watch::{Kind, Source};
+    use rtproof_results::watch::{WatchSource, WatchSourceKind};
 
     use super::*;
 
-    const ORIGIN: Origin = Origin { realtime_ns: 1_000_000_000_000, monotonic_ns: 5_000 };
+    const ORIGIN: ClockOrigin = ClockOrigin { realtime_ns: 1_000_000_000_000, monotonic_ns: 5_000 };
 
     fn info() -> ThreadInfo {
         ThreadInfo {
@@ -525,22 +529,25 @@ mod tests {
         ThreadTick::new(0, second, &wake, &Histogram::new(Layout::FINE), Vec::new())
     }
 
-    fn frame(latencies: &Latencies) -> Frame {
-        let source = Source {
-            kind: Kind::Measuring,
+    fn frame(latencies: &Latencies) -> WatchFrame {
+        let source = WatchSource {
+            kind: WatchSourceKind::Measuring,
             about: String::new(),
             load: None,
             ended: None,
             record: None,
         };
-        let mut frame = Frame::empty(source);
+        let mut frame = WatchFrame::empty(source);
         latencies.fill(&mut frame);
         frame
     }
 
     fn spike(due_ns: u64, culprit: &str) -> spikes::Spike {
-        let why =
-            spikes::Why { cause: "preempted".into(), culprit: culprit.into(), complete: true };
+        let why = spikes::MainCause {
+            cause: "preempted".into(),
+            culprit: culprit.into(),
+            complete: true,
+        };
         spikes::Spike { thread: 0, due_ns, latency_ns: 9_000, why: Some(why) }
     }
 
@@ -577,7 +584,7 @@ mod tests {
             remedies: vec![Remedy::Command { command: "chrt -o -p 0 4".into() }],
             ..CauseRow::default()
         };
-        let kept = Kept {
+        let kept = KeptSpike {
             number: 1,
             thread: 0,
             due_ns: 20,

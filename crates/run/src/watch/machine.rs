@@ -10,7 +10,7 @@ use rtproof_host::{
         cpus::{Counted, CpuSampler, RtNow, RtSampler},
     },
 };
-use rtproof_results::watch::{Cpu, Frame, Idle, IdleBy, Rate, Task};
+use rtproof_results::watch::{EventRate, IdleCounter, IdleShare, WatchCpu, WatchFrame, WatchTask};
 
 use super::outranked;
 
@@ -19,7 +19,7 @@ const SPAN_MIN_NS: u64 = 200_000_000;
 
 /// Reads a machine again and again.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct MachineSampler {
     host: HostSampler,
     cpus: CpuSampler,
     idle: IdleSampler,
@@ -36,7 +36,7 @@ pub(super) struct Machine {
     unknown: Vec<String>,
 }
 
-impl Machine {
+impl MachineSampler {
     /// Opens what is read. `undisturbed`: CPUs that must not be interrupted by asking.
     pub(super) fn new(root: &Root, facts: &Facts, undisturbed: &CpuList, msr: bool) -> Self {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
@@ -93,7 +93,7 @@ impl Machine {
     }
 
     /// Fills in what was read since the frame before.
-    pub(super) fn fill(&mut self, frame: &mut Frame) {
+    pub(super) fn fill(&mut self, frame: &mut WatchFrame) {
         let span_ns = frame.span_ns.max(SPAN_MIN_NS);
         if let Some(online) = self.host.online().value() {
             self.online = online.clone();
@@ -117,15 +117,15 @@ impl Machine {
             let (idle, idle_by) = match (by_hardware, self.states.get(&event.cpu)) {
                 (Some(shares), _) => {
                     let state =
-                        |&(name, permille): &(&str, u32)| Idle { name: name.into(), permille };
-                    (shares.iter().map(state).collect(), Some(IdleBy::Hardware))
+                        |&(name, permille): &(&str, u32)| IdleShare { name: name.into(), permille };
+                    (shares.iter().map(state).collect(), Some(IdleCounter::Hardware))
                 }
                 (None, Some(states)) => {
-                    (shares(states, idle.get(&event.cpu), span_ns), Some(IdleBy::Kernel))
+                    (shares(states, idle.get(&event.cpu), span_ns), Some(IdleCounter::Kernel))
                 }
                 (None, None) => (Vec::new(), None),
             };
-            frame.cpus.push(Cpu {
+            frame.cpus.push(WatchCpu {
                 cpu: event.cpu,
                 isolated: self.isolated.contains(event.cpu),
                 busy_permille: of_host.map(|row| permille(row.busy_ms * 1_000_000, span_ns)),
@@ -162,19 +162,19 @@ impl Machine {
 }
 
 /// What was counted over too short a time.
-fn forget_rates(frame: &mut Frame) {
+fn forget_rates(frame: &mut WatchFrame) {
     frame.context_switches_per_s = None;
     for cpu in &mut frame.cpus {
-        let Cpu { cpu: number, isolated, freq_hz, .. } = *cpu;
-        *cpu = Cpu { cpu: number, isolated, freq_hz, ..Cpu::default() };
+        let WatchCpu { cpu: number, isolated, freq_hz, .. } = *cpu;
+        *cpu = WatchCpu { cpu: number, isolated, freq_hz, ..WatchCpu::default() };
     }
     frame.unknown.push("Rates and shares: known from the second frame on.".into());
 }
 
-fn of_tasks(tasks: &[RtNow], span_ns: u64) -> Vec<Task> {
+fn of_tasks(tasks: &[RtNow], span_ns: u64) -> Vec<WatchTask> {
     let of = |task: &RtNow| {
         let (count, names) = outranked(task, tasks);
-        Task {
+        WatchTask {
             cpu: task.cpu,
             tid: task.tid,
             comm: task.comm.clone(),
@@ -192,21 +192,25 @@ fn of_tasks(tasks: &[RtNow], span_ns: u64) -> Vec<Task> {
 
 /// Shares of the time in each state. The kernel adds up when a state is left, so what is counted
 /// in a span may have begun before it: it is cut to the span.
-fn shares(states: &[(u32, String)], times: Option<&BTreeMap<u32, u64>>, span_ns: u64) -> Vec<Idle> {
+fn shares(
+    states: &[(u32, String)],
+    times: Option<&BTreeMap<u32, u64>>,
+    span_ns: u64,
+) -> Vec<IdleShare> {
     let us = |state: u32| times.and_then(|times| times.get(&state)).copied().unwrap_or(0);
     let all_ns = states.iter().map(|(state, _)| us(*state).saturating_mul(1000)).sum::<u64>();
     let whole_ns = span_ns.max(all_ns);
-    let share = |(state, name): &(u32, String)| Idle {
+    let share = |(state, name): &(u32, String)| IdleShare {
         name: name.clone(),
         permille: permille(us(*state).saturating_mul(1000), whole_ns),
     };
     states.iter().map(share).collect()
 }
 
-fn rate(counted: Counted, span_ns: u64) -> Rate {
+fn rate(counted: Counted, span_ns: u64) -> EventRate {
     let Counted { total, top } = counted;
     let top = top.into_iter().map(|(name, n)| (name, per_s(n, span_ns))).collect();
-    Rate { per_s: per_s(total, span_ns), top }
+    EventRate { per_s: per_s(total, span_ns), top }
 }
 
 fn per_s(n: u64, span_ns: u64) -> u64 {
@@ -223,19 +227,19 @@ fn permille(part_ns: u64, whole_ns: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_results::watch::{Kind, Source};
+    use rtproof_results::watch::{WatchSource, WatchSourceKind};
 
     use super::*;
 
-    fn frame(span_ns: u64) -> Frame {
-        let source = Source {
-            kind: Kind::Passive,
+    fn frame(span_ns: u64) -> WatchFrame {
+        let source = WatchSource {
+            kind: WatchSourceKind::Passive,
             about: String::new(),
             load: None,
             ended: None,
             record: None,
         };
-        Frame { span_ns, ..Frame::empty(source) }
+        WatchFrame { span_ns, ..WatchFrame::empty(source) }
     }
 
     #[test]
@@ -245,7 +249,7 @@ mod tests {
         let states = [(0, "POLL".to_owned()), (1, "C6".to_owned())];
         let times = BTreeMap::from([(1, 3_000_000)]);
         let slept = shares(&states, Some(&times), 1_000_000_000);
-        assert_eq!(slept[1], Idle { name: "C6".into(), permille: 1000 }, "cut to the span");
+        assert_eq!(slept[1], IdleShare { name: "C6".into(), permille: 1000 }, "cut to the span");
         assert_eq!(shares(&states, None, 1_000_000_000)[0].permille, 0);
     }
 
@@ -271,7 +275,8 @@ mod tests {
         write(&format!("{idle}/usage"), "1\n");
         write(&format!("{idle}/time"), "0\n");
         let root = Root::dir(folder.path()).expect("a machine");
-        let mut machine = Machine::new(&root, &Facts::read(&root), &CpuList::default(), true);
+        let mut machine =
+            MachineSampler::new(&root, &Facts::read(&root), &CpuList::default(), true);
         write("proc/stat", &stat(60, 1100));
         write(&format!("{idle}/usage"), "5\n");
         write(&format!("{idle}/time"), "250000\n");
@@ -279,7 +284,7 @@ mod tests {
         machine.fill(&mut frame);
         let [cpu] = &frame.cpus[..] else { panic!("{:?}", frame.cpus) };
         assert_eq!((cpu.cpu, cpu.busy_permille, cpu.steal_permille), (1, Some(500), Some(0)));
-        assert_eq!((cpu.idle[0].permille, cpu.idle_by), (250, Some(IdleBy::Kernel)));
+        assert_eq!((cpu.idle[0].permille, cpu.idle_by), (250, Some(IdleCounter::Kernel)));
         assert_eq!((cpu.freq_hz, cpu.interrupts.as_ref(), cpu.switches_per_s), (None, None, None));
         assert_eq!(frame.context_switches_per_s, Some(1000));
         assert_eq!(frame.tasks, Some(Vec::new()));

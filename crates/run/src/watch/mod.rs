@@ -12,7 +12,7 @@ use std::{
 
 use application::Application;
 use latency::{Latencies, Measuring};
-use machine::Machine;
+use machine::MachineSampler;
 
 use rtproof_host::{
     CpuList, Facts, Root, facts::tasks::Policy, sample::cpus::RtNow, user_file::usage,
@@ -23,37 +23,37 @@ use rtproof_record::{
     Follower, News, ReadError,
     run::{Mark, RunEnd, Second, ThreadInfo},
 };
-use rtproof_results::watch::{Frame, Kind, Note, Source};
+use rtproof_results::watch::{WatchFrame, WatchNote, WatchSource, WatchSourceKind};
 use rtproof_trace::Window;
 
-use crate::explain::Whom;
+use crate::explain::ProcessTarget;
 use crate::prove::Signals;
-pub use latency::{Finished, Run};
+pub use latency::{FinishedRun, MeasuringRun};
 
 /// Marks of the user that are kept on the screen.
 const MARKS: usize = 50;
 
 /// Where latencies are to come from.
 #[derive(Debug)]
-pub enum From {
+pub enum LatencySource {
     /// Nowhere: nothing is measured.
     Nothing,
     /// A run of our own.
-    Run(Box<Run>),
+    Run(Box<MeasuringRun>),
     /// The record of a run that goes on.
     Record(PathBuf),
     /// A running application; wake-ups later than so much are explained.
-    Application(Whom, u64),
+    Application(ProcessTarget, u64),
 }
 
 /// A machine that is watched.
 #[derive(Debug)]
 pub struct Watch {
     root: Root,
-    machine: Machine,
+    machine: MachineSampler,
     from: Live,
     last: Instant,
-    marks: Vec<Note>,
+    marks: Vec<WatchNote>,
     news: Vec<News>,
 }
 
@@ -77,7 +77,7 @@ pub struct Picture {
 
 /// What came since the last call, for rows.
 #[derive(Debug)]
-pub enum Row {
+pub enum WatchRow {
     /// Threads that measure.
     Started(Vec<ThreadInfo>),
     /// A second of a thread, by its number.
@@ -94,42 +94,42 @@ impl Watch {
     pub fn start(
         root: &Root,
         facts: &Facts,
-        from: From,
+        from: LatencySource,
         msr: bool,
         signals: &Signals,
     ) -> anyhow::Result<Self> {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let (from, measured, news) = match from {
-            From::Nothing => (Live::Nothing, CpuList::default(), News::default()),
-            From::Run(run) => {
+            LatencySource::Nothing => (Live::Nothing, CpuList::default(), News::default()),
+            LatencySource::Run(run) => {
                 let cpus = run.options.cpus.clone();
                 let live = Live::Run(Box::new(Measuring::start(*run, signals)?));
                 (live, cpus, News::default())
             }
-            From::Record(path) => {
+            LatencySource::Record(path) => {
                 let (attached, news) = Attached::open(&path)?;
                 let cpus = CpuList::new(attached.latencies.cpus());
                 (Live::Record(Box::new(attached)), cpus, news)
             }
-            From::Application(whom, over_ns) => {
+            LatencySource::Application(whom, over_ns) => {
                 let application = Application::start(root, facts, &whom, over_ns)?;
                 // Its threads may be woken anywhere.
                 (Live::Application(Box::new(application)), online.clone(), News::default())
             }
         };
-        let machine = Machine::new(root, facts, &measured, msr);
+        let machine = MachineSampler::new(root, facts, &measured, msr);
         stay_off(facts, &online, &measured);
         let (root, last) = (root.clone(), Instant::now());
         Ok(Self { root, machine, from, last, marks: Vec::new(), news: vec![news] })
     }
 
     /// What there is now: counters since the frame before.
-    pub fn frame(&mut self) -> Frame {
+    pub fn frame(&mut self) -> WatchFrame {
         let now = Instant::now();
         let span_ns = u64::try_from(now.duration_since(self.last).as_nanos()).unwrap_or(u64::MAX);
         self.last = now;
         self.take();
-        let mut frame = Frame::empty(self.source());
+        let mut frame = WatchFrame::empty(self.source());
         frame.span_ns = span_ns;
         frame.at_realtime_ns = realtime_ns();
         frame.notes.extend(self.marks.iter().rev().cloned());
@@ -168,8 +168,8 @@ impl Watch {
         self.news.drain(..excess);
     }
 
-    fn source(&self) -> Source {
-        let source = |kind, about: &str| Source {
+    fn source(&self) -> WatchSource {
+        let source = |kind, about: &str| WatchSource {
             kind,
             about: about.into(),
             load: None,
@@ -177,39 +177,39 @@ impl Watch {
             record: None,
         };
         match &self.from {
-            Live::Nothing => source(Kind::Passive, ""),
-            Live::Run(run) => Source {
+            Live::Nothing => source(WatchSourceKind::Passive, ""),
+            Live::Run(run) => WatchSource {
                 load: Some(run.load()),
                 ended: run.is_over().then(|| "the run has ended".into()),
                 record: Some(run.record.display().to_string()),
-                ..source(Kind::Measuring, &run.about)
+                ..source(WatchSourceKind::Measuring, &run.about)
             },
-            Live::Record(record) => Source {
+            Live::Record(record) => WatchSource {
                 load: record.load(),
                 ended: record.ended(),
                 record: Some(record.path.display().to_string()),
-                ..source(Kind::Record, &record.about)
+                ..source(WatchSourceKind::Record, &record.about)
             },
-            Live::Application(application) => Source {
+            Live::Application(application) => WatchSource {
                 ended: application.ended.clone(),
-                ..source(Kind::Application, &application.about)
+                ..source(WatchSourceKind::Application, &application.about)
             },
         }
     }
 
     /// Threads, seconds and marks of a run since the last call.
-    pub fn rows(&mut self) -> Vec<Row> {
+    pub fn rows(&mut self) -> Vec<WatchRow> {
         let mut rows = Vec::new();
         for news in self.news.drain(..) {
             if !news.started.is_empty() {
-                rows.push(Row::Started(news.started));
+                rows.push(WatchRow::Started(news.started));
             }
             rows.extend(
                 news.seconds
                     .into_iter()
-                    .map(|(thread, second)| Row::Second(thread, Box::new(second))),
+                    .map(|(thread, second)| WatchRow::Second(thread, Box::new(second))),
             );
-            rows.extend(news.marks.into_iter().map(Row::Mark));
+            rows.extend(news.marks.into_iter().map(WatchRow::Mark));
         }
         rows
     }
@@ -274,7 +274,8 @@ impl Watch {
             run.mark(text);
             return "Marked, in the record as well.".into();
         }
-        self.marks.push(Note { at_realtime_ns: realtime_ns(), text: format!("Marked: {text}") });
+        self.marks
+            .push(WatchNote { at_realtime_ns: realtime_ns(), text: format!("Marked: {text}") });
         let excess = self.marks.len().saturating_sub(MARKS);
         self.marks.drain(..excess);
         "Marked, in this view alone: it writes no record.".into()
@@ -307,7 +308,7 @@ impl Watch {
     ///
     /// # Errors
     /// The run failed, or its record.
-    pub fn finish(self) -> anyhow::Result<Option<Finished>> {
+    pub fn finish(self) -> anyhow::Result<Option<FinishedRun>> {
         match self.from {
             Live::Run(run) => run.finish().map(Some),
             _ => Ok(None),

@@ -30,14 +30,14 @@ fn spans(window_s: u64, half_life_s: u64) -> Spans {
     Spans { step_ns: S, window_ns: window_s * S, half_life_ns: half_life_s * S }
 }
 
-fn steps(seconds: &[Second], threads: u32, spans: Spans) -> Vec<Step> {
+fn steps(seconds: &[Second], threads: u32, spans: Spans) -> Vec<MovingStep> {
     let row = |of: &'_ Second| (of.thread, of.at_s * S, (of.at_s + 1) * S);
-    let mut rows: Vec<Row<'_>> = seconds
+    let mut rows: Vec<MovingRow<'_>> = seconds
         .iter()
         .map(|of| {
             let (thread, from_ns, to_ns) = row(of);
             let (wake, missed, cells) = (&of.wake, of.missed, &of.cells[..]);
-            Row { thread, from_ns, to_ns, wake, missed, cells }
+            MovingRow { thread, from_ns, to_ns, wake, missed, cells }
         })
         .collect();
     let mut found = Vec::new();
@@ -207,9 +207,9 @@ fn a_window_that_is_not_full_has_no_value_and_a_rest_no_step() {
     let mut rest = second(0, 40, &[1, 2, 3], 0);
     rest.missed = 9;
     run.push(rest);
-    let mut rows: Vec<Row<'_>> = run
+    let mut rows: Vec<MovingRow<'_>> = run
         .iter()
-        .map(|of| Row {
+        .map(|of| MovingRow {
             thread: 0,
             from_ns: of.at_s * S,
             to_ns: if of.at_s == 40 { 40 * S + 3 } else { (of.at_s + 1) * S },

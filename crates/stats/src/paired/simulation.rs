@@ -2,7 +2,8 @@
 //! of slices that drift, depend on each other and have heavy tails. Seeds are fixed.
 
 use super::{
-    Answer, MAIN, Margin, PAIRS, Question, Spread, answers, compare, detectable, mirrored, order,
+    MAIN, Margin, PAIRS, PairedAnswer, Spread, WeightedQuestion, answers, compare, detectable,
+    mirrored, order,
 };
 use crate::binomial::{Random, upper_bound};
 
@@ -78,12 +79,12 @@ fn the_intervals_hold_the_truth() {
 fn ten_changes_are_not_ten_chances() {
     let families = 150;
     let wrong = (0..families).filter(|&family| {
-        let questions: Vec<Question> = (0..10)
+        let questions: Vec<WeightedQuestion> = (0..10)
             .map(|knob| {
                 let seed = family * 10 + knob;
                 let d = Machine::new(seed + 50_000, 24).differences(seed, 0.0);
                 let paired = compare(&d, 0.95, margin()).expect("pairs");
-                Question { of: knob as usize, paired, weight: 1.0 }
+                WeightedQuestion { of: knob as usize, paired, weight: 1.0 }
             })
             .collect();
         answers(&questions, 10, 0.05).iter().any(|(adjusted, _)| adjusted.p < 0.05)
@@ -103,8 +104,8 @@ fn what_is_said_to_be_seen_is_seen() {
         let least = detectable(spread, PAIRS, 1, 0.05, margin()).expect("a difference");
         let d = Machine::new(seed + 90_000, 24).differences(seed, least);
         let paired = compare(&d, 0.95, margin()).expect("pairs");
-        let question = Question { of: 0, paired, weight: MAIN };
-        found += u32::from(answers(&[question], 1, 0.05)[0].1 == Answer::Higher);
+        let question = WeightedQuestion { of: 0, paired, weight: MAIN };
+        found += u32::from(answers(&[question], 1, 0.05)[0].1 == PairedAnswer::Higher);
     }
     // 80 % of 300, give or take three deviations.
     assert!((219..=261).contains(&found), "{found}");
@@ -130,10 +131,10 @@ fn a_planted_change_is_named_and_its_neighbours_are_not() {
         let all: Vec<_> = paired
             .into_iter()
             .enumerate()
-            .map(|(of, paired)| Question { of, paired, weight: 1.0 })
+            .map(|(of, paired)| WeightedQuestion { of, paired, weight: 1.0 })
             .collect();
         for (named, (_, answer)) in named.iter_mut().zip(answers(&all, 11, 0.05)) {
-            *named += u32::from(answer == Answer::Lower);
+            *named += u32::from(answer == PairedAnswer::Lower);
         }
     }
     assert!(named[4] >= 95, "{named:?}");

@@ -9,8 +9,8 @@ const MS: u64 = 1_000_000;
 
 const SECOND: u64 = 1_000_000_000;
 
-fn ask() -> Ask<'static> {
-    Ask { sampling_ns: MS, shortest_ns: 20 * MS, hints_ns: &[] }
+fn ask() -> PeriodOptions<'static> {
+    PeriodOptions { sampling_ns: MS, shortest_ns: 20 * MS, hints_ns: &[] }
 }
 
 /// Ascending, on the grid of the wake-ups, one of a cluster.
@@ -174,7 +174,7 @@ fn short_periods_of_long_runs() {
     // Sparse: forty in a day, at whole seconds; found because one second is known to be about.
     let times: Vec<u64> =
         (0..40).map(|_| random.below(86_400) * SECOND + random.below(3 * MS)).collect();
-    let hinted = Ask { hints_ns: &[SECOND], ..ask() };
+    let hinted = PeriodOptions { hints_ns: &[SECOND], ..ask() };
     let found = search(&seen(times, MS), &hinted).expect("a period");
     assert!((found.period_ns / 1e9 - 1.0).abs() < 1e-6 && found.p < 1e-6, "{found:?}");
 }
@@ -187,7 +187,7 @@ fn work_is_bounded_and_bad_input_gives_nothing() {
     assert_eq!(search(&[], &ask()), None);
     assert_eq!(search(&[7; 9], &ask()), None);
     assert_eq!(search(&[1, 2, 3, 4], &ask()), None);
-    let nonsense = Ask { sampling_ns: 0, shortest_ns: 0, hints_ns: &[0, u64::MAX] };
+    let nonsense = PeriodOptions { sampling_ns: 0, shortest_ns: 0, hints_ns: &[0, u64::MAX] };
     let far = [0, 1, 2, 3, 4, u64::MAX / 2, u64::MAX];
     let _ = search(&far, &nonsense);
     assert_eq!(fold(&[], 5.0), None);

@@ -4,7 +4,9 @@
 
 use super::{Design, design, effects};
 use crate::binomial::{Random, upper_bound};
-use crate::paired::{Answer, MAIN, Margin, PAIRS, Question, answers, compare, order, rest};
+use crate::paired::{
+    MAIN, Margin, PAIRS, PairedAnswer, WeightedQuestion, answers, compare, order, rest,
+};
 
 const KNOBS: usize = 11;
 
@@ -84,20 +86,20 @@ fn experiment(seed: u64, changes: [f64; KNOBS]) -> (Vec<usize>, bool) {
         (0..2)
             .for_each(|statistic| differences[at][statistic].push(on[statistic] - off[statistic]));
     }
-    let looked: Vec<Question> = differences
+    let looked: Vec<WeightedQuestion> = differences
         .iter()
         .enumerate()
         .flat_map(|(of, [main, worst])| [(of, main, MAIN), (of, worst, rest(1))])
         .map(|(of, d, weight)| {
             let paired = compare(d, 0.95, margin).expect("pairs");
-            Question { of, paired, weight }
+            WeightedQuestion { of, paired, weight }
         })
         .collect();
-    let answers: Vec<Answer> =
+    let answers: Vec<PairedAnswer> =
         answers(&looked, candidates.len(), LEVEL).into_iter().map(|(_, answer)| answer).collect();
     let says = |at: usize, answer| answers[2 * at..2 * at + 2].contains(&answer);
-    let helps = (0..candidates.len()).filter(|&at| says(at, Answer::Lower));
-    (helps.map(|at| candidates[at]).collect(), answers.contains(&Answer::Higher))
+    let helps = (0..candidates.len()).filter(|&at| says(at, PairedAnswer::Lower));
+    (helps.map(|at| candidates[at]).collect(), answers.contains(&PairedAnswer::Higher))
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn clusters(
         .collect()
 }
 
-fn measured(peaks: &[Peak], exposure_ns: u64) -> Measured<'_> {
-    Measured {
+fn measured(peaks: &[Peak], exposure_ns: u64) -> MeasuredPeaks<'_> {
+    MeasuredPeaks {
         peaks,
         complete_ns: 20_000,
         exposure_ns,
@@ -44,12 +44,12 @@ fn exponential(_: f64, random: &mut Random) -> f64 {
 }
 
 /// The numbers of the rules that fire.
-fn fired(measured: &Measured<'_>, target_ns: u64) -> Vec<u8> {
+fn fired(measured: &MeasuredPeaks<'_>, target_ns: u64) -> Vec<u8> {
     match Model::of(measured).level(target_ns) {
         Tail::Level(_) => Vec::new(),
         Tail::Refused { rules } => {
             assert!(rules.iter().all(|rule| !rule.text().is_empty()));
-            rules.iter().map(Rule::number).collect()
+            rules.iter().map(RefusalReason::number).collect()
         }
     }
 }
@@ -122,7 +122,7 @@ fn rule_3_periodic() {
     let measured = measured(&peaks, 8 * HOUR);
     assert_eq!(fired(&measured, 24 * HOUR), [3]);
     let Tail::Refused { rules } = Model::of(&measured).level(24 * HOUR) else { panic!("a level") };
-    let Rule::Periodic { period_ns, count, .. } = rules[0] else { panic!("{rules:?}") };
+    let RefusalReason::Periodic { period_ns, count, .. } = rules[0] else { panic!("{rules:?}") };
     assert!((period_ns / 240e9 - 1.0).abs() < 1e-4 && count >= 90, "{rules:?}");
 }
 
@@ -186,12 +186,12 @@ fn rule_9_too_short() {
         .into_iter()
         .map(|at_ns| Peak { at_ns, latency_ns: 12_000 + (1000.0 * random.exponential()) as u64 })
         .collect();
-    let mut short = Measured { complete_ns: 12_000, ..measured(&peaks, 600 * SECOND) };
+    let mut short = MeasuredPeaks { complete_ns: 12_000, ..measured(&peaks, 600 * SECOND) };
     assert_eq!(fired(&short, HOUR), [9]);
     assert_eq!(fired(&short, 1000 * HOUR), [6, 9]);
     // A known period asks for more.
     let long = clusters(1, 400, 8, exponential);
-    short = Measured { longest_period_ns: Some(3 * HOUR), ..measured(&long, 8 * HOUR) };
+    short = MeasuredPeaks { longest_period_ns: Some(3 * HOUR), ..measured(&long, 8 * HOUR) };
     assert_eq!(fired(&short, HOUR), [9]);
 }
 

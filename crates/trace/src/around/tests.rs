@@ -2,22 +2,23 @@
 
 use super::*;
 use crate::testing::{At, Machine, Memory};
-use crate::{How, Lost, Store, event};
+use crate::{Lost, Store, WakeUpBasis, event};
 
 const T: i32 = 50;
 
 const LATE: u32 = 1;
 
-const AROUND: Around = Around { lead_ns: 100, tail_ns: 50, events_max: 1000 };
+const AROUND: WindowSize = WindowSize { lead_ns: 100, tail_ns: 50, events_max: 1000 };
 
 /// Due at 1000, ran at 1200: the window is from 900 to 1250.
-const WAKE: WakeUp = WakeUp { tid: T, cpu: LATE, due_ns: 1000, ran_ns: 1200, how: How::Timer };
+const WAKE: WakeUp =
+    WakeUp { tid: T, cpu: LATE, due_ns: 1000, ran_ns: 1200, how: WakeUpBasis::Timer };
 
 fn machine() -> Machine {
     Machine::new()
 }
 
-fn take(machine: &Machine, pages: &mut dyn Pages, around: &Around) -> Window {
+fn take(machine: &Machine, pages: &mut dyn Pages, around: &WindowSize) -> Window {
     let decoder = Decoder::new(&machine.formats);
     window(pages, &decoder, &WAKE, around).expect("a window")
 }
@@ -47,7 +48,7 @@ fn all_of_the_late_cpu_and_the_state_at_the_beginning() {
     let mut pages = Memory::new(&[(LATE, &late)]);
     let found = take(&m, &mut pages, &AROUND);
     assert_eq!(times(&found), [(100, 1), (110, 1), (900, 1), (1200, 1), (1250, 1)]);
-    assert!(matches!(found.events[1].what, What::Idle { state: 2 }));
+    assert!(matches!(found.events[1].what, EventData::Idle { state: 2 }));
     assert_eq!((found.cpu, found.from_ns, found.to_ns), (LATE, 900, 1250));
     assert!(!found.cut && found.lost.is_empty());
     // The same out of memory.
@@ -226,7 +227,7 @@ fn too_many_events_are_cut_to_those_nearest_to_the_interval() {
     let other: Vec<At> = [930, 990, 1100].map(|at_ns| m.waking(at_ns, 60, T, 1)).into();
     let own = pages_of(&m, &[&late]);
     let mut pages = Memory::new(&[(0, &pages_of(&m, &[&other])), (LATE, &own)]);
-    let mut of_at_most = |events_max| take(&m, &mut pages, &Around { events_max, ..AROUND });
+    let mut of_at_most = |events_max| take(&m, &mut pages, &WindowSize { events_max, ..AROUND });
     let whole = of_at_most(10);
     assert!(!whole.cut && whole.events.len() == 11);
     // The other CPU's farthest go first.
@@ -252,7 +253,7 @@ fn only_the_pages_round_it_are_read() {
         .map(|page| m.page(&[m.switch(page * 10, 1, 2), m.plain(page * 10 + 5, "mine:thing")]))
         .collect();
     let mut pages = Memory::new(&[(LATE, &late)]);
-    let around = Around { lead_ns: 20, tail_ns: 20, events_max: 1000 };
+    let around = WindowSize { lead_ns: 20, tail_ns: 20, events_max: 1000 };
     let found = take(&m, &mut pages, &around);
     assert_eq!((found.from_ns, found.to_ns), (980, 1220));
     assert!(pages.reads < 200, "{} pages were read", pages.reads);

@@ -4,12 +4,12 @@ use super::*;
 use crate::event;
 use crate::event::Comm;
 
-fn event(at_ns: u64, pid: i32, what: What) -> Event {
+fn event(at_ns: u64, pid: i32, what: EventData) -> Event {
     Event { at_ns, cpu: 0, pid, flags: 0, preempt: 0, what }
 }
 
 fn switch(at_ns: u64, prev_pid: i32, next_pid: i32) -> Event {
-    let what = What::Switch {
+    let what = EventData::Switch {
         prev_comm: Comm::default(),
         prev_pid,
         prev_prio: 120,
@@ -39,12 +39,12 @@ fn interrupts_stack_over_tasks() {
     let disk = Hard::Irq { irq: 9, name: "disk".into() };
     let events = [
         switch(5, 1, 2),
-        event(20, 2, What::IrqEntry { irq: 9, name: "disk".into() }),
-        event(30, 2, What::VectorEntry { vector: timer }),
-        event(32, 2, What::TimerExpire { timer: 1, function: 77, now_ns: 31 }),
-        event(35, 2, What::TimerExpired { timer: 1 }),
-        event(40, 2, What::VectorExit { vector: timer }),
-        event(50, 2, What::IrqExit { irq: 9 }),
+        event(20, 2, EventData::IrqEntry { irq: 9, name: "disk".into() }),
+        event(30, 2, EventData::VectorEntry { vector: timer }),
+        event(32, 2, EventData::TimerExpire { timer: 1, function: 77, now_ns: 31 }),
+        event(35, 2, EventData::TimerExpired { timer: 1 }),
+        event(40, 2, EventData::VectorExit { vector: timer }),
+        event(50, 2, EventData::IrqExit { irq: 9 }),
         switch(60, 2, 0),
     ];
     let all = reconstruct(&events, 0, 10, 100);
@@ -62,10 +62,10 @@ fn a_preempted_softirq_goes_on_with_its_task() {
     // PREEMPT_RT: blame.md's trap; a per-CPU stack would call the time of task 7 a softirq.
     let events = [
         switch(0, 9, 3),
-        event(10, 3, What::SoftirqEntry { vec: 1 }),
+        event(10, 3, EventData::SoftirqEntry { vec: 1 }),
         switch(20, 3, 7),
         switch(30, 7, 3),
-        event(40, 3, What::SoftirqExit { vec: 1 }),
+        event(40, 3, EventData::SoftirqExit { vec: 1 }),
     ];
     let all = reconstruct(&events, 0, 0, 50);
     covers(&all, 0, 50);
@@ -75,7 +75,7 @@ fn a_preempted_softirq_goes_on_with_its_task() {
 
 #[test]
 fn what_changes_nothing_makes_no_boundary() {
-    let waking = What::Waking { comm: Comm::default(), pid: 5, prio: 1, target_cpu: 0 };
+    let waking = EventData::Waking { comm: Comm::default(), pid: 5, prio: 1, target_cpu: 0 };
     let events = [switch(0, 1, 2), event(10, 2, waking.clone()), event(20, 2, waking)];
     let all = reconstruct(&events, 0, 0, 30);
     assert_eq!(spans(&all), [(0, 30)]);
@@ -83,12 +83,12 @@ fn what_changes_nothing_makes_no_boundary() {
 
 #[test]
 fn a_trace_that_begins_inside_an_interrupt() {
-    let mut first = event(10, 2, What::TimerExpire { timer: 1, function: 5, now_ns: 9 });
+    let mut first = event(10, 2, EventData::TimerExpire { timer: 1, function: 5, now_ns: 9 });
     first.flags = event::flags::HARDIRQ | event::flags::IRQS_OFF;
-    let mut last = event(20, 2, What::VectorExit { vector: Vector::LocalTimer });
+    let mut last = event(20, 2, EventData::VectorExit { vector: Vector::LocalTimer });
     last.flags = event::flags::HARDIRQ;
     // Without the beginning of interrupts nothing but flags says when one has ended.
-    let after = event(25, 2, What::SoftirqRaise { vec: 1 });
+    let after = event(25, 2, EventData::SoftirqRaise { vec: 1 });
     let events = [first, last, after];
     let all = reconstruct(&events, 0, 0, 30);
     covers(&all, 0, 30);
@@ -100,7 +100,7 @@ fn a_trace_that_begins_inside_an_interrupt() {
 
 #[test]
 fn a_non_maskable_interrupt_is_told_when_it_has_ended() {
-    let events = [switch(0, 1, 2), event(50, 2, What::Nmi { handler: 3, delta_ns: 20 })];
+    let events = [switch(0, 1, 2), event(50, 2, EventData::Nmi { handler: 3, delta_ns: 20 })];
     let all = reconstruct(&events, 0, 10, 100);
     covers(&all, 10, 100);
     assert_eq!(spans(&all), [(10, 30), (30, 50), (50, 100)]);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::DatError;
-use crate::event::{Comm, Name};
+use crate::event::{Comm, HandlerName};
 use crate::format::{ByteOrder, Formats};
 use crate::{Event, Window};
 
@@ -101,7 +101,7 @@ pub(super) struct SymbolsAt {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Head {
+pub(super) struct DatHead {
     pub(super) version: u32,
     pub(super) is_big_endian: bool,
     pub(super) long_bytes: u8,
@@ -109,7 +109,7 @@ pub(super) struct Head {
     pub(super) formats: Option<Formats>,
     pub(super) symbols: Option<SymbolsAt>,
     pub(super) comms: BTreeMap<i32, Comm>,
-    pub(super) strings: BTreeMap<u64, Name>,
+    pub(super) strings: BTreeMap<u64, HandlerName>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) stats: Vec<CpuStat>,
     pub(super) tsc: Option<TscScale>,
@@ -122,9 +122,12 @@ pub(super) struct Head {
     stats_of: String,
 }
 
-impl Head {
+impl DatHead {
     /// The start that both versions have.
-    pub(super) fn open(bytes: &mut Bytes<impl Read>, begins: &[u8]) -> Result<Self, DatError> {
+    pub(super) fn open(
+        bytes: &mut NumberReader<impl Read>,
+        begins: &[u8],
+    ) -> Result<Self, DatError> {
         if begins.len() < 10 || &begins[..10] != b"\x17\x08\x44tracing" {
             return Err(DatError::Foreign { begins: begins[..begins.len().min(10)].to_vec() });
         }
@@ -161,13 +164,19 @@ impl Head {
     }
 
     /// The size of a page, which is in the byte order of the file.
-    pub(super) fn read_page_bytes(&mut self, bytes: &mut Bytes<impl Read>) -> Result<(), DatError> {
+    pub(super) fn read_page_bytes(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+    ) -> Result<(), DatError> {
         let at = bytes.at();
         self.page_bytes = check_page_bytes(bytes.u32("the size of a page")?, at)?;
         Ok(())
     }
 
-    pub(super) fn read_headers(&mut self, bytes: &mut Bytes<impl Read>) -> Result<(), DatError> {
+    pub(super) fn read_headers(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+    ) -> Result<(), DatError> {
         bytes.literal("header_page\0", "\"header_page\"")?;
         let size = bytes.u64("the length of header_page")?;
         let at = bytes.at();
@@ -183,7 +192,11 @@ impl Head {
         Ok(())
     }
 
-    fn read_format(&mut self, bytes: &mut Bytes<impl Read>, system: &str) -> Result<(), DatError> {
+    fn read_format(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+        system: &str,
+    ) -> Result<(), DatError> {
         let size = bytes.u64("the length of a format")?;
         let at = bytes.at();
         let text = bytes.text(size, FORMATS_MAX - self.formats_bytes, "the text of a format")?;
@@ -201,14 +214,20 @@ impl Head {
         Ok(())
     }
 
-    pub(super) fn read_ftrace(&mut self, bytes: &mut Bytes<impl Read>) -> Result<(), DatError> {
+    pub(super) fn read_ftrace(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+    ) -> Result<(), DatError> {
         for _ in 0..bytes.u32("the number of ftrace formats")? {
             self.read_format(bytes, "ftrace")?;
         }
         Ok(())
     }
 
-    pub(super) fn read_events(&mut self, bytes: &mut Bytes<impl Read>) -> Result<(), DatError> {
+    pub(super) fn read_events(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+    ) -> Result<(), DatError> {
         for _ in 0..bytes.u32("the number of event systems")? {
             let system = bytes.name(256, "the name of a system")?;
             for _ in 0..bytes.u32("the number of events of a system")? {
@@ -218,7 +237,10 @@ impl Head {
         Ok(())
     }
 
-    pub(super) fn read_comms(&mut self, bytes: &mut Bytes<impl Read>) -> Result<(), DatError> {
+    pub(super) fn read_comms(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+    ) -> Result<(), DatError> {
         let size = bytes.u64("the length of the names of tasks")?;
         let text = bytes.take(size, COMMS_MAX, "the names of tasks")?;
         for line in text.split(|&byte| byte == b'\n') {
@@ -232,7 +254,10 @@ impl Head {
     }
 
     /// The texts that events only point at, such as the reasons of Arm's interrupts between CPUs.
-    pub(super) fn read_strings(&mut self, bytes: &mut Bytes<impl Read>) -> Result<(), DatError> {
+    pub(super) fn read_strings(
+        &mut self,
+        bytes: &mut NumberReader<impl Read>,
+    ) -> Result<(), DatError> {
         let size = u64::from(bytes.u32("the length of the printk formats")?);
         let text = bytes.text(size, STRINGS_MAX, "the printk formats")?;
         for line in text.lines() {
@@ -241,7 +266,7 @@ impl Head {
             let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
             let text = text.trim().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
             if let (Some(address), Some(text)) = (address, text) {
-                self.strings.insert(address, Name::from(text));
+                self.strings.insert(address, HandlerName::from(text));
             }
         }
         Ok(())
@@ -342,7 +367,7 @@ pub(super) fn check_stretch(at: u64, size: u64, len: u64, told_at: u64) -> Resul
 // Numbers and texts out of a stretch of a file or out of what was compressed in it.
 
 /// A stream of the file's numbers in its byte order.
-pub(super) struct Bytes<R> {
+pub(super) struct NumberReader<R> {
     from: R,
     /// Where the next byte is: in the file, or for compressed sections where they begin plus how
     /// far they have been unpacked.
@@ -350,7 +375,7 @@ pub(super) struct Bytes<R> {
     is_big_endian: bool,
 }
 
-impl<R: Read> Bytes<R> {
+impl<R: Read> NumberReader<R> {
     pub(super) const fn new(from: R, at: u64, is_big_endian: bool) -> Self {
         Self { from, at, is_big_endian }
     }

@@ -14,14 +14,14 @@ use std::{
     io::{self, BufRead, BufReader, Read},
 };
 
-use head::{Bytes, Head};
+use head::{DatHead, NumberReader};
 
-use crate::event::{Comm, Name};
+use crate::event::{Comm, HandlerName};
 use crate::format::Formats;
 use crate::kernel::codec::EventField;
 use crate::kernel::table;
-use crate::kernel::table::Kind;
-use crate::{Brief, Decoder, Page, Pages};
+use crate::kernel::table::EventKind;
+use crate::{Decoder, EventBrief, Pages, RingPage};
 pub use head::{Buffer, Compression, CpuStat, TscScale};
 pub use pages::DatPages;
 pub use write::{Parts, write, write_window};
@@ -30,7 +30,7 @@ pub use write::{Parts, write, write_window};
 #[derive(Debug)]
 pub struct TraceDat<R> {
     file: R,
-    head: Head,
+    head: DatHead,
     formats: Formats,
 }
 
@@ -41,7 +41,7 @@ impl<R: ReadAt> TraceDat<R> {
     /// When the file is torn, damaged or of another kind: where, what was expected, what to do.
     pub fn open(file: R) -> Result<Self, DatError> {
         let mut begins = [0; 10];
-        let mut stretch = Stretch { file: &file, at: 0, end: file.len() };
+        let mut stretch = FileStretch { file: &file, at: 0, end: file.len() };
         let mut count = 0;
         while count < begins.len() {
             match stretch.read(&mut begins[count..]) {
@@ -50,10 +50,10 @@ impl<R: ReadAt> TraceDat<R> {
                 Err(source) => return Err(DatError::Io { at: count as u64, source }),
             }
         }
-        let stretch = Stretch { file: &file, at: 0, end: file.len() };
+        let stretch = FileStretch { file: &file, at: 0, end: file.len() };
         // Single bytes alone until the byte order is known.
-        let mut bytes = Bytes::new(BufReader::with_capacity(64, stretch), 0, false);
-        let head = Head::open(&mut bytes, &begins[..count])?;
+        let mut bytes = NumberReader::new(BufReader::with_capacity(64, stretch), 0, false);
+        let head = DatHead::open(&mut bytes, &begins[..count])?;
         let at = bytes.at();
         let mut head = match head.version {
             6 => versions::read_v6(&file, at, head)?,
@@ -91,7 +91,7 @@ impl<R: ReadAt> TraceDat<R> {
     }
 
     /// Texts that events point at, by address: for [`crate::Decoder::with_strings`].
-    pub const fn strings(&self) -> &BTreeMap<u64, Name> {
+    pub const fn strings(&self) -> &BTreeMap<u64, HandlerName> {
         &self.head.strings
     }
 
@@ -137,18 +137,18 @@ impl<R: ReadAt> TraceDat<R> {
     }
 
     /// Names of kernel addresses: reads the whole list, a few megabytes.
-    pub fn symbols(&self) -> Result<Symbols, DatError> {
-        let Some(place) = self.head.symbols else { return Ok(Symbols::default()) };
+    pub fn symbols(&self) -> Result<DatSymbols, DatError> {
+        let Some(place) = self.head.symbols else { return Ok(DatSymbols::default()) };
         let is_big_endian = self.head.is_big_endian;
         let text =
             versions::unpack(&self.file, place.at, place.size, place.compression, is_big_endian)?;
-        let mut bytes = Bytes::new(BufReader::new(text), place.at, is_big_endian);
+        let mut bytes = NumberReader::new(BufReader::new(text), place.at, is_big_endian);
         let length = if place.has_length {
             u64::from(bytes.u32("the length of the symbols")?)
         } else {
             place.size
         };
-        Symbols::read(bytes.into_inner().take(length), place.at)
+        DatSymbols::read(bytes.into_inner().take(length), place.at)
     }
 }
 
@@ -175,9 +175,9 @@ pub fn is_monotonic(pages: &mut dyn Pages, decoder: &Decoder) -> io::Result<Opti
     for cpu in pages.cpus().to_vec() {
         for index in 0..pages.count(cpu).min(PAGES_MAX) {
             pages.read(cpu, index, &mut bytes)?;
-            let Ok(page) = Page::parse(decoder.layout(), &bytes) else { continue };
+            let Ok(page) = RingPage::parse(decoder.layout(), &bytes) else { continue };
             for raw in page.records().map_while(Result::ok) {
-                let Brief::TimerExpire { now_ns, .. } = decoder.brief(&raw) else { continue };
+                let EventBrief::TimerExpire { now_ns, .. } = decoder.brief(&raw) else { continue };
                 // Timers of other clocks are far away.
                 let off_ns = raw.at_ns.checked_sub(now_ns).unwrap_or(u64::MAX);
                 nearest_ns = Some(nearest_ns.map_or(off_ns, |nearest| nearest.min(off_ns)));
@@ -254,7 +254,7 @@ impl DatError {
 
 /// How a field is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stored {
+enum StoredField {
     /// A number of so many bytes.
     Number(u8),
     /// `char[16]`.
@@ -274,28 +274,28 @@ const FIRST_ID: u16 = 100;
 const COMMON: usize = 8;
 
 /// The number of an event.
-fn id(kind: &Kind) -> Option<u16> {
+fn id(kind: &EventKind) -> Option<u16> {
     let place = table::written().position(|other| other.name == kind.name)?;
     Some(FIRST_ID + u16::try_from(place).ok()?)
 }
 
 /// How a 64-bit kernel stores a field, and whether it is signed; `None`: it is not stored.
-fn stored(field: &EventField) -> Option<(Stored, bool)> {
+fn stored(field: &EventField) -> Option<(StoredField, bool)> {
     let (declared, _) = field.declared.rsplit_once(' ')?;
     let is_signed = matches!(declared, "int" | "pid_t" | "long" | "s32" | "s64");
     let stored = match declared {
         "" => return None,
-        "char" => Stored::Comm,
-        "__data_loc char[]" => Stored::Text,
-        "__data_loc cpumask_t" => Stored::Mask,
-        _ if field.declared.ends_with(']') => Stored::Addresses,
-        "void *" | "long" | "unsigned long" | "s64" | "u64" => Stored::Number(8),
-        _ => Stored::Number(4),
+        "char" => StoredField::Comm,
+        "__data_loc char[]" => StoredField::Text,
+        "__data_loc cpumask_t" => StoredField::Mask,
+        _ if field.declared.ends_with(']') => StoredField::Addresses,
+        "void *" | "long" | "unsigned long" | "s64" | "u64" => StoredField::Number(8),
+        _ => StoredField::Number(4),
     };
     Some((stored, is_signed))
 }
 
-impl Stored {
+impl StoredField {
     const fn align(self) -> usize {
         match self {
             Self::Number(bytes) => bytes as usize,
@@ -317,7 +317,7 @@ impl Stored {
 }
 
 /// The format of an event in the form of the kernel's files.
-fn format(id: u16, kind: &Kind) -> String {
+fn format(id: u16, kind: &EventKind) -> String {
     let mut text = format!(
         "name: {}\nID: {id}\nformat:\n\
          \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -408,13 +408,13 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
 }
 
 /// A stretch of it as a stream.
-struct Stretch<'a, R: ?Sized> {
+struct FileStretch<'a, R: ?Sized> {
     file: &'a R,
     at: u64,
     end: u64,
 }
 
-impl<R: ReadAt + ?Sized> Read for Stretch<'_, R> {
+impl<R: ReadAt + ?Sized> Read for FileStretch<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let wanted = into.len().min(left);
@@ -434,7 +434,7 @@ const LINE_MAX: u64 = 1024;
 
 /// Functions by address. An address is written as the kernel does, `function+0x1f/0x80`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Symbols {
+pub struct DatSymbols {
     /// Sorted; with where each name begins in `names`.
     addresses: Vec<u64>,
     begins: Vec<u32>,
@@ -443,7 +443,7 @@ pub struct Symbols {
     text_start: Option<u64>,
 }
 
-impl Symbols {
+impl DatSymbols {
     /// Reads a text in the form of /proc/kallsyms, line by line. Only functions are kept: the
     /// addresses of events lie in code.
     ///
@@ -571,7 +571,7 @@ mod symbols_tests {
 
     #[test]
     fn an_address_lies_in_the_function_before_it() {
-        let symbols = Symbols::read(LIST.as_bytes(), 0).expect("a list");
+        let symbols = DatSymbols::read(LIST.as_bytes(), 0).expect("a list");
         assert_eq!(symbols.len(), 3);
         assert_eq!(symbols.name(0xffff_ffff_8100_001f).as_deref(), Some("first+0x1f/0x40"));
         assert_eq!(
@@ -587,8 +587,8 @@ mod symbols_tests {
     #[test]
     fn a_list_of_zeros_has_no_names() {
         let hidden = "0000000000000000 T first\n0000000000000000 T second\n";
-        assert!(Symbols::read(hidden.as_bytes(), 0).expect("a list").is_empty());
+        assert!(DatSymbols::read(hidden.as_bytes(), 0).expect("a list").is_empty());
         let endless = vec![b'f'; 1 << 20];
-        assert!(Symbols::read(endless.as_slice(), 0).expect("no lines").is_empty());
+        assert!(DatSymbols::read(endless.as_slice(), 0).expect("no lines").is_empty());
     }
 }

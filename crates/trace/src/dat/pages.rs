@@ -3,8 +3,8 @@
 
 use std::io::{self, Read};
 
-use super::head::{Buffer, Bytes, Compression, CpuData};
-use super::{DatError, ReadAt, Stretch};
+use super::head::{Buffer, Compression, CpuData, NumberReader};
+use super::{DatError, FileStretch, ReadAt};
 use crate::Pages;
 
 /// Marks kept per CPU; with more chunks than that, every second, fourth ... has one.
@@ -96,8 +96,9 @@ impl<'a, R: ReadAt + ?Sized> DatPages<'a, R> {
         if self.compression == Compression::None {
             return Ok(pages);
         }
-        let stretch = Stretch { file: self.file, at: data.at, end };
-        let count = Bytes::new(stretch, data.at, self.is_big_endian).u32("the number of chunks")?;
+        let stretch = FileStretch { file: self.file, at: data.at, end };
+        let count =
+            NumberReader::new(stretch, data.at, self.is_big_endian).u32("the number of chunks")?;
         mark.in_file += 4;
         pages.next = mark;
         let mut every = 1;
@@ -125,7 +126,8 @@ impl<'a, R: ReadAt + ?Sized> DatPages<'a, R> {
 
     /// Where the bytes of the chunk at `at` begin, its packed and its unpacked length.
     fn chunk(&self, at: u64, end: u64) -> Result<(u64, u64, u32), DatError> {
-        let mut bytes = Bytes::new(Stretch { file: self.file, at, end }, at, self.is_big_endian);
+        let mut bytes =
+            NumberReader::new(FileStretch { file: self.file, at, end }, at, self.is_big_endian);
         let packed = u64::from(bytes.u32("a chunk of events")?);
         let unpacked = bytes.u32("a chunk of events")?;
         let start = bytes.at();
@@ -173,7 +175,7 @@ impl<'a, R: ReadAt + ?Sized> DatPages<'a, R> {
     }
 
     fn unpack(&self, at: u64, packed: u64, unpacked: u32) -> Result<Vec<u8>, DatError> {
-        let stretch = Stretch { file: self.file, at, end: at + packed };
+        let stretch = FileStretch { file: self.file, at, end: at + packed };
         let mut bytes = Vec::new();
         let stream = self.compression.unpack(io::BufReader::new(stretch), at)?;
         let read = stream.take(u64::from(unpacked)).read_to_end(&mut bytes);

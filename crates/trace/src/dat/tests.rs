@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::event::Vector;
-use crate::{Decoder, Event, Lost, Page, Pages, Task, What, Window};
+use crate::{Decoder, Event, EventData, Lost, Pages, RingPage, Task, Window};
 
 /// Compression, and the file that is as a window says.
 fn files(window: &Window) -> Vec<(Compression, Vec<u8>)> {
@@ -167,7 +167,7 @@ fn events(file: &[u8]) -> Result<Found, Box<dyn std::error::Error>> {
     for cpu in pages.cpus().to_vec() {
         for index in 0..pages.count(cpu) {
             pages.read(cpu, index, &mut bytes)?;
-            let page = Page::parse(decoder.layout(), &bytes)?;
+            let page = RingPage::parse(decoder.layout(), &bytes)?;
             lost.extend(page.missed().map(|missed| missed.count));
             for raw in page.records() {
                 events.push(decoder.event(cpu, &raw?));
@@ -177,16 +177,16 @@ fn events(file: &[u8]) -> Result<Found, Box<dyn std::error::Error>> {
     Ok((events, lost))
 }
 
-fn event(at_ns: u64, cpu: u32, what: What) -> Event {
+fn event(at_ns: u64, cpu: u32, what: EventData) -> Event {
     Event { at_ns, cpu, pid: 7, flags: 1, preempt: 0x12, what }
 }
 
 /// One of each kind.
-fn kinds() -> Vec<What> {
+fn kinds() -> Vec<EventData> {
     let (comm, function, timer) = ("a name >= 1".into(), 0xffff_ffff_8100_0010, 0xffff_8880_0000);
     let frames = (0..40).map(|frame| function + frame).collect();
     vec![
-        What::Switch {
+        EventData::Switch {
             prev_comm: comm,
             prev_pid: 7,
             prev_prio: 120,
@@ -195,54 +195,62 @@ fn kinds() -> Vec<What> {
             next_pid: 0,
             next_prio: -1,
         },
-        What::Waking { comm, pid: 7, prio: 19, target_cpu: 3 },
-        What::Wakeup { comm, pid: 7, prio: 19, target_cpu: 3 },
-        What::Migrate { comm, pid: 7, prio: 19, from_cpu: 0, to_cpu: 3 },
-        What::PiSetprio { comm, pid: 7, old_prio: 120, new_prio: 19 },
-        What::TimerStart { timer, function, expires_ns: 123_456_789_012, soft_ns: 123_456_000_000 },
-        What::TimerCancel { timer },
-        What::TimerExpire { timer, function, now_ns: 123_456_789_013 },
-        What::TimerExpired { timer },
-        What::WheelExpire { timer, function },
-        What::WheelExpired { timer },
-        What::VectorEntry { vector: Vector::LocalTimer },
-        What::VectorExit { vector: Vector::PlatformIpi },
-        What::IrqEntry { irq: 38, name: "eth0-TxRx-0".into() },
-        What::IrqExit { irq: 38 },
-        What::IpiEntry { reason: "Function call interrupts".into() },
-        What::IpiExit { reason: "Function call interrupts".into() },
-        What::IpiRaise { cpus: 0x8000_0000_0000_0005, reason: "Rescheduling interrupts".into() },
-        What::IpiSend { to_cpu: 3, callsite: function, callback: 0 },
-        What::SoftirqRaise { vec: 9 },
-        What::SoftirqEntry { vec: 9 },
-        What::SoftirqExit { vec: 9 },
-        What::Nmi { handler: function, delta_ns: 5_000 },
-        What::Idle { state: 2 },
-        What::IdleExit,
-        What::Frequency { of_cpu: 3, khz: 2_400_000 },
-        What::WorkStart { work: timer, function },
-        What::WorkEnd { work: timer },
-        What::PageFault { user: true, address: 0x7fff_0000, ip: 0x40_1000 },
-        What::PageFault { user: false, address: 0x7fff_0000, ip: function },
-        What::Irqs { off: true, caller: function },
-        What::Irqs { off: false, caller: function },
-        What::Preempt { off: true, caller: function },
-        What::Preempt { off: false, caller: 0xffff_ffff_c000_0000 },
-        What::Stack { frames },
-        What::Signal { number: 9, comm, pid: 7 },
-        What::Hotplug { of_cpu: 3, target: 195, function },
-        What::Timerlat { sequence: 516, context: 1, latency_ns: 5_079_644 },
+        EventData::Waking { comm, pid: 7, prio: 19, target_cpu: 3 },
+        EventData::Wakeup { comm, pid: 7, prio: 19, target_cpu: 3 },
+        EventData::Migrate { comm, pid: 7, prio: 19, from_cpu: 0, to_cpu: 3 },
+        EventData::PiSetprio { comm, pid: 7, old_prio: 120, new_prio: 19 },
+        EventData::TimerStart {
+            timer,
+            function,
+            expires_ns: 123_456_789_012,
+            soft_ns: 123_456_000_000,
+        },
+        EventData::TimerCancel { timer },
+        EventData::TimerExpire { timer, function, now_ns: 123_456_789_013 },
+        EventData::TimerExpired { timer },
+        EventData::WheelExpire { timer, function },
+        EventData::WheelExpired { timer },
+        EventData::VectorEntry { vector: Vector::LocalTimer },
+        EventData::VectorExit { vector: Vector::PlatformIpi },
+        EventData::IrqEntry { irq: 38, name: "eth0-TxRx-0".into() },
+        EventData::IrqExit { irq: 38 },
+        EventData::IpiEntry { reason: "Function call interrupts".into() },
+        EventData::IpiExit { reason: "Function call interrupts".into() },
+        EventData::IpiRaise {
+            cpus: 0x8000_0000_0000_0005,
+            reason: "Rescheduling interrupts".into(),
+        },
+        EventData::IpiSend { to_cpu: 3, callsite: function, callback: 0 },
+        EventData::SoftirqRaise { vec: 9 },
+        EventData::SoftirqEntry { vec: 9 },
+        EventData::SoftirqExit { vec: 9 },
+        EventData::Nmi { handler: function, delta_ns: 5_000 },
+        EventData::Idle { state: 2 },
+        EventData::IdleExit,
+        EventData::Frequency { of_cpu: 3, khz: 2_400_000 },
+        EventData::WorkStart { work: timer, function },
+        EventData::WorkEnd { work: timer },
+        EventData::PageFault { user: true, address: 0x7fff_0000, ip: 0x40_1000 },
+        EventData::PageFault { user: false, address: 0x7fff_0000, ip: function },
+        EventData::Irqs { off: true, caller: function },
+        EventData::Irqs { off: false, caller: function },
+        EventData::Preempt { off: true, caller: function },
+        EventData::Preempt { off: false, caller: 0xffff_ffff_c000_0000 },
+        EventData::Stack { frames },
+        EventData::Signal { number: 9, comm, pid: 7 },
+        EventData::Hotplug { of_cpu: 3, target: 195, function },
+        EventData::Timerlat { sequence: 516, context: 1, latency_ns: 5_079_644 },
         noise("nmi", "", -1),
         noise("irq", "local_timer", 236),
         noise("softirq", "", 4),
         noise("thread", "multipathd", 148),
-        What::Hwlat { inner_ns: 41_000, outer_ns: 20_000, nmi_count: 2 },
+        EventData::Hwlat { inner_ns: 41_000, outer_ns: 20_000, nmi_count: 2 },
     ]
 }
 
-fn noise(kind: &str, name: &str, number: i32) -> What {
+fn noise(kind: &str, name: &str, number: i32) -> EventData {
     let (kind, name) = (kind.into(), name.into());
-    What::Noise { kind, name, number, start_ns: 29_319_667_319, duration_ns: 5_059_760 }
+    EventData::Noise { kind, name, number, start_ns: 29_319_667_319, duration_ns: 5_059_760 }
 }
 
 fn window_of(events: Vec<Event>) -> Window {
@@ -255,7 +263,7 @@ fn window_of(events: Vec<Event>) -> Window {
 #[test]
 fn every_kind_of_event_comes_back_from_every_kind_of_file() {
     let whats = kinds();
-    let kind = |what: &What| serde_json::to_value(what).expect("json");
+    let kind = |what: &EventData| serde_json::to_value(what).expect("json");
     let names: std::collections::BTreeSet<String> = whats
         .iter()
         .map(|what| kind(what).to_string().split('"').nth(1).unwrap_or("").into())
@@ -270,7 +278,7 @@ fn every_kind_of_event_comes_back_from_every_kind_of_file() {
         assert_eq!(found.len(), wanted.len());
         for (found, wanted) in found.iter().zip(&wanted) {
             match wanted.what {
-                What::Irqs { .. } | What::Preempt { .. } if !is_six => {}
+                EventData::Irqs { .. } | EventData::Preempt { .. } if !is_six => {}
                 _ => assert_eq!(found, wanted, "{compression:?}"),
             }
         }
@@ -286,7 +294,7 @@ fn times_far_apart_losses_and_many_pages_come_back() {
         // Up to 25 days apart: beyond what one word holds.
         at_ns += [3, 1 << 26, 1 << 27, 1 << 31, 1 << 51, 0][number as usize % 6];
         let cpu = [3, 0, 3, 17][number as usize % 4];
-        wanted.push(event(at_ns, cpu, What::SoftirqEntry { vec: number as u32 }));
+        wanted.push(event(at_ns, cpu, EventData::SoftirqEntry { vec: number as u32 }));
     }
     let mut window = window_of(wanted.clone());
     let gap = |at: usize, count| {
@@ -317,7 +325,7 @@ fn times_far_apart_losses_and_many_pages_come_back() {
 
 #[test]
 fn symbols_and_strings_of_a_file() {
-    let window = window_of(vec![event(1, 3, What::IdleExit)]);
+    let window = window_of(vec![event(1, 3, EventData::IdleExit)]);
     for (compression, file) in files(&window) {
         let dat = TraceDat::open(file.as_slice()).expect("a file");
         let symbols = dat.symbols().expect("symbols");
@@ -336,7 +344,7 @@ fn symbols_and_strings_of_a_file() {
 #[test]
 fn many_chunks_have_few_marks_and_all_are_found() {
     let wanted: Vec<Event> = (0..300_000)
-        .map(|number| event(number, 0, What::SoftirqRaise { vec: number as u32 }))
+        .map(|number| event(number, 0, EventData::SoftirqRaise { vec: number as u32 }))
         .collect();
     let mut six = Vec::new();
     write_window(&window_of(wanted), "mono", &mut six).expect("memory");
@@ -375,7 +383,7 @@ fn many_chunks_have_few_marks_and_all_are_found() {
 
 #[test]
 fn what_is_wrong_is_told_with_the_next_step() {
-    let window = window_of(vec![event(1, 3, What::IdleExit)]);
+    let window = window_of(vec![event(1, 3, EventData::IdleExit)]);
     let six = files(&window).swap_remove(0).1;
     let error = |bytes: &[u8]| TraceDat::open(bytes).expect_err("a bad file").to_string();
     assert!(error(b"PERFILE2........").contains("expected 17 08 44"));
@@ -412,7 +420,7 @@ fn a_torn_file_is_an_error_wherever_it_ends() {
 fn the_clock_is_known_by_the_timers() {
     let is_mono = |offset_ns: u64| {
         // A timer of the real-time clock besides.
-        let expire = |at_ns: u64, now_ns| What::TimerExpire {
+        let expire = |at_ns: u64, now_ns| EventData::TimerExpire {
             timer: 1,
             function: 2,
             now_ns: at_ns + now_ns,
@@ -435,7 +443,7 @@ fn the_scale_of_the_counter_is_applied_to_a_window() {
     let scale = TscScale { multiplier: 1 << 31, shift: 32 };
     assert_eq!(scale.ns(u64::MAX), u64::MAX / 2);
     assert_eq!(TscScale { multiplier: 1, shift: 200 }.ns(5), 0);
-    let mut window = window_of(vec![event(2_000, 3, What::IdleExit)]);
+    let mut window = window_of(vec![event(2_000, 3, EventData::IdleExit)]);
     window.lost = vec![Lost { from_ns: 10, to_ns: 20, count: None }];
     scale.apply(&mut window);
     assert_eq!((window.events[0].at_ns, window.lost[0].to_ns), (1_000, 10));

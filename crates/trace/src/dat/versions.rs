@@ -6,10 +6,10 @@ use std::{
 };
 
 use super::head::{
-    Buffer, Bytes, CPUS_MAX, Compression, CpuData, Head, OPTION_MAX, SymbolsAt, check_page_bytes,
-    check_stretch, current_clock,
+    Buffer, CPUS_MAX, Compression, CpuData, DatHead, NumberReader, OPTION_MAX, SymbolsAt,
+    check_page_bytes, check_stretch, current_clock,
 };
-use super::{DatError, ReadAt, Stretch};
+use super::{DatError, FileStretch, ReadAt};
 
 // Version 6: one part after the other.
 
@@ -17,19 +17,19 @@ use super::{DatError, ReadAt, Stretch};
 const UNFINISHED: &str = "Its recording was killed before any event was saved: where the \
      trace.dat.cpu* files are left run `trace-cmd restore`, else record again";
 
-type Part<'a, R> = Bytes<BufReader<Stretch<'a, R>>>;
+type Part<'a, R> = NumberReader<BufReader<FileStretch<'a, R>>>;
 
 /// Reads on at an offset.
 fn seek<R: ReadAt + ?Sized>(file: &R, at: u64, is_big_endian: bool) -> Part<'_, R> {
-    let stretch = Stretch { file, at, end: file.len() };
-    Bytes::new(BufReader::with_capacity(4096, stretch), at, is_big_endian)
+    let stretch = FileStretch { file, at, end: file.len() };
+    NumberReader::new(BufReader::with_capacity(4096, stretch), at, is_big_endian)
 }
 
 /// Past a text that is not needed here.
 fn skip<'a, R: ReadAt + ?Sized>(
     file: &'a R,
     bytes: Part<'a, R>,
-    head: &Head,
+    head: &DatHead,
     size: u64,
     expected: &'static str,
 ) -> Result<Part<'a, R>, DatError> {
@@ -42,8 +42,8 @@ fn skip<'a, R: ReadAt + ?Sized>(
 pub(super) fn read_v6<R: ReadAt + ?Sized>(
     file: &R,
     at: u64,
-    mut head: Head,
-) -> Result<Head, DatError> {
+    mut head: DatHead,
+) -> Result<DatHead, DatError> {
     let mut bytes = seek(file, at, head.is_big_endian);
     head.read_page_bytes(&mut bytes)?;
     head.read_headers(&mut bytes)?;
@@ -90,8 +90,8 @@ fn unfinished(at: u64) -> DatError {
 
 /// The options; gives the instances by name and where each is.
 fn read_options(
-    bytes: &mut Bytes<impl Read>,
-    head: &mut Head,
+    bytes: &mut NumberReader<impl Read>,
+    head: &mut DatHead,
 ) -> Result<Vec<(String, u64)>, DatError> {
     let mut instances = Vec::new();
     loop {
@@ -106,7 +106,7 @@ fn read_options(
             if instances.len() == 1000 {
                 return Err(DatError::damaged(at, "more than 1000 instances", "at most 1000"));
             }
-            let mut option = Bytes::new(data.as_slice(), at, head.is_big_endian);
+            let mut option = NumberReader::new(data.as_slice(), at, head.is_big_endian);
             let at = option.u64("where an instance is")?;
             instances.push((option.name(256, "the name of an instance")?, at));
         } else {
@@ -119,7 +119,7 @@ fn read_options(
 fn read_top<R: ReadAt + ?Sized>(
     file: &R,
     bytes: &mut Part<'_, R>,
-    head: &mut Head,
+    head: &mut DatHead,
     part: &[u8],
     count: u32,
 ) -> Result<(), DatError> {
@@ -151,7 +151,7 @@ fn read_top<R: ReadAt + ?Sized>(
 fn read_buffer<R: ReadAt + ?Sized>(
     file: &R,
     bytes: &mut Part<'_, R>,
-    head: &Head,
+    head: &DatHead,
     name: String,
     count: u32,
     clock: &str,
@@ -204,10 +204,11 @@ struct File<'a, R: ?Sized> {
 pub(super) fn read_v7<R: ReadAt + ?Sized>(
     file: &R,
     at: u64,
-    mut head: Head,
-) -> Result<Head, DatError> {
-    let stretch = Stretch { file, at, end: file.len() };
-    let mut bytes = Bytes::new(BufReader::with_capacity(256, stretch), at, head.is_big_endian);
+    mut head: DatHead,
+) -> Result<DatHead, DatError> {
+    let stretch = FileStretch { file, at, end: file.len() };
+    let mut bytes =
+        NumberReader::new(BufReader::with_capacity(256, stretch), at, head.is_big_endian);
     head.read_page_bytes(&mut bytes)?;
     let at = bytes.at();
     let name = bytes.name(64, "the name of the compression")?;
@@ -253,8 +254,8 @@ pub(super) fn read_v7<R: ReadAt + ?Sized>(
 impl<'a, R: ReadAt + ?Sized> File<'a, R> {
     /// The section at `at`, which must be of this kind.
     fn section(&self, at: u64, id: u16) -> Result<Section, DatError> {
-        let stretch = Stretch { file: self.file, at, end: self.file.len() };
-        let mut bytes = Bytes::new(stretch, at, self.is_big_endian);
+        let stretch = FileStretch { file: self.file, at, end: self.file.len() };
+        let mut bytes = NumberReader::new(stretch, at, self.is_big_endian);
         let found = bytes.u16("a section")?;
         if found != id {
             return Err(DatError::damaged(at, format!("section {found}"), wanted(id)));
@@ -271,18 +272,26 @@ impl<'a, R: ReadAt + ?Sized> File<'a, R> {
     }
 
     /// Its bytes, unpacked.
-    fn open(&self, at: u64, id: u16) -> Result<Bytes<BufReader<Box<dyn Read + 'a>>>, DatError> {
+    fn open(
+        &self,
+        at: u64,
+        id: u16,
+    ) -> Result<NumberReader<BufReader<Box<dyn Read + 'a>>>, DatError> {
         let section = self.section(at, id)?;
         let unpacked =
             unpack(self.file, section.at, section.size, section.compression, self.is_big_endian)?;
-        Ok(Bytes::new(BufReader::with_capacity(4096, unpacked), section.at, self.is_big_endian))
+        Ok(NumberReader::new(
+            BufReader::with_capacity(4096, unpacked),
+            section.at,
+            self.is_big_endian,
+        ))
     }
 
     /// One list of options; gives where the next is, 0: there is none.
     fn read_options(
         &self,
         at: u64,
-        head: &mut Head,
+        head: &mut DatHead,
         sections: &mut BTreeMap<u16, u64>,
     ) -> Result<u64, DatError> {
         let mut bytes = self.open(at, 0)?;
@@ -291,7 +300,7 @@ impl<'a, R: ReadAt + ?Sized> File<'a, R> {
             let size = u64::from(bytes.u32("the length of an option")?);
             let at = bytes.at();
             let data = bytes.take(size, OPTION_MAX, "an option")?;
-            let mut option = Bytes::new(data.as_slice(), at, self.is_big_endian);
+            let mut option = NumberReader::new(data.as_slice(), at, self.is_big_endian);
             match id {
                 0 => return option.u64("where the next options are"),
                 3 => {
@@ -312,7 +321,7 @@ impl<'a, R: ReadAt + ?Sized> File<'a, R> {
 
     fn read_buffer(
         &self,
-        option: &mut Bytes<&[u8]>,
+        option: &mut NumberReader<&[u8]>,
         size: u64,
         page_bytes: u32,
     ) -> Result<Buffer, DatError> {
@@ -375,9 +384,9 @@ pub(super) fn unpack<'a, R: ReadAt + ?Sized>(
 ) -> Result<Box<dyn Read + 'a>, DatError> {
     let end = at + size;
     if compression == Compression::None {
-        return Ok(Box::new(Stretch { file, at, end }));
+        return Ok(Box::new(FileStretch { file, at, end }));
     }
-    let mut bytes = Bytes::new(Stretch { file, at, end }, at, is_big_endian);
+    let mut bytes = NumberReader::new(FileStretch { file, at, end }, at, is_big_endian);
     let packed = u64::from(bytes.u32("the packed length")?);
     let unpacked = u64::from(bytes.u32("the unpacked length")?);
     let at = bytes.at();
@@ -385,6 +394,6 @@ pub(super) fn unpack<'a, R: ReadAt + ?Sized>(
         let found = format!("{packed} packed bytes in a section of {size}");
         return Err(DatError::damaged(at, found, "no more than the section has"));
     }
-    let stretch = BufReader::with_capacity(1 << 14, Stretch { file, at, end: at + packed });
+    let stretch = BufReader::with_capacity(1 << 14, FileStretch { file, at, end: at + packed });
     Ok(Box::new(compression.unpack(stretch, at)?.take(unpacked)))
 }

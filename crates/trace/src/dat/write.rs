@@ -8,11 +8,11 @@ use std::{
     ops::Range,
 };
 
-use super::{COMMON, ReadAt, Stored, TraceDat};
+use super::{COMMON, ReadAt, StoredField, TraceDat};
 use crate::format::{ByteOrder, Formats};
 use crate::kernel::table;
-use crate::kernel::table::Value;
-use crate::{Event, Pages, What, Window};
+use crate::kernel::table::FieldValue;
+use crate::{Event, EventData, Pages, Window};
 
 /// What stands before the pages of a file.
 #[derive(Clone, Debug)]
@@ -252,7 +252,9 @@ fn own(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
 /// all.
 fn text_start(window: &Window) -> u64 {
     let callers = window.events.iter().filter_map(|event| match event.what {
-        What::Irqs { caller, .. } | What::Preempt { caller, .. } if caller != 0 => Some(caller),
+        EventData::Irqs { caller, .. } | EventData::Preempt { caller, .. } if caller != 0 => {
+            Some(caller)
+        }
         _ => None,
     });
     callers.min().map_or(0, |first| first.saturating_sub(1 << 20) & !0xfff)
@@ -405,26 +407,26 @@ fn record(event: &Event, text_start: u64) -> Option<Vec<u8>> {
         let Some((stored, _)) = super::stored(field) else { continue };
         bytes.resize(bytes.len().next_multiple_of(stored.align()), 0);
         let number = match value {
-            Value::Number(value) | Value::Symbol(value) => value,
-            Value::Tid(tid) => i64::from(tid).cast_unsigned(),
-            Value::Offset(caller) => caller.wrapping_sub(text_start),
-            Value::OwnCpu => u64::from(event.cpu),
-            Value::Text(text) if stored == Stored::Comm => {
+            FieldValue::Number(value) | FieldValue::Symbol(value) => value,
+            FieldValue::Tid(tid) => i64::from(tid).cast_unsigned(),
+            FieldValue::Offset(caller) => caller.wrapping_sub(text_start),
+            FieldValue::OwnCpu => u64::from(event.cpu),
+            FieldValue::Text(text) if stored == StoredField::Comm => {
                 let end = bytes.len() + 16;
                 // The kernel's array ends with NUL.
                 bytes.extend(&text[..text.len().min(15)]);
                 bytes.resize(end, 0);
                 continue;
             }
-            Value::Text(text) => {
+            FieldValue::Text(text) => {
                 behind.push((bytes.len(), [text, &[0]].concat()));
                 0
             }
-            Value::Mask(mask) => {
+            FieldValue::Mask(mask) => {
                 behind.push((bytes.len(), mask.to_le_bytes().to_vec()));
                 0
             }
-            Value::Addresses(addresses) => {
+            FieldValue::Addresses(addresses) => {
                 bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
                 continue;
             }

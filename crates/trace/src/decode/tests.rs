@@ -9,7 +9,7 @@ const TEXT_START: u64 = 0xffff_8000;
 fn decoder(formats: &Formats) -> Decoder {
     Decoder::new(formats)
         .with_text_start(TEXT_START)
-        .with_strings([(0xc001, Name::from("Rescheduling interrupts"))])
+        .with_strings([(0xc001, HandlerName::from("Rescheduling interrupts"))])
 }
 
 fn decoded(formats: &Formats, data: &[u8], id: u16) -> Event {
@@ -17,7 +17,7 @@ fn decoded(formats: &Formats, data: &[u8], id: u16) -> Event {
 }
 
 /// Writes a record of each kernel, and compares what comes out.
-fn check(name: &str, write: impl Fn(Written) -> Written, expected: &What) {
+fn check(name: &str, write: impl Fn(Written) -> Written, expected: &EventData) {
     for kernel in &KERNELS {
         let formats = kernel.formats();
         let id = formats.event(name).expect(name).id;
@@ -31,15 +31,16 @@ fn check(name: &str, write: impl Fn(Written) -> Written, expected: &What) {
         // and texts that go to the end of the record are shorter then.
         for len in 0..record.data.len() {
             let event = decoded(&formats, &record.data[..len], id);
-            let is_as_good = event.what == *expected || matches!(event.what, What::Stack { .. });
-            assert!(event.what == What::Other { id } || is_as_good, "{name} cut at {len}");
+            let is_as_good =
+                event.what == *expected || matches!(event.what, EventData::Stack { .. });
+            assert!(event.what == EventData::Other { id } || is_as_good, "{name} cut at {len}");
         }
     }
 }
 
 #[test]
 fn scheduler_events() {
-    let switch = |state| What::Switch {
+    let switch = |state| EventData::Switch {
         prev_comm: "hog".into(),
         prev_pid: 9,
         prev_prio: -1,
@@ -66,16 +67,16 @@ fn scheduler_events() {
         record.set("target_cpu", 1)
     };
     let (comm, pid, prio, target_cpu) = ("lat".into(), 5, 19, 1);
-    check("sched:sched_waking", woken, &What::Waking { comm, pid, prio, target_cpu });
-    check("sched:sched_wakeup", woken, &What::Wakeup { comm, pid, prio, target_cpu });
-    check("sched:sched_wakeup_new", woken, &What::Wakeup { comm, pid, prio, target_cpu });
+    check("sched:sched_waking", woken, &EventData::Waking { comm, pid, prio, target_cpu });
+    check("sched:sched_wakeup", woken, &EventData::Wakeup { comm, pid, prio, target_cpu });
+    check("sched:sched_wakeup_new", woken, &EventData::Wakeup { comm, pid, prio, target_cpu });
     check(
         "sched:sched_migrate_task",
         |record| {
             let record = record.bytes("comm", b"lat\0").set("pid", 5).set("prio", 19);
             record.set("orig_cpu", 1).set("dest_cpu", 2)
         },
-        &What::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 2 },
+        &EventData::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 2 },
     );
     check(
         "sched:sched_pi_setprio",
@@ -83,7 +84,7 @@ fn scheduler_events() {
             let record = record.bytes("comm", b"lat\0").set("pid", 5);
             record.set("oldprio", 120).set("newprio", 19)
         },
-        &What::PiSetprio { comm, pid, old_prio: 120, new_prio: 19 },
+        &EventData::PiSetprio { comm, pid, old_prio: 120, new_prio: 19 },
     );
 }
 
@@ -96,56 +97,56 @@ fn timer_events() {
             let record = record.set("hrtimer", 0xf000).set("function", 0xc100);
             record.set("expires", 1 << 50).set("softexpires", 5)
         },
-        &What::TimerStart { timer, function, expires_ns: 1 << 50, soft_ns: 5 },
+        &EventData::TimerStart { timer, function, expires_ns: 1 << 50, soft_ns: 5 },
     );
     let one = |record: Written| record.set("hrtimer", 0xf000);
-    check("timer:hrtimer_cancel", one, &What::TimerCancel { timer });
-    check("timer:hrtimer_expire_exit", one, &What::TimerExpired { timer });
+    check("timer:hrtimer_cancel", one, &EventData::TimerCancel { timer });
+    check("timer:hrtimer_expire_exit", one, &EventData::TimerExpired { timer });
     check(
         "timer:hrtimer_expire_entry",
         |record| one(record).set("function", 0xc100).set("now", 1 << 51),
-        &What::TimerExpire { timer, function, now_ns: 1 << 51 },
+        &EventData::TimerExpire { timer, function, now_ns: 1 << 51 },
     );
     let wheel = |record: Written| record.set("timer", 0xf000);
     check(
         "timer:timer_expire_entry",
         |record| wheel(record).set("function", 0xc100),
-        &What::WheelExpire { timer, function },
+        &EventData::WheelExpire { timer, function },
     );
-    check("timer:timer_expire_exit", wheel, &What::WheelExpired { timer });
+    check("timer:timer_expire_exit", wheel, &EventData::WheelExpired { timer });
 }
 
 #[test]
 fn interrupt_events() {
     let vector = Vector::LocalTimer;
-    check("irq_vectors:local_timer_entry", |record| record, &What::VectorEntry { vector });
+    check("irq_vectors:local_timer_entry", |record| record, &EventData::VectorEntry { vector });
     let vector = Vector::Thermal;
-    check("irq_vectors:thermal_apic_exit", |record| record, &What::VectorExit { vector });
+    check("irq_vectors:thermal_apic_exit", |record| record, &EventData::VectorExit { vector });
     check(
         "irq:irq_handler_entry",
         |record| record.set("irq", 24).bytes("name", b"virtio0-input.0\0"),
-        &What::IrqEntry { irq: 24, name: "virtio0-input.0".into() },
+        &EventData::IrqEntry { irq: 24, name: "virtio0-input.0".into() },
     );
-    check("irq:irq_handler_exit", |record| record.set("irq", 24), &What::IrqExit { irq: 24 });
+    check("irq:irq_handler_exit", |record| record.set("irq", 24), &EventData::IrqExit { irq: 24 });
     let vec = |record: Written| record.set("vec", 3);
-    check("irq:softirq_raise", vec, &What::SoftirqRaise { vec: 3 });
-    check("irq:softirq_entry", vec, &What::SoftirqEntry { vec: 3 });
-    check("irq:softirq_exit", vec, &What::SoftirqExit { vec: 3 });
+    check("irq:softirq_raise", vec, &EventData::SoftirqRaise { vec: 3 });
+    check("irq:softirq_entry", vec, &EventData::SoftirqEntry { vec: 3 });
+    check("irq:softirq_exit", vec, &EventData::SoftirqExit { vec: 3 });
     let reason = "Rescheduling interrupts".into();
     let known = |record: Written| record.set("reason", 0xc001);
-    check("ipi:ipi_entry", known, &What::IpiEntry { reason });
-    check("ipi:ipi_exit", known, &What::IpiExit { reason });
+    check("ipi:ipi_entry", known, &EventData::IpiEntry { reason });
+    check("ipi:ipi_exit", known, &EventData::IpiExit { reason });
     let unknown = |record: Written| record.set("reason", 0xc002);
-    check("ipi:ipi_entry", unknown, &What::IpiEntry { reason: Name::default() });
+    check("ipi:ipi_entry", unknown, &EventData::IpiEntry { reason: HandlerName::default() });
     check(
         "ipi:ipi_send_cpu",
         |record| record.set("cpu", 1).set("callsite", 0xc100).set("callback", 0),
-        &What::IpiSend { to_cpu: 1, callsite: 0xc100, callback: 0 },
+        &EventData::IpiSend { to_cpu: 1, callsite: 0xc100, callback: 0 },
     );
     check(
         "nmi:nmi_handler",
         |record| record.set("handler", 0xc100).set("delta_ns", 5000),
-        &What::Nmi { handler: 0xc100, delta_ns: 5000 },
+        &EventData::Nmi { handler: 0xc100, delta_ns: 5000 },
     );
 }
 
@@ -158,7 +159,8 @@ fn masks_of_cpus_have_the_low_cpus_in_the_first_word() {
         {
             let id = formats.event(name).expect(name).id;
             let record = kernel.record(&formats, name).longs(field, longs);
-            let What::IpiRaise { cpus, reason } = decoded(&formats, &record.data, id).what else {
+            let EventData::IpiRaise { cpus, reason } = decoded(&formats, &record.data, id).what
+            else {
                 panic!("{name}");
             };
             assert_eq!((cpus, reason.is_empty()), (1 << 33 | 2, true), "{name} {kernel:?}");
@@ -169,24 +171,28 @@ fn masks_of_cpus_have_the_low_cpus_in_the_first_word() {
 #[test]
 fn power_work_fault_and_signal_events() {
     let idle = |state| move |record: Written| record.set("state", state).set("cpu_id", 3);
-    check("power:cpu_idle", idle(2), &What::Idle { state: 2 });
-    check("power:cpu_idle", idle(0xffff_ffff), &What::IdleExit);
-    check("power:cpu_frequency", idle(1_800_000), &What::Frequency { of_cpu: 3, khz: 1_800_000 });
+    check("power:cpu_idle", idle(2), &EventData::Idle { state: 2 });
+    check("power:cpu_idle", idle(0xffff_ffff), &EventData::IdleExit);
+    check(
+        "power:cpu_frequency",
+        idle(1_800_000),
+        &EventData::Frequency { of_cpu: 3, khz: 1_800_000 },
+    );
     let work = |record: Written| record.set("work", 0xf000).set("function", 0xc100);
-    let (start, end) = (What::WorkStart { work: 0xf000, function: 0xc100 }, 0xf000);
+    let (start, end) = (EventData::WorkStart { work: 0xf000, function: 0xc100 }, 0xf000);
     check("workqueue:workqueue_execute_start", work, &start);
-    check("workqueue:workqueue_execute_end", work, &What::WorkEnd { work: end });
+    check("workqueue:workqueue_execute_end", work, &EventData::WorkEnd { work: end });
     let fault = |record: Written| record.set("address", 0x7000).set("ip", 0x4000);
-    let at = |user| What::PageFault { user, address: 0x7000, ip: 0x4000 };
+    let at = |user| EventData::PageFault { user, address: 0x7000, ip: 0x4000 };
     check("exceptions:page_fault_user", fault, &at(true));
     check("exceptions:page_fault_kernel", fault, &at(false));
     check(
         "signal:signal_generate",
         |record| record.set("sig", 14).bytes("comm", b"lat").set("pid", 5),
-        &What::Signal { number: 14, comm: "lat".into(), pid: 5 },
+        &EventData::Signal { number: 14, comm: "lat".into(), pid: 5 },
     );
     let step = |record: Written| record.set("cpu", 1).set("target", -3).set("fun", 0xc100);
-    let hotplug = What::Hotplug { of_cpu: 1, target: -3, function: 0xc100 };
+    let hotplug = EventData::Hotplug { of_cpu: 1, target: -3, function: 0xc100 };
     check("cpuhp:cpuhp_enter", step, &hotplug);
     check("cpuhp:cpuhp_multi_enter", step, &hotplug);
 }
@@ -195,12 +201,12 @@ fn power_work_fault_and_signal_events() {
 fn callers_are_offsets_from_the_start_of_the_kernel() {
     let before = |record: Written| record.set("caller_offs", -16);
     let caller = TEXT_START - 16;
-    check("preemptirq:irq_disable", before, &What::Irqs { off: true, caller });
-    check("preemptirq:irq_enable", before, &What::Irqs { off: false, caller });
+    check("preemptirq:irq_disable", before, &EventData::Irqs { off: true, caller });
+    check("preemptirq:irq_enable", before, &EventData::Irqs { off: false, caller });
     let behind = |record: Written| record.set("caller_offs", 0x1000);
     let caller = TEXT_START + 0x1000;
-    check("preemptirq:preempt_disable", behind, &What::Preempt { off: true, caller });
-    check("preemptirq:preempt_enable", behind, &What::Preempt { off: false, caller });
+    check("preemptirq:preempt_disable", behind, &EventData::Preempt { off: true, caller });
+    check("preemptirq:preempt_enable", behind, &EventData::Preempt { off: false, caller });
     let formats = KERNELS[0].formats();
     let record = KERNELS[0].record(&formats, "preemptirq:irq_disable").set("caller_offs", 4);
     let raw = Raw {
@@ -209,7 +215,7 @@ fn callers_are_offsets_from_the_start_of_the_kernel() {
         data: &record.data,
     };
     let event = Decoder::new(&formats).event(0, &raw);
-    assert_eq!(event.what, What::Irqs { off: true, caller: 0 });
+    assert_eq!(event.what, EventData::Irqs { off: true, caller: 0 });
 }
 
 #[test]
@@ -217,16 +223,16 @@ fn tracers_events() {
     check(
         "ftrace:timerlat",
         |record| record.set("seqnum", 9).set("context", 1).set("timer_latency", 1 << 40),
-        &What::Timerlat { sequence: 9, context: 1, latency_ns: 1 << 40 },
+        &EventData::Timerlat { sequence: 9, context: 1, latency_ns: 1 << 40 },
     );
     check(
         "ftrace:hwlat",
         |record| record.set("duration", 5).set("outer_duration", 6).set("nmi_count", 7),
-        &What::Hwlat { inner_ns: 5, outer_ns: 6, nmi_count: 7 },
+        &EventData::Hwlat { inner_ns: 5, outer_ns: 6, nmi_count: 7 },
     );
     let (start_ns, duration_ns) = (1 << 41, 900);
     let times = |record: Written| record.set("start", 1 << 41).set("duration", 900);
-    let noise = |kind: &str, name: &str, number| What::Noise {
+    let noise = |kind: &str, name: &str, number| EventData::Noise {
         kind: kind.into(),
         name: name.into(),
         number,
@@ -257,7 +263,7 @@ fn a_stack_ends_at_its_size_at_0_and_at_minus_1() {
             let record = record.longs("caller", longs);
             let id = formats.event("ftrace:kernel_stack").expect("there").id;
             match decoded(&formats, &record.data, id).what {
-                What::Stack { frames } => frames.to_vec(),
+                EventData::Stack { frames } => frames.to_vec(),
                 what => panic!("{what:?}"),
             }
         };
@@ -287,7 +293,7 @@ fn a_stack_without_a_fixed_size_is_read() {
         let record = kernel.record(&formats, "ftrace:kernel_stack").set("size", 2);
         let record = record.longs("caller", &[5, 6, 7]);
         let frames = [5, 6].into();
-        assert_eq!(decoded(&formats, &record.data, 299).what, What::Stack { frames });
+        assert_eq!(decoded(&formats, &record.data, 299).what, EventData::Stack { frames });
     }
 }
 
@@ -311,7 +317,7 @@ fn an_event_without_one_of_its_fields_is_not_known() {
         let formats = with(&KERNELS[0], name, fields);
         let record = KERNELS[0].record(&formats, name).pid(3);
         let event = decoded(&formats, &record.data, 299);
-        assert_eq!((&event.what, event.pid), (&What::Other { id: 299 }, 3), "{name}");
+        assert_eq!((&event.what, event.pid), (&EventData::Other { id: 299 }, 3), "{name}");
         assert!(!decoder(&formats).knows(299));
     }
 }
@@ -333,7 +339,7 @@ fn fields_lie_where_the_format_says_not_where_they_use_to() {
     let record =
         kernel.record(&formats, "sched:sched_waking").bytes("comm", b"lat\0").set("pid", 5);
     let record = record.set("prio", -1).set("target_cpu", 200);
-    let what = What::Waking { comm: "lat".into(), pid: 5, prio: -1, target_cpu: 200 };
+    let what = EventData::Waking { comm: "lat".into(), pid: 5, prio: -1, target_cpu: 200 };
     assert_eq!(decoded(&formats, &record.data, 299).what, what);
 }
 
@@ -345,7 +351,7 @@ fn a_text_that_lies_outside_the_record_makes_it_unknown() {
         for place in [0xffff_0008_u32, 0x0004_ffff, 0x0001_0400] {
             let record = kernel.record(&formats, "irq:irq_handler_entry");
             let record = record.set("name", i64::from(place));
-            assert_eq!(decoded(&formats, &record.data, id).what, What::Other { id });
+            assert_eq!(decoded(&formats, &record.data, id).what, EventData::Other { id });
         }
     }
 }
@@ -357,12 +363,12 @@ fn what_is_not_known_keeps_its_number_and_task() {
         let id = formats.event("mine:thing").expect("there").id;
         let record = kernel.record(&formats, "mine:thing").pid(8);
         let event = decoded(&formats, &record.data, id);
-        assert_eq!((event.what, event.pid), (What::Other { id }, 8));
+        assert_eq!((event.what, event.pid), (EventData::Other { id }, 8));
         // A number that no format has.
         let event = decoded(&formats, &record.data, 9999);
-        assert_eq!((event.what, event.pid), (What::Other { id: 9999 }, 8));
+        assert_eq!((event.what, event.pid), (EventData::Other { id: 9999 }, 8));
         let event = decoded(&formats, &[1, 2], 9999);
-        assert_eq!((event.what, event.pid), (What::Other { id: 9999 }, 0));
+        assert_eq!((event.what, event.pid), (EventData::Other { id: 9999 }, 0));
     }
 }
 
@@ -375,7 +381,7 @@ fn the_brief_form_says_the_same() {
             let id = formats.event(name).expect(name).id;
             let data = &record.data[..len];
             match decoder.brief(&Raw { at_ns: 1, id, data }) {
-                Brief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
+                EventBrief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
                     format!("{prev_pid} {prev_state} {next_pid} {next_prio} {next_comm:?}")
                 }
                 other => format!("{other:?}"),

@@ -2,7 +2,7 @@
 
 use crate::event::Comm;
 use crate::kernel::text::task_state;
-use crate::{Event, How, Policy, Task, WakeUp, What, event};
+use crate::{Event, EventData, Task, TaskPolicy, WakeUp, WakeUpBasis, event};
 
 /// What one letter of the flags means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +35,12 @@ impl Column {
 
 /// The meaning of the flags, from the legend or, without one, from how many there are.
 #[derive(Default)]
-pub(super) struct Columns(Vec<Column>);
+pub(super) struct FlagColumns(Vec<Column>);
 
 /// A legend has at most so many lines.
 const COLUMNS_MAX: usize = 16;
 
-impl Columns {
+impl FlagColumns {
     pub(super) fn add(&mut self, column: Option<Column>) {
         if let Some(column) = column
             && self.0.len() < COLUMNS_MAX
@@ -91,7 +91,7 @@ impl Columns {
     }
 }
 
-pub(super) struct Line<'a> {
+pub(super) struct TraceLine<'a> {
     pub(super) comm: &'a str,
     pub(super) pid: i32,
     pub(super) cpu: u32,
@@ -104,8 +104,8 @@ pub(super) struct Line<'a> {
 pub(super) enum Body<'a> {
     StackBegins,
     /// As the latency tracers write it.
-    Switch(What),
-    Wakeup(What),
+    Switch(EventData),
+    Wakeup(EventData),
     Event {
         name: &'a str,
         fields: &'a str,
@@ -128,7 +128,7 @@ pub(super) fn lost(line: &str) -> Option<(u32, u64)> {
 }
 
 /// Splits a line of any form.
-pub(super) fn parse<'a>(line: &'a str, columns: &Columns) -> Option<Line<'a>> {
+pub(super) fn parse<'a>(line: &'a str, columns: &FlagColumns) -> Option<TraceLine<'a>> {
     // Names may have dashes and spaces: the first place counts where the rest fits.
     let dashed = line.match_indices('-').find_map(|(at, _)| {
         let comm = line[..at].trim_start();
@@ -138,7 +138,7 @@ pub(super) fn parse<'a>(line: &'a str, columns: &Columns) -> Option<Line<'a>> {
         let (pid, rest) = number(rest)?;
         let pid = i32::try_from(pid).ok()?;
         let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
-        usual(rest, columns).or_else(|| latency(rest, columns)).map(|line| Line {
+        usual(rest, columns).or_else(|| latency(rest, columns)).map(|line| TraceLine {
             comm,
             pid,
             ..line
@@ -155,7 +155,7 @@ fn number(text: &str) -> Option<(u64, &str)> {
 
 /// `[001] d.h3.  2400.439123: sched_waking: ...`, perhaps with the process in parentheses before
 /// and without flags.
-fn usual<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
+fn usual<'a>(text: &'a str, columns: &FlagColumns) -> Option<TraceLine<'a>> {
     let text = match text.strip_prefix('(') {
         Some(process) => process.split_once(')')?.1.trim_start(),
         None => text,
@@ -168,7 +168,7 @@ fn usual<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
     }
     let (time, rest) = rest.trim_start().split_once(':')?;
     let (flags, preempt) = columns.read(letters);
-    Some(Line {
+    Some(TraceLine {
         comm: "",
         pid: 0,
         cpu: cpu.trim().parse().ok()?,
@@ -187,7 +187,7 @@ fn without_difference(rest: &str) -> &str {
 }
 
 /// `perf 27971/27972 [000] 13718.338192:    1 sched:sched_waking: ...`, of perf script.
-fn perf(line: &str) -> Option<Line<'_>> {
+fn perf(line: &str) -> Option<TraceLine<'_>> {
     line.match_indices(" [").find_map(|(at, _)| {
         let (comm, ids) = line[..at].trim_end().rsplit_once(|c: char| c.is_ascii_whitespace())?;
         let tid = ids.rsplit('/').next()?.parse().ok()?;
@@ -200,7 +200,7 @@ fn perf(line: &str) -> Option<Line<'_>> {
             _ => rest,
         };
         let comm = comm.trim();
-        Some(Line {
+        Some(TraceLine {
             comm: if tid == 0 { "<idle>" } else { comm },
             pid: tid,
             cpu: cpu.parse().ok()?,
@@ -214,7 +214,7 @@ fn perf(line: &str) -> Option<Line<'_>> {
 
 /// `0dn.h413    1us+: ...`: CPU and flags in one, microseconds since the trace began; trace-cmd's
 /// `-l` writes the seconds of the clock instead.
-fn latency<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
+fn latency<'a>(text: &'a str, columns: &FlagColumns) -> Option<TraceLine<'a>> {
     let (cpu, rest) = number(text)?;
     let (letters, rest) = rest.split_once([' ', '\t'])?;
     if letters.is_empty() {
@@ -230,7 +230,7 @@ fn latency<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
         None => return None,
     };
     let (flags, preempt) = columns.read(letters);
-    Some(Line {
+    Some(TraceLine {
         comm: "",
         pid: 0,
         cpu: u32::try_from(cpu).ok()?,
@@ -243,7 +243,7 @@ fn latency<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
 
 /// `cyclictest 12905 1 1 00000003 00000123 [0000a1b2] 0.389ms (+0.001ms): ...`: trace option
 /// verbose.
-fn verbose(line: &str) -> Option<Line<'_>> {
+fn verbose(line: &str) -> Option<TraceLine<'_>> {
     let (left, right) = line.split_once(" [")?;
     let (_, right) = right.split_once("] ")?;
     let (ms, rest) = right.trim_start().split_once("ms (+")?;
@@ -252,7 +252,7 @@ fn verbose(line: &str) -> Option<Line<'_>> {
     let (_index, preempt, flags) = (words.next()?, words.next()?, words.next()?);
     let (cpu, pid) = (words.next()?, words.next()?);
     let comm = words.next()?;
-    Some(Line {
+    Some(TraceLine {
         comm,
         pid: pid.parse().ok()?,
         cpu: cpu.parse().ok()?,
@@ -266,7 +266,7 @@ fn verbose(line: &str) -> Option<Line<'_>> {
 
 /// `  2400.439123 |   0)   cat-183   |  d..1. |   0.123 us    |    func();` of function_graph with
 /// its time (trace option funcgraph-abstime), or with microseconds, of a latency tracer.
-fn graph<'a>(line: &'a str, columns: &Columns) -> Option<Line<'a>> {
+fn graph<'a>(line: &'a str, columns: &FlagColumns) -> Option<TraceLine<'a>> {
     let (time, rest) = line.split_once('|')?;
     let time = time.trim();
     let at_ns = match time.strip_suffix("us") {
@@ -287,7 +287,7 @@ fn graph<'a>(line: &'a str, columns: &Columns) -> Option<Line<'a>> {
         last = part;
     }
     let (flags, preempt) = columns.read(letters);
-    Some(Line {
+    Some(TraceLine {
         comm,
         pid: pid.trim().parse().ok()?,
         cpu: cpu.trim().parse().ok()?,
@@ -313,9 +313,9 @@ fn time_ns(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(parts)
 }
 
-impl<'a> Line<'a> {
+impl<'a> TraceLine<'a> {
     /// An event of its time and place.
-    pub(super) const fn event(&self, what: What) -> Event {
+    pub(super) const fn event(&self, what: EventData) -> Event {
         let Self { pid, cpu, at_ns, flags, preempt, .. } = *self;
         Event { at_ns, cpu, pid, flags, preempt, what }
     }
@@ -384,9 +384,9 @@ impl<'a> Line<'a> {
         let next_comm = Comm::from(rest.trim());
         if !is_switch {
             let (comm, pid, prio) = (next_comm, next_pid, next_prio);
-            return Some(Body::Wakeup(What::Wakeup { comm, pid, prio, target_cpu }));
+            return Some(Body::Wakeup(EventData::Wakeup { comm, pid, prio, target_cpu }));
         }
-        Some(Body::Switch(What::Switch {
+        Some(Body::Switch(EventData::Switch {
             prev_comm: Comm::from(self.comm),
             prev_pid: i32::try_from(prev_pid).ok()?,
             prev_prio,
@@ -431,7 +431,7 @@ fn graphed(text: &str) -> Body<'_> {
 
 /// What the header of a trace says.
 #[derive(Clone, Debug, Default)]
-pub struct Header {
+pub struct TraceHeader {
     pub(super) tracer: String,
     pub(super) kernel: Option<String>,
     pub(super) latency_ns: Option<u64>,
@@ -446,16 +446,16 @@ pub struct Header {
 
 /// What a text holds, in its order.
 #[derive(Clone, Copy, Debug)]
-pub enum Entry<'a> {
+pub enum TextEntry<'a> {
     /// An event, and what the header of its trace said.
-    Event(&'a Event, &'a Header),
+    Event(&'a Event, &'a TraceHeader),
     /// Events of this CPU are missing here.
     Lost(u32),
 }
 
-impl Header {
+impl TraceHeader {
     /// A line without its `#`.
-    pub(super) fn line(&mut self, line: &str, columns: &mut Columns) {
+    pub(super) fn line(&mut self, line: &str, columns: &mut FlagColumns) {
         let text = line.trim().trim_start_matches('|').trim();
         if let Some(rest) = text.strip_prefix("entries-in-buffer/entries-written:") {
             self.entries = rest.trim().split('/').next().and_then(|count| count.parse().ok());
@@ -464,7 +464,7 @@ impl Header {
         if let Some(name) = text.strip_prefix("tracer:") {
             name.trim().clone_into(&mut self.tracer);
             // Two traces in one text: the legend of the second counts.
-            *columns = Columns::default();
+            *columns = FlagColumns::default();
         } else if let Some((name, kernel)) = text.split_once(" latency trace v") {
             if self.tracer.is_empty() {
                 name.trim().clone_into(&mut self.tracer);
@@ -502,7 +502,7 @@ impl Header {
     /// The wake-up or section that the header is about, as if it ended with the text.
     pub(super) fn subject(&self, end_ns: u64) -> Option<WakeUp> {
         let (latency_ns, cpu) = (self.latency_ns?, self.cpu?);
-        let how = if self.is_section() { How::Section } else { How::Woken };
+        let how = if self.is_section() { WakeUpBasis::Section } else { WakeUpBasis::Woken };
         let tid = self.task.as_ref().map_or(-1, |(tid, _)| *tid);
         let due_ns = end_ns.saturating_sub(latency_ns);
         Some(WakeUp { tid, cpu, due_ns, ran_ns: due_ns + latency_ns, how })
@@ -524,12 +524,12 @@ fn task(text: &str) -> Option<(i32, Task)> {
     };
     let policy = value("policy").and_then(|number: i32| {
         Some(match number {
-            0 => Policy::Other,
-            1 => Policy::Fifo,
-            2 => Policy::Rr,
-            3 => Policy::Batch,
-            5 => Policy::Idle,
-            6 => Policy::Deadline,
+            0 => TaskPolicy::Other,
+            1 => TaskPolicy::Fifo,
+            2 => TaskPolicy::Rr,
+            3 => TaskPolicy::Batch,
+            5 => TaskPolicy::Idle,
+            6 => TaskPolicy::Deadline,
             _ => return None,
         })
     });

@@ -12,14 +12,16 @@ use std::{
     io::{self, BufRead},
 };
 
-use line::{Body, Columns, Line};
+use line::{Body, FlagColumns, TraceLine};
 
-use crate::coverage::KindsSeen;
+use crate::coverage::RecordedKinds;
 use crate::event::Comm;
 use crate::kernel::table;
-use crate::kernel::text::Symbols;
-use crate::{Coverage, Event, How, Lost, Section, Subjects, Task, WakeUp, What, Window};
-pub use line::{Entry, Header};
+use crate::kernel::text::TextSymbols;
+use crate::{
+    Coverage, Event, EventData, Lost, Subjects, Task, TracedSection, WakeUp, WakeUpBasis, Window,
+};
+pub use line::{TextEntry, TraceHeader};
 pub use subject::{Finder, RtlaCpu, RtlaPart, RtlaText, Windows, parse_rtla};
 
 /// Lines that were not understood, quoted.
@@ -52,7 +54,7 @@ pub struct TextTrace {
     /// CPU of that latency.
     pub cpu: Option<u32>,
     /// The section that irqsoff or preemptoff kept.
-    pub section: Option<Section>,
+    pub section: Option<TracedSection>,
     /// How many entries the text has by its own header, and how many were read.
     pub entries: Option<(u64, u64)>,
     /// The events that were kept, in the order of the text.
@@ -126,7 +128,7 @@ pub fn parse(text: &str) -> Result<TextTrace, TextError> {
             (last, finder) = (trace, Finder::new(&everyone, u64::MAX));
         }
         finder.take(entry);
-        if let Entry::Event(event, _) = entry {
+        if let TextEntry::Event(event, _) = entry {
             events.push(event.clone());
         }
     })?;
@@ -135,7 +137,7 @@ pub fn parse(text: &str) -> Result<TextTrace, TextError> {
 }
 
 /// Receives an entry: number of the trace in the text, entry.
-pub type Sink<'a> = dyn FnMut(usize, Entry<'_>) + 'a;
+pub type Sink<'a> = dyn FnMut(usize, TextEntry<'_>) + 'a;
 
 /// Reads a text and hands each entry on, so that memory does not grow with the text. Gives the
 /// traces that are in it, each without its events.
@@ -161,10 +163,10 @@ struct Reader<'s, 'e> {
     sink: &'s mut Sink<'e>,
     done: Vec<TextTrace>,
     trace: TextTrace,
-    header: Header,
-    columns: Columns,
-    symbols: Symbols,
-    seen: KindsSeen,
+    header: TraceHeader,
+    columns: FlagColumns,
+    symbols: TextSymbols,
+    seen: RecordedKinds,
     lines: u64,
     /// Entries of this trace so far.
     entries: u64,
@@ -192,10 +194,10 @@ impl<'s, 'e> Reader<'s, 'e> {
             sink,
             done: Vec::new(),
             trace: TextTrace::default(),
-            header: Header::default(),
-            columns: Columns::default(),
-            symbols: Symbols::default(),
-            seen: KindsSeen::default(),
+            header: TraceHeader::default(),
+            columns: FlagColumns::default(),
+            symbols: TextSymbols::default(),
+            seen: RecordedKinds::default(),
             lines: 0,
             entries: 0,
             stack: None,
@@ -259,7 +261,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         self.entries > 0 || !self.header.tracer.is_empty()
     }
 
-    fn take(&mut self, line: &Line<'_>, whole: &str) {
+    fn take(&mut self, line: &TraceLine<'_>, whole: &str) {
         self.entries += 1;
         if line.at_ns < self.latest_ns {
             self.reverse();
@@ -284,7 +286,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         if !self.named.contains(&line.pid) && !line.comm.starts_with('<') {
             self.name(line.pid, line.comm);
         }
-        let other = What::Other { id: 0 };
+        let other = EventData::Other { id: 0 };
         match line.body() {
             Body::StackBegins => self.stack = Some((line.event(other), Vec::new(), false)),
             // The name of who left is that of the first column, and cut.
@@ -324,7 +326,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         self.trace.reversals += 1;
         for cpu in std::mem::take(&mut self.last_ns).into_keys() {
             self.seen.lose(cpu);
-            (self.sink)(self.done.len(), Entry::Lost(cpu));
+            (self.sink)(self.done.len(), TextEntry::Lost(cpu));
         }
     }
 
@@ -338,19 +340,19 @@ impl<'s, 'e> Reader<'s, 'e> {
             self.trace.lost.push((cpu, lost));
         }
         self.seen.lose(cpu);
-        (self.sink)(self.done.len(), Entry::Lost(cpu));
+        (self.sink)(self.done.len(), TextEntry::Lost(cpu));
     }
 
     fn push(&mut self, event: Event, is_cut: bool) {
         let mut names: [Option<(i32, Comm)>; 2] = [None, None];
         match event.what {
-            What::Switch { prev_comm, prev_pid, next_comm, next_pid, .. } => {
+            EventData::Switch { prev_comm, prev_pid, next_comm, next_pid, .. } => {
                 names = [(!is_cut).then_some((prev_pid, prev_comm)), Some((next_pid, next_comm))];
             }
-            What::Waking { comm, pid, .. }
-            | What::Wakeup { comm, pid, .. }
-            | What::Migrate { comm, pid, .. }
-            | What::PiSetprio { comm, pid, .. } => names[0] = Some((pid, comm)),
+            EventData::Waking { comm, pid, .. }
+            | EventData::Wakeup { comm, pid, .. }
+            | EventData::Migrate { comm, pid, .. }
+            | EventData::PiSetprio { comm, pid, .. } => names[0] = Some((pid, comm)),
             _ => {}
         }
         for (pid, comm) in names.into_iter().flatten() {
@@ -362,7 +364,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
         self.seen.take(&event);
         self.trace.count += 1;
-        (self.sink)(self.done.len(), Entry::Event(&event, &self.header));
+        (self.sink)(self.done.len(), TextEntry::Event(&event, &self.header));
     }
 
     fn name(&mut self, pid: i32, comm: &str) {
@@ -385,7 +387,7 @@ impl<'s, 'e> Reader<'s, 'e> {
 
     fn end_stack(&mut self) {
         if let Some((mut event, frames, _)) = self.stack.take() {
-            event.what = What::Stack { frames: frames.into() };
+            event.what = EventData::Stack { frames: frames.into() };
             self.push(event, false);
         }
     }
@@ -407,21 +409,21 @@ impl<'s, 'e> Reader<'s, 'e> {
         trace.entries = header.entries.map(|said| (said, self.entries));
         trace.subject = header.subject(trace.end_ns);
         let is_section = header.is_section();
-        let Header { tracer, kernel, latency_ns, cpu, task, started, ended, .. } = header;
+        let TraceHeader { tracer, kernel, latency_ns, cpu, task, started, ended, .. } = header;
         if let Some((tid, of_header)) = task {
             let named = trace.tasks.remove(&tid).map(|task| task.comm);
             let comm = named.unwrap_or_else(|| of_header.comm.clone());
             trace.tasks.insert(tid, Task { comm, ..of_header });
         }
-        trace.section = is_section.then(|| Section {
+        trace.section = is_section.then(|| TracedSection {
             tracer: tracer.clone(),
             began: started.unwrap_or_default(),
             ended: ended.unwrap_or_default(),
         });
         trace.symbols = std::mem::take(&mut self.symbols).into_names();
         self.done.push(TextTrace { tracer, kernel, latency_ns, cpu, ..trace });
-        self.columns = Columns::default();
-        self.seen = KindsSeen::default();
+        self.columns = FlagColumns::default();
+        self.seen = RecordedKinds::default();
         self.entries = 0;
         self.last_ns.clear();
         self.latest_ns = 0;
@@ -432,10 +434,10 @@ impl<'s, 'e> Reader<'s, 'e> {
         self.named.clear();
     }
 
-    fn coverage(&self, header: &Header, is_lossy: bool) -> Coverage {
+    fn coverage(&self, header: &TraceHeader, is_lossy: bool) -> Coverage {
         let mut coverage = self.seen.coverage();
         if header.tracer.starts_with("wakeup") || self.is_wakeup {
-            coverage.limit(crate::Class::Switches, crate::Extent::Partial);
+            coverage.limit(crate::EventClass::Switches, crate::Extent::Partial);
         }
         let is_cut = header.entries.is_some_and(|said| said > self.entries);
         if is_cut || self.is_abbreviated || is_lossy {
@@ -512,7 +514,7 @@ impl TextTrace {
         let is_before = |event: &&Event| {
             event.cpu == subject.cpu
                 && event.at_ns < from_ns
-                && matches!(event.what, What::Switch { .. })
+                && matches!(event.what, EventData::Switch { .. })
         };
         let carried = self.events.iter().rfind(is_before);
         Some(self.window_of(&subject, carried, &self.events))
@@ -539,7 +541,7 @@ impl TextTrace {
             },
             lost: lost.filter(|lost| lost.to_ns > from_ns && lost.from_ns < to_ns).collect(),
             coverage: self.coverage.clone(),
-            section: self.section.clone().filter(|_| subject.how == How::Section),
+            section: self.section.clone().filter(|_| subject.how == WakeUpBasis::Section),
             ..Window::default()
         };
         window.events = events;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::line::{Entry, Header};
+use super::line::{TextEntry, TraceHeader};
 use super::{EVENTS_MAX, TextTrace, span};
 use crate::event::Comm;
-use crate::scan::Totals;
-use crate::{Brief, Event, How, Lost, Scanner, Subjects, WakeUp, What, Window};
+use crate::scan::ThreadTotals;
+use crate::{Event, EventBrief, EventData, Lost, Scanner, Subjects, WakeUp, WakeUpBasis, Window};
 
 /// Wake-ups that are kept: the longest.
 const LATE_MAX: usize = 5_000;
@@ -55,36 +55,36 @@ impl Finder {
         }
     }
 
-    pub fn take(&mut self, entry: Entry<'_>) {
+    pub fn take(&mut self, entry: TextEntry<'_>) {
         match entry {
-            Entry::Event(event, head) => self.event(event, head),
-            Entry::Lost(cpu) => self.scanner.lost(cpu),
+            TextEntry::Event(event, head) => self.event(event, head),
+            TextEntry::Lost(cpu) => self.scanner.lost(cpu),
         }
     }
 
-    fn event(&mut self, event: &Event, head: &Header) {
+    fn event(&mut self, event: &Event, head: &TraceHeader) {
         self.first_ns.get_or_insert(event.at_ns);
         match &event.what {
-            What::Timerlat { sequence, context, latency_ns } => {
+            EventData::Timerlat { sequence, context, latency_ns } => {
                 self.timerlat(event, *sequence, *context, *latency_ns);
             }
             // timerlat writes the stack of its interrupt when it stops.
-            What::Stack { .. } => {
+            EventData::Stack { .. } => {
                 let last = self.timerlat.get_mut(&event.cpu).and_then(|of| of.last);
                 self.kept = self.kept.or(last);
             }
-            What::Hwlat { inner_ns, outer_ns, .. } => {
+            EventData::Hwlat { inner_ns, outer_ns, .. } => {
                 let long_ns = *inner_ns.max(outer_ns);
                 self.add(gap(event, event.at_ns.saturating_sub(long_ns), event.at_ns));
             }
-            What::Noise { duration_ns, .. }
+            EventData::Noise { duration_ns, .. }
                 if head.tracer == "osnoise" && *duration_ns > self.over_ns =>
             {
                 self.add(gap(event, event.at_ns.saturating_sub(*duration_ns), event.at_ns));
             }
             what if head.latency_ns.is_some() => self.of_header(event, what, head),
             _ => {
-                let brief = Brief::of(event);
+                let brief = EventBrief::of(event);
                 let Event { at_ns, cpu, pid, flags, .. } = *event;
                 let before = self.scanner.current(at_ns, cpu, pid, flags);
                 let at_it = self.scanner.feed_brief(at_ns, cpu, &brief);
@@ -106,7 +106,7 @@ impl Finder {
             cpu: event.cpu,
             due_ns: event.at_ns.saturating_sub(latency_ns),
             ran_ns: event.at_ns,
-            how: How::Measured,
+            how: WakeUpBasis::Measured,
         };
         of.last = Some(wake);
         // The interrupt's own latency is part of the thread's, if that follows.
@@ -122,21 +122,21 @@ impl Finder {
     }
 
     /// The task that the header names is woken, and runs.
-    fn of_header(&mut self, event: &Event, what: &What, head: &Header) {
+    fn of_header(&mut self, event: &Event, what: &EventData, head: &TraceHeader) {
         let Some((tid, _)) = head.task else { return };
         if head.is_section() {
             return;
         }
         match what {
-            What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == tid => {
+            EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } if *pid == tid => {
                 self.woken = Some((event.at_ns, event.cpu));
             }
-            What::Switch { next_pid, .. } if *next_pid == tid => {
+            EventData::Switch { next_pid, .. } if *next_pid == tid => {
                 let latency_ns = head.latency_ns.unwrap_or(0);
                 let due_ns =
                     self.woken.map_or(event.at_ns.saturating_sub(latency_ns), |(at_ns, _)| at_ns);
                 let cpu = head.cpu.unwrap_or(event.cpu);
-                let how = How::Woken;
+                let how = WakeUpBasis::Woken;
                 self.kept = Some(WakeUp { tid, cpu, due_ns, ran_ns: event.at_ns, how });
             }
             _ => {}
@@ -192,7 +192,7 @@ impl Finder {
     fn of_latency(&self, header: WakeUp) -> Option<WakeUp> {
         let latency_ns = header.latency_ns();
         let due_ns = match (header.how, self.woken) {
-            (How::Woken, Some((at_ns, _))) => at_ns,
+            (WakeUpBasis::Woken, Some((at_ns, _))) => at_ns,
             // Without an entry there is no time either: it counts from its own begin.
             _ => self.first_ns.unwrap_or(0),
         };
@@ -200,7 +200,7 @@ impl Finder {
     }
 
     /// What was counted of each thread.
-    pub fn totals(&self) -> impl Iterator<Item = &Totals> {
+    pub fn totals(&self) -> impl Iterator<Item = &ThreadTotals> {
         self.scanner.totals()
     }
 
@@ -216,7 +216,7 @@ impl Finder {
 }
 
 fn gap(event: &Event, due_ns: u64, ran_ns: u64) -> WakeUp {
-    WakeUp { tid: event.pid, cpu: event.cpu, due_ns, ran_ns, how: How::Gap }
+    WakeUp { tid: event.pid, cpu: event.cpu, due_ns, ran_ns, how: WakeUpBasis::Gap }
 }
 
 // What `rtla timerlat --auto-analysis` prints when it stops: its numbers, as it tells them.
@@ -422,7 +422,7 @@ impl<'a> Windows<'a> {
         let is_before = |event: &&Event| {
             event.cpu == wake.cpu
                 && event.at_ns < from_ns
-                && matches!(event.what, What::Switch { .. })
+                && matches!(event.what, EventData::Switch { .. })
         };
         let carried = events.iter().rfind(is_before);
         let carried = carried.or_else(|| self.switches.get(&wake.cpu));
@@ -450,7 +450,7 @@ impl<'a> Windows<'a> {
     }
 
     fn carry(&mut self, event: &Event) {
-        if matches!(event.what, What::Switch { .. }) {
+        if matches!(event.what, EventData::Switch { .. }) {
             self.switches.insert(event.cpu, event.clone());
         }
     }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Class, How, event};
+use crate::{EventClass, WakeUpBasis, event};
 
 fn calls(trace: &TextTrace) -> Vec<&Event> {
-    trace.events.iter().filter(|event| matches!(event.what, What::Call { .. })).collect()
+    trace.events.iter().filter(|event| matches!(event.what, EventData::Call { .. })).collect()
 }
 
 fn one(line: &str) -> Event {
@@ -26,7 +26,8 @@ fn names_may_hold_what_separates() {
         (event.flags, event.preempt),
         (event::flags::IRQS_OFF | event::flags::NEED_RESCHED, 0x12)
     );
-    let What::Switch { prev_comm, prev_prio, prev_state, next_comm, next_pid, .. } = event.what
+    let EventData::Switch { prev_comm, prev_prio, prev_state, next_comm, next_pid, .. } =
+        event.what
     else {
         panic!("{event:?}")
     };
@@ -72,7 +73,7 @@ fn flags_are_read_by_the_legend_or_by_their_number() {
 
 #[test]
 fn every_kind_of_line_has_its_event() {
-    let name = |what: &What| serde_json::to_string(what).expect("json");
+    let name = |what: &EventData| serde_json::to_string(what).expect("json");
     for (body, wanted) in [
         (
             "sched_waking: comm=a b pid=7 prio=19 target_cpu=003",
@@ -206,7 +207,7 @@ fn what_is_not_understood_is_counted_and_quoted() {
     let lost = Lost { from_ns: 1_500_000_000, to_ns: 2_000_000_000, count: Some(17) };
     assert_eq!(trace.lost, [(0, lost)]);
     let calls = calls(&trace);
-    let What::Call { caller, .. } = calls[0].what else { panic!() };
+    let EventData::Call { caller, .. } = calls[0].what else { panic!() };
     assert_eq!((calls.len(), trace.symbols[&caller].as_str()), (2, "schedule"));
     let error = parse("PID USER\n 1 root\n").expect_err("no trace");
     assert!(error.to_string().contains("none of 2 lines"), "{error}");
@@ -245,12 +246,12 @@ fn an_irqsoff_trace_has_its_section() {
     );
     let calls = calls(&trace);
     assert_eq!((calls.len(), calls[0].cpu, calls[2].at_ns), (3, 2, 17_000));
-    let What::Stack { frames } = &trace.events[3].what else { panic!("{trace:?}") };
+    let EventData::Stack { frames } = &trace.events[3].what else { panic!("{trace:?}") };
     let names: Vec<_> = frames.iter().map(|frame| trace.symbols[frame].as_str()).collect();
     assert_eq!(names, ["_raw_spin_unlock_irq", "run_timer_softirq"]);
     let bits = event::flags::IRQS_OFF | event::flags::NEED_RESCHED | event::flags::SOFTIRQ;
     assert_eq!((trace.events[3].flags, trace.events[3].preempt), (bits, 3));
-    let subject = WakeUp { tid: 0, cpu: 2, due_ns: 0, ran_ns: 16_000, how: How::Section };
+    let subject = WakeUp { tid: 0, cpu: 2, due_ns: 0, ran_ns: 16_000, how: WakeUpBasis::Section };
     assert_eq!((trace.skipped.count, trace.subject), (0, Some(subject)), "{:?}", trace.skipped);
     assert_eq!(trace.entries, Some((4, 4)));
 }
@@ -286,7 +287,7 @@ fn every_form_of_a_line_is_the_same_event() {
     }
     let waking = one("x-1 [000] 1.0: sched_wakeup: a:b:7 [19] success=1 CPU:003").what;
     let comm = "a:b".into();
-    assert_eq!(waking, What::Wakeup { comm, pid: 7, prio: 19, target_cpu: 3 });
+    assert_eq!(waking, EventData::Wakeup { comm, pid: 7, prio: 19, target_cpu: 3 });
 }
 
 #[test]
@@ -294,7 +295,7 @@ fn calls_of_every_tracer_are_calls() {
     let function = |line: &str| {
         let trace = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         let [event] = &trace.events[..] else { panic!("{line}: {trace:?}") };
-        let What::Call { function, .. } = event.what else { panic!("{line}: {event:?}") };
+        let EventData::Call { function, .. } = event.what else { panic!("{line}: {event:?}") };
         (trace.symbols[&function].clone(), event.cpu, event.pid, event.at_ns)
     };
     for line in [
@@ -324,14 +325,14 @@ fn what_is_missing_from_a_text_is_known() {
     let end = "b-9    1d...3..  389us :    9:  0:S ==> [001]   7: 19:R cyclictest\n";
     let cut = parse(&format!("{head}{wake}")).expect("a trace");
     // It never ran in the text: its header says how late it was.
-    let wanted = WakeUp { tid: 7, cpu: 1, due_ns: 1_000, ran_ns: 401_000, how: How::Woken };
+    let wanted = WakeUp { tid: 7, cpu: 1, due_ns: 1_000, ran_ns: 401_000, how: WakeUpBasis::Woken };
     assert_eq!((cut.subject, cut.entries), (Some(wanted), Some((9, 1))));
     let omitted = format!("{head}{wake}[omitted for brevity]\n{end}");
     let omitted = parse(&omitted).expect("a trace");
     let lost = Lost { from_ns: 1_000, to_ns: 389_000, count: None };
     assert_eq!(omitted.lost, [(1, lost)]);
     assert_eq!(omitted.subject.map(|subject| subject.ran_ns), Some(389_000));
-    assert!(Class::ALL.into_iter().all(|class| !omitted.coverage.has(class)));
+    assert!(EventClass::ALL.into_iter().all(|class| !omitted.coverage.has(class)));
 }
 
 #[test]
@@ -373,7 +374,7 @@ fn of_several_traces_each_is_read() {
     let text = one("nop", 7) + &one("timerlat", 8);
     let mut pids = Vec::new();
     let traces = read(&mut text.as_bytes(), &mut |trace, entry| {
-        if let Entry::Event(event, _) = entry {
+        if let TextEntry::Event(event, _) = entry {
             pids.push((trace, event.pid));
         }
     });
@@ -423,7 +424,7 @@ fn no_wake_up_spans_lost_events_or_lines_that_were_left_out() {
     // Lines that were sorted by CPU, or turned round: no wake-up spans the two times.
     let before = elsewhere.replace("1.000500", "1.000050");
     let trace = parse(&format!("{woken}{before}{runs}")).expect("a trace");
-    assert_eq!((trace.reversals, trace.coverage.has(Class::Switches)), (1, false));
+    assert_eq!((trace.reversals, trace.coverage.has(EventClass::Switches)), (1, false));
     assert_eq!(late(&before), 0);
     assert_eq!(late(&format!("CPU:0 [LOST 3 EVENTS]\n{elsewhere}")), 0);
 }

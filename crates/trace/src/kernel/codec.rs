@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::text::{Symbols, cpu_list, mask, pointer, value, word};
-use crate::What;
-use crate::event::{Comm, Name};
-use crate::format::{ByteOrder, Field, Format, Shape};
+use super::text::{TextSymbols, cpu_list, mask, pointer, value, word};
+use crate::EventData;
+use crate::event::{Comm, HandlerName};
+use crate::format::{ByteOrder, EventFormat, Field, FieldShape};
 
 /// A field on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FieldValue<'a> {
     Number(u64),
     /// Address of kernel code.
     Symbol(u64),
@@ -27,11 +27,11 @@ pub(crate) enum Value<'a> {
 /// A kind of field.
 pub(super) trait Codec {
     type Out;
-    const WANTED: Wanted = Wanted::Number;
+    const WANTED: FieldForm = FieldForm::Number;
 
-    fn read(record: &Record<'_, '_>, place: Place) -> Option<Self::Out>;
-    fn parse(text: &str, key: &str, symbols: &mut Symbols) -> Option<Self::Out>;
-    fn write(out: &Self::Out) -> Value<'_>;
+    fn read(record: &Record<'_, '_>, place: FieldPlace) -> Option<Self::Out>;
+    fn parse(text: &str, key: &str, symbols: &mut TextSymbols) -> Option<Self::Out>;
+    fn write(out: &Self::Out) -> FieldValue<'_>;
 }
 
 /// Declares kinds of fields: type, shape, then how they are read, parsed and written.
@@ -45,18 +45,18 @@ macro_rules! codecs {
 
         impl Codec for $codec {
             type Out = $out;
-            const WANTED: Wanted = Wanted::$wanted;
+            const WANTED: FieldForm = FieldForm::$wanted;
 
             #[inline]
-            fn read($record: &Record<'_, '_>, $place: Place) -> Option<$out> {
+            fn read($record: &Record<'_, '_>, $place: FieldPlace) -> Option<$out> {
                 $read
             }
 
-            fn parse($text: &str, $key: &str, $symbols: &mut Symbols) -> Option<$out> {
+            fn parse($text: &str, $key: &str, $symbols: &mut TextSymbols) -> Option<$out> {
                 $parse
             }
 
-            fn write($value: &$out) -> Value<'_> {
+            fn write($value: &$out) -> FieldValue<'_> {
                 $write
             }
         })*
@@ -68,52 +68,52 @@ codecs! {
     Int -> i32, Number,
         |record, place| record.int(place),
         |text, key, _| value(text, key),
-        |value| Value::Number(i64::from(*value).cast_unsigned());
+        |value| FieldValue::Number(i64::from(*value).cast_unsigned());
     Tid -> i32, Number,
         |record, place| record.int(place),
         |text, key, _| value(text, key),
-        |value| Value::Tid(*value);
+        |value| FieldValue::Tid(*value);
     /// A number of 32 bits.
     Uint -> u32, Number,
         |record, place| record.uint(place),
         |text, key, _| value(text, key),
-        |value| Value::Number(u64::from(*value));
+        |value| FieldValue::Number(u64::from(*value));
     /// A number of 64 bits.
     Wide -> u64, Number,
         |record, place| record.get(place),
         |text, key, _| value(text, key),
-        |value| Value::Number(*value);
+        |value| FieldValue::Number(*value);
     /// `prev_state`. The bits from 0x100 on mean that the task was preempted (`TASK_REPORT_MAX`;
     /// other bits in kernels before 4.15): it is runnable.
     TaskState -> u64, Number,
         |record, place| Some(record.get(place)? & STATE_BITS),
         |text, key, _| value(text, key),
-        |value| Value::Number(*value);
+        |value| FieldValue::Number(*value);
     /// An address of data, in hexadecimal digits.
     Pointer -> u64, Number,
         |record, place| record.get(place),
         |text, key, _| pointer(word(text, key)?.trim_end_matches(':')),
-        |value| Value::Number(*value);
+        |value| FieldValue::Number(*value);
     /// An address of data, printed as a symbol by some kernels.
     Data -> u64, Number,
         |record, place| record.get(place),
         |text, key, symbols| Some(symbols.address(word(text, key)?)),
-        |value| Value::Number(*value);
+        |value| FieldValue::Number(*value);
     /// An address of code.
     Symbol -> u64, Number,
         |record, place| record.get(place),
         |text, key, symbols| Some(symbols.address(word(text, key)?)),
-        |value| Value::Symbol(*value);
+        |value| FieldValue::Symbol(*value);
     /// An address of code before the key.
     SymbolBefore -> u64, Number,
         |record, place| record.get(place),
         |text, key, symbols| Some(symbols.address(text.split_once(key)?.0.trim())),
-        |value| Value::Symbol(*value);
+        |value| FieldValue::Symbol(*value);
     /// An address of code in parentheses at the end.
     SymbolLast -> u64, Number,
         |record, place| record.get(place),
         |text, key, symbols| Some(symbols.address(text.rsplit_once(key)?.1.strip_suffix(')')?)),
-        |value| Value::Symbol(*value);
+        |value| FieldValue::Symbol(*value);
     /// An address of code, stored as an offset; 0: unknown.
     Caller -> u64, Number,
         |record, place| {
@@ -121,7 +121,7 @@ codecs! {
             Some(record.origin.text_start.map_or(0, |start| start.wrapping_add_signed(offset)))
         },
         |text, key, symbols| Some(symbols.address(word(text, key)?)),
-        |value| Value::Offset(*value);
+        |value| FieldValue::Offset(*value);
     /// Name of a task.
     TaskName -> Comm, Text,
         |record, place| record.bytes(place).map(Comm::of),
@@ -129,31 +129,31 @@ codecs! {
             let text = text.strip_prefix(key)?;
             Some(Comm::from(&text[..text.rfind(" pid=")?]))
         },
-        |value| Value::Text(value.as_bytes());
+        |value| FieldValue::Text(value.as_bytes());
     /// A name up to the end of the text.
-    NameLast -> Name, Text,
+    NameLast -> HandlerName, Text,
         |record, place| record.name(place),
-        |text, key, _| Some(Name::from(text.split_once(key)?.1.trim())),
-        |value| Value::Text(value.as_bytes());
+        |text, key, _| Some(HandlerName::from(text.split_once(key)?.1.trim())),
+        |value| FieldValue::Text(value.as_bytes());
     /// A name in parentheses at the end.
-    Reason -> Name, Text,
+    Reason -> HandlerName, Text,
         |record, place| record.name(place),
-        |text, key, _| Some(Name::from(text.split_once(key)?.1.strip_suffix(')')?)),
-        |value| Value::Text(value.as_bytes());
+        |text, key, _| Some(HandlerName::from(text.split_once(key)?.1.strip_suffix(')')?)),
+        |value| FieldValue::Text(value.as_bytes());
     /// A mask of CPUs, in hexadecimal digits.
     Mask -> u64, Mask,
         |record, place| record.mask(place),
         |text, key, _| mask(word(text, key)?),
-        |value| Value::Mask(*value);
+        |value| FieldValue::Mask(*value);
     /// A mask of CPUs, as a list.
     CpuList -> u64, Mask,
         |record, place| record.mask(place),
         |text, key, _| cpu_list(word(text, key)?),
-        |value| Value::Mask(*value);
+        |value| FieldValue::Mask(*value);
     Frames -> Box<[u64]>, Stack,
         |record, place| record.stack(place),
         |_, _, _| None,
-        |value| Value::Addresses(value);
+        |value| FieldValue::Addresses(value);
 }
 
 /// Bits of `prev_state` that say what the task waits for.
@@ -163,7 +163,7 @@ pub(crate) const STATE_BITS: u64 = 0xff;
 
 /// Where a field lies in a record, and how it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FieldPlace {
     at: u16,
     /// Bytes of [`How::Here`], 0: to the end of the record. Of [`How::Stack`]: where the number
     /// of addresses lies.
@@ -195,7 +195,7 @@ enum How {
 
 /// What a field must be to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum FieldForm {
     /// Only written, never read.
     Nothing,
     /// A number or pointer.
@@ -208,21 +208,21 @@ pub(crate) enum Wanted {
     Stack,
 }
 
-impl Place {
+impl FieldPlace {
     /// Where `name` lies. `None`: the event has no such field, or it has another shape.
-    pub(crate) fn of(format: &Format, name: &str, wanted: Wanted) -> Option<Self> {
-        if wanted == Wanted::Nothing {
+    pub(crate) fn of(format: &EventFormat, name: &str, wanted: FieldForm) -> Option<Self> {
+        if wanted == FieldForm::Nothing {
             return Some(Self::default());
         }
         let field = format.field(name)?;
         let at = u16::try_from(field.at).ok()?;
         let size = u16::try_from(field.size).ok()?;
         let how = match (wanted, field.shape) {
-            (Wanted::Number | Wanted::Text, Shape::One) => number(field)?,
-            (Wanted::Text | Wanted::Mask, Shape::Array) => How::Here,
-            (Wanted::Text | Wanted::Mask, Shape::DataLoc) if size == 4 => How::Data,
-            (Wanted::Text | Wanted::Mask, Shape::RelLoc) if size == 4 => How::Relative,
-            (Wanted::Stack, Shape::Array) => {
+            (FieldForm::Number | FieldForm::Text, FieldShape::One) => number(field)?,
+            (FieldForm::Text | FieldForm::Mask, FieldShape::Array) => How::Here,
+            (FieldForm::Text | FieldForm::Mask, FieldShape::DataLoc) if size == 4 => How::Data,
+            (FieldForm::Text | FieldForm::Mask, FieldShape::RelLoc) if size == 4 => How::Relative,
+            (FieldForm::Stack, FieldShape::Array) => {
                 let count = format.field("size").filter(|count| count.size == 4)?;
                 return Some(Self { at, size: u16::try_from(count.at).ok()?, how: How::Stack });
             }
@@ -247,26 +247,26 @@ fn number(field: &Field) -> Option<How> {
 
 /// What reading a record requires to know of the kernel that wrote it.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct KernelOrigin {
     pub(crate) order: ByteOrder,
     pub(crate) long_bytes: usize,
     /// Address of `_stext`.
     pub(crate) text_start: Option<u64>,
     /// Texts of the kernel by their addresses.
-    pub(crate) strings: BTreeMap<u64, Name>,
+    pub(crate) strings: BTreeMap<u64, HandlerName>,
 }
 
 /// A record of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a, 'o> {
     pub(crate) data: &'a [u8],
-    pub(crate) origin: &'o Origin,
+    pub(crate) origin: &'o KernelOrigin,
 }
 
 impl<'a> Record<'a, '_> {
     /// A number, its sign extended; `None`: the record is too short.
     #[inline]
-    pub(crate) fn get(&self, place: Place) -> Option<u64> {
+    pub(crate) fn get(&self, place: FieldPlace) -> Option<u64> {
         let bytes = self.data.get(usize::from(place.at)..)?;
         Some(match place.how {
             How::U8 => u64::from(*bytes.first()?),
@@ -282,25 +282,25 @@ impl<'a> Record<'a, '_> {
 
     /// A number of 32 bits, signed.
     #[inline]
-    pub(crate) fn int(&self, place: Place) -> Option<i32> {
+    pub(crate) fn int(&self, place: FieldPlace) -> Option<i32> {
         self.get(place).map(|value| (value as u32).cast_signed())
     }
 
     /// A number of 32 bits.
     #[inline]
-    pub(crate) fn uint(&self, place: Place) -> Option<u32> {
+    pub(crate) fn uint(&self, place: FieldPlace) -> Option<u32> {
         self.get(place).map(|value| value as u32)
     }
 
     /// A number of 8 bits.
     #[inline]
-    pub(crate) fn byte(&self, place: Place) -> Option<u8> {
+    pub(crate) fn byte(&self, place: FieldPlace) -> Option<u8> {
         self.get(place).map(|value| value as u8)
     }
 
     /// Bytes of the record; `None` for those elsewhere in the kernel.
     #[inline]
-    pub(crate) fn bytes(&self, Place { at, size, how }: Place) -> Option<&'a [u8]> {
+    pub(crate) fn bytes(&self, FieldPlace { at, size, how }: FieldPlace) -> Option<&'a [u8]> {
         let at = usize::from(at);
         let (from, size) = match how {
             How::Here if size == 0 => return self.data.get(at..),
@@ -319,15 +319,15 @@ impl<'a> Record<'a, '_> {
     }
 
     /// A text of the record, or one that it points at; empty: unknown.
-    pub(crate) fn name(&self, place: Place) -> Option<Name> {
+    pub(crate) fn name(&self, place: FieldPlace) -> Option<HandlerName> {
         match place.how {
-            How::Here | How::Data | How::Relative => self.bytes(place).map(Name::of),
+            How::Here | How::Data | How::Relative => self.bytes(place).map(HandlerName::of),
             _ => Some(self.origin.strings.get(&self.get(place)?).copied().unwrap_or_default()),
         }
     }
 
     /// The first 64 bits of a mask of `long`s.
-    pub(crate) fn mask(&self, place: Place) -> Option<u64> {
+    pub(crate) fn mask(&self, place: FieldPlace) -> Option<u64> {
         let bytes = self.bytes(place)?;
         if self.origin.long_bytes == 8 {
             return self.u64(bytes);
@@ -337,7 +337,7 @@ impl<'a> Record<'a, '_> {
     }
 
     /// Return addresses up to the first 0 or -1. What lies behind is left from earlier records.
-    pub(crate) fn stack(&self, place: Place) -> Option<Box<[u64]>> {
+    pub(crate) fn stack(&self, place: FieldPlace) -> Option<Box<[u64]>> {
         let count = self.u32(self.data.get(usize::from(place.size)..)?)?.cast_signed();
         let count = usize::try_from(count).unwrap_or(0);
         let data = self.data.get(usize::from(place.at)..).unwrap_or_default();
@@ -382,11 +382,11 @@ impl<'a> Record<'a, '_> {
 /// An event has at most so many fields here.
 pub(crate) const FIELDS_MAX: usize = 7;
 
-/// Where the fields of an event lie, in the order of [`Kind::fields`].
-pub(crate) type Places = [Place; FIELDS_MAX];
+/// Where the fields of an event lie, in the order of [`EventKind::fields`].
+pub(crate) type Places = [FieldPlace; FIELDS_MAX];
 
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct EventKind {
     pub(crate) system: &'static str,
     pub(crate) name: &'static str,
     pub(crate) role: Role,
@@ -394,11 +394,11 @@ pub(crate) struct Kind {
     /// The kernel's `print fmt`.
     pub(crate) print: &'static str,
     pub(crate) perfetto: Perfetto,
-    pub(crate) read: fn(&Record<'_, '_>, &Places) -> Option<What>,
+    pub(crate) read: fn(&Record<'_, '_>, &Places) -> Option<EventData>,
     /// `None`: a text does not show it as an event.
-    pub(crate) parse: Option<fn(&str, &mut Symbols) -> Option<What>>,
+    pub(crate) parse: Option<fn(&str, &mut TextSymbols) -> Option<EventData>>,
     /// Values of the fields; `None`: it is another event.
-    pub(crate) write: for<'a> fn(&'a What) -> Option<Vec<Value<'a>>>,
+    pub(crate) write: for<'a> fn(&'a EventData) -> Option<Vec<FieldValue<'a>>>,
 }
 
 /// A field of a kernel event.
@@ -406,7 +406,7 @@ pub(crate) struct Kind {
 pub(crate) struct EventField {
     /// Its declaration in C. It begins with a blank if only Perfetto has the field.
     pub(crate) declared: &'static str,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: FieldForm,
     /// Number of the field in Perfetto, 0: not shown there.
     pub(crate) number: u64,
 }

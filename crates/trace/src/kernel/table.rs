@@ -3,11 +3,11 @@
 #![expect(unused_variables, reason = "a row does not use each part of its macro")]
 
 use super::codec::{Codec, EventField, Perfetto, Role};
-pub(crate) use super::codec::{Kind, Value};
-use super::text::Symbols;
+pub(crate) use super::codec::{EventKind, FieldValue};
+use super::text::TextSymbols;
 use super::{codec, text};
-use crate::What;
-use crate::event::{Name, Vector};
+use crate::EventData;
+use crate::event::{HandlerName, Vector};
 
 /// A row of the table:
 ///
@@ -27,7 +27,7 @@ macro_rules! event {
             $($suffix:literal)? $(@ $number:literal)? $(key $key:literal)?),* ;
         $print:expr $(; $parse:expr)?
     ) => {
-        Kind {
+        EventKind {
             system: $system,
             name: $name,
             role: Role::$role,
@@ -47,17 +47,17 @@ macro_rules! event {
                     let place = *places.next()?;
                     $(let $slot = <codec::$codec as Codec>::read(record, place)?;)?
                 )*
-                Some(What::$what { $($out $(: $const)? $(: $default)?),* })
+                Some(EventData::$what { $($out $(: $const)? $(: $default)?),* })
             },
             parse: first!($($parse,)? Some(|text, symbols| {
                 $(
                     let key = first!($($key,)? concat!(stringify!($field), "="));
                     $(let $slot = <codec::$codec as Codec>::parse(text, key, symbols)?;)?
                 )*
-                Some(What::$what { $($out $(: $const)? $(: $default)?),* })
+                Some(EventData::$what { $($out $(: $const)? $(: $default)?),* })
             })),
             write: |what| match what {
-                What::$what { $($out),* } if true $($(&& *$out == $const)?)* => Some(vec![$(
+                EventData::$what { $($out),* } if true $($(&& *$out == $const)?)* => Some(vec![$(
                     $(<codec::$codec as Codec>::write($slot),)?
                     $($value,)?
                 )*]),
@@ -76,7 +76,7 @@ macro_rules! first {
 
 macro_rules! unread {
     ($value:expr) => {
-        super::codec::Wanted::Nothing
+        super::codec::FieldForm::Nothing
     };
 }
 
@@ -85,7 +85,7 @@ const WAKE_PRINT: &str =
 
 /// The events that are read and written. Their order gives the numbers in a written file: add at
 /// the end.
-pub(super) static EVENTS: &[Kind] = &[
+pub(super) static EVENTS: &[EventKind] = &[
     event!(
         Switch "sched" "sched_switch" Perfetto::Message(4) =>
         Switch { prev_comm; prev_pid; prev_prio; prev_state; next_comm; next_pid; next_prio }
@@ -108,7 +108,7 @@ pub(super) static EVENTS: &[Kind] = &[
         pid: Tid "pid_t" pid @2,
         prio: Int "int" prio @3,
         target_cpu: Uint "int" target_cpu @5,
-        + Value::Number(1) => "" success @4;
+        + FieldValue::Number(1) => "" success @4;
         WAKE_PRINT
     ),
     event!(
@@ -118,7 +118,7 @@ pub(super) static EVENTS: &[Kind] = &[
         pid: Tid "pid_t" pid @2,
         prio: Int "int" prio @3,
         target_cpu: Uint "int" target_cpu @5,
-        + Value::Number(1) => "" success @4;
+        + FieldValue::Number(1) => "" success @4;
         WAKE_PRINT
     ),
     event!(
@@ -196,7 +196,7 @@ pub(super) static EVENTS: &[Kind] = &[
         State "irq" "irq_handler_exit" Perfetto::Message(37) =>
         IrqExit { irq }
         irq: Int "int" irq @1,
-        + Value::Number(1) => "" ret @2;
+        + FieldValue::Number(1) => "" ret @2;
         r#""irq=%d", REC->irq"#
     ),
     event!(
@@ -255,7 +255,7 @@ pub(super) static EVENTS: &[Kind] = &[
         State "power" "cpu_idle" Perfetto::Message(13) =>
         Idle { state }
         state: Uint "u32" state @1,
-        + Value::OwnCpu => "u32" cpu_id @2;
+        + FieldValue::OwnCpu => "u32" cpu_id @2;
         r#""state=%lu cpu_id=%lu", (unsigned long)REC->state, (unsigned long)REC->cpu_id"#
     ),
     event!(
@@ -296,34 +296,34 @@ pub(super) static EVENTS: &[Kind] = &[
         State "preemptirq" "irq_disable" Perfetto::Generic =>
         Irqs { off = true; caller }
         caller: Caller "s32" caller_offs key "caller=",
-        + Value::Symbol(*caller) => "void *" caller @1;
+        + FieldValue::Symbol(*caller) => "void *" caller @1;
         r#""caller=%pS", REC->caller"#
     ),
     event!(
         State "preemptirq" "irq_enable" Perfetto::Generic =>
         Irqs { off = false; caller }
         caller: Caller "s32" caller_offs key "caller=",
-        + Value::Symbol(*caller) => "void *" caller @1;
+        + FieldValue::Symbol(*caller) => "void *" caller @1;
         r#""caller=%pS", REC->caller"#
     ),
     event!(
         State "preemptirq" "preempt_disable" Perfetto::Generic =>
         Preempt { off = true; caller }
         caller: Caller "s32" caller_offs key "caller=",
-        + Value::Symbol(*caller) => "void *" caller @1;
+        + FieldValue::Symbol(*caller) => "void *" caller @1;
         r#""caller=%pS", REC->caller"#
     ),
     event!(
         State "preemptirq" "preempt_enable" Perfetto::Generic =>
         Preempt { off = false; caller }
         caller: Caller "s32" caller_offs key "caller=",
-        + Value::Symbol(*caller) => "void *" caller @1;
+        + FieldValue::Symbol(*caller) => "void *" caller @1;
         r#""caller=%pS", REC->caller"#
     ),
     event!(
         Plain "ftrace" "kernel_stack" Perfetto::Apart =>
         Stack { frames }
-        + Value::Number(frames.len() as u64) => "int" size,
+        + FieldValue::Number(frames.len() as u64) => "int" size,
         frames: Frames "unsigned long" caller "[8]";
         r#""=> %ps", (void *)REC->caller[0]"#;
         None
@@ -358,7 +358,7 @@ pub(super) static EVENTS: &[Kind] = &[
     event!(
         Plain "osnoise" "nmi_noise" Perfetto::Apart =>
         Noise {
-            kind = Name::from("nmi"); name, or Name::default(); number, or -1; start_ns; duration_ns
+            kind = HandlerName::from("nmi"); name, or HandlerName::default(); number, or -1; start_ns; duration_ns
         }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration;
@@ -367,7 +367,7 @@ pub(super) static EVENTS: &[Kind] = &[
     ),
     event!(
         Plain "osnoise" "irq_noise" Perfetto::Apart =>
-        Noise { kind = Name::from("irq"); name; number; start_ns; duration_ns }
+        Noise { kind = HandlerName::from("irq"); name; number; start_ns; duration_ns }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration,
         name: NameLast "__data_loc char[]" desc,
@@ -379,7 +379,7 @@ pub(super) static EVENTS: &[Kind] = &[
     event!(
         Plain "osnoise" "softirq_noise" Perfetto::Apart =>
         Noise {
-            kind = Name::from("softirq"); name, or Name::default(); number; start_ns; duration_ns
+            kind = HandlerName::from("softirq"); name, or HandlerName::default(); number; start_ns; duration_ns
         }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration,
@@ -389,7 +389,7 @@ pub(super) static EVENTS: &[Kind] = &[
     ),
     event!(
         Plain "osnoise" "thread_noise" Perfetto::Apart =>
-        Noise { kind = Name::from("thread"); name; number; start_ns; duration_ns }
+        Noise { kind = HandlerName::from("thread"); name; number; start_ns; duration_ns }
         name: NameLast "char" comm "[16]",
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration,
@@ -419,7 +419,7 @@ pub(super) static EVENTS: &[Kind] = &[
 
 /// Events that are read, and whose meaning is written as another event. The end of idle is written
 /// as an idle state.
-pub(super) static READ_ONLY: &[Kind] = &[
+pub(super) static READ_ONLY: &[EventKind] = &[
     event!(
         Wakeup "sched" "sched_wakeup_new" Perfetto::Message(17) =>
         Wakeup { comm; pid; prio; target_cpu }
@@ -427,12 +427,12 @@ pub(super) static READ_ONLY: &[Kind] = &[
         pid: Tid "pid_t" pid @2,
         prio: Int "int" prio @3,
         target_cpu: Uint "int" target_cpu @5,
-        + Value::Number(1) => "" success @4;
+        + FieldValue::Number(1) => "" success @4;
         WAKE_PRINT
     ),
     event!(
         Across "ipi" "ipi_send_cpumask" Perfetto::Message(23) =>
-        IpiRaise { cpus; reason, or Name::default() }
+        IpiRaise { cpus; reason, or HandlerName::default() }
         cpus: CpuList "__data_loc cpumask_t" cpumask @1;
         ""
     ),
@@ -448,8 +448,8 @@ pub(super) static READ_ONLY: &[Kind] = &[
     event!(
         State "power" "cpu_idle" Perfetto::Message(13) =>
         IdleExit {  }
-        + Value::Number(u64::from(u32::MAX)) => "u32" state @1,
-        + Value::OwnCpu => "u32" cpu_id @2;
+        + FieldValue::Number(u64::from(u32::MAX)) => "u32" state @1,
+        + FieldValue::OwnCpu => "u32" cpu_id @2;
         ""
     ),
 ];
@@ -463,16 +463,16 @@ macro_rules! vectors {
             event!(
                 State "irq_vectors" $entry Perfetto::Message($begin) =>
                 VectorEntry { vector = Vector::$vector }
-                + Value::Number(0) => "int" vector,
-                + Value::Number(number(Vector::$vector)) => "" irq @1
-                $(, + Value::Text($name) => "" name @2)?;
+                + FieldValue::Number(0) => "int" vector,
+                + FieldValue::Number(number(Vector::$vector)) => "" irq @1
+                $(, + FieldValue::Text($name) => "" name @2)?;
                 VECTOR_PRINT
             ),
             event!(
                 State "irq_vectors" $exit Perfetto::Message($end) =>
                 VectorExit { vector = Vector::$vector }
-                + Value::Number(0) => "int" vector,
-                + Value::Number(number(Vector::$vector)) => "" irq @1;
+                + FieldValue::Number(0) => "int" vector,
+                + FieldValue::Number(number(Vector::$vector)) => "" irq @1;
                 VECTOR_PRINT
             )
         ),*]
@@ -489,7 +489,7 @@ const fn number(vector: Vector) -> u64 {
 
 const VECTOR_PRINT: &str = r#""vector=%d", REC->vector"#;
 
-pub(super) static VECTORS: &[Kind] = vectors! {
+pub(super) static VECTORS: &[EventKind] = vectors! {
     LocalTimer "local_timer_entry" "local_timer_exit" 559 560,
     Reschedule "reschedule_entry" "reschedule_exit" 36 37 b"reschedule",
     CallFunction "call_function_entry" "call_function_exit" 36 37 b"call_function",
@@ -509,35 +509,39 @@ pub(super) static VECTORS: &[Kind] = vectors! {
 // writing of files require to know of an event.
 
 /// The events that are written, in the order of their numbers.
-pub(crate) fn written() -> impl Iterator<Item = &'static Kind> {
+pub(crate) fn written() -> impl Iterator<Item = &'static EventKind> {
     EVENTS.iter().chain(VECTORS)
 }
 
-pub(super) fn all() -> impl Iterator<Item = &'static Kind> {
+pub(super) fn all() -> impl Iterator<Item = &'static EventKind> {
     written().chain(READ_ONLY)
 }
 
 /// The event of this name.
-pub(crate) fn find(system: &str, name: &str) -> Option<&'static Kind> {
+pub(crate) fn find(system: &str, name: &str) -> Option<&'static EventKind> {
     all().find(|kind| kind.name == name && kind.system == system)
 }
 
 /// The event and the values of its fields; `None`: there is no kernel event for it.
-pub(crate) fn values(what: &What) -> Option<(&'static Kind, Vec<Value<'_>>)> {
+pub(crate) fn values(what: &EventData) -> Option<(&'static EventKind, Vec<FieldValue<'_>>)> {
     all().find_map(|kind| Some((kind, (kind.write)(what)?)))
 }
 
 /// An event of a text. `None`: it has no meaning here; `Err`: its fields are not as expected.
-pub(crate) fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Option<Result<What, ()>> {
+pub(crate) fn parse(
+    name: &str,
+    text: &str,
+    symbols: &mut TextSymbols,
+) -> Option<Result<EventData, ()>> {
     let parse = all().find(|kind| kind.name == name)?.parse?;
     let what = parse(text, symbols).or_else(|| text::of_trace_cmd(name, text));
     Some(what.map(completed).ok_or(()))
 }
 
 /// The kernel writes the end of idle as a state of -1.
-pub(crate) fn completed(what: What) -> What {
+pub(crate) fn completed(what: EventData) -> EventData {
     match what {
-        What::Idle { state: u32::MAX } => What::IdleExit,
+        EventData::Idle { state: u32::MAX } => EventData::IdleExit,
         what => what,
     }
 }
@@ -558,8 +562,10 @@ mod tests {
                 continue;
             }
             let format = formats.event(&name).expect(&name);
-            for field in kind.fields.iter().filter(|field| field.wanted != codec::Wanted::Nothing) {
-                let place = codec::Place::of(format, field.name(), field.wanted);
+            for field in
+                kind.fields.iter().filter(|field| field.wanted != codec::FieldForm::Nothing)
+            {
+                let place = codec::FieldPlace::of(format, field.name(), field.wanted);
                 assert!(place.is_some(), "{name}: {}", field.name());
             }
         }

@@ -7,12 +7,12 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::What;
+use crate::EventData;
 use crate::event::Comm;
 
 /// Addresses of names: an address where the text has one, else a made-up one for each name.
 #[derive(Default)]
-pub(crate) struct Symbols {
+pub(crate) struct TextSymbols {
     by_name: HashMap<String, u64>,
     names: BTreeMap<u64, String>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Symbols {
 /// Where made-up addresses begin: no kernel has code there.
 const MADE_UP: u64 = 0xf000_0000_0000_0000;
 
-impl Symbols {
+impl TextSymbols {
     /// `function+0x20/0x60`, `function`, or an address in hexadecimal digits.
     pub(crate) fn address(&mut self, text: &str) -> u64 {
         if let Some(address) = hex(text) {
@@ -92,10 +92,10 @@ pub(super) fn cpu_list(text: &str) -> Option<u64> {
 }
 
 /// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=9`
-pub(super) fn switch(text: &str) -> Option<What> {
+pub(super) fn switch(text: &str) -> Option<EventData> {
     let (prev, next) = text.split_at(text.rfind(" next_comm=")?);
     let (prev, next) = (prev.strip_suffix(" ==>").unwrap_or(prev), &next[1..]);
-    Some(What::Switch {
+    Some(EventData::Switch {
         prev_comm: Comm::from(name(prev, "prev_comm=", " prev_pid=")?),
         prev_pid: value(prev, "prev_pid=")?,
         prev_prio: value(prev, "prev_prio=")?,
@@ -107,7 +107,7 @@ pub(super) fn switch(text: &str) -> Option<What> {
 }
 
 /// `__schedule <-schedule`; trace-cmd writes two dashes.
-pub(super) fn call(text: &str, symbols: &mut Symbols) -> Option<What> {
+pub(super) fn call(text: &str, symbols: &mut TextSymbols) -> Option<EventData> {
     let (function, caller) = match text.split_once(" <-") {
         Some((function, caller)) => (function.trim(), caller.trim_start_matches('-').trim()),
         None => (text.trim(), ""),
@@ -117,18 +117,18 @@ pub(super) fn call(text: &str, symbols: &mut Symbols) -> Option<What> {
         !text.is_empty() && text.bytes().all(allowed)
     };
     let caller = if caller.is_empty() { 0 } else { symbols.address(caller) };
-    is_name(function).then(|| What::Call { function: symbols.address(function), caller })
+    is_name(function).then(|| EventData::Call { function: symbols.address(function), caller })
 }
 
 /// The forms of trace-cmd's own: `a:12 [120] R ==> b:13 [19]`, and `b:13 [19] success=1 CPU:000`.
-pub(super) fn of_trace_cmd(name: &str, text: &str) -> Option<What> {
+pub(super) fn of_trace_cmd(name: &str, text: &str) -> Option<EventData> {
     if name == "sched_switch" {
         let (prev, next) = text.split_once(" ==> ")?;
         let (prev, prev_state) = prev.rsplit_once(' ')?;
         let (prev_comm, prev_pid, prev_prio) = ranked(prev)?;
         let (next_comm, next_pid, next_prio) = ranked(next)?;
         let prev_state = task_state(prev_state)?;
-        return Some(What::Switch {
+        return Some(EventData::Switch {
             prev_comm,
             prev_pid,
             prev_prio,
@@ -142,8 +142,10 @@ pub(super) fn of_trace_cmd(name: &str, text: &str) -> Option<What> {
     let task = &task[..task.rfind(']')? + 1];
     let ((comm, pid, prio), target_cpu) = (ranked(task)?, cpu.trim().parse().ok()?);
     match name {
-        "sched_waking" => Some(What::Waking { comm, pid, prio, target_cpu }),
-        "sched_wakeup" | "sched_wakeup_new" => Some(What::Wakeup { comm, pid, prio, target_cpu }),
+        "sched_waking" => Some(EventData::Waking { comm, pid, prio, target_cpu }),
+        "sched_wakeup" | "sched_wakeup_new" => {
+            Some(EventData::Wakeup { comm, pid, prio, target_cpu })
+        }
         _ => None,
     }
 }
@@ -156,7 +158,7 @@ fn ranked(text: &str) -> Option<(Comm, i32, i32)> {
 }
 
 /// `#2018  context    irq timer_latency      2848 ns`
-pub(super) fn timerlat(text: &str) -> Option<What> {
+pub(super) fn timerlat(text: &str) -> Option<EventData> {
     let mut words = text.strip_prefix('#')?.split_whitespace();
     let sequence = words.next()?.parse().ok()?;
     let context = (words.next() == Some("context")).then(|| words.next()).flatten()?;
@@ -168,19 +170,19 @@ pub(super) fn timerlat(text: &str) -> Option<What> {
         _ => return None,
     };
     let latency = words.next_back().filter(|&unit| unit == "ns").and_then(|_| words.next_back())?;
-    Some(What::Timerlat { sequence, context, latency_ns: latency.parse().ok()? })
+    Some(EventData::Timerlat { sequence, context, latency_ns: latency.parse().ok()? })
 }
 
 /// `#1 inner/outer(us): 21/20    ts:1702024432.844243126 count:3018 nmi-total:5 nmi-count:1`
-pub(super) fn hwlat(text: &str) -> Option<What> {
+pub(super) fn hwlat(text: &str) -> Option<EventData> {
     let (inner, outer) = word(text, "inner/outer(us): ")?.split_once('/')?;
     let ns = |us: &str| us.parse::<u64>().ok()?.checked_mul(1_000);
     let nmi_count = word(text, "nmi-count:").map_or(Some(0), |count| count.parse().ok())?;
-    Some(What::Hwlat { inner_ns: ns(inner)?, outer_ns: ns(outer)?, nmi_count })
+    Some(EventData::Hwlat { inner_ns: ns(inner)?, outer_ns: ns(outer)?, nmi_count })
 }
 
 /// `local_timer:236 start 8.797239135 duration 7756 ns`; of an NMI without the first word.
-pub(super) fn noise(kind: &str, text: &str) -> Option<What> {
+pub(super) fn noise(kind: &str, text: &str) -> Option<EventData> {
     let at = if text.starts_with("start ") { 0 } else { text.rfind(" start ")? + 1 };
     let (who, rest) = text.split_at(at);
     let (name, number) = match who.trim().rsplit_once(':') {
@@ -192,7 +194,7 @@ pub(super) fn noise(kind: &str, text: &str) -> Option<What> {
         return None;
     }
     let start_ns = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
-    Some(What::Noise {
+    Some(EventData::Noise {
         kind: kind.into(),
         name: name.into(),
         number,
@@ -202,10 +204,10 @@ pub(super) fn noise(kind: &str, text: &str) -> Option<What> {
 }
 
 /// `sig=17 errno=0 code=1 comm=bash pid=25249 grp=1 res=0`
-pub(super) fn signal(text: &str) -> Option<What> {
+pub(super) fn signal(text: &str) -> Option<EventData> {
     let (before, rest) = text.split_once(" comm=")?;
     let end = rest.rfind(" pid=")?;
-    Some(What::Signal {
+    Some(EventData::Signal {
         number: value(before, "sig=")?,
         comm: Comm::from(&rest[..end]),
         pid: value(&rest[end..], "pid=")?,
@@ -241,11 +243,11 @@ pub(crate) fn task_state(text: &str) -> Option<u64> {
 
 /// A text of at most `N` bytes, as the kernel's fixed arrays hold them. Longer ones are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Text<const N: usize> {
+pub struct FixedText<const N: usize> {
     bytes: [u8; N],
 }
 
-impl<const N: usize> Text<N> {
+impl<const N: usize> FixedText<N> {
     /// The text up to the first NUL.
     pub fn of(bytes: &[u8]) -> Self {
         let mut text = Self { bytes: [0; N] };
@@ -270,49 +272,49 @@ impl<const N: usize> Text<N> {
     }
 }
 
-impl<const N: usize> From<&str> for Text<N> {
+impl<const N: usize> From<&str> for FixedText<N> {
     fn from(text: &str) -> Self {
         Self::of(text.as_bytes())
     }
 }
 
-impl<const N: usize> Default for Text<N> {
+impl<const N: usize> Default for FixedText<N> {
     fn default() -> Self {
         Self { bytes: [0; N] }
     }
 }
 
-impl<const N: usize> PartialEq<&str> for Text<N> {
+impl<const N: usize> PartialEq<&str> for FixedText<N> {
     fn eq(&self, other: &&str) -> bool {
         self.as_bytes() == other.as_bytes()
     }
 }
 
-impl<const N: usize> fmt::Display for Text<N> {
+impl<const N: usize> fmt::Display for FixedText<N> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.pad(&String::from_utf8_lossy(self.as_bytes()))
     }
 }
 
-impl<const N: usize> fmt::Debug for Text<N> {
+impl<const N: usize> fmt::Debug for FixedText<N> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&String::from_utf8_lossy(self.as_bytes()), to)
     }
 }
 
-impl<const N: usize> Serialize for Text<N> {
+impl<const N: usize> Serialize for FixedText<N> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&String::from_utf8_lossy(self.as_bytes()))
     }
 }
 
-impl<'de, const N: usize> Deserialize<'de> for Text<N> {
+impl<'de, const N: usize> Deserialize<'de> for FixedText<N> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Ok(Self::from(String::deserialize(from)?.as_str()))
     }
 }
 
-impl<const N: usize> schemars::JsonSchema for Text<N> {
+impl<const N: usize> schemars::JsonSchema for FixedText<N> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Text".into()
     }
@@ -328,10 +330,10 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_at_nul_and_at_its_size() {
-        assert_eq!(Text::<4>::of(b"ab\0cd"), "ab");
-        assert_eq!(Text::<4>::from("abcdef"), "abcd");
-        assert!(Text::<4>::of(b"\0x").is_empty());
-        let json = serde_json::to_string(&Text::<8>::from("x\"y")).expect("a string");
-        assert_eq!(serde_json::from_str::<Text<8>>(&json).expect("a text"), "x\"y");
+        assert_eq!(FixedText::<4>::of(b"ab\0cd"), "ab");
+        assert_eq!(FixedText::<4>::from("abcdef"), "abcd");
+        assert!(FixedText::<4>::of(b"\0x").is_empty());
+        let json = serde_json::to_string(&FixedText::<8>::from("x\"y")).expect("a string");
+        assert_eq!(serde_json::from_str::<FixedText<8>>(&json).expect("a text"), "x\"y");
     }
 }

@@ -7,14 +7,14 @@ use crate::testing::{KERNELS, Kernel};
 
 type Records = Vec<(u64, Vec<u8>)>;
 
-fn layout(kernel: &Kernel) -> Layout {
+fn layout(kernel: &Kernel) -> PageLayout {
     let formats = crate::Formats::new(&kernel.header_page(4096), kernel.order);
     *formats.expect("a header").layout()
 }
 
 /// Times and data of a page's records.
 fn read(kernel: &Kernel, page: &[u8]) -> Result<Records, PageError> {
-    let page = Page::parse(&layout(kernel), page)?;
+    let page = RingPage::parse(&layout(kernel), page)?;
     page.records().map(|raw| raw.map(|raw| (raw.at_ns, raw.data.to_vec()))).collect()
 }
 
@@ -29,7 +29,7 @@ fn records_have_their_times_in_every_layout() {
         let page = kernel.page(1000).event(1000, &A).event(1500, &B).done();
         let records = read(kernel, &page).expect("records");
         assert_eq!(records, [(1000, A.to_vec()), (1500, B.to_vec())]);
-        let page = Page::parse(&layout(kernel), &page).expect("a page");
+        let page = RingPage::parse(&layout(kernel), &page).expect("a page");
         let ids: Vec<u16> = page.records().flatten().map(|raw| raw.id).collect();
         assert_eq!(ids, [0x0707, 0x0808]);
         assert_eq!((page.at_ns(), page.missed(), page.is_empty()), (1000, None, false));
@@ -97,23 +97,23 @@ fn lost_events_are_told_with_their_number_where_the_kernel_says_it() {
     for kernel in &KERNELS {
         for count in [None, Some(77), Some(0x1_0002)] {
             let bytes = kernel.page(9).event(9, &A).missed(count).done();
-            let page = Page::parse(&layout(kernel), &bytes).expect("a page");
-            assert_eq!(page.missed(), Some(Missed { count }));
+            let page = RingPage::parse(&layout(kernel), &bytes).expect("a page");
+            assert_eq!(page.missed(), Some(MissedEvents { count }));
             assert_eq!(read(kernel, &bytes).map(|records| records.len()), Ok(1));
             let stored = if count.is_some() { kernel.long_bytes } else { 0 };
             let used = 8 + kernel.long_bytes + 12 + stored;
             assert_eq!(page.used_bytes(&layout(kernel)), used);
             // Only what means something was kept.
-            let page = Page::parse(&layout(kernel), &bytes[..used]).expect("a page");
-            assert_eq!(page.missed(), Some(Missed { count }));
+            let page = RingPage::parse(&layout(kernel), &bytes[..used]).expect("a page");
+            assert_eq!(page.missed(), Some(MissedEvents { count }));
         }
         // Said to be stored, but there is no room for it.
         let mut bytes = kernel.page(9).event(9, &A).missed(Some(1)).done();
         bytes.truncate(8 + kernel.long_bytes + 12);
-        let page = Page::parse(&layout(kernel), &bytes).expect("a page");
-        assert_eq!(page.missed(), Some(Missed { count: None }));
+        let page = RingPage::parse(&layout(kernel), &bytes).expect("a page");
+        assert_eq!(page.missed(), Some(MissedEvents { count: None }));
         let lost_only = kernel.page(9).missed(None).done();
-        let page = Page::parse(&layout(kernel), &lost_only).expect("a page");
+        let page = RingPage::parse(&layout(kernel), &lost_only).expect("a page");
         assert!(!page.is_empty() && page.records().next().is_none());
     }
 }
@@ -132,7 +132,7 @@ fn sub_buffers_may_be_larger_than_a_page_of_memory() {
     let commit = (bytes.len() - 16) as u64;
     bytes[8..16].copy_from_slice(&commit.to_le_bytes());
     bytes.resize(65536, 0);
-    let page = Page::parse(formats.layout(), &bytes).expect("a page");
+    let page = RingPage::parse(formats.layout(), &bytes).expect("a page");
     let last = page.records().flatten().last().expect("records");
     assert_eq!((page.records().count(), last.at_ns), (records, 5 + records as u64));
 }
@@ -180,7 +180,7 @@ fn with_words(kernel: &Kernel, kind: u32, second: u32) -> Vec<u8> {
 fn after_an_error_nothing_comes() {
     let kernel = &KERNELS[0];
     let bytes = kernel.page(1).event(2, &A).raw(&[0xff, 0]).done();
-    let page = Page::parse(&layout(kernel), &bytes).expect("a page");
+    let page = RingPage::parse(&layout(kernel), &bytes).expect("a page");
     let records: Vec<_> = page.records().collect();
     assert!(records.len() == 2 && records[0].is_ok() && records[1].is_err());
 }
@@ -224,7 +224,7 @@ proptest! {
             };
             bytes[place..place + 2].copy_from_slice(&commit);
         }
-        if let Ok(page) = Page::parse(&layout(kernel), &bytes) {
+        if let Ok(page) = RingPage::parse(&layout(kernel), &bytes) {
             // Each record takes at least a word.
             prop_assert!(page.records().count() <= bytes.len() / 4 + 1);
             for raw in page.records().flatten() {

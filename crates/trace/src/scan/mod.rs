@@ -13,12 +13,12 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use thread::{Due, Thread};
+use thread::{Due, ScannedThread};
 
 use crate::event::Comm;
 use crate::merge::Merged;
-use crate::{Brief, Decoder, How, Raw, WakeUp, event};
-pub use thread::{Preemption, Totals};
+use crate::{Decoder, EventBrief, Raw, WakeUp, WakeUpBasis, event};
+pub use thread::{PreemptedBy, ThreadTotals};
 
 /// Threads whose wake-ups are looked for: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Scanner {
     is_mono: bool,
     sleep_functions: Vec<u64>,
     index: HashMap<i32, u32, BuildHasherDefault<TidHasher>>,
-    threads: Vec<Thread>,
+    threads: Vec<ScannedThread>,
     cpus: Vec<Cpu>,
     /// Wake-ups that nobody has taken yet, where they are kept.
     kept: Option<Vec<WakeUp>>,
@@ -173,9 +173,9 @@ impl Scanner {
 
     /// As [`Scanner::feed`], of an event that is decoded already.
     #[inline]
-    pub fn feed_brief(&mut self, at_ns: u64, cpu: u32, brief: &Brief<'_>) -> Option<WakeUp> {
+    pub fn feed_brief(&mut self, at_ns: u64, cpu: u32, brief: &EventBrief<'_>) -> Option<WakeUp> {
         match *brief {
-            Brief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
+            EventBrief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
                 if let Some(at) = self.find(prev_pid) {
                     self.threads[at].leave(prev_state == 0);
                     if prev_state == 0 {
@@ -185,37 +185,37 @@ impl Scanner {
                 let at = self.subject(next_pid, next_prio, next_comm)?;
                 return self.come(at, at_ns, cpu, next_comm);
             }
-            Brief::Waking { pid, prio, comm, .. } => {
+            EventBrief::Waking { pid, prio, comm, .. } => {
                 self.wakings += 1;
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
                 self.threads[at].waking(due);
                 self.awaits(at);
             }
-            Brief::Wakeup { pid, prio, comm, .. } => {
+            EventBrief::Wakeup { pid, prio, comm, .. } => {
                 self.wakings += 1;
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
                 self.awaits(at);
                 return self.overrun(at, at_ns, cpu, due);
             }
-            Brief::TimerStart { pid, flags, timer, function, expires_ns, soft_ns } => {
+            EventBrief::TimerStart { pid, flags, timer, function, expires_ns, soft_ns } => {
                 // The thread asked for the one; up to the other the kernel may put it off.
                 let due_ns = if soft_ns == 0 { expires_ns } else { soft_ns.min(expires_ns) };
                 self.start(cpu, pid, flags, timer, function, due_ns);
             }
-            Brief::TimerExpire { timer, now_ns } => {
+            EventBrief::TimerExpire { timer, now_ns } => {
                 let expiring = Expiring { timer, at_ns, now_ns };
                 if let Some(cpu) = self.cpu(cpu) {
                     cpu.expiring = Some(expiring);
                 }
             }
-            Brief::TimerExpired => {
+            EventBrief::TimerExpired => {
                 if let Some(cpu) = self.cpu(cpu) {
                     cpu.expiring = None;
                 }
             }
-            Brief::Across | Brief::Other => {}
+            EventBrief::Across | EventBrief::Other => {}
         }
         None
     }
@@ -226,18 +226,18 @@ impl Scanner {
         if let Some(cpu) = self.cpu(cpu) {
             *cpu = Cpu::default();
         }
-        self.threads.iter_mut().for_each(Thread::forget);
+        self.threads.iter_mut().for_each(ScannedThread::forget);
         self.awaited.clear();
     }
 
     /// What was counted of each thread, in the order they were first seen; those asked for by id
     /// first.
-    pub fn totals(&self) -> impl Iterator<Item = &Totals> {
+    pub fn totals(&self) -> impl Iterator<Item = &ThreadTotals> {
         self.threads.iter().map(|thread| &thread.totals)
     }
 
     /// Who ran in the place of each thread while it was runnable.
-    pub fn preemptions(&self) -> impl Iterator<Item = &Preemption> {
+    pub fn preemptions(&self) -> impl Iterator<Item = &PreemptedBy> {
         self.threads.iter().flat_map(|thread| &thread.preempted)
     }
 
@@ -262,7 +262,7 @@ impl Scanner {
     /// woken before it has left the CPU.
     fn overrun(&mut self, at: usize, at_ns: u64, cpu: u32, due: Due) -> Option<WakeUp> {
         let thread = &mut self.threads[at];
-        let due = thread.wakeup(due).filter(|due| due.how == How::Timer)?;
+        let due = thread.wakeup(due).filter(|due| due.how == WakeUpBasis::Timer)?;
         let tid = thread.totals.tid;
         let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
         let is_over = wake.latency_ns() > self.threshold_ns;
@@ -300,7 +300,7 @@ impl Scanner {
 
     /// When a thread that is woken now should run.
     fn due(&mut self, at: usize, at_ns: u64, cpu: u32) -> Due {
-        let woken = Due { at_ns, how: How::Woken };
+        let woken = Due { at_ns, how: WakeUpBasis::Woken };
         let is_mono = self.is_mono;
         let Some(Expiring { timer, at_ns: entry_ns, now_ns }) =
             self.cpu(cpu).and_then(|cpu| cpu.expiring)
@@ -317,7 +317,7 @@ impl Scanner {
             entry_ns.saturating_sub(now_ns.saturating_sub(expires_ns))
         };
         // Timers with slack may expire before they have to.
-        Due { at_ns: due_ns.min(at_ns), how: How::Timer }
+        Due { at_ns: due_ns.min(at_ns), how: WakeUpBasis::Timer }
     }
 
     fn start(&mut self, cpu: u32, pid: i32, flags: u8, timer: u64, function: u64, expires_ns: u64) {
@@ -374,7 +374,7 @@ impl Scanner {
 
     fn add(&mut self, tid: i32) -> usize {
         let at = self.threads.len();
-        self.threads.push(Thread::new(tid));
+        self.threads.push(ScannedThread::new(tid));
         self.index.insert(tid, u32::try_from(at).unwrap_or(u32::MAX));
         at
     }

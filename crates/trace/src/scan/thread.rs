@@ -1,14 +1,14 @@
 //! What is known of one thread while its wake-ups are looked for.
 
 use crate::event::Comm;
-use crate::{How, WakeUp};
+use crate::{WakeUp, WakeUpBasis};
 
 /// Timers of a thread that are remembered.
 const TIMERS: usize = 4;
 
 /// What was counted of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct ThreadTotals {
     pub tid: i32,
     /// Its name, as last seen.
     pub comm: Comm,
@@ -36,7 +36,7 @@ pub struct Totals {
 
 /// Who ran in the place of a thread that was runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preemption {
+pub struct PreemptedBy {
     /// The thread that was switched away from. A thread that yields is among them: the event does
     /// not distinguish it.
     pub tid: i32,
@@ -49,16 +49,16 @@ pub struct Preemption {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct ScannedThread {
     place: Place,
     woken: Option<Due>,
     timers: [Timer; TIMERS],
     next_timer: usize,
-    pub(super) totals: Totals,
+    pub(super) totals: ThreadTotals,
     last_cpu: Option<u32>,
     /// Since when it waits for a CPU that another task took, and the entry of that in `preempted`.
     waits: Option<(u64, usize)>,
-    pub(super) preempted: Vec<Preemption>,
+    pub(super) preempted: Vec<PreemptedBy>,
 }
 
 /// Most names of tasks that one thread keeps apart; the rest has no name.
@@ -79,7 +79,7 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) at_ns: u64,
-    pub(super) how: How,
+    pub(super) how: WakeUpBasis,
 }
 
 /// A timer that the thread started.
@@ -89,14 +89,14 @@ struct Timer {
     expires_ns: u64,
 }
 
-impl Thread {
+impl ScannedThread {
     pub(super) fn new(tid: i32) -> Self {
         Self {
             place: Place::Unknown,
             woken: None,
             timers: [Timer::default(); TIMERS],
             next_timer: 0,
-            totals: Totals { tid, ..Totals::default() },
+            totals: ThreadTotals { tid, ..ThreadTotals::default() },
             last_cpu: None,
             waits: None,
             preempted: Vec::new(),
@@ -113,7 +113,7 @@ impl Thread {
         };
         let at = name(by).unwrap_or_else(|| {
             let tid = self.totals.tid;
-            self.preempted.push(Preemption { tid, by, times: 0, waited_ns: 0 });
+            self.preempted.push(PreemptedBy { tid, by, times: 0, waited_ns: 0 });
             self.preempted.len() - 1
         });
         self.preempted[at].times += 1;

@@ -9,7 +9,9 @@ use std::{
 };
 
 use crate::common::ignored;
-use rtproof_trace::{Event, How, Task, WakeUp, What, Window, event::Vector, perfetto::encode};
+use rtproof_trace::{
+    Event, EventData, Task, WakeUp, WakeUpBasis, Window, event::Vector, perfetto::encode,
+};
 use serde_json::{Value, json};
 
 /// Prints a trace as Perfetto's own code reads it, with what it does not know.
@@ -51,7 +53,7 @@ fn window() -> (Window, WakeUp) {
         preempt: 0,
         what,
     };
-    let switch = What::Switch {
+    let switch = EventData::Switch {
         prev_comm: "bad hog".into(),
         prev_pid: 99,
         prev_prio: 0,
@@ -60,7 +62,7 @@ fn window() -> (Window, WakeUp) {
         next_pid: 7,
         next_prio: 19,
     };
-    let noise = What::Noise {
+    let noise = EventData::Noise {
         kind: "irq".into(),
         name: "eth0".into(),
         number: -1,
@@ -68,22 +70,22 @@ fn window() -> (Window, WakeUp) {
         duration_ns: 6,
     };
     let mut events = vec![
-        at(5_000, What::VectorEntry { vector: Vector::LocalTimer }),
-        at(5_010, What::TimerExpire { timer: 0xffff_8880, function, now_ns: 5_005 }),
-        at(5_020, What::Waking { comm: "control".into(), pid: 7, prio: 19, target_cpu: 3 }),
-        at(5_030, What::TimerExpired { timer: 0xffff_8880 }),
-        at(5_040, What::VectorExit { vector: Vector::LocalTimer }),
-        at(5_041, What::VectorEntry { vector: Vector::Reschedule }),
-        at(5_042, What::VectorExit { vector: Vector::Reschedule }),
-        at(5_050, What::IrqEntry { irq: 38, name: "eth0-TxRx-0".into() }),
-        at(5_060, What::IrqExit { irq: 38 }),
-        at(5_070, What::SoftirqEntry { vec: 3 }),
-        at(5_080, What::SoftirqExit { vec: 3 }),
+        at(5_000, EventData::VectorEntry { vector: Vector::LocalTimer }),
+        at(5_010, EventData::TimerExpire { timer: 0xffff_8880, function, now_ns: 5_005 }),
+        at(5_020, EventData::Waking { comm: "control".into(), pid: 7, prio: 19, target_cpu: 3 }),
+        at(5_030, EventData::TimerExpired { timer: 0xffff_8880 }),
+        at(5_040, EventData::VectorExit { vector: Vector::LocalTimer }),
+        at(5_041, EventData::VectorEntry { vector: Vector::Reschedule }),
+        at(5_042, EventData::VectorExit { vector: Vector::Reschedule }),
+        at(5_050, EventData::IrqEntry { irq: 38, name: "eth0-TxRx-0".into() }),
+        at(5_060, EventData::IrqExit { irq: 38 }),
+        at(5_070, EventData::SoftirqEntry { vec: 3 }),
+        at(5_080, EventData::SoftirqExit { vec: 3 }),
         at(5_090, noise),
-        at(5_095, What::Stack { frames: vec![function, 0x1234].into() }),
+        at(5_095, EventData::Stack { frames: vec![function, 0x1234].into() }),
         at(5_100, switch),
     ];
-    events.push(Event { cpu: 1, ..at(5_200, What::IdleExit) });
+    events.push(Event { cpu: 1, ..at(5_200, EventData::IdleExit) });
     let task = |comm: &str, tgid| Task { comm: comm.into(), tgid, ..Task::default() };
     let window = Window {
         cpu: 3,
@@ -94,7 +96,7 @@ fn window() -> (Window, WakeUp) {
         symbols: BTreeMap::from([(function, "hrtimer_wakeup+0x0/0x20".into())]),
         ..Window::default()
     };
-    let wake = WakeUp { tid: 7, cpu: 3, due_ns: 4_900, ran_ns: 5_100, how: How::Measured };
+    let wake = WakeUp { tid: 7, cpu: 3, due_ns: 4_900, ran_ns: 5_100, how: WakeUpBasis::Measured };
     (window, wake)
 }
 

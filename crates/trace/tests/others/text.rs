@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::common::capture;
 use rtproof_trace::{
-    Event, How, WakeUp, What,
+    Event, EventData, WakeUp, WakeUpBasis,
     ftrace_text::{TextTrace, parse, parse_rtla},
 };
 
@@ -28,7 +28,7 @@ fn lab(name: &str) -> Option<TextTrace> {
 /// The names in the last stack.
 fn stack(trace: &TextTrace) -> Vec<&str> {
     let frames = trace.events.iter().rev().find_map(|event| match &event.what {
-        What::Stack { frames } => Some(frames),
+        EventData::Stack { frames } => Some(frames),
         _ => None,
     });
     let frames = frames.expect("a stack").iter();
@@ -41,7 +41,7 @@ fn longest_noise(trace: &TextTrace) -> (String, String, u64) {
     let subject = trace.subject.expect("a wake-up");
     let inside = |event: &&Event| (subject.due_ns..=subject.ran_ns).contains(&event.at_ns);
     let noises = window.events.iter().filter(inside).filter_map(|event| match event.what {
-        What::Noise { kind, name, duration_ns, .. } => {
+        EventData::Noise { kind, name, duration_ns, .. } => {
             Some((kind.to_string(), name.to_string(), duration_ns))
         }
         _ => None,
@@ -62,7 +62,13 @@ fn the_wakeup_rt_trace_of_a_risc_v_board() {
     assert_eq!((task.comm.as_str(), task.rt_priority), ("cyclictest", 99));
     assert_eq!(
         trace.subject,
-        Some(WakeUp { tid: 217, cpu: 0, due_ns: 1_000, ran_ns: 1_676_000, how: How::Woken })
+        Some(WakeUp {
+            tid: 217,
+            cpu: 0,
+            due_ns: 1_000,
+            ran_ns: 1_676_000,
+            how: WakeUpBasis::Woken
+        })
     );
     // The gap ends in the kernel's section of stress-ng, which gives pages back.
     assert_eq!(trace.tasks[&232].comm, "stress-n");
@@ -82,7 +88,9 @@ fn the_hwlat_traces_of_a_server() {
         assert_eq!((trace.tracer.as_str(), trace.events.len()), ("hwlat", wanted), "{name}");
         assert_eq!(trace.skipped.count, 0, "{:?}", trace.skipped);
         if let Some(first) = trace.events.first() {
-            let What::Hwlat { inner_ns, outer_ns, nmi_count: 0 } = first.what else { panic!() };
+            let EventData::Hwlat { inner_ns, outer_ns, nmi_count: 0 } = first.what else {
+                panic!()
+            };
             assert_eq!(
                 (first.cpu, inner_ns / 20_000, outer_ns / 20_000),
                 (1, inner_ns / 20_000, 1 + u64::from(wanted == 6))
@@ -111,7 +119,7 @@ fn a_timerlat_that_did_not_stop_is_about_no_wake_up() {
     let Some(trace) = lab("control") else { return };
     assert_eq!((trace.subject, trace.window()), (None, None));
     let worst = trace.events.iter().filter_map(|event| match event.what {
-        What::Timerlat { latency_ns, .. } => Some(latency_ns),
+        EventData::Timerlat { latency_ns, .. } => Some(latency_ns),
         _ => None,
     });
     assert!(worst.max().is_some_and(|ns| ns < 100_000));

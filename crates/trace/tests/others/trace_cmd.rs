@@ -11,7 +11,7 @@ use std::{
 
 use crate::common::{capture, ignored};
 use rtproof_trace::{
-    Decoder, Event, Page, Pages, What, Window,
+    Decoder, Event, EventData, Pages, RingPage, Window,
     dat::{Parts, TraceDat, is_monotonic, write, write_window},
     ftrace_text,
 };
@@ -70,7 +70,7 @@ fn read(bytes: &[u8]) -> (Vec<Line>, Vec<Event>) {
     for cpu in pages.cpus().to_vec() {
         for index in 0..pages.count(cpu) {
             pages.read(cpu, index, &mut page).expect("a page");
-            for raw in Page::parse(decoder.layout(), &page).expect("a page").records() {
+            for raw in RingPage::parse(decoder.layout(), &page).expect("a page").records() {
                 let raw = raw.expect("a record");
                 let event = decoder.event(cpu, &raw);
                 let name = dat.formats().event_name(raw.id).unwrap_or("?:?");
@@ -104,7 +104,7 @@ fn a_real_capture_is_read_as_trace_cmd_reads_it() {
     let symbols = dat.symbols().expect("symbols");
     assert!(symbols.len() > 20_000, "{}", symbols.len());
     let (lines, events) = read(&bytes);
-    let is_switch = |event: &&Event| matches!(event.what, What::Switch { .. });
+    let is_switch = |event: &&Event| matches!(event.what, EventData::Switch { .. });
     assert_eq!((lines.len(), events.iter().filter(is_switch).count()), (757, 755));
     if has_trace_cmd() {
         assert_same(&lines, &report(&path));
@@ -219,14 +219,14 @@ fn a_window_of_a_recording_opens_in_trace_cmd() {
     let Some(file) = recorded(&folder, "window") else { return };
     let bytes = fs::read(&file).expect("a file");
     let (_, mut events) = read(&bytes);
-    events.retain(|event| !matches!(event.what, What::Other { .. }));
+    events.retain(|event| !matches!(event.what, EventData::Other { .. }));
     assert!(events.len() > 300, "{}", events.len());
     events.sort_by_key(|event| (event.at_ns, event.cpu));
     let dat = TraceDat::open(bytes.as_slice()).expect("a trace.dat");
     let all = dat.symbols().expect("symbols");
     let mut symbols = BTreeMap::new();
     for event in &events {
-        if let What::TimerExpire { function, .. } = event.what
+        if let EventData::TimerExpire { function, .. } = event.what
             && let Some(name) = all.name(function)
         {
             symbols.insert(function, name);
@@ -267,15 +267,15 @@ fn the_text_of_a_recording_has_the_events_of_its_pages() {
         events.retain(|event| {
             matches!(
                 event.what,
-                What::Switch { .. }
-                    | What::Waking { .. }
-                    | What::Wakeup { .. }
-                    | What::Migrate { .. }
-                    | What::IrqEntry { .. }
-                    | What::IrqExit { .. }
-                    | What::SoftirqRaise { .. }
-                    | What::SoftirqEntry { .. }
-                    | What::SoftirqExit { .. }
+                EventData::Switch { .. }
+                    | EventData::Waking { .. }
+                    | EventData::Wakeup { .. }
+                    | EventData::Migrate { .. }
+                    | EventData::IrqEntry { .. }
+                    | EventData::IrqExit { .. }
+                    | EventData::SoftirqRaise { .. }
+                    | EventData::SoftirqEntry { .. }
+                    | EventData::SoftirqExit { .. }
             )
         });
         // The kernel rounds to the nearest.

@@ -5,7 +5,7 @@ use std::{fs, io, os::unix::fs::symlink, sync::Arc};
 use proptest::prelude::*;
 
 use super::{FIRST_LINE, LAST_LINE, PATH_BYTES_MAX, clean, *};
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::testing::Tree;
 use crate::{Facts, Reading, Root};
 
@@ -65,10 +65,10 @@ fn every_kind_answers_as_the_machine_did() {
     assert!(why(bytes("/loop")).contains("os error 40"));
     for never_asked in ["/a/there", "/a/x", "/b", "/"] {
         assert!(why(bytes(never_asked)).contains("not in the capture"), "{never_asked}");
-        assert!(matches!(bytes(never_asked).state, State::Denied { .. }));
+        assert!(matches!(bytes(never_asked).state, ReadingState::Denied { .. }));
     }
     assert_eq!(root.read_link("/a/up").value().unwrap(), "../z");
-    assert!(matches!(root.read_link("/a/b").state, State::Malformed { .. }));
+    assert!(matches!(root.read_link("/a/b").state, ReadingState::Malformed { .. }));
     assert!(root.exists("/a/there") && root.exists("/loop") && root.exists("/a/secret"));
     assert!(!root.exists("/a/gone") && !root.exists("/b"));
     assert_eq!(
@@ -120,7 +120,7 @@ fn links_and_what_is_behind_them_are_both_kept() {
     let tree = Tree::new(&[("a/b", "text\n")]);
     symlink("b", tree.path().join("a/link")).unwrap();
     for link_first in [true, false] {
-        let recorder = Arc::new(Recorder::default());
+        let recorder = Arc::new(CaptureRecorder::default());
         let recorded = tree.root().recorded(Arc::clone(&recorder));
         assert!(recorded.exists("/a/link"));
         if link_first {
@@ -129,8 +129,8 @@ fn links_and_what_is_behind_them_are_both_kept() {
         let _ = recorded.read_bytes("/a/link");
         let _ = recorded.read_link("/a/link");
         let entries = recorder.entries();
-        assert_eq!(entries["/a/link"], Entry::Link("b".into()));
-        assert_eq!(entries["/a/b"], Entry::File(b"text\n".to_vec()));
+        assert_eq!(entries["/a/link"], CaptureEntry::Link("b".into()));
+        assert_eq!(entries["/a/b"], CaptureEntry::File(b"text\n".to_vec()));
     }
 }
 
@@ -138,18 +138,18 @@ fn links_and_what_is_behind_them_are_both_kept() {
 fn lines_of_a_file_are_kept_and_the_rest_is_not_known() {
     let tree = Tree::new(&[("s", "Name:\ta b\nUid:\t0\nCpus:\t0-3\nPid:\t1\n"), ("t", "Pid: 2\n")]);
     let take = |ask: &dyn Fn(&Root)| {
-        let recorder = Arc::new(Recorder::default());
+        let recorder = Arc::new(CaptureRecorder::default());
         ask(&tree.root().recorded(Arc::clone(&recorder)));
         recorder.entries()
     };
     let entries = take(&|root| {
         assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
         assert_eq!(root.excerpt("/s", &["Uid", "Name"]).value().unwrap(), "Name:\ta b\nUid:\t0\n");
-        assert!(matches!(root.excerpt("/t", &["Cpus"]).state, State::Malformed { .. }));
+        assert!(matches!(root.excerpt("/t", &["Cpus"]).state, ReadingState::Malformed { .. }));
         assert!(root.excerpt("/u", &["Cpus"]).is_absent());
     });
-    assert_eq!(entries["/s"], Entry::Lines("Cpus:\t0-3\nName:\ta b\nUid:\t0\n".into()));
-    let capture = Capture { origin: Origin::Folder, about: Vec::new(), entries };
+    assert_eq!(entries["/s"], CaptureEntry::Lines("Cpus:\t0-3\nName:\ta b\nUid:\t0\n".into()));
+    let capture = Capture { origin: CaptureOrigin::Folder, about: Vec::new(), entries };
     assert_eq!(Capture::parse(capture.to_text().as_bytes()).as_ref(), Ok(&capture));
     let root = Root::captured(capture);
     assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
@@ -167,8 +167,9 @@ fn lines_of_a_file_are_kept_and_the_rest_is_not_known() {
             let _ = root.excerpt("/s", &["Cpus"]);
             (!first).then(whole);
         });
-        assert!(matches!(entries["/s"], Entry::File(_)));
-        let root = Root::captured(Capture { origin: Origin::Folder, about: Vec::new(), entries });
+        assert!(matches!(entries["/s"], CaptureEntry::File(_)));
+        let root =
+            Root::captured(Capture { origin: CaptureOrigin::Folder, about: Vec::new(), entries });
         assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
     }
 }
@@ -237,21 +238,21 @@ fn long_paths_are_refused_and_not_followed() {
     assert!(root.read_bytes("/b").why_unknown().unwrap().contains("os error 36"));
 }
 
-fn any_entry() -> impl Strategy<Value = Entry> {
+fn any_entry() -> impl Strategy<Value = CaptureEntry> {
     let name = "[^/\0]{1,8}".prop_filter("a name", |name| name != "." && name != "..");
     prop_oneof![
-        prop::collection::vec(any::<u8>(), 0..60).prop_map(Entry::File),
-        "[ -~\n\t|:=#]{0,60}".prop_map(|text| Entry::File(text.into_bytes())),
-        "[ -~\n]{0,60}".prop_map(Entry::Gzip),
-        "([A-Z]{1,3}:[ -~\t]{0,9}\n){0,3}".prop_map(Entry::Lines),
+        prop::collection::vec(any::<u8>(), 0..60).prop_map(CaptureEntry::File),
+        "[ -~\n\t|:=#]{0,60}".prop_map(|text| CaptureEntry::File(text.into_bytes())),
+        "[ -~\n]{0,60}".prop_map(CaptureEntry::Gzip),
+        "([A-Z]{1,3}:[ -~\t]{0,9}\n){0,3}".prop_map(CaptureEntry::Lines),
         prop::collection::btree_set(name, 0..6)
-            .prop_map(|names| Entry::Folder(names.into_iter().collect())),
-        ".{1,20}".prop_map(Entry::Link),
-        ".{0,20}".prop_map(Entry::Failed),
-        (1..4096).prop_map(Entry::Denied),
-        Just(Entry::There),
-        Just(Entry::Absent),
-        Just(Entry::Redacted),
+            .prop_map(|names| CaptureEntry::Folder(names.into_iter().collect())),
+        ".{1,20}".prop_map(CaptureEntry::Link),
+        ".{0,20}".prop_map(CaptureEntry::Failed),
+        (1..4096).prop_map(CaptureEntry::Denied),
+        Just(CaptureEntry::There),
+        Just(CaptureEntry::Absent),
+        Just(CaptureEntry::Redacted),
     ]
 }
 
@@ -260,9 +261,9 @@ fn any_capture() -> impl Strategy<Value = Capture> {
     let entries = prop::collection::btree_map(path, any_entry(), 0..8);
     let calls = prop::collection::btree_map("[a-z][a-z -]{0,8}", ".{0,10}", 0..3);
     let about = prop::collection::vec("[ -~]{0,20}", 0..3);
-    let origin = prop::sample::select(Origin::ALL.to_vec());
+    let origin = prop::sample::select(CaptureOrigin::ALL.to_vec());
     (origin, about, entries, calls).prop_map(|(origin, about, mut entries, calls)| {
-        entries.extend(calls.into_iter().map(|(call, answer)| (call, Entry::Call(answer))));
+        entries.extend(calls.into_iter().map(|(call, answer)| (call, CaptureEntry::Call(answer))));
         Capture { origin, about, entries }
     })
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rights::{CAP_IPC_LOCK, CAP_SYS_NICE, Limit, effective_capabilities, limit};
 use super::tasks::{Policy, Stat, unit_of};
-use crate::reading::State;
+use crate::reading::ReadingState;
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
 pub(crate) use unit::is_setting as is_unit_setting;
@@ -40,7 +40,7 @@ pub struct App {
     /// Service or scope that it runs in, by its control group; `None`: neither.
     pub unit: Reading<Option<String>>,
     /// Processes: one, or those of the unit, the first that started first.
-    pub processes: Vec<Process>,
+    pub processes: Vec<AppProcess>,
     /// Control groups of the main process.
     pub groups: Groups,
     /// Settings of the unit, from its files; `None`: no unit.
@@ -96,7 +96,7 @@ impl App {
             Target::Pid(pid) => vec![of_pid(root, *pid)?],
             Target::Unit(name) => of_unit(root, &full_name(name))?,
         };
-        let is_real_time = |process: &&Process| process.real_time().next().is_some();
+        let is_real_time = |process: &&AppProcess| process.real_time().next().is_some();
         let main = processes.iter().find(is_real_time).or_else(|| processes.first());
         let Some(main) = main else {
             // `of_unit` gives at least one.
@@ -120,7 +120,7 @@ impl App {
     }
 
     /// Threads that are known, of all processes.
-    pub fn threads(&self) -> impl Iterator<Item = &Thread> {
+    pub fn threads(&self) -> impl Iterator<Item = &AppThread> {
         self.processes.iter().flat_map(|process| process.threads.value().into_iter().flatten())
     }
 
@@ -131,13 +131,13 @@ impl App {
 }
 
 /// The process that a process or thread id belongs to.
-fn of_pid(root: &Root, pid: u32) -> Result<Process, AppError> {
+fn of_pid(root: &Root, pid: u32) -> Result<AppProcess, AppError> {
     let path = format!("/proc/{pid}/status");
     let status = root.read_text(&path);
     let Some(text) = status.value() else {
         let why = status.why_unknown().unwrap_or_default();
         return Err(match &status.state {
-            State::Absent => AppError::NoProcess(pid),
+            ReadingState::Absent => AppError::NoProcess(pid),
             _ if root.is_live() => AppError::Unreadable { pid, path, why, next: "run as root" },
             _ => {
                 let next = "capture the machine again, with this process";
@@ -146,12 +146,12 @@ fn of_pid(root: &Root, pid: u32) -> Result<Process, AppError> {
         });
     };
     let group = text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    let process = Process::read(root, group.unwrap_or(pid)).ok_or(AppError::NoProcess(pid))?;
+    let process = AppProcess::read(root, group.unwrap_or(pid)).ok_or(AppError::NoProcess(pid))?;
     if process.is_kernel_thread { Err(AppError::KernelThread(pid)) } else { Ok(process) }
 }
 
 /// Processes whose control group lies in the unit's.
-fn of_unit(root: &Root, name: &str) -> Result<Vec<Process>, AppError> {
+fn of_unit(root: &Root, name: &str) -> Result<Vec<AppProcess>, AppError> {
     let pids = root.list_numbered("/proc", "");
     let Some(pids) = pids.value() else {
         let why = pids.why_unknown().unwrap_or_default();
@@ -166,8 +166,8 @@ fn of_unit(root: &Root, name: &str) -> Result<Vec<Process>, AppError> {
         cgroup.value().is_some_and(|text| text.lines().any(is_in))
     };
     // Ids rise with the time of the start until they wrap round: the order is settled below.
-    let found = pids.iter().filter(is_of_unit).filter_map(|&pid| Process::read(root, pid));
-    let mut processes: Vec<Process> = found.take(PROCESSES_MAX).collect();
+    let found = pids.iter().filter(is_of_unit).filter_map(|&pid| AppProcess::read(root, pid));
+    let mut processes: Vec<AppProcess> = found.take(PROCESSES_MAX).collect();
     processes.sort_by_key(|process| (process.start_ticks, process.pid));
     if !processes.is_empty() {
         return Ok(processes);
@@ -215,7 +215,7 @@ pub(super) fn uptime_ticks(text: &str) -> Option<u64> {
 const ORDINARY_ASKED_MAX: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Process {
+pub struct AppProcess {
     pub pid: u32,
     /// Name of its first thread.
     pub name: String,
@@ -224,19 +224,19 @@ pub struct Process {
     /// Start in clock ticks since boot: with the id, its identity.
     pub start_ticks: u64,
     /// Memory, rights, tracer (/proc/PID/status).
-    pub status: Reading<Status>,
+    pub status: Reading<ProcessStatus>,
     /// Limits (/proc/PID/limits).
     pub limits: Reading<ProcessLimits>,
     /// Preference to be spared (-1000) or killed (1000) when memory runs out
     /// (/proc/PID/oom_score_adj).
     pub oom_score_adj: Reading<i64>,
     /// Threads that there were, by id.
-    pub threads: Reading<Vec<Thread>>,
+    pub threads: Reading<Vec<AppThread>>,
 }
 
 /// What /proc/PID/status says of a process. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
+pub struct ProcessStatus {
     /// Address space (VmSize).
     pub size_bytes: u64,
     /// Resident memory, huge pages of hugetlbfs left out (VmRSS).
@@ -270,7 +270,7 @@ pub struct ProcessLimits {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Thread {
+pub struct AppThread {
     pub tid: u32,
     pub pid: u32,
     /// Policy, time and faults (/proc/PID/task/TID/stat).
@@ -313,7 +313,7 @@ pub struct ThreadStatus {
     pub involuntary_switches: u64,
 }
 
-impl Process {
+impl AppProcess {
     /// Reads a process; `None`: it ended.
     fn read(root: &Root, pid: u32) -> Option<Self> {
         let main = Stat::parse(root.read_text(&format!("/proc/{pid}/stat")).value()?)?;
@@ -336,12 +336,12 @@ impl Process {
     }
 
     /// Threads that are known to be real-time.
-    pub fn real_time(&self) -> impl Iterator<Item = &Thread> {
+    pub fn real_time(&self) -> impl Iterator<Item = &AppThread> {
         self.threads.value().into_iter().flatten().filter(|thread| thread.is_real_time())
     }
 }
 
-impl Thread {
+impl AppThread {
     /// Whether it is known to be real-time.
     pub fn is_real_time(&self) -> bool {
         self.sched.value().is_some_and(|sched| sched.policy.is_real_time())
@@ -349,7 +349,7 @@ impl Thread {
 }
 
 /// One thread; `None`: it ended.
-fn thread(root: &Root, pid: u32, tid: u32, ordinary: &mut usize) -> Option<Thread> {
+fn thread(root: &Root, pid: u32, tid: u32, ordinary: &mut usize) -> Option<AppThread> {
     let sched = root.read_text(&format!("/proc/{pid}/task/{tid}/stat"));
     if sched.is_absent() {
         return None;
@@ -362,9 +362,9 @@ fn thread(root: &Root, pid: u32, tid: u32, ordinary: &mut usize) -> Option<Threa
     if *ordinary > ORDINARY_ASKED_MAX && !is_real_time {
         let why = format!("the process has more than {ORDINARY_ASKED_MAX} ordinary threads");
         let (status, slack) = (Reading::denied(status, &why), Reading::denied(slack, &why));
-        return Some(Thread { tid, pid, sched, status, timer_slack_ns: slack });
+        return Some(AppThread { tid, pid, sched, status, timer_slack_ns: slack });
     }
-    Some(Thread {
+    Some(AppThread {
         tid,
         pid,
         sched,
@@ -392,12 +392,12 @@ fn number<T: std::str::FromStr>(text: &str, name: &str) -> Option<T> {
     field(text, name)?.split_whitespace().next()?.parse().ok()
 }
 
-fn parse_status(path: String, text: String) -> Reading<Status> {
+fn parse_status(path: String, text: String) -> Reading<ProcessStatus> {
     let bytes = |name| number::<u64>(&text, name)?.checked_mul(1024);
     let parse = || {
         let capabilities = effective_capabilities(&text)?;
         let has = |bit: u32| capabilities & (1 << bit) != 0;
-        Some(Status {
+        Some(ProcessStatus {
             size_bytes: bytes("VmSize")?,
             resident_bytes: bytes("VmRSS")?,
             locked_bytes: bytes("VmLck")?,

@@ -19,7 +19,7 @@ fn of(tree: &Tree, change: &Change) -> Vec<String> {
     let root = tree.root();
     let suspects = suspects(&root, change);
     let line = |suspect: Suspect| {
-        let clues: Vec<String> = suspect.evidence.iter().map(Clue::to_string).collect();
+        let clues: Vec<String> = suspect.evidence.iter().map(DriftClue::to_string).collect();
         format!("{} <- {}", suspect.who, clues.join(" | "))
     };
     suspects.into_iter().map(line).collect()

@@ -3,8 +3,11 @@
 
 use std::io;
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
-use super::unit::Answer;
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
+use super::unit::ToolAnswer;
 use crate::change::{Change, RIGHTS_GROUPS};
 use crate::{Root, change, trusted};
 
@@ -13,11 +16,15 @@ const GROUP_FILE: &str = "/etc/group";
 const PASSWD_FILE: &str = "/etc/passwd";
 
 /// They stay over a reboot and act at the next login.
-const NATURE: Nature =
-    Nature { part: Part::Accounts, rank: Rank::Files, pace: Pace::Later, is_durable: true };
+const NATURE: ChangeProperties = ChangeProperties {
+    part: MachinePart::Accounts,
+    rank: Rank::Files,
+    pace: Switching::Later,
+    is_durable: true,
+};
 
 /// One group. Undone by deleting it, if number and members are still those that it was made with.
-pub(super) struct Group<'a> {
+pub(super) struct GroupChange<'a> {
     pub(super) name: &'a str,
 }
 
@@ -27,7 +34,7 @@ pub(super) struct Member<'a> {
     pub(super) user: &'a str,
 }
 
-impl Kind for Group<'_> {
+impl Kind for GroupChange<'_> {
     fn target(&self) -> String {
         format!("group {}", self.name)
     }
@@ -48,7 +55,7 @@ impl Kind for Group<'_> {
         rights_group(self.name)
     }
 
-    fn nature(&self) -> Nature {
+    fn nature(&self) -> ChangeProperties {
         NATURE
     }
 
@@ -70,16 +77,20 @@ impl Kind for Group<'_> {
     }
 
     /// A group that has members is used by others, whoever made it.
-    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         match (three.after, three.current) {
-            (_, current) if current == three.before => Side::Before,
-            (Some(after), current) => Side::ours_if(after == current),
-            (None, State::Group { members, .. }) => Side::ours_if(members.is_empty()),
-            (None, _) => Side::Theirs,
+            (_, current) if current == three.before => Owner::Before,
+            (Some(after), current) => Owner::ours_if(after == current),
+            (None, State::Group { members, .. }) => Owner::ours_if(members.is_empty()),
+            (None, _) => Owner::Theirs,
         }
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         match three.before {
             State::Absent => machine.account(Task::Delete(self.name)),
             other => Err(ChangeError::not_expected(other, "the state of this change")),
@@ -116,7 +127,7 @@ impl Kind for Member<'_> {
         }
     }
 
-    fn nature(&self) -> Nature {
+    fn nature(&self) -> ChangeProperties {
         NATURE
     }
 
@@ -147,20 +158,24 @@ impl Kind for Member<'_> {
 
     /// No member is as before, whatever became of the group. A group of this name that another
     /// made since has another number, and its members are not ours.
-    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         let (State::Member { gid: old, .. }, State::Member { gid, is_member }) =
             (three.before, three.current)
         else {
-            return Side::Theirs;
+            return Owner::Theirs;
         };
         let ours = match three.after {
             Some(State::Member { gid, .. }) => gid,
             _ => old,
         };
-        if *is_member { Side::ours_if(gid == ours) } else { Side::Before }
+        if *is_member { Owner::ours_if(gid == ours) } else { Owner::Before }
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         match three.before {
             State::Member { is_member: false, .. } => {
                 machine.account(Task::Remove(self.group, self.user))
@@ -312,7 +327,7 @@ pub trait Accounts {
     fn has(&self, program: &str) -> bool;
 
     /// Runs a tool with arguments.
-    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer>;
 }
 
 /// The machine's own tools.
@@ -324,7 +339,7 @@ impl Accounts for AccountTools {
         trusted::find(program).is_ok()
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
-        Answer::of(trusted::command(program)?.args(arguments))
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer> {
+        ToolAnswer::of(trusted::command(program)?.args(arguments))
     }
 }

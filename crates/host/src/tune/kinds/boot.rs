@@ -1,7 +1,10 @@
 //! Grubenv, EFI, initrd, placed images.
 
 use super::file::of_files;
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
 use crate::boot::grub;
 use crate::change::{Bytes, INITRD_PROGRAMS, MODULES, STAGING};
 use crate::tune::writes::TreeFile;
@@ -62,8 +65,13 @@ impl Kind for EfiVariable<'_> {
         change::name(self.name, "a variable of the firmware")
     }
 
-    fn nature(&self) -> Nature {
-        Nature { part: Part::Loader, rank: Rank::BootLoader, pace: Pace::Later, is_durable: true }
+    fn nature(&self) -> ChangeProperties {
+        ChangeProperties {
+            part: MachinePart::Loader,
+            rank: Rank::BootLoader,
+            pace: Switching::Later,
+            is_durable: true,
+        }
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
@@ -82,14 +90,18 @@ impl Kind for EfiVariable<'_> {
         self.put(machine, &self.bytes())
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         match three.current {
-            State::Value { bytes, .. } if machine.is_torn(bytes, three) => Side::Ours,
+            State::Value { bytes, .. } if machine.is_torn(bytes, three) => Owner::Ours,
             _ => three.side(|state| self.is_done(machine, state)),
         }
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         match three.before {
             State::Value { bytes, .. } => self.put(machine, bytes),
             State::Absent => {
@@ -145,8 +157,13 @@ impl Kind for GrubEnv<'_> {
         change::file(self.path)
     }
 
-    fn nature(&self) -> Nature {
-        Nature { part: Part::Loader, rank: Rank::BootLoader, pace: Pace::Later, is_durable: true }
+    fn nature(&self) -> ChangeProperties {
+        ChangeProperties {
+            part: MachinePart::Loader,
+            rank: Rank::BootLoader,
+            pace: Switching::Later,
+            is_durable: true,
+        }
     }
 
     fn file(&self) -> Option<&str> {
@@ -176,17 +193,17 @@ impl Kind for GrubEnv<'_> {
         machine.write_file(&real, Some(&new), None, before)
     }
 
-    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         let (before, current) = (three.before, three.current);
         let (was, is) = (self.value_in(before), self.value_in(current));
         match is {
-            _ if *current == State::Absent && *before != State::Absent => Side::Theirs,
-            _ if is == was && !(*before == State::Absent && current != before) => Side::Before,
-            Some(is) if is == self.value.as_bytes() => Side::Ours,
+            _ if *current == State::Absent && *before != State::Absent => Owner::Theirs,
+            _ if is == was && !(*before == State::Absent && current != before) => Owner::Before,
+            Some(is) if is == self.value.as_bytes() => Owner::Ours,
             // GRUB clears what it boots once.
-            Some(is) if is.is_empty() && self.key == "next_entry" => Side::Ours,
-            None if self.key == "next_entry" => Side::Ours,
-            _ => Side::Theirs,
+            Some(is) if is.is_empty() && self.key == "next_entry" => Owner::Ours,
+            None if self.key == "next_entry" => Owner::Ours,
+            _ => Owner::Theirs,
         }
     }
 
@@ -195,8 +212,12 @@ impl Kind for GrubEnv<'_> {
     }
 
     /// Restores the whole old block where nothing else has changed, else the variable alone.
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
-        let Three { before, current, .. } = three;
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
+        let StateComparison { before, current, .. } = three;
         let real = machine.grub_path(self.path)?;
         let State::File { bytes: now, .. } = current else {
             return machine.restore_file(&real, before, current);
@@ -280,8 +301,8 @@ impl Kind for Initrd<'_> {
         }
     }
 
-    fn nature(&self) -> Nature {
-        of_files(self.path, Pace::Later)
+    fn nature(&self) -> ChangeProperties {
+        of_files(self.path, Switching::Later)
     }
 
     fn file(&self) -> Option<&str> {
@@ -306,7 +327,7 @@ impl Kind for Initrd<'_> {
         machine.place(&staged, self.path, before)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         side(machine, self.path, three, |state| self.is_done(machine, state))
     }
 
@@ -314,7 +335,11 @@ impl Kind for Initrd<'_> {
         machine.gate.clean_tree(self.path).map_err(|error| machine.refusal(self.path, error))
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         machine.remove_placed(self.path, three)
     }
 }
@@ -341,7 +366,7 @@ const OF_MODULES: [&str; 2] = ["/kernel", "/modules.builtin"];
 const DPKG: &str = "/var/lib/dpkg/info";
 
 /// What is put where.
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedChange<'a> {
     pub(super) path: &'a str,
     pub(super) from: &'a str,
     pub(super) digest: &'a str,
@@ -349,7 +374,7 @@ pub(super) struct Placed<'a> {
     pub(super) bytes: u64,
 }
 
-impl Kind for Placed<'_> {
+impl Kind for PlacedChange<'_> {
     fn target(&self) -> String {
         self.path.to_owned()
     }
@@ -374,8 +399,8 @@ impl Kind for Placed<'_> {
         }
     }
 
-    fn nature(&self) -> Nature {
-        of_files(self.path, Pace::Later)
+    fn nature(&self) -> ChangeProperties {
+        of_files(self.path, Switching::Later)
     }
 
     fn file(&self) -> Option<&str> {
@@ -399,11 +424,11 @@ impl Kind for Placed<'_> {
         machine.place(self.from, self.path, before)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         side(machine, self.path, three, |state| self.is_done(machine, state))
     }
 
-    fn is_partly_ours(&self, three: Three<'_>) -> bool {
+    fn is_partly_ours(&self, three: StateComparison<'_>) -> bool {
         is_partly_ours(three)
     }
 
@@ -411,7 +436,11 @@ impl Kind for Placed<'_> {
         machine.gate.clean_tree(self.path).map_err(|error| machine.refusal(self.path, error))
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let release = self.path.strip_prefix(MODULES);
         let running = machine.root.trimmed("/proc/sys/kernel/osrelease");
         if release.is_some() && release == running.value().map(String::as_str) {
@@ -431,13 +460,13 @@ impl Kind for Placed<'_> {
 pub(super) fn side(
     machine: &Machine<'_>,
     path: &str,
-    three: Three<'_>,
+    three: StateComparison<'_>,
     is_done: impl Fn(&State) -> bool,
-) -> Side {
+) -> Owner {
     let State::Tree { files: now } = three.current else {
         return three.side(is_done);
     };
-    Side::ours_if(
+    Owner::ours_if(
         *three.before == State::Absent
             && match three.after {
                 Some(State::Tree { files }) => is_within(now, files),
@@ -448,7 +477,7 @@ pub(super) fn side(
 }
 
 /// Whether others have added to it, or changed a part of it.
-pub(super) fn is_partly_ours(three: Three<'_>) -> bool {
+pub(super) fn is_partly_ours(three: StateComparison<'_>) -> bool {
     match (three.before, three.after, three.current) {
         (State::Absent, Some(State::Tree { files }), State::Tree { files: now }) => {
             now.len() > 1 && !is_within(now, files)
@@ -500,7 +529,7 @@ impl Machine<'_> {
     }
 
     /// Removes what was put there; of what others have added to, what is still as it was.
-    fn remove_placed(&self, path: &str, three: Three<'_>) -> Result<(), ChangeError> {
+    fn remove_placed(&self, path: &str, three: StateComparison<'_>) -> Result<(), ChangeError> {
         let removed = match three.after {
             _ if *three.before != State::Absent => {
                 return Err(ChangeError::not_expected(three.before, "the state of this change"));

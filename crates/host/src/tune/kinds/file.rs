@@ -2,21 +2,24 @@
 
 use std::io;
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
 use super::value::when_free;
 use crate::change;
 use crate::change::{Bytes, MODE_MAX};
 use crate::tune::text;
-use crate::tune::writes::Wanted;
+use crate::tune::writes::WantedFile;
 
 /// The whole content of one file; `None`: no file.
-pub(super) struct File<'a> {
+pub(super) struct FileChange<'a> {
     pub(super) path: &'a str,
     pub(super) content: Option<&'a Bytes>,
     pub(super) mode: Option<u32>,
 }
 
-impl Kind for File<'_> {
+impl Kind for FileChange<'_> {
     fn target(&self) -> String {
         self.path.to_owned()
     }
@@ -57,8 +60,11 @@ impl Kind for File<'_> {
         }
     }
 
-    fn nature(&self) -> Nature {
-        of_files(self.path, if self.path.starts_with("/run/") { Pace::Once } else { Pace::Later })
+    fn nature(&self) -> ChangeProperties {
+        of_files(
+            self.path,
+            if self.path.starts_with("/run/") { Switching::Once } else { Switching::Later },
+        )
     }
 
     fn file(&self) -> Option<&str> {
@@ -87,11 +93,11 @@ impl Kind for File<'_> {
         machine.write_file(self.path, self.content, self.mode, before)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         if is_same(three.before, three.current) {
-            return Side::Before;
+            return Owner::Before;
         }
-        Side::ours_if(match three.after {
+        Owner::ours_if(match three.after {
             Some(after) => is_same(after, three.current),
             None => self.is_done(machine, three.current),
         })
@@ -101,16 +107,20 @@ impl Kind for File<'_> {
         machine.clean(self.path)
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         machine.restore_file(self.path, three.before, three.current)
     }
 }
 
 /// Of what is made under a path. Only what is no file of the kernel's outlasts a reboot.
-pub(super) fn of_files(path: &str, pace: Pace) -> Nature {
+pub(super) fn of_files(path: &str, pace: Switching) -> ChangeProperties {
     let is_durable = !["/proc/", "/sys/", "/run/", "/dev/"].iter().any(|top| path.starts_with(top));
-    let part = if is_durable { Part::Files } else { Part::Kernel };
-    Nature { part, rank: Rank::Files, pace, is_durable }
+    let part = if is_durable { MachinePart::Files } else { MachinePart::Kernel };
+    ChangeProperties { part, rank: Rank::Files, pace, is_durable }
 }
 
 /// Whether a file has these permissions.
@@ -148,7 +158,7 @@ impl Machine<'_> {
         before: &State,
     ) -> Result<(), ChangeError> {
         let Some(content) = content else { return self.remove_entry(path, before) };
-        let mut wanted = Wanted {
+        let mut wanted = WantedFile {
             bytes: &content.0,
             mode: mode.unwrap_or(text::USUAL_MODE),
             mode_may_differ: mode.is_none(),
@@ -210,7 +220,7 @@ impl Machine<'_> {
             }
             State::File { bytes, mode, uid, gid, modified_ns, attributes } => self.gate.file(
                 path,
-                &Wanted {
+                &WantedFile {
                     bytes: &bytes.0,
                     mode: *mode,
                     mode_may_differ: false,
@@ -240,11 +250,11 @@ impl Machine<'_> {
 const NEW_FOLDER: u32 = 0o755;
 
 /// One folder, undone by removing it when it is empty.
-pub(super) struct Folder<'a> {
+pub(super) struct FolderChange<'a> {
     pub(super) path: &'a str,
 }
 
-impl Kind for Folder<'_> {
+impl Kind for FolderChange<'_> {
     fn target(&self) -> String {
         self.path.to_owned()
     }
@@ -268,10 +278,10 @@ impl Kind for Folder<'_> {
         }
     }
 
-    fn nature(&self) -> Nature {
+    fn nature(&self) -> ChangeProperties {
         // A control group.
         let is_kernels = ["/proc/", "/sys/"].iter().any(|top| self.path.starts_with(top));
-        of_files(self.path, if is_kernels { Pace::Toggled } else { Pace::Later })
+        of_files(self.path, if is_kernels { Switching::Toggled } else { Switching::Later })
     }
 
     fn file(&self) -> Option<&str> {
@@ -290,14 +300,18 @@ impl Kind for Folder<'_> {
         machine.make_folder(self.path)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         match (three.before, three.current) {
-            (State::Absent, State::Folder) => Side::Ours,
+            (State::Absent, State::Folder) => Owner::Ours,
             _ => three.side(|state| self.is_done(machine, state)),
         }
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         match three.before {
             State::Absent => machine.remove_folder(self.path),
             other => Err(ChangeError::not_expected(other, "the state of this change")),

@@ -1,9 +1,12 @@
 //! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
 //! once they are there again. It forgets where things were.
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
 use super::task;
-use super::value::Value;
+use super::value::ValueChange;
 use crate::change::{Bytes, Compare, IrqName, Scheduling, TaskName};
 use crate::{CpuList, Root, change};
 
@@ -14,8 +17,8 @@ pub(super) struct Hotplug<'a> {
 }
 
 impl Hotplug<'_> {
-    const fn as_value(&self) -> Value<'_> {
-        Value::of(self.path, self.value, Compare::Text)
+    const fn as_value(&self) -> ValueChange<'_> {
+        ValueChange::of(self.path, self.value, Compare::Text)
     }
 }
 
@@ -36,10 +39,10 @@ impl Kind for Hotplug<'_> {
         change::value(self.path)
     }
 
-    fn nature(&self) -> Nature {
+    fn nature(&self) -> ChangeProperties {
         let comes = matches!(self.value, "1" | "on");
         let rank = if comes { Rank::CpusCome } else { Rank::CpusGo };
-        Nature::lost_at_reboot(Part::Kernel, rank, Pace::Once)
+        ChangeProperties::lost_at_reboot(MachinePart::Kernel, rank, Switching::Once)
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
@@ -75,7 +78,7 @@ impl Kind for Hotplug<'_> {
         machine.write_value(self.path, self.value)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         match (three.before, three.current) {
             (State::Hotplug { .. }, State::Hotplug { .. }) => {
                 machine.value_side(self.as_value(), three)
@@ -85,7 +88,11 @@ impl Kind for Hotplug<'_> {
     }
 
     /// Sets the switch back, then restores what it moved and no other program has moved since.
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let value = self.as_value();
         let before = three.before;
         let left = three.after.unwrap_or(three.current);
@@ -101,7 +108,7 @@ impl Kind for Hotplug<'_> {
             machine.write_back(value, bytes)?;
         }
         // Groups first: a task may use no CPU that its group has not.
-        let cpus = |path| Value::of(path, "", Compare::CpuList);
+        let cpus = |path| ValueChange::of(path, "", Compare::CpuList);
         for (path, old) in groups.iter().filter(|(path, _)| !is_members(path)) {
             let is_ours =
                 get(groups_left, path).is_none_or(|left| get(&now.groups, path) == Some(left));

@@ -7,7 +7,7 @@ pub(crate) use crate::tune::{ChangeError, Machine, State};
 
 /// The part of a machine that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum MachinePart {
     Kernel,
     Irqs,
     Tasks,
@@ -24,7 +24,7 @@ pub enum Part {
 
 /// How an experiment can switch a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pace {
+pub enum Switching {
     /// To and fro, at any time.
     Toggled,
     /// To and fro, but once: it moves too much along.
@@ -35,20 +35,20 @@ pub enum Pace {
 
 /// Where a change belongs, and how long it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nature {
+pub struct ChangeProperties {
     /// The part of the machine that it is about.
-    pub part: Part,
+    pub part: MachinePart,
     /// When it is made, compared with other changes.
     pub rank: Rank,
     /// How an experiment can switch it.
-    pub pace: Pace,
+    pub pace: Switching,
     /// Whether it is still there after a reboot.
     pub is_durable: bool,
 }
 
-impl Nature {
+impl ChangeProperties {
     /// A change that a reboot undoes.
-    pub(super) const fn lost_at_reboot(part: Part, rank: Rank, pace: Pace) -> Self {
+    pub(super) const fn lost_at_reboot(part: MachinePart, rank: Rank, pace: Switching) -> Self {
         Self { part, rank, pace, is_durable: false }
     }
 }
@@ -98,7 +98,7 @@ pub(crate) trait Kind {
     fn may_be_made(&self) -> Result<(), String>;
 
     /// Where it belongs, and how long it lasts.
-    fn nature(&self) -> Nature;
+    fn nature(&self) -> ChangeProperties;
 
     /// The file or folder outside of the kernel's file systems that it is about. A change waits
     /// for a newer one of the same file that could not be undone.
@@ -144,12 +144,12 @@ pub(crate) trait Kind {
     }
 
     /// Whose state it is: as before the change, ours, or that of another program.
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         three.side(|state| self.is_done(machine, state))
     }
 
     /// Whether a part of it is still ours while another part is not.
-    fn is_partly_ours(&self, _three: Three<'_>) -> bool {
+    fn is_partly_ours(&self, _three: StateComparison<'_>) -> bool {
         false
     }
 
@@ -159,14 +159,15 @@ pub(crate) trait Kind {
     }
 
     /// Restores what was there before.
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError>;
+    fn restore(&self, machine: &Machine<'_>, three: StateComparison<'_>)
+    -> Result<(), ChangeError>;
 }
 
 // Three-way comparison: what was before, what we made of it, what is there now.
 
 /// Whose value is there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Owner {
     /// As before the change.
     Before,
     /// As the change left it, or half way there.
@@ -174,7 +175,7 @@ pub(crate) enum Side {
     Theirs,
 }
 
-impl Side {
+impl Owner {
     /// Ours, or that of another program.
     pub(super) const fn ours_if(is_ours: bool) -> Self {
         if is_ours { Self::Ours } else { Self::Theirs }
@@ -182,7 +183,7 @@ impl Side {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Three<'s> {
+pub(crate) struct StateComparison<'s> {
     pub(crate) before: &'s State,
     /// After it; unknown where the process was killed before it was read.
     pub(crate) after: Option<&'s State>,
@@ -191,17 +192,17 @@ pub(crate) struct Three<'s> {
     pub(crate) undoing: bool,
 }
 
-impl Three<'_> {
+impl StateComparison<'_> {
     /// Whose state it is, where a state is one value.
-    pub(crate) fn side(self, is_done: impl Fn(&State) -> bool) -> Side {
+    pub(crate) fn side(self, is_done: impl Fn(&State) -> bool) -> Owner {
         if self.before == self.current {
-            return Side::Before;
+            return Owner::Before;
         }
         let is_ours = match self.after {
             Some(after) => after == self.current,
             None => is_done(self.current),
         };
-        Side::ours_if(is_ours)
+        Owner::ours_if(is_ours)
     }
 
     /// Whether a change or its undo may have been cut short: then what is half way is ours.

@@ -22,7 +22,7 @@ pub mod task;
 pub(super) mod unit;
 mod value;
 
-use kind::{ChangeError, Kind, Machine, Nature, Side, State, Three};
+use kind::{ChangeError, ChangeProperties, Kind, Machine, Owner, State, StateComparison};
 
 use crate::change::{Change, Compare};
 
@@ -43,7 +43,7 @@ of_kind! {
     /// The lines that go and that come.
     lines(before: Option<&State>) -> (Vec<String>, Vec<String>);
     /// Where it belongs, and how long it lasts.
-    nature() -> Nature;
+    nature() -> ChangeProperties;
 }
 
 impl Change {
@@ -57,28 +57,28 @@ impl Change {
     pub(super) fn kind(&self) -> Box<dyn Kind + '_> {
         match self {
             Self::Value { path, value, compare, couples } => {
-                Box::new(value::Value { path, value, compare: *compare, couples })
+                Box::new(value::ValueChange { path, value, compare: *compare, couples })
             }
-            Self::Irq { irq, cpus } => Box::new(task::Irq { irq, cpus }),
-            Self::Task { task, set } => Box::new(task::Task { task, set }),
+            Self::Irq { irq, cpus } => Box::new(task::IrqChange { irq, cpus }),
+            Self::Task { task, set } => Box::new(task::TaskChange { task, set }),
             Self::Hotplug { path, value } => Box::new(hotplug::Hotplug { path, value }),
-            Self::Folder { path } => Box::new(file::Folder { path }),
+            Self::Folder { path } => Box::new(file::FolderChange { path }),
             Self::File { path, content, mode } => {
-                Box::new(file::File { path, content: content.as_ref(), mode: *mode })
+                Box::new(file::FileChange { path, content: content.as_ref(), mode: *mode })
             }
             Self::Placed { path, from, digest, files, bytes } => {
-                Box::new(boot::Placed { path, from, digest, files: *files, bytes: *bytes })
+                Box::new(boot::PlacedChange { path, from, digest, files: *files, bytes: *bytes })
             }
             Self::Initrd { path, release, program } => {
                 Box::new(boot::Initrd { path, release, program })
             }
             Self::GrubEnv { path, key, value } => Box::new(boot::GrubEnv { path, key, value }),
             Self::EfiVariable { name, value } => Box::new(boot::EfiVariable { name, value }),
-            Self::Unit { unit, want } => Box::new(unit::Unit { unit, want: *want }),
+            Self::Unit { unit, want } => Box::new(unit::UnitChange { unit, want: *want }),
             Self::Property { unit, property, value } => {
-                Box::new(unit::Property { unit, property, value })
+                Box::new(unit::PropertyChange { unit, property, value })
             }
-            Self::Group { name } => Box::new(account::Group { name }),
+            Self::Group { name } => Box::new(account::GroupChange { name }),
             Self::Member { group, user } => Box::new(account::Member { group, user }),
             Self::Package { manager, name, adds } => {
                 Box::new(package::Package { manager: *manager, name, adds })
@@ -150,12 +150,16 @@ impl Machine<'_> {
     }
 
     /// Whose state it is.
-    pub(super) fn side(&self, change: &Change, three: Three<'_>) -> Side {
+    pub(super) fn side(&self, change: &Change, three: StateComparison<'_>) -> Owner {
         change.kind().side(self, three)
     }
 
     /// Restores what was there before.
-    pub(super) fn restore(&self, change: &Change, three: Three<'_>) -> Result<(), ChangeError> {
+    pub(super) fn restore(
+        &self,
+        change: &Change,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         self.may_change(change)?;
         change.kind().restore(self, three)
     }

@@ -9,8 +9,11 @@ use std::{
     time::Duration,
 };
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
-use super::unit::Answer;
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
+use super::unit::ToolAnswer;
 use crate::change::{AddedPackage, Change, PackageManager};
 use crate::tune::PackageState;
 use crate::{change, trusted};
@@ -26,8 +29,8 @@ impl Package<'_> {
     /// Each package that is added, before, now, and whose it is now.
     fn sides<'t>(
         &'t self,
-        three: Three<'t>,
-    ) -> Option<impl Iterator<Item = (&'t AddedPackage, &'t PackageState, Side)>> {
+        three: StateComparison<'t>,
+    ) -> Option<impl Iterator<Item = (&'t AddedPackage, &'t PackageState, Owner)>> {
         let (State::Packages { packages: before }, State::Packages { packages: now }) =
             (three.before, three.current)
         else {
@@ -49,13 +52,13 @@ impl Package<'_> {
 }
 
 /// Whose state a package has.
-fn side(added: &AddedPackage, before: &PackageState, now: &PackageState, halfway: bool) -> Side {
+fn side(added: &AddedPackage, before: &PackageState, now: &PackageState, halfway: bool) -> Owner {
     let is_settings = |it: &PackageState| it.status == SETTINGS;
     match () {
-        () if now == before || is_settings(before) && is_settings(now) => Side::Before,
-        () if now.version == added.version => Side::Ours,
+        () if now == before || is_settings(before) && is_settings(now) => Owner::Before,
+        () if now.version == added.version => Owner::Ours,
         // dpkg knows no version of what it has just begun to unpack.
-        () => Side::ours_if(halfway && now.version.is_empty()),
+        () => Owner::ours_if(halfway && now.version.is_empty()),
     }
 }
 
@@ -87,10 +90,10 @@ impl Kind for Package<'_> {
         change::may_be_added(self.name, self.adds)
     }
 
-    fn nature(&self) -> Nature {
+    fn nature(&self) -> ChangeProperties {
         // After files: the initial RAM disk that is made with a kernel holds some of them.
-        let (part, rank) = (Part::Packages, Rank::BootLoader);
-        Nature { part, rank, pace: Pace::Later, is_durable: true }
+        let (part, rank) = (MachinePart::Packages, Rank::BootLoader);
+        ChangeProperties { part, rank, pace: Switching::Later, is_durable: true }
     }
 
     /// A kernel's files are there. What keeps the default of the boot menu waits for its removal.
@@ -136,15 +139,15 @@ impl Kind for Package<'_> {
         Some(format!("in force once {release} was booted"))
     }
 
-    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
-        let Some(sides) = self.sides(three) else { return Side::Theirs };
-        let sides: Vec<Side> = sides.map(|(_, _, side)| side).collect();
-        let first = [Side::Theirs, Side::Ours].into_iter().find(|side| sides.contains(side));
-        first.unwrap_or(Side::Before)
+    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
+        let Some(sides) = self.sides(three) else { return Owner::Theirs };
+        let sides: Vec<Owner> = sides.map(|(_, _, side)| side).collect();
+        let first = [Owner::Theirs, Owner::Ours].into_iter().find(|side| sides.contains(side));
+        first.unwrap_or(Owner::Before)
     }
 
-    fn is_partly_ours(&self, three: Three<'_>) -> bool {
-        self.sides(three).is_some_and(|mut sides| sides.any(|(_, _, side)| side == Side::Ours))
+    fn is_partly_ours(&self, three: StateComparison<'_>) -> bool {
+        self.sides(three).is_some_and(|mut sides| sides.any(|(_, _, side)| side == Owner::Ours))
     }
 
     /// What is left by scripts that were killed, or by a full disk. While a package is there its
@@ -170,14 +173,18 @@ impl Kind for Package<'_> {
         Ok(())
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let Some(sides) = self.sides(three) else {
             return Err(ChangeError::not_expected(three.before, "the state of this change"));
         };
         let (mut purges, mut keeps) = (Vec::new(), Vec::new());
         for (added, before, side) in sides {
             match before.status.as_str() {
-                _ if side != Side::Ours => {}
+                _ if side != Owner::Ours => {}
                 ABSENT => purges.push(added),
                 SETTINGS => keeps.push(added),
                 _ => return Err(ChangeError::not_expected(three.before, "packages that are new")),
@@ -504,7 +511,7 @@ fn unexpected(what: &str, found: &str) -> ChangeError {
 }
 
 /// What apt or dpkg complained of, and the next step where that is known.
-fn complaint(answer: &Answer) -> String {
+fn complaint(answer: &ToolAnswer) -> String {
     let is_error = |line: &&str| {
         ["E: ", "dpkg: error", "N: "].iter().any(|front| line.starts_with(front))
             || line.contains("No space left on device")
@@ -565,16 +572,16 @@ pub(crate) trait Packages {
     ///
     /// # Errors
     /// It cannot be run, or takes too long.
-    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer>;
+    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer>;
 
-    /// Lets it work; each line of its output goes to `show`. [`Answer::complaint`] has all.
+    /// Lets it work; each line of its output goes to `show`. [`ToolAnswer::complaint`] has all.
     fn work(
         &self,
         program: &str,
         arguments: &[&str],
         interruption: Interruption,
         show: &dyn Fn(&str),
-    ) -> io::Result<Answer>;
+    ) -> io::Result<ToolAnswer>;
 }
 
 /// The machine's own programs.
@@ -582,7 +589,7 @@ pub(crate) trait Packages {
 pub(crate) struct PackageTools;
 
 impl Packages for PackageTools {
-    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
+    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer> {
         let output = trusted::output_within(&mut command(program, arguments)?, QUESTION_MAX)?;
         Ok(answer(output.status, text(&output.stdout), &text(&output.stderr)))
     }
@@ -593,7 +600,7 @@ impl Packages for PackageTools {
         arguments: &[&str],
         interruption: Interruption,
         show: &dyn Fn(&str),
-    ) -> io::Result<Answer> {
+    ) -> io::Result<ToolAnswer> {
         // Memory, not a pipe: if rtproof is killed, dpkg goes on writing, and comes to its end.
         let output = trusted::memory()?;
         let mut command = command(program, arguments)?;
@@ -631,12 +638,12 @@ fn text(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' }).collect()
 }
 
-fn answer(status: ExitStatus, text: String, complaint: &str) -> Answer {
+fn answer(status: ExitStatus, text: String, complaint: &str) -> ToolAnswer {
     let complaint = match (status.code(), complaint.trim()) {
         (None, said) => format!("{said}\nended by {status}"),
         (_, said) => said.to_owned(),
     };
-    Answer { success: status.success(), text, complaint }
+    ToolAnswer { success: status.success(), text, complaint }
 }
 
 #[cfg(test)]
@@ -668,7 +675,8 @@ mod apt_tests {
 
     #[test]
     fn complaints_name_the_next_step() {
-        let of = |text: &str| complaint(&Answer { complaint: text.into(), ..Answer::default() });
+        let of =
+            |text: &str| complaint(&ToolAnswer { complaint: text.into(), ..ToolAnswer::default() });
         let lock = "Reading...\nE: Could not get lock /var/lib/dpkg/lock-frontend. It is held by \
                     process 7 (apt)\nE: Unable to acquire the dpkg frontend lock";
         assert!(of(lock).starts_with("E: Could not get lock") && of(lock).ends_with("try again"));

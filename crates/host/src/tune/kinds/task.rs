@@ -18,20 +18,23 @@ use rustix::{
     },
 };
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
-use super::value::Value;
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
+use super::value::ValueChange;
 use crate::change::{Change, Compare, IrqName, Scheduling, TaskName};
 use crate::facts::tasks::Stat;
 use crate::tune::{Tasks, text};
 use crate::{CpuList, Root};
 
 /// How one task is scheduled; what is `None` stays.
-pub(super) struct Task<'a> {
+pub(super) struct TaskChange<'a> {
     pub(super) task: &'a TaskName,
     pub(super) set: &'a Scheduling,
 }
 
-impl Kind for Task<'_> {
+impl Kind for TaskChange<'_> {
     fn target(&self) -> String {
         label(self.task)
     }
@@ -73,8 +76,8 @@ impl Kind for Task<'_> {
         Ok(())
     }
 
-    fn nature(&self) -> Nature {
-        Nature::lost_at_reboot(Part::Tasks, Rank::Tasks, Pace::Toggled)
+    fn nature(&self) -> ChangeProperties {
+        ChangeProperties::lost_at_reboot(MachinePart::Tasks, Rank::Tasks, Switching::Toggled)
     }
 
     fn named(&self, machine: &Machine<'_>) -> Result<Option<Change>, ChangeError> {
@@ -97,25 +100,29 @@ impl Kind for Task<'_> {
         machine.set_task(self.task, self.set)
     }
 
-    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         let sides = FIELDS.map(|field| field_side(field, self.set, three));
-        let first = [Side::Theirs, Side::Ours].into_iter().find(|side| sides.contains(side));
-        first.unwrap_or(Side::Before)
+        let first = [Owner::Theirs, Owner::Ours].into_iter().find(|side| sides.contains(side));
+        first.unwrap_or(Owner::Before)
     }
 
-    fn is_partly_ours(&self, three: Three<'_>) -> bool {
-        FIELDS.into_iter().any(|field| field_side(field, self.set, three) == Side::Ours)
+    fn is_partly_ours(&self, three: StateComparison<'_>) -> bool {
+        FIELDS.into_iter().any(|field| field_side(field, self.set, three) == Owner::Ours)
     }
 
     /// Restores what we set and no other program has changed since.
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let old = of(three.before)
             .ok_or_else(|| ChangeError::not_expected(three.before, "scheduling of a task"))?;
         let mut back = Scheduling::default();
-        if field_side(Field::Policy, self.set, three) == Side::Ours {
+        if field_side(Field::Policy, self.set, three) == Owner::Ours {
             back = Scheduling { cpus: None, ..old.clone() };
         }
-        if field_side(Field::Cpus, self.set, three) == Side::Ours {
+        if field_side(Field::Cpus, self.set, three) == Owner::Ours {
             back.cpus.clone_from(&old.cpus);
         }
         machine.set_task(self.task, &back)
@@ -247,35 +254,35 @@ const fn of(state: &State) -> Option<&Scheduling> {
     }
 }
 
-fn field_side(field: Field, set: &Scheduling, three: Three<'_>) -> Side {
+fn field_side(field: Field, set: &Scheduling, three: StateComparison<'_>) -> Owner {
     let cut = |whole: &Scheduling| match field {
         Field::Policy => Scheduling { cpus: None, ..whole.clone() },
         Field::Cpus => Scheduling { cpus: whole.cpus.clone(), ..Scheduling::default() },
     };
     let (Some(before), Some(current)) = (of(three.before), of(three.current)) else {
-        return Side::Theirs;
+        return Owner::Theirs;
     };
     let (set, before, current) = (cut(set), cut(before), cut(current));
     if set == Scheduling::default() || current == before {
-        return Side::Before;
+        return Owner::Before;
     }
     let is_ours = match three.after.and_then(of) {
         Some(after) => current == cut(after),
         None => is_done(&set, &current),
     };
-    Side::ours_if(is_ours)
+    Owner::ours_if(is_ours)
 }
 
 // The CPUs of interrupts. An interrupt is named by its handlers, its number in its controller and
 // the controller: the number that Linux gives it is only a hint.
 
 /// The CPUs of one interrupt.
-pub(super) struct Irq<'a> {
+pub(super) struct IrqChange<'a> {
     pub(super) irq: &'a IrqName,
     pub(super) cpus: &'a CpuList,
 }
 
-impl Kind for Irq<'_> {
+impl Kind for IrqChange<'_> {
     fn target(&self) -> String {
         file(self.irq.number)
     }
@@ -313,8 +320,8 @@ impl Kind for Irq<'_> {
         Ok(())
     }
 
-    fn nature(&self) -> Nature {
-        Nature::lost_at_reboot(Part::Irqs, Rank::Irqs, Pace::Toggled)
+    fn nature(&self) -> ChangeProperties {
+        ChangeProperties::lost_at_reboot(MachinePart::Irqs, Rank::Irqs, Switching::Toggled)
     }
 
     /// One that the kernel keeps where it is (managed interrupts, kernels before 6.10).
@@ -353,19 +360,23 @@ impl Kind for Irq<'_> {
         })
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         machine.value_side(cpu_list("", &self.cpus.to_string()), three)
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let path = file(find_irq(machine.root, self.irq)?);
         machine.restore_value(cpu_list(&path, ""), three)
     }
 }
 
 /// CPUs as a value.
-const fn cpu_list<'a>(path: &'a str, cpus: &'a str) -> Value<'a> {
-    Value::of(path, cpus, Compare::CpuList)
+const fn cpu_list<'a>(path: &'a str, cpus: &'a str) -> ValueChange<'a> {
+    ValueChange::of(path, cpus, Compare::CpuList)
 }
 
 /// The interrupt's number now.
@@ -455,7 +466,7 @@ const KERNEL_GROUP: u32 = 1;
 
 /// Why to look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woken {
+pub enum WakeReason {
     Files,
     /// A device or a CPU came, went or changed.
     Devices,
@@ -510,29 +521,29 @@ impl Wake {
     /// becomes readable when the wait has to end.
     ///
     /// # Errors
-    /// poll(2) fails; not for a signal, which is [`Woken::Called`].
-    pub fn wait(&self, at_most: Duration, call: Option<&dyn AsFd>) -> io::Result<Woken> {
+    /// poll(2) fails; not for a signal, which is [`WakeReason::Called`].
+    pub fn wait(&self, at_most: Duration, call: Option<&dyn AsFd>) -> io::Result<WakeReason> {
         let woken = self.poll(at_most, call)?;
-        if !matches!(woken, Woken::Files | Woken::Devices) {
+        if !matches!(woken, WakeReason::Files | WakeReason::Devices) {
             return Ok(woken);
         }
         let end = Instant::now() + CROWD_MAX;
         while Instant::now() < end {
             self.drain();
             match self.poll(QUIET, call)? {
-                Woken::Timer => break,
-                Woken::Called => return Ok(Woken::Called),
-                Woken::Files | Woken::Devices => {}
+                WakeReason::Timer => break,
+                WakeReason::Called => return Ok(WakeReason::Called),
+                WakeReason::Files | WakeReason::Devices => {}
             }
         }
         Ok(woken)
     }
 
-    fn poll(&self, at_most: Duration, call: Option<&dyn AsFd>) -> io::Result<Woken> {
+    fn poll(&self, at_most: Duration, call: Option<&dyn AsFd>) -> io::Result<WakeReason> {
         let sources = [
-            (call.map(AsFd::as_fd), Woken::Called),
-            (self.files.as_ref().map(AsFd::as_fd), Woken::Files),
-            (self.devices.as_ref().map(AsFd::as_fd), Woken::Devices),
+            (call.map(AsFd::as_fd), WakeReason::Called),
+            (self.files.as_ref().map(AsFd::as_fd), WakeReason::Files),
+            (self.devices.as_ref().map(AsFd::as_fd), WakeReason::Devices),
         ];
         let sources: Vec<_> =
             sources.into_iter().filter_map(|(fd, woken)| Some((fd?, woken))).collect();
@@ -540,14 +551,14 @@ impl Wake {
             sources.iter().map(|(fd, _)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
         match poll(&mut fds, Some(&timeout)) {
-            Ok(0) => return Ok(Woken::Timer),
+            Ok(0) => return Ok(WakeReason::Timer),
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(Woken::Called),
+            Err(Errno::INTR) => return Ok(WakeReason::Called),
             Err(errno) => return Err(errno.into()),
         }
         let is_ready = |fd: &&(usize, &PollFd<'_>)| !fd.1.revents().is_empty();
         let first = fds.iter().enumerate().find(|fd| is_ready(&fd));
-        Ok(first.map_or(Woken::Timer, |(at, _)| sources[at].1))
+        Ok(first.map_or(WakeReason::Timer, |(at, _)| sources[at].1))
     }
 
     /// What came is of no interest but that it came.
@@ -597,17 +608,17 @@ mod tests {
         let mut wake = Wake::new(&root);
         wake.watch(&root, ["/etc/a", "/etc/b", "/not/there"]);
         assert_eq!(wake.watched.len(), 1);
-        assert_eq!(wake.wait(Duration::ZERO, None).unwrap(), Woken::Timer);
+        assert_eq!(wake.wait(Duration::ZERO, None).unwrap(), WakeReason::Timer);
         tree.write("etc/a", "2");
-        assert_eq!(wake.wait(LONG, None).unwrap(), Woken::Files);
-        assert_eq!(wake.wait(Duration::ZERO, None).unwrap(), Woken::Timer, "drained");
+        assert_eq!(wake.wait(LONG, None).unwrap(), WakeReason::Files);
+        assert_eq!(wake.wait(Duration::ZERO, None).unwrap(), WakeReason::Timer, "drained");
         std::fs::rename(tree.path().join("etc/a"), tree.path().join("etc/b")).unwrap();
-        assert_eq!(wake.wait(LONG, None).unwrap(), Woken::Files);
+        assert_eq!(wake.wait(LONG, None).unwrap(), WakeReason::Files);
         // A folder that has come since.
         tree.write("not/there", "");
         wake.watch(&root, ["/not/there"]);
         tree.write("not/there", "x");
-        assert_eq!(wake.wait(LONG, None).unwrap(), Woken::Files);
+        assert_eq!(wake.wait(LONG, None).unwrap(), WakeReason::Files);
     }
 
     #[test]
@@ -616,7 +627,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         (&theirs).write_all(b"x").unwrap();
         let wake = Wake::new(&tree.root());
-        assert_eq!(wake.wait(LONG, Some(&ours)).unwrap(), Woken::Called);
+        assert_eq!(wake.wait(LONG, Some(&ours)).unwrap(), WakeReason::Called);
     }
 
     #[test]

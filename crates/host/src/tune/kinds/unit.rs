@@ -5,18 +5,21 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
 use crate::change::UnitState;
 use crate::facts::virt::FOLDERS as FILES;
 use crate::{CpuList, Root, change, trusted};
 
 /// The state that one unit is to have.
-pub(super) struct Unit<'a> {
+pub(super) struct UnitChange<'a> {
     pub(super) unit: &'a str,
     pub(super) want: UnitState,
 }
 
-impl Unit<'_> {
+impl UnitChange<'_> {
     const fn runs(&self) -> bool {
         matches!(self.want, UnitState::Started | UnitState::Enabled)
     }
@@ -26,7 +29,7 @@ impl Unit<'_> {
     }
 }
 
-impl Kind for Unit<'_> {
+impl Kind for UnitChange<'_> {
     fn target(&self) -> String {
         self.unit.to_owned()
     }
@@ -58,11 +61,11 @@ impl Kind for Unit<'_> {
         change::name(self.unit, "a unit")
     }
 
-    fn nature(&self) -> Nature {
+    fn nature(&self) -> ChangeProperties {
         let rank = if self.want.stops() { Rank::UnitsStop } else { Rank::UnitsStart };
         // Also of a masked unit it is the stop that latency shows.
-        let pace = Pace::Once;
-        Nature { part: Part::Units, rank, pace, is_durable: self.is_durable() }
+        let pace = Switching::Once;
+        ChangeProperties { part: MachinePart::Units, rank, pace, is_durable: self.is_durable() }
     }
 
     fn needs_writable(&self) -> Option<&str> {
@@ -106,34 +109,38 @@ impl Kind for Unit<'_> {
     }
 
     /// Links that a killed change left half done are ours, too.
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         let (
             State::Unit { active: ran, links: old, folders: had },
             State::Unit { active, links: now, folders: has },
         ) = (three.before, three.current)
         else {
-            return Side::Theirs;
+            return Owner::Theirs;
         };
         let made = match three.after {
             Some(State::Unit { links, .. }) => links.clone(),
             _ => match planned(machine.root, self.unit, self.want, old) {
                 Ok(planned) => planned,
-                Err(_) => return Side::Theirs,
+                Err(_) => return Owner::Theirs,
             },
         };
         let runs_as_before = machine.units.is_none() || ran == active;
         let is_halfway = three.may_be_halfway();
         if same_links(old, now) && runs_as_before {
-            return if is_halfway && had != has { Side::Ours } else { Side::Before };
+            return if is_halfway && had != has { Owner::Ours } else { Owner::Before };
         }
         let is_ours = match is_halfway {
             true => is_between(old, &made, now),
             false => same_links(&made, now) || same_links(old, now),
         };
-        Side::ours_if(is_ours)
+        Owner::ours_if(is_ours)
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let (State::Unit { active: ran, links: old, folders }, State::Unit { links, active, .. }) =
             (three.before, three.current)
         else {
@@ -201,13 +208,13 @@ fn drop_in(unit: &str, property: &str) -> String {
 }
 
 /// One property of one unit; an empty value is the unit's own.
-pub(super) struct Property<'a> {
+pub(super) struct PropertyChange<'a> {
     pub(super) unit: &'a str,
     pub(super) property: &'a str,
     pub(super) value: &'a str,
 }
 
-impl Kind for Property<'_> {
+impl Kind for PropertyChange<'_> {
     fn target(&self) -> String {
         format!("{} {}", self.unit, self.property)
     }
@@ -225,8 +232,12 @@ impl Kind for Property<'_> {
         change::name(self.property, "a property")
     }
 
-    fn nature(&self) -> Nature {
-        Nature::lost_at_reboot(Part::Units, Rank::UnitProperties, Pace::Toggled)
+    fn nature(&self) -> ChangeProperties {
+        ChangeProperties::lost_at_reboot(
+            MachinePart::Units,
+            Rank::UnitProperties,
+            Switching::Toggled,
+        )
     }
 
     fn concerns_units(&self) -> bool {
@@ -261,23 +272,23 @@ impl Kind for Property<'_> {
         machine.write_property(self.unit, self.property, self.value)
     }
 
-    fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         let (
             State::Property { value: old, drop_in: had },
             State::Property { value: now, drop_in: has },
         ) = (three.before, three.current)
         else {
-            return Side::Theirs;
+            return Owner::Theirs;
         };
         let is_old = is_same_property(old, now);
         if is_old && had == has {
-            return Side::Before;
+            return Owner::Before;
         }
         let is_ours = match three.after {
             Some(after) if !three.undoing => after == three.current,
             _ => is_old || is_same_property(self.value, now),
         };
-        Side::ours_if(is_ours)
+        Owner::ours_if(is_ours)
     }
 
     /// Removes the folders of a drop-in that are empty.
@@ -290,7 +301,11 @@ impl Kind for Property<'_> {
         Ok(())
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         let State::Property { value, drop_in: old } = three.before else {
             return Err(ChangeError::not_expected(three.before, "a property"));
         };
@@ -584,14 +599,14 @@ fn is_between(from: &Links, to: &Links, now: &Links) -> bool {
 
 /// What `systemctl`, or a tool of groups, answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ToolAnswer {
     pub success: bool,
     pub text: String,
     /// What it complained of.
     pub complaint: String,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// Runs a command, which is asked nothing, and takes what it prints in English.
     pub(crate) fn of(command: &mut Command) -> io::Result<Self> {
         let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output()?;
@@ -604,23 +619,23 @@ impl Answer {
 }
 
 /// The service manager: `systemctl`, or a test double.
-pub trait Units {
+pub trait ServiceManager {
     /// Runs `systemctl` with arguments.
-    fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer>;
+    fn systemctl(&self, arguments: &[&str]) -> io::Result<ToolAnswer>;
 }
 
 /// The machine's own `systemctl`.
 #[derive(Clone, Copy, Debug)]
 pub struct Systemctl;
 
-impl Units for Systemctl {
-    fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer> {
+impl ServiceManager for Systemctl {
+    fn systemctl(&self, arguments: &[&str]) -> io::Result<ToolAnswer> {
         let mut command = trusted::command("systemctl")?;
         command
             .args(["--no-pager", "--no-ask-password"])
             .args(arguments)
             .env("SYSTEMD_COLORS", "0");
-        Answer::of(&mut command)
+        ToolAnswer::of(&mut command)
     }
 }
 
@@ -628,7 +643,7 @@ impl Units for Systemctl {
 
 impl Machine<'_> {
     /// The service manager, where there is one to ask.
-    pub(crate) fn units(&self, unit: &str) -> Result<Option<&dyn Units>, ChangeError> {
+    pub(crate) fn units(&self, unit: &str) -> Result<Option<&dyn ServiceManager>, ChangeError> {
         if self.root.is_live() && !self.root.exists("/run/systemd/system") {
             return Err(ChangeError::NoSystemd { unit: unit.into() });
         }

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
+use super::kind::{
+    ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
+    Switching,
+};
 use crate::change;
 use crate::change::{Bytes, Compare};
 use crate::tune::text;
@@ -13,7 +16,7 @@ use crate::tune::text::meaning;
 
 /// A value with what it takes to put it back.
 #[derive(Clone, Copy)]
-pub(super) struct Value<'a> {
+pub(super) struct ValueChange<'a> {
     pub(super) path: &'a str,
     pub(super) value: &'a str,
     pub(super) compare: Compare,
@@ -25,7 +28,7 @@ pub(super) struct Value<'a> {
 /// another (`vm.dirty_bytes` takes no 0) is right once the pair is.
 const ROUNDS: usize = 3;
 
-impl Kind for Value<'_> {
+impl Kind for ValueChange<'_> {
     fn target(&self) -> String {
         let path = self.path;
         match self.compare {
@@ -71,8 +74,8 @@ impl Kind for Value<'_> {
         self.couples.iter().map(String::as_str).chain([self.path]).try_for_each(change::value)
     }
 
-    fn nature(&self) -> Nature {
-        Nature::lost_at_reboot(Part::Kernel, Rank::Values, Pace::Toggled)
+    fn nature(&self) -> ChangeProperties {
+        ChangeProperties::lost_at_reboot(MachinePart::Kernel, Rank::Values, Switching::Toggled)
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
@@ -87,19 +90,23 @@ impl Kind for Value<'_> {
         machine.write_value(self.path, self.value)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
         match (three.before, three.current) {
             (State::Value { .. }, State::Value { .. }) => machine.value_side(*self, three),
             _ => three.side(|state| self.is_done(machine, state)),
         }
     }
 
-    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        three: StateComparison<'_>,
+    ) -> Result<(), ChangeError> {
         machine.restore_value(*self, three)
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> ValueChange<'a> {
     /// A value of one file.
     pub(super) const fn of(path: &'a str, value: &'a str, compare: Compare) -> Self {
         Self { path, value, compare, couples: &[] }
@@ -151,7 +158,11 @@ impl Machine<'_> {
 
     /// Writes back what was read: the bytes in a folder, what the kernel takes for them on a live
     /// machine.
-    pub(super) fn write_back(&self, value: Value<'_>, before: &Bytes) -> Result<(), ChangeError> {
+    pub(super) fn write_back(
+        &self,
+        value: ValueChange<'_>,
+        before: &Bytes,
+    ) -> Result<(), ChangeError> {
         if self.root.is_live() {
             let text = before.text();
             let back = text::written_back(value.path, value.compare, value.value, &text);
@@ -162,14 +173,14 @@ impl Machine<'_> {
     }
 
     /// Whose value is there.
-    pub(super) fn value_side(&self, value: Value<'_>, three: Three<'_>) -> Side {
+    pub(super) fn value_side(&self, value: ValueChange<'_>, three: StateComparison<'_>) -> Owner {
         let (Some((before, old)), Some((current, now))) =
             (parts(three.before), parts(three.current))
         else {
-            return Side::Theirs;
+            return Owner::Theirs;
         };
         if self.is_torn(current, three) {
-            return Side::Ours;
+            return Owner::Ours;
         }
         if value.is_same(before, current) {
             // Killed after the value was put back and before what moves with it was.
@@ -177,19 +188,19 @@ impl Machine<'_> {
                 || old.iter().any(|(path, bytes)| {
                     now.iter().any(|(name, now)| name == path && now != bytes)
                 });
-            return if three.undoing && is_moved { Side::Ours } else { Side::Before };
+            return if three.undoing && is_moved { Owner::Ours } else { Owner::Before };
         }
         let is_ours = match three.after.and_then(parts) {
             Some((after, _)) => value.is_same(after, current),
             // Killed between write and read-back: as wanted.
             None => value.holds(current),
         };
-        Side::ours_if(is_ours)
+        Owner::ours_if(is_ours)
     }
 
     /// In a folder a value is a file: opened, so empty, and not yet written when the process was
     /// killed.
-    pub(super) fn is_torn(&self, current: &Bytes, three: Three<'_>) -> bool {
+    pub(super) fn is_torn(&self, current: &Bytes, three: StateComparison<'_>) -> bool {
         let was_empty = parts(three.before).is_some_and(|(before, _)| before.0.is_empty());
         !self.root.is_live() && three.may_be_halfway() && current.0.is_empty() && !was_empty
     }
@@ -197,8 +208,8 @@ impl Machine<'_> {
     /// Puts a value back, and what moved with it unless another program has set that since.
     pub(super) fn restore_value(
         &self,
-        value: Value<'_>,
-        three: Three<'_>,
+        value: ValueChange<'_>,
+        three: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
         let (main, couples) = parts(three.before)
             .ok_or_else(|| ChangeError::not_expected(three.before, "a value"))?;
@@ -208,7 +219,7 @@ impl Machine<'_> {
             let is_other = |now: &Bytes| now != before && after.is_some_and(|after| now != after);
             !three.may_be_halfway() && now.is_some_and(is_other)
         };
-        let as_text = |path| Value::of(path, "", Compare::Text);
+        let as_text = |path| ValueChange::of(path, "", Compare::Text);
         let mut all = vec![(value, main)];
         let ours = couples.iter().filter(|(path, bytes)| !is_theirs(path, bytes));
         all.extend(ours.map(|(path, bytes)| (as_text(path.as_str()), bytes)));
@@ -234,7 +245,7 @@ impl Machine<'_> {
         }
     }
 
-    fn has(&self, value: Value<'_>, bytes: &Bytes) -> bool {
+    fn has(&self, value: ValueChange<'_>, bytes: &Bytes) -> bool {
         self.bytes(value.path).is_ok_and(|now| value.is_same(&now, bytes))
     }
 }

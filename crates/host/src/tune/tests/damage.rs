@@ -108,8 +108,9 @@ fn an_undo_never_says_more_than_it_did() {
                     Err(UndoError::Unrecorded { undone, .. }) if journal.is_damaged() => undone,
                     undone => undone.unwrap_or_else(|error| panic!("{seed}: {error}")),
                 };
-                let fine =
-                    |it: &Undone| matches!(it.outcome, Outcome::Restored | Outcome::WasBefore);
+                let fine = |it: &UndoneChange| {
+                    matches!(it.outcome, Outcome::Restored | Outcome::WasBefore)
+                };
                 assert!(undone.iter().all(fine), "{seed}: {undone:?}");
                 let unnoted: Vec<String> =
                     journal.unnoted(&machine).iter().map(Change::target).collect();

@@ -238,12 +238,12 @@ fn apply_and_die(whole: &Whole, n: u32) -> bool {
         let title = "all".into();
         let mut journal = Journal::begin(&machine, title, &items(&changes())).unwrap();
         let all = items(&changes());
-        apply(&machine, &mut journal, &all, Options::default(), &mut |_| {}).unwrap();
+        apply(&machine, &mut journal, &all, ApplyOptions::default(), &mut |_| {}).unwrap();
     })
     .is_some()
 }
 
-fn undo_whole(whole: &Whole) -> Vec<Undone> {
+fn undo_whole(whole: &Whole) -> Vec<UndoneChange> {
     let machine = whole.machine();
     match Journal::open(&machine, None) {
         Ok(mut journal) => undo(&machine, &mut journal, &mut |_| {}).unwrap(),
@@ -252,7 +252,7 @@ fn undo_whole(whole: &Whole) -> Vec<Undone> {
     }
 }
 
-fn assert_undone(undone: &[Undone], when: &str) {
+fn assert_undone(undone: &[UndoneChange], when: &str) {
     for undone in undone {
         assert!(
             matches!(undone.outcome, Outcome::Restored | Outcome::WasBefore),
@@ -283,7 +283,7 @@ fn everything_is_made_and_put_back() {
     let machine = whole.machine();
     let journal = Journal::open(&machine, None).unwrap();
     for standing in status(&machine, &journal) {
-        assert_eq!(standing.stands, Stands::AsApplied, "{:?}", standing.change);
+        assert_eq!(standing.stands, Standing::AsApplied, "{:?}", standing.change);
     }
     assert_eq!(text(&whole.tree, "proc/sys/kernel/watchdog_cpumask"), "0-1\n");
     assert_eq!(whole.tasks.0.borrow()[&400].priority, Some(80));
@@ -373,7 +373,7 @@ fn a_full_disk_takes_everything_back() {
         let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
         machine.gate.faults.full_after(lines);
         let all = items(&changes());
-        let error = apply(&machine, &mut journal, &all, Options::default(), &mut |_| {});
+        let error = apply(&machine, &mut journal, &all, ApplyOptions::default(), &mut |_| {});
         let error = error.unwrap_err();
         assert!(matches!(error, ApplyError::Journal { .. }), "{error}");
         assert!(error.to_string().contains("No space left"), "{error}");

@@ -22,7 +22,7 @@ impl Small {
         Machine::played(&self.root, &self.tasks, &self.units).unwrap()
     }
 
-    fn apply(&self, change: &Change) -> Result<Applied, ApplyError> {
+    fn apply(&self, change: &Change) -> Result<ApplySummary, ApplyError> {
         apply_to(&self.machine(), std::slice::from_ref(change))
     }
 
@@ -33,7 +33,7 @@ impl Small {
     }
 }
 
-fn why(result: Result<Applied, ApplyError>) -> String {
+fn why(result: Result<ApplySummary, ApplyError>) -> String {
     result.unwrap_err().to_string()
 }
 
@@ -53,14 +53,14 @@ fn a_value_that_is_not_there_is_no_file_to_be_made() {
     assert!(Journal::list(&machine).unwrap().iter().all(|journal| journal.closed));
     // Or left out.
     let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
-    let options = Options { keep_going: true };
+    let options = ApplyOptions { keep_going: true };
     let applied = apply(&machine, &mut journal, &items(&changes), options, &mut |_| {}).unwrap();
     assert_eq!((applied.done, applied.failed.len()), (2, 1));
     assert_eq!(text(&small.tree, "proc/sys/x"), "3\n");
     let standing = status(&machine, &journal);
-    assert!(matches!(&standing[0].stands, Stands::Changed { .. }), "{standing:?}");
-    assert!(matches!(&standing[1].stands, Stands::NotMade { why } if why.contains("not there")));
-    assert_eq!((&standing[2].stands, &standing[2].checks[0][..]), (&Stands::AsApplied, "x"));
+    assert!(matches!(&standing[0].stands, Standing::Changed { .. }), "{standing:?}");
+    assert!(matches!(&standing[1].stands, Standing::NotMade { why } if why.contains("not there")));
+    assert_eq!((&standing[2].stands, &standing[2].checks[0][..]), (&Standing::AsApplied, "x"));
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn what_has_ended_is_left_out_and_told() {
     let journal = Journal::open(&machine, None).unwrap();
     let standing = status(&machine, &journal);
     for at in [0, 2] {
-        let not_made = |stands: &Stands| matches!(stands, Stands::NotMade { .. });
+        let not_made = |stands: &Standing| matches!(stands, Standing::NotMade { .. });
         assert!(not_made(&standing[at].stands), "{standing:?}");
     }
-    assert_eq!(standing[1].stands, Stands::AsApplied);
+    assert_eq!(standing[1].stands, Standing::AsApplied);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
     assert!(why.contains("managed interrupt"), "{why}");
     let journal = Journal::open(&machine, None).unwrap();
     let standing = status(&machine, &journal);
-    assert!(matches!(&standing[1].stands, Stands::NotMade { .. }), "{standing:?}");
+    assert!(matches!(&standing[1].stands, Standing::NotMade { .. }), "{standing:?}");
     assert_eq!(text(&small.tree, &file[1..]), "0-3\n");
     // Another value that is refused takes all back.
     drop(journal);
@@ -123,7 +123,7 @@ fn what_others_have_changed_is_left_alone() {
     small.tree.write("etc/b", "theirs\n");
     let machine = small.machine();
     let journal = Journal::open(&machine, None).unwrap();
-    let found = |stands: &Stands| matches!(stands, Stands::Changed { .. });
+    let found = |stands: &Standing| matches!(stands, Standing::Changed { .. });
     let standing = status(&machine, &journal);
     assert!(
         found(&standing[0].stands) && found(&standing[1].stands) && !found(&standing[2].stands)
@@ -475,7 +475,7 @@ fn what_a_cpu_that_goes_takes_along_is_put_back() {
         Change::Hotplug { path: "/sys/devices/system/cpu/smt/control".into(), value: "off".into() };
     let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
     let all = items(&[change]);
-    apply(&machine, &mut journal, &all, Options::default(), &mut |_| {}).unwrap();
+    apply(&machine, &mut journal, &all, ApplyOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(small.tasks.0.borrow()[&7], ordinary("0-1"));
     let Some(State::Hotplug { tasks, irqs, groups, .. }) = &journal.entries()[0].before else {
         panic!("{:?}", journal.entries())
@@ -528,8 +528,8 @@ fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
         let journal = Journal::open(&machine, None).unwrap();
         let standing = status(&machine, &journal).pop().unwrap();
         match shown == invalid {
-            true => assert!(matches!(standing.stands, Stands::Changed { .. }), "{standing:?}"),
-            false => assert_eq!(standing.stands, Stands::AsApplied),
+            true => assert!(matches!(standing.stands, Standing::Changed { .. }), "{standing:?}"),
+            false => assert_eq!(standing.stands, Standing::AsApplied),
         }
         drop(journal);
         let outcomes = undo_on(&machine);

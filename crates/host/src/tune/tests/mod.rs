@@ -18,7 +18,7 @@ use std::{
 
 use played::{PlayedAccounts, PlayedTasks, PlayedUnits};
 
-use super::script::Line;
+use super::script::JournalLine;
 use super::*;
 use crate::testing::Tree;
 use crate::{CpuList, Root};
@@ -91,10 +91,10 @@ pub(super) fn items(changes: &[Change]) -> Vec<Item> {
 }
 
 /// Applies to a folder, with a journal of its own.
-fn apply_to(machine: &Machine<'_>, changes: &[Change]) -> Result<Applied, ApplyError> {
+fn apply_to(machine: &Machine<'_>, changes: &[Change]) -> Result<ApplySummary, ApplyError> {
     let title = "test".into();
     let mut journal = Journal::begin(machine, title, &items(changes)).unwrap();
-    apply(machine, &mut journal, &items(changes), Options::default(), &mut |_| {})
+    apply(machine, &mut journal, &items(changes), ApplyOptions::default(), &mut |_| {})
 }
 
 /// Undoes the newest journal: what became of each change.

@@ -56,12 +56,12 @@ impl PlayedPackages {
     }
 }
 
-fn answer(success: bool, text: &str) -> io::Result<Answer> {
-    Ok(Answer { success, text: text.into(), complaint: text.into() })
+fn answer(success: bool, text: &str) -> io::Result<ToolAnswer> {
+    Ok(ToolAnswer { success, text: text.into(), complaint: text.into() })
 }
 
 impl Packages for PlayedPackages {
-    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
+    fn ask(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer> {
         let has = |name: &str| {
             self.lines().iter().any(|it| it.starts_with(&format!("{name}\tamd64\tinstalled")))
         };
@@ -83,7 +83,7 @@ impl Packages for PlayedPackages {
                 let said = "dpkg-query: no packages found matching x";
                 let is_all = found.len() == names.len();
                 let complaint = if is_all { String::new() } else { said.into() };
-                Ok(Answer { success: is_all, text: found.join("\n"), complaint })
+                Ok(ToolAnswer { success: is_all, text: found.join("\n"), complaint })
             }
             ("dpkg", ["--audit"]) => answer(true, ""),
             other => panic!("{other:?}"),
@@ -96,7 +96,7 @@ impl Packages for PlayedPackages {
         arguments: &[&str],
         interruption: Interruption,
         show: &dyn Fn(&str),
-    ) -> io::Result<Answer> {
+    ) -> io::Result<ToolAnswer> {
         self.worked.borrow_mut().push(format!("{program} {}", arguments.join(" ")));
         show("Reading package lists...");
         let is_fetch = arguments.contains(&"--download-only");
@@ -307,7 +307,9 @@ fn what_a_kill_left_half_done_is_removed() {
         let all = items(&[machine.named(asked()).unwrap()]);
         let mut journal = Journal::begin(&machine, "test".into(), &all).unwrap();
         let before = machine.state(&all[0].change).unwrap();
-        journal.write(&machine, &Line::Begin { n: 0, item: all[0].clone(), before }).unwrap();
+        journal
+            .write(&machine, &JournalLine::Begin { n: 0, item: all[0].clone(), before })
+            .unwrap();
         drop(journal);
         it.packages.set(&[IMAGE], Some(status));
         // As update-initramfs leaves it when it is killed, and dpkg a full disk.

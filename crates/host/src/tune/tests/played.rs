@@ -74,9 +74,9 @@ impl PlayedUnits {
     }
 }
 
-impl Units for PlayedUnits {
-    fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer> {
-        let said = |success, text: String| Answer { success, text, complaint: String::new() };
+impl ServiceManager for PlayedUnits {
+    fn systemctl(&self, arguments: &[&str]) -> io::Result<ToolAnswer> {
+        let said = |success, text: String| ToolAnswer { success, text, complaint: String::new() };
         if !matches!(arguments[0], "is-active" | "show") {
             self.asked.borrow_mut().push(arguments.join(" "));
         }
@@ -125,7 +125,7 @@ impl PlayedAccounts {
     }
 
     /// Changes the members of a group, by line.
-    fn edit(&self, edit: impl FnOnce(&mut Vec<String>) -> Result<(), String>) -> Answer {
+    fn edit(&self, edit: impl FnOnce(&mut Vec<String>) -> Result<(), String>) -> ToolAnswer {
         let path = self.tree.join("etc/group");
         let time = fs::metadata(&path).unwrap().modified().unwrap();
         let mut lines: Vec<String> =
@@ -133,10 +133,10 @@ impl PlayedAccounts {
         let complaint = edit(&mut lines).err().unwrap_or_default();
         fs::write(&path, lines.join("\n") + "\n").unwrap();
         fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
-        Answer { success: complaint.is_empty(), text: String::new(), complaint }
+        ToolAnswer { success: complaint.is_empty(), text: String::new(), complaint }
     }
 
-    fn members(&self, group: &str, edit: impl FnOnce(&mut Vec<String>)) -> Answer {
+    fn members(&self, group: &str, edit: impl FnOnce(&mut Vec<String>)) -> ToolAnswer {
         self.edit(|lines| {
             let front = format!("{group}:");
             let line = lines.iter_mut().find(|line| line.starts_with(&front));
@@ -156,7 +156,7 @@ impl Accounts for PlayedAccounts {
         self.tools.contains(&program)
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<Answer> {
+    fn run(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer> {
         self.asked.borrow_mut().push(format!("{program} {}", arguments.join(" ")));
         Ok(match (program, arguments) {
             ("groupadd", ["--system", name]) | ("addgroup", ["-S", name]) => self.edit(|lines| {

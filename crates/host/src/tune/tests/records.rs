@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::tune::FOLDER;
-use crate::tune::script::Script;
+use crate::tune::script::JournalScript;
 
 fn tree() -> Tree {
     Tree::in_memory(&[
@@ -29,7 +29,7 @@ fn applied() -> Tree {
 }
 
 /// Opens the first journal and undoes it.
-fn try_undo(tree: &Tree) -> Result<Vec<Undone>, String> {
+fn try_undo(tree: &Tree) -> Result<Vec<UndoneChange>, String> {
     let root = tree.root();
     let machine = Machine::new(&root, &NoTasks).map_err(|error| error.to_string())?;
     let mut journal = Journal::open(&machine, None).map_err(|error| error.to_string())?;
@@ -51,7 +51,7 @@ fn a_journal_is_one_checked_line_for_each_step() {
         .collect();
     assert_eq!(kinds, ["header", "begin", "done", "same", "begin", "done"]);
     assert!(!text.contains("one\\n") && !text.contains("\"one\""), "the id is a hash");
-    let script = Script::parse(text.as_bytes()).unwrap();
+    let script = JournalScript::parse(text.as_bytes()).unwrap();
     assert_eq!(script.entries.len(), 3);
     assert_eq!(script.header.what, "test");
 }
@@ -92,8 +92,8 @@ fn a_torn_last_line_is_left_out_and_any_other_damage_is_refused() {
         assert!(with(nothing).1.is_err());
     }
     // A line that verifies and does not belong where it is.
-    let script = Script::parse(lines[0]).unwrap();
-    let line = script.text_of(&Line::Undoing { n: 3 }).unwrap();
+    let script = JournalScript::parse(lines[0]).unwrap();
+    let line = script.text_of(&JournalLine::Undoing { n: 3 }).unwrap();
     let error = with(&[lines[0], line.as_bytes()].concat()).1.unwrap_err();
     assert!(error.contains("out of order"), "{error}");
 }
@@ -160,7 +160,7 @@ fn a_second_one_is_told_who_is_at_it() {
     let root = tree.root();
     let machine = Machine::new(&root, &NoTasks).unwrap();
     let mut first = Journal::begin(&machine, String::new(), &[]).unwrap();
-    let options = Options::default();
+    let options = ApplyOptions::default();
     apply(&machine, &mut first, &items(&changes()), options, &mut |_| {}).unwrap();
     let other = Machine::new(&root, &NoTasks).unwrap();
     let error = Journal::begin(&other, String::new(), &[]).unwrap_err().to_string();
@@ -259,7 +259,7 @@ proptest! {
             }
         }
         // What is read is what was written: a prefix of whole lines, or nothing at all.
-        if let Ok(script) = Script::parse(&bytes) {
+        if let Ok(script) = JournalScript::parse(&bytes) {
             let length = usize::try_from(script.length).unwrap();
             prop_assert_eq!(&bytes[..length], &whole[..length]);
             prop_assert!(!bytes[length..].contains(&b'\n') || bytes[length..].contains(&0));

@@ -1,7 +1,7 @@
 //! Every cause, planted in a made-up window.
 
 use rtproof_trace::{
-    Event, How, IdleState, Lost, Policy, What,
+    Event, EventData, Lost, TaskPolicy, WakeUpBasis, WindowIdleState,
     event::{Comm, Vector},
 };
 
@@ -25,7 +25,7 @@ fn an_undisturbed_wake_up_is_the_normal_path() {
 
 #[test]
 fn a_task_of_higher_priority() {
-    let mut story = Story::new().with(60, "multipathd", Policy::Rr, 99);
+    let mut story = Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
     if let Some(task) = story.window.tasks.get_mut(&60) {
         task.unit = Some("multipathd.service".into());
     }
@@ -41,7 +41,7 @@ fn a_task_of_higher_priority() {
 #[test]
 fn preempted_again_on_the_way_out() {
     let told = Story::new()
-        .with(60, "rogue", Policy::Fifo, 99)
+        .with(60, "rogue", TaskPolicy::Fifo, 99)
         .timer(1, 7)
         .switch(8, 7, 120, 0, LATE, 19)
         .switch(9, LATE, 19, 0, 60, 0)
@@ -52,8 +52,8 @@ fn preempted_again_on_the_way_out() {
 #[test]
 fn a_name_is_the_one_at_the_end() {
     // Forked as init, later hog: the window's tasks know the name it has now.
-    let story = Story::new().with(60, "hog", Policy::Fifo, 99);
-    let what = What::Switch {
+    let story = Story::new().with(60, "hog", TaskPolicy::Fifo, 99);
+    let what = EventData::Switch {
         prev_comm: Comm::default(),
         prev_pid: 7,
         prev_prio: 120,
@@ -68,22 +68,22 @@ fn a_name_is_the_one_at_the_end() {
 
 #[test]
 fn a_task_of_the_same_priority() {
-    let story = Story::new().with(61, "twin", Policy::Fifo, 80);
+    let story = Story::new().with(61, "twin", TaskPolicy::Fifo, 80);
     let told = story.switch(-5, 7, 120, 0, 61, 19).timer(1, 61).runs(400, 61, 19);
     assert_eq!(top(&told), ("queued", "twin [FIFO 80]", 396));
 }
 
 #[test]
 fn a_kworker_with_its_function_and_an_interrupt_thread() {
-    let mut story = Story::new().with(62, "kworker/0:1", Policy::Fifo, 90);
+    let mut story = Story::new().with(62, "kworker/0:1", TaskPolicy::Fifo, 90);
     story.window.symbols.insert(900, "vmstat_update+0x0/0x90".into());
     let told = story
         .switch(-5, 7, 120, 0, 62, 9)
-        .event(-4, 62, 0, What::WorkStart { work: 1, function: 900 })
+        .event(-4, 62, 0, EventData::WorkStart { work: 1, function: 900 })
         .timer(1, 62)
         .runs(200, 62, 9);
     assert_eq!(top(&told), ("kworker", "vmstat_update (kworker/0:1)", 196));
-    let story = Story::new().with(63, "irq/24-eth0", Policy::Fifo, 90);
+    let story = Story::new().with(63, "irq/24-eth0", TaskPolicy::Fifo, 90);
     let told = story.switch(-5, 7, 120, 0, 63, 9).timer(1, 63).runs(200, 63, 9);
     assert_eq!(top(&told), ("irq-thread", "irq/24-eth0 [FIFO 90]", 196));
     assert_eq!(told.top().and_then(|share| share.owner.as_deref()), Some("eth0"));
@@ -111,7 +111,7 @@ fn a_task_that_should_give_way() {
 #[test]
 fn the_scheduler_passes_it_over() {
     // Woken at 3 us, the rogue is throttled at 50 us and the ordinary task chosen.
-    let story = Story::new().with(60, "hog", Policy::Fifo, 90);
+    let story = Story::new().with(60, "hog", TaskPolicy::Fifo, 90);
     let mut story = story.switch(-5, 7, 120, 0, 60, 9).timer(1, 60);
     story.window.beside.rt_runtime_us = Some(950_000);
     story.window.beside.rt_period_us = Some(1_000_000);
@@ -125,14 +125,14 @@ fn the_scheduler_passes_it_over() {
 #[test]
 fn a_cpu_that_goes_to_sleep_beside_a_runnable_thread() {
     // Throttled already when it is woken: the idle task stays where it is, and sleeps again.
-    let idle = |state| What::Idle { state };
+    let idle = |state| EventData::Idle { state };
     let told = Story::new()
         .switch(-400, 7, 120, 1, 0, 120)
         .event(-399, 0, 0, idle(1))
         .timer(2, 0)
-        .event(24, 0, 0, What::IdleExit)
+        .event(24, 0, 0, EventData::IdleExit)
         .event(30, 0, 0, idle(1))
-        .event(50_050, 0, 0, What::IdleExit)
+        .event(50_050, 0, 0, EventData::IdleExit)
         .runs(50_060, 0, 120);
     assert_eq!(top(&told), ("throttled", "RT throttling", 50_020));
 }
@@ -141,8 +141,12 @@ fn a_cpu_that_goes_to_sleep_beside_a_runnable_thread() {
 fn others_were_passed_over_before_it_was_woken() {
     // A FIFO 10 hog has to make way for ordinary tasks before the thread is even due.
     let served = |state: u64| {
-        let story =
-            Story::new().with(60, "hog", Policy::Fifo, 10).with(8, "other", Policy::Other, 0);
+        let story = Story::new().with(60, "hog", TaskPolicy::Fifo, 10).with(
+            8,
+            "other",
+            TaskPolicy::Other,
+            0,
+        );
         story
             .switch(-300, 7, 120, 0, 60, 89)
             .switch(-200, 60, 89, state, 8, 120)
@@ -181,10 +185,10 @@ fn interrupts_off_or_a_stall() {
 fn idle_and_what_is_longer_than_its_way_out() {
     let idle = |us: i64| {
         let mut story = Story::new().switch(-400, 7, 120, 1, 0, 120);
-        let state = IdleState { name: "C6".into(), exit_latency_ns: 85_000 };
+        let state = WindowIdleState { name: "C6".into(), exit_latency_ns: 85_000 };
         story.window.beside.idle_states.insert(3, state);
-        let story = story.event(-399, 0, 0, What::Idle { state: 3 });
-        let story = story.event(us, 0, 0, What::IdleExit).timer(us + 1, 0);
+        let story = story.event(-399, 0, 0, EventData::Idle { state: 3 });
+        let story = story.event(us, 0, 0, EventData::IdleExit).timer(us + 1, 0);
         story.runs(us + 8, 0, 120)
     };
     assert_eq!(top(&idle(200)).0, "idle-exit");
@@ -199,8 +203,8 @@ fn idle_and_what_is_longer_than_its_way_out() {
 fn interrupts_mask_and_delay() {
     let irq = |us, end| {
         let name = "nvme0q1".into();
-        let story = Story::new().event(us, 7, 0, What::IrqEntry { irq: 30, name });
-        story.event(end, 7, 8, What::IrqExit { irq: 30 })
+        let story = Story::new().event(us, 7, 0, EventData::IrqEntry { irq: 30, name });
+        story.event(end, 7, 8, EventData::IrqExit { irq: 30 })
     };
     let told = irq(-10, 300).timer(301, 7).runs(308, 7, 120);
     assert_eq!(top(&told), ("masked", "IRQ 30 nvme0q1", 300));
@@ -213,8 +217,8 @@ fn a_softirq_on_top_and_on_preempt_rt() {
     let flood = |rt: bool| {
         let mut story = Story::new().timer(1, 7);
         story.window.beside.preempt_rt = Some(rt);
-        let story = story.event(5, 7, 0, What::SoftirqEntry { vec: 3 });
-        story.event(900, 7, 0x10, What::SoftirqExit { vec: 3 }).runs(905, 7, 120)
+        let story = story.event(5, 7, 0, EventData::SoftirqEntry { vec: 3 });
+        story.event(900, 7, 0x10, EventData::SoftirqExit { vec: 3 }).runs(905, 7, 120)
     };
     assert_eq!(top(&flood(false)), ("softirq", "NET_RX", 895));
     // There a softirq of a lower task can be preempted: it is that task that could not be.
@@ -226,13 +230,14 @@ fn timers_that_expire_before_its_own() {
     let mut story = Story::new();
     story.window.symbols.insert(800, "timerfd_tmrproc+0x0/0x40".into());
     let vector = Vector::LocalTimer;
-    let mut story = story.event(1, 7, 1, What::VectorEntry { vector });
+    let mut story = story.event(1, 7, 1, EventData::VectorEntry { vector });
     for n in 0..100_i64 {
-        let expire = What::TimerExpire { timer: n as u64, function: 800, now_ns: DUE };
+        let expire = EventData::TimerExpire { timer: n as u64, function: 800, now_ns: DUE };
         story = story.event(2 + n * 2, 7, 9, expire);
-        story = story.event(3 + n * 2, 7, 9, What::TimerExpired { timer: n as u64 });
+        story = story.event(3 + n * 2, 7, 9, EventData::TimerExpired { timer: n as u64 });
     }
-    let told = story.waking(203, 7).event(204, 7, 9, What::VectorExit { vector }).runs(208, 7, 120);
+    let told =
+        story.waking(203, 7).event(204, 7, 9, EventData::VectorExit { vector }).runs(208, 7, 120);
     assert_eq!(top(&told), ("timer-work", "timerfd_tmrproc", 201));
 }
 
@@ -242,11 +247,11 @@ fn a_function_that_is_always_short_did_not_run_for_milliseconds() {
         let mut story = Story::new();
         story.window.symbols.insert(800, name.into());
         let vector = Vector::LocalTimer;
-        let story = story.event(1, 7, 1, What::VectorEntry { vector });
-        let expire = What::TimerExpire { timer: 1, function: 800, now_ns: DUE };
+        let story = story.event(1, 7, 1, EventData::VectorEntry { vector });
+        let expire = EventData::TimerExpire { timer: 1, function: 800, now_ns: DUE };
         let story = story.event(2, 7, 9, expire).waking(us, 7);
-        let story = story.event(us + 1, 7, 9, What::TimerExpired { timer: 1 });
-        let told = story.event(us + 2, 7, 9, What::VectorExit { vector }).runs(us + 4, 7, 120);
+        let story = story.event(us + 1, 7, 9, EventData::TimerExpired { timer: 1 });
+        let told = story.event(us + 2, 7, 9, EventData::VectorExit { vector }).runs(us + 4, 7, 120);
         (top(&told).0.to_owned(), told.shares[0].or.join(" "))
     };
     let is = |cause: &str, or: &str| (cause.to_owned(), or.to_owned());
@@ -265,7 +270,7 @@ fn the_timer_interrupt_had_begun_before_it_was_due() {
 
 #[test]
 fn a_page_fault_on_the_way_back() {
-    let fault = What::PageFault { user: true, address: 0x7000, ip: 0x400 };
+    let fault = EventData::PageFault { user: true, address: 0x7000, ip: 0x400 };
     let story = Story::new().timer(1, 7).switch(8, 7, 120, 0, LATE, 19);
     let told = story.event(10, LATE, 0, fault.clone()).ran(150);
     assert_eq!(top(&told), ("page-fault", "control", 140));
@@ -285,8 +290,8 @@ fn its_own_previous_cycle() {
 
 #[test]
 fn stopped_by_a_signal() {
-    let sender = Story::new().with(70, "kill", Policy::Other, 0);
-    let signal = What::Signal { number: 19, comm: Comm::default(), pid: LATE };
+    let sender = Story::new().with(70, "kill", TaskPolicy::Other, 0);
+    let signal = EventData::Signal { number: 19, comm: Comm::default(), pid: LATE };
     let told = sender
         .event(-300, 70, 0, signal)
         .waking(-299, 70)
@@ -303,9 +308,9 @@ fn woken_before_it_had_switched_out() {
     let told = Story::new()
         .timer(-100, 7)
         .switch(-90, 7, 120, 0, LATE, 19)
-        .event(5, LATE, 1, What::VectorEntry { vector: Vector::LocalTimer })
+        .event(5, LATE, 1, EventData::VectorEntry { vector: Vector::LocalTimer })
         .waking(6, LATE)
-        .event(7, LATE, 9, What::VectorExit { vector: Vector::LocalTimer })
+        .event(7, LATE, 9, EventData::VectorExit { vector: Vector::LocalTimer })
         .ran(12);
     assert!(told.shares.iter().all(|share| share.cause != "preempted"));
     assert!(told.incomplete.is_empty());
@@ -313,8 +318,8 @@ fn woken_before_it_had_switched_out() {
 
 #[test]
 fn a_cpu_that_goes_away() {
-    let story = Story::new().with(15, "migration/0", Policy::Fifo, 99);
-    let step = What::Hotplug { of_cpu: 2, target: 0, function: 1 };
+    let story = Story::new().with(15, "migration/0", TaskPolicy::Fifo, 99);
+    let step = EventData::Hotplug { of_cpu: 2, target: 0, function: 1 };
     let told =
         story.event(-50, 7, 0, step).switch(-5, 7, 120, 0, 15, 0).timer(1, 15).runs(1400, 15, 0);
     assert_eq!(top(&told), ("hotplug", "CPU 2", 1398));
@@ -322,7 +327,7 @@ fn a_cpu_that_goes_away() {
 
 #[test]
 fn rtproof_itself() {
-    let mut story = Story::new().with(51, "rtproof/trace", Policy::Fifo, 80);
+    let mut story = Story::new().with(51, "rtproof/trace", TaskPolicy::Fifo, 80);
     if let Some(task) = story.window.tasks.get_mut(&51) {
         task.tgid = LATE;
     }
@@ -334,7 +339,7 @@ fn rtproof_itself() {
 fn an_ipi_and_its_sender() {
     let mut story = Story::new().timer(1, 7);
     story.window.symbols.insert(700, "flush_tlb_func+0x0/0x40".into());
-    let send = What::IpiSend { to_cpu: 0, callsite: 1, callback: 700 };
+    let send = EventData::IpiSend { to_cpu: 0, callsite: 1, callback: 700 };
     story.window.events.push(Event {
         at_ns: DUE + 4 * US,
         cpu: 1,
@@ -345,8 +350,8 @@ fn an_ipi_and_its_sender() {
     });
     let vector = Vector::CallFunction;
     let told = story
-        .event(6, 7, 1, What::VectorEntry { vector })
-        .event(206, 7, 9, What::VectorExit { vector })
+        .event(6, 7, 1, EventData::VectorEntry { vector })
+        .event(206, 7, 9, EventData::VectorExit { vector })
         .runs(208, 7, 120);
     assert_eq!(top(&told), ("ipi", "function call interrupt", 200));
     let share = told.top().expect("a share");
@@ -355,7 +360,7 @@ fn an_ipi_and_its_sender() {
 
 #[test]
 fn priority_inheritance_is_not_preemption() {
-    let raise = What::PiSetprio { comm: "worker".into(), pid: 7, old_prio: 120, new_prio: 10 };
+    let raise = EventData::PiSetprio { comm: "worker".into(), pid: 7, old_prio: 120, new_prio: 10 };
     let story = Story::new().event(-50, 7, 0, raise).switch(-20, 0, 120, 0, 7, 10);
     let told = story.timer(1, 7).runs(600, 7, 10);
     assert_eq!(top(&told).0, "priority-inheritance");
@@ -391,7 +396,7 @@ fn lost_events_make_it_incomplete() {
     assert!(told.incomplete.is_empty());
     assert_eq!(top(&told).0, "preempt-off");
     let nothing = explain(
-        &WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE + 99, how: How::Measured },
+        &WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE + 99, how: WakeUpBasis::Measured },
         &Window { to_ns: u64::MAX, ..Window::default() },
     );
     assert_eq!(nothing.incomplete.len(), 1);
@@ -417,11 +422,11 @@ impl Numbers {
         [0, 7, 60, LATE][self.below(4) as usize]
     }
 
-    fn what(&mut self) -> What {
+    fn what(&mut self) -> EventData {
         let (pid, prio) = (self.pid(), [0, 19, 120][self.below(3) as usize]);
         let comm = Comm::default();
         match self.below(14) {
-            0..=2 => What::Switch {
+            0..=2 => EventData::Switch {
                 prev_comm: comm,
                 prev_pid: self.pid(),
                 prev_prio: prio,
@@ -430,17 +435,17 @@ impl Numbers {
                 next_pid: pid,
                 next_prio: prio,
             },
-            3 => What::Waking { comm, pid, prio, target_cpu: self.below(2) as u32 },
-            4 => What::Wakeup { comm, pid, prio, target_cpu: self.below(2) as u32 },
-            5 => What::VectorEntry { vector: Vector::LocalTimer },
-            6 => What::VectorExit { vector: Vector::LocalTimer },
-            7 => What::IrqEntry { irq: 9, name: "x".into() },
-            8 => What::IrqExit { irq: 9 },
-            9 => What::SoftirqEntry { vec: 3 },
-            10 => What::SoftirqExit { vec: 3 },
-            11 => What::Migrate { comm, pid, prio, from_cpu: 0, to_cpu: 1 },
-            12 => What::PageFault { user: true, address: 1, ip: 2 },
-            _ => What::Nmi { handler: 1, delta_ns: self.below(5 * US) },
+            3 => EventData::Waking { comm, pid, prio, target_cpu: self.below(2) as u32 },
+            4 => EventData::Wakeup { comm, pid, prio, target_cpu: self.below(2) as u32 },
+            5 => EventData::VectorEntry { vector: Vector::LocalTimer },
+            6 => EventData::VectorExit { vector: Vector::LocalTimer },
+            7 => EventData::IrqEntry { irq: 9, name: "x".into() },
+            8 => EventData::IrqExit { irq: 9 },
+            9 => EventData::SoftirqEntry { vec: 3 },
+            10 => EventData::SoftirqExit { vec: 3 },
+            11 => EventData::Migrate { comm, pid, prio, from_cpu: 0, to_cpu: 1 },
+            12 => EventData::PageFault { user: true, address: 1, ip: 2 },
+            _ => EventData::Nmi { handler: 1, delta_ns: self.below(5 * US) },
         }
     }
 }
@@ -466,7 +471,7 @@ fn any_events_in_any_order_sum_exactly() {
 
 #[test]
 fn a_wake_up_that_was_not_late_has_no_shares() {
-    let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE, how: How::Woken };
+    let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE, how: WakeUpBasis::Woken };
     let told = explain(&wake, &Story::new().window);
     assert!(told.shares.is_empty() && told.spans.is_empty());
 }
@@ -503,7 +508,7 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
     // Not where something went on meanwhile.
     let mut story = Story::new();
     story.window.beside.guest = Some(true);
-    let waking = What::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
+    let waking = EventData::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
     let story = story.timer(1, 7).event(15_000, 7, 0, waking);
     assert_eq!(top(&story.runs(30_100, 7, 120)).0, "preempt-off");
 }
@@ -530,7 +535,7 @@ fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
     let sleeps = |until_us: i64, stack: &[&str]| {
         let mut story = Story::new().switch(-300, 7, 120, 0, LATE, 19);
         story.window.beside.guest = Some(true);
-        let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
+        let start = EventData::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
         story = story.event(-20, LATE, 0, start);
         if !stack.is_empty() {
             // The interrupt comes before it is off the CPU.
@@ -549,7 +554,7 @@ fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
     assert_eq!((top(&told).0, top(&told).2), ("stall", 50_000), "{told:?}");
     assert_eq!((told.woken_ns, told.irq_ns), (Some(DUE + 50_002 * US), Some(DUE + 50_000 * US)));
     // It was late with that: until then it is its own cycle.
-    let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
+    let start = EventData::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
     let story = Story::new().switch(-300, 7, 120, 0, LATE, 19).event(500, LATE, 0, start);
     let told = story.switch(505, LATE, 19, 1, 7, 120).timer(506, 7).runs(515, 7, 120);
     assert_eq!(top(&told), ("own-cycle", "control", 500), "{told:?}");

@@ -8,16 +8,18 @@ use std::{cell::RefCell, collections::BTreeMap};
 use thread::{EARLY_NS, is_timerlat, is_timerlat_irq, thread_states};
 
 use rtproof_trace::{
-    Class, Coverage, Event, Extent, Task, WakeUp, What, Window,
-    context::{State, Stretch, reconstruct},
+    Coverage, Event, EventClass, EventData, Extent, Task, WakeUp, Window,
+    context::{CpuState, Stretch, reconstruct},
     event::{self},
     ftrace_text::CUT,
 };
-pub use thread::{Blind, Doubt, Earlier, Handed, Stood, Thread};
+pub use thread::{
+    DoubtfulStretch, EarlierWait, SilentStretch, SoftirqWaker, ThreadActivity, UnknownStretch,
+};
 
 /// Where on its way from due to run the thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum WakeUpPhase {
     /// Asleep, its timer due, the interrupt not yet there.
     TimerLate,
     /// The interrupt that wakes it has begun.
@@ -42,13 +44,13 @@ pub struct Moment<'a> {
     pub from_ns: u64,
     pub to_ns: u64,
     /// Where the thread was on its way.
-    pub phase: Phase,
+    pub phase: WakeUpPhase,
     /// What the thread was doing.
-    pub thread: Thread,
+    pub thread: ThreadActivity,
     /// Since when it was runnable, in that phase.
     pub runnable_since_ns: u64,
     /// What the CPU was doing.
-    pub cpu: &'a State,
+    pub cpu: &'a CpuState,
     /// Flags and preemption count of the first event in or after it.
     pub preempt: u8,
     /// When that event came.
@@ -109,9 +111,9 @@ pub struct Scene<'a> {
     /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
     pub served_ns: Option<u64>,
     /// The timer of an earlier cycle that it still waited for when it was due.
-    pub earlier: Option<Earlier>,
+    pub earlier: Option<EarlierWait>,
     /// Who wakes it in the place of the interrupt, where its timer expires in a thread.
-    pub handed: Option<Handed>,
+    pub handed: Option<SoftirqWaker>,
     /// When it was woken.
     pub woken_ns: Option<u64>,
     /// When it was switched to.
@@ -119,15 +121,15 @@ pub struct Scene<'a> {
     /// What the timer interrupt interrupted, where its stack was recorded.
     pub interrupted: Interrupted,
     /// Stretches in which nothing is certain: events are missing, and with them what was going on.
-    pub blind: Vec<Blind>,
+    pub blind: Vec<UnknownStretch>,
     /// What the source of the events holds.
     pub coverage: Coverage,
     /// Stretches in which events are missing, and yet the same task was current before and after.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<DoubtfulStretch>,
     /// Stretches in which the machine stood still, by the witness of another CPU.
-    pub stood: Vec<Stood>,
+    pub stood: Vec<SilentStretch>,
     /// What the thread was doing, in order, from due to run.
-    thread: Vec<(u64, u64, Thread)>,
+    thread: Vec<(u64, u64, ThreadActivity)>,
     /// What the CPU was doing.
     stretches: Vec<Stretch>,
     /// Priorities of the late thread, as events recorded them.
@@ -147,7 +149,7 @@ impl<'a> Scene<'a> {
         let armed_ns = armed.map(|event| event.at_ns);
         let (set_for_ns, slack_ns) = match armed.map(|event| &event.what) {
             // Where the source holds both ends of the range.
-            Some(&What::TimerStart { expires_ns, soft_ns, .. }) if soft_ns > 0 => (
+            Some(&EventData::TimerStart { expires_ns, soft_ns, .. }) if soft_ns > 0 => (
                 Some(soft_ns).filter(|&at_ns| at_ns > wake.due_ns),
                 Some(expires_ns).filter(|&at_ns| at_ns > soft_ns.max(wake.due_ns)),
             ),
@@ -248,20 +250,20 @@ impl<'a> Scene<'a> {
         let (begin_ns, _, thread) = self.thread[at.min(self.thread.len() - 1)];
         // The switch to it was not recorded, and later events show that it had the CPU.
         let thread = match thread {
-            Thread::Runnable { .. } if stretch.state.task == self.wake.tid => {
-                Thread::Running { cpu: self.wake.cpu }
+            ThreadActivity::Runnable { .. } if stretch.state.task == self.wake.tid => {
+                ThreadActivity::Running { cpu: self.wake.cpu }
             }
             thread => thread,
         };
         let phase = self.phase(from_ns, thread);
         let fault = match thread {
-            Thread::Running { .. } | Thread::Blocked | Thread::Sleeping => {
+            ThreadActivity::Running { .. } | ThreadActivity::Blocked | ThreadActivity::Sleeping => {
                 faults[..faults.partition_point(|fault| fault.at_ns <= from_ns)].last().copied()
             }
             _ => None,
         };
         let runnable_since_ns = match thread {
-            Thread::Runnable { since_ns, .. } => since_ns,
+            ThreadActivity::Runnable { since_ns, .. } => since_ns,
             _ => self.handed_at(from_ns).map_or(begin_ns, |handed| handed.from_ns),
         };
         Moment {
@@ -295,54 +297,62 @@ impl<'a> Scene<'a> {
     }
 
     fn doubt(&self, at_ns: u64) -> Option<&'static str> {
-        let here = |doubt: &&Doubt| (doubt.from_ns..doubt.to_ns).contains(&at_ns);
+        let here = |doubt: &&DoubtfulStretch| (doubt.from_ns..doubt.to_ns).contains(&at_ns);
         self.doubts.iter().find(here).map(|doubt| doubt.why)
     }
 
-    fn phase(&self, from_ns: u64, thread: Thread) -> Phase {
+    fn phase(&self, from_ns: u64, thread: ThreadActivity) -> WakeUpPhase {
         match thread {
-            Thread::Stopped => Phase::Stopped,
-            Thread::Blocked => Phase::Blocked,
-            Thread::Running { cpu } | Thread::Runnable { cpu, .. } if cpu != self.wake.cpu => {
-                Phase::Elsewhere(cpu)
+            ThreadActivity::Stopped => WakeUpPhase::Stopped,
+            ThreadActivity::Blocked => WakeUpPhase::Blocked,
+            ThreadActivity::Running { cpu } | ThreadActivity::Runnable { cpu, .. }
+                if cpu != self.wake.cpu =>
+            {
+                WakeUpPhase::Elsewhere(cpu)
             }
-            Thread::Sleeping if self.earlier_at(from_ns).is_some() => self.waiting_before(from_ns),
+            ThreadActivity::Sleeping if self.earlier_at(from_ns).is_some() => {
+                self.waiting_before(from_ns)
+            }
             // Asleep before it has started its timer, or after its CPU's timers were served: it
             // waits for something else.
-            Thread::Sleeping if self.armed_ns.is_some_and(|at_ns| at_ns > from_ns) => {
-                Phase::Blocked
+            ThreadActivity::Sleeping if self.armed_ns.is_some_and(|at_ns| at_ns > from_ns) => {
+                WakeUpPhase::Blocked
             }
-            Thread::Sleeping if self.served_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
-                Phase::Blocked
+            ThreadActivity::Sleeping if self.served_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
+                WakeUpPhase::Blocked
             }
             // As good as runnable: whoever wakes it is.
-            Thread::Sleeping if self.handed_at(from_ns).is_some() => Phase::Runnable,
-            Thread::Sleeping => self.waiting(from_ns),
-            Thread::Runnable { .. } => Phase::Runnable,
-            Thread::Running { .. } if self.woken_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
-                Phase::Running
+            ThreadActivity::Sleeping if self.handed_at(from_ns).is_some() => WakeUpPhase::Runnable,
+            ThreadActivity::Sleeping => self.waiting(from_ns),
+            ThreadActivity::Runnable { .. } => WakeUpPhase::Runnable,
+            ThreadActivity::Running { .. }
+                if self.woken_ns.is_some_and(|at_ns| at_ns <= from_ns) =>
+            {
+                WakeUpPhase::Running
             }
             // On its way to sleep.
-            Thread::Running { .. } if self.armed_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
+            ThreadActivity::Running { .. }
+                if self.armed_ns.is_some_and(|at_ns| at_ns <= from_ns) =>
+            {
                 self.waiting(from_ns)
             }
-            Thread::Running { .. } => Phase::OwnCycle,
+            ThreadActivity::Running { .. } => WakeUpPhase::OwnCycle,
         }
     }
 
     /// The thread waits for its timer.
-    fn waiting(&self, from_ns: u64) -> Phase {
+    fn waiting(&self, from_ns: u64) -> WakeUpPhase {
         let has_come = self.irq_ns.is_some_and(|irq_ns| irq_ns <= from_ns);
-        if has_come { Phase::Expiry } else { Phase::TimerLate }
+        if has_come { WakeUpPhase::Expiry } else { WakeUpPhase::TimerLate }
     }
 
     /// The thread waits for the timer of an earlier cycle.
-    fn waiting_before(&self, from_ns: u64) -> Phase {
+    fn waiting_before(&self, from_ns: u64) -> WakeUpPhase {
         let earlier = self.earlier_at(from_ns);
         match earlier.and_then(|of| Some((of.set_for_ns?, of.irq_ns))) {
-            None => Phase::Blocked,
-            Some((_, Some(irq_ns))) if irq_ns <= from_ns => Phase::Expiry,
-            Some(_) => Phase::TimerLate,
+            None => WakeUpPhase::Blocked,
+            Some((_, Some(irq_ns))) if irq_ns <= from_ns => WakeUpPhase::Expiry,
+            Some(_) => WakeUpPhase::TimerLate,
         }
     }
 
@@ -352,7 +362,7 @@ impl<'a> Scene<'a> {
         let inside = |event: &&Event| {
             event.pid == wake.tid
                 && (wake.due_ns..wake.ran_ns).contains(&event.at_ns)
-                && matches!(event.what, What::PageFault { .. })
+                && matches!(event.what, EventData::PageFault { .. })
         };
         self.window.events.iter().filter(inside).collect()
     }
@@ -363,7 +373,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The earlier cycle whose timer it waits for at a time.
-    pub fn earlier_at(&self, at_ns: u64) -> Option<&Earlier> {
+    pub fn earlier_at(&self, at_ns: u64) -> Option<&EarlierWait> {
         self.earlier.as_ref().filter(|earlier| at_ns < earlier.woken_ns)
     }
 
@@ -374,7 +384,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Who has to run at a time for the thread to be woken.
-    pub fn handed_at(&self, at_ns: u64) -> Option<Handed> {
+    pub fn handed_at(&self, at_ns: u64) -> Option<SoftirqWaker> {
         self.handed.filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
     }
 
@@ -412,7 +422,7 @@ fn coverage(window: &Window) -> Coverage {
     let mut coverage = window.coverage.clone();
     for name in &window.missing {
         let is_foreign = name.starts_with("irq_vectors:") || name.starts_with("nmi:");
-        if let Some(class) = Class::of_event(name).filter(|_| !is_foreign) {
+        if let Some(class) = EventClass::of_event(name).filter(|_| !is_foreign) {
             coverage.limit(class, Extent::None);
         }
     }
@@ -426,7 +436,7 @@ fn interrupted(wake: &WakeUp, window: &Window, irq_ns: Option<u64>) -> Interrupt
             let mut stacks = window.events.iter().filter(|event| {
                 event.cpu == wake.cpu
                     && event.at_ns >= irq_ns.unwrap_or(wake.due_ns)
-                    && matches!(event.what, What::Stack { .. })
+                    && matches!(event.what, EventData::Stack { .. })
             });
             stacks.next().map(|event| event.at_ns)
         })
@@ -446,13 +456,13 @@ fn wake_and_switch(
         // As good as asleep: its timer may come before it is.
         asleep |= armed_ns == Some(event.at_ns) && event.pid == wake.tid;
         match &event.what {
-            What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid => {
+            EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } if *pid == wake.tid => {
                 if asleep && event.at_ns >= wake.due_ns.saturating_sub(EARLY_NS) {
                     (woken_ns, switched_ns) = (Some(event.at_ns), None);
                 }
                 asleep = false;
             }
-            What::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
+            EventData::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
                 // No switch may have shown that it left.
                 asleep |= event.pid != wake.tid;
                 if asleep && event.at_ns >= wake.due_ns {
@@ -460,10 +470,12 @@ fn wake_and_switch(
                 }
                 asleep = false;
             }
-            What::Switch { prev_pid, prev_state, .. } if *prev_pid == wake.tid => {
+            EventData::Switch { prev_pid, prev_state, .. } if *prev_pid == wake.tid => {
                 asleep = prev_state & thread::state::REPORTED != 0;
             }
-            What::Switch { next_pid, .. } if *next_pid == wake.tid && switched_ns.is_none() => {
+            EventData::Switch { next_pid, .. }
+                if *next_pid == wake.tid && switched_ns.is_none() =>
+            {
                 switched_ns = Some(event.at_ns);
                 asleep = false;
             }
@@ -479,7 +491,7 @@ fn armed<'a>(wake: &WakeUp, window: &'a Window) -> Option<&'a Event> {
     let is_ours = |event: &&Event| {
         event.pid == wake.tid
             && event.at_ns < wake.ran_ns
-            && matches!(event.what, What::TimerStart { expires_ns, soft_ns, .. }
+            && matches!(event.what, EventData::TimerStart { expires_ns, soft_ns, .. }
                 if expires_ns.checked_sub(wake.due_ns).is_some_and(|ns| ns <= TIMER_SLACK_NS)
                     || soft_ns > 0 && (soft_ns..=expires_ns).contains(&wake.due_ns))
     };
@@ -511,7 +523,7 @@ fn is_woken_by_task(wake: &WakeUp, window: &Window, woken_ns: u64) -> bool {
             || thread::runs_softirqs(comm)
     };
     window.events.iter().filter(|event| event.at_ns == woken_ns).any(|event| {
-        let is_it = matches!(event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
+        let is_it = matches!(event.what, EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. }
             if pid == wake.tid);
         is_it && event.flags & over == 0 && event.pid > 0 && !does_timers(event.pid)
     })
@@ -534,7 +546,7 @@ fn interrupt_at(
     let waking = window.events.iter().find(|event| {
         event.at_ns == woken_ns
             && (is_timerlat_irq(event, wake, window)
-                || matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
+                || matches!(&event.what, EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. }
                     if *pid == wake.tid))
     })?;
     if waking.cpu != wake.cpu {
@@ -545,34 +557,38 @@ fn interrupt_at(
     stretch.state.hard.map(|(_, from_ns)| from_ns)
 }
 
-const fn is_rare(what: &What) -> bool {
+const fn is_rare(what: &EventData) -> bool {
     matches!(
         what,
-        What::Frequency { .. }
-            | What::Hotplug { .. }
-            | What::PiSetprio { .. }
-            | What::Migrate { .. }
-            | What::Signal { .. }
+        EventData::Frequency { .. }
+            | EventData::Hotplug { .. }
+            | EventData::PiSetprio { .. }
+            | EventData::Migrate { .. }
+            | EventData::Signal { .. }
     )
 }
 
 /// The priority that an event records of a thread.
 fn prio_of(event: &Event, tid: i32) -> Option<i32> {
     match event.what {
-        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if pid == tid => Some(prio),
-        What::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
-        What::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
-        What::PiSetprio { pid, new_prio, .. } if pid == tid => Some(new_prio),
+        EventData::Waking { pid, prio, .. } | EventData::Wakeup { pid, prio, .. } if pid == tid => {
+            Some(prio)
+        }
+        EventData::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
+        EventData::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
+        EventData::PiSetprio { pid, new_prio, .. } if pid == tid => Some(new_prio),
         _ => None,
     }
 }
 
 fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
     let told = window.events.iter().rev().find_map(|event| match &event.what {
-        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if *pid == wake.tid => {
+        EventData::Waking { pid, prio, .. } | EventData::Wakeup { pid, prio, .. }
+            if *pid == wake.tid =>
+        {
             Some(*prio)
         }
-        What::Switch { next_pid, next_prio, .. } if *next_pid == wake.tid => Some(*next_prio),
+        EventData::Switch { next_pid, next_prio, .. } if *next_pid == wake.tid => Some(*next_prio),
         _ => None,
     });
     told.or_else(|| {
@@ -611,7 +627,7 @@ impl Interrupted {
         let events = window.events.iter().filter(|e| e.cpu == cpu && after(e.at_ns));
         // The stack is written right after the event that it belongs to: the first one counts.
         let stack = events.take(4).find_map(|event| match &event.what {
-            What::Stack { frames } => Some((event.pid, frames)),
+            EventData::Stack { frames } => Some((event.pid, frames)),
             _ => None,
         });
         let Some((pid, frames)) = stack else { return Self::Unknown };

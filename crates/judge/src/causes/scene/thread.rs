@@ -3,13 +3,15 @@
 #[cfg(test)]
 mod blind_tests;
 
-use rtproof_trace::{Event, How, LateTimer, Task, WakeUp, What, Window, context::Stretch};
+use rtproof_trace::{
+    Event, EventData, LateTimer, Task, WakeUp, WakeUpBasis, Window, context::Stretch,
+};
 
 use super::Interrupted;
 
 /// What the late thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thread {
+pub enum ThreadActivity {
     /// Running on a CPU.
     Running { cpu: u32 },
     /// Could run and did not.
@@ -31,12 +33,13 @@ pub enum Thread {
 pub(super) fn is_timerlat(wake: &WakeUp, window: &Window) -> bool {
     // The latency-format of the text shows eight characters.
     let is_named = |task: &Task| task.comm.starts_with("timerlat/") || task.comm == "timerlat";
-    wake.how == How::Measured && (wake.tid < 0 || window.tasks.get(&wake.tid).is_some_and(is_named))
+    wake.how == WakeUpBasis::Measured
+        && (wake.tid < 0 || window.tasks.get(&wake.tid).is_some_and(is_named))
 }
 
 /// Whether an event is the interrupt of the timerlat thread that wakes it.
 pub(super) fn is_timerlat_irq(event: &Event, wake: &WakeUp, window: &Window) -> bool {
-    matches!(event.what, What::Timerlat { context: 0, .. })
+    matches!(event.what, EventData::Timerlat { context: 0, .. })
         && event.cpu == wake.cpu
         && is_timerlat(wake, window)
 }
@@ -51,27 +54,29 @@ pub(super) mod state {
 }
 
 /// What the thread was doing from due to run, from its own events on any CPU.
-pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Thread)> {
+pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, ThreadActivity)> {
     // Where no switch is recorded nobody sees it leave, and that it ran then says nothing of later.
-    let has_switches = window.events.iter().any(|event| matches!(event.what, What::Switch { .. }));
+    let has_switches =
+        window.events.iter().any(|event| matches!(event.what, EventData::Switch { .. }));
     let changes = window.events.iter().filter_map(|event| {
         let (at_ns, earlier, then) = change(event, wake, window)?;
-        let ran = (earlier, then) == (None, Thread::Running { cpu: event.cpu });
+        let ran = (earlier, then) == (None, ThreadActivity::Running { cpu: event.cpu });
         (has_switches || !ran).then_some((at_ns, event.cpu, earlier, then))
     });
-    let changes: Vec<(u64, u32, Option<Thread>, Thread)> = changes.collect();
+    let changes: Vec<(u64, u32, Option<ThreadActivity>, ThreadActivity)> = changes.collect();
     let (before, after) =
         changes.split_at(changes.partition_point(|(at_ns, ..)| *at_ns <= wake.due_ns));
     // What an event means depends on what was before it: a thread on its way to sleep is woken
     // while it runs.
-    let before = before.iter().fold(None, |now: Option<Thread>, &(at_ns, cpu, earlier, then)| {
-        let now = now.or(earlier).unwrap_or(Thread::Sleeping);
-        Some(follow(left(now, earlier, cpu), then, at_ns))
-    });
+    let before =
+        before.iter().fold(None, |now: Option<ThreadActivity>, &(at_ns, cpu, earlier, then)| {
+            let now = now.or(earlier).unwrap_or(ThreadActivity::Sleeping);
+            Some(follow(left(now, earlier, cpu), then, at_ns))
+        });
     let start = match (before, after.first()) {
         (Some(now), _) => now,
         (None, Some((.., Some(earlier), _))) => *earlier,
-        (None, Some((.., None, _)) | None) => Thread::Running { cpu: wake.cpu },
+        (None, Some((.., None, _)) | None) => ThreadActivity::Running { cpu: wake.cpu },
     };
     let mut states = Vec::new();
     let (mut at_ns, mut now) = (wake.due_ns, start);
@@ -92,72 +97,89 @@ pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Th
 
 /// The state before an event, given the one after the last: what wakes it out of another task of
 /// its CPU shows that it had left that, though no switch did.
-fn left(now: Thread, earlier: Option<Thread>, on_cpu: u32) -> Thread {
+fn left(now: ThreadActivity, earlier: Option<ThreadActivity>, on_cpu: u32) -> ThreadActivity {
     match (now, earlier) {
-        (Thread::Running { cpu }, Some(earlier @ Thread::Sleeping)) if cpu == on_cpu => earlier,
+        (ThreadActivity::Running { cpu }, Some(earlier @ ThreadActivity::Sleeping))
+            if cpu == on_cpu =>
+        {
+            earlier
+        }
         _ => now,
     }
 }
 
 /// The state after an event, given the one before: a thread that is woken while it runs goes on.
-fn follow(now: Thread, then: Thread, at_ns: u64) -> Thread {
+fn follow(now: ThreadActivity, then: ThreadActivity, at_ns: u64) -> ThreadActivity {
     match (now, then) {
-        (Thread::Running { .. }, Thread::Runnable { since_ns: u64::MAX, .. }) => now,
-        (Thread::Runnable { cpu: before, .. }, Thread::Runnable { cpu, since_ns: u64::MAX })
-            if cpu == before =>
-        {
+        (ThreadActivity::Running { .. }, ThreadActivity::Runnable { since_ns: u64::MAX, .. }) => {
             now
         }
-        (_, Thread::Runnable { cpu, .. }) => Thread::Runnable { cpu, since_ns: at_ns },
+        (
+            ThreadActivity::Runnable { cpu: before, .. },
+            ThreadActivity::Runnable { cpu, since_ns: u64::MAX },
+        ) if cpu == before => now,
+        (_, ThreadActivity::Runnable { cpu, .. }) => {
+            ThreadActivity::Runnable { cpu, since_ns: at_ns }
+        }
         _ => then,
     }
 }
 
 /// What an event says of the thread: when, its state before where that is certain, its state after.
 /// A wake-up carries `u64::MAX`: what it means depends on the state before.
-fn change(event: &Event, wake: &WakeUp, window: &Window) -> Option<(u64, Option<Thread>, Thread)> {
+fn change(
+    event: &Event,
+    wake: &WakeUp,
+    window: &Window,
+) -> Option<(u64, Option<ThreadActivity>, ThreadActivity)> {
     let (at_ns, tid) = (event.at_ns, wake.tid);
     match &event.what {
-        What::Switch { prev_pid, prev_state, .. } if *prev_pid == tid => {
+        EventData::Switch { prev_pid, prev_state, .. } if *prev_pid == tid => {
             let bits = prev_state & state::REPORTED;
             let then = if bits & state::STOPPED != 0 {
-                Thread::Stopped
+                ThreadActivity::Stopped
             } else if bits & state::INTERRUPTIBLE != 0 {
-                Thread::Sleeping
+                ThreadActivity::Sleeping
             } else if bits & state::UNINTERRUPTIBLE != 0 {
-                Thread::Blocked
+                ThreadActivity::Blocked
             } else if bits != 0 {
-                Thread::Sleeping
+                ThreadActivity::Sleeping
             } else {
-                Thread::Runnable { cpu: event.cpu, since_ns: at_ns }
+                ThreadActivity::Runnable { cpu: event.cpu, since_ns: at_ns }
             };
-            Some((at_ns, Some(Thread::Running { cpu: event.cpu }), then))
+            Some((at_ns, Some(ThreadActivity::Running { cpu: event.cpu }), then))
         }
-        What::Switch { next_pid, .. } if *next_pid == tid => {
-            let before = Thread::Runnable { cpu: event.cpu, since_ns: 0 };
-            Some((at_ns, Some(before), Thread::Running { cpu: event.cpu }))
+        EventData::Switch { next_pid, .. } if *next_pid == tid => {
+            let before = ThreadActivity::Runnable { cpu: event.cpu, since_ns: 0 };
+            Some((at_ns, Some(before), ThreadActivity::Running { cpu: event.cpu }))
         }
-        What::Waking { pid, target_cpu, .. } if *pid == tid => {
-            let then = Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX };
+        EventData::Waking { pid, target_cpu, .. } if *pid == tid => {
+            let then = ThreadActivity::Runnable { cpu: *target_cpu, since_ns: u64::MAX };
             // Out of an interrupt of its own: it was on its way to sleep.
             let runs = event.pid == tid;
-            let before = if runs { Thread::Running { cpu: event.cpu } } else { Thread::Sleeping };
+            let before = if runs {
+                ThreadActivity::Running { cpu: event.cpu }
+            } else {
+                ThreadActivity::Sleeping
+            };
             Some((at_ns, Some(before), then))
         }
-        What::Wakeup { pid, target_cpu, .. } if *pid == tid => {
-            Some((at_ns, None, Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX }))
+        EventData::Wakeup { pid, target_cpu, .. } if *pid == tid => {
+            Some((at_ns, None, ThreadActivity::Runnable { cpu: *target_cpu, since_ns: u64::MAX }))
         }
-        What::Migrate { pid, to_cpu, .. } if *pid == tid => {
-            Some((at_ns, None, Thread::Runnable { cpu: *to_cpu, since_ns: u64::MAX }))
+        EventData::Migrate { pid, to_cpu, .. } if *pid == tid => {
+            Some((at_ns, None, ThreadActivity::Runnable { cpu: *to_cpu, since_ns: u64::MAX }))
         }
-        What::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
-            let then = Thread::Runnable { cpu: event.cpu, since_ns: u64::MAX };
-            let before = (event.pid != tid).then_some(Thread::Sleeping);
+        EventData::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
+            let then = ThreadActivity::Runnable { cpu: event.cpu, since_ns: u64::MAX };
+            let before = (event.pid != tid).then_some(ThreadActivity::Sleeping);
             Some((at_ns, before, then))
         }
         // Some kernels leave out switches from the idle task. osnoise writes inside of a switch.
-        What::Noise { .. } => None,
-        _ if event.pid == tid && tid > 0 => Some((at_ns, None, Thread::Running { cpu: event.cpu })),
+        EventData::Noise { .. } => None,
+        _ if event.pid == tid && tid > 0 => {
+            Some((at_ns, None, ThreadActivity::Running { cpu: event.cpu }))
+        }
         _ => None,
     }
 }
@@ -172,14 +194,14 @@ fn change(event: &Event, wake: &WakeUp, window: &Window) -> Option<(u64, Option<
 
 /// A stretch in which nothing is known.
 #[derive(Clone, Copy, Debug)]
-pub struct Blind {
+pub struct UnknownStretch {
     pub from_ns: u64,
     pub to_ns: u64,
     pub why: &'static str,
 }
 
 /// A stretch in which events are missing, and the same task was current before and after.
-pub type Doubt = Blind;
+pub type DoubtfulStretch = UnknownStretch;
 
 /// The kernel says so, or the window does not reach as far.
 const LOST: &str = "events of this time were lost, or had already been overwritten";
@@ -200,11 +222,14 @@ const UNRECORDED: &str =
 pub(super) fn missing_stretches(
     wake: &WakeUp,
     window: &Window,
-    thread: &[(u64, u64, Thread)],
-) -> (Vec<Blind>, Vec<Doubt>) {
+    thread: &[(u64, u64, ThreadActivity)],
+) -> (Vec<UnknownStretch>, Vec<DoubtfulStretch>) {
     let is_about = |event: &Event| event.pid == wake.tid || change(event, wake, window).is_some();
     if !window.events.iter().any(is_about) {
-        return (vec![Blind { from_ns: wake.due_ns, to_ns: wake.ran_ns, why: LOST }], Vec::new());
+        return (
+            vec![UnknownStretch { from_ns: wake.due_ns, to_ns: wake.ran_ns, why: LOST }],
+            Vec::new(),
+        );
     }
     let own = || window.events.iter().filter(|event| event.cpu == wake.cpu);
     let known_ns = |from_ns: u64| {
@@ -217,10 +242,10 @@ pub(super) fn missing_stretches(
         at(cpu).max(at(thread))
     };
     let (mut blind, mut doubts) = (Vec::new(), Vec::new());
-    let add = |list: &mut Vec<Blind>, from_ns: u64, to_ns: u64, why| {
+    let add = |list: &mut Vec<UnknownStretch>, from_ns: u64, to_ns: u64, why| {
         let (from_ns, to_ns) = (from_ns.max(wake.due_ns), to_ns.min(wake.ran_ns));
         if from_ns < to_ns {
-            list.push(Blind { from_ns, to_ns, why });
+            list.push(UnknownStretch { from_ns, to_ns, why });
         }
     };
     for lost in &window.lost {
@@ -241,7 +266,7 @@ pub(super) fn missing_stretches(
         add(&mut blind, window.to_ns, u64::MAX, ENDS);
     }
     // Nothing where switches are not recorded at all.
-    let has_switches = own().any(|event| matches!(event.what, What::Switch { .. }));
+    let has_switches = own().any(|event| matches!(event.what, EventData::Switch { .. }));
     let is_whole = || runs_in_the_end(wake, window, thread) || ends_before_it_ran(wake, window);
     if has_switches && blind.is_empty() && !is_whole() {
         let last = own().rfind(|event| event.at_ns < wake.ran_ns);
@@ -253,7 +278,7 @@ pub(super) fn missing_stretches(
 /// The task that is current when an event is written.
 const fn current(event: &Event) -> i32 {
     match event.what {
-        What::Switch { prev_pid, .. } => prev_pid,
+        EventData::Switch { prev_pid, .. } => prev_pid,
         _ => event.pid,
     }
 }
@@ -261,14 +286,14 @@ const fn current(event: &Event) -> i32 {
 /// The task that is current after an event.
 const fn after(event: &Event) -> i32 {
     match event.what {
-        What::Switch { next_pid, .. } => next_pid,
+        EventData::Switch { next_pid, .. } => next_pid,
         _ => event.pid,
     }
 }
 
 /// Whether the events show that the late thread got the CPU.
-fn runs_in_the_end(wake: &WakeUp, window: &Window, thread: &[(u64, u64, Thread)]) -> bool {
-    let is_running = |state: Thread| matches!(state, Thread::Running { .. });
+fn runs_in_the_end(wake: &WakeUp, window: &Window, thread: &[(u64, u64, ThreadActivity)]) -> bool {
+    let is_running = |state: ThreadActivity| matches!(state, ThreadActivity::Running { .. });
     // The switch itself may be the end of the wait; or the thread's own event.
     let at_the_end = || {
         window.events.iter().any(|event| {
@@ -281,17 +306,19 @@ fn runs_in_the_end(wake: &WakeUp, window: &Window, thread: &[(u64, u64, Thread)]
 }
 
 /// Whether the wake-up ends with an event of another task, as the switch from that to the thread
-/// was not recorded: see [`rtproof_trace::scan::Totals::at_least`].
+/// was not recorded: see [`rtproof_trace::scan::ThreadTotals::at_least`].
 pub(super) fn ends_before_it_ran(wake: &WakeUp, window: &Window) -> bool {
     let at_its_end = |event: &&Event| event.cpu == wake.cpu && event.at_ns == wake.ran_ns;
     // In a text several may have the same time; and a wake-up that is itself the end is another.
     let is_other = |event: &Event| {
         current(event) != wake.tid
             && after(event) != wake.tid
-            && !matches!(event.what, What::Wakeup { pid, .. } if pid == wake.tid)
+            && !matches!(event.what, EventData::Wakeup { pid, .. } if pid == wake.tid)
     };
     let mut last = window.events.iter().filter(at_its_end).peekable();
-    matches!(wake.how, How::Timer | How::Woken) && last.peek().is_some() && last.all(is_other)
+    matches!(wake.how, WakeUpBasis::Timer | WakeUpBasis::Woken)
+        && last.peek().is_some()
+        && last.all(is_other)
 }
 
 // The timer of an earlier cycle: a thread that was due again while it still waited for that one,
@@ -302,7 +329,7 @@ const SLEEPER: &str = "hrtimer_wakeup";
 
 /// A wait that had not ended when the thread was due.
 #[derive(Clone, Debug)]
-pub struct Earlier {
+pub struct EarlierWait {
     /// What its timer was set for; `None`: it was set before the events begin.
     pub set_for_ns: Option<u64>,
     /// When the interrupt began that ended it.
@@ -318,10 +345,10 @@ pub(super) fn earlier_wait(
     window: &Window,
     stretches: &[Stretch],
     armed_ns: Option<u64>,
-) -> Option<Earlier> {
+) -> Option<EarlierWait> {
     let armed_ns = armed_ns.filter(|&at_ns| at_ns > wake.due_ns)?;
-    let is_waking = |what: &What| match what {
-        What::Waking { pid, .. } | What::Wakeup { pid, .. } => *pid == wake.tid,
+    let is_waking = |what: &EventData| match what {
+        EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } => *pid == wake.tid,
         _ => false,
     };
     let waking = window
@@ -331,13 +358,13 @@ pub(super) fn earlier_wait(
     let before = || window.events.iter().rev().filter(|event| event.at_ns <= waking.at_ns);
     // Inside the function of a timer.
     let expired = before().filter(|event| event.cpu == waking.cpu).find_map(|e| match e.what {
-        What::TimerExpire { timer, function, .. } => Some(Some((timer, function))),
-        What::TimerExpired { .. } => Some(None),
+        EventData::TimerExpire { timer, function, .. } => Some(Some((timer, function))),
+        EventData::TimerExpired { .. } => Some(None),
         _ => None,
     });
     let (timer, function) = expired.flatten()?;
     let set_for_ns = before().filter(|event| event.pid == wake.tid).find_map(|e| match e.what {
-        What::TimerStart { timer: started, expires_ns, soft_ns, .. } if started == timer => {
+        EventData::TimerStart { timer: started, expires_ns, soft_ns, .. } if started == timer => {
             Some(if soft_ns > 0 { soft_ns } else { expires_ns })
         }
         _ => None,
@@ -350,7 +377,7 @@ pub(super) fn earlier_wait(
     let stretch = stretches.iter().find(inside).filter(|_| waking.cpu == wake.cpu);
     let irq_ns = stretch.and_then(|of| of.state.hard).map(|(_, from_ns)| from_ns);
     let interrupted = Interrupted::at(window, wake.cpu, irq_ns);
-    Some(Earlier { set_for_ns, irq_ns, interrupted, woken_ns: waking.at_ns })
+    Some(EarlierWait { set_for_ns, irq_ns, interrupted, woken_ns: waking.at_ns })
 }
 
 // A timer that expires in a thread of the kernel: on PREEMPT_RT those of ordinary threads, timerfd
@@ -361,7 +388,7 @@ pub(super) const EARLY_NS: u64 = 2_000;
 
 /// The thread that wakes the late one.
 #[derive(Clone, Copy, Debug)]
-pub struct Handed {
+pub struct SoftirqWaker {
     pub tid: i32,
     /// Its priority in the kernel's scale.
     pub prio: Option<i32>,
@@ -381,24 +408,26 @@ pub(super) fn softirq_waker(
     window: &Window,
     stretches: &[Stretch],
     woken_ns: u64,
-) -> Option<Handed> {
+) -> Option<SoftirqWaker> {
     let begin_ns = wake.due_ns.saturating_sub(EARLY_NS);
     let inside = || window.events.iter().filter(|e| (begin_ns..=woken_ns).contains(&e.at_ns));
-    let woken_by = |what: &What| match what {
-        What::Waking { pid, .. } | What::Wakeup { pid, .. } => Some(*pid),
+    let woken_by = |what: &EventData| match what {
+        EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } => Some(*pid),
         _ => None,
     };
-    let is_woken = |what: &What, tid: i32| woken_by(what) == Some(tid);
+    let is_woken = |what: &EventData, tid: i32| woken_by(what) == Some(tid);
     let by = inside().find(|e| e.at_ns == woken_ns && is_woken(&e.what, wake.tid))?;
     let runs = window.tasks.get(&by.pid).is_some_and(|task| runs_softirqs(&task.comm));
     if by.cpu != wake.cpu || !runs {
         return None;
     }
-    let prio = |what: &What| match what {
-        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if *pid == by.pid => {
+    let prio = |what: &EventData| match what {
+        EventData::Waking { pid, prio, .. } | EventData::Wakeup { pid, prio, .. }
+            if *pid == by.pid =>
+        {
             Some(*prio)
         }
-        What::Switch { next_pid, next_prio, .. } if *next_pid == by.pid => Some(*next_prio),
+        EventData::Switch { next_pid, next_prio, .. } if *next_pid == by.pid => Some(*next_prio),
         _ => None,
     };
     let woken = inside().rfind(|event| is_woken(&event.what, by.pid)).map(|event| event.at_ns);
@@ -409,7 +438,7 @@ pub(super) fn softirq_waker(
         });
         of_timer.next().map(|stretch| stretch.to_ns)
     };
-    Some(Handed {
+    Some(SoftirqWaker {
         tid: by.pid,
         prio: window.events.iter().rev().find_map(|event| prio(&event.what)),
         from_ns: woken.or_else(served)?,
@@ -422,7 +451,7 @@ pub(super) fn softirq_waker(
 
 /// The silence of two CPUs.
 #[derive(Clone, Copy, Debug)]
-pub struct Stood {
+pub struct SilentStretch {
     pub from_ns: u64,
     pub to_ns: u64,
     pub witness: LateTimer,
@@ -432,8 +461,8 @@ pub struct Stood {
 const LEAST_NS: u64 = 1_000_000;
 
 /// Those between due and run.
-pub(super) fn idle_stretches(wake: &WakeUp, window: &Window) -> Vec<Stood> {
-    let mut found: Vec<Stood> = Vec::new();
+pub(super) fn idle_stretches(wake: &WakeUp, window: &Window) -> Vec<SilentStretch> {
+    let mut found: Vec<SilentStretch> = Vec::new();
     for &witness in &window.late_idle {
         let own = window.events.iter().filter(|event| event.cpu == wake.cpu);
         // What it wrote last before the witness's timer came, and what first since.
@@ -452,7 +481,7 @@ pub(super) fn idle_stretches(wake: &WakeUp, window: &Window) -> Vec<Stood> {
             && proven_ns >= to_ns.saturating_sub(from_ns) / 2
             && from_ns < to_ns
         {
-            found.push(Stood { from_ns, to_ns, witness });
+            found.push(SilentStretch { from_ns, to_ns, witness });
         }
     }
     found
@@ -460,7 +489,7 @@ pub(super) fn idle_stretches(wake: &WakeUp, window: &Window) -> Vec<Stood> {
 
 #[cfg(test)]
 mod earlier_tests {
-    use rtproof_trace::{What, event::Vector};
+    use rtproof_trace::{EventData, event::Vector};
 
     use crate::causes::Explanation;
     use crate::causes::testing::{DUE, LATE, Story, US, top};
@@ -473,22 +502,37 @@ mod earlier_tests {
         story.window.symbols.insert(function, "hrtimer_wakeup".into());
         if let Some(us) = set_for_us {
             let expires_ns = DUE.saturating_add_signed(us * 1_000);
-            let start = What::TimerStart { timer, function, expires_ns, soft_ns: expires_ns };
+            let start = EventData::TimerStart { timer, function, expires_ns, soft_ns: expires_ns };
             story = story.event(-900, LATE, 0, start);
         }
         let over = rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ;
-        let again = What::TimerStart { timer, function, expires_ns: DUE, soft_ns: DUE };
+        let again = EventData::TimerStart { timer, function, expires_ns: DUE, soft_ns: DUE };
         story
-            .event(2_000, 7, rtproof_trace::event::flags::IRQS_OFF, What::VectorEntry { vector })
-            .event(2_001, 7, over, What::TimerExpire { timer, function, now_ns: DUE + 2_001 * US })
+            .event(
+                2_000,
+                7,
+                rtproof_trace::event::flags::IRQS_OFF,
+                EventData::VectorEntry { vector },
+            )
+            .event(
+                2_001,
+                7,
+                over,
+                EventData::TimerExpire { timer, function, now_ns: DUE + 2_001 * US },
+            )
             .waking(2_002, 7)
-            .event(2_003, 7, over, What::TimerExpired { timer })
-            .event(2_004, 7, over, What::VectorExit { vector })
+            .event(2_003, 7, over, EventData::TimerExpired { timer })
+            .event(2_004, 7, over, EventData::VectorExit { vector })
             .switch(2_006, 7, 120, 0, LATE, 19)
             .event(2_010, LATE, 0, again)
-            .event(2_011, LATE, rtproof_trace::event::flags::IRQS_OFF, What::VectorEntry { vector })
+            .event(
+                2_011,
+                LATE,
+                rtproof_trace::event::flags::IRQS_OFF,
+                EventData::VectorEntry { vector },
+            )
             .waking(2_012, LATE)
-            .event(2_013, LATE, over, What::VectorExit { vector })
+            .event(2_013, LATE, over, EventData::VectorExit { vector })
             .ran(2_015)
     }
 
@@ -521,7 +565,7 @@ mod earlier_tests {
 
 #[cfg(test)]
 mod handed_tests {
-    use rtproof_trace::{Policy, What, event::Vector};
+    use rtproof_trace::{EventData, TaskPolicy, event::Vector};
 
     use crate::causes::Explanation;
     use crate::causes::testing::{Story, top};
@@ -530,10 +574,10 @@ mod handed_tests {
     const KTIMERS: i32 = 15;
 
     /// The timer of the late thread expires in ktimers [FIFO 1], which waits for the hog.
-    fn told(hog: (Policy, u32, i32), is_woken: bool) -> Explanation {
+    fn told(hog: (TaskPolicy, u32, i32), is_woken: bool) -> Explanation {
         let (policy, priority, prio) = hog;
         let story = Story::new().with(HOG, "hog", policy, priority);
-        let story = story.with(KTIMERS, "ktimers/0", Policy::Fifo, 1);
+        let story = story.with(KTIMERS, "ktimers/0", TaskPolicy::Fifo, 1);
         let vector = Vector::LocalTimer;
         let over = rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ;
         let story = story.switch(-100, 7, 120, 0, HOG, prio);
@@ -541,12 +585,12 @@ mod handed_tests {
             1,
             HOG,
             rtproof_trace::event::flags::IRQS_OFF,
-            What::VectorEntry { vector },
+            EventData::VectorEntry { vector },
         );
         let waking =
-            What::Waking { comm: Default::default(), pid: KTIMERS, prio: 98, target_cpu: 0 };
+            EventData::Waking { comm: Default::default(), pid: KTIMERS, prio: 98, target_cpu: 0 };
         let story = if is_woken { story.event(2, HOG, over, waking) } else { story };
-        let story = story.event(3, HOG, over, What::VectorExit { vector });
+        let story = story.event(3, HOG, over, EventData::VectorExit { vector });
         let story = story.switch(4_000, HOG, prio, 1, KTIMERS, 98);
         let story = story.waking(4_010, KTIMERS);
         story.switch(4_015, KTIMERS, 98, 1, crate::causes::testing::LATE, 19).ran(4_020)
@@ -556,7 +600,7 @@ mod handed_tests {
     fn who_keeps_the_thread_that_does_its_timers_from_running_is_the_cause() {
         for is_woken in [true, false] {
             // The hog is below the late thread (FIFO 80), and above the one that is to wake it.
-            let told = told((Policy::Fifo, 50, 49), is_woken);
+            let told = told((TaskPolicy::Fifo, 50, 49), is_woken);
             assert_eq!((top(&told).0, top(&told).1), ("preempted", "hog [FIFO 50]"), "{told:?}");
             assert!(told.shares[0].is_certain(), "{told:?}");
             assert!(
@@ -564,7 +608,7 @@ mod handed_tests {
                 "{told:?}"
             );
         }
-        let told = told((Policy::Other, 0, 120), true);
+        let told = told((TaskPolicy::Other, 0, 120), true);
         assert_eq!((top(&told).0, top(&told).1), ("preempt-off", "hog [OTHER]"), "{told:?}");
     }
 }
@@ -625,7 +669,7 @@ mod stood_tests {
                 us,
                 7,
                 rtproof_trace::event::flags::IRQS_OFF,
-                rtproof_trace::What::IdleExit,
+                rtproof_trace::EventData::IdleExit,
             );
         }
         let told = story.timer(8_000, 7).runs(8_100, 7, 120);

@@ -8,7 +8,7 @@ use rtproof_host::{
     tune::{Change, UnitState},
 };
 
-use super::{Level, Plan, STANDARD, Selection, make};
+use super::{Plan, PlanLevel, STANDARD, Selection, make};
 use crate::checks::testing::{good, good_stock, intent};
 use crate::{Intent, Remedy, Status, checks};
 
@@ -75,7 +75,8 @@ fn change(change: &Change) -> String {
 #[test]
 fn a_machine_with_nothing_to_do_has_an_empty_plan() {
     let findings = checks::judge_all(&good(), &intent());
-    let all = Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() };
+    let all =
+        Selection { level: PlanLevel::Max, risky: true, durable: true, ..Selection::default() };
     assert_eq!(make(&good(), &findings, &intent(), &all), Plan::default());
 }
 
@@ -103,10 +104,10 @@ fn each_level_has_the_one_below_and_standard_needs_cpus_of_ones_own() {
         let all = plan.boot.into_iter().map(|word| word.parameter);
         all.filter(|word| word.ends_with("=1")).collect::<Vec<_>>()
     };
-    assert_eq!(words(Level::Safe, true), ["ksm=1"]);
-    assert_eq!(words(Level::Standard, true), ["isolcpus=1", "ksm=1"]);
-    assert_eq!(words(Level::Standard, false), ["ksm=1"]);
-    assert_eq!(words(Level::Max, false), ["isolcpus=1", "ksm=1", "thp=1"]);
+    assert_eq!(words(PlanLevel::Safe, true), ["ksm=1"]);
+    assert_eq!(words(PlanLevel::Standard, true), ["isolcpus=1", "ksm=1"]);
+    assert_eq!(words(PlanLevel::Standard, false), ["ksm=1"]);
+    assert_eq!(words(PlanLevel::Max, false), ["isolcpus=1", "ksm=1", "thp=1"]);
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn every_row_that_is_bad_has_something_to_do() {
         let mut facts = good();
         checks::testing::fill_setting(&mut facts, knob, bad);
         let findings = [checks::judge_one(check, &facts, &intent())];
-        let all = Selection { risky: true, level: Level::Max, ..Selection::default() };
+        let all = Selection { risky: true, level: PlanLevel::Max, ..Selection::default() };
         let plan = make(&facts, &findings, &intent(), &all);
         assert_eq!(plan.conflicts, [], "{}", knob.id);
         for finding in findings.iter().filter(|finding| finding.stands()) {

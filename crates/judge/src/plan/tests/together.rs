@@ -8,7 +8,7 @@ use rtproof_host::{
 
 use super::{plan_for, shown};
 use crate::checks::testing::{cpus, fill_setting, good, good_stock, intent, set_cmdline};
-use crate::plan::{Level, Plan, Selection, make};
+use crate::plan::{Plan, PlanLevel, Selection, make};
 use crate::{Finding, Impact, Intent, Remedy, Status, When, checks};
 
 /// A bad finding with these remedies.
@@ -243,12 +243,12 @@ fn what_is_risky_waits_until_it_is_named() {
     fill_setting(&mut facts, &cpu::MCE_IGNORE_CE, "0");
     let findings = checks::judge_all(&facts, &intent());
     let of = |wanted: Selection| make(&facts, &findings, &intent(), &wanted);
-    let unnamed = of(Selection { level: Level::Max, ..Selection::default() });
+    let unnamed = of(Selection { level: PlanLevel::Max, ..Selection::default() });
     assert!(unnamed.steps.is_empty(), "{unnamed:#?}");
     let why = &unnamed.left_out.iter().find(|one| one.check == "mce-ce").unwrap().why;
     assert!(why.starts_with("risky: ") && why.contains("name it"), "{why}");
     let named = of(Selection { ids: vec!["mce-ce".into()], ..Selection::default() });
-    let wished = of(Selection { level: Level::Max, risky: true, ..Selection::default() });
+    let wished = of(Selection { level: PlanLevel::Max, risky: true, ..Selection::default() });
     for plan in [named, wished] {
         let step = &plan.steps[0];
         assert!(step.reason.risk.as_ref().is_some_and(|risk| risk.contains("memory errors")));
@@ -499,7 +499,7 @@ fn of_the_ways_to_keep_cpus_awake_one_is_taken() {
         cpu.idle_states = Reading::known(cpu.idle_states.path.clone(), states);
     }
     let findings = checks::judge_all(&facts, &intent());
-    let wanted = Selection { level: Level::Max, ..Selection::default() };
+    let wanted = Selection { level: PlanLevel::Max, ..Selection::default() };
     let plan = make(&facts, &findings, &intent(), &wanted);
     let all = shown(&plan);
     assert!(all[0].contains("cpuidle/state3/disable"), "{all:#?}");

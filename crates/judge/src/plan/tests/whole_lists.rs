@@ -19,7 +19,7 @@ use super::{plan_for, shown};
 use crate::checks::testing::{
     cpus, fill_setting, good, good_stock, intent, irq, set_cmdline, set_config, task,
 };
-use crate::profile::{Choice, Isolation, Kind};
+use crate::profile::{Choice, IsolationMethod, WorkloadKind};
 use crate::{Intent, Profile};
 
 /// One item: what makes the machine wrong, the checks named, the plan.
@@ -39,7 +39,7 @@ fn with(change: impl FnOnce(&mut Facts)) -> (Facts, Intent) {
 fn busy_poll(change: impl FnOnce(&mut Facts)) -> (Facts, Intent) {
     let mut facts = good();
     change(&mut facts);
-    (facts, Intent { profile: Profile::of(Kind::BusyPoll), ..intent() })
+    (facts, Intent { profile: Profile::of(WorkloadKind::BusyPoll), ..intent() })
 }
 
 fn set<T>(reading: &mut Reading<T>, value: T) {
@@ -246,7 +246,7 @@ const ITEMS: &[Item] = &[
                 is_complete: true,
             };
             set(&mut facts.isolation.cpusets, found);
-            intent.profile.choices.isolation = Isolation::Cpuset;
+            intent.profile.choices.isolation = IsolationMethod::Cpuset;
             (facts, intent)
         },
         ids: &["cpuset-partition"],

@@ -21,11 +21,11 @@ impl Outside for Known {
 const NAMES: &[(i64, &str)] =
     &[(9, "mmap"), (202, "futex"), (56, "clone"), (230, "clock_nanosleep")];
 
-fn event(time_ns: u64, tid: u32, what: What) -> Happening {
-    Happening { time_ns, cpu: 1, pid: 7, tid, what, stack: None }
+fn event(time_ns: u64, tid: u32, what: ProgramEventData) -> ProgramEvent {
+    ProgramEvent { time_ns, cpu: 1, pid: 7, tid, what, stack: None }
 }
 
-fn rules(is_real_time: bool, all: Vec<Happening>) -> (Vec<Rule>, Tracker) {
+fn rules(is_real_time: bool, all: Vec<ProgramEvent>) -> (Vec<Rule>, Tracker) {
     let mut outside = Known(is_real_time);
     let mut tracker = Tracker::new(7, NAMES, None);
     tracker.begin(10, &mut outside);
@@ -34,17 +34,17 @@ fn rules(is_real_time: bool, all: Vec<Happening>) -> (Vec<Rule>, Tracker) {
     (tracker.found().iter().map(|it| it.rule).collect(), tracker)
 }
 
-fn enter(number: i64, args: [u64; 6]) -> What {
-    What::Enter { number, args }
+fn enter(number: i64, args: [u64; 6]) -> ProgramEventData {
+    ProgramEventData::Enter { number, args }
 }
 
 /// In a PID namespace.
-fn switched(priority: i32) -> What {
-    What::SwitchedOut { number: 1007, priority }
+fn switched(priority: i32) -> ProgramEventData {
+    ProgramEventData::SwitchedOut { number: 1007, priority }
 }
 
-fn exit(number: i64) -> What {
-    What::Exit { number, result: 0 }
+fn exit(number: i64) -> ProgramEventData {
+    ProgramEventData::Exit { number, result: 0 }
 }
 
 #[test]
@@ -61,13 +61,13 @@ fn a_breach_counts_from_real_time_threads_and_from_when_it_is_ready() {
 
 #[test]
 fn a_thread_that_lives_between_two_looks_is_judged_by_its_birth() {
-    let made = What::Forked { pid: 7, tid: 8, parent_pid: 7, parent: 7 };
+    let made = ProgramEventData::Forked { pid: 7, tid: 8, parent_pid: 7, parent: 7 };
     for (priority, found) in [(19, vec![Rule::Migration]), (120, vec![])] {
         let all = vec![
             event(20, 7, made.clone()),
-            event(21, 7, What::Born { priority }),
-            event(22, 8, What::Migrated),
-            event(23, 8, What::Ended),
+            event(21, 7, ProgramEventData::Born { priority }),
+            event(22, 8, ProgramEventData::Migrated),
+            event(23, 8, ProgramEventData::Ended),
         ];
         assert_eq!(rules(false, all).0, found);
     }
@@ -76,7 +76,7 @@ fn a_thread_that_lives_between_two_looks_is_judged_by_its_birth() {
 #[test]
 fn a_priority_that_is_inherited_is_not_the_threads_own() {
     let boosted = event(20, 7, switched(19));
-    let (found, tracker) = rules(false, vec![boosted, event(21, 7, What::Migrated)]);
+    let (found, tracker) = rules(false, vec![boosted, event(21, 7, ProgramEventData::Migrated)]);
     assert_eq!(found, []);
     assert!(!tracker.threads()[&7].was_real_time);
     // One that was made ordinary from outside.
@@ -89,7 +89,7 @@ fn a_lock_counts_where_it_was_waited_for() {
     let lock = || event(20, 7, enter(202, [0, 128, 2, 0, 0, 0]));
     assert_eq!(rules(true, vec![lock(), event(21, 7, exit(202))]).0, []);
     let waits = event(21, 7, switched(19));
-    let wakes = event(22, 9, What::Wakes { number: 1007 });
+    let wakes = event(22, 9, ProgramEventData::Wakes { number: 1007 });
     let all = vec![lock(), waits, wakes, event(25, 7, exit(202))];
     let (found, tracker) = rules(true, all);
     assert_eq!(found, [Rule::Lock]);
@@ -99,8 +99,8 @@ fn a_lock_counts_where_it_was_waited_for() {
     assert_eq!(rules(true, vec![lock(), waits()]).0, [Rule::Lock]);
     let mut tracker = Tracker::new(7, NAMES, None);
     tracker.begin(10, &mut Known(true));
-    let wakes = event(22, 9, What::Wakes { number: 1007 });
-    let ends = event(25, 7, What::Exit { number: 202, result: -110 });
+    let wakes = event(22, 9, ProgramEventData::Wakes { number: 1007 });
+    let ends = event(25, 7, ProgramEventData::Exit { number: 202, result: -110 });
     for it in [lock(), waits(), wakes, ends] {
         tracker.take(it, &mut Known(true));
     }
@@ -113,8 +113,8 @@ fn what_a_process_inherits_is_a_breach_of_its_own() {
     let all = |priority| {
         vec![
             event(20, 7, enter(56, [0; 6])),
-            event(21, 7, What::Forked { pid: 8, tid: 8, parent_pid: 7, parent: 7 }),
-            event(22, 7, What::Born { priority }),
+            event(21, 7, ProgramEventData::Forked { pid: 8, tid: 8, parent_pid: 7, parent: 7 }),
+            event(22, 7, ProgramEventData::Born { priority }),
             event(23, 7, exit(56)),
         ]
     };
@@ -130,17 +130,17 @@ fn what_is_not_observed_is_known() {
     assert!(tracker.unobserved().is_empty());
     tracker.compare(50, &[(7, 7), (7, 9)], "x");
     assert_eq!(tracker.unobserved().len(), 1);
-    let executed = What::Named { name: "x".into(), by_exec: true };
-    let all = vec![event(20, 7, executed), event(21, 7, What::Ended)];
+    let executed = ProgramEventData::Named { name: "x".into(), by_exec: true };
+    let all = vec![event(20, 7, executed), event(21, 7, ProgramEventData::Ended)];
     assert_eq!(rules(true, all).1.unobserved().len(), 1);
 }
 
-fn reported(by: Monitor, number: u32) -> What {
-    What::Reported { by, number }
+fn reported(by: Monitor, number: u32) -> ProgramEventData {
+    ProgramEventData::Reported { by, number }
 }
 
 /// Rule, monitor and reason of each breach, and the page faults that were not handled.
-fn told(is_real_time: bool, all: &[Happening]) -> (Vec<(Rule, bool, &'static str)>, u64) {
+fn told(is_real_time: bool, all: &[ProgramEvent]) -> (Vec<(Rule, bool, &'static str)>, u64) {
     let mut outside = Known(is_real_time);
     let mut tracker = Tracker::new(7, NAMES, None);
     tracker.begin(10, &mut outside);
@@ -180,7 +180,7 @@ fn a_sleep_that_the_kernels_monitor_reports_is_one_breach() {
 #[test]
 fn a_page_fault_that_the_kernels_monitor_reports_is_one_breach() {
     let report = |at| event(at, 7, reported(Monitor::PageFault, 7));
-    let fault = |at| event(at, 7, What::Fault { address: 0x5000 });
+    let fault = |at| event(at, 7, ProgramEventData::Fault { address: 0x5000 });
     let why = "the kernel finds or makes the page, or reads it from a disk";
     let twice = [report(20), fault(21), fault(22)];
     let found = vec![(Rule::PageFault, true, why), (Rule::PageFault, false, why)];

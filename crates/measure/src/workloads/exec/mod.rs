@@ -16,13 +16,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use protocol::{Grid, Line, Lines};
+use protocol::{Grid, Lines, ProtocolLine};
 use rustix::process::{Pid, Signal};
 
 use rtproof_host::trusted;
 
 use super::workload::{
-    Armed, Description, Ending, OwnCost, Program, Setting, Workload, WorkloadError,
+    Armed, Description, OwnCost, Program, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,
 };
 use crate::cycle::Cycle;
 use crate::task::pin;
@@ -80,7 +80,7 @@ impl Workload for Exec {
         true
     }
 
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         let running = Running::start(&self.command, setting);
         let running = running.map_err(|error| {
             WorkloadError::unfit(self.name(), format!("`{}`: {error}", self.command))
@@ -200,11 +200,11 @@ struct Account<'a> {
 }
 
 impl Account<'_> {
-    fn take(&mut self, line: Line, now_ns: u64) -> Result<(), &'static str> {
+    fn take(&mut self, line: ProtocolLine, now_ns: u64) -> Result<(), &'static str> {
         let first_ns = self.cycle.schedule().first_ns;
         let is_within = |at_ns: u64| at_ns >= first_ns && at_ns < self.cycle.schedule().end_ns;
         match line {
-            Line::Value(value_ns) if is_within(now_ns) => {
+            ProtocolLine::Value(value_ns) if is_within(now_ns) => {
                 self.cycle.expect(1);
                 // Several may have come at once, and no two samples are of the same time.
                 let last_ns = self.last_value_ns.map_or(0, |ns| ns + 1);
@@ -212,7 +212,7 @@ impl Account<'_> {
                 self.cycle.take_value(at_ns, value_ns);
                 *self.cycles += 1;
             }
-            Line::Due { due_ns, value_ns } if is_within(due_ns) => {
+            ProtocolLine::Due { due_ns, value_ns } if is_within(due_ns) => {
                 let step = self.grid.step(due_ns, value_ns)?;
                 self.cycle.expect(step.due);
                 self.cycle.take_missed(step.due - 1, step.first_late_ns);
@@ -222,7 +222,7 @@ impl Account<'_> {
                 }
                 *self.cycles += 1;
             }
-            Line::Missed(count) if is_within(now_ns) => {
+            ProtocolLine::Missed(count) if is_within(now_ns) => {
                 self.cycle.expect(count);
                 self.cycle.take_missed(count, 0);
             }
@@ -283,8 +283,8 @@ impl Armed for Reader {
         self.running.as_ref().map(|running| running.program.clone())
     }
 
-    fn ending(&self) -> Ending {
-        Ending { failure: self.failure.clone(), ..Ending::default() }
+    fn ending(&self) -> WorkloadEnding {
+        WorkloadEnding { failure: self.failure.clone(), ..WorkloadEnding::default() }
     }
 }
 
@@ -307,7 +307,7 @@ struct Running {
 
 impl Running {
     /// Starts a command by the shell, in whose place it runs.
-    fn start(command: &str, setting: &Setting) -> io::Result<Self> {
+    fn start(command: &str, setting: &WorkloadSetting) -> io::Result<Self> {
         // A thread of its own, because what it starts has its CPU and policy from the beginning.
         let born = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("rtproof/exec".into());
@@ -381,7 +381,7 @@ impl Drop for Running {
 
 type Born = (Child, Option<String>, bool);
 
-fn spawn(command: &str, setting: &Setting) -> io::Result<Born> {
+fn spawn(command: &str, setting: &WorkloadSetting) -> io::Result<Born> {
     let is_pinned = pin(setting.cpu).map(|()| true)?;
     let policy_error = match setting.policy {
         Policy::Deadline => None,
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn a_program_that_falls_silent_is_given_up() {
         let period_ns = 1_000_000;
-        let setting = Setting {
+        let setting = WorkloadSetting {
             cpu: 0,
             policy: Policy::Other,
             priority: 0,

@@ -15,7 +15,7 @@ const TIME_MAX_NS: u64 = 1_000_000_000_000_000_000;
 const MISSED_MAX: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum ProtocolLine {
     /// `VALUE`: a cycle, and how long or how late it was.
     Value(u64),
     /// `DUE VALUE`: the same, and when it was due.
@@ -31,20 +31,20 @@ pub(super) const EXPECTED: &str =
     "expected `VALUE`, `DUE VALUE` (whole nanoseconds), `missed N` or `# text`";
 
 /// Reads a line without its end; `Err`: what is wrong with it.
-pub(super) fn line(text: &str) -> Result<Line, &'static str> {
+pub(super) fn line(text: &str) -> Result<ProtocolLine, &'static str> {
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') {
-        return Ok(Line::Nothing);
+        return Ok(ProtocolLine::Nothing);
     }
     let words: Vec<&str> = text.split_ascii_whitespace().take(3).collect();
     match *words {
-        ["missed", count] => {
-            number(count, MISSED_MAX).map(Line::Missed).ok_or("missed is a number up to 1000000000")
-        }
-        [value] => value_ns(value).map(Line::Value),
+        ["missed", count] => number(count, MISSED_MAX)
+            .map(ProtocolLine::Missed)
+            .ok_or("missed is a number up to 1000000000"),
+        [value] => value_ns(value).map(ProtocolLine::Value),
         [due, value] => {
             let due_ns = number(due, TIME_MAX_NS).ok_or(EXPECTED)?;
-            Ok(Line::Due { due_ns, value_ns: value_ns(value)? })
+            Ok(ProtocolLine::Due { due_ns, value_ns: value_ns(value)? })
         }
         _ => Err(EXPECTED),
     }
@@ -96,7 +96,7 @@ impl Lines {
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
-        mut take: impl FnMut(Line) -> Result<(), &'static str>,
+        mut take: impl FnMut(ProtocolLine) -> Result<(), &'static str>,
     ) -> Result<(), Malformed> {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -176,11 +176,14 @@ mod tests {
 
     #[test]
     fn lines_are_read() {
-        assert_eq!(line("1500"), Ok(Line::Value(1500)));
-        assert_eq!(line(" 0 "), Ok(Line::Value(0)));
-        assert_eq!(line("12 7\r"), Ok(Line::Due { due_ns: 12, value_ns: 7 }));
-        assert_eq!(line("missed 3"), Ok(Line::Missed(3)));
-        assert_eq!((line(""), line("# warm")), (Ok(Line::Nothing), Ok(Line::Nothing)));
+        assert_eq!(line("1500"), Ok(ProtocolLine::Value(1500)));
+        assert_eq!(line(" 0 "), Ok(ProtocolLine::Value(0)));
+        assert_eq!(line("12 7\r"), Ok(ProtocolLine::Due { due_ns: 12, value_ns: 7 }));
+        assert_eq!(line("missed 3"), Ok(ProtocolLine::Missed(3)));
+        assert_eq!(
+            (line(""), line("# warm")),
+            (Ok(ProtocolLine::Nothing), Ok(ProtocolLine::Nothing))
+        );
     }
 
     #[test]
@@ -194,7 +197,7 @@ mod tests {
         assert!(line("missed 1000000001").is_err());
     }
 
-    fn feed(chunks: &[&[u8]]) -> (Vec<Line>, Result<(), Malformed>) {
+    fn feed(chunks: &[&[u8]]) -> (Vec<ProtocolLine>, Result<(), Malformed>) {
         let (mut lines, mut got) = (Lines::default(), Vec::new());
         let mut take = |line| {
             got.push(line);
@@ -207,8 +210,11 @@ mod tests {
     #[test]
     fn lines_come_in_any_pieces() {
         let (got, end) = feed(&[b"1", b"0\n20 3", b"0\nmis", b"sed 2\n7"]);
-        let due = Line::Due { due_ns: 20, value_ns: 30 };
-        assert_eq!((got, end), (vec![Line::Value(10), due, Line::Missed(2)], Ok(())));
+        let due = ProtocolLine::Due { due_ns: 20, value_ns: 30 };
+        assert_eq!(
+            (got, end),
+            (vec![ProtocolLine::Value(10), due, ProtocolLine::Missed(2)], Ok(()))
+        );
     }
 
     #[test]

@@ -10,12 +10,13 @@ use std::{
     },
 };
 
-use ring::{Marked, Ring};
+use ring::{MarkRing, Marked};
 
 use rtproof_host::{CpuList, Root};
 
 use super::workload::{
-    Armed, Description, Ending, OwnCost, Program, Setting, Workload, WorkloadError, sleep_until,
+    Armed, Description, OwnCost, Program, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,
+    sleep_until,
 };
 use crate::cycle::Cycle;
 use crate::{EndReason, Failure, Policy, Quantity, sys, task};
@@ -79,25 +80,30 @@ impl Workload for Marks {
         Some(self.open().map_or_else(|_| Vec::new(), |ring| cpus_of(&ring)))
     }
 
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+    fn arm(&self, setting: &WorkloadSetting) -> Result<Box<dyn Armed>, WorkloadError> {
         let ring = self.open().map_err(|why| WorkloadError::unfit(self.name(), why))?;
         task::leave(setting.cpu);
-        Ok(Box::new(Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() }))
+        Ok(Box::new(Reader {
+            ring,
+            last_begin_ns: None,
+            cycles: 0,
+            ending: WorkloadEnding::default(),
+        }))
     }
 }
 
 impl Marks {
-    fn open(&self) -> Result<Ring, Failure> {
+    fn open(&self) -> Result<MarkRing, Failure> {
         let path = match self.which.parse::<u32>() {
             Ok(pid) => of_process(pid, &folders())?,
             Err(_) => PathBuf::from(&self.which),
         };
-        Ring::await_made(&path)
+        MarkRing::await_made(&path)
     }
 }
 
 /// CPUs that the thread that marks may run on; empty: not known.
-fn cpus_of(ring: &Ring) -> Vec<u32> {
+fn cpus_of(ring: &MarkRing) -> Vec<u32> {
     // 0 would be this thread.
     if ring.tid == 0 { Vec::new() } else { sys::affinity(ring.tid).unwrap_or_default() }
 }
@@ -110,7 +116,7 @@ fn folders() -> Vec<String> {
 /// Whether a process has marked a cycle in any of its rings.
 pub(crate) fn has_marked(pid: u32) -> bool {
     let rings = rings_of(pid, &folders());
-    rings.iter().any(|ring| Ring::open(ring).is_ok_and(|ring| ring.has_cycles()))
+    rings.iter().any(|ring| MarkRing::open(ring).is_ok_and(|ring| ring.has_cycles()))
 }
 
 /// The ring of a process; which to choose where it has several.
@@ -151,8 +157,9 @@ pub(crate) fn fuzz(
     change: &mut dyn FnMut() -> bool,
     cycle: &mut Cycle,
 ) -> Result<(), Failure> {
-    let ring = Ring::open(path)?;
-    let mut reader = Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() };
+    let ring = MarkRing::open(path)?;
+    let mut reader =
+        Reader { ring, last_begin_ns: None, cycles: 0, ending: WorkloadEnding::default() };
     while change() {
         reader.look(cycle)?;
     }
@@ -160,10 +167,10 @@ pub(crate) fn fuzz(
 }
 
 struct Reader {
-    ring: Ring,
+    ring: MarkRing,
     last_begin_ns: Option<u64>,
     cycles: u64,
-    ending: Ending,
+    ending: WorkloadEnding,
 }
 
 impl Reader {
@@ -262,7 +269,7 @@ impl Armed for Reader {
         Some(Program { pid: tid, policy, priority, policy_error: None, is_pinned })
     }
 
-    fn ending(&self) -> Ending {
+    fn ending(&self) -> WorkloadEnding {
         self.ending.clone()
     }
 }

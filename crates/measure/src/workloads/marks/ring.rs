@@ -40,7 +40,7 @@ const LENGTH_MAX_NS: u64 = 3_600_000_000_000;
 
 /// A ring, and how far it was read.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct MarkRing {
     file: File,
     capacity: u64,
     pub(super) pid: u32,
@@ -83,7 +83,7 @@ fn header(file: &File, looks: u32) -> Option<[u8; HEADER]> {
     None
 }
 
-impl Ring {
+impl MarkRing {
     /// Opens a ring; what was marked before is not read.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         Self::looked_for(path, 1)
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    fn read(ring: &mut Ring) -> (Vec<u64>, Found) {
+    fn read(ring: &mut MarkRing) -> (Vec<u64>, Found) {
         let mut numbers = Vec::new();
         let found = ring.read(|marked| {
             assert_eq!(marked.end_ns - marked.begin_ns, 7);
@@ -250,7 +250,7 @@ mod tests {
     fn cycles_are_read_once() {
         let mut writer = Writer::new();
         writer.mark(2);
-        let mut ring = Ring::open(&writer.path).expect("a ring");
+        let mut ring = MarkRing::open(&writer.path).expect("a ring");
         assert_eq!((ring.pid, ring.tid), (41, 42));
         assert_eq!(read(&mut ring), (vec![], Found::default()), "those from before are not read");
         writer.mark(5);
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn what_was_overwritten_is_counted() {
         let mut writer = Writer::new();
-        let mut ring = Ring::open(&writer.path).expect("a ring");
+        let mut ring = MarkRing::open(&writer.path).expect("a ring");
         writer.mark(20);
         // Of the 8 in the ring the oldest may be overwritten just now.
         let (numbers, found) = read(&mut ring);
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn torn_cycles_are_counted_and_not_taken() {
         let mut writer = Writer::new();
-        let mut ring = Ring::open(&writer.path).expect("a ring");
+        let mut ring = MarkRing::open(&writer.path).expect("a ring");
         writer.mark(6);
         writer.cycle(2, &[0, 1, 2]);
         writer.cycle(3, &[3, 500, 400]);
@@ -296,7 +296,7 @@ mod tests {
     fn a_count_that_cannot_be_is_an_error() {
         let mut writer = Writer::new();
         writer.mark(3);
-        let mut ring = Ring::open(&writer.path).expect("a ring");
+        let mut ring = MarkRing::open(&writer.path).expect("a ring");
         for head in [1, u64::MAX, 1 << 60] {
             writer.put(16, &[head]);
             let error = ring.read(|_| {}).expect_err("no such count");
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_is_no_ring_is_refused() {
-        let open = |writer: &Writer| Ring::open(&writer.path).expect_err("no ring");
+        let open = |writer: &Writer| MarkRing::open(&writer.path).expect_err("no ring");
         let writer = Writer::new();
         for capacity in [0, 7, 16, 1 << 30, u64::MAX] {
             writer.put(8, &[capacity]);
@@ -321,19 +321,21 @@ mod tests {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         let kind = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
-        assert!(Ring::open(&pipe).expect_err("no ring").0.contains("holds no ring of marks"));
-        assert!(Ring::open(Path::new("/no/such/ring")).expect_err("none").0.contains("/no/such"));
+        assert!(MarkRing::open(&pipe).expect_err("no ring").0.contains("holds no ring of marks"));
+        assert!(
+            MarkRing::open(Path::new("/no/such/ring")).expect_err("none").0.contains("/no/such")
+        );
         // One that is being made is waited for.
         let writer = Writer::new();
         writer.put(0, &[0]);
         let path = writer.path.clone();
-        let open = std::thread::spawn(move || Ring::await_made(&path));
+        let open = std::thread::spawn(move || MarkRing::await_made(&path));
         std::thread::sleep(3 * MAKING_WAIT);
         writer.put(0, &[u64::from_le_bytes(*MAGIC)]);
         open.join().expect("no panic").expect("a ring");
         // Shortened while it is read.
         let mut writer = Writer::new();
-        let mut ring = Ring::open(&writer.path).expect("a ring");
+        let mut ring = MarkRing::open(&writer.path).expect("a ring");
         writer.mark(3);
         writer.file.set_len(HEADER as u64).expect("shorter");
         assert!(ring.read(|_| {}).is_err());

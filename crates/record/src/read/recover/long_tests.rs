@@ -27,7 +27,7 @@ fn made(path: &Path) -> (Writer, Maker) {
 }
 
 fn shown(path: &Path, edge_seconds: u64) -> Opened {
-    let detail = Detail::Shown(Limits { seconds: 1000, pieces: 10, edge_seconds });
+    let detail = ReadDetail::Shown(Limits { seconds: 1000, pieces: 10, edge_seconds });
     read_in(path, detail, |_| ()).unwrap().0
 }
 
@@ -114,7 +114,7 @@ fn blocks_that_do_not_fit_the_rest_are_refused() {
         assert!(conn.execute(sql, []).unwrap() > 0);
         drop(conn);
         let limits = Limits { seconds: 1000, pieces: 10, edge_seconds: 1000 };
-        let read = read_in(&copy, Detail::Shown(limits), |_| ());
+        let read = read_in(&copy, ReadDetail::Shown(limits), |_| ());
         let error = read.err().unwrap_or_else(|| panic!("read: {sql}"));
         assert!(matches!(error, ReadError::Damaged { .. }), "{sql}: {error}");
         assert!(crate::read(&copy).is_ok(), "{sql}");

@@ -51,7 +51,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
             tainted: known("/proc/sys/kernel/tainted", 0),
         },
         cpus: cpus(&online),
-        clock: facts::Clock {
+        clock: facts::ClockSource {
             source: known(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",
                 "tsc".into(),

@@ -44,7 +44,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         }],
         spikes: None,
         effects: None,
-        beside: rtproof_record::Beside::default(),
+        beside: rtproof_record::Surroundings::default(),
         imported: None,
     }
 }
@@ -83,7 +83,7 @@ fn shifted(second: &Second, by_ns: u64) -> Second {
 
 /// The report of a run, with findings of every status and remedy.
 pub(crate) fn report(run: &Run) -> Report {
-    let mut report = Report::new(run, &rtproof_judge::Standing::Sealed);
+    let mut report = Report::new(run, &rtproof_judge::Integrity::Sealed);
     let name = run.facts_start.identity.hostname.value();
     report.findings = findings::all(name.map_or("", String::as_str));
     report

@@ -2,8 +2,8 @@
 
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_record::{
-    Class, Options, Requirement, Start,
-    run::{HostCpuSecond, HostSecond, Load, Meta, Phase, RunEnd},
+    BudgetClass, Options, Requirement, Start,
+    run::{HostCpuSecond, HostSecond, Meta, Phase, RecordedLoad, RunEnd},
 };
 
 use super::shape::{SECOND, Shape, idle_ns};
@@ -59,7 +59,7 @@ pub(super) fn options(shape: &Shape) -> Options {
         ],
         requirement: Requirement {
             budget_ns: shape.budget_ns,
-            class: Class::Hundred,
+            class: BudgetClass::Hundred,
             confidence_ppm: 950_000,
             rate_per_1000h: 200_000,
         },
@@ -89,8 +89,8 @@ pub(super) fn host(shape: &Shape, second: u64) -> HostSecond {
     }
 }
 
-pub(super) fn loads(shape: &Shape) -> Vec<Load> {
-    let load = |name: &str, detail: &str, unit: &str, work| Load {
+pub(super) fn loads(shape: &Shape) -> Vec<RecordedLoad> {
+    let load = |name: &str, detail: &str, unit: &str, work| RecordedLoad {
         name: name.into(),
         detail: detail.into(),
         unit: unit.into(),

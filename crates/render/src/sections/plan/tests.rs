@@ -11,7 +11,7 @@ use rtproof_judge::{
 use rtproof_results::tune::{BootPreview, Previewed};
 
 use super::steps;
-use crate::text::{Glyphs, Sheet, WIDTH_MAX};
+use crate::text::{Glyphs, Terminal, WIDTH_MAX};
 
 fn reason() -> Reason {
     Reason {
@@ -35,8 +35,8 @@ fn value(path: &str, new: &str, old: Option<&str>) -> Previewed {
     Previewed { step: Step { change, reason: reason() }, before, unknown }
 }
 
-fn plain(show: impl FnOnce(&mut Sheet) -> std::io::Result<()>) -> String {
-    let mut text = Sheet::new(WIDTH_MAX, Glyphs::BLOCKS);
+fn plain(show: impl FnOnce(&mut Terminal) -> std::io::Result<()>) -> String {
+    let mut text = Terminal::new(WIDTH_MAX, Glyphs::BLOCKS);
     show(&mut text).unwrap();
     anstream::adapter::strip_str(&text.shown()).to_string()
 }

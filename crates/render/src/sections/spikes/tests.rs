@@ -3,14 +3,14 @@
 
 use std::{collections::BTreeSet, io};
 
-use rtproof_judge::causes::{Recorder, Spike, Spikes};
+use rtproof_judge::causes::{ExplainedSpike, RecorderSummary, Spikes};
 use rtproof_judge::units::grouped;
 
 use super::*;
 use crate::html;
 use crate::page::sample as run_sample;
 use crate::spike::sample;
-use crate::text::{Glyphs, Page};
+use crate::text::{Glyphs, TextPage};
 
 fn shown(spikes: &Spikes) -> String {
     let windows: Vec<_> = (0..4).map(sample::window).collect();
@@ -95,8 +95,10 @@ fn nothing_seen_and_nothing_recorded_are_said() {
     spikes.worst.clear();
     spikes.causes.clear();
     spikes.structure.clear();
-    spikes.recorder =
-        Recorder { off: Some("tracefs is not readable".into()), ..Recorder::default() };
+    spikes.recorder = RecorderSummary {
+        off: Some("tracefs is not readable".into()),
+        ..RecorderSummary::default()
+    };
     let page = shown(&spikes);
     assert!(page.contains("No wake-up was later than 50 µs"));
     assert!(page.contains("No kernel events were recorded: tracefs is not readable."));
@@ -136,8 +138,8 @@ fn pages() {
 
 const WIDTHS: [usize; 4] = [60, 72, 80, 100];
 
-fn page(columns: usize) -> Page {
-    Page { columns, glyphs: Glyphs::BLOCKS }
+fn page(columns: usize) -> TextPage {
+    TextPage { columns, glyphs: Glyphs::BLOCKS }
 }
 
 fn text(show: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
@@ -146,12 +148,12 @@ fn text(show: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
 }
 
-fn of_run(page: Page, spikes: &Spikes) -> String {
+fn of_run(page: TextPage, spikes: &Spikes) -> String {
     let window = spikes.worst.first().and_then(|worst| sample::window(worst.number));
     text(|out| page.spikes(out, spikes, window.as_ref()))
 }
 
-fn of_spike(page: Page, spike: &Spike) -> String {
+fn of_spike(page: TextPage, spike: &ExplainedSpike) -> String {
     let window = sample::window(spike.number);
     text(|out| page.explanation(out, &spike.explanation, window.as_ref()))
 }
@@ -257,7 +259,7 @@ fn of_very_many_shares_the_small_ones_are_one_line() {
 
 #[test]
 fn plain_terminals_get_plain_characters() {
-    let ascii = Page { columns: 80, glyphs: Glyphs::ASCII };
+    let ascii = TextPage { columns: 80, glyphs: Glyphs::ASCII };
     for line in of_spike(ascii, &sample::stall()).lines().filter(|line| line.starts_with("  why")) {
         assert!(line.is_ascii(), "{line}");
     }
@@ -278,7 +280,8 @@ fn degenerate_and_hostile_spikes_are_told() {
     of_spike(page(60), &spike);
     let mut spikes = sample::spikes();
     (spikes.seen, spikes.worst, spikes.causes) = (0, Vec::new(), Vec::new());
-    spikes.recorder = Recorder { off: Some("no tracefs".into()), ..Recorder::default() };
+    spikes.recorder =
+        RecorderSummary { off: Some("no tracefs".into()), ..RecorderSummary::default() };
     let text = of_run(page(60), &spikes);
     assert!(
         text.contains("none later than 50 µs") && text.contains("nothing recorded: no tracefs")

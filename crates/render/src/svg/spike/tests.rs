@@ -1,7 +1,7 @@
 //! What the picture of a spike promises: every name is there and none lies on another, everything
 //! lies within, and the same bytes each time.
 
-use rtproof_judge::causes::{Explanation, Spike, title};
+use rtproof_judge::causes::{ExplainedSpike, Explanation, title};
 
 use super::{SIZE, SMALL, draw, width};
 use crate::spike;
@@ -48,7 +48,7 @@ fn texts(svg: &str) -> Vec<Shown> {
     texts
 }
 
-fn drawn(spike: &Spike) -> String {
+fn drawn(spike: &ExplainedSpike) -> String {
     let window = sample::window(spike.number);
     draw(&format!("chart-spike-{}", spike.number), &spike.explanation, window.as_ref())
         .into_string()

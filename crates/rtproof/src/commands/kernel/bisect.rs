@@ -11,16 +11,16 @@ use anyhow::Context as _;
 use rtproof_host::{
     Root,
     boot::cmdline,
-    tune::{Change, Item, Journal, Machine, Options, apply},
+    tune::{ApplyOptions, Change, Item, Journal, Machine, apply},
     user_file::write_whole,
 };
 use rtproof_judge::{causes::CAUSES, checks, plan::units};
-use rtproof_kernel::{KernelError, boot::BootRequest, tool::Progress};
+use rtproof_kernel::{KernelError, boot::BootRequest, tool::WorkProgress};
 use rtproof_measure::LiveTasks;
 use rtproof_render::sections::bisect as text_of;
 use rtproof_results::kernel::KernelBisectNext;
 use rtproof_run::{
-    bisect::{self, BisectRequest, Criterion, Range, TrialBoots},
+    bisect::{self, BisectRange, BisectRequest, Criterion, TrialBoots},
     prove::Signals,
     tune::{self, kernel::InitrdChoice, making},
 };
@@ -28,7 +28,7 @@ use rtproof_run::{
 use super::{GuestArgs, MakeArgs, build};
 use crate::commands::tune::RootArgs;
 use crate::commands::tune::trial::reboot;
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{exit, open_root};
 
 /// Arguments of `prove` in a guest, whose time counts instructions.
@@ -167,7 +167,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let request = request(args, criterion, place, trial)?;
     let signals = Signals::catch(&Root::live())?;
     let mut shown = super::shown();
-    let mut observer = |of: &Progress| match signals.came() {
+    let mut observer = |of: &WorkProgress| match signals.came() {
         Some(_) => ControlFlow::Break(()),
         None => shown(of),
     };
@@ -179,7 +179,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let mut bisection = opened?;
     let outcome = bisection.run();
     super::end();
-    let text = Text::new(args.make.json);
+    let text = TextOutput::new(args.make.json);
     let mut ended = Ok(());
     if let Some(trial) = &request.trial {
         if let Err(KernelError::Reboots(next)) = &outcome {
@@ -242,9 +242,11 @@ fn request(
     let prove = args.prove.clone().unwrap_or_else(|| default.to_owned());
     let range = match (&args.good, &args.bad, &args.config, &args.good_config, &args.bad_config) {
         (Some(good), Some(bad), Some(config), ..) => {
-            Range::Commits { good: good.clone(), bad: bad.clone(), config: config.clone() }
+            BisectRange::Commits { good: good.clone(), bad: bad.clone(), config: config.clone() }
         }
-        (.., Some(good), Some(bad)) => Range::Options { good: good.clone(), bad: bad.clone() },
+        (.., Some(good), Some(bad)) => {
+            BisectRange::Options { good: good.clone(), bad: bad.clone() }
+        }
         _ => return Err(exit::usage("both ends are needed".to_owned())),
     };
     let step = match &criterion {
@@ -351,7 +353,7 @@ fn next(
     args: &TrialArgs,
     trial: &TrialBoots,
     next: &KernelBisectNext,
-    text: Text,
+    text: TextOutput,
 ) -> anyhow::Result<u8> {
     if args.reboot {
         put_unit(&Machine::new(&trial.root, &LiveTasks)?, &next.folder)?;
@@ -391,7 +393,7 @@ fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
     let items: Vec<Item> =
         changes.into_iter().map(|change| Item { change, checks: Vec::new() }).collect();
     let mut journal = Journal::begin(machine, title, &items)?;
-    apply(machine, &mut journal, &items, Options { keep_going: false }, &mut |_| {})?;
+    apply(machine, &mut journal, &items, ApplyOptions { keep_going: false }, &mut |_| {})?;
     Ok(())
 }
 

@@ -13,14 +13,14 @@ use rtproof_kernel::{
     config::{self, Base, Request},
     make::{self, Make, Product},
     source,
-    tool::{OnProgress, Progress},
+    tool::{OnProgress, WorkProgress},
 };
 use rtproof_render::sections::kernel as text_of;
 use rtproof_results::kernel::Booted;
 use rtproof_run::{intent::IntentOptions, parse, prove::Signals};
 
 use super::{GuestArgs, MakeArgs};
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{IntentArgs, exit, open_root};
 
 /// Arguments of `kernel build`.
@@ -103,7 +103,7 @@ fn made(args: &BuildArgs, place: &Path, observer: OnProgress<'_>) -> anyhow::Res
     let jobs = args.jobs.map_or(cpus, usize::from);
     let objects = place.join("build");
     let make = Make { tree: tree.path.clone(), objects, variables: args.make.variables.clone() };
-    let text = Text::new(args.make.json);
+    let text = TextOutput::new(args.make.json);
     if !args.test.is_empty() {
         let tests = make::test(&tree, &make, place, &args.test, jobs, observer)?;
         super::end();
@@ -229,13 +229,13 @@ pub fn run_boot(args: &BootArgs) -> anyhow::Result<u8> {
     let shown = RefCell::new(super::shown());
     let interrupted = || {
         let step = "guest".to_owned();
-        let _ = shown.borrow_mut()(&Progress { step, objects: 0, elapsed: began.elapsed() });
+        let _ = shown.borrow_mut()(&WorkProgress { step, objects: 0, elapsed: began.elapsed() });
         signals.came().is_some()
     };
     let outcome = boot::boot(&request, &interrupted);
     super::end();
     let booted = outcome?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| text_of::booted(to, &booted))?;
     text.print_json(&booted)?;
     Ok(code(&booted))
@@ -344,7 +344,7 @@ pub struct ConfigArgs {
     /// Configure for something else than this machine: a small guest under QEMU, with a serial
     /// console and an initrd, from tinyconfig
     #[arg(long = "for", value_name = "WHAT", value_enum, requires = "source")]
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<ConfigPurpose>,
 
     /// Machine: a file of `rtproof capture`, a folder, or the configuration of its kernel
     #[arg(long, value_name = "PATH")]
@@ -357,7 +357,7 @@ pub struct ConfigArgs {
 
 /// What else than the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Purpose {
+pub enum ConfigPurpose {
     /// A guest.
     Guest,
 }
@@ -412,7 +412,7 @@ pub fn run_config(args: &ConfigArgs) -> anyhow::Result<u8> {
     })(&mut observer);
     super::end();
     let configured = outcome?;
-    let text = Text::new(args.make.json);
+    let text = TextOutput::new(args.make.json);
     text.print(|to| text_of::configured(to, &configured, crate::is_verbose()))?;
     text.print_json(&configured)?;
     Ok(if configured.dropped().next().is_some() { exit::REFUSED } else { exit::ACCEPTED })
@@ -427,7 +427,7 @@ fn base(args: &ConfigArgs, root: &Root, facts: &Facts) -> anyhow::Result<Base> {
             false => Base::File(name.into()),
         });
     }
-    if args.purpose == Some(Purpose::Guest) {
+    if args.purpose == Some(ConfigPurpose::Guest) {
         return Ok(Base::Target("tinyconfig".into()));
     }
     let config = &facts.kernel.config;

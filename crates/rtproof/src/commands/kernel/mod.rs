@@ -21,14 +21,14 @@ use rtproof_kernel::{
     boot::BootRequest,
     compare,
     find::{self, FindError},
-    rebase::{self, Action},
-    tool::Progress,
+    rebase::{self, RebaseAction},
+    tool::WorkProgress,
 };
 use rtproof_render::sections::kernel as text_of;
 use rtproof_run::{parse, prove::Signals};
 
 use crate::exit;
-use crate::exit::Text;
+use crate::exit::TextOutput;
 
 /// Arguments of `kernel`.
 #[derive(Clone, Debug, clap::Args)]
@@ -166,13 +166,13 @@ pub fn run_compare(args: &CompareArgs) -> anyhow::Result<u8> {
     let shown = RefCell::new(shown());
     let interrupted = || {
         let step = "guests".to_owned();
-        let _ = shown.borrow_mut()(&Progress { step, objects: 0, elapsed: began.elapsed() });
+        let _ = shown.borrow_mut()(&WorkProgress { step, objects: 0, elapsed: began.elapsed() });
         signals.came().is_some()
     };
     let outcome = compare::compare(&requests, &args.output, &interrupted);
     end();
     let compared = outcome?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| text_of::kernels_compared(to, &compared, crate::is_verbose()))?;
     text.print_json(&compared)?;
     Ok(exit::ACCEPTED)
@@ -211,7 +211,7 @@ pub fn run_find(args: &FindArgs) -> anyhow::Result<u8> {
         }
         found => found?,
     };
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| text_of::offers(to, &offers, args.all))?;
     text.print_json(&offers)?;
     Ok(if offers.packages.is_empty() { exit::REFUSED } else { exit::ACCEPTED })
@@ -283,7 +283,7 @@ impl GuestArgs {
 // objects there will be is not known, so no part of a whole is shown.
 
 /// Shows progress; elsewhere than on a terminal a line each minute.
-fn shown() -> impl FnMut(&Progress) -> ControlFlow<()> {
+fn shown() -> impl FnMut(&WorkProgress) -> ControlFlow<()> {
     let is_terminal = std::io::stderr().is_terminal();
     let mut minute = 0;
     move |progress| {
@@ -356,13 +356,13 @@ pub struct RebaseArgs {
 /// No git tree, no such version, changes that are not committed.
 pub fn run_rebase(args: &RebaseArgs) -> anyhow::Result<u8> {
     let action = match (&args.onto, args.abort) {
-        (Some(onto), _) => Action::Onto { onto: onto.clone(), from: args.from.clone() },
-        (None, true) => Action::Abort,
-        (None, false) => Action::Continue,
+        (Some(onto), _) => RebaseAction::Onto { onto: onto.clone(), from: args.from.clone() },
+        (None, true) => RebaseAction::Abort,
+        (None, false) => RebaseAction::Continue,
     };
     match rebase::rebase(&args.tree, &action) {
         Ok(rebased) => {
-            let text = Text::new(args.json);
+            let text = TextOutput::new(args.json);
             text.print(|to| text_of::rebased(to, &rebased))?;
             text.print_json(&rebased)?;
             Ok(exit::ACCEPTED)

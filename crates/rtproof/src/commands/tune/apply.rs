@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use rtproof_host::tune::{
-    Item, Journal, Machine, Options,
+    ApplyOptions, Item, Journal, Machine,
     staging::{self, Confirmation},
 };
 use rtproof_judge::plan::LeftOut;
@@ -32,8 +32,8 @@ use rtproof_run::{
 
 use super::{RequestArgs, RootArgs, persist, plan};
 use crate::answers::tune;
-use crate::exit::Text;
-use crate::show::{Making, Trying, manager_line};
+use crate::exit::TextOutput;
+use crate::show::{ApplyProgress, ExperimentProgress, manager_line};
 use crate::{answers, exit, next, open_root, show};
 
 /// Arguments of `tune apply`.
@@ -134,10 +134,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let machine = Machine::new(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
         let taken = (args.yes, args.accept_owner);
-        return persist::apply(&machine, path, taken, Text::new(args.json));
+        return persist::apply(&machine, path, taken, TextOutput::new(args.json));
     }
     let todo = todo(args, &machine)?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     making::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if let Some(LeftOut { check, why, .. }) = todo.blind(&named) {
         anyhow::bail!(
@@ -245,7 +245,7 @@ fn nothing(boot_parameters: Vec<String>) -> Applied {
     }
 }
 
-fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::Result<u8> {
+fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: TextOutput) -> anyhow::Result<u8> {
     let signals = Signals::catch(machine.root())?;
     let what = match &args.plan {
         Some(path) => format!("tune apply --plan {}", path.display()),
@@ -270,11 +270,11 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         }
     };
     let planned: Vec<Made> = todo.steps.iter().map(planned).collect();
-    let options = Options { keep_going: args.keep_going };
-    let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
+    let options = ApplyOptions { keep_going: args.keep_going };
+    let made = making::apply(machine, &mut journal, &items, options, &mut ApplyProgress::new());
     let interrupted = signals.came();
     let taken_back = match interrupted.is_some() && made.is_ok() {
-        true => Some(making::take_back(machine, &mut journal, &mut Making::new())?),
+        true => Some(making::take_back(machine, &mut journal, &mut ApplyProgress::new())?),
         false => None,
     };
     let mut applied = Applied {
@@ -356,7 +356,7 @@ fn wait(
         let undone = making::take_back(
             machine,
             &mut Journal::open_number(machine, number)?,
-            &mut Making::new(),
+            &mut ApplyProgress::new(),
         )?;
         anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
@@ -374,7 +374,7 @@ fn wait(
 const SCHEMA: &str = "rtproof/effects/1";
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Outcome<'a> {
+pub(crate) struct TuneProveDocument<'a> {
     schema: &'static str,
     record: String,
     report: String,
@@ -393,15 +393,15 @@ pub(super) fn run_prove(
     let (facts, _, plan) = plan::plan_of(root, request, ids)?;
     let title = request.title("tune apply --prove", ids);
     let mut switch = Journaled::new(machine, &title);
-    let (run, text) = (measured(request, ns), Text::new(json));
-    let mut trying = Trying::of_plan(text);
+    let (run, text) = (measured(request, ns), TextOutput::new(json));
+    let mut trying = ExperimentProgress::of_plan(text);
     let (results, output) = prove::run(root, facts, &plan, &run, &mut switch, &mut trying)?;
     let cut_short = results.cut_short();
     // What helps is kept: what is left is the proof.
     let prove = |names: &[&str]| (!names.is_empty()).then(|| request.given().prove());
     let answer = answers::experiment_answer(results.effects()?, cut_short.as_deref(), prove);
     let html = show::show(&results, &answer, text, &output)?;
-    text.print_json(&answer.with(&Outcome {
+    text.print_json(&answer.with(&TuneProveDocument {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),

@@ -11,27 +11,27 @@ use std::path::PathBuf;
 
 use rtproof_host::{
     Facts, Root,
-    tune::{Change, Journal, Machine, Summary},
+    tune::{Change, Journal, JournalSummary, Machine},
 };
 use rtproof_judge::{
     Intent,
-    plan::{Level, Selection},
+    plan::{PlanLevel, Selection},
     report,
-    verify::Effect,
+    verify::WordEffect,
 };
 use rtproof_measure::LiveTasks;
-use rtproof_results::tune::{EntryKernel, Stands, VERIFIED_SCHEMA, VerifiedDocument};
+use rtproof_results::tune::{EntryKernel, StandingChange, VERIFIED_SCHEMA, VerifiedDocument};
 use rtproof_run::{
     intent::IntentOptions,
     parse,
     tune::{
         self, boot,
-        watch::{self, Event},
+        watch::{self, DriftEvent},
     },
 };
 
-use crate::exit::Text;
-use crate::next::Given;
+use crate::exit::TextOutput;
+use crate::next::GivenOptions;
 use crate::{IntentArgs, exit, open_root};
 
 /// Arguments of `tune`.
@@ -108,7 +108,7 @@ pub(crate) fn open(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
     }
 }
 
-fn open_of(list: &[Summary]) -> Vec<u32> {
+fn open_of(list: &[JournalSummary]) -> Vec<u32> {
     list.iter().filter(|journal| !journal.closed).map(|journal| journal.number).collect()
 }
 
@@ -124,7 +124,7 @@ pub struct RootArgs {
     pub root: Option<PathBuf>,
 }
 
-/// [`Level`], on the command line.
+/// [`PlanLevel`], on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LevelArg {
     /// What is bad
@@ -137,11 +137,11 @@ pub enum LevelArg {
 }
 
 impl LevelArg {
-    pub const fn level(self) -> Level {
+    pub const fn level(self) -> PlanLevel {
         match self {
-            Self::Safe => Level::Safe,
-            Self::Standard => Level::Standard,
-            Self::Max => Level::Max,
+            Self::Safe => PlanLevel::Safe,
+            Self::Standard => PlanLevel::Standard,
+            Self::Max => PlanLevel::Max,
         }
     }
 }
@@ -212,8 +212,8 @@ impl RequestArgs {
     }
 
     /// What the machine is for, as it was given.
-    pub(crate) fn given(&self) -> Given<'_> {
-        Given {
+    pub(crate) fn given(&self) -> GivenOptions<'_> {
+        GivenOptions {
             intent: &self.intent,
             cpus: self.cpus.as_deref(),
             priority: self.priority,
@@ -305,7 +305,7 @@ pub fn run_status(args: &StatusArgs) -> anyhow::Result<u8> {
     }
     let machine = Machine::for_reading(&root, &LiveTasks);
     let status = tune::status(&machine)?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let answer = crate::answers::tune::status(&status, args.root.as_deref());
     text.print(|to| {
         rtproof_render::page::answer(to, &answer)?;
@@ -316,17 +316,19 @@ pub fn run_status(args: &StatusArgs) -> anyhow::Result<u8> {
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
     // What went with the reboot is no surprise: the journal of an earlier boot says so.
     Ok(match () {
-        () if changes().any(Stands::is_changed) => exit::REFUSED,
-        () if changes().any(Stands::is_unknown) || !status.unusable.is_empty() => exit::NOT_PROVEN,
+        () if changes().any(StandingChange::is_changed) => exit::REFUSED,
+        () if changes().any(StandingChange::is_unknown) || !status.unusable.is_empty() => {
+            exit::NOT_PROVEN
+        }
         () => exit::ACCEPTED,
     })
 }
 
 /// A line each, at once.
 fn watch(root: &Root, every_ns: u64, json: bool) -> anyhow::Result<u8> {
-    let mut report = |event: &Event<'_>| match event {
-        Event::Drifts(drifts) => watch::write(&mut anstream::stdout().lock(), drifts, json),
-        Event::Begun(watched, off) => {
+    let mut report = |event: &DriftEvent<'_>| match event {
+        DriftEvent::Drifts(drifts) => watch::write(&mut anstream::stdout().lock(), drifts, json),
+        DriftEvent::Begun(watched, off) => {
             let seconds = every_ns / 1_000_000_000;
             crate::line(&format!(
                 "{watched} changes watched, {off} not as applied; looking every {seconds} s and \
@@ -390,12 +392,12 @@ pub fn run_verify(args: &VerifyArgs) -> anyhow::Result<u8> {
     };
     let document = VerifiedDocument {
         schema: VERIFIED_SCHEMA,
-        machine: report::Machine::of(&facts),
+        machine: report::MachineSummary::of(&facts),
         kernel,
         parameters: boot::verified(&root, &facts, &asked),
         changes: if root.is_capture() { Vec::new() } else { tune::of_open(&machine)? },
     };
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let boot = match args.words.is_empty() {
         true => tune::status(&machine)?.boot,
         false => None,
@@ -414,13 +416,13 @@ fn code(document: &VerifiedDocument) -> u8 {
     let effects = || document.parameters.iter().map(|it| it.effect);
     let runs = document.kernel.as_ref().map(EntryKernel::is_running);
     if runs == Some(Some(false))
-        || effects().any(Effect::is_bad)
-        || document.changes.iter().any(Stands::is_bad)
+        || effects().any(WordEffect::is_bad)
+        || document.changes.iter().any(StandingChange::is_bad)
     {
         exit::REFUSED
     } else if runs == Some(None)
-        || effects().any(|it| it == Effect::CannotTell)
-        || document.changes.iter().any(Stands::is_unknown)
+        || effects().any(|it| it == WordEffect::CannotTell)
+        || document.changes.iter().any(StandingChange::is_unknown)
     {
         exit::NOT_PROVEN
     } else {

@@ -8,21 +8,21 @@ use serde::Serialize;
 
 use rtproof_host::{
     Facts,
-    tune::{Change, Item, Journal, Machine, Stands},
+    tune::{Change, Item, Journal, Machine, Standing},
 };
 use rtproof_judge::{checks, plan::units};
 use rtproof_measure::task::LiveTasks;
 use rtproof_results::tune::{Made, TakenBackOutcome, UNDONE, Undone};
 use rtproof_run::tune::{
-    config::{self, Absent, Config, Meant, NotRepeated},
+    config::{self, AbsentTarget, Config, ConfigIntent, NotRepeated},
     making, repeat,
 };
 
 use super::trial::all_or_none;
 use super::{RequestArgs, RootArgs};
 use crate::answers::tune;
-use crate::exit::Text;
-use crate::show::Making;
+use crate::exit::TextOutput;
+use crate::show::ApplyProgress;
 use crate::{exit, next, open_root};
 
 /// Arguments of `tune persist`.
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let exe = making::of(&root)?;
-    let meant = Meant::from(&args.request.intent(&root, &Facts::read(&root))?);
+    let meant = ConfigIntent::from(&args.request.intent(&root, &Facts::read(&root))?);
     let applied = in_force(&machine)?;
     let items = applied.iter().map(|it| (&it.change, it.checks.as_slice(), reasons(&it.checks)));
     let (config, left_out) = Config::of(&root, meant, items);
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     );
     let mut changes = vec![config.change()];
     changes.extend(units::boot_changes(&exe, config::PATH, &config.units()));
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| {
         for change in &changes {
             writeln!(to, "{}: {}", change.target(), change.after())?;
@@ -100,7 +100,7 @@ fn in_force(machine: &Machine<'_>) -> anyhow::Result<Vec<Item>> {
     for number in super::open(machine)? {
         let journal = Journal::open_number(machine, number)?;
         for standing in rtproof_host::tune::status(machine, &journal) {
-            if standing.stands != Stands::AsApplied {
+            if standing.stands != Standing::AsApplied {
                 continue;
             }
             let target = |change: &Change| change.target();
@@ -123,7 +123,7 @@ const SCHEMA: &str = "rtproof/tune-repeated/1";
 
 /// The JSON form of `tune apply --from`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Document {
+pub struct RepeatDocument {
     /// Version of this form: `rtproof/tune-repeated/1`.
     pub schema: &'static str,
     pub file: String,
@@ -132,7 +132,7 @@ pub struct Document {
     /// What became of each change, in the order of the file.
     pub changes: Vec<Made>,
     /// What the file names and this boot has not.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentTarget>,
     /// What is there under another name than the file says.
     pub notes: Vec<String>,
 }
@@ -145,7 +145,7 @@ pub(super) fn apply(
     machine: &Machine<'_>,
     path: &Path,
     (yes, accept_owner): (bool, bool),
-    text: Text,
+    text: TextOutput,
 ) -> anyhow::Result<u8> {
     let config = Config::open(path, accept_owner)?;
     if !yes {
@@ -157,7 +157,7 @@ pub(super) fn apply(
     let repeated = repeat::apply(machine, path, &config)?;
     let ended = repeated.ended();
     text.print(|to| repeated.write(to, path))?;
-    text.print_json(&Document {
+    text.print_json(&RepeatDocument {
         schema: SCHEMA,
         file: path.display().to_string(),
         path: repeated.journal,
@@ -172,8 +172,8 @@ pub(super) fn apply(
 ///
 /// # Errors
 /// A journal that cannot be read or written.
-pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Result<u8> {
-    let journals = repeat::undo(machine, path, &mut Making::new())?;
+pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: TextOutput) -> anyhow::Result<u8> {
+    let journals = repeat::undo(machine, path, &mut ApplyProgress::new())?;
     let ended = making::undo_ended(&journals);
     text.print(|to| {
         let all = || journals.iter().flat_map(|journal| &journal.changes);

@@ -22,16 +22,16 @@ use rtproof_judge::{
 };
 use rtproof_kernel::rebase;
 use rtproof_measure::LiveTasks;
-use rtproof_results::tune::{EXPORTED_SCHEMA, PlanDocument, Written};
+use rtproof_results::tune::{EXPORTED_SCHEMA, ExportedDocument, PlanDocument};
 use rtproof_run::tune::{
     boot,
-    export::{self, Exported, FORMATS, Format, Source},
+    export::{self, ExportFormat, ExportSource, Exported, FORMATS},
     making,
 };
 
 use super::RequestArgs;
 use crate::answers::tune;
-use crate::exit::Text;
+use crate::exit::TextOutput;
 use crate::{exit, next, open_root};
 
 /// Arguments of `tune plan`.
@@ -69,7 +69,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let document = make(&Machine::for_reading(&root, &LiveTasks), &args.request, &args.ids)?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let (mut now, mut trial) = next(&document, args);
     let refused = match Machine::to_undo(&root, &LiveTasks) {
         Err(error @ NotTunable::Container { .. }) => Some(error.to_string()),
@@ -220,7 +220,8 @@ pub struct TuneExportArgs {
 }
 
 fn formats() -> PossibleValuesParser {
-    let value = |format: &Format| clap::builder::PossibleValue::new(format.id).help(format.title);
+    let value =
+        |format: &ExportFormat| clap::builder::PossibleValue::new(format.id).help(format.title);
     PossibleValuesParser::new(FORMATS.iter().map(value))
 }
 
@@ -250,7 +251,7 @@ pub fn run_export(args: &TuneExportArgs) -> anyhow::Result<u8> {
     let shown = document.machine;
     let or_unknown = |text: Option<String>| text.unwrap_or_else(|| "?".into());
     let about = format!("Linux {} {}", or_unknown(shown.kernel), or_unknown(shown.arch));
-    let source = Source {
+    let source = ExportSource {
         plan: &plan,
         machine: &about,
         realtime: &intent.rt_cpus,
@@ -261,13 +262,13 @@ pub fn run_export(args: &TuneExportArgs) -> anyhow::Result<u8> {
     let format = export::format(&args.format).map_err(|error| exit::usage(error.to_string()))?;
     let exported = export::export(format, &source).map_err(|error| anyhow::anyhow!("{error}"))?;
     write(&args.folder, &exported, args.force)?;
-    let written = Written {
+    let written = ExportedDocument {
         schema: EXPORTED_SCHEMA,
         folder: args.folder.display().to_string(),
         files: exported.files.iter().map(|file| file.path.clone()).collect(),
         missed: exported.missed.into_iter().map(|it| (it.what, it.why)).collect(),
     };
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     text.print(|to| rtproof_render::page::exported(to, &written))?;
     text.print_json(&written)?;
     Ok(if written.missed.is_empty() { exit::ACCEPTED } else { exit::REFUSED })

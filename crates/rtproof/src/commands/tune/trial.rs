@@ -8,28 +8,28 @@ use anyhow::Context;
 
 use rtproof_host::{
     Root,
-    boot::{self, BootChanges, Loader, Standing, TITLE, Word},
+    boot::{self, BootChanges, Loader, OwnEntryState, TITLE, Word},
     trusted,
-    tune::{Change, Item, Journal, Machine, Options},
+    tune::{ApplyOptions, Change, Item, Journal, Machine},
     user_file::Invalid,
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
-use rtproof_render::page::Sheet;
+use rtproof_render::page::Terminal;
 use rtproof_results::tune::{APPLIED, Applied, BootPreview, Made, TrialKernel};
 use rtproof_run::{
     parse,
     tune::{
         boot::{of_plan, word},
-        kernel::{self, InitrdChoice, Prepared, Source},
+        kernel::{self, InitrdChoice, KernelSource, PreparedKernel},
         making,
     },
 };
 
 use super::{RequestArgs, RootArgs, plan};
 use crate::answers::tune;
-use crate::exit::Text;
-use crate::show::Making;
+use crate::exit::TextOutput;
+use crate::show::ApplyProgress;
 use crate::{exit, open_root};
 
 /// Arguments of `tune trial`.
@@ -116,11 +116,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         words = plan.boot.iter().map(of_plan).collect();
     }
     words.extend(args.without.iter().map(Word::remove));
-    let source = args.kernel.as_deref().map(Source::of).transpose()?;
+    let source = args.kernel.as_deref().map(KernelSource::of).transpose()?;
     if args.within_ns.is_some() && (source.is_some() || !words.is_empty()) {
         words.push(Word::set(units::TRIAL_WORD));
     }
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     if words.is_empty() && source.is_none() {
         text.print(|to| writeln!(to, "Nothing to try: the plan has no kernel parameter."))?;
         let none = applied_of(None, Vec::new());
@@ -152,7 +152,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
     let what = title(args, &words);
-    let kernel = prepared.iter().flat_map(|prepared: &Prepared| &prepared.changes);
+    let kernel = prepared.iter().flat_map(|prepared: &PreparedKernel| &prepared.changes);
     let watch = watch.unwrap_or_default();
     let all = watch.iter().chain(kernel).chain(&changes.entry).chain(&changes.trial);
     let applied = Applied { kernel: shown, ..all_or_none(&machine, what, all)? };
@@ -174,7 +174,7 @@ fn refuse(args: &Args, root: &Root, loader: &Loader) -> anyhow::Result<()> {
         anyhow::bail!("{why}; nothing was changed");
     }
     anyhow::ensure!(
-        loader.standing(root)? != Standing::Default,
+        loader.standing(root)? != OwnEntryState::Default,
         "the entry of rtproof is the default of {}: another try would change what boots from now \
          on, with no way back. Nothing was changed. Take it back first: rtproof tune undo --all",
         loader.name
@@ -210,7 +210,7 @@ impl Args {
 
 /// The kernel, and the command line before and after.
 fn show(
-    text: Text,
+    text: TextOutput,
     loader: &Loader,
     changes: &BootChanges,
     kernel: Option<&TrialKernel>,
@@ -273,14 +273,14 @@ pub(super) fn all_or_none<'a>(
         changes.map(|change| Item { change: change.clone(), checks: Vec::new() }).collect();
     let planned = items.iter().map(|it| Made::of(it.change.clone(), Vec::new(), None)).collect();
     let mut journal = Journal::begin(machine, what, &items)?;
-    let options = Options { keep_going: false };
-    let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
+    let options = ApplyOptions { keep_going: false };
+    let made = making::apply(machine, &mut journal, &items, options, &mut ApplyProgress::new());
     let made = made.context("the boot entry cannot be made; everything was taken back")?;
     let of = (making::number(&journal), journal.path().to_owned());
     Ok(applied_of(Some(of), making::outcomes(planned, journal.entries(), Some(&made))))
 }
 
-fn next(to: &mut Sheet, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
+fn next(to: &mut Terminal, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
     rtproof_render::page::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
     if changes.trial.is_empty() && changes.reboot.is_none() {

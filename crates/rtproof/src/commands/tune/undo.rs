@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use rtproof_host::{
     Facts, Root,
-    boot::{self, Standing},
+    boot::{self, OwnEntryState},
     idle, task,
     tune::{
         Journal, JournalError, Machine, Outcome, State, UndoError,
@@ -34,8 +34,8 @@ use rtproof_run::tune::{
 
 use super::trial::all_or_none;
 use crate::answers::tune;
-use crate::exit::Text;
-use crate::show::{Making, manager_line};
+use crate::exit::TextOutput;
+use crate::show::{ApplyProgress, manager_line};
 use crate::{exit, next, open_root};
 
 /// Arguments of `tune undo`.
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let mut machine = Machine::to_undo(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
-        return super::persist::undo(&machine, path, Text::new(args.json));
+        return super::persist::undo(&machine, path, TextOutput::new(args.json));
     }
     if args.accept_owner {
         machine = machine.obeying_others();
@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         unusable: Vec::new(),
         still_open: Vec::new(),
     };
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let ended = undo_requested(&machine, args, &mut undone);
     // What was undone before an error is reported all the same.
     if ended.is_ok() || !undone.journals.is_empty() {
@@ -150,7 +150,7 @@ fn undo_requested(machine: &Machine<'_>, args: &Args, undone: &mut Undone) -> an
             let question = "write this?";
             anyhow::ensure!(args.yes || crate::consent(question)?, "nothing was undone");
         }
-        let done = making::take_back(machine, &mut journal, &mut Making::new())?;
+        let done = making::take_back(machine, &mut journal, &mut ApplyProgress::new())?;
         let is_all = making::undo_ended(std::slice::from_ref(&done)) == Ended::Done;
         undone.journals.push(done);
         if journal.is_damaged() && is_all {
@@ -167,7 +167,7 @@ fn undo_requested(machine: &Machine<'_>, args: &Args, undone: &mut Undone) -> an
         let undo = || {
             let mut journal = Journal::open_number(machine, number)?;
             making::refuse_older(machine, &journal)?;
-            making::take_back(machine, &mut journal, &mut Making::new())
+            making::take_back(machine, &mut journal, &mut ApplyProgress::new())
         };
         match summary.problem {
             Some(why) => undone.unusable.push(Unusable { journal: number, why }),
@@ -247,7 +247,7 @@ pub struct Confirmed {
 pub fn run_confirm(args: &ConfirmArgs) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
-    let text = Text::new(args.json);
+    let text = TextOutput::new(args.json);
     let mut journals = Vec::new();
     // One that is damaged does not keep another from being confirmed.
     for number in super::not_closed(&machine)? {
@@ -280,11 +280,11 @@ pub fn run_confirm(args: &ConfirmArgs) -> anyhow::Result<u8> {
 fn entry_is_confirmed(
     args: &ConfirmArgs,
     machine: &Machine<'_>,
-    text: Text,
+    text: TextOutput,
 ) -> anyhow::Result<bool> {
     let root = machine.root();
     let loader = boot::detect(root)?;
-    if matches!(loader.standing(root)?, Standing::Absent | Standing::Default) {
+    if matches!(loader.standing(root)?, OwnEntryState::Absent | OwnEntryState::Default) {
         return Ok(false);
     }
     let verified = entry::verified(root, &Facts::read(root), &entry::asked(root)?);

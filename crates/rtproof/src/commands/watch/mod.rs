@@ -18,17 +18,17 @@ use ratatui_core::layout::Rect;
 use screen::SECOND;
 
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy, text};
-use rtproof_render::screen::{Input, Look, Page, Panel, View};
+use rtproof_render::screen::{Panel, ScreenPage, ScreenStyle, ScreenView, TypedInput};
 use rtproof_results::{
     measure::Common,
-    watch::{Frame, Kind},
+    watch::{WatchFrame, WatchSourceKind},
 };
 use rtproof_run::{
-    explain::Whom,
-    measure::{self, Block, Choice, cells, matrix::default_block},
+    explain::ProcessTarget,
+    measure::{self, Block, WorkloadChoice, cells, matrix::default_block},
     parse,
     prove::{self, Output, Signals},
-    watch::{From, Run, Watch},
+    watch::{LatencySource, MeasuringRun, Watch},
 };
 
 use super::prove::StartArg;
@@ -40,7 +40,7 @@ const ENDLESS_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
 /// Longest wait of `--once` for something that was measured.
 const ONCE_MAX: Duration = Duration::from_secs(20);
 
-type Choices = Vec<Choice>;
+type Choices = Vec<WorkloadChoice>;
 
 /// Arguments of `watch`.
 #[derive(Clone, Debug, clap::Args)]
@@ -227,26 +227,31 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 impl Args {
-    fn from(&self, facts: &Facts) -> anyhow::Result<From> {
+    fn from(&self, facts: &Facts) -> anyhow::Result<LatencySource> {
         if let Some(path) = &self.record {
-            return Ok(From::Record(path.clone()));
+            return Ok(LatencySource::Record(path.clone()));
         }
         match (self.pid, &self.comm) {
-            (Some(pid), _) => return Ok(From::Application(Whom::Process(pid), self.over_ns)),
+            (Some(pid), _) => {
+                return Ok(LatencySource::Application(ProcessTarget::Process(pid), self.over_ns));
+            }
             (_, Some(name)) => {
-                return Ok(From::Application(Whom::Named(name.clone()), self.over_ns));
+                return Ok(LatencySource::Application(
+                    ProcessTarget::Named(name.clone()),
+                    self.over_ns,
+                ));
             }
             (None, None) => {}
         }
         if self.measure {
-            Ok(From::Run(Box::new(self.measured(facts)?)))
+            Ok(LatencySource::Run(Box::new(self.measured(facts)?)))
         } else {
-            Ok(From::Nothing)
+            Ok(LatencySource::Nothing)
         }
     }
 
     /// The run: one cell of `measure`.
-    fn measured(&self, facts: &Facts) -> anyhow::Result<Run> {
+    fn measured(&self, facts: &Facts) -> anyhow::Result<MeasuringRun> {
         let base = default_block();
         let block = Block {
             workloads: self.workload.clone().unwrap_or(base.workloads),
@@ -276,7 +281,7 @@ impl Args {
                  measures one cell; rtproof measure takes lists",
             ));
         };
-        Ok(Run {
+        Ok(MeasuringRun {
             options: cells::options(cell, &plan.common, facts)?,
             workloads: cell.workloads.clone(),
             load_dir: self.load_dir.clone(),
@@ -302,7 +307,7 @@ fn once(watch: &mut Watch, signals: &Signals, json: bool) -> anyhow::Result<()> 
     let frame = loop {
         std::thread::sleep(SECOND);
         let frame = watch.frame();
-        let is_waiting = frame.source.kind != Kind::Passive
+        let is_waiting = frame.source.kind != WatchSourceKind::Passive
             && frame.latencies.iter().all(|latency| latency.n == 0);
         let is_over = watch.is_over() || signals.came().is_some() || start.elapsed() > ONCE_MAX;
         if !is_waiting || is_over {
@@ -323,11 +328,11 @@ fn is_terminal() -> bool {
 }
 
 /// What the terminal can show: by NO_COLOR (<https://no-color.org>) and by the locale.
-fn look() -> Look {
+fn look() -> ScreenStyle {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();
-    Look {
+    ScreenStyle {
         colours: set("NO_COLOR").is_none(),
         unicode: locale.contains("utf-8") || locale.contains("utf8"),
     }
@@ -343,7 +348,7 @@ const WHEEL: isize = 3;
 
 /// What the loop has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum KeyAction {
     Nothing,
     Redraw,
     Quit,
@@ -353,31 +358,31 @@ enum Next {
 fn key(
     key: KeyEvent,
     watch: &mut Watch,
-    frame: &Frame,
-    view: &mut View,
-    look: Look,
+    frame: &WatchFrame,
+    view: &mut ScreenView,
+    look: ScreenStyle,
     area: (u16, u16),
-) -> Next {
+) -> KeyAction {
     if key.kind == KeyEventKind::Release {
-        return Next::Nothing;
+        return KeyAction::Nothing;
     }
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return match key.code {
-            KeyCode::Char('c') => Next::Quit,
-            KeyCode::Char('z') => Next::Suspend,
-            KeyCode::Char('l') => Next::Redraw,
-            _ => Next::Nothing,
+            KeyCode::Char('c') => KeyAction::Quit,
+            KeyCode::Char('z') => KeyAction::Suspend,
+            KeyCode::Char('l') => KeyAction::Redraw,
+            _ => KeyAction::Nothing,
         };
     }
     view.message = None;
     if let Some(input) = view.input.take() {
         typed(input, key.code, watch, view);
-        return Next::Nothing;
+        return KeyAction::Nothing;
     }
     let page = isize::try_from(area.1 / 2).unwrap_or(10);
     match key.code {
-        KeyCode::Char('q') => return Next::Quit,
-        KeyCode::Char('?' | 'h') | KeyCode::F(1) => turn(view, Page::Help),
+        KeyCode::Char('q') => return KeyAction::Quit,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => turn(view, ScreenPage::Help),
         KeyCode::Esc | KeyCode::Backspace => back(view),
         KeyCode::Up | KeyCode::Char('k') => view.step(frame, -1),
         KeyCode::Down | KeyCode::Char('j') => view.step(frame, 1),
@@ -385,38 +390,44 @@ fn key(
         KeyCode::PageDown => view.step(frame, page),
         KeyCode::Home => view.home(frame),
         KeyCode::End => view.step(frame, 9_000),
-        _ if view.page != Page::Main => {}
+        _ if view.page != ScreenPage::Main => {}
         KeyCode::Tab => view.next_panel(frame, true),
         KeyCode::BackTab => view.next_panel(frame, false),
         KeyCode::Char('>') | KeyCode::Right | KeyCode::F(6) => view.sort(true),
         KeyCode::Char('<') | KeyCode::Left => view.sort(false),
         KeyCode::Char(' ') => view.frozen = !view.frozen,
         KeyCode::Char('r') => view.message = Some(watch.reset()),
-        KeyCode::Char('/' | 'c') => view.input = Some(Input::Filter(String::new())),
+        KeyCode::Char('/' | 'c') => view.input = Some(TypedInput::Filter(String::new())),
         KeyCode::Char('l') => view.message = Some(watch.switch_load()),
-        KeyCode::Char('m') => view.input = Some(Input::Mark(String::new())),
+        KeyCode::Char('m') => view.input = Some(TypedInput::Mark(String::new())),
         KeyCode::Char('s') => view.message = Some(watch.record()),
         KeyCode::Enter => enter(watch, frame, view, look, area),
         _ => {}
     }
-    Next::Nothing
+    KeyAction::Nothing
 }
 
-fn turn(view: &mut View, page: Page) {
+fn turn(view: &mut ScreenView, page: ScreenPage) {
     view.scroll = 0;
-    view.page = if view.page == page { Page::Main } else { page };
+    view.page = if view.page == page { ScreenPage::Main } else { page };
 }
 
-fn back(view: &mut View) {
+fn back(view: &mut ScreenView) {
     view.scroll = 0;
-    if view.page == Page::Main {
+    if view.page == ScreenPage::Main {
         view.filter = None;
     }
-    view.page = Page::Main;
+    view.page = ScreenPage::Main;
 }
 
 /// Opens what is chosen.
-fn enter(watch: &Watch, frame: &Frame, view: &mut View, look: Look, area: (u16, u16)) {
+fn enter(
+    watch: &Watch,
+    frame: &WatchFrame,
+    view: &mut ScreenView,
+    look: ScreenStyle,
+    area: (u16, u16),
+) {
     let row = view.row(frame, view.panel);
     match view.panel {
         Panel::Spikes => {
@@ -426,7 +437,7 @@ fn enter(watch: &Watch, frame: &Frame, view: &mut View, look: Look, area: (u16, 
                     let window = picture.window.as_ref();
                     let lines =
                         rtproof_render::screen::picture(&picture.explanation, window, area.0, look);
-                    turn(view, Page::Picture(lines));
+                    turn(view, ScreenPage::Picture(lines));
                 }
                 Err(why) => view.message = Some(why),
             }
@@ -443,8 +454,8 @@ fn enter(watch: &Watch, frame: &Frame, view: &mut View, look: Look, area: (u16, 
 }
 
 /// A letter of what is being typed.
-fn typed(input: Input, code: KeyCode, watch: &mut Watch, view: &mut View) {
-    let (Input::Filter(text) | Input::Mark(text)) = &input;
+fn typed(input: TypedInput, code: KeyCode, watch: &mut Watch, view: &mut ScreenView) {
+    let (TypedInput::Filter(text) | TypedInput::Mark(text)) = &input;
     let mut text = text.clone();
     match code {
         KeyCode::Esc => return,
@@ -456,17 +467,17 @@ fn typed(input: Input, code: KeyCode, watch: &mut Watch, view: &mut View) {
         _ => {}
     }
     view.input = Some(match input {
-        Input::Filter(_) => Input::Filter(text),
-        Input::Mark(_) => Input::Mark(text),
+        TypedInput::Filter(_) => TypedInput::Filter(text),
+        TypedInput::Mark(_) => TypedInput::Mark(text),
     });
 }
 
-fn done(input: &Input, watch: &mut Watch, view: &mut View) {
+fn done(input: &TypedInput, watch: &mut Watch, view: &mut ScreenView) {
     match input {
-        Input::Mark(text) if text.trim().is_empty() => {}
-        Input::Mark(text) => view.message = Some(watch.mark(text.trim())),
-        Input::Filter(text) if text.trim().is_empty() => view.filter = None,
-        Input::Filter(text) => match CpuList::parse(text.trim(), None) {
+        TypedInput::Mark(text) if text.trim().is_empty() => {}
+        TypedInput::Mark(text) => view.message = Some(watch.mark(text.trim())),
+        TypedInput::Filter(text) if text.trim().is_empty() => view.filter = None,
+        TypedInput::Filter(text) => match CpuList::parse(text.trim(), None) {
             Ok(cpus) => view.filter = Some(cpus),
             Err(error) => view.message = Some(format!("CPUs {}: {error}", text.trim())),
         },
@@ -474,21 +485,26 @@ fn done(input: &Input, watch: &mut Watch, view: &mut View) {
 }
 
 /// The wheel moves, a click chooses, a click on what is chosen opens nothing: that is Enter's.
-fn mouse(mouse: MouseEvent, frame: &Frame, view: &mut View, (columns, lines): (u16, u16)) -> Next {
+fn mouse(
+    mouse: MouseEvent,
+    frame: &WatchFrame,
+    view: &mut ScreenView,
+    (columns, lines): (u16, u16),
+) -> KeyAction {
     let area = Rect::new(0, 0, columns, lines);
     match mouse.kind {
         MouseEventKind::ScrollDown => view.step(frame, WHEEL),
         MouseEventKind::ScrollUp => view.step(frame, -WHEEL),
-        MouseEventKind::Down(MouseButton::Left) if view.page == Page::Main => {
+        MouseEventKind::Down(MouseButton::Left) if view.page == ScreenPage::Main => {
             match rtproof_render::screen::place(frame, view, area, mouse.column, mouse.row) {
-                Some(rtproof_render::screen::Place { panel, row: Some(row) }) => {
+                Some(rtproof_render::screen::PanelRow { panel, row: Some(row) }) => {
                     view.choose(frame, panel, row)
                 }
-                Some(rtproof_render::screen::Place { panel, row: None }) => view.panel = panel,
+                Some(rtproof_render::screen::PanelRow { panel, row: None }) => view.panel = panel,
                 None => {}
             }
         }
         _ => {}
     }
-    Next::Nothing
+    KeyAction::Nothing
 }

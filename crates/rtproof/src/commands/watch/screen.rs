@@ -24,15 +24,15 @@ use signal_hook::consts::{SIGCONT, SIGTSTP};
 use rtproof_host::text;
 use rtproof_judge::units;
 use rtproof_record::run::ThreadInfo;
-use rtproof_render::screen::{self, Look, View};
-use rtproof_results::watch::{Cpu, Frame, Kind, Latency};
+use rtproof_render::screen::{self, ScreenStyle, ScreenView};
+use rtproof_results::watch::{ThreadLatency, WatchCpu, WatchFrame, WatchSourceKind};
 use rtproof_run::{
     prove::{Observer, Signals},
-    watch::{Row, Watch},
+    watch::{Watch, WatchRow},
 };
 
-use super::Next;
-use crate::show::rows::Rows;
+use super::KeyAction;
+use crate::show::rows::RowPrinter;
 
 // A line a second for logs: of threads that measure the table of S3, else one for each CPU; or
 // the whole frame as JSON.
@@ -58,11 +58,13 @@ pub(super) fn run_rows(
         let rows = watch.rows();
         let written = match (json, frame.source.kind) {
             (true, _) => print_json(&frame),
-            (false, Kind::Measuring | Kind::Record) => {
+            (false, WatchSourceKind::Measuring | WatchSourceKind::Record) => {
                 threads.show(rows);
                 Ok(())
             }
-            (false, Kind::Passive | Kind::Application) => print_lines(&frame, &mut lines),
+            (false, WatchSourceKind::Passive | WatchSourceKind::Application) => {
+                print_lines(&frame, &mut lines)
+            }
         };
         if written.is_err() || is_over || watch.is_over() {
             break written;
@@ -93,26 +95,26 @@ fn wait(until: Instant, signals: &Signals) {
 /// Rows of threads that measure.
 #[derive(Default)]
 struct Threads {
-    rows: Option<Rows>,
+    rows: Option<RowPrinter>,
     infos: Vec<ThreadInfo>,
 }
 
 impl Threads {
-    fn show(&mut self, rows: Vec<Row>) {
+    fn show(&mut self, rows: Vec<WatchRow>) {
         for row in rows {
             match row {
-                Row::Started(infos) => {
+                WatchRow::Started(infos) => {
                     self.infos.extend(infos);
                     let infos = self.infos.clone();
-                    self.rows.get_or_insert_with(Rows::new).started(&infos);
+                    self.rows.get_or_insert_with(RowPrinter::new).started(&infos);
                 }
-                Row::Second(thread, second) => {
+                WatchRow::Second(thread, second) => {
                     let info = self.infos.iter().find(|info| info.number == thread);
                     if let (Some(info), Some(rows)) = (info, &mut self.rows) {
                         rows.second(info, &second);
                     }
                 }
-                Row::Mark(mark) => {
+                WatchRow::Mark(mark) => {
                     let info = self.infos.iter().find(|info| info.number == mark.thread);
                     if let (Some(info), Some(rows)) = (info, &mut self.rows) {
                         rows.mark(info, &mark);
@@ -129,13 +131,13 @@ impl Threads {
     }
 }
 
-fn print_json(frame: &Frame) -> io::Result<()> {
+fn print_json(frame: &WatchFrame) -> io::Result<()> {
     line(&text::json(&serde_json::to_string(frame)?))
 }
 
 /// The rows of a frame, and the head from time to time.
-fn print_lines(frame: &Frame, lines: &mut usize) -> io::Result<()> {
-    let is_application = frame.source.kind == Kind::Application;
+fn print_lines(frame: &WatchFrame, lines: &mut usize) -> io::Result<()> {
+    let is_application = frame.source.kind == WatchSourceKind::Application;
     if *lines >= HEAD_EVERY {
         *lines = 0;
         line(if is_application { HEAD_OF_THREADS } else { HEAD_OF_CPUS })?;
@@ -155,7 +157,7 @@ const HEAD_OF_CPUS: &str = "    time  CPU  busy %  steal %           deepest    
 const HEAD_OF_THREADS: &str = "    time       tid  thread             wake-ups      late        \
                                now        1 s      worst";
 
-fn of_cpu(time: &str, cpu: &Cpu) -> String {
+fn of_cpu(time: &str, cpu: &WatchCpu) -> String {
     let percent = |permille: Option<u32>| {
         permille.map_or("-".into(), |permille| format!("{}.{}", permille / 10, permille % 10))
     };
@@ -179,7 +181,7 @@ fn of_cpu(time: &str, cpu: &Cpu) -> String {
     )
 }
 
-fn of_thread(time: &str, latency: &Latency) -> String {
+fn of_thread(time: &str, latency: &ThreadLatency) -> String {
     let ns = |ns: Option<u64>| ns.map_or("-".into(), units::ns);
     format!(
         "{time}  {:>8}  {:<16} {:>10}  {:>8}  {:>9}  {:>9}  {:>9}",
@@ -220,13 +222,13 @@ pub(super) fn run_terminal(
     watch: &mut Watch,
     signals: &Signals,
     end: Option<Instant>,
-    look: Look,
+    look: ScreenStyle,
     measures: bool,
 ) -> anyhow::Result<()> {
     put_back_on_panic();
     let stops = Stops::catch().context("cannot catch signals")?;
     let mut screen = Screen::enter().context("the terminal cannot be taken over")?;
-    let (mut view, mut frame) = (View::default(), watch.frame());
+    let (mut view, mut frame) = (ScreenView::default(), watch.frame());
     let mut next = Instant::now() + SECOND;
     screen.draw(&frame, &view, look)?;
     loop {
@@ -237,10 +239,10 @@ pub(super) fn run_terminal(
         }
         if event::poll(BRIEF).context("keys cannot be read")? {
             match handle(&mut screen, watch, &frame, &mut view, look)? {
-                Next::Quit => return Ok(()),
-                Next::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
-                Next::Redraw => screen.anew()?,
-                Next::Nothing => {}
+                KeyAction::Quit => return Ok(()),
+                KeyAction::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
+                KeyAction::Redraw => screen.anew()?,
+                KeyAction::Nothing => {}
             }
             is_new = true;
         }
@@ -284,20 +286,20 @@ fn is_gone(longest: Duration) -> io::Result<bool> {
 fn handle(
     screen: &mut Screen,
     watch: &mut Watch,
-    frame: &Frame,
-    view: &mut View,
-    look: Look,
-) -> anyhow::Result<Next> {
+    frame: &WatchFrame,
+    view: &mut ScreenView,
+    look: ScreenStyle,
+) -> anyhow::Result<KeyAction> {
     loop {
         let area = screen.terminal.size()?;
         let area = (area.width, area.height);
         let next = match event::read().context("keys cannot be read")? {
             Event::Key(key) => super::key(key, watch, frame, view, look, area),
             Event::Mouse(mouse) => super::mouse(mouse, frame, view, area),
-            Event::Resize(..) => Next::Redraw,
-            _ => Next::Nothing,
+            Event::Resize(..) => KeyAction::Redraw,
+            _ => KeyAction::Nothing,
         };
-        if next != Next::Nothing || !event::poll(BRIEF)? {
+        if next != KeyAction::Nothing || !event::poll(BRIEF)? {
             return Ok(next);
         }
     }
@@ -331,7 +333,12 @@ impl Screen {
         self.terminal.resize(Rect::new(0, 0, size.width, size.height))
     }
 
-    fn draw(&mut self, frame: &Frame, view: &View, look: Look) -> anyhow::Result<()> {
+    fn draw(
+        &mut self,
+        frame: &WatchFrame,
+        view: &ScreenView,
+        look: ScreenStyle,
+    ) -> anyhow::Result<()> {
         self.terminal
             .draw(|to| screen::draw(frame, view, look, to.buffer_mut()))
             .context("the terminal cannot be written")?;
@@ -393,7 +400,12 @@ impl Stops {
     }
 
     /// Whether one of the signals came, and was obeyed.
-    fn look(&self, screen: &mut Screen, view: &mut View, measures: bool) -> anyhow::Result<bool> {
+    fn look(
+        &self,
+        screen: &mut Screen,
+        view: &mut ScreenView,
+        measures: bool,
+    ) -> anyhow::Result<bool> {
         if self.stop.swap(false, Ordering::SeqCst) {
             self.suspend(screen, view, measures)?;
             return Ok(true);
@@ -409,7 +421,12 @@ impl Stops {
     }
 
     /// Gives the terminal to the shell and stops until it says to go on.
-    fn suspend(&self, screen: &mut Screen, view: &mut View, measures: bool) -> anyhow::Result<()> {
+    fn suspend(
+        &self,
+        screen: &mut Screen,
+        view: &mut ScreenView,
+        measures: bool,
+    ) -> anyhow::Result<()> {
         if measures {
             let why = "Not suspended: that would stop the threads that measure. q ends the run.";
             view.message = Some(why.into());

@@ -1,13 +1,13 @@
 //! Slices with known effects, and what must be said of them.
 
-use rtproof_host::tune::{Change, Compare, Item, Pace};
+use rtproof_host::tune::{Change, Compare, Item, Switching};
 use rtproof_judge::Impact;
 
 use super::*;
 
 const TERMS: Terms = Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false, knobs: 1 };
 
-fn knob(name: &str, kind: Pace) -> Candidate {
+fn knob(name: &str, kind: Switching) -> Candidate {
     let change = Change::Value {
         path: format!("/sys/{name}"),
         value: "1".into(),
@@ -25,7 +25,14 @@ fn knob(name: &str, kind: Pace) -> Candidate {
     }
 }
 
-fn slice(number: usize, part: Part, pair: usize, on: &[u32], p999_ns: u64, max_ns: u64) -> Slice {
+fn slice(
+    number: usize,
+    part: SlicePart,
+    pair: usize,
+    on: &[u32],
+    p999_ns: u64,
+    max_ns: u64,
+) -> Slice {
     Slice {
         number: number as u32,
         part,
@@ -49,19 +56,19 @@ fn pairs(wobble: u64, on: impl Fn(u64, u64) -> (u64, u64)) -> Vec<Slice> {
                 (100_000 + wobble * (i as u64 * 7 % 11), 200_000 + wobble * (i as u64 * 5 % 13));
             let is_on = first == (pair % 3 == 0);
             let (p999, max) = if is_on { on(p999, max) } else { (p999, max) };
-            slice(i, Part::Pair, pair, if is_on { &[0] } else { &[] }, p999, max)
+            slice(i, SlicePart::Pair, pair, if is_on { &[0] } else { &[] }, p999, max)
         })
         .collect()
 }
 
 fn told(slices: &[Slice]) -> Reported {
-    analyse(&[knob("k", Pace::Toggled)], slices, &Untried::new(), TERMS).remove(0)
+    analyse(&[knob("k", Switching::Toggled)], slices, &Untried::new(), TERMS).remove(0)
 }
 
 #[test]
 fn what_helps_helps() {
     let told = told(&pairs(100, |p999, max| (p999 * 7 / 10, max)));
-    assert_eq!((told.decision, told.how, told.kept), (Decision::Helps, How::Toggled, false));
+    assert_eq!((told.decision, told.how, told.kept), (Decision::Helps, TrialMode::Toggled, false));
     let [p999, max] = &told.effects[..] else { panic!("{told:?}") };
     assert!((690_000..710_000).contains(&p999.ratio_ppm), "{p999:?}");
     assert!(p999.low_ppm < Some(p999.ratio_ppm) && p999.high_ppm > Some(p999.ratio_ppm));
@@ -116,15 +123,19 @@ fn nothing_is_told_from_too_little() {
 #[test]
 fn before_and_after_decide_nothing() {
     let mut slices: Vec<_> =
-        (0..4).map(|i| slice(i, Part::Before, 0, &[], 90_000, 90_000)).collect();
-    slices.extend((4..8).map(|i| slice(i, Part::Once, 0, &[0], 9_000, 9_000)));
-    let knobs = [knob("smt", Pace::Once), knob("limits", Pace::Later), knob("bad", Pace::Toggled)];
+        (0..4).map(|i| slice(i, SlicePart::Before, 0, &[], 90_000, 90_000)).collect();
+    slices.extend((4..8).map(|i| slice(i, SlicePart::Once, 0, &[0], 9_000, 9_000)));
+    let knobs = [
+        knob("smt", Switching::Once),
+        knob("limits", Switching::Later),
+        knob("bad", Switching::Toggled),
+    ];
     let untried = Untried::from([(2, "it cannot be written".into())]);
     let all = analyse(&knobs, &slices, &untried, TERMS);
-    assert_eq!((all[0].decision, all[0].how), (Decision::CannotDecide, How::Once));
+    assert_eq!((all[0].decision, all[0].how), (Decision::CannotDecide, TrialMode::Once));
     assert_eq!((all[0].effects[0].ratio_ppm, all[0].effects[0].p_ppb), (100_000, None));
     assert!(all[0].why.contains("drift is not excluded"));
-    assert_eq!((all[1].decision, all[1].how), (Decision::NotTried, How::NotTried));
+    assert_eq!((all[1].decision, all[1].how), (Decision::NotTried, TrialMode::NotTried));
     assert!(all[1].why.contains("next boot"));
     assert_eq!(
         (all[2].decision, all[2].why.as_str()),

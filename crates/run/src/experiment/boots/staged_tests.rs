@@ -1,8 +1,8 @@
 //! Experiments on a made-up machine whose latency follows the knobs.
 
-use rtproof_host::tune::{Change, Compare, Item, Pace};
+use rtproof_host::tune::{Change, Compare, Item, Switching};
 use rtproof_judge::Impact;
-use rtproof_record::effects::{Decision, How};
+use rtproof_record::effects::{Decision, TrialMode};
 
 use super::*;
 use crate::experiment::screening;
@@ -16,7 +16,14 @@ fn knob(name: &str) -> Candidate {
     };
     let now = vec![(0, Item { change, checks: vec![name.into()] })];
     let (later, settings) = (Vec::new(), Vec::new());
-    Candidate { name: name.into(), impact: Impact::Tens, kind: Pace::Toggled, now, later, settings }
+    Candidate {
+        name: name.into(),
+        impact: Impact::Tens,
+        kind: Switching::Toggled,
+        now,
+        later,
+        settings,
+    }
 }
 
 /// What an experiment left behind.
@@ -30,8 +37,8 @@ struct Done {
 /// Runs an experiment with so many knobs; `factor` of what is on multiplies the latency.
 fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
     let knobs: Vec<Candidate> = (0..n).map(|at| knob(&format!("k{at}"))).collect();
-    let setup = Setup::new(n, 12, 1_000_000_000, false, 2000.0).expect("a set-up");
-    let (mut schedule, mut trial) = Staged::new(&knobs, setup.clone(), seed, Some(0.1));
+    let setup = ExperimentSetup::new(n, 12, 1_000_000_000, false, 2000.0).expect("a set-up");
+    let (mut schedule, mut trial) = StagedExperiment::new(&knobs, setup.clone(), seed, Some(0.1));
     let (mut slices, mut said, mut untried) = (Vec::new(), Vec::new(), Untried::new());
     let mut random = seed.wrapping_mul(2) + 1;
     loop {
@@ -81,13 +88,13 @@ fn of_eleven_the_ones_that_matter_are_named() {
         })
     );
     assert_eq!(done.profile, [3, 7]);
-    assert!(done.told.iter().all(|told| !told.kept && told.how == How::Toggled));
-    let screened = done.slices.iter().filter(|slice| slice.part == Part::Screen).count();
+    assert!(done.told.iter().all(|told| !told.kept && told.how == TrialMode::Toggled));
+    let screened = done.slices.iter().filter(|slice| slice.part == SlicePart::Screen).count();
     assert_eq!(screened, 24, "Plackett and Burman's twelve rows, folded over");
     assert!(done.said[0].contains("stand out: k3, k7"), "{:?}", done.said);
     assert!(done.told[3].why.contains("together: p99.9 −"), "{}", done.told[3].why);
     // Each is compared beside the others that help.
-    let pairs = done.slices.iter().filter(|slice| slice.part == Part::Pair);
+    let pairs = done.slices.iter().filter(|slice| slice.part == SlicePart::Pair);
     assert!(pairs.clone().any(|slice| slice.on == [3, 7]) && pairs.clone().any(|s| s.on == [7]));
     assert!(pairs.clone().any(|slice| slice.on == [3, 7, 9]), "what hurts is tried beside them");
 }
@@ -102,7 +109,7 @@ fn two_that_do_the_same_are_told_as_such() {
         assert!(done.told[at].why.contains("beside the others it adds nothing"));
     }
     assert_eq!(done.profile, [0, 1], "together they help");
-    let screened = done.slices.iter().filter(|slice| slice.part == Part::Screen).count();
+    let screened = done.slices.iter().filter(|slice| slice.part == SlicePart::Screen).count();
     assert_eq!(screened, 24, "every combination of three, thrice");
 }
 
@@ -122,6 +129,6 @@ fn where_nothing_matters_nothing_is_named() {
 fn a_single_knob_is_paired_at_once() {
     let done = experiment(1, 2, |on| if on.is_empty() { 1.0 } else { 0.8 });
     assert_eq!((done.told[0].decision, done.profile.as_slice()), (Decision::Helps, &[0][..]));
-    assert!(done.slices.iter().all(|slice| slice.part == Part::Pair) && done.said.is_empty());
+    assert!(done.slices.iter().all(|slice| slice.part == SlicePart::Pair) && done.said.is_empty());
     assert_eq!(done.slices.len(), 24);
 }

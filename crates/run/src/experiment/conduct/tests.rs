@@ -1,11 +1,11 @@
 //! A made-up machine whose latency follows the knobs, and what a trial makes of it.
 
-use rtproof_host::tune::{Change, Compare, Item, Pace};
+use rtproof_host::tune::{Change, Compare, Item, Switching};
 use rtproof_judge::Impact;
-use rtproof_record::effects::Design;
+use rtproof_record::effects::TrialDesign;
 
 use super::*;
-use crate::experiment::plan::{BEFORE, ONCE, Shared as Timed, share};
+use crate::experiment::plan::{BEFORE, ONCE, SharedSchedule as Timed, share};
 
 const S: u64 = 1_000_000_000;
 
@@ -50,7 +50,7 @@ impl Switch for Fake {
     }
 }
 
-fn knob(path: &str, kind: Pace) -> Candidate {
+fn knob(path: &str, kind: Switching) -> Candidate {
     let value = |path: &str| Change::Value {
         path: path.into(),
         value: "1".into(),
@@ -58,7 +58,7 @@ fn knob(path: &str, kind: Pace) -> Candidate {
         couples: Vec::new(),
     };
     let item = |place, path: &str| (place, Item { change: value(path), checks: vec![path.into()] });
-    let now = if kind == Pace::Later { vec![] } else { vec![item(1, path)] };
+    let now = if kind == Switching::Later { vec![] } else { vec![item(1, path)] };
     let later = vec![item(0, &format!("{path}.conf"))];
     Candidate { name: path.into(), impact: Impact::Tens, kind, now, later, settings: Vec::new() }
 }
@@ -67,7 +67,7 @@ fn knob(path: &str, kind: Pace) -> Candidate {
 struct Done {
     told: Vec<Reported>,
     slices: Vec<Slice>,
-    trial: Option<Trial>,
+    trial: Option<TrialSummary>,
     said: Vec<String>,
     trouble: Option<String>,
 }
@@ -81,7 +81,8 @@ fn trial(
     latency_ns: impl Fn(&[String], u64) -> u64,
 ) -> Done {
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
-    let shares = share(60 * S, count(Pace::Toggled), count(Pace::Once), 2, MS).expect("shares");
+    let shares =
+        share(60 * S, count(Switching::Toggled), count(Switching::Once), 2, MS).expect("shares");
     let (mut said, mut told) = (Vec::new(), Vec::<Reported>::new());
     let (mut slices, mut trial, mut now_ns, mut seed) = (Vec::new(), None, 0, 1_u64);
     let mut tell = |text: String| said.push(text);
@@ -145,7 +146,11 @@ fn noise(random: u64) -> u64 {
 #[test]
 fn what_helps_is_kept_and_the_rest_is_not() {
     let mut fake = Fake::default();
-    let knobs = [knob("a", Pace::Toggled), knob("b", Pace::Toggled), knob("c", Pace::Toggled)];
+    let knobs = [
+        knob("a", Switching::Toggled),
+        knob("b", Switching::Toggled),
+        knob("c", Switching::Toggled),
+    ];
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         let less = if on.contains(&"b".into()) { 2 } else { 1 };
         let more = if on.contains(&"c".into()) { 3 } else { 1 };
@@ -162,8 +167,8 @@ fn what_helps_is_kept_and_the_rest_is_not() {
     assert_eq!(fake.kept, ["b.conf", "b"], "in the order of the plan, with what comes later");
     assert!(fake.on.is_empty() && done.trouble.is_none());
     let of = |part| done.slices.iter().filter(|slice| slice.part == part).count();
-    assert_eq!((of(Part::Before), of(Part::After)), (BEFORE as usize, ONCE as usize));
-    assert_eq!(of(Part::Pair), 3 * 2 * done.trial.as_ref().expect("a trial").pairs as usize);
+    assert_eq!((of(SlicePart::Before), of(SlicePart::After)), (BEFORE as usize, ONCE as usize));
+    assert_eq!(of(SlicePart::Pair), 3 * 2 * done.trial.as_ref().expect("a trial").pairs as usize);
     assert!(done.slices.iter().all(|slice| slice.scheduled >= 1000), "equal exposure");
     assert!(done.trial.expect("a trial").detectable_ppm.is_some());
     assert!(done.said[0].contains("is found four times in five"), "{:?}", done.said);
@@ -173,20 +178,20 @@ fn what_helps_is_kept_and_the_rest_is_not() {
 fn many_knobs_are_tried_at_once() {
     let mut fake = Fake::default();
     let knobs: Vec<Candidate> =
-        ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
+        ('a'..='k').map(|name| knob(&name.to_string(), Switching::Toggled)).collect();
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
     let kept: Vec<_> = done.told.iter().filter(|told| told.kept).map(|told| &told.name).collect();
     assert_eq!(kept, ["e"]);
-    assert_eq!(done.trial.expect("a trial").design, Design::Mirrored);
+    assert_eq!(done.trial.expect("a trial").design, TrialDesign::Mirrored);
 }
 
 #[test]
 fn a_knob_that_cannot_be_made_is_left_out() {
     let mut fake = Fake { refuses: Some("a"), ..Fake::default() };
     let knobs: Vec<Candidate> =
-        ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
+        ('a'..='k').map(|name| knob(&name.to_string(), Switching::Toggled)).collect();
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
@@ -199,13 +204,16 @@ fn a_knob_that_cannot_be_made_is_left_out() {
 #[test]
 fn what_is_made_once_is_told_and_taken_back() {
     let mut fake = Fake::default();
-    let knobs = [knob("smt", Pace::Once), knob("limits", Pace::Later)];
+    let knobs = [knob("smt", Switching::Once), knob("limits", Switching::Later)];
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.is_empty() { noise(random) } else { noise(random) / 10 }
     });
-    assert_eq!((done.told[0].how, done.told[0].decision), (How::Once, Decision::CannotDecide));
+    assert_eq!(
+        (done.told[0].how, done.told[0].decision),
+        (TrialMode::Once, Decision::CannotDecide)
+    );
     assert!((90_000..110_000).contains(&done.told[0].effects[0].ratio_ppm));
-    assert_eq!((done.told[1].how, done.told[1].kept), (How::NotTried, false));
+    assert_eq!((done.told[1].how, done.told[1].kept), (TrialMode::NotTried, false));
     assert!(fake.on.is_empty() && fake.kept.is_empty());
     assert_eq!(fake.calls, 1);
 }
@@ -214,7 +222,7 @@ fn what_is_made_once_is_told_and_taken_back() {
 fn cut_short_nothing_stays() {
     let mut fake = Fake::default();
     for until in [0, 5 * S, 20 * S, 40 * S] {
-        let done = trial(&mut fake, &[knob("a", Pace::Toggled)], until, |on, random| {
+        let done = trial(&mut fake, &[knob("a", Switching::Toggled)], until, |on, random| {
             if on.is_empty() { noise(random) } else { noise(random) / 10 }
         });
         assert!(fake.on.is_empty() && fake.kept.is_empty());
@@ -226,7 +234,8 @@ fn cut_short_nothing_stays() {
 #[test]
 fn what_cannot_be_taken_back_ends_the_trial() {
     let mut fake = Fake { stuck_after: Some(5), ..Fake::default() };
-    let done = trial(&mut fake, &[knob("a", Pace::Toggled)], 60 * S, |_, random| noise(random));
+    let done =
+        trial(&mut fake, &[knob("a", Switching::Toggled)], 60 * S, |_, random| noise(random));
     let trouble = done.trouble.expect("trouble");
     assert!(trouble.contains("could not be taken back") && trouble.contains("stuck"), "{trouble}");
     assert_eq!(fake.calls, 5, "nothing more was changed");

@@ -12,7 +12,7 @@ fn facts(online: &str) -> Facts {
 
 fn wish() -> Block {
     Block {
-        workloads: vec![Choice::Everywhere("timer-wakeup".into())],
+        workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into())],
         cpus: Some("1-3".into()),
         each: false,
         policies: vec![Policy::Fifo],
@@ -25,7 +25,7 @@ fn wish() -> Block {
     }
 }
 
-fn plan(blocks: &[Block]) -> anyhow::Result<Plan> {
+fn plan(blocks: &[Block]) -> anyhow::Result<MeasurePlan> {
     super::plan(blocks, Vec::new(), Common::default(), &facts("0-3"))
 }
 
@@ -54,13 +54,13 @@ fn every_combination_is_a_cell_and_repetitions_lie_apart() {
 
 #[test]
 fn workloads_with_cpus_are_one_cell_also_where_each_is_measured_alone() {
-    let placed = Choice::Placed(vec![
+    let placed = WorkloadChoice::Placed(vec![
         ("timer-wakeup".into(), CpuList::new([3])),
         ("timer-wakeup".into(), CpuList::new([1, 2])),
     ]);
     let both = Block {
         each: true,
-        workloads: vec![Choice::Everywhere("timer-wakeup".into()), placed],
+        workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into()), placed],
         ..wish()
     };
     let cells = plan(&[both]).unwrap().cells;
@@ -77,7 +77,7 @@ fn conditions_are_outermost_and_take_turns() {
     let plan = super::plan(&[wish()], conditions, Common::default(), &facts("0-3")).unwrap();
     let names: Vec<&str> = plan.cells.iter().map(|cell| cell.condition.as_str()).collect();
     assert_eq!(names, ["baseline", "tuned"]);
-    assert_eq!(Plan::takes_ns(plan.cells.iter(), 5), 2_000_000_010);
+    assert_eq!(MeasurePlan::takes_ns(plan.cells.iter(), 5), 2_000_000_010);
     // Repeated, each repetition has both, and some begin with the second: all of 60 alike would
     // be a coin of 2^-59.
     let conditions = vec![condition("baseline"), condition("tuned")];
@@ -108,12 +108,13 @@ fn one_application_is_measured_once_whatever_the_cpus() {
     let on = |each, workloads| plan(&[Block { each, workloads, ..wish() }]);
     for each in [false, true] {
         // The ring is not there; that is said when it is measured.
-        let cells = on(each, vec![Choice::Everywhere("marks:/no/such/ring".into())]).unwrap().cells;
+        let cells =
+            on(each, vec![WorkloadChoice::Everywhere("marks:/no/such/ring".into())]).unwrap().cells;
         let [cell] = &cells[..] else { panic!("{cells:?}") };
         assert_eq!((&cell.cpus[..], cell.workloads.len()), (&[1][..], 1));
     }
     let cpus = CpuList::new([2, 3]);
-    let placed = Choice::Placed(vec![("marks:/no/such/ring".into(), cpus)]);
+    let placed = WorkloadChoice::Placed(vec![("marks:/no/such/ring".into(), cpus)]);
     let error = on(false, vec![placed]).unwrap_err().to_string();
     assert!(error.contains("@2-3: one application is measured once"), "{error}");
     assert_eq!(one_cpu(&CpuList::new([1, 2, 3]), &[0, 3, 2]), Some(3));

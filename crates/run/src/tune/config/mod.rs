@@ -34,14 +34,14 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// What the machine is meant for.
-    pub intent: Meant,
+    pub intent: ConfigIntent,
     /// Changes, in the order in which they are made.
-    pub changes: Vec<Repeated>,
+    pub changes: Vec<RepeatedChange>,
 }
 
 /// What the machine is meant for, as far as the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Meant {
+pub struct ConfigIntent {
     pub cpus: Option<CpuList>,
     /// Profile: the name of a built-in one or a file.
     pub profile: Option<String>,
@@ -55,8 +55,8 @@ pub struct Meant {
 
 /// One change that is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeated {
-    pub what: What,
+pub struct RepeatedChange {
+    pub what: NamedChange,
     /// Checks whose findings asked for it.
     pub checks: Vec<String>,
     /// Why: the comment above it, a line each.
@@ -67,7 +67,7 @@ pub struct Repeated {
 
 /// A change by names that hold over boots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum NamedChange {
     /// A value, a folder, a unit ...; `*` in a path stands for any part of a name.
     Plain(Change),
     /// Interrupts: all that is given has to fit.
@@ -93,8 +93,8 @@ pub enum What {
 impl Config {
     /// Units whose tasks are set: `rtproof.service` has to start after them.
     pub fn units(&self) -> Vec<String> {
-        let unit = |repeated: &Repeated| match &repeated.what {
-            What::Task { unit, .. } => unit.clone(),
+        let unit = |repeated: &RepeatedChange| match &repeated.what {
+            NamedChange::Task { unit, .. } => unit.clone(),
             _ => None,
         };
         let mut units: Vec<String> = self.changes.iter().filter_map(unit).collect();
@@ -104,7 +104,7 @@ impl Config {
     }
 }
 
-impl What {
+impl NamedChange {
     /// What it is about, in a few words.
     pub fn target(&self) -> String {
         match self {
@@ -168,17 +168,17 @@ const PATHS_MAX: usize = 65_536;
 
 /// What this boot has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedChanges {
     /// Changes to be made, in the order of the file.
-    pub found: Vec<Found>,
+    pub found: Vec<ResolvedChange>,
     /// What is not there: a device that has not come yet, another kernel. No failure, but it is
     /// said, and the exit code tells.
-    pub absent: Vec<Absent>,
+    pub absent: Vec<AbsentTarget>,
 }
 
 /// A change of this boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedChange {
     pub change: Change,
     /// Checks whose findings asked for it.
     pub checks: Vec<String>,
@@ -190,7 +190,7 @@ pub struct Found {
 
 /// Something that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Absent {
+pub struct AbsentTarget {
     /// Line in the file.
     pub line: usize,
     /// What, in a few words.
@@ -201,9 +201,9 @@ pub struct Absent {
 
 impl Config {
     /// Looks up what the file names. Changes nothing.
-    pub fn resolve(&self, root: &Root) -> Resolved {
+    pub fn resolve(&self, root: &Root) -> ResolvedChanges {
         let machine = Now { root, irqs: OnceCell::new(), tasks: OnceCell::new() };
-        let mut resolved = Resolved::default();
+        let mut resolved = ResolvedChanges::default();
         for repeated in &self.changes {
             let line = repeated.line;
             let looked = machine.changes(&repeated.what).or_else(
@@ -216,11 +216,11 @@ impl Config {
             match looked {
                 Ok((changes, note)) => resolved.found.extend(changes.into_iter().map(|change| {
                     let checks = repeated.checks.clone();
-                    Found { change, checks, line, note: note.clone() }
+                    ResolvedChange { change, checks, line, note: note.clone() }
                 })),
                 Err(why) => {
                     let target = repeated.what.target();
-                    resolved.absent.push(Absent { line, target, why: why.0 });
+                    resolved.absent.push(AbsentTarget { line, target, why: why.0 });
                 }
             }
         }
@@ -229,8 +229,8 @@ impl Config {
 }
 
 /// The change, where one before it makes its file.
-fn comes_with(before: &[Found], what: &What) -> Option<Change> {
-    let What::Plain(change @ Change::Value { path, .. }) = what else { return None };
+fn comes_with(before: &[ResolvedChange], what: &NamedChange) -> Option<Change> {
+    let NamedChange::Plain(change @ Change::Value { path, .. }) = what else { return None };
     before.iter().any(|found| found.change.brings(path)).then(|| change.clone())
 }
 
@@ -245,12 +245,12 @@ struct Now<'a> {
 type Changes = (Vec<Change>, Option<String>);
 
 impl Now<'_> {
-    fn changes(&self, what: &What) -> Result<Changes, Invalid> {
+    fn changes(&self, what: &NamedChange) -> Result<Changes, Invalid> {
         match what {
-            What::Irq { actions, hwirq, chip, cpus } => {
+            NamedChange::Irq { actions, hwirq, chip, cpus } => {
                 self.irqs(actions.as_deref(), hwirq.as_deref(), chip.as_deref(), cpus)
             }
-            What::Task { comm, unit, set } => {
+            NamedChange::Task { comm, unit, set } => {
                 let set_all = self.tasks().iter().filter(|(_, task)| is_meant(task, comm, unit));
                 let changes: Vec<Change> = set_all
                     .map(|(tid, task)| Change::Task {
@@ -263,7 +263,7 @@ impl Now<'_> {
                     false => Ok((changes, None)),
                 }
             }
-            What::Plain(change) => Ok((self.plain(change)?, None)),
+            NamedChange::Plain(change) => Ok((self.plain(change)?, None)),
         }
     }
 

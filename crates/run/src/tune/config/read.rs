@@ -11,7 +11,7 @@ use rtproof_host::{
     user_file::Invalid,
 };
 
-use super::{Config, Meant, PATH, Repeated, VERSION, What, usual_compare};
+use super::{Config, ConfigIntent, NamedChange, PATH, RepeatedChange, VERSION, usual_compare};
 use crate::parse;
 
 const BYTES_MAX: u64 = 1 << 20;
@@ -234,8 +234,8 @@ const LASTING: [&str; 2] = ["grub-env", "efi-variable"];
 const POLICIES: [&str; 7] = ["other", "fifo", "rr", "batch", "idle", "deadline", "ext"];
 
 impl IntentTable {
-    fn meant(self) -> Result<Meant, Wrong> {
-        Ok(Meant {
+    fn meant(self) -> Result<ConfigIntent, Wrong> {
+        Ok(ConfigIntent {
             cpus: self.cpus.map(|cpus| cpu_list(&cpus)).transpose()?,
             profile: self.profile,
             priority: self.priority.map(|priority| rt_priority(&priority)).transpose()?,
@@ -247,7 +247,7 @@ impl IntentTable {
 
 impl Table {
     /// What it means; `at` is where it is.
-    fn repeated(mut self, at: Range<usize>) -> Result<Repeated, Wrong> {
+    fn repeated(mut self, at: Range<usize>) -> Result<RepeatedChange, Wrong> {
         let kinds = || KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
         let Some(kind) = self.kind.take() else {
             return Err(Wrong::new(at, format!("no `kind`; there are {}", kinds())));
@@ -274,9 +274,9 @@ impl Table {
         let what = match kind.as_str() {
             "irq" => self.irq(&needs)?,
             "task" => self.task(&needs)?,
-            _ => What::Plain(self.plain(&needs)?),
+            _ => NamedChange::Plain(self.plain(&needs)?),
         };
-        Ok(Repeated { what, checks, reason: Vec::new(), line: 0 })
+        Ok(RepeatedChange { what, checks, reason: Vec::new(), line: 0 })
     }
 
     /// Every word but `kind` and `checks`, with its place where it is given.
@@ -295,13 +295,13 @@ impl Table {
         )
     }
 
-    fn irq(self, needs: &Needs<'_>) -> Result<What, Wrong> {
+    fn irq(self, needs: &Needs<'_>) -> Result<NamedChange, Wrong> {
         if self.actions.is_none() && self.hwirq.is_none() {
             let what = "no `actions` and no `hwirq`: which interrupt? See /proc/interrupts";
             return Err(Wrong::new(needs.at.clone(), what));
         }
         let cpus = needs.word("cpus", self.cpus)?;
-        Ok(What::Irq {
+        Ok(NamedChange::Irq {
             cpus: some_cpus(&cpus)?,
             actions: self.actions.map(Spanned::into_inner),
             hwirq: self.hwirq.map(Spanned::into_inner),
@@ -309,7 +309,7 @@ impl Table {
         })
     }
 
-    fn task(self, needs: &Needs<'_>) -> Result<What, Wrong> {
+    fn task(self, needs: &Needs<'_>) -> Result<NamedChange, Wrong> {
         let comm = needs.word("comm", self.comm.clone())?;
         if comm.get_ref().trim_matches('*').is_empty() {
             return Err(Wrong::new(comm.span(), "a name of a task; `*` alone is every task"));
@@ -320,7 +320,7 @@ impl Table {
         }
         let unit = self.unit.clone().map(Spanned::into_inner);
         let set = self.scheduling(needs)?;
-        Ok(What::Task { comm: comm.into_inner(), unit, set })
+        Ok(NamedChange::Task { comm: comm.into_inner(), unit, set })
     }
 
     fn scheduling(self, needs: &Needs<'_>) -> Result<Scheduling, Wrong> {

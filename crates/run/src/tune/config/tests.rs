@@ -137,7 +137,11 @@ fn every_kind() -> Vec<Change> {
 fn written(root: &Root, changes: &[Change]) -> (Config, Vec<NotRepeated>) {
     let checks = ["a-check".to_owned(), "b".into()];
     let reason = vec!["Why so.".to_owned(), String::new(), "  Cost: \u{7}much".into()];
-    Config::of(root, Meant::default(), changes.iter().map(|c| (c, &checks[..], reason.clone())))
+    Config::of(
+        root,
+        ConfigIntent::default(),
+        changes.iter().map(|c| (c, &checks[..], reason.clone())),
+    )
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn the_file_says_again_what_was_applied() {
     let (mut config, left_out) = written(&root, &every_kind());
     assert_eq!(left_out, []);
     assert_eq!(config.changes.len(), every_kind().len());
-    config.intent = Meant {
+    config.intent = ConfigIntent {
         cpus: Some(cpus("2-3")),
         profile: Some("busy-poll".into()),
         priority: Some(90),
@@ -364,7 +368,7 @@ fn a_boot_takes_what_is_there_and_names_what_is_not() {
     let config = parse(BY_HAND).unwrap();
     assert!(matches!(
         &config.changes[8].what,
-        What::Plain(Change::Value { compare: Compare::CpuMask, .. })
+        NamedChange::Plain(Change::Value { compare: Compare::CpuMask, .. })
     ));
     let resolved = config.resolve(&root);
     let found: Vec<(usize, String)> =

@@ -9,7 +9,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{Intent, plan::Reason, profile::Profile};
 
-use super::{Config, Meant, PATH, Repeated, VERSION, What, usual_compare};
+use super::{Config, ConfigIntent, NamedChange, PATH, RepeatedChange, VERSION, usual_compare};
 
 /// A change of the running kernel that cannot be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct NotRepeated {
     pub why: String,
 }
 
-impl From<&Intent> for Meant {
+impl From<&Intent> for ConfigIntent {
     fn from(intent: &Intent) -> Self {
         let profile = Profile::named(&intent.profile.name).map(|profile| profile.name);
         Self {
@@ -48,7 +48,7 @@ impl Config {
     /// which unit a task belongs to.
     pub fn of<'a>(
         root: &Root,
-        intent: Meant,
+        intent: ConfigIntent,
         changes: impl IntoIterator<Item = (&'a Change, &'a [String], Vec<String>)>,
     ) -> (Self, Vec<NotRepeated>) {
         let mut config = Self { intent, changes: Vec::new() };
@@ -63,7 +63,7 @@ impl Config {
                 Ok(Some(what)) => {
                     let checks = checks.to_vec();
                     let reason = reason.iter().map(|line| one_line(line)).collect();
-                    config.changes.push(Repeated { what, checks, reason, line: 0 });
+                    config.changes.push(RepeatedChange { what, checks, reason, line: 0 });
                 }
             }
         }
@@ -71,13 +71,14 @@ impl Config {
     }
 
     /// A change that is to be added; `None` where it is there.
-    fn with(&self, new: What) -> Result<Option<What>, Invalid> {
-        for Repeated { what, .. } in &self.changes {
+    fn with(&self, new: NamedChange) -> Result<Option<NamedChange>, Invalid> {
+        for RepeatedChange { what, .. } in &self.changes {
             if *what == new {
                 return Ok(None);
             }
-            let What::Task { comm, unit, .. } = what else { continue };
-            if matches!(&new, What::Task { comm: c, unit: u, .. } if c == comm && u == unit) {
+            let NamedChange::Task { comm, unit, .. } = what else { continue };
+            if matches!(&new, NamedChange::Task { comm: c, unit: u, .. } if c == comm && u == unit)
+            {
                 return Err("another task of this name is set otherwise: a boot could not tell \
                             which is which; give the threads names of their own"
                     .into());
@@ -117,7 +118,7 @@ impl Config {
     }
 }
 
-impl Meant {
+impl ConfigIntent {
     fn write(&self, text: &mut String) {
         if *self == Self::default() {
             return;
@@ -131,7 +132,7 @@ impl Meant {
     }
 }
 
-impl What {
+impl NamedChange {
     fn write(&self, text: &mut String) {
         match self {
             Self::Plain(change) => plain(text, change),
@@ -153,13 +154,13 @@ impl What {
 }
 
 /// What a change is about, by a name that holds over boots.
-fn lasting_name(root: &Root, change: &Change) -> Result<What, Invalid> {
+fn lasting_name(root: &Root, change: &Change) -> Result<NamedChange, Invalid> {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     match change {
         Change::Irq { irq, .. } if irq.actions.is_empty() && irq.hwirq.is_empty() => {
             Err("the kernel tells neither its handler nor its hardware number".into())
         }
-        Change::Irq { irq, cpus } => Ok(What::Irq {
+        Change::Irq { irq, cpus } => Ok(NamedChange::Irq {
             actions: some(&irq.actions),
             hwirq: some(&irq.hwirq),
             chip: some(&irq.chip),
@@ -172,10 +173,12 @@ fn lasting_name(root: &Root, change: &Change) -> Result<What, Invalid> {
             };
             let set = set.clone();
             if task.kernel {
-                return Ok(What::Task { comm: over_boots(&name.comm), unit: None, set });
+                return Ok(NamedChange::Task { comm: over_boots(&name.comm), unit: None, set });
             }
             match super::service(&task) {
-                Some(unit) => Ok(What::Task { comm: name.comm.clone(), unit: Some(unit), set }),
+                Some(unit) => {
+                    Ok(NamedChange::Task { comm: name.comm.clone(), unit: Some(unit), set })
+                }
                 None => Err("no service started it, so that it is not there at boot; set it in \
                              the service that will"
                     .into()),
@@ -189,7 +192,7 @@ fn lasting_name(root: &Root, change: &Change) -> Result<What, Invalid> {
         | Change::Folder { .. }
         | Change::File { .. }
         | Change::Unit { .. }
-        | Change::Property { .. } => Ok(What::Plain(change.clone())),
+        | Change::Property { .. } => Ok(NamedChange::Plain(change.clone())),
         _ => Err(format!("{PATH} has no line for it; apply it again after each boot").into()),
     }
 }

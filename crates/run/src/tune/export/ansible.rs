@@ -3,11 +3,13 @@
 
 use rtproof_host::tune::{State, UnitState};
 
-use super::layout::{Action, At, Layout, Value, named, sysctl_key};
-use super::tree::{SCRIPT, Tree, gathered};
-use super::{Exported, Format, Missed, OutFile, Source, Words, layout, tree, yaml};
+use super::layout::{At, ExportLayout, RuntimeValue, ScriptAction, named, sysctl_key};
+use super::tree::{FileTree, SCRIPT, gathered};
+use super::{
+    ExportFormat, ExportSource, ExportWords, Exported, NotExported, OutFile, layout, tree, yaml,
+};
 
-pub(super) const ANSIBLE: Format = Format {
+pub(super) const ANSIBLE: ExportFormat = ExportFormat {
     id: "ansible",
     title: "a role and playbooks for Ansible",
     usage: "`ansible-playbook -i INVENTORY rtproof.yml --check --diff` says what would change, \
@@ -20,9 +22,9 @@ pub(super) const ANSIBLE: Format = Format {
     write: write_ansible,
 };
 
-fn write_ansible(source: &Source<'_>) -> Exported {
-    let layout = Layout::of(source, At::Boot);
-    let tree = Tree::of(source, &layout, ANSIBLE.id, true);
+fn write_ansible(source: &ExportSource<'_>) -> Exported {
+    let layout = ExportLayout::of(source, At::Boot);
+    let tree = FileTree::of(source, &layout, ANSIBLE.id, true);
     let missed = missed(source, &layout, &tree);
     let head = super::head(source, ANSIBLE.id);
     let file = |path: &str, text: String| OutFile::new(path, format!("---\n{head}{text}"));
@@ -46,9 +48,14 @@ fn write_ansible(source: &Source<'_>) -> Exported {
     Exported { files, missed }
 }
 
-fn missed(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> Vec<Missed> {
+fn missed(
+    source: &ExportSource<'_>,
+    layout: &ExportLayout<'_>,
+    tree: &FileTree,
+) -> Vec<NotExported> {
     let mut missed = tree.missed.clone();
-    let mut unknown = |step, why: &str| missed.push(Missed { what: named(step), why: why.into() });
+    let mut unknown =
+        |step, why: &str| missed.push(NotExported { what: named(step), why: why.into() });
     let why = "what was there before is not known: rtproof-undo.yml leaves it as it is";
     for value in layout.sysctls.iter().chain(&layout.plain) {
         if old(source, value).is_none() {
@@ -72,12 +79,12 @@ fn missed(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> Vec<Missed> 
     missed
 }
 
-fn old(source: &Source<'_>, value: &Value<'_>) -> Option<String> {
+fn old(source: &ExportSource<'_>, value: &RuntimeValue<'_>) -> Option<String> {
     super::old(source.before(&value.step.change)?, value.value, value.compare)
 }
 
 /// The role's data: what is to be, and what was.
-fn vars(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
+fn vars(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree) -> String {
     let mut text = list(
         "rtproof_files",
         tree.files
@@ -104,7 +111,7 @@ fn vars(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
     );
     text += &list("rtproof_own_units", tree.enabled.iter().map(|unit| yaml(unit)));
     text += &before(source, layout);
-    let words = Words::of(source);
+    let words = ExportWords::of(source);
     let removed = words.removed.iter().map(|(name, _)| yaml(name));
     text + &words.comments()
         + &format!("rtproof_words: {}\n", yaml(&words.text()))
@@ -112,8 +119,8 @@ fn vars(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
 }
 
 /// The values, in an order the kernel takes: sysctls as planned, then those without order.
-fn values(layout: &Layout<'_>) -> String {
-    let one = |value: &Value<'_>, paths: &[&str]| {
+fn values(layout: &ExportLayout<'_>) -> String {
+    let one = |value: &RuntimeValue<'_>, paths: &[&str]| {
         let expression = super::python(&value.expression());
         let paths: String = paths.iter().map(|path| format!("\n      - {}", yaml(path))).collect();
         format!(
@@ -129,7 +136,7 @@ fn values(layout: &Layout<'_>) -> String {
 }
 
 /// What was there before, for the undo playbook; the last change first.
-fn before(source: &Source<'_>, layout: &Layout<'_>) -> String {
+fn before(source: &ExportSource<'_>, layout: &ExportLayout<'_>) -> String {
     let values = layout.sysctls.iter().chain(&layout.plain).rev().filter_map(|value| {
         let old = old(source, value)?;
         let ours = super::python(&value.expression());
@@ -205,7 +212,7 @@ const UNDO: &str = include_str!("ansible/undo.yml");
 
 const TUNED_SCRIPT: &str = "rtproof-tuning.sh";
 
-pub(super) const TUNED: Format = Format {
+pub(super) const TUNED: ExportFormat = ExportFormat {
     id: "tuned",
     title: "a profile of tuned",
     usage: "Copy the folder `rtproof` to `/etc/tuned/` (tuned before 2.23) or \
@@ -215,17 +222,18 @@ pub(super) const TUNED: Format = Format {
     write: write_tuned,
 };
 
-fn write_tuned(source: &Source<'_>) -> Exported {
-    let mut layout = Layout::of(source, At::Running);
+fn write_tuned(source: &ExportSource<'_>) -> Exported {
+    let mut layout = ExportLayout::of(source, At::Running);
     let mut missed = std::mem::take(&mut layout.missed);
     // What an INI file of tuned would read as something else goes to the script.
     let (sysctls, odd) = split(std::mem::take(&mut layout.sysctls), |value| {
         is_ini(value) && !sysctl_key(value.path).contains('/')
     });
     let (plain, more) = split(std::mem::take(&mut layout.plain), is_ini);
-    let mut actions: Vec<Action<'_>> = odd.into_iter().chain(more).map(Action::Write).collect();
+    let mut actions: Vec<ScriptAction<'_>> =
+        odd.into_iter().chain(more).map(ScriptAction::Write).collect();
     actions.append(&mut layout.actions);
-    actions.extend(layout.properties.iter().copied().map(Action::Property));
+    actions.extend(layout.properties.iter().copied().map(ScriptAction::Property));
 
     let mut conf = super::head(source, TUNED.id)
         + "\n[main]\nsummary=Real-time tuning of one machine, made by rtproof\n";
@@ -258,7 +266,7 @@ fn write_tuned(source: &Source<'_>) -> Exported {
             (format!("service.{unit}={}", service(*want)), super::why(&step.reason))
         }),
     );
-    let words = Words::of(source);
+    let words = ExportWords::of(source);
     section(
         &mut conf,
         "bootloader",
@@ -273,7 +281,7 @@ fn write_tuned(source: &Source<'_>) -> Exported {
         conf += &format!("\n[script]\nscript=${{i:PROFILE_DIR}}/{TUNED_SCRIPT}\n");
     }
 
-    let mut miss = |what: String, why: &str| missed.push(Missed { what, why: why.into() });
+    let mut miss = |what: String, why: &str| missed.push(NotExported { what, why: why.into() });
     for file in &layout.files {
         miss(named(file.step), "a profile holds no files; `--format systemd` has it");
     }
@@ -323,7 +331,7 @@ fn section(conf: &mut String, name: &str, lines: impl Iterator<Item = (String, S
 }
 
 /// Whether tuned's parser reads the line as it is: no comments, no variables, no modifiers.
-fn is_ini(value: &Value<'_>) -> bool {
+fn is_ini(value: &RuntimeValue<'_>) -> bool {
     let first = |c: char| c.is_ascii_alphanumeric() || c == '-';
     !value.path.contains(['=', '#', ' ', '$'])
         && !value.value.contains(['#', ';', '$', '\''])
@@ -331,8 +339,8 @@ fn is_ini(value: &Value<'_>) -> bool {
 }
 
 fn split<'a>(
-    values: Vec<Value<'a>>,
-    is_first: impl Fn(&Value<'a>) -> bool,
-) -> (Vec<Value<'a>>, Vec<Value<'a>>) {
+    values: Vec<RuntimeValue<'a>>,
+    is_first: impl Fn(&RuntimeValue<'a>) -> bool,
+) -> (Vec<RuntimeValue<'a>>, Vec<RuntimeValue<'a>>) {
     values.into_iter().partition(is_first)
 }

@@ -3,14 +3,14 @@
 use rtproof_host::tune::UnitState;
 use rtproof_kernel::config;
 
-use super::layout::{At, Layout, Property, named};
-use super::tree::{SCRIPT, Tree};
-use super::{Exported, Format, Missed, OutFile, Source, Words, shell};
+use super::layout::{At, ExportLayout, ExportProperty, named};
+use super::tree::{FileTree, SCRIPT};
+use super::{ExportFormat, ExportSource, ExportWords, Exported, NotExported, OutFile, shell};
 
 // An external tree for Buildroot: the kernel's fragment, an overlay of the root file system, and a
 // script that adds the words of the command line where the boot loader's files are.
 
-pub(super) const BUILDROOT: Format = Format {
+pub(super) const BUILDROOT: ExportFormat = ExportFormat {
     id: "buildroot",
     title: "a fragment, an overlay and a script for Buildroot",
     usage: "Copy the folder `rtproof` into the build's `board/`, and merge its `defconfig` into \
@@ -23,16 +23,16 @@ pub(super) const BUILDROOT: Format = Format {
     write: write_buildroot,
 };
 
-fn write_buildroot(source: &Source<'_>) -> Exported {
+fn write_buildroot(source: &ExportSource<'_>) -> Exported {
     // BusyBox has no tmpfiles.d: all but sysctls is in the script.
-    let mut layout = Layout::of(source, At::Boot).all_in_script();
-    let properties: Vec<Property<'_>> = std::mem::take(&mut layout.properties);
-    let tree = Tree::of(source, &layout, BUILDROOT.id, false);
-    let words = Words::of(source);
+    let mut layout = ExportLayout::of(source, At::Boot).all_in_script();
+    let properties: Vec<ExportProperty<'_>> = std::mem::take(&mut layout.properties);
+    let tree = FileTree::of(source, &layout, BUILDROOT.id, false);
+    let words = ExportWords::of(source);
     let (fragment, missed_options) = fragment(source, BUILDROOT.id);
     let mut missed = tree.missed.clone();
     missed.extend(missed_options);
-    missed.extend(properties.iter().map(|property| Missed {
+    missed.extend(properties.iter().map(|property| NotExported {
         what: named(property.step),
         why: "control groups of systemd; `--format systemd` has the drop-in".into(),
     }));
@@ -68,7 +68,12 @@ fn defconfig(head: &str) -> String {
 }
 
 /// What an overlay cannot do: links, files that are to be away, lines of other packages' files.
-fn post_build(head: &str, layout: &Layout<'_>, tree: &Tree, words: &Words<'_>) -> String {
+fn post_build(
+    head: &str,
+    layout: &ExportLayout<'_>,
+    tree: &FileTree,
+    words: &ExportWords<'_>,
+) -> String {
     let mut script = format!("#!/bin/sh\n{head}set -eu\nroot=$1\n");
     for (path, step) in &layout.away {
         script += &format!("# {}\nrm -f \"$root\"{}\n", super::why(&step.reason), shell(path));
@@ -91,7 +96,7 @@ fn post_build(head: &str, layout: &Layout<'_>, tree: &Tree, words: &Words<'_>) -
 }
 
 /// Units, where the image has systemd.
-fn systemd(layout: &Layout<'_>, tree: &Tree) -> String {
+fn systemd(layout: &ExportLayout<'_>, tree: &FileTree) -> String {
     let mut lines = String::new();
     for unit in &tree.enabled {
         lines += &format!(
@@ -131,7 +136,7 @@ const POST_BOOT: &str = include_str!("post-boot.sh");
 
 pub(super) const FRAGMENT: &str = "rtproof.config";
 
-pub(super) const KCONFIG: Format = Format {
+pub(super) const KCONFIG: ExportFormat = ExportFormat {
     id: "kconfig",
     title: "a fragment of the kernel's configuration",
     usage: "In the kernel's tree: `scripts/kconfig/merge_config.sh .config rtproof.config`, then \
@@ -142,11 +147,11 @@ pub(super) const KCONFIG: Format = Format {
     write: write_kconfig,
 };
 
-fn write_kconfig(source: &Source<'_>) -> Exported {
+fn write_kconfig(source: &ExportSource<'_>) -> Exported {
     let (fragment, mut missed) = fragment(source, KCONFIG.id);
     let (changes, words) = (source.plan.steps.len(), source.plan.boot.len());
     if changes + words > 0 {
-        missed.push(Missed {
+        missed.push(NotExported {
             what: format!(
                 "{} and {} for the command line",
                 rtproof_judge::units::count(changes, "change"),
@@ -159,7 +164,7 @@ fn write_kconfig(source: &Source<'_>) -> Exported {
 }
 
 /// The fragment, each option once with all its reasons; and what no line can say.
-fn fragment(source: &Source<'_>, format: &str) -> (String, Vec<Missed>) {
+fn fragment(source: &ExportSource<'_>, format: &str) -> (String, Vec<NotExported>) {
     let asked = asked(source).into_iter().map(|(option, reason)| (option.to_owned(), reason));
     let (lines, missed) = config::lines(asked.collect());
     let mut text = super::head(source, format);
@@ -171,12 +176,12 @@ fn fragment(source: &Source<'_>, format: &str) -> (String, Vec<Missed>) {
     }
     text += &config::text(&lines);
     let missed =
-        missed.into_iter().map(|(option, why)| Missed { what: super::one_line(&option), why });
+        missed.into_iter().map(|(option, why)| NotExported { what: super::one_line(&option), why });
     (text, missed.collect())
 }
 
 /// What the plan asks for, with its reasons, then what the build lacks besides.
-fn asked<'a>(source: &Source<'a>) -> Vec<(&'a str, String)> {
+fn asked<'a>(source: &ExportSource<'a>) -> Vec<(&'a str, String)> {
     let build = source.build.unwrap_or_default();
     let is_known = |option: &str| build.iter().any(|known| known.option == option);
     let of_plan = source.plan.instructions.iter().flat_map(|instruction| {
@@ -193,7 +198,7 @@ fn asked<'a>(source: &Source<'a>) -> Vec<(&'a str, String)> {
 // A layer for Yocto: the kernel's fragment in a .bbappend, the files in a small recipe, the words
 // of the command line in a file to require.
 
-pub(super) const YOCTO: Format = Format {
+pub(super) const YOCTO: ExportFormat = ExportFormat {
     id: "yocto",
     title: "a layer for Yocto",
     usage: "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in \
@@ -206,18 +211,18 @@ pub(super) const YOCTO: Format = Format {
     write: write_yocto,
 };
 
-fn write_yocto(source: &Source<'_>) -> Exported {
-    let layout = Layout::of(source, At::Boot);
-    let tree = Tree::of(source, &layout, YOCTO.id, false);
-    let words = Words::of(source);
+fn write_yocto(source: &ExportSource<'_>) -> Exported {
+    let layout = ExportLayout::of(source, At::Boot);
+    let tree = FileTree::of(source, &layout, YOCTO.id, false);
+    let words = ExportWords::of(source);
     let (fragment, missed_options) = fragment(source, YOCTO.id);
     let mut missed = tree.missed.clone();
     missed.extend(missed_options);
-    missed.extend(layout.away.iter().map(|(_, step)| Missed {
+    missed.extend(layout.away.iter().map(|(_, step)| NotExported {
         what: named(step),
         why: "leave its recipe out of the image".into(),
     }));
-    missed.extend(words.removed.iter().map(|(name, _)| Missed {
+    missed.extend(words.removed.iter().map(|(name, _)| NotExported {
         what: format!("boot words {name} that were there"),
         why: "remove them from APPEND where the machine sets it".into(),
     }));
@@ -277,7 +282,7 @@ fn layer(head: &str) -> OutFile {
     OutFile::new("meta-rtproof/conf/layer.conf", text)
 }
 
-fn include(head: &str, words: &Words<'_>, tree: &Tree) -> String {
+fn include(head: &str, words: &ExportWords<'_>, tree: &FileTree) -> String {
     let mut text = format!("{head}\n{}", words.comments());
     if !words.added.is_empty() {
         text += &format!("APPEND:append = \" {}\"\n", words.text());
@@ -289,7 +294,7 @@ fn include(head: &str, words: &Words<'_>, tree: &Tree) -> String {
 }
 
 /// The recipe that puts the files into an image.
-fn recipe(head: &str, tree: &Tree, masked: &[&str]) -> String {
+fn recipe(head: &str, tree: &FileTree, masked: &[&str]) -> String {
     let uris: String =
         tree.files.iter().map(|file| format!("    file://{} \\\n", file.path)).collect();
     let install = |file: &OutFile| {

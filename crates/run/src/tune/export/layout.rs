@@ -5,30 +5,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rtproof_host::{
     CpuList,
-    tune::{Change, Compare, IrqName, Part, Scheduling, TaskName, UnitState},
+    tune::{Change, Compare, IrqName, MachinePart, Scheduling, TaskName, UnitState},
 };
 use rtproof_judge::plan::{Reason, Step};
 
-use super::{Missed, Source};
+use super::{ExportSource, NotExported};
 
 /// A plan, sorted.
 #[derive(Debug, Default)]
-pub(super) struct Layout<'a> {
+pub(super) struct ExportLayout<'a> {
     /// Files of /proc/sys, in the plan's order.
-    pub sysctls: Vec<Value<'a>>,
+    pub sysctls: Vec<RuntimeValue<'a>>,
     /// Files of /sys and /proc that are there from the start and may be written in any order.
-    pub plain: Vec<Value<'a>>,
+    pub plain: Vec<RuntimeValue<'a>>,
     /// What has to keep its order, comes late in a boot, or has to be looked for.
-    pub actions: Vec<Action<'a>>,
+    pub actions: Vec<ScriptAction<'a>>,
     pub files: Vec<File<'a>>,
     /// Files that are to be away.
     pub away: Vec<(&'a str, &'a Step)>,
     pub units: Vec<(&'a str, UnitState, &'a Step)>,
-    pub properties: Vec<Property<'a>>,
+    pub properties: Vec<ExportProperty<'a>>,
     /// What `/dev/cpu_dma_latency` is to be held at, in microseconds.
     pub dma_latency: Option<(u32, &'a Step)>,
     /// What no format of files can say.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<NotExported>,
 }
 
 /// When values are written.
@@ -42,14 +42,14 @@ pub(super) enum At {
 
 /// A value of the running kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value<'a> {
+pub(super) struct RuntimeValue<'a> {
     pub path: &'a str,
     pub value: &'a str,
     pub compare: Compare,
     pub step: &'a Step,
 }
 
-impl<'a> Value<'a> {
+impl<'a> RuntimeValue<'a> {
     pub(super) fn reason(&self) -> &'a Reason {
         &self.step.reason
     }
@@ -71,7 +71,7 @@ pub(super) struct File<'a> {
 
 /// A property of a unit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Property<'a> {
+pub(super) struct ExportProperty<'a> {
     pub unit: &'a str,
     pub property: &'a str,
     pub value: &'a str,
@@ -80,8 +80,8 @@ pub(super) struct Property<'a> {
 
 /// What a script does.
 #[derive(Clone, Debug)]
-pub(super) enum Action<'a> {
-    Write(Value<'a>),
+pub(super) enum ScriptAction<'a> {
+    Write(RuntimeValue<'a>),
     /// Makes a folder, e.g. a control group.
     Folder(&'a str, &'a Step),
     /// Sets the CPUs of an interrupt, found by its name.
@@ -93,12 +93,12 @@ pub(super) enum Action<'a> {
         step: &'a Step,
     },
     /// Sets a property of a unit until the next boot.
-    Property(Property<'a>),
+    Property(ExportProperty<'a>),
 }
 
-impl<'a> Layout<'a> {
+impl<'a> ExportLayout<'a> {
     /// Sorts a plan.
-    pub(super) fn of(source: &Source<'a>, at: At) -> Self {
+    pub(super) fn of(source: &ExportSource<'a>, at: At) -> Self {
         let steps = &source.plan.steps;
         let crowded = crowded(steps);
         let mut layout = Self::default();
@@ -112,7 +112,7 @@ impl<'a> Layout<'a> {
 
     /// The plan's values in one list, for a machine with nothing but a shell.
     pub(super) fn all_in_script(mut self) -> Self {
-        let plain = std::mem::take(&mut self.plain).into_iter().map(Action::Write);
+        let plain = std::mem::take(&mut self.plain).into_iter().map(ScriptAction::Write);
         self.actions = plain.chain(std::mem::take(&mut self.actions)).collect();
         self
     }
@@ -129,14 +129,14 @@ impl<'a> Layout<'a> {
         }
         match &step.change {
             Change::Value { path, value, compare, .. } => {
-                let value = Value { path, value, compare: *compare, step };
+                let value = RuntimeValue { path, value, compare: *compare, step };
                 if path.starts_with("/proc/sys/") {
                     self.sysctls.push(value);
                 } else if may_be_plain(path, *compare, at) && crowded.get(folder(path)) == Some(&1)
                 {
                     self.plain.push(value);
                 } else {
-                    self.actions.push(Action::Write(value));
+                    self.actions.push(ScriptAction::Write(value));
                 }
             }
             Change::Irq { irq, .. } if irq.actions.is_empty() => self.miss(
@@ -144,7 +144,7 @@ impl<'a> Layout<'a> {
                 "it has no handler, so no name: only its number tells it from others, and that \
                  changes from boot to boot",
             ),
-            Change::Irq { irq, cpus } => self.actions.push(Action::Irq(irq, cpus, step)),
+            Change::Irq { irq, cpus } => self.actions.push(ScriptAction::Irq(irq, cpus, step)),
             Change::Task { task, set } => self.task(step, task, set),
             Change::Hotplug { .. } => self.miss(
                 step,
@@ -158,7 +158,7 @@ impl<'a> Layout<'a> {
                     &format!("comes with the files in it; an empty {path} is of no use"),
                 );
             }
-            Change::Folder { path } => self.actions.push(Action::Folder(path, step)),
+            Change::Folder { path } => self.actions.push(ScriptAction::Folder(path, step)),
             Change::File { path, content, mode } => {
                 let content = content.as_ref().map(|bytes| std::str::from_utf8(&bytes.0));
                 match content {
@@ -173,7 +173,7 @@ impl<'a> Layout<'a> {
             Change::Unit { unit, .. } if foreign.contains(&unit.as_str()) => {}
             Change::Unit { unit, want } => self.units.push((unit, *want, step)),
             Change::Property { unit, property, value } => {
-                self.properties.push(Property { unit, property, value, step });
+                self.properties.push(ExportProperty { unit, property, value, step });
             }
             Change::Group { .. } | Change::Member { .. } => self.miss(
                 step,
@@ -185,7 +185,7 @@ impl<'a> Layout<'a> {
                 "a package is installed by the machine's own package manager, or comes with its \
                  image",
             ),
-            _ if step.change.nature().part == Part::Loader => self.miss(
+            _ if step.change.nature().part == MachinePart::Loader => self.miss(
                 step,
                 "the boot loader's own memory of one machine; the words of the command line are \
                  exported, the trial boot is `rtproof tune trial`",
@@ -224,7 +224,7 @@ impl<'a> Layout<'a> {
             && ["other", "fifo", "rr"].contains(&policy);
         match kernel_thread(&task.comm) {
             Some(pattern) if is_simple => {
-                self.actions.push(Action::Thread { pattern, set, step });
+                self.actions.push(ScriptAction::Thread { pattern, set, step });
             }
             Some(_) => self.miss(step, "only chrt's other, fifo and rr are exported"),
             None => self.miss(
@@ -236,7 +236,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn miss(&mut self, step: &Step, why: &str) {
-        self.missed.push(Missed { what: named(step), why: why.into() });
+        self.missed.push(NotExported { what: named(step), why: why.into() });
     }
 }
 

@@ -23,7 +23,7 @@ use rtproof_judge::{
 };
 
 /// Every format. The list is the order of `--help`.
-pub const FORMATS: &[Format] = &[
+pub const FORMATS: &[ExportFormat] = &[
     ansible::TUNED,
     ansible::ANSIBLE,
     tree::SYSTEMD,
@@ -34,7 +34,7 @@ pub const FORMATS: &[Format] = &[
 
 /// Why there is no export.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExportError {
+pub enum TuneExportError {
     /// No such format: what was requested, and what there is.
     #[error("--format {0}: there is {1}")]
     UnknownFormat(String, String),
@@ -50,21 +50,24 @@ pub enum ExportError {
 ///
 /// # Errors
 /// When there is none; the text lists what there is.
-pub fn format(id: &str) -> Result<&'static Format, ExportError> {
+pub fn format(id: &str) -> Result<&'static ExportFormat, TuneExportError> {
     let ids = || FORMATS.iter().map(|format| format.id).collect::<Vec<_>>().join(", ");
     let found = FORMATS.iter().find(|format| format.id == id);
-    found.ok_or_else(|| ExportError::UnknownFormat(id.into(), ids()))
+    found.ok_or_else(|| TuneExportError::UnknownFormat(id.into(), ids()))
 }
 
 /// Translates a plan, and adds NOTES.md: how to use it, and what is not in it.
 ///
 /// # Errors
 /// When the plan contradicts itself.
-pub fn export(format: &Format, source: &Source<'_>) -> Result<Exported, ExportError> {
+pub fn export(
+    format: &ExportFormat,
+    source: &ExportSource<'_>,
+) -> Result<Exported, TuneExportError> {
     let conflicts = source.plan.conflicts.iter();
     let targets: Vec<&str> = conflicts.map(|conflict| conflict.target.as_str()).collect();
     if !targets.is_empty() {
-        return Err(ExportError::Conflicts(targets.join(", ")));
+        return Err(TuneExportError::Conflicts(targets.join(", ")));
     }
     let mut exported = (format.write)(source);
     exported.files.push(write(format, source, &exported.missed));
@@ -75,23 +78,23 @@ pub fn export(format: &Format, source: &Source<'_>) -> Result<Exported, ExportEr
 
 /// The words of a plan, sorted.
 #[derive(Debug, Default)]
-struct Words<'a> {
+struct ExportWords<'a> {
     pub added: Vec<&'a BootWord>,
     /// Names of which every word is taken away first.
     pub removed: Vec<(&'a str, &'a BootWord)>,
     /// Words that a boot loader's file would not take as they are.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<NotExported>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> ExportWords<'a> {
     /// Sorts the words of a plan.
-    fn of(source: &Source<'a>) -> Self {
+    fn of(source: &ExportSource<'a>) -> Self {
         let mut words = Self::default();
         for word in &source.plan.boot {
             // Blanks part words; $ ; & | < > { } quotes and backslashes are GRUB's own.
             let is_safe = |c: char| c.is_ascii_alphanumeric() || "_.,:=@/+%-~^!".contains(c);
             if word.parameter.is_empty() || !word.parameter.chars().all(is_safe) {
-                words.missed.push(Missed {
+                words.missed.push(NotExported {
                     what: format!("boot word {}", one_line(&word.parameter)),
                     why: "it has characters that boot loaders read as their own; add it by hand"
                         .into(),
@@ -138,7 +141,7 @@ impl<'a> Words<'a> {
 
     /// A file for /etc/default/grub.d, which the shell reads: the words after those that are there,
     /// a blank between, whatever the variable held.
-    fn grub(&self, source: &Source<'_>, format: &str) -> Option<String> {
+    fn grub(&self, source: &ExportSource<'_>, format: &str) -> Option<String> {
         if self.is_empty() {
             return None;
         }
@@ -174,7 +177,7 @@ fn either(name: &str) -> String {
 
 /// A format of `tune export`.
 #[derive(Clone, Copy, Debug)]
-pub struct Format {
+pub struct ExportFormat {
     /// As `--format` takes it.
     pub id: &'static str,
     /// What it gives, in one line.
@@ -182,12 +185,12 @@ pub struct Format {
     /// What to do with the files, for NOTES.md; Markdown.
     usage: &'static str,
     /// Translates a plan without conflicts.
-    write: fn(&Source<'_>) -> Exported,
+    write: fn(&ExportSource<'_>) -> Exported,
 }
 
 /// A plan, and what an export says about where it comes from.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct ExportSource<'a> {
     pub plan: &'a Plan,
     /// The machine in a few words, e.g. `Linux 6.12.0-rt x86_64`.
     pub machine: &'a str,
@@ -200,7 +203,7 @@ pub struct Source<'a> {
     pub before: &'a BTreeMap<String, State>,
 }
 
-impl Source<'_> {
+impl ExportSource<'_> {
     /// What was there before a change, where it is known.
     fn before(&self, change: &Change) -> Option<&State> {
         self.before.get(&change.target())
@@ -228,7 +231,7 @@ impl OutFile {
 
 /// Something of the plan that a format cannot say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missed {
+pub struct NotExported {
     /// What, as a plan names it.
     pub what: String,
     /// Why not, and what to do instead.
@@ -241,12 +244,12 @@ pub struct Exported {
     /// Files, each path once.
     pub files: Vec<OutFile>,
     /// What is not in them.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<NotExported>,
 }
 
 // NOTES.md of an export: how to use it, what is not in it, and what is left for a human.
 
-fn write(format: &Format, source: &Source<'_>, missed: &[Missed]) -> OutFile {
+fn write(format: &ExportFormat, source: &ExportSource<'_>, missed: &[NotExported]) -> OutFile {
     let plan = source.plan;
     let head = head(source, format.id).replace("# ", "");
     let mut notes = format!("# rtproof: {}\n\n{head}\n## Use\n\n{}\n", format.title, format.usage);
@@ -256,9 +259,9 @@ fn write(format: &Format, source: &Source<'_>, missed: &[Missed]) -> OutFile {
             notes.extend(lines.iter().map(|line| format!("- {}\n", one_line(line))));
         }
     };
-    let of_missed = |missed: &Missed| format!("{}: {}", missed.what, missed.why);
+    let of_missed = |missed: &NotExported| format!("{}: {}", missed.what, missed.why);
     list("Not in this export", missed.iter().map(of_missed).collect());
-    let words = Words::of(source);
+    let words = ExportWords::of(source);
     let mut boot: Vec<String> = Vec::new();
     if !words.added.is_empty() {
         boot.push(format!("add: `{}`", words.text()));
@@ -398,7 +401,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The head of a file, as comments: who made it, for which machine.
-fn head(source: &Source<'_>, format: &str) -> String {
+fn head(source: &ExportSource<'_>, format: &str) -> String {
     let mut head = format!(
         "# Made by rtproof {} (rtproof tune export --format {format}); make it anew rather than \
          edit it.\n# For {}",

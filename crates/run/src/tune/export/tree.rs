@@ -4,8 +4,11 @@
 
 use rtproof_host::tune::UnitState;
 
-use super::layout::{Action, At, Layout, Value, named, sysctl_key};
-use super::{Exported, Format, Missed, OutFile, Source, Words, layout, one_line, shell};
+use super::layout::{At, ExportLayout, RuntimeValue, ScriptAction, named, sysctl_key};
+use super::{
+    ExportFormat, ExportSource, ExportWords, Exported, NotExported, OutFile, layout, one_line,
+    shell,
+};
 
 /// Where the script is.
 pub(super) const SCRIPT: &str = "usr/local/sbin/rtproof-tuning";
@@ -27,17 +30,22 @@ pub(super) const GRUB: &str = "etc/default/grub.d/90-rtproof.cfg";
 
 /// The files, relative to the root of a machine, and what systemd has to do with them.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct FileTree {
     pub files: Vec<OutFile>,
     /// Units of ours to enable.
     pub enabled: Vec<&'static str>,
     /// What is not in them.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<NotExported>,
 }
 
-impl Tree {
+impl FileTree {
     /// The files for a layout; with GRUB's drop-in where there are words and `grub`.
-    pub(super) fn of(source: &Source<'_>, layout: &Layout<'_>, format: &str, grub: bool) -> Self {
+    pub(super) fn of(
+        source: &ExportSource<'_>,
+        layout: &ExportLayout<'_>,
+        format: &str,
+        grub: bool,
+    ) -> Self {
         let mut tree = Self { missed: layout.missed.clone(), ..Self::default() };
         tree.push(SYSCTL, sysctl(source, format, &layout.sysctls));
         tree.push(TMPFILES, tmpfiles(source, format, &layout.plain));
@@ -53,7 +61,7 @@ impl Tree {
             let Some(section) = section(property.unit) else {
                 let why = "units of this kind take no resources in a drop-in";
                 let what = named(property.step);
-                tree.missed.push(Missed { what, why: why.into() });
+                tree.missed.push(NotExported { what, why: why.into() });
                 continue;
             };
             let path = format!(
@@ -68,14 +76,14 @@ impl Tree {
             if tree.files.iter().any(|ours| ours.path == path) {
                 let what = named(file.step);
                 let why = "a file of this export has that name: put its lines there by hand";
-                tree.missed.push(Missed { what, why: why.into() });
+                tree.missed.push(NotExported { what, why: why.into() });
                 continue;
             }
             let (content, mode) = (file.content.to_owned(), file.mode);
             tree.files.push(OutFile { path: path.into(), content, mode });
         }
         if grub {
-            let words = Words::of(source);
+            let words = ExportWords::of(source);
             tree.push(GRUB, words.grub(source, format).unwrap_or_default());
             tree.missed.extend(words.missed);
         }
@@ -101,18 +109,18 @@ fn because(reason: &rtproof_judge::plan::Reason) -> String {
 }
 
 /// Lines for sysctl.d(5), in the plan's order.
-fn sysctl(source: &Source<'_>, format: &str, values: &[Value<'_>]) -> String {
+fn sysctl(source: &ExportSource<'_>, format: &str, values: &[RuntimeValue<'_>]) -> String {
     if values.is_empty() {
         return String::new();
     }
-    let line = |value: &Value<'_>| {
+    let line = |value: &RuntimeValue<'_>| {
         format!("{}{} = {}\n", because(value.reason()), sysctl_key(value.path), value.value)
     };
     super::head(source, format) + &values.iter().map(line).collect::<String>()
 }
 
 /// Lines for tmpfiles.d(5): one value for a pattern of paths.
-fn tmpfiles(source: &Source<'_>, format: &str, values: &[Value<'_>]) -> String {
+fn tmpfiles(source: &ExportSource<'_>, format: &str, values: &[RuntimeValue<'_>]) -> String {
     if values.is_empty() {
         return String::new();
     }
@@ -130,10 +138,12 @@ fn tmpfiles(source: &Source<'_>, format: &str, values: &[Value<'_>]) -> String {
 }
 
 /// Values whose order does not matter, those with one value and one reason together.
-pub(super) fn gathered<'a, 'b>(values: &'b [Value<'a>]) -> Vec<(&'b Value<'a>, Vec<&'a str>)> {
-    let mut all: Vec<(&Value<'a>, Vec<&'a str>)> = Vec::new();
+pub(super) fn gathered<'a, 'b>(
+    values: &'b [RuntimeValue<'a>],
+) -> Vec<(&'b RuntimeValue<'a>, Vec<&'a str>)> {
+    let mut all: Vec<(&RuntimeValue<'a>, Vec<&'a str>)> = Vec::new();
     for value in values {
-        let same = |other: &Value<'_>| {
+        let same = |other: &RuntimeValue<'_>| {
             (other.value, other.compare, other.reason())
                 == (value.value, value.compare, value.reason())
         };
@@ -159,10 +169,10 @@ fn section(unit: &str) -> Option<&'static str> {
 }
 
 /// The unit that runs the script, after what it writes to is there.
-fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String {
+fn tuning_unit(source: &ExportSource<'_>, format: &str, layout: &ExportLayout<'_>) -> String {
     let writes = |front: &str| {
-        let is_there = |action: &Action<'_>| match action {
-            Action::Write(value) => value.path.starts_with(front),
+        let is_there = |action: &ScriptAction<'_>| match action {
+            ScriptAction::Write(value) => value.path.starts_with(front),
             _ => false,
         };
         layout.actions.iter().any(is_there)
@@ -211,9 +221,9 @@ fn systemctl(want: UnitState) -> &'static str {
 
 /// The script, or nothing where there is nothing to do.
 pub(super) fn write_script(
-    source: &Source<'_>,
+    source: &ExportSource<'_>,
     format: &str,
-    actions: &[Action<'_>],
+    actions: &[ScriptAction<'_>],
 ) -> Option<String> {
     if actions.is_empty() {
         return None;
@@ -230,7 +240,9 @@ pub(super) fn write_script(
     let mut rest = actions;
     while let Some((first, _)) = rest.split_first() {
         let run = match first {
-            Action::Write(value) => rest.iter().take_while(|next| is_like(value, next)).count(),
+            ScriptAction::Write(value) => {
+                rest.iter().take_while(|next| is_like(value, next)).count()
+            }
             _ => 1,
         };
         let (these, others) = rest.split_at(run);
@@ -242,32 +254,34 @@ pub(super) fn write_script(
     Some(script)
 }
 
-fn step<'a>(action: &Action<'a>) -> &'a rtproof_judge::plan::Step {
+fn step<'a>(action: &ScriptAction<'a>) -> &'a rtproof_judge::plan::Step {
     match action {
-        Action::Write(value) => value.step,
-        Action::Folder(_, step) | Action::Irq(_, _, step) | Action::Thread { step, .. } => step,
-        Action::Property(property) => property.step,
+        ScriptAction::Write(value) => value.step,
+        ScriptAction::Folder(_, step)
+        | ScriptAction::Irq(_, _, step)
+        | ScriptAction::Thread { step, .. } => step,
+        ScriptAction::Property(property) => property.step,
     }
 }
 
 /// Whether it is the same value for the same file of another folder: files of one folder keep their
 /// order, which the shell's patterns would not.
-fn is_like(value: &Value<'_>, next: &Action<'_>) -> bool {
-    let Action::Write(next) = next else { return false };
-    let name = |value: &Value<'_>| value.path.rsplit('/').next().map(str::to_owned);
+fn is_like(value: &RuntimeValue<'_>, next: &ScriptAction<'_>) -> bool {
+    let ScriptAction::Write(next) = next else { return false };
+    let name = |value: &RuntimeValue<'_>| value.path.rsplit('/').next().map(str::to_owned);
     (next.value, next.compare, next.reason()) == (value.value, value.compare, value.reason())
         && name(next) == name(value)
 }
 
 /// The line of an action, or of several that write one value.
-fn line(actions: &[Action<'_>]) -> String {
+fn line(actions: &[ScriptAction<'_>]) -> String {
     let rooted = |path: &str| format!("\"$root\"{path}");
     match &actions[0] {
-        Action::Write(value) => {
+        ScriptAction::Write(value) => {
             let paths: Vec<&str> = actions
                 .iter()
                 .filter_map(|action| match action {
-                    Action::Write(value) => Some(value.path),
+                    ScriptAction::Write(value) => Some(value.path),
                     _ => None,
                 })
                 .collect();
@@ -281,20 +295,20 @@ fn line(actions: &[Action<'_>]) -> String {
                 paths.join(" \\\n    "),
             )
         }
-        Action::Folder(path, _) => format!("folder {}\n", rooted(&shell(path))),
-        Action::Irq(irq, cpus, _) => {
+        ScriptAction::Folder(path, _) => format!("folder {}\n", rooted(&shell(path))),
+        ScriptAction::Irq(irq, cpus, _) => {
             let expression = format!("^{cpus}$");
             let words = [&*irq.actions, &irq.hwirq, &cpus.to_string(), &expression];
             format!("irq {}\n", words.map(shell).join(" "))
         }
-        Action::Thread { pattern, set, .. } => {
+        ScriptAction::Thread { pattern, set, .. } => {
             let priority = set.priority.unwrap_or(0).to_string();
             let cpus = set.cpus.as_ref().map(ToString::to_string);
             let policy = set.policy.as_deref().unwrap_or("-");
             let words = [pattern, policy, &priority, cpus.as_deref().unwrap_or("-")];
             format!("thread {}\n", words.map(shell).join(" "))
         }
-        Action::Property(property) => {
+        ScriptAction::Property(property) => {
             let words = [property.unit, property.property, property.value];
             format!("property {}\n", words.map(shell).join(" "))
         }
@@ -311,7 +325,7 @@ fn pattern(path: &str) -> String {
 // Files for a machine without rtproof: sysctl.d, tmpfiles.d, drop-ins, a unit with a script,
 // GRUB's drop-in; and two scripts that put them there and take them away.
 
-pub(super) const SYSTEMD: Format = Format {
+pub(super) const SYSTEMD: ExportFormat = ExportFormat {
     id: "systemd",
     title: "files for a machine without rtproof: sysctl.d, tmpfiles.d, units, GRUB",
     usage: "As root: `./install.sh` puts `root/` into place, disables the units that are not \
@@ -325,11 +339,11 @@ pub(super) const SYSTEMD: Format = Format {
     write: write_systemd,
 };
 
-fn write_systemd(source: &Source<'_>) -> Exported {
-    let layout = Layout::of(source, At::Boot);
-    let tree = Tree::of(source, &layout, SYSTEMD.id, true);
+fn write_systemd(source: &ExportSource<'_>) -> Exported {
+    let layout = ExportLayout::of(source, At::Boot);
+    let tree = FileTree::of(source, &layout, SYSTEMD.id, true);
     let mut missed = tree.missed.clone();
-    missed.extend(layout.away.iter().map(|(path, step)| Missed {
+    missed.extend(layout.away.iter().map(|(path, step)| NotExported {
         what: named(step),
         why: format!("files cannot take a file away: rm {path}"),
     }));
@@ -349,7 +363,7 @@ const TOP: &str = "set -eu\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\nto=${DESTDI
 /// Whether systemd is called: in a tree of another machine nothing is started.
 const LIVE: &str = "[ -z \"$to\" ] || exit 0\n";
 
-fn install(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
+fn install(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree) -> String {
     let mut script = format!("#!/bin/sh\n{}{TOP}", super::head(source, "systemd"));
     for file in &tree.files {
         let path = shell(&file.path);
@@ -382,7 +396,7 @@ fn install(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
     script
 }
 
-fn remove(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
+fn remove(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree) -> String {
     let mut script = format!("#!/bin/sh\n{}{TOP}", super::head(source, "systemd"));
     script += "if [ -z \"$to\" ]; then\n    :\n";
     for unit in &tree.enabled {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use staged::{LIBRARY, LIBRARY as MODULES, Staged};
+use staged::{LIBRARY, LIBRARY as MODULES, StagedKernel};
 
 use rtproof_guest::{Arch, image::Image};
 use rtproof_host::{
@@ -25,7 +25,7 @@ use rtproof_results::tune::TrialKernel;
 
 /// What `--kernel` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum KernelSource {
     /// A kernel of the boot menu, by its release.
     Release(String),
     /// A Debian package with a kernel.
@@ -36,7 +36,7 @@ pub enum Source {
     Image(PathBuf),
 }
 
-impl Source {
+impl KernelSource {
     /// What a text names: a folder, a file, else a version.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl InitrdChoice {
 
 /// A kernel that is ready to be put in place.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedKernel {
     /// What is prepared; removed when this is dropped.
     pub staging: Option<Staging>,
     /// What puts it in place, in this order and before the boot entry.
@@ -98,9 +98,9 @@ pub struct Prepared {
 ///
 /// # Errors
 /// There is no entry of this version, or as [`rtproof_host::boot::detect`].
-pub fn loader(root: &Root, source: &Source) -> Result<Loader, BootError> {
+pub fn loader(root: &Root, source: &KernelSource) -> Result<Loader, BootError> {
     match source {
-        Source::Release(release) => boot::detect_release(root, release),
+        KernelSource::Release(release) => boot::detect_release(root, release),
         _ => boot::detect(root),
     }
 }
@@ -113,10 +113,10 @@ pub fn loader(root: &Root, source: &Source) -> Result<Loader, BootError> {
 pub fn prepare(
     machine: &Machine<'_>,
     loader: &mut Loader,
-    source: &Source,
+    source: &KernelSource,
     initrd: &InitrdChoice,
-) -> anyhow::Result<Prepared> {
-    if let Source::Release(release) = source {
+) -> anyhow::Result<PreparedKernel> {
+    if let KernelSource::Release(release) = source {
         ensure!(
             *initrd == InitrdChoice::Made,
             "--initrd: a kernel of the boot menu has its own; leave the option out"
@@ -127,10 +127,10 @@ pub fn prepare(
     let initrd = possible(machine.root(), loader, initrd)?;
     let staging = Staging::begin(machine).context("the kernel cannot be prepared")?;
     let staged = match source {
-        Source::Package(path) => staged::unpack(machine, path, staging.path())?,
-        Source::Build(path) => staged::collect(machine, path, staging.path())?,
-        Source::Image(path) => staged::image(machine.root(), path, staging.path())?,
-        Source::Release(_) => bail!("a kernel of the boot menu is not prepared"),
+        KernelSource::Package(path) => staged::unpack(machine, path, staging.path())?,
+        KernelSource::Build(path) => staged::collect(machine, path, staging.path())?,
+        KernelSource::Image(path) => staged::image(machine.root(), path, staging.path())?,
+        KernelSource::Release(_) => bail!("a kernel of the boot menu is not prepared"),
     };
     place(machine, loader, staging, &staged, &initrd)
 }
@@ -161,13 +161,13 @@ fn possible(root: &Root, loader: &mut Loader, initrd: &InitrdChoice) -> anyhow::
 }
 
 /// A kernel of the menu: nothing is put in place.
-fn of_menu(loader: &Loader, release: &str) -> Prepared {
+fn of_menu(loader: &Loader, release: &str) -> PreparedKernel {
     let from = loader
         .base
         .as_ref()
         .map_or_else(String::new, |base| format!("entry \"{}\" of {}", base.title, base.file));
     let shown = TrialKernel { release: release.into(), from, files: Vec::new(), notes: Vec::new() };
-    Prepared { staging: None, changes: Vec::new(), shown }
+    PreparedKernel { staging: None, changes: Vec::new(), shown }
 }
 
 /// Where the initial RAM disk comes from.
@@ -212,9 +212,9 @@ fn place(
     machine: &Machine<'_>,
     loader: &mut Loader,
     staging: Staging,
-    staged: &Staged,
+    staged: &StagedKernel,
     initrd: &Initrd,
-) -> anyhow::Result<Prepared> {
+) -> anyhow::Result<PreparedKernel> {
     let root = machine.root();
     let release = &staged.release;
     let mut notes = Vec::new();
@@ -272,7 +272,7 @@ fn place(
     loader.take_kernel(root, &kernel)?;
     let files = changes.iter().map(|change| (change.target(), change.wanted())).collect();
     let shown = TrialKernel { release: release.clone(), from: staged.from.clone(), files, notes };
-    Ok(Prepared { staging: Some(staging), changes, shown })
+    Ok(PreparedKernel { staging: Some(staging), changes, shown })
 }
 
 // Whether an image is a kernel for this machine, and which release it is.

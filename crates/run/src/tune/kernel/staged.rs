@@ -42,7 +42,7 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// A kernel that is staged.
 #[derive(Clone, Debug)]
-pub(super) struct Staged {
+pub(super) struct StagedKernel {
     /// Its `uname -r`.
     pub(super) release: String,
     /// Where it is from, as it is shown.
@@ -55,7 +55,7 @@ pub(super) struct Staged {
     pub(super) is_signed: bool,
 }
 
-impl Staged {
+impl StagedKernel {
     /// What is in the folder by now.
     pub(super) fn new(release: String, from: String, image: &[u8], place: &Path) -> Self {
         let is_signed = boot::signature_bytes(image) > 0;
@@ -244,7 +244,7 @@ pub(super) fn collect(
     machine: &Machine<'_>,
     folder: &Path,
     place: &Path,
-) -> anyhow::Result<Staged> {
+) -> anyhow::Result<StagedKernel> {
     let located = locate(folder, None)?;
     // arch/x86/boot/bzImage
     let Some(objects) = located.path.ancestors().nth(4).map(Path::to_owned) else {
@@ -293,7 +293,7 @@ pub(super) fn collect(
     modules_fit(&target, &release).with_context(|| objects.display().to_string())?;
     index(place, &release)?;
     config(&located, place)?;
-    Ok(Staged::new(release, objects.display().to_string(), &bytes, place))
+    Ok(StagedKernel::new(release, objects.display().to_string(), &bytes, place))
 }
 
 /// The modules of a build, each with its place below `kernel`.
@@ -320,7 +320,7 @@ fn modules(objects: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
 }
 
 /// Stages an image alone: its modules are where they have to be, or it has none.
-pub(super) fn image(root: &Root, path: &Path, place: &Path) -> anyhow::Result<Staged> {
+pub(super) fn image(root: &Root, path: &Path, place: &Path) -> anyhow::Result<StagedKernel> {
     let located: Located = locate(path, None)?;
     let bytes = stage_image(path, place)?;
     let release = image_of(root, path, &bytes)?;
@@ -332,7 +332,7 @@ pub(super) fn image(root: &Root, path: &Path, place: &Path) -> anyhow::Result<St
         path.display()
     );
     config(&located, place)?;
-    Ok(Staged::new(release, path.display().to_string(), &bytes, place))
+    Ok(StagedKernel::new(release, path.display().to_string(), &bytes, place))
 }
 
 /// Stages the configuration: mkinitramfs chooses how it packs by it, `rtproof check` reads it.
@@ -354,7 +354,7 @@ pub(super) fn unpack(
     machine: &Machine<'_>,
     package: &Path,
     place: &Path,
-) -> anyhow::Result<Staged> {
+) -> anyhow::Result<StagedKernel> {
     let shown = package.display();
     let dpkg = || trusted::command("dpkg-deb").context("a .deb package is read by dpkg-deb");
     let field = |name: &str| -> anyhow::Result<String> {
@@ -405,7 +405,7 @@ pub(super) fn unpack(
     fs::remove_dir_all(&unpacked).context("what else is in the package")?;
     index(place, &release)?;
     let from = format!("{shown} ({name} {version})");
-    Ok(Staged::new(release, from, &bytes, place))
+    Ok(StagedKernel::new(release, from, &bytes, place))
 }
 
 /// What is in a folder with names that begin so; nothing where it is not there.

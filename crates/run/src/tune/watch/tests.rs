@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rtproof_host::tune::{self, Item, Options, apply, undo};
+use rtproof_host::tune::{self, ApplyOptions, Item, apply, undo};
 
 use super::*;
 
@@ -46,7 +46,7 @@ impl Played {
         let changes = [value("swappiness", "10"), value("stat_interval", "120"), file];
         let items = changes.map(|change| Item { change, checks: vec![] });
         let mut journal = Journal::begin(machine, "test".into(), &[]).unwrap();
-        let options = Options { keep_going: false };
+        let options = ApplyOptions { keep_going: false };
         apply(machine, &mut journal, &items, options, &mut |_| {}).unwrap();
         journal
     }

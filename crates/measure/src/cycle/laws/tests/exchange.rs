@@ -8,7 +8,7 @@ use super::*;
 struct Wire<F: Fn(u64) -> Fate> {
     now_ns: u64,
     fate: F,
-    under_way: VecDeque<Answer>,
+    under_way: VecDeque<ExchangeAnswer>,
     stop_at_ns: u64,
     /// The thread sleeps too long after this time, once.
     stall: Option<(u64, u64)>,
@@ -28,7 +28,7 @@ impl<F: Fn(u64) -> Fate> Exchange for Wire<F> {
             Fate::NotSent => return Sending { at_ns, is_out: false },
             Fate::Lost => {}
             Fate::After(ns, times) => {
-                let answer = Answer { number, at_ns: at_ns + ns };
+                let answer = ExchangeAnswer { number, at_ns: at_ns + ns };
                 self.under_way.extend(std::iter::repeat_n(answer, times));
                 self.under_way.make_contiguous().sort_by_key(|answer| answer.at_ns);
             }
@@ -36,14 +36,14 @@ impl<F: Fn(u64) -> Fate> Exchange for Wire<F> {
         Sending { at_ns, is_out: true }
     }
 
-    fn answer(&mut self, until_ns: u64, stop: &AtomicBool) -> Option<Answer> {
+    fn answer(&mut self, until_ns: u64, stop: &AtomicBool) -> Option<ExchangeAnswer> {
         if self.now_ns >= self.stop_at_ns {
             stop.store(true, Ordering::Relaxed);
             return None;
         }
         if let Some(answer) = self.under_way.pop_front_if(|answer| answer.at_ns <= until_ns) {
             self.now_ns = self.now_ns.max(answer.at_ns);
-            return Some(Answer { at_ns: self.now_ns, ..answer });
+            return Some(ExchangeAnswer { at_ns: self.now_ns, ..answer });
         }
         self.now_ns = self.now_ns.max(until_ns);
         if let Some((at_ns, ns)) = self.stall
@@ -65,7 +65,7 @@ type Seen = (EndReason, u64, rtproof_stats::Totals, u64, usize);
 
 fn go<F: Fn(u64) -> Fate>(mut wire: Wire<F>) -> Seen {
     let mut rig = rig();
-    let mut under_way = UnderWay::new();
+    let mut under_way = InFlight::new();
     let reason = rig.cycle.run_exchanges(&AtomicBool::new(false), &mut wire, &mut under_way);
     let (scheduled, sum, _, spikes) = rig.end();
     assert_eq!(scheduled, sum.accounted());
@@ -127,14 +127,15 @@ fn answers_to_what_was_never_sent_are_none() {
         fn send(&mut self, _: u64) -> Sending {
             Sending { at_ns: self.0, is_out: true }
         }
-        fn answer(&mut self, until_ns: u64, _: &AtomicBool) -> Option<Answer> {
+        fn answer(&mut self, until_ns: u64, _: &AtomicBool) -> Option<ExchangeAnswer> {
             self.0 += 100_000;
-            (self.0 < until_ns).then_some(Answer { number: u64::MAX - self.0, at_ns: self.0 })
+            (self.0 < until_ns)
+                .then_some(ExchangeAnswer { number: u64::MAX - self.0, at_ns: self.0 })
         }
     }
     let mut rig = rig();
     let mut liar = Liar(SLOT_NS);
-    let mut under_way = UnderWay::new();
+    let mut under_way = InFlight::new();
     rig.cycle.run_exchanges(&AtomicBool::new(false), &mut liar, &mut under_way);
     let (scheduled, sum, _, _) = rig.end();
     assert_eq!((scheduled, sum.wake.count()), (sum.missed, 0));
