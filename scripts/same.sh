@@ -13,7 +13,8 @@
 #                            tests      names of all tests but xtask's; new ones do no harm
 #                            help       --help, -h, manual pages, completions of every command
 #                            reference  docs/reference without schemas (tidy keeps it up to date)
-#                            schemas    docs/reference/*.schema.json
+#                            schemas    docs/reference/*.schema.json: what they allow
+#                            schematext the same files to the letter: descriptions, names of types
 #                            golden     files in a folder `golden`, `snapshots` or `fixtures`
 #                            check      check, on captured machines, their variants and folders
 #                            plan       tune plan, tune export, tune verify, kernel config on them
@@ -40,7 +41,8 @@
 # what differs from run to run has to be masked (`mask`).
 set -euo pipefail
 
-subjects=(tests help reference schemas golden check plan import trace record journal tune new)
+subjects=(tests help reference schemas schematext golden check plan import trace record journal)
+subjects+=(tune new)
 only="" profile=dev data="" out="" jobs=$(nproc)
 before_bin="" after_bin="" before_tests="" after_tests=""
 # Lines of a difference that are shown.
@@ -133,7 +135,7 @@ test_names() {
 # Python's part: unpacks captures, makes variants of them, writes machines to be changed.
 inputs() {
     python3 - "$@" <<'PYTHON'
-import os, re, sys, tomllib
+import json, os, re, sys, tomllib
 from pathlib import Path
 
 def entries(text):
@@ -263,8 +265,54 @@ def finish(to):
         for name in folders + names:
             os.utime(os.path.join(folder, name), (10**9, 10**9), follow_symlinks=False)
 
+def shape(schema, to):
+    """What a schema allows: no texts, and types by the order in which they are met."""
+    whole = json.loads(schema.read_text())
+    types = whole.pop("$defs", {})
+    names = {}
+
+    def bare(value, is_properties=False):
+        if isinstance(value, list):
+            return [bare(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        result = {}
+        for key, item in sorted(value.items()):
+            if key == "$ref" and not is_properties:
+                name = item.removeprefix("#/$defs/")
+                result[key] = names.setdefault(name, f"type {len(names)}")
+            elif is_properties or key not in ("title", "description"):
+                result[key] = bare(item, key == "properties" and not is_properties)
+        return result if is_properties else one_of(result)
+
+    def one_of(result):
+        """Words are one list, whether each has a text of its own or not."""
+        if "const" in result:
+            result["enum"] = [result.pop("const")]
+        others, words = [], []
+        for item in result.get("oneOf", []):
+            if item.keys() == {"enum", "type"} and item["type"] == "string":
+                words += item["enum"]
+            else:
+                others.append(item)
+        if words:
+            result["oneOf"] = others + [{"enum": words, "type": "string"}]
+        if len(result.get("oneOf", [])) == 1:
+            result |= result.pop("oneOf")[0]
+        if "enum" in result:
+            result["enum"].sort(key=str)
+        return result
+
+    # Each type may name more.
+    met = {"": bare(whole)}
+    while len(met) <= len(names):
+        name, number = list(names.items())[len(met) - 1]
+        met[number] = bare(types[name])
+    to.write_text(json.dumps(met, indent=1) + "\n")
+
 what, *paths = sys.argv[1:]
-{"variant": variant, "unpack": unpack, "small": small}[what](*map(Path, paths))
+jobs = {"variant": variant, "unpack": unpack, "small": small, "shape": shape}
+jobs[what](*map(Path, paths))
 PYTHON
 }
 
@@ -577,6 +625,7 @@ jobs_help() {
 files() { git -C "$1" ls-files --cached --others --exclude-standard "${@:2}"; }
 files_reference() { files "$1" docs/reference | grep -v '\.schema\.json$'; }
 files_schemas() { files "$1" 'docs/reference/*.schema.json'; }
+files_schematext() { files_schemas "$1"; }
 files_golden() { files "$1" | grep -E '(^|/)(golden|snapshots|fixtures)/' | grep -v 'README\.md$'; }
 
 # copy_files SIDE SUBJECT TREE
@@ -589,7 +638,9 @@ copy_files() {
         to=$out/$1/$2/$(sed -E 's,^(.*/)?(golden|snapshots|fixtures|reference)/,\2/,' <<<"$file")
         while [ -e "$to" ]; do to=$to.again; done
         mkdir -p "$(dirname "$to")"
-        if grep -qI '' "$3/$file" || [ ! -s "$3/$file" ]; then
+        if [ "$2" = schemas ]; then
+            inputs shape "$3/$file" "$to"
+        elif grep -qI '' "$3/$file" || [ ! -s "$3/$file" ]; then
             cp "$3/$file" "$to"
         else
             sha256sum <"$3/$file" >"$to"
@@ -659,7 +710,7 @@ for subject in "${subjects[@]}"; do
             test_names "$before" "$before_tests" >"$out/before/tests"
             test_names "$after" "$after_tests" >"$out/after/tests"
             ;;
-        reference | schemas | golden)
+        reference | schemas | schematext | golden)
             copy_files before "$subject" "$before"
             copy_files after "$subject" "$after"
             ;;
