@@ -109,7 +109,7 @@ fn the_examples_are_what_the_docs_say() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

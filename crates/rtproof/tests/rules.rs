@@ -216,7 +216,7 @@ fn what_is_no_time_to_be_ready_is_a_usage_error() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -137,7 +137,7 @@ fn what_cannot_be_done_is_said_and_nothing_is_left() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
