@@ -293,7 +293,7 @@ fn a_machine_is_ranked_among_those_of_a_folder() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -110,7 +110,7 @@ fn what_cannot_be_tried_is_a_usage_error() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -283,7 +283,7 @@ fn none_was_late_is_not_known_where_ends_are_missing() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -31,12 +31,12 @@ fn records(folder: &Path) -> Vec<std::path::PathBuf> {
 
 /// Starts three cells and sends a signal while the second is measured.
 fn cut_short(folder: &Path, signal: &str) -> Output {
-    let args = ["measure", "--cpus", "0", "--period", "1ms,2ms,5ms", "--for", "4s", "--no-trace"];
+    let args = ["measure", "--cpus", "0", "--period", "1ms,2ms,5ms", "--for", "3s", "--no-trace"];
     let mut child = command(folder, &[&args[..], &["-o", "m"]].concat());
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let second = folder.join("m/002-timer-wakeup-cpu0-fifo80-2ms-idle.rtproof");
     wait_for("the second cell", 60, || second.exists());
-    std::thread::sleep(std::time::Duration::from_millis(3000));
+    std::thread::sleep(std::time::Duration::from_millis(2000));
     kill(signal, child.id());
     child.wait_with_output().expect("it ends")
 }
@@ -109,7 +109,7 @@ fn the_examples_match_the_docs() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

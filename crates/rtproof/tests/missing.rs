@@ -42,7 +42,7 @@ fn every_finding_of_an_audit_shows_its_evidence_where_asked() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

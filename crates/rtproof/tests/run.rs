@@ -468,7 +468,7 @@ fn a_guard_that_dies_is_replaced() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

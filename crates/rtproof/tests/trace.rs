@@ -137,7 +137,7 @@ fn impossible_requests_are_reported_and_leave_nothing() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -125,7 +125,7 @@ fn too_little_time_and_nothing_to_try_are_usage_errors() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -202,7 +202,7 @@ fn frames(child: &mut Child) -> impl Iterator<Item = Value> {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
