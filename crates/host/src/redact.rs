@@ -360,7 +360,7 @@ impl Names {
         let mut rest = 0;
         let mut at = 0;
         while at < text.len() {
-            match self::pattern_at(text, at, &hosts) {
+            match pattern_at(text, at, &hosts) {
                 Some(Pattern { kind, from, to }) => {
                     new += &text[rest..from];
                     new += &self.name(kind, &text[from..to]);

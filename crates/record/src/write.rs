@@ -83,7 +83,7 @@ impl Writer {
             for table in TABLES {
                 tx.execute_batch(&table.create_sql(VERSION))?;
             }
-            self::write_head(tx, head)
+            write_head(tx, head)
         })
         .map_err(|error| WriteError::sqlite(path, DOING, error))?;
         crate::sync_folder(&absolute).map_err(|error| WriteError::io(path, DOING, error))?;

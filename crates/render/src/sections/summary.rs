@@ -580,7 +580,7 @@ pub fn answer_again(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
         return Ok(());
     }
     writeln!(to)?;
-    self::answer_text(to, answer)
+    answer_text(to, answer)
 }
 
 /// What to do next.

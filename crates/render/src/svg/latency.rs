@@ -126,7 +126,7 @@ fn draw_on(
             }
         }
         (frame.budget_upright(run.options.requirement.budget_ns))
-        (chart::draw(&frame, all))
+        (chart::draw_levels(&frame, all))
         (chart::marks(&frame, marks.take(NAMED_MAX).collect()))
     };
     frame.root(about, &body)

@@ -293,7 +293,7 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     // Before the plan: what is left of a run that was killed would look as if it were wanted.
     launch::recover(&root, lines)?;
     let planned = launch::plan(&root, &options)?;
-    let launch::LaunchResult { launched: mut launched, proved } =
+    let launch::LaunchResult { mut launched, proved } =
         launch::start(&root, &options, planned, lines)?;
     let proven = proved.map(|proved| proof(&mut launched, proved)).transpose()?;
     if let Some(path) = &args.json {

@@ -378,7 +378,7 @@ impl RunRecord {
             }
         }
         self.sums.give_up();
-        self.notes.extend(self::wake_ups_without_end(now_ns, unseen));
+        self.notes.extend(wake_ups_without_end(now_ns, unseen));
         self.notes.extend(self::inferred(now_ns, inferred));
         self.notes.extend(self::lost(now_ns, recorder.lost_events, lost + self.left_out));
         self.notes.extend(ending.map(|how| ended(now_ns, &how)));

@@ -183,7 +183,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let mut ended = Ok(());
     if let Some(trial) = &request.trial {
         if let Err(KernelError::Reboots(next)) = &outcome {
-            return self::after_boot(&args.trial, trial, next, text);
+            return after_boot(&args.trial, trial, next, text);
         }
         // A machine that is shut down goes on when it is up again.
         if signals.received() != Some("SIGTERM") {
