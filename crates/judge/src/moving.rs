@@ -402,8 +402,10 @@ mod beside_tests {
             mark(MarkKind::Policy, 4, "SCHED_OTHER", "SCHED_FIFO 1"),
             mark(MarkKind::Affinity, 4, "CPU 0", "CPUs 0-1"),
         ];
-        let beside = RunSurroundings::of(&run);
-        let [before, after] = &beside.segments[..] else { panic!("{:?}", beside.segments) };
+        let surroundings = RunSurroundings::of(&run);
+        let [before, after] = &surroundings.segments[..] else {
+            panic!("{:?}", surroundings.segments)
+        };
         assert_eq!(
             (before.policy.as_deref(), after.policy.as_deref()),
             (Some("SCHED_OTHER"), Some("SCHED_FIFO 1"))

@@ -170,10 +170,12 @@ pub struct Share {
     /// Nanoseconds.
     pub ns: u64,
     /// Other causes that it may as well be, by id.
-    pub or: Vec<String>,
+    #[serde(rename = "or")]
+    pub alternatives: Vec<String>,
     /// What was not recorded and could contradict it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unseen: Vec<String>,
+    #[serde(rename = "unseen")]
+    pub unrecorded: Vec<String>,
     /// How certain it is; `None`: an older rtproof wrote it, see [`Share::certainty`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
@@ -203,7 +205,7 @@ impl Share {
     pub fn certainty(&self) -> Certainty {
         if self.cause == "unexplained" {
             Certainty::Unknown
-        } else if self.or.is_empty() && self.unseen.is_empty() {
+        } else if self.alternatives.is_empty() && self.unrecorded.is_empty() {
             Certainty::Certain
         } else {
             Certainty::Likely
@@ -230,7 +232,7 @@ impl Explanation {
     /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
     /// apart.
     pub fn wants_stacks(&self) -> bool {
-        let several = self.shares.iter().filter(|share| !share.or.is_empty());
+        let several = self.shares.iter().filter(|share| !share.alternatives.is_empty());
         several.map(|share| share.ns).sum::<u64>() > self.wake.latency_ns() / 2
     }
 }

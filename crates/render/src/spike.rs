@@ -36,10 +36,10 @@ pub(crate) fn named_short(share: &Share) -> String {
 /// What else a share may be, as a clause, and the missing events that would decide it:
 /// `or: interrupts off in the kernel`.
 pub(crate) fn otherwise(share: &Share) -> Option<String> {
-    let others: Vec<String> = share.or.iter().map(|id| title(id).to_owned()).collect();
+    let others: Vec<String> = share.alternatives.iter().map(|id| title(id).to_owned()).collect();
     let or = (!others.is_empty()).then(|| format!("or: {}", others.join("; ")));
-    let unseen = (!share.unseen.is_empty())
-        .then(|| format!("likely only, not recorded: {}", share.unseen.join(", ")));
+    let unseen = (!share.unrecorded.is_empty())
+        .then(|| format!("likely only, not recorded: {}", share.unrecorded.join(", ")));
     let clauses: Vec<String> = or.into_iter().chain(unseen).collect();
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }

@@ -319,9 +319,11 @@ mod tests {
         assert!(of("smt").unwrap_err().to_string().contains("say why"));
         let error = of("cpufreq=x").unwrap_err().to_string();
         assert!(error.contains("cpufreq-governor"), "{error}");
-        for (slip, meant) in [("thpp", "thp"), ("rt-throtling", "rt-throttling"), ("TPH", "thp")] {
+        for (slip, suggested) in
+            [("thpp", "thp"), ("rt-throtling", "rt-throttling"), ("TPH", "thp")]
+        {
             let error = known(slip).unwrap_err();
-            assert_eq!(error.contains(meant), slip != "TPH", "{slip}: {error}");
+            assert_eq!(error.contains(suggested), slip != "TPH", "{slip}: {error}");
         }
     }
 }

@@ -798,8 +798,8 @@ mod limits_rtprio_tests {
     #[test]
     fn of_a_user_the_limits_files_count() {
         use rtproof_host::facts::rights::{Grant, UserSource};
-        let judge = |meant, grants: Reading<Vec<Grant>>| {
-            let user = Some(Account { name: "alice".into(), source: meant, grants });
+        let judge = |source, grants: Reading<Vec<Grant>>| {
+            let user = Some(Account { name: "alice".into(), source, grants });
             LIMITS_RTPRIO.judge(&with(Some(0), Some(0), true), &Intent { user, ..intent() })
         };
         let grants = |soft: Option<&str>, hard: Option<&str>| {

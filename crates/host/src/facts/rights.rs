@@ -303,8 +303,8 @@ impl Grant {
 
 impl Account {
     /// Reads what the machine's own files say of a user.
-    pub fn read(root: &Root, name: &str, meant: UserSource) -> Self {
-        Self { name: name.to_owned(), source: meant, grants: grants(root, name) }
+    pub fn read(root: &Root, name: &str, source: UserSource) -> Self {
+        Self { name: name.to_owned(), source, grants: grants(root, name) }
     }
 
     /// What is granted of an item.

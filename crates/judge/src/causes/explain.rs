@@ -118,8 +118,8 @@ impl Shares {
                 cause: cause.id.into(),
                 culprit: attribution.culprit.clone(),
                 ns: 0,
-                or: Vec::new(),
-                unseen: Vec::new(),
+                alternatives: Vec::new(),
+                unrecorded: Vec::new(),
                 certainty: None,
                 detail: Vec::new(),
                 owner: None,
@@ -131,8 +131,8 @@ impl Shares {
         let share = &mut self.shares[place];
         share.ns += to_ns - from_ns;
         for (list, more) in [
-            (&mut share.or, &attribution.alternatives),
-            (&mut share.unseen, &attribution.unrecorded),
+            (&mut share.alternatives, &attribution.alternatives),
+            (&mut share.unrecorded, &attribution.unrecorded),
         ] {
             for text in more {
                 if !list.iter().any(|known| known == text) {

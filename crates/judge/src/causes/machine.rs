@@ -408,7 +408,7 @@ mod stall_tests {
 
     fn top(explained: &Explanation) -> (&str, Vec<&str>) {
         let top = explained.top().expect("a share");
-        (&top.cause, top.or.iter().map(String::as_str).collect())
+        (&top.cause, top.alternatives.iter().map(String::as_str).collect())
     }
 
     #[test]

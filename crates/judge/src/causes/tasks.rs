@@ -713,7 +713,7 @@ mod preempted_tests {
             kept.shares[0].detail.iter().any(|text| text.contains("did not ask it")),
             "{kept:?}"
         );
-        assert_eq!(kept.shares[0].or, ["queued"]);
+        assert_eq!(kept.shares[0].alternatives, ["queued"]);
         // A trace without flags proves nothing.
         assert_eq!(top(&explained(0)).0, "preempt-off");
         // Nor does that of a kernel before 4.3, which writes the event before it asks.
@@ -753,7 +753,7 @@ mod preempted_tests {
             ("preempted", "multipathd [RR 99]"),
             "{explained:?}"
         );
-        assert_eq!(explained.shares[0].or, ["preempt-off"]);
+        assert_eq!(explained.shares[0].alternatives, ["preempt-off"]);
     }
 
     /// A text of the tracer timerlat, and one without switches: that the thread ran once does not

@@ -126,7 +126,7 @@ impl Follower {
     /// The events round a spike, where they are kept.
     ///
     /// # Errors
-    /// As [`Follower::look`].
+    /// As [`Follower::poll`].
     pub fn window(&self, thread: u32, due_ns: u64) -> Result<Option<KeptSpike>, ReadError> {
         let sql = "SELECT * FROM window WHERE thread = ? AND due_ns = ?";
         let mut kept = None;

@@ -1,5 +1,5 @@
 //! Lines of styled words, columns, and alignment of numbers. Untrusted words pass
-//! [`rtproof_host::text::line`] here, all of them.
+//! [`rtproof_host::text::harmless_line`] here, all of them.
 
 use jiff::{Timestamp, tz::TimeZone};
 use ratatui_core::{

@@ -73,8 +73,8 @@ fn explanation(parts: &[(&str, &str, u64)]) -> Explanation {
                 cause: (*cause).into(),
                 culprit: (*culprit).into(),
                 ns: *ns,
-                or: Vec::new(),
-                unseen: Vec::new(),
+                alternatives: Vec::new(),
+                unrecorded: Vec::new(),
                 certainty: None,
                 detail: Vec::new(),
                 owner: None,
@@ -216,7 +216,7 @@ pub(crate) fn incomplete() -> ExplainedSpike {
     ]);
     explanation.irq_ns = Some(DUE_NS + 210_450);
     explanation.woken_ns = Some(DUE_NS + 224_650);
-    share_mut(&mut explanation, "irq_off").or = vec!["stall".into()];
+    share_mut(&mut explanation, "irq_off").alternatives = vec!["stall".into()];
     explanation.incomplete = vec![
         "17 events of CPU 1 were lost within it".into(),
         "irq_vectors:local_timer_entry is missing: timer interrupts do not show".into(),

@@ -3,14 +3,14 @@
 
 /// Makes the subcommands and their call from one list: help, name, arguments, function.
 macro_rules! commands {
-    ($($(#[$help:meta])* $name:ident($args:ty, $run:path),)*) => {
+    ($command:ident: $($(#[$help:meta])* $name:ident($args:ty, $run:path),)*) => {
         /// The commands.
         #[derive(Clone, Debug, clap::Subcommand)]
-        pub enum Command {
+        pub enum $command {
             $($(#[$help])* $name(Box<$args>),)*
         }
 
-        impl Command {
+        impl $command {
             pub fn run(&self) -> anyhow::Result<u8> {
                 match self {
                     $(Self::$name(args) => $run(args),)*
@@ -70,6 +70,8 @@ pub struct Cli {
 }
 
 commands! {
+    Command:
+
     /// Check the machine, measure it under load, judge it: the main job
     Prove(prove::Args, prove::run),
     /// Measure a matrix of workloads, CPUs, policies, periods and loads; judges nothing

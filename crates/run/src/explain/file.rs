@@ -254,7 +254,7 @@ fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<Share> {
             irq_ns,
             stack.clone().into_iter().collect(),
         );
-        late.or = vec!["stall".into(), "masked".into()];
+        late.alternatives = vec!["stall".into(), "masked".into()];
         shares.push(late);
     }
     shares.push(share("timer-work", "timerlat", ns("Timerlat IRQ duration"), Vec::new()));
@@ -293,8 +293,8 @@ fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> Share {
         cause: cause.into(),
         culprit: culprit.into(),
         ns,
-        or: Vec::new(),
-        unseen: vec![UNRECORDED.into()],
+        alternatives: Vec::new(),
+        unrecorded: vec![UNRECORDED.into()],
         certainty: None,
         detail,
         owner: None,

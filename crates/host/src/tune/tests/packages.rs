@@ -21,14 +21,14 @@ pub(super) struct PlayedPackages {
     /// What the next installation or removal complains of, half way.
     fails: Cell<Option<&'static str>>,
     /// Additional lines of a simulation.
-    beside: RefCell<String>,
+    also: RefCell<String>,
     worked: RefCell<Vec<String>>,
 }
 
 impl PlayedPackages {
     pub(super) fn new(tree: &Tree) -> Self {
-        let (fails, beside, worked) = (Cell::default(), RefCell::default(), RefCell::default());
-        Self { tree: tree.path().to_owned(), fails, beside, worked }
+        let (fails, also, worked) = (Cell::default(), RefCell::default(), RefCell::default());
+        Self { tree: tree.path().to_owned(), fails, also, worked }
     }
 
     fn lines(&self) -> Vec<String> {
@@ -70,11 +70,11 @@ impl Packages for PlayedPackages {
                 assert_eq!(*name, META);
                 let new = [IMAGE, META].into_iter().filter(|name| !has(name));
                 let lines = new.map(|name| format!("Inst {name} ({VERSION} Debian:12 [amd64])\n"));
-                answer(true, &(lines.collect::<String>() + &self.beside.borrow()))
+                answer(true, &(lines.collect::<String>() + &self.also.borrow()))
             }
             ("apt-get", ["-s", "-q", "purge" | "remove", names @ ..]) => {
                 let lines = names.iter().map(|name| format!("Purg {name} [{VERSION}]\n"));
-                answer(true, &(lines.collect::<String>() + &self.beside.borrow()))
+                answer(true, &(lines.collect::<String>() + &self.also.borrow()))
             }
             ("dpkg-query", ["-W", _, names @ ..]) => {
                 let is_asked =
@@ -203,11 +203,11 @@ fn what_cannot_be_undone_exactly_is_not_begun() {
         ("Remv linux-image-cloud-amd64 [6.1]\n", "also remove linux-image-cloud-amd64"),
         ("Inst udev\n", "apt's own form"),
     ] {
-        it.packages.beside.replace(line.into());
+        it.packages.also.replace(line.into());
         let error = apply_to(&it.machine(), &[asked()]).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     }
-    it.packages.beside.take();
+    it.packages.also.take();
     it.interrupt();
     let error = apply_to(&it.machine(), &[asked()]).unwrap_err().to_string();
     assert!(error.contains("run dpkg --configure -a first"), "{error}");
@@ -267,12 +267,12 @@ fn what_others_made_of_it_stays() {
     // Others depend on it.
     let it = applied();
     let with = it.now();
-    it.packages.beside.replace("Remv my-drivers [1.0]\n".into());
+    it.packages.also.replace("Remv my-drivers [1.0]\n".into());
     let outcome = undo_on(&it.machine()).remove(0);
     let Outcome::Failed { why } = outcome else { panic!("{outcome:?}") };
     assert!(why.contains("depend on it by now: my-drivers"), "{why}");
     assert_eq!(it.now(), with);
-    it.packages.beside.take();
+    it.packages.also.take();
     assert_eq!(undo_on(&it.machine()), [Outcome::Restored]);
     // Removed by hand, settings kept: the rest goes.
     let it = applied();
@@ -341,10 +341,10 @@ fn what_keeps_the_default_waits_for_the_removal() {
     let keeps = file("/boot/grub/custom.cfg", Some(b"set default=x\n"));
     fs::create_dir_all(it.tree.path().join("boot/grub")).unwrap();
     apply_to(&it.machine(), &[keeps, asked()]).unwrap();
-    it.packages.beside.replace("Remv my-drivers [1.0]\n".into());
+    it.packages.also.replace("Remv my-drivers [1.0]\n".into());
     let outcomes = undo_on(&it.machine());
     assert!(outcomes.iter().all(|it| matches!(it, Outcome::Failed { .. })), "{outcomes:?}");
     assert_eq!(text(&it.tree, "boot/grub/custom.cfg"), "set default=x\n");
-    it.packages.beside.take();
+    it.packages.also.take();
     assert_eq!(undo_on(&it.machine()), [Outcome::Restored, Outcome::Restored]);
 }

@@ -35,7 +35,7 @@ fn a_task_of_higher_priority() {
     assert_eq!(share.owner.as_deref(), Some("multipathd.service"));
     assert!(share.checks.contains(&"rogue-rt-tasks".into()));
     assert!(share.remedies[0].to_string().contains("multipathd.service"));
-    assert!(share.or.is_empty());
+    assert!(share.alternatives.is_empty());
 }
 
 #[test]
@@ -93,7 +93,10 @@ fn a_kworker_with_its_function_and_an_interrupt_thread() {
 fn a_task_that_should_give_way() {
     let explained = Story::new().timer(1, 7).runs(900, 7, 120);
     assert_eq!(top(&explained), ("preempt-off", "worker [OTHER]", 896));
-    assert_eq!(explained.top().map(|share| share.or.clone()), Some(vec!["stall".to_owned()]));
+    assert_eq!(
+        explained.top().map(|share| share.alternatives.clone()),
+        Some(vec!["stall".to_owned()])
+    );
     // A stack inside the kernel proves it.
     let explained = Story::new()
         .timer(1, 7)
@@ -101,7 +104,10 @@ fn a_task_that_should_give_way() {
         .runs(900, 7, 120);
     assert_eq!(top(&explained).0, "preempt-off");
     let share = explained.top().expect("a share");
-    assert!(share.or.is_empty() && share.detail.iter().any(|l| l.contains("plant_preemptoff")));
+    assert!(
+        share.alternatives.is_empty()
+            && share.detail.iter().any(|l| l.contains("plant_preemptoff"))
+    );
     assert_eq!(share.owner.as_deref(), Some("module plant"));
     // One that ends in user mode rules it out.
     let explained = Story::new().timer(1, 7).stack(1, 7, &[ENTRY]).runs(900, 7, 120);
@@ -169,16 +175,16 @@ fn interrupts_off_or_a_stall() {
     // Without a stack the cause is ambiguous.
     let explained = Story::new().timer(3000, 7).runs(3008, 7, 120);
     assert_eq!(top(&explained), ("irqs-off", "worker [OTHER]", 3000));
-    assert_eq!(explained.top().map(|share| share.or.len()), Some(1));
+    assert_eq!(explained.top().map(|share| share.alternatives.len()), Some(1));
     // User mode cannot turn interrupts off.
     let explained = Story::new().timer(3000, 7).stack(3000, 7, &[ENTRY]).runs(3008, 7, 120);
     assert_eq!(top(&explained), ("stall", "hardware or firmware", 3000));
-    assert!(explained.top().is_some_and(|share| share.or.is_empty()));
+    assert!(explained.top().is_some_and(|share| share.alternatives.is_empty()));
     // An interrupt that comes just where interrupts are turned on was held up by that code.
     let frames = [ENTRY, "_raw_spin_unlock_irq+0x1/0x9", "move_expired_inodes+0x50/0x200"];
     let explained = Story::new().timer(457, 7).stack(457, 7, &frames).runs(465, 7, 120);
     assert_eq!(top(&explained), ("irqs-off", "move_expired_inodes in worker [OTHER]", 457));
-    assert!(explained.top().is_some_and(|share| share.or.is_empty()));
+    assert!(explained.top().is_some_and(|share| share.alternatives.is_empty()));
 }
 
 #[test]
@@ -253,7 +259,7 @@ fn a_function_that_is_always_short_did_not_run_for_milliseconds() {
         let story = story.event(us + 1, 7, 9, EventData::TimerExpired { timer: 1 });
         let explained =
             story.event(us + 2, 7, 9, EventData::VectorExit { vector }).runs(us + 4, 7, 120);
-        (top(&explained).0.to_owned(), explained.shares[0].or.join(" "))
+        (top(&explained).0.to_owned(), explained.shares[0].alternatives.join(" "))
     };
     let is = |cause: &str, or: &str| (cause.to_owned(), or.to_owned());
     assert_eq!(explained("hrtimer_wakeup+0x0/0x40", 5_000), is("stall", "timer-work"));
@@ -505,7 +511,7 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
         story.window.surroundings.guest = Some(true);
         let frames = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", caller];
         let both = story.timer(30_000, 7).stack(30_000, 7, &frames).runs(30_100, 7, 120);
-        assert_eq!((top(&both).0, &both.shares[0].or[..]), (is, &[or.to_owned()][..]));
+        assert_eq!((top(&both).0, &both.shares[0].alternatives[..]), (is, &[or.to_owned()][..]));
     }
     // The switch did.
     assert_eq!(explained(true, 30_100, 1), "stall");

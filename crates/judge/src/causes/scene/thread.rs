@@ -560,7 +560,7 @@ mod earlier_tests {
         assert_eq!((cause, culprit), ("blocked", "the timer of an earlier cycle"));
         let share =
             explained.shares.iter().find(|share| share.cause == "blocked").expect("it is there");
-        assert_eq!(share.or, ["own-cycle", "stall", "irqs-off"], "{explained:?}");
+        assert_eq!(share.alternatives, ["own-cycle", "stall", "irqs-off"], "{explained:?}");
     }
 }
 
@@ -646,7 +646,7 @@ mod stood_tests {
     /// Microseconds, and what it may as well be.
     fn of(explained: &Explanation, cause: &str) -> Vec<(u64, String)> {
         let shares = explained.shares.iter().filter(|share| share.cause == cause);
-        shares.map(|share| (share.ns / US, share.or.join(" "))).collect()
+        shares.map(|share| (share.ns / US, share.alternatives.join(" "))).collect()
     }
 
     #[test]

@@ -174,8 +174,8 @@ fn one_target_is_one_step_or_a_conflict() {
     assert!(torn.steps.is_empty());
     let [conflict] = torn.conflicts.as_slice() else { panic!("{torn:#?}") };
     assert_eq!(conflict.target, "/proc/sys/vm/swappiness");
-    let wish = |check: &str, value: &str| (check.to_owned(), value.to_owned());
-    assert_eq!(conflict.requests, [wish("a", "10"), wish("b", "0")]);
+    let request = |check: &str, value: &str| (check.to_owned(), value.to_owned());
+    assert_eq!(conflict.requests, [request("a", "10"), request("b", "0")]);
 
     let stronger = plan_of(vec![
         ("a", vec![unit("x.service", "stop")]),
@@ -196,7 +196,7 @@ fn one_target_is_one_step_or_a_conflict() {
     assert_eq!(shown(&one), ["task 9 x: other cpus 0"]);
     let there = Scheduling { cpus: Some(cpus(&[1])), ..Scheduling::default() };
     let torn = plan_of(vec![("a", set(move_it)), ("b", set(there))]);
-    assert_eq!(torn.conflicts[0].requests, [wish("a", "CPUs 0"), wish("b", "CPUs 1")]);
+    assert_eq!(torn.conflicts[0].requests, [request("a", "CPUs 0"), request("b", "CPUs 1")]);
 }
 
 #[test]
@@ -509,8 +509,8 @@ fn of_the_ways_to_keep_cpus_awake_one_is_taken() {
         assert!(plan.left_out.iter().any(|one| one.check == check && one.why == why), "{check}");
     }
     let both = plan_for(&facts, &intent(), &["cpuidle-states", "cpu-dma-latency"]);
-    let wish = Change::Unit { unit: "rtproof-latency.service".into(), want: UnitState::Enabled };
-    assert_eq!(both.steps.last().map(|step| &step.change), Some(&wish));
+    let wanted = Change::Unit { unit: "rtproof-latency.service".into(), want: UnitState::Enabled };
+    assert_eq!(both.steps.last().map(|step| &step.change), Some(&wanted));
 }
 
 #[test]

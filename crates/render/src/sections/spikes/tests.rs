@@ -241,7 +241,7 @@ fn incompleteness_stacks_and_wakers_are_shown() {
 }
 
 #[test]
-fn the_text_reports_a_sum_that_differs_from_the_latency() {
+fn a_sum_that_differs_from_the_latency_is_reported_as_text() {
     let mut spike = sample::stall();
     spike.explanation.shares[0].ns += 1;
     assert!(of_spike(page(80), &spike).contains("not the latency"));

@@ -60,8 +60,8 @@ fn check(svg: &str) {
     for (i, a) in texts.iter().enumerate() {
         assert!(a.from >= -1.0 && a.to <= 961.0, "{a:?} stands out");
         for b in &texts[i + 1..] {
-            let beside = a.to <= b.from + 0.5 || b.to <= a.from + 0.5;
-            assert!(beside || (a.base - b.base).abs() >= 11.0, "{a:?} lies on {b:?}");
+            let is_apart = a.to <= b.from + 0.5 || b.to <= a.from + 0.5;
+            assert!(is_apart || (a.base - b.base).abs() >= 11.0, "{a:?} lies on {b:?}");
         }
     }
     for word in ["NaN", "inf", "width=\"-", "height=\"-", "url("] {

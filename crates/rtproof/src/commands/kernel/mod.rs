@@ -1,5 +1,5 @@
 //! `rtproof kernel`: find, configure, build, boot, compare and bisect real-time kernels. To add a
-//! command: its arguments and function in a file here, and a row of [`Command`].
+//! command: its arguments and function in a file here, and a row of [`KernelCommand`].
 
 pub mod bisect;
 pub mod build;
@@ -43,7 +43,7 @@ Nothing is installed. Everything that is made lies in the folder given.")]
 pub struct Args {
     /// What to do
     #[command(subcommand)]
-    pub command: Command,
+    pub command: KernelCommand,
 }
 
 /// How make is run; `config` and `build` take these.
@@ -77,6 +77,8 @@ fn variable(text: &str) -> Result<String, String> {
 }
 
 commands! {
+    KernelCommand:
+
     /// Show the real-time kernels that the distribution offers, with the command to install each
     Find(FindArgs, run_find),
     /// Configure a kernel for real-time work; show which options survive and why others do not

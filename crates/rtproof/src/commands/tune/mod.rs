@@ -1,5 +1,5 @@
 //! `rtproof tune`: plan changes, apply and undo them, try them at the next boot. To add a command:
-//! its arguments and function in a file here, and a row of [`Command`].
+//! its arguments and function in a file here, and a row of [`TuneCommand`].
 
 pub mod apply;
 pub mod persist;
@@ -51,10 +51,12 @@ Nothing is changed but by apply, undo, trial and confirm. What was there is writ
 pub struct Args {
     /// What to do
     #[command(subcommand)]
-    pub command: Command,
+    pub command: TuneCommand,
 }
 
 commands! {
+    TuneCommand:
+
     /// Show what would be changed, and why; changes nothing
     Plan(plan::Args, plan::run),
     /// Make the changes of the plan that take effect at once

@@ -85,7 +85,7 @@ fn trial(
         share(60 * S, count(Switching::Toggled), count(Switching::Once), 2, MS).expect("shares");
     let (mut said, mut reported) = (Vec::new(), Vec::<Reported>::new());
     let (mut slices, mut trial, mut now_ns, mut seed) = (Vec::new(), None, 0, 1_u64);
-    let mut tell = |text: String| said.push(text);
+    let mut on_line = |text: String| said.push(text);
     let fake_ptr = std::cell::RefCell::new(fake);
     struct Shared<'a, 'b>(&'a std::cell::RefCell<&'b mut Fake>);
     impl Switch for Shared<'_, '_> {
@@ -101,8 +101,15 @@ fn trial(
     }
     let mut shared = Shared(&fake_ptr);
     let (schedule, plan, untried) = Timed::new(knobs, shares, 60 * S, 42);
-    let mut conduct =
-        Conduct::new(&mut shared, &mut tell, knobs.to_vec(), Box::new(schedule), plan, untried, 2);
+    let mut conduct = Conduct::new(
+        &mut shared,
+        &mut on_line,
+        knobs.to_vec(),
+        Box::new(schedule),
+        plan,
+        untried,
+        2,
+    );
     let mut take = |conduct: &mut Conduct<'_>| {
         let (tick, _) = conduct.tick();
         trial = tick.trial.or(trial.take());

@@ -93,7 +93,7 @@ fn conditions_are_outermost_and_take_turns() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let error = |wish: Block| plan(&[wish]).unwrap_err().to_string();
+    let error = |block: Block| plan(&[block]).unwrap_err().to_string();
     assert!(error(Block { cpus: Some("2-7".into()), ..block() }).contains("not online"));
     let long = error(Block { periods_ns: vec![2_000_000_000], ..block() });
     assert!(long.contains("2 s is longer than a cell of 1 s"), "{long}");

@@ -35,7 +35,7 @@ fn running_without_a_switch_means_missing_events() {
     assert!(explained.incomplete[0].contains("was not recorded"), "{:?}", explained.incomplete);
     let inferred = |explained: &crate::causes::Explanation| {
         let is_inferred =
-            |share: &&Share| share.unseen.iter().any(|text| text.contains("inferred"));
+            |share: &&Share| share.unrecorded.iter().any(|text| text.contains("inferred"));
         let shares = explained.shares.iter().filter(is_inferred);
         shares.map(|share| share.ns).sum::<u64>()
     };
