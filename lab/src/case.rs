@@ -15,10 +15,10 @@ use crate::seen::Evidence;
 /// When a case is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Tier {
-    /// In every `make test`.
+    /// In every `make test`: x86-64 alone, as building for another processor takes minutes.
     #[value(name = "1")]
     One,
-    /// Extended: every kernel and topology, and all mutations.
+    /// Extended: every kernel, topology and 64-bit processor, and all mutations.
     #[value(name = "2")]
     Two,
     /// The Debian image, noise and host-side faults.

@@ -26,7 +26,7 @@ pub fn recent(arch: Arch, cache: &Cache) -> Result<Emulator> {
             ["*/bin/qemu-system-*", "*/share/qemu/*", "*/share/seabios/*", "*/lib/ipxe/*"];
         fetched.debs.iter().try_for_each(|package| deb::unpack(package, place, &members))
     })?;
-    let program = folder.join("usr/bin").join(rtproof_guest::names(arch).0);
+    let program = folder.join("usr/bin").join(rtproof_guest::program_and_package(arch).0);
     let version = rtproof_guest::version(&program)?;
     ensure!(version >= RECENT, "{}: is {version:?}, expected 10 or later", program.display());
     let mut arguments = Vec::new();

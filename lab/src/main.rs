@@ -192,7 +192,7 @@ fn capture() -> Result<ExitCode> {
         fs::write(&to, text).with_context(|| format!("{}: write", to.display()))?;
         println!("{}", to.display());
     }
-    println!("then: SNAPSHOTS=overwrite cargo test -p rtproof --test machines");
+    println!("then: SNAPSHOTS=overwrite cargo test -p rtproof --test it machines::");
     Ok(if books.retries > 2 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use rtproof_guest::inside::{find, libraries};
+use rtproof_guest::inside::{find_program, libraries};
 
 use crate::cache::Cache;
 use crate::fetch::{Newest, Package};
@@ -89,7 +89,8 @@ fn libraries_beside(program: &Path, own: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// The program is not installed.
 pub fn bring(program: &str, bin: &Path, root: &Path) -> Result<()> {
-    let path = find(program).with_context(|| format!("{program} is missing: run `make deps`"))?;
+    let path =
+        find_program(program).with_context(|| format!("{program} is missing: run `make deps`"))?;
     put(&path, &bin.join(program))?;
     for library in libraries(&path)? {
         put(&library, &root.join(library.strip_prefix("/")?))?;

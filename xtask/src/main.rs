@@ -14,6 +14,7 @@ mod oldest_rust;
 #[cfg(feature = "reference")]
 mod reference;
 mod source;
+mod tests;
 mod tidy;
 mod tree;
 
@@ -27,9 +28,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Job {
-    /// Check the house rules: lists, floors, headers, sizes, links, changelog, reference pages.
+    /// Check the house rules: floors, circles, sizes, docs, names, bans, pages, lists.
     Tidy {
-        /// Write the circles and words that are wrong today as known, instead of complaining.
+        /// Lower the numbers of xtask/src/tidy/known.txt to what is still wrong; without the file,
+        /// write all that is wrong today.
         #[arg(long)]
         keep_known: bool,
     },
@@ -55,6 +57,14 @@ enum Job {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Build and run the tests of the workspace, as `make test` does.
+    Test {
+        /// Only this part; default: both, one after the other.
+        #[arg(long, value_enum)]
+        part: Option<tests::Part>,
+        /// Only tests with one of these in their name, as it is printed.
+        only: Vec<String>,
+    },
     /// Run the fuzz targets, each for a minute.
     Fuzz {
         /// Seconds for each target.
@@ -75,6 +85,7 @@ fn main() -> Result<ExitCode> {
         #[cfg(feature = "reference")]
         Job::DistFiles { folder } => reference::dist_files(&folder),
         Job::Lab { arguments } => lab::run(&arguments),
+        Job::Test { part, only } => tests::run(part, &only),
         Job::Fuzz { seconds, only } => fuzz::run(seconds, &only),
     }
 }

@@ -193,7 +193,7 @@ fn names_one_of_eleven(seed: u64, noise: Noise) -> bool {
         .collect();
     let margin = Margin::of_share(SHARE);
     let found = screening::effects(&design, &rows, 1.0 - LEVEL, margin).0;
-    let arms = found.iter().filter(|effect| effect.stands_out()).count();
+    let arms = found.iter().filter(|effect| effect.is_large()).count();
     let questions: Vec<WeightedQuestion> = (0..arms)
         .map(|of| {
             let logs = machine.pairs(seed + 77 * (of as u64 + 1), PAIRS, 0.0);

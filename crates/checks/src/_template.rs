@@ -28,7 +28,7 @@ fn judge(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let tainted = &facts.kernel.tainted;
     let draft = draft.read(tainted, u64::to_string);
     let Some(mask) = tainted.value() else {
-        return draft.blind(tainted);
+        return draft.unreadable(tainted);
     };
     if mask & OUT_OF_TREE == 0 {
         return draft.good("no module from outside the tree");

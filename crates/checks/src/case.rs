@@ -41,7 +41,7 @@ pub(crate) struct PlacedThread<'a> {
     pub(crate) status: &'a ThreadStatus,
 }
 
-/// What was found, with the draft that cites it; the error is the finding of a check that ends
+/// The values found, with the draft that cites them; the error is the finding of a check that ends
 /// here: unknown, or not applicable.
 pub(crate) type CaseResult<T> = Result<(FindingBuilder, Vec<T>), Box<Finding>>;
 
@@ -49,21 +49,21 @@ impl<'a> Case<'a> {
     /// All threads with their policies, as evidence; `Err`: one of them is unknown.
     pub(crate) fn scheduled(&self, draft: FindingBuilder) -> CaseResult<Scheduled<'a>> {
         let lists = self.app.processes.iter().map(|process| &process.threads);
-        let draft = draft.saw(
+        let draft = draft.evidence(
             lists.map(|list| Evidence::of(list, |threads| crate::count(threads.len(), "thread"))),
         );
         let unread = self.app.processes.iter().find(|process| process.threads.value().is_none());
         if let Some(process) = unread {
-            return Err(Box::new(draft.blind(&process.threads)));
+            return Err(Box::new(draft.unreadable(&process.threads)));
         }
         let threads: Vec<&AppThread> = self.app.threads().collect();
         let readings = threads.iter().map(|&thread| (thread, &thread.sched));
-        let draft = draft.saw(of_threads(readings, policy_of));
+        let draft = draft.evidence(of_threads(readings, policy_of));
         let mut found = Vec::new();
         for thread in threads {
             match thread.sched.value() {
                 Some(sched) => found.push(Scheduled { thread, sched }),
-                None => return Err(Box::new(draft.blind(&thread.sched))),
+                None => return Err(Box::new(draft.unreadable(&thread.sched))),
             }
         }
         if found.is_empty() {
@@ -89,11 +89,11 @@ impl<'a> Case<'a> {
     }
 
     /// Real-time tasks of others; `Err`: unknown, also where not every task can be seen.
-    pub(crate) fn others(&self, draft: FindingBuilder) -> CaseResult<&'a RtTask> {
+    pub(crate) fn other_tasks(&self, draft: FindingBuilder) -> CaseResult<&'a RtTask> {
         let draft =
             draft.read(&self.facts.rt_tasks, |tasks| crate::count(tasks.len(), "real-time task"));
         let Some(tasks) = self.facts.rt_tasks.value() else {
-            return Err(Box::new(draft.blind(&self.facts.rt_tasks)));
+            return Err(Box::new(draft.unreadable(&self.facts.rt_tasks)));
         };
         if !tasks.iter().any(|task| task.kernel_thread) {
             return Err(Box::new(
@@ -130,7 +130,7 @@ impl<'a> Case<'a> {
         for process in processes {
             match reading(process).value() {
                 Some(value) => found.push((process, value)),
-                None => return Err(Box::new(draft.blind(reading(process)))),
+                None => return Err(Box::new(draft.unreadable(reading(process)))),
             }
         }
         Ok((draft, found))
@@ -156,12 +156,12 @@ pub(crate) fn place<'a>(
     threads: &[Scheduled<'a>],
 ) -> CaseResult<PlacedThread<'a>> {
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
-    let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
+    let draft = draft.evidence(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let mut found = Vec::new();
     for &Scheduled { thread, sched } in threads {
         match thread.status.value() {
             Some(status) => found.push(PlacedThread { thread, sched, status }),
-            None => return Err(Box::new(draft.blind(&thread.status))),
+            None => return Err(Box::new(draft.unreadable(&thread.status))),
         }
     }
     Ok((draft, found))
@@ -200,7 +200,7 @@ pub(crate) fn spread(path: &str, tids: &[u32]) -> String {
     };
     let (folder, file) = path.split_at(last);
     match folder.strip_suffix(&first.to_string()) {
-        Some(above) => format!("{above}{{{}}}{file}", crate::machine::list(tids)),
+        Some(above) => format!("{above}{{{}}}{file}", crate::machine::number_list(tids)),
         None => path.into(),
     }
 }

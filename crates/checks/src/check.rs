@@ -21,7 +21,7 @@ pub struct Check {
     pub trade_off: Option<&'static str>,
     /// How much latency a bad answer usually costs.
     pub impact: Impact,
-    /// What has to be done for a change to take effect.
+    /// When a change takes effect.
     pub when: When,
     /// What can be set about it.
     pub knobs: &'static [&'static Knob],
@@ -133,7 +133,7 @@ impl Check {
 
     pub fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = match self.wanted {
-            Wanted::Of(text) => self.draft().wants(text(intent)),
+            Wanted::Of(text) => self.draft().wanted(text(intent)),
             Wanted::Text(_) => self.draft(),
         };
         match &self.judge {
@@ -173,7 +173,7 @@ impl Check {
         }
         let missing = machine::rt_cpus(facts, intent).1;
         if !missing.is_empty() {
-            return Err(Box::new(draft.gone(facts, &missing)));
+            return Err(Box::new(draft.missing_cpus(facts, &missing)));
         }
         if self.needs == Needs::OtherCpus && machine::is_all_rt(facts, intent) {
             let draft = draft.read(&facts.cpus.online, CpuList::to_string);

@@ -42,9 +42,10 @@ fn ids_are_unique_kebab_case_and_every_text_is_there() {
 
 #[test]
 fn every_finding_is_complete() {
-    let mut blind = Vec::new();
-    readings(&serde_json::to_value(good()).unwrap(), "", &mut blind);
-    let machines = [good(), good_stock(), blanked(&good(), &blind, 0), blanked(&good(), &blind, 1)];
+    let mut unreadable = Vec::new();
+    readings(&serde_json::to_value(good()).unwrap(), "", &mut unreadable);
+    let machines =
+        [good(), good_stock(), blanked(&good(), &unreadable, 0), blanked(&good(), &unreadable, 1)];
     for facts in machines {
         for check in all() {
             let finding = check.judge(&facts, &intent());
@@ -116,9 +117,9 @@ fn nothing_is_good_without_what_it_cites() {
             let of_batch: Vec<_> =
                 places.iter().filter(|(_, p)| batch.contains(&p.as_str())).cloned().collect();
             for which in 0..3 {
-                let blind = blanked(&facts, &of_batch, which);
+                let unreadable = blanked(&facts, &of_batch, which);
                 for check in all() {
-                    let finding = check.judge(&blind, &intent());
+                    let finding = check.judge(&unreadable, &intent());
                     let is_pass = finding.status == Status::Good;
                     let missed = batch.iter().find(|path| is_pass && cites(&finding, path));
                     assert_eq!(missed, None, "{}: {finding:#?}", check.id);
@@ -164,14 +165,14 @@ fn an_unreadable_machine_passes_nothing() {
     let mut places = Vec::new();
     readings(&serde_json::to_value(good()).unwrap(), "", &mut places);
     for which in 0..3 {
-        let mut blind = blanked(&good(), &places, which);
+        let mut unreadable = blanked(&good(), &places, which);
         for _ in 0..2 {
             for check in all() {
-                let finding = check.judge(&blind, &intent());
+                let finding = check.judge(&unreadable, &intent());
                 assert_ne!(finding.status, Status::Good, "{finding:#?}");
                 assert_ne!(finding.status, Status::NotApplicable, "{finding:#?}");
             }
-            blind.cpus.cpus.clear();
+            unreadable.cpus.cpus.clear();
         }
     }
 }
@@ -206,7 +207,7 @@ fn odd_intents_are_answered() {
 }
 
 #[test]
-fn whose_online_cpus_are_not_known_still_says_what_it_rests_on() {
+fn unknown_online_cpus_still_have_evidence() {
     let path = good().cpus.online.path;
     let place = [("/cpus/online".to_owned(), path)];
     for machine in machines() {

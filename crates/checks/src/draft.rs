@@ -1,4 +1,4 @@
-//! How a check writes its answer down: evidence is collected on the way, the status comes last.
+//! Builder of a finding: a check collects evidence first and sets the status last.
 //!
 //! One builder for all checks, so that none can forget its reason, its source or its own name, and
 //! a good finding never carries a remedy.
@@ -18,7 +18,7 @@ impl FindingBuilder {
     }
 
     /// What is wanted, where the check does not say it as a field.
-    pub(crate) fn wants(mut self, wanted: impl Into<String>) -> Self {
+    pub(crate) fn wanted(mut self, wanted: impl Into<String>) -> Self {
         self.0.wanted = wanted.into();
         self
     }
@@ -30,19 +30,19 @@ impl FindingBuilder {
     }
 
     /// Adds what was seen.
-    pub(crate) fn saw(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+    pub(crate) fn evidence(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
         self.0.evidence.extend(evidence);
         self
     }
 
     /// Adds a number that a trial took.
-    pub(crate) fn took(self, what: impl Into<String>, value: impl Into<String>) -> Self {
-        self.saw([Evidence { path: what.into(), value: value.into() }])
+    pub(crate) fn measured(self, what: impl Into<String>, value: impl Into<String>) -> Self {
+        self.evidence([Evidence { path: what.into(), value: value.into() }])
     }
 
     /// Adds what was read, shown by `show`.
     pub(crate) fn read<T>(self, reading: &Reading<T>, show: impl FnOnce(&T) -> String) -> Self {
-        self.saw([Evidence::of(reading, show)])
+        self.evidence([Evidence::of(reading, show)])
     }
 
     /// Adds what would change it.
@@ -69,7 +69,7 @@ impl FindingBuilder {
     }
 
     /// Unknown, because this reading has no value.
-    pub(crate) fn blind<T>(self, reading: &Reading<T>) -> Finding {
+    pub(crate) fn unreadable<T>(self, reading: &Reading<T>) -> Finding {
         let why = reading.why_unknown().unwrap_or_else(|| "not enough to tell".into());
         let summary = format!("{}: {why}", reading.path);
         let is_cited = self.0.evidence.iter().any(|evidence| evidence.path == reading.path);
@@ -77,7 +77,7 @@ impl FindingBuilder {
         draft.unknown(summary)
     }
 
-    /// Unknown, because nobody said which CPUs are meant, or which there are.
+    /// Unknown, because no real-time CPUs are named, or the online ones are unknown.
     pub(crate) fn no_rt_cpus(self, facts: &Facts) -> Finding {
         let online = &facts.cpus.online;
         let draft = self.online(facts);
@@ -89,7 +89,7 @@ impl FindingBuilder {
     }
 
     /// Unknown, because these CPUs have no facts.
-    pub(crate) fn gone(self, facts: &Facts, missing: &CpuList) -> Finding {
+    pub(crate) fn missing_cpus(self, facts: &Facts, missing: &CpuList) -> Finding {
         self.online(facts).unknown(machine::why_missing(facts, missing))
     }
 
@@ -100,7 +100,7 @@ impl FindingBuilder {
         if is_cited { self } else { self.read(online, CpuList::to_string) }
     }
 
-    /// Unknown, because /sys says nothing of any CPU.
+    /// Unknown, because /sys lists no CPU.
     pub(crate) fn no_cpu_folder(self, facts: &Facts, why: String) -> Finding {
         self.read(&facts.cpus.possible, CpuList::to_string).unknown(why)
     }
@@ -111,9 +111,9 @@ impl FindingBuilder {
     }
 
     /// Does not apply: the kernel is built without an option.
-    pub(crate) fn without(self, facts: &Facts, option: &str) -> Finding {
+    pub(crate) fn built_without(self, facts: &Facts, option: &str) -> Finding {
         let why = format!("this kernel is built without CONFIG_{option}");
-        self.saw([machine::option(facts, option)]).not_applicable(why)
+        self.evidence([machine::option(facts, option)]).not_applicable(why)
     }
 
     /// With a status that was worked out. What is good or does not apply needs no remedy.

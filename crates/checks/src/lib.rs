@@ -91,12 +91,12 @@ fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     if found.cpus.is_none() {
         return found;
     }
-    check.draft().wants(found.wanted).cpus(&offline).gone(facts, &offline)
+    check.draft().wanted(found.wanted).cpus(&offline).missing_cpus(facts, &offline)
 }
 
-// What the machine is meant for: the part of the user's requirements that checks need.
+// Intent of the machine: the part of the user's requirements that checks need.
 
-/// What the machine is meant for.
+/// Intent of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Real-time CPUs: where latency matters.
@@ -107,7 +107,7 @@ pub struct Intent {
     pub priority: u32,
     /// Period of its loop.
     pub period_ns: u64,
-    /// Latency it can bear.
+    /// Latency budget.
     pub budget_ns: Option<u64>,
     /// Kind of work, which decides where the sources disagree.
     pub profile: Profile,
@@ -118,18 +118,18 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// The real-time CPUs where nobody named any: those that the machine itself sets apart. That is
+    /// The default real-time CPUs: those that the machine itself sets apart. That is
     /// what is isolated at boot, else by partitions of cgroup v2, else what is tickless, else what
     /// `isolcpus=`, `nohz_full=` or tuned's `tuned.non_isolcpus=` ask for, in force or not; else
     /// every online CPU.
     ///
     /// OpenShift isolates with `isolcpus=managed_irq,LIST` and no `domain`: nothing counts as
-    /// isolated then, and `nohz_full` tells which CPUs are meant.
+    /// isolated then, and `nohz_full` names the real-time CPUs.
     pub fn default_rt_cpus(facts: &Facts) -> CpuList {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let some = |cpus: Option<&CpuList>| cpus.filter(|cpus| !cpus.is_empty()).cloned();
         let asked = |key: &str| {
-            let asked = machine::asked(facts, key)?.intersection(&online);
+            let asked = machine::requested_cpus(facts, key)?.intersection(&online);
             let is_all = online.difference(&asked).is_empty();
             Some(asked).filter(|asked| !asked.is_empty() && !is_all)
         };
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_cpus_that_are_all_offline() {
+    fn offline_cpus_are_not_judged() {
         for finding in judge_all(&with_online(&[0, 1]), &intent()) {
             if finding.cpus.is_some() && finding.check != "isolation" {
                 assert_eq!(finding.status, Status::Unknown);

@@ -35,8 +35,8 @@ pub(crate) fn is_bare_metal(facts: &Facts) -> bool {
     matches!(facts.virt.hypervisor.value(), Some(None))
 }
 
-/// What was to tell whether this is a guest, where it does not.
-pub(crate) fn guest_unseen(facts: &Facts) -> Option<&Reading<Option<String>>> {
+/// The reading that should show whether this is a guest but has no value.
+pub(crate) fn unknown_guest(facts: &Facts) -> Option<&Reading<Option<String>>> {
     Some(&facts.virt.hypervisor).filter(|hypervisor| hypervisor.value().is_none())
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, C
     (known, missing)
 }
 
-/// Why nothing is known of any CPU: the folder of the CPUs in /sys is not there.
+/// Why no CPU has facts: the CPU folder of /sys is missing.
 pub(crate) fn without_cpu_folder(facts: &Facts) -> Option<String> {
     let cpus = &facts.cpus;
     let is_listed = cpus.online.value().is_some() && cpus.online.path.starts_with(CPU_FOLDER);
@@ -90,7 +90,7 @@ pub(crate) fn offline(facts: &Facts) -> Option<CpuList> {
     Some(facts.cpus.possible.value()?.difference(facts.cpus.online.value()?))
 }
 
-/// The real-time CPUs that are offline; none where nobody knows.
+/// The real-time CPUs that are offline; empty where that is unknown.
 pub(crate) fn offline_rt(facts: &Facts, intent: &Intent) -> CpuList {
     let offline = |online| intent.rt_cpus.difference(online);
     facts.cpus.online.value().map(offline).unwrap_or_default()
@@ -188,7 +188,7 @@ impl CmdlineValue {
 }
 
 /// The CPUs that one parameter asks for, where the kernel takes the list.
-pub(crate) fn asked(facts: &Facts, key: &str) -> Option<CpuList> {
+pub(crate) fn requested_cpus(facts: &Facts, key: &str) -> Option<CpuList> {
     CmdlineValue::of(facts, facts.kernel.cmdline.value()?, key).cpus().cloned()
 }
 
@@ -317,7 +317,7 @@ fn spread(path: &str, numbers: &[u32]) -> String {
         .map(|segment| match segment.strip_suffix(&first) {
             Some(stem) if !is_replaced && !stem.ends_with(|c: char| c.is_ascii_digit()) => {
                 is_replaced = true;
-                format!("{stem}{{{}}}", list(numbers))
+                format!("{stem}{{{}}}", number_list(numbers))
             }
             _ => segment.into(),
         })
@@ -326,7 +326,7 @@ fn spread(path: &str, numbers: &[u32]) -> String {
 }
 
 /// Numbers as ranges, cut where the list becomes long.
-pub(crate) fn list(numbers: &[u32]) -> String {
+pub(crate) fn number_list(numbers: &[u32]) -> String {
     let text = CpuList::new(numbers.iter().copied()).to_string();
     if text.len() <= LIST_CHARS_MAX {
         return text;
@@ -350,7 +350,7 @@ pub(crate) fn first_few<T: AsRef<str>>(items: &[T], max: usize) -> String {
 }
 
 /// A size in its natural binary unit, to one decimal, rounded down.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub(crate) fn byte_size(bytes: u64) -> String {
     let (unit_bytes, unit) = match bytes {
         0..1_024 => return format!("{bytes} B"),
         1_024..1_048_576 => (1 << 10, "KiB"),
@@ -458,9 +458,9 @@ mod text_tests {
 
     #[test]
     fn sizes_are_short() {
-        assert_eq!(bytes(512), "512 B");
-        assert_eq!(bytes(8 << 20), "8 MiB");
-        assert_eq!(bytes(1_610_612_736), "1.5 GiB");
+        assert_eq!(byte_size(512), "512 B");
+        assert_eq!(byte_size(8 << 20), "8 MiB");
+        assert_eq!(byte_size(1_610_612_736), "1.5 GiB");
     }
 
     #[test]

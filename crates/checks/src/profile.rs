@@ -77,7 +77,7 @@ pub enum Choice {
     /// Wanted.
     On,
     Off,
-    /// Either will do: the finding tells the value and what it means.
+    /// Either is accepted: the finding reports the value and what it means.
     Either,
 }
 

@@ -17,7 +17,7 @@ use crate::draft::FindingBuilder;
 use crate::machine::container;
 use crate::{Finding, Intent, Remedy};
 
-/// Who gets the rights: a group, as the limits files name it.
+/// Receiver of the rights: a group, as the limits files name it.
 pub(crate) const RIGHTS: &str = "@realtime";
 
 /// Moves a task to other CPUs.
@@ -68,7 +68,7 @@ pub(crate) fn right(
     value: &str,
     directive: &str,
 ) -> Vec<Remedy> {
-    let is_own = user.is_none_or(|user| user.meant == UserSource::Runs);
+    let is_own = user.is_none_or(|user| user.source == UserSource::Runs);
     if let Some(container) = container(facts).filter(|_| is_own) {
         return vec![Remedy::Manual { text: of_runtime(container, name, value) }];
     }
@@ -105,7 +105,7 @@ pub(crate) fn of_runtime(container: &str, name: &str, value: &str) -> String {
     }
 }
 
-/// What the limits files grant the user that is meant, where that is not the one of this process:
+/// Limits that the files grant the chosen user, if that is not the one of this process:
 /// a finding of its own, else `None`.
 pub(crate) fn of_user(
     draft: &FindingBuilder,
@@ -114,7 +114,7 @@ pub(crate) fn of_user(
     least: u64,
     remedies: &[Remedy],
 ) -> Option<Finding> {
-    let user = intent.user.as_ref().filter(|user| user.meant != UserSource::Runs)?;
+    let user = intent.user.as_ref().filter(|user| user.source != UserSource::Runs)?;
     let name = &user.name;
     let draft = draft.clone().read(&user.grants, |_| match user.grant(item) {
         Some(grant) => {
@@ -127,11 +127,11 @@ pub(crate) fn of_user(
     if user.grants.value().is_none() {
         // The tools that make members know users of a directory service, and say so of nobody.
         let is_elsewhere = matches!(user.grants.state, ReadingState::Malformed { .. });
-        return Some(match is_elsewhere && user.meant == UserSource::Stated {
+        return Some(match is_elsewhere && user.source == UserSource::Stated {
             true => draft.remedies(remedies.iter().cloned()).doubtful(format!(
                 "{name} is not in /etc/passwd: what the limits files grant it is not known"
             )),
-            false => draft.blind(&user.grants),
+            false => draft.unreadable(&user.grants),
         });
     }
     let grant = user.grant(item);
@@ -146,7 +146,7 @@ pub(crate) fn of_user(
         return Some(draft.good(format!("the limits files grant it to {name} at login ({line})")));
     }
     let draft = draft.remedies(remedies.iter().cloned());
-    Some(match (user.meant, is_enough(hard)) {
+    Some(match (user.source, is_enough(hard)) {
         (_, true) => draft.doubtful(format!("{name} has to raise its soft limit first")),
         (UserSource::Stated, false) => {
             draft.bad(format!("the limits files do not grant it to {name}"))
@@ -158,7 +158,7 @@ pub(crate) fn of_user(
     })
 }
 
-/// What a user's next login brings, where the limits files grant what this process lacks.
+/// Remedy for a user whose next login grants what this process lacks.
 pub(crate) fn from_next_login(intent: &Intent, item: &str, least: u64) -> &'static str {
     let grant = intent.user.as_ref().and_then(|user| user.grant(item));
     let is_enough = |limit: &Option<String>| {

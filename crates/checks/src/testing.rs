@@ -111,12 +111,12 @@ const DEVICE: &[Example] = &[
 const PLATFORM: &[Example] =
     &[(&device::SELINUX_AVC, "8192", "512"), (&device::IOMMU, "identity", "DMA")];
 
-/// One for each check of one knob's value: good is what is so for [`intent`].
+/// One for each check of one knob's value: good values for [`intent`].
 pub fn examples() -> impl Iterator<Item = &'static Example> {
     SECTIONS.iter().flat_map(|(_, examples)| *examples)
 }
 
-/// What the machine is meant for: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
+/// Intent of the machine: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
 pub fn intent() -> Intent {
     Intent {
         rt_cpus: cpus(&[2, 3]),
@@ -160,7 +160,7 @@ pub fn fill_setting(facts: &mut Facts, knob: &Knob, value: &str) {
             reading: Reading::known(path, value.to_owned()),
         });
     }
-    facts.settings.insert(knob.id.into(), Setting { values, lacking: None });
+    facts.settings.insert(knob.id.into(), Setting { values, missing_from: None });
 }
 
 /// Replaces all values of a knob by one reading, whose path is made that of each.
@@ -266,7 +266,7 @@ pub fn set_guest(facts: &mut Facts, hypervisor: &str) {
     facts.virt.hypervisor = Reading::known(path, Some(hypervisor.into()));
 }
 
-/// Takes /sys away from what is known of CPUs: /proc/stat tells which are online, nothing more.
+/// Removes /sys from the facts of CPUs: only /proc/stat remains, which shows the online ones.
 pub fn set_without_sys(facts: &mut Facts) {
     let found = &mut facts.cpus;
     found.online = Reading::known("/proc/stat", found.online.value().cloned().unwrap_or_default());
@@ -547,7 +547,7 @@ fn fill_sched(facts: &mut Facts) {
 /// One group with real-time rights and a member, read by every login.
 fn login_rights() -> Rights {
     let line = |number, item: &str, value: &str| LimitLine {
-        who: "@realtime".into(),
+        domain: "@realtime".into(),
         kind: "-".into(),
         item: item.into(),
         value: value.into(),
@@ -740,7 +740,7 @@ fn fill_device(facts: &mut Facts) {
     }
     for knob in [&device::TRACE_INSTANCES, &device::TRACE_INSTANCE_EVENTS] {
         let lacking = Reading::known("/sys/kernel/tracing/instances", "holds no *".into());
-        let none = Setting { values: Vec::new(), lacking: Some(lacking) };
+        let none = Setting { values: Vec::new(), missing_from: Some(lacking) };
         facts.settings.insert(knob.id.into(), none);
     }
 }
@@ -794,7 +794,7 @@ fn fill_platform(facts: &mut Facts) {
     fill_setting(facts, &device::BIOS_VERSION, "2.1");
     fill_setting(facts, &device::BIOS_DATE, "01/02/2024");
     fill_setting(facts, &device::CHASSIS, "3");
-    // The kernel has deep idle states, turbo and governors: nobody can have turned them off.
+    // The kernel has deep idle states, turbo and governors, and they are not turned off.
     let tick = |item: &FirmwareAdvice| FirmwareItem {
         item: item.id.into(),
         found: if (item.against)(facts).is_some() {
@@ -803,11 +803,13 @@ fn fill_platform(facts: &mut Facts) {
             FirmwareChoice::Set
         },
         date: "2026-11-25".into(),
-        who: "alice".into(),
+        user: "alice".into(),
         firmware: "2.1 01/02/2024".into(),
         note: String::new(),
     };
     facts.platform.firmware = Reading::known(TICKS, ITEMS.iter().map(tick).collect());
     let lacking = Some(Reading::known("/sys/class", "holds no tee".to_owned()));
-    facts.settings.insert(device::TEE.id.into(), Setting { values: Vec::new(), lacking });
+    facts
+        .settings
+        .insert(device::TEE.id.into(), Setting { values: Vec::new(), missing_from: lacking });
 }

@@ -74,7 +74,7 @@ fn judge_clocksource(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findin
     let source = &facts.clock.source;
     let draft = draft.read(source, String::clone);
     let Some(name) = source.value().map(String::as_str) else {
-        return draft.blind(source);
+        return draft.unreadable(source);
     };
     if FAST.contains(&name) {
         return draft.good(name);
@@ -142,14 +142,14 @@ static HUNG_TASK: Check = Check {
 };
 
 fn judge_hung_task(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
-    let timeout = value::number(facts, &knobs::HUNG_TASK);
+    let timeout = value::knob_number(facts, &knobs::HUNG_TASK);
     let wanted = format!("0 (off), or at least {SECONDS_MIN} s");
-    let draft = draft.wants(wanted).read(&timeout, show_hung_task);
+    let draft = draft.wanted(wanted).read(&timeout, show_hung_task);
     if timeout.is_absent() && built_with(facts, "DETECT_HUNG_TASK") == Some(false) {
-        return draft.without(facts, "DETECT_HUNG_TASK");
+        return draft.built_without(facts, "DETECT_HUNG_TASK");
     }
     let Some(&timeout_s) = timeout.value() else {
-        return draft.blind(&timeout);
+        return draft.unreadable(&timeout);
     };
     if timeout_s == 0 {
         return draft.good("off");
@@ -159,14 +159,14 @@ fn judge_hung_task(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
     if timeout_s < SECONDS_MIN {
         return draft.remedies([remedy]).doubtful(format!("searches every {timeout_s} s"));
     }
-    let interval = value::number(facts, &knobs::HUNG_TASK_INTERVAL);
+    let interval = value::knob_number(facts, &knobs::HUNG_TASK_INTERVAL);
     if interval.is_absent() {
         // Older kernels have the timeout alone.
         return draft.good(format!("searches every {timeout_s} s"));
     }
     let draft = draft.read(&interval, show_hung_task);
     match interval.value() {
-        None => draft.blind(&interval),
+        None => draft.unreadable(&interval),
         Some(&interval_s) if interval_s > 0 && interval_s < SECONDS_MIN => {
             let paths = vec![interval.path.clone()];
             draft.remedies([Remedy::set(&knobs::HUNG_TASK_INTERVAL, paths, "0")]).doubtful(format!(
@@ -232,13 +232,13 @@ fn detector(
     build: &str,
     parameter: &str,
 ) -> Finding {
-    let value = value::number(facts, knob);
+    let value = value::knob_number(facts, knob);
     let draft = draft.read(&value, show_lockup);
     if value.is_absent() && built_with(facts, build) == Some(false) {
-        return draft.without(facts, build);
+        return draft.built_without(facts, build);
     }
     let Some(&value_known) = value.value() else {
-        return draft.blind(&value);
+        return draft.unreadable(&value);
     };
     if value_known == 0 {
         return draft.good("off");
@@ -249,7 +249,7 @@ fn detector(
     let mask = mask(facts);
     let draft = draft.read(&mask, CpuList::to_string);
     let Some(watched) = mask.value() else {
-        return draft.blind(&mask);
+        return draft.unreadable(&mask);
     };
     let watched_rt = watched.intersection(&intent.rt_cpus);
     if watched_rt.is_empty() {
@@ -278,13 +278,13 @@ static MASK: Check = Check {
 };
 
 fn judge_mask(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let running = value::number(facts, &knobs::WATCHDOG);
+    let running = value::knob_number(facts, &knobs::WATCHDOG);
     let mut draft = draft.read(&running, show_lockup);
     if running.is_absent() && built_with(facts, "LOCKUP_DETECTOR") == Some(false) {
-        return draft.without(facts, "LOCKUP_DETECTOR");
+        return draft.built_without(facts, "LOCKUP_DETECTOR");
     }
     match running.value() {
-        None => return draft.blind(&running),
+        None => return draft.unreadable(&running),
         Some(0) => return draft.not_applicable("no lockup detector runs"),
         Some(_) => {}
     }
@@ -299,7 +299,7 @@ fn judge_mask(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding 
     let mask = mask(facts);
     draft = draft.read(&mask, CpuList::to_string);
     let Some(watched) = mask.value() else {
-        return draft.blind(&mask);
+        return draft.unreadable(&mask);
     };
     let watched_rt = watched.intersection(&intent.rt_cpus);
     if watched_rt.is_empty() {
@@ -317,7 +317,7 @@ fn show_lockup(value: &i64) -> String {
 }
 
 fn mask(facts: &Facts) -> Reading<CpuList> {
-    value::text(facts, &knobs::WATCHDOG_CPUMASK).and_then(|path, list| {
+    value::knob_text(facts, &knobs::WATCHDOG_CPUMASK).and_then(|path, list| {
         match CpuList::parse(&list, None) {
             Ok(cpus) => Reading::known(path, cpus),
             Err(_) => Reading::malformed(path, &list, "a list of CPUs"),
@@ -356,22 +356,22 @@ fn judge_mce_ce(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
         Choice::Off => "ignored: ignore_ce is 1",
         Choice::Either => "known",
     };
-    let draft = draft.wants(wanted);
+    let draft = draft.wanted(wanted);
     let arch = &facts.kernel.arch;
     if let Some(name) = arch.value().filter(|name| !KnobArch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
-    let ignored = value::number(facts, &knobs::MCE_IGNORE_CE);
+    let ignored = value::knob_number(facts, &knobs::MCE_IGNORE_CE);
     let draft = draft.read(&ignored, i64::to_string);
     if ignored.is_absent()
-        && let Some(lacking) = value::lacking(facts, &knobs::MCE_IGNORE_CE)
+        && let Some(lacking) = value::missing_from(facts, &knobs::MCE_IGNORE_CE)
     {
         return draft
             .read(lacking, String::clone)
             .not_applicable("no machine checks: switched off (mce=off), or none in this guest");
     }
     let Some(&is_ignored) = ignored.value() else {
-        return draft.blind(&ignored);
+        return draft.unreadable(&ignored);
     };
     if is_ignored != 0 {
         let summary = "corrected errors are ignored";
@@ -380,11 +380,11 @@ fn judge_mce_ce(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
             Choice::Off | Choice::Either => draft.good(summary),
         };
     }
-    let interval = value::number(facts, &knobs::MCE_CHECK_INTERVAL);
-    let disabled = value::number(facts, &knobs::MCE_CMCI_DISABLED);
+    let interval = value::knob_number(facts, &knobs::MCE_CHECK_INTERVAL);
+    let disabled = value::knob_number(facts, &knobs::MCE_CMCI_DISABLED);
     let draft = draft.read(&interval, i64::to_string).read(&disabled, i64::to_string);
     let (Some(&interval_s), Some(&is_disabled)) = (interval.value(), disabled.value()) else {
-        return draft.blind(if interval.value().is_none() { &interval } else { &disabled });
+        return draft.unreadable(if interval.value().is_none() { &interval } else { &disabled });
     };
     let polled = match interval_s {
         0 => "not polled".to_owned(),
@@ -405,7 +405,7 @@ fn judge_mce_ce(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
     }
 }
 
-// Who sets the time of day?
+// Which daemon sets the time of day?
 //
 // A daemon may step CLOCK_REALTIME; CLOCK_MONOTONIC is only made a little faster or slower. So one
 // daemon is good to know, and two that pull at one clock are not good.
@@ -426,9 +426,9 @@ static NTP_STEPS: Check = Check {
 
 fn judge_ntp_steps(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let reading = &facts.units;
-    let draft = draft.saw([Evidence::of(reading, show_ntp_steps)]);
+    let draft = draft.evidence([Evidence::of(reading, show_ntp_steps)]);
     let Some(units) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     if let Some(name) = container(facts) {
         return draft
@@ -609,7 +609,7 @@ static SPLIT_LOCK: Check = Check {
 // Two timers do that, on one CPU after the other. `tsc=nowatchdog` ends the one that compares
 // clocks twice a second; the one that looks for a changed TSC_ADJUST register every ten minutes
 // ends with `tsc=reliable` alone, a difference that gave OpenShift latency spikes. Since 5.17
-// the first is off by itself on most machines, which no file tells.
+// the first is off by itself on most machines, which no file shows.
 
 static TSC_WATCHDOG: Check = Check {
     id: "tsc-watchdog",
@@ -634,7 +634,7 @@ fn judge_tsc_watchdog(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
     let arch = &facts.kernel.arch;
     let draft = draft.read(arch, String::clone);
     match arch.value() {
-        None => return draft.blind(arch),
+        None => return draft.unreadable(arch),
         Some(name) if !KnobArch::X86.has(name) => {
             return draft.not_applicable(format!("not on {name}"));
         }
@@ -643,17 +643,17 @@ fn judge_tsc_watchdog(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
     let source = &facts.clock.source;
     let draft = draft.read(source, String::clone);
     match source.value().map(String::as_str) {
-        None => return draft.blind(source),
+        None => return draft.unreadable(source),
         Some("tsc") => {}
         Some(name) => return draft.not_applicable(format!("the clock is {name}")),
     }
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let given: Vec<&str> = line.all("tsc").flatten().collect();
     let written: Vec<String> = given.iter().map(|value| format!("tsc={value}")).collect();
-    let draft = draft.saw([Evidence::of(cmdline, |_| match written.as_slice() {
+    let draft = draft.evidence([Evidence::of(cmdline, |_| match written.as_slice() {
         [] => "no tsc=".into(),
         written => written.join(" "),
     })]);
@@ -870,7 +870,7 @@ mod mce_ce_tests {
         assert_eq!(MCE_CE.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut("mce-ignore-ce").unwrap();
         let folder = "/sys/devices/system";
-        setting.lacking = Some(Reading::known(folder, "holds no machinecheck".into()));
+        setting.missing_from = Some(Reading::known(folder, "holds no machinecheck".into()));
         assert_eq!(MCE_CE.judge(&facts, &intent()).status, NotApplicable);
     }
 }

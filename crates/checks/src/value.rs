@@ -22,7 +22,7 @@ const FILES_MAX: usize = 8;
 #[derive(Clone, Copy)]
 pub struct KnobValue {
     pub want: fn(&Intent) -> Want,
-    /// What it means that no such file is there.
+    /// What a missing file means.
     pub absent: Absent,
     /// What else decides whether it concerns the machine; `None`: it always does.
     pub applies: Option<fn(&Facts, &Intent) -> Applies>,
@@ -101,7 +101,7 @@ impl Want {
         Self { set: Some(mask(cpus)), ..Self::new(Accept::MaskWithin(cpus.clone())) }
     }
 
-    /// Any value: the finding tells which it is.
+    /// Any value: the finding reports it.
     pub const fn any() -> Self {
         Self::new(Accept::Any)
     }
@@ -190,7 +190,7 @@ impl KnobValue {
     ) -> Finding {
         let want = (self.want)(intent);
         let is_of_cpus = knob.scope == Scope::Cpu;
-        let mut draft = draft.wants(want.wanted());
+        let mut draft = draft.wanted(want.wanted());
         if is_of_cpus {
             draft = draft.cpus(&intent.rt_cpus);
             if intent.rt_cpus.is_empty() {
@@ -198,16 +198,16 @@ impl KnobValue {
             }
         }
         if let Some(other) = other_machine(knob, facts) {
-            return draft.saw([other.0]).not_applicable(other.1);
+            return draft.evidence([other.0]).not_applicable(other.1);
         }
         match self.applies.map_or(Applies::Yes, |applies| applies(facts, intent)) {
             Applies::Yes => {}
-            Applies::No(evidence, why) => return draft.saw([evidence]).not_applicable(why),
-            Applies::Unknown(evidence, why) => return draft.saw([evidence]).unknown(why),
+            Applies::No(evidence, why) => return draft.evidence([evidence]).not_applicable(why),
+            Applies::Unknown(evidence, why) => return draft.evidence([evidence]).unknown(why),
         }
         let pattern = knob.patterns().next().unwrap_or(knob.id);
         let Some(setting) = facts.settings.get(knob.id) else {
-            return draft.blind(&Reading::<String>::denied(pattern, "not asked"));
+            return draft.unreadable(&Reading::<String>::denied(pattern, "not asked"));
         };
         let of_rt = |value: &&Instance| {
             let cpu = value.of.split('/').next().unwrap_or("").parse::<u32>();
@@ -215,10 +215,10 @@ impl KnobValue {
         };
         let values: Vec<&Instance> = setting.values.iter().filter(of_rt).collect();
         if values.iter().all(|value| value.reading.is_absent()) {
-            return self.absent(draft, facts, &values, setting.lacking.as_ref(), pattern);
+            return self.absent(draft, facts, &values, setting.missing_from.as_ref(), pattern);
         }
         let missing = if is_of_cpus { missing(&values, intent) } else { CpuList::default() };
-        judge_values(draft.saw(grouped(&values)), facts, &want, &values, &missing, knob)
+        judge_values(draft.evidence(grouped(&values)), facts, &want, &values, &missing, knob)
     }
 
     fn absent(
@@ -229,10 +229,10 @@ impl KnobValue {
         lacking: Option<&Reading<String>>,
         pattern: &str,
     ) -> Finding {
-        let draft = draft.saw(grouped(values));
+        let draft = draft.evidence(grouped(values));
         match self.absent {
             Absent::WithoutOption(option) if machine::built_with(facts, option) == Some(false) => {
-                return draft.without(facts, option);
+                return draft.built_without(facts, option);
             }
             Absent::NoSuchThing(why) => {
                 if let Some(reading) = lacking.filter(|reading| reading.value().is_some()) {
@@ -242,8 +242,8 @@ impl KnobValue {
             _ => {}
         }
         match values.first() {
-            Some(value) => draft.blind(&value.reading),
-            None => draft.blind(&Reading::<String>::absent(pattern)),
+            Some(value) => draft.unreadable(&value.reading),
+            None => draft.unreadable(&Reading::<String>::absent(pattern)),
         }
     }
 }
@@ -276,17 +276,17 @@ fn judge_values(
     knob: &'static Knob,
 ) -> Finding {
     let mut wrong: Vec<&Instance> = Vec::new();
-    let mut blind = None;
+    let mut unreadable = None;
     for &value in values {
         match value.reading.value().map(|text| (text, want.holds(text))) {
             Some((_, Ok(true))) => {}
             Some((_, Ok(false))) => wrong.push(value),
             Some((text, Err(expected))) => {
                 let path = value.reading.path.as_str();
-                blind.get_or_insert_with(|| Reading::malformed(path, text, expected));
+                unreadable.get_or_insert_with(|| Reading::malformed(path, text, expected));
             }
             None => {
-                blind.get_or_insert_with(|| value.reading.clone());
+                unreadable.get_or_insert_with(|| value.reading.clone());
             }
         }
     }
@@ -298,11 +298,11 @@ fn judge_values(
         let summary = format!("{}; wanted: {wanted}", summary(&wrong));
         return draft.remedies(remedies).status(want.otherwise, summary);
     }
-    if let Some(reading) = blind {
-        return draft.blind(&reading);
+    if let Some(reading) = unreadable {
+        return draft.unreadable(&reading);
     }
     if !missing.is_empty() {
-        return draft.gone(facts, missing);
+        return draft.missing_cpus(facts, missing);
     }
     draft.good(summary(values))
 }
@@ -380,7 +380,7 @@ pub struct Build {
     pub otherwise: Status,
     /// Option without which the check does not apply.
     pub part_of: Option<&'static str>,
-    /// What makes another build harmless on this machine, and how to say so.
+    /// Condition under which another build is harmless on this machine, and its sentence.
     pub harmless: Option<fn(&Facts, &Intent) -> Harmless>,
     /// What helps without another kernel.
     pub remedy: Option<fn() -> Remedy>,
@@ -427,19 +427,19 @@ impl Build {
             Built::Without => format!("{} not set", names(self.options)),
             Built::Either => "known".into(),
         };
-        let draft = draft.wants(wanted);
+        let draft = draft.wanted(wanted);
         let evidence: Vec<Evidence> =
             self.options.iter().map(|option| machine::option(facts, option)).collect();
         let texts: Vec<String> = evidence.iter().map(|one| one.value.clone()).collect();
         let config = &facts.kernel.config;
         let Some(found) = config.value() else {
-            return draft.blind(config);
+            return draft.unreadable(config);
         };
-        let draft = draft.saw(evidence);
+        let draft = draft.evidence(evidence);
         if let Some(option) = self.part_of
             && machine::built_with(facts, option) == Some(false)
         {
-            return draft.without(facts, option);
+            return draft.built_without(facts, option);
         }
         let is_set =
             |option: &&&str| matches!(found.get(**option).map(String::as_str), Some("y" | "m"));
@@ -458,7 +458,7 @@ impl Build {
         let is = if want == Built::With { "not set" } else { "set" };
         let summary = format!("{}: {is}", names(&wrong));
         if let Some((evidence, why)) = self.harmless.and_then(|ask| ask(facts, intent)) {
-            return draft.saw([evidence]).good(format!("{summary}; {why}"));
+            return draft.evidence([evidence]).good(format!("{summary}; {why}"));
         }
         let value = if want == Built::With { "y" } else { "n" };
         let options = wrong.iter().map(|name| format!("{name}={value}")).collect();
@@ -470,12 +470,12 @@ impl Build {
 // Values of knobs, as checks that need more than one of them read them.
 
 /// Every value of a knob: one for each CPU or device, in the order of their names.
-pub(crate) fn all<'a>(facts: &'a Facts, knob: &Knob) -> &'a [SettingValue] {
+pub(crate) fn knob_values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [SettingValue] {
     facts.settings.get(knob.id).map_or(&[], |setting| &setting.values)
 }
 
 /// Its first value. What a record of an earlier rtproof does not hold is refused, not absent.
-pub(crate) fn text(facts: &Facts, knob: &Knob) -> Reading<String> {
+pub(crate) fn knob_text(facts: &Facts, knob: &Knob) -> Reading<String> {
     let path = knob.patterns().next().unwrap_or(knob.id);
     match facts.settings.get(knob.id).map(|setting| setting.values.first()) {
         Some(Some(value)) => value.reading.clone(),
@@ -485,16 +485,16 @@ pub(crate) fn text(facts: &Facts, knob: &Knob) -> Reading<String> {
 }
 
 /// Its first value, a number.
-pub(crate) fn number(facts: &Facts, knob: &Knob) -> Reading<i64> {
-    text(facts, knob).and_then(|path, text| match text.parse() {
+pub(crate) fn knob_number(facts: &Facts, knob: &Knob) -> Reading<i64> {
+    knob_text(facts, knob).and_then(|path, text| match text.parse() {
         Ok(number) => Reading::known(path, number),
         Err(_) => Reading::malformed(path, &text, "a number"),
     })
 }
 
 /// What is known to lack the file, where it is not there.
-pub(crate) fn lacking<'a>(facts: &'a Facts, knob: &Knob) -> Option<&'a Reading<String>> {
-    let lacking = facts.settings.get(knob.id)?.lacking.as_ref()?;
+pub(crate) fn missing_from<'a>(facts: &'a Facts, knob: &Knob) -> Option<&'a Reading<String>> {
+    let lacking = facts.settings.get(knob.id)?.missing_from.as_ref()?;
     lacking.value().is_some().then_some(lacking)
 }
 
@@ -570,7 +570,7 @@ mod tests {
             let mut facts = machine(check.knobs[0], value);
             let setting = facts.settings.get_mut(check.id).unwrap();
             setting.values.clear();
-            setting.lacking = Some(Reading::known("/sys", "holds no x".to_owned()));
+            setting.missing_from = Some(Reading::known("/sys", "holds no x".to_owned()));
             let finding = check.judge(&facts, &intent());
             match value.absent {
                 Absent::NoSuchThing(why) => {
@@ -683,7 +683,7 @@ mod build_tests {
     }
 
     #[test]
-    fn a_part_of_what_is_not_built_concerns_nobody() {
+    fn a_row_below_an_unbuilt_option_does_not_apply() {
         for (check, row) in rows() {
             let Some(option) = row.part_of else { continue };
             let mut facts = good();

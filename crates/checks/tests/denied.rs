@@ -39,14 +39,14 @@ fn intent(facts: &Facts) -> Intent {
     }
 }
 
-/// What was found, or was not known, is not found any more.
+/// A found or unknown status that is lost.
 const fn is_better(was: Status, is: Status) -> bool {
     matches!(was, Status::Bad | Status::Doubtful | Status::Unknown)
         && matches!(is, Status::Good | Status::NotApplicable)
         || matches!((was, is), (Status::Good, Status::NotApplicable))
 }
 
-/// What nobody can have found.
+/// Whether a denied file turned a good status into a bad one.
 const fn is_worse(was: Status, is: Status) -> bool {
     matches!((was, is), (Status::Good | Status::NotApplicable, Status::Bad))
 }

@@ -23,7 +23,7 @@ pub struct Image {
     pub kernel: Option<Vec<u8>>,
     /// Whether `kernel` is an ELF file that QEMU starts by its PVH note.
     pub has_pvh: bool,
-    /// What QEMU is given where it is not the file itself: aarch64's Image, unpacked.
+    /// Image for QEMU if it is not the file itself: aarch64's Image, unpacked.
     pub is_packed: bool,
 }
 
@@ -31,7 +31,7 @@ impl Image {
     /// Reads an image.
     ///
     /// # Errors
-    /// It is none, or none of these architectures.
+    /// No kernel image, or of another architecture.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let (arch, kernel) = if bytes.get(0x202..0x206) == Some(b"HdrS") {
             ensure!(is_64_bit(bytes), "a 32-bit x86 kernel; guests are x86-64 or aarch64");
@@ -68,12 +68,12 @@ impl Image {
         let begin = memmem::find(kernel, BEGIN)? + BEGIN.len();
         let packed = &kernel[begin..];
         let packed = &packed[..memmem::find(packed, END)?];
-        // The words themselves stand in the program text, too.
+        // The words themselves occur in the program text, too.
         packed.starts_with(b"\x1f\x8b").then(|| modules::unpacked(packed).ok()).flatten()
     }
 }
 
-/// The architecture of an ELF file; `None`: it is none.
+/// The architecture of an ELF file; `None`: no ELF file.
 ///
 /// # Errors
 /// It is of another one.
@@ -291,7 +291,7 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// Bytes of one line.
 const LINE: usize = 57;
 
-/// What all files together may be, unpacked.
+/// Limit of all files together, unpacked.
 const MAX: u64 = 1 << 30;
 
 /// A file: name without a folder, content.

@@ -38,7 +38,7 @@ const MOUNTS: &[(&str, &str, &str, &str)] = &[
     ("cgroup2", "/sys/fs/cgroup", "", ""),
 ];
 
-/// Messages of the kernel that reach the console beside ours: errors and worse.
+/// Kernel messages on the console in addition to ours: errors and worse.
 const ERRORS: &str = "4";
 
 /// The same while files are sent: nothing may come between their lines.
@@ -58,8 +58,8 @@ pub fn main() -> Result<()> {
         .context("proc cannot be mounted; the kernel needs CONFIG_PROC_FS=y")
         .and_then(|()| run());
     match ended {
-        Ok(()) => say("GUEST-RC=0"),
-        Err(error) => say(&format!("GUEST-BROKEN {error:#}")),
+        Ok(()) => print_mark("GUEST-RC=0"),
+        Err(error) => print_mark(&format!("GUEST-BROKEN {error:#}")),
     }
     rustix::fs::sync();
     // QEMU ends where a guest restarts; unlike power off it needs no ACPI.
@@ -71,7 +71,7 @@ pub fn main() -> Result<()> {
 
 fn run() -> Result<()> {
     let release = uname().release().to_string_lossy().into_owned();
-    say(&format!("GUEST-INIT {release}"));
+    print_mark(&format!("GUEST-INIT {release}"));
     console_level(ERRORS);
     for (kind, at, options, option) in MOUNTS {
         match mounted(kind, at, options) {
@@ -97,7 +97,7 @@ fn run() -> Result<()> {
     }
     let mut ran = Vec::new();
     for step in &plan.steps {
-        say(&format!("GUEST-STEP {}", step.name));
+        print_mark(&format!("GUEST-STEP {}", step.name));
         ran.push(run_step(step)?);
     }
     write(RAN, &serde_json::to_vec(&ran)?)?;
@@ -193,21 +193,21 @@ fn send_files() -> Result<()> {
     let mut found = Vec::new();
     for path in sorted(Path::new(OUT))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // What a command left beside, e.g. folders, is not asked for.
+        // Other leftovers of a command, e.g. folders, are not wanted.
         if path.is_file() && image::is_plain(&name) {
             found.push((name, fs::read(&path).with_context(|| path.display().to_string())?));
         }
     }
     let lines = image::pack(&found)?;
     console_level(NOTHING);
-    say("GUEST-FILES-BEGIN");
+    print_mark("GUEST-FILES-BEGIN");
     let mut stdout = io::stdout().lock();
     for line in lines {
         writeln!(stdout, "{line}")?;
     }
     stdout.flush()?;
     drop(stdout);
-    say("GUEST-FILES-END");
+    print_mark("GUEST-FILES-END");
     console_level(ERRORS);
     Ok(())
 }
@@ -217,7 +217,7 @@ fn console_level(level: &str) {
     let _ = fs::write("/proc/sys/kernel/printk", level);
 }
 
-fn say(line: &str) {
+fn print_mark(line: &str) {
     // A console that takes nothing is what the host finds out.
     let mut stdout = io::stdout().lock();
     let _ = writeln!(stdout, "{line}");
@@ -326,7 +326,7 @@ fn parse(line: &str) -> Option<ConsoleMark> {
 // Programs of this machine and the libraries that they load, for guests of the same architecture.
 
 /// Where a program is: its path, or its name in a folder of PATH.
-pub fn find(program: &str) -> Option<PathBuf> {
+pub fn find_program(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_init_of_a_guest_is_refused() {
+    fn refused_unless_init_of_a_guest() {
         assert!(main().unwrap_err().to_string().contains("kernel boot"));
     }
 }
@@ -441,9 +441,9 @@ mod programs_tests {
 
     #[test]
     fn a_program_of_the_machine_is_found_with_its_libraries() {
-        let sh = find("sh").unwrap();
-        assert_eq!(find(&sh.display().to_string()), Some(sh.clone()));
-        assert_eq!(find("no-such-program"), None);
+        let sh = find_program("sh").unwrap();
+        assert_eq!(find_program(&sh.display().to_string()), Some(sh.clone()));
+        assert_eq!(find_program("no-such-program"), None);
         // Static on some machines; then there is nothing to find.
         for library in libraries(&sh).unwrap() {
             assert!(library.is_absolute() && library.exists(), "{library:?}");

@@ -115,7 +115,7 @@ pub struct Emulator {
 }
 
 /// The program that emulates an architecture, and the Debian package that has it.
-pub const fn names(arch: Arch) -> (&'static str, &'static str) {
+pub const fn program_and_package(arch: Arch) -> (&'static str, &'static str) {
     match arch {
         Arch::X86_64 => ("qemu-system-x86_64", "qemu-system-x86"),
         Arch::Aarch64 => ("qemu-system-aarch64", "qemu-system-arm"),
@@ -129,8 +129,8 @@ impl Emulator {
     /// # Errors
     /// None is installed; names the package that has it.
     pub fn installed(arch: Arch) -> Result<Self> {
-        let (name, package) = names(arch);
-        let program = trusted::find(name).with_context(|| {
+        let (name, package) = program_and_package(arch);
+        let program = trusted::find_program(name).with_context(|| {
             format!("QEMU for {arch} is missing; on Debian: apt-get install {package}")
         })?;
         let version = version(&program)
@@ -148,13 +148,13 @@ pub fn version(program: &Path) -> Result<(u32, u32, u32)> {
         .arg("--version")
         .output()
         .with_context(|| format!("{}: cannot be run", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if let Some(package) = missing_library(&said) {
-        bail!("{}: {}; install {package}", program.display(), said.trim());
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    if let Some(package) = missing_library(&complaint) {
+        bail!("{}: {}; install {package}", program.display(), complaint.trim());
     }
     let text = String::from_utf8_lossy(&output.stdout);
     parse_version(&text).with_context(|| {
-        format!("{} --version: {:?} has no version; {}", program.display(), text, said.trim())
+        format!("{} --version: {:?} has no version; {}", program.display(), text, complaint.trim())
     })
 }
 
@@ -168,8 +168,8 @@ fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
 
 /// The package of the shared library that the loader misses, by Debian's rule for their names:
 /// `libpmem.so.1` is in libpmem1, `libfuse3.so.3` in libfuse3-3.
-fn missing_library(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once("error while loading shared libraries: ")?;
+fn missing_library(complaint: &str) -> Option<String> {
+    let (_, rest) = complaint.split_once("error while loading shared libraries: ")?;
     let (library, _) = rest.split_once(": cannot open")?;
     let (name, version) = library.split_once(".so.")?;
     let hyphen = if name.ends_with(|c: char| c.is_ascii_digit()) { "-" } else { "" };
@@ -333,13 +333,13 @@ mod emulator_tests {
 
     #[test]
     fn a_missing_library_is_named_by_its_package() {
-        let said = |library: &str| {
+        let complaint = |library: &str| {
             format!(
                 "qemu: error while loading shared libraries: {library}: cannot open shared object"
             )
         };
-        assert_eq!(missing_library(&said("libpmem.so.1")).unwrap(), "libpmem1");
-        assert_eq!(missing_library(&said("libfuse3.so.3")).unwrap(), "libfuse3-3");
+        assert_eq!(missing_library(&complaint("libpmem.so.1")).unwrap(), "libpmem1");
+        assert_eq!(missing_library(&complaint("libfuse3.so.3")).unwrap(), "libfuse3-3");
         assert_eq!(missing_library("Segmentation fault"), None);
     }
 }

@@ -26,7 +26,7 @@ pub struct Module {
     pub aliases: Vec<String>,
 }
 
-/// What became of the wanted modules.
+/// Result for the wanted modules.
 #[derive(Debug, Default)]
 pub struct Chosen {
     /// In the order in which they can be loaded.
@@ -317,7 +317,7 @@ pub fn unpacked(packed: &[u8]) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     thread::scope(|scope| {
         // A kernel's payload ends with its size, which some of the programs refuse after they have
-        // unpacked everything; so neither this nor their status tells success.
+        // unpacked everything; so neither this nor their status proves success.
         scope.spawn(move || {
             let _ = stdin.write_all(packed);
         });

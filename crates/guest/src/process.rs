@@ -37,8 +37,8 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 /// Time for the rest of a panic's message.
 const PANIC_LIMIT: Duration = Duration::from_secs(3);
 
-/// How often it is asked whether the user ended it.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval between checks whether the user ended it.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Memory for files that are taken from a guest, bytes.
 const FILES_MAX: usize = 1 << 30;
@@ -99,7 +99,7 @@ impl fmt::Display for NotReady {
     }
 }
 
-/// What came of a guest.
+/// Result of a guest.
 #[derive(Clone, Debug)]
 pub struct GuestOutcome {
     pub ending: GuestEnding,
@@ -274,9 +274,9 @@ impl StartedGuest {
         let mut looked = Instant::now();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let mut mark = self.marks.recv_timeout(left.min(LOOK));
-            // A guest that never stops to give marks is looked at all the same.
-            if mark.is_ok() && looked.elapsed() >= LOOK {
+            let mut mark = self.marks.recv_timeout(left.min(POLL_INTERVAL));
+            // A guest that writes marks without end is still checked.
+            if mark.is_ok() && looked.elapsed() >= POLL_INTERVAL {
                 looked = Instant::now();
                 if (spec.interrupted)()
                     || (looked >= until && !matches!(mark, Ok(ConsoleMark::Closed)))

@@ -50,7 +50,7 @@ pub enum Change {
     /// A file under /etc, /boot, /run: the whole content.
     File {
         path: String,
-        /// What it is to hold; `None`: it is to be away.
+        /// Wanted content; `None`: the file is removed.
         content: Option<Bytes>,
         /// Permissions; `None`: as they are, 0644 for a new file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,7 +231,7 @@ impl Bytes {
 #[error("not pairs of hexadecimal digits")]
 pub struct HexError;
 
-// What a change is about, by what it is and not by its number of the moment: interrupts and tasks.
+// Names of interrupts and tasks that hold when their numbers change.
 
 /// An interrupt by what it is, not by its number.
 #[derive(
@@ -420,12 +420,12 @@ pub(crate) fn is_release(name: &str) -> bool {
 }
 
 /// Looks whether rtproof makes a file there.
-pub(crate) fn file(path: &str) -> Result<(), String> {
+pub(crate) fn check_file(path: &str) -> Result<(), String> {
     below(path, FILES)
 }
 
 /// Looks whether rtproof writes such a value of the kernel.
-pub(crate) fn value(path: &str) -> Result<(), String> {
+pub(crate) fn check_value(path: &str) -> Result<(), String> {
     below(path, VALUES)?;
     match PROGRAMS.iter().any(|name| path.ends_with(name)) {
         true => Err(format!("{path}: names a program that the kernel runs as root: never written")),
@@ -434,7 +434,7 @@ pub(crate) fn value(path: &str) -> Result<(), String> {
 }
 
 fn below(path: &str, tops: &[&str]) -> Result<(), String> {
-    plain(path)?;
+    check_plain(path)?;
     match tops.iter().any(|top| path.starts_with(top)) {
         true => Ok(()),
         false => {
@@ -445,7 +445,7 @@ fn below(path: &str, tops: &[&str]) -> Result<(), String> {
 }
 
 /// An absolute path that leads where it says.
-pub(crate) fn plain(path: &str) -> Result<(), String> {
+pub(crate) fn check_plain(path: &str) -> Result<(), String> {
     let is_part = |part: &str| !matches!(part, "" | "." | "..");
     let parts = path.strip_prefix('/');
     match parts.is_some_and(|parts| parts.split('/').all(is_part)) && !path.contains('\0') {
@@ -455,7 +455,7 @@ pub(crate) fn plain(path: &str) -> Result<(), String> {
 }
 
 /// Looks whether it is a name: neither a path nor an option of a program.
-pub(crate) fn name(name: &str, of: &str) -> Result<(), String> {
+pub(crate) fn check_name(name: &str, of: &str) -> Result<(), String> {
     let is_taken = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
     match !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(is_taken) {
         true => Ok(()),

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_the_invalid_part() {
         assert_eq!(CpuList::parse("1-x", None), Err(CpuListError::Syntax("1-x".into())));
         assert_eq!(CpuList::parse("5-2", None), Err(CpuListError::Backwards("5-2".into())));
         assert_eq!(CpuList::parse("4-N", None), Err(CpuListError::Syntax("4-N".into())));

@@ -65,7 +65,7 @@ impl IdleSampler {
         &self.states
     }
 
-    /// What was entered since the reading before, by CPU and state; the rest is left out.
+    /// States entered since the previous reading, by CPU and state; others are left out.
     pub fn sample(&mut self) -> Vec<IdleTime> {
         let now = self.counts();
         let since = |(&(cpu, state), &(entered, us)): (&(u32, u32), &(u64, u64))| {
@@ -126,7 +126,7 @@ pub const SMI_COUNT: u64 = 0x34;
 
 /// A register of a CPU of the live machine. Absent without the driver (`modprobe msr`); denied
 /// without the right, where the CPU does not have the register, and for a captured machine.
-pub fn read(root: &Root, cpu: u32, register: u64) -> Reading<u64> {
+pub fn read_msr(root: &Root, cpu: u32, register: u64) -> Reading<u64> {
     let path = format!("/dev/cpu/{cpu}/msr");
     if !root.is_live() {
         return Reading::denied(path, "only a live machine has registers");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_since_is_told() {
+    fn states_entered_since_are_reported() {
         let tree = tree();
         let mut sampler = IdleSampler::new(&tree.root(), &CpuList::new([0, 1]));
         let state =
@@ -266,13 +266,13 @@ mod msr_tests {
     #[test]
     fn a_captured_machine_has_no_registers() {
         let tree = crate::testing::Tree::new(&[("dev/cpu/0/msr", "12345678")]);
-        let read = read(&tree.root(), 0, SMI_COUNT);
+        let read = read_msr(&tree.root(), 0, SMI_COUNT);
         assert!(read.why_unknown().is_some_and(|why| why.contains("live machine")));
     }
 
     #[test]
     fn a_cpu_that_is_not_there_is_absent() {
-        assert!(read(&Root::live(), 4000, SMI_COUNT).value().is_none());
+        assert!(read_msr(&Root::live(), 4000, SMI_COUNT).value().is_none());
     }
 }
 
@@ -289,7 +289,7 @@ mod pm_qos_tests {
     }
 
     #[test]
-    fn a_folder_does_not_tell_the_limit_and_the_live_machine_does_or_refuses() {
+    fn the_limit_is_unknown_in_a_folder_and_read_or_denied_live() {
         let dir = tempfile::tempdir().expect("a folder");
         let root = Root::dir(dir.path()).expect("a root");
         assert!(limit_us(&root).why_unknown().is_some_and(|why| why.contains("live machine")));

@@ -2,7 +2,7 @@
 //!
 //! One type holds all of this knowledge. Facts read the places, checks judge the values, a remedy
 //! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
-//! a knob should have, and for whom, is up to the checks: a knob knows no profile.
+//! a knob should have, and when, is up to the checks: a knob knows no profile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ pub enum ValueRule {
     FirstWord,
     /// An empty value is valid: it empties a list.
     MayBeEmpty,
-    /// A parameter that may stand on the command line several times: its words add up.
+    /// A parameter that may occur several times: its words add up.
     AddsUp,
     /// A parameter that acts before `rtproof.service` can: it is planned beside the runtime change.
     Early,
@@ -222,14 +222,14 @@ pub enum Undo {
     BootEntry,
     /// Close the file: the value lasts as long as a process holds it open.
     Close,
-    /// Give the unit the state it had: enabled, active, masked.
+    /// Restore the state of the unit: enabled, active, masked.
     UnitState,
     RemoveFile,
     /// Boot the former kernel.
     FormerKernel,
     /// Set it back by hand.
     ByHand,
-    /// Give the task the policy and affinity it had, if it is still the same task.
+    /// Restore policy and affinity of the task, if it is still the same task.
     TaskState,
 }
 

@@ -31,7 +31,7 @@ pub mod user_file;
 
 pub use cpu_list::CpuList;
 pub use facts::Facts;
-pub use flatten::{FactChange, FactRow, changes, condition_id};
+pub use flatten::{FactChange, FactRow, changed_facts, condition_id};
 pub use knob::Knob;
 pub use reading::Reading;
 pub use root::{Root, RootError};

@@ -37,7 +37,7 @@ const HOST_NAMES: &[&str] =
 /// Host names that identify no machine.
 const COMMON_HOST_NAMES: &[&str] = &["", "(none)", "localhost", "localhost.localdomain"];
 
-/// Shortest host name that is looked for elsewhere: a shorter one is part of too many words.
+/// Shortest host name that is replaced elsewhere: a shorter one is part of too many words.
 const HOST_CHARS_MIN: usize = 4;
 
 /// Words that checks look for: a machine of that name keeps it where it is not alone in a file.
@@ -360,7 +360,7 @@ impl Names {
         let mut rest = 0;
         let mut at = 0;
         while at < text.len() {
-            match self::at(text, at, &hosts) {
+            match self::pattern_at(text, at, &hosts) {
                 Some(Pattern { kind, from, to }) => {
                     new += &text[rest..from];
                     new += &self.name(kind, &text[from..to]);
@@ -485,7 +485,7 @@ impl Names {
         text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Ticks of the firmware's list: who looked gets another name, remarks are left out.
+    /// Ticks of the firmware's list: the user gets another name, remarks are left out.
     fn ticks(&mut self, text: &str) -> String {
         let lines = lines_kept(text, |line| !line.trim_start().starts_with('#'));
         let mut line = |line: &str| {
@@ -659,7 +659,7 @@ const MARKS: &[(&str, &str)] =
     &[("UUID=", "uuid"), ("PARTUUID=", "uuid"), ("LABEL=", "label"), ("PARTLABEL=", "label")];
 
 /// What begins here; `at` is the start of a character.
-fn at(text: &str, at: usize, hosts: &BTreeSet<String>) -> Option<Pattern> {
+fn pattern_at(text: &str, at: usize, hosts: &BTreeSet<String>) -> Option<Pattern> {
     let bytes = text.as_bytes();
     let before = at.checked_sub(1).map(|before| bytes[before]);
     let found = |kind, from, length| Some(Pattern { kind, from, to: from + length });

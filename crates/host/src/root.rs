@@ -33,7 +33,7 @@ use crate::{Capture, CpuList, Reading};
 #[derive(Clone, Debug)]
 pub struct Root {
     source: Source,
-    /// What may stand behind a refused read; found out at the first one.
+    /// Possible reasons of a refused read; determined at the first one.
     surroundings: OnceLock<RefusalContext>,
     /// Takes down every question and its answer.
     recorder: Option<Arc<CaptureRecorder>>,
@@ -91,7 +91,7 @@ impl Root {
         Self::of(Source::Capture(Arc::new(capture)))
     }
 
-    /// The same machine, with every question and its answer taken down.
+    /// The same machine, with every question and its answer recorded.
     pub(crate) fn recorded(&self, recorder: Arc<CaptureRecorder>) -> Self {
         Self { recorder: Some(recorder), ..Self::of(self.source.clone()) }
     }
@@ -219,10 +219,10 @@ impl Root {
     /// where looking is refused: use a read where the difference matters.
     pub fn exists(&self, path: &str) -> bool {
         let answer = match &self.source {
-            Source::Disk(disk) => disk.look(path).map_err(ReadRefusal::from),
-            Source::Capture(capture) => capture.look(path),
+            Source::Disk(disk) => disk.exists(path).map_err(ReadRefusal::from),
+            Source::Capture(capture) => capture.exists(path),
         };
-        self.note(|recorder| recorder.look(path, &answer));
+        self.note(|recorder| recorder.record_exists(path, &answer));
         answer.is_ok()
     }
 
@@ -351,7 +351,7 @@ impl Root {
     }
 
     pub(crate) fn refused<T>(&self, path: &str, refusal: &ReadRefusal) -> Reading<T> {
-        refusal.reading(path, || self.surroundings.get_or_init(|| self.look_around()))
+        refusal.reading(path, || self.surroundings.get_or_init(|| self.refusal_context()))
     }
 
     /// Whether we see the machine's own processes and control groups: then the marks of a container
@@ -365,7 +365,7 @@ impl Root {
         is("pid", "4026531836") && is("cgroup", "4026531835")
     }
 
-    fn look_around(&self) -> RefusalContext {
+    fn refusal_context(&self) -> RefusalContext {
         let lockdown = self.bytes("/sys/kernel/security/lockdown").ok();
         let mode = lockdown.as_deref().map(String::from_utf8_lossy);
         let mode = mode.and_then(|text| between(&text, '[', ']').map(str::to_owned));
@@ -558,7 +558,7 @@ impl Disk {
         Ok(target.to_string_lossy().into_owned())
     }
 
-    fn look(&self, path: &str) -> io::Result<()> {
+    fn exists(&self, path: &str) -> io::Result<()> {
         self.resolve(path, false).and_then(fs::symlink_metadata).map(drop)
     }
 
@@ -747,7 +747,7 @@ mod device_tests {
     }
 
     #[test]
-    fn refusals_are_told_and_an_endless_log_ends() {
+    fn refusals_are_reported_and_an_endless_log_ends() {
         assert!(read(vec![Err(Errno::PERM.into())]).is_err());
         let endless = (0..RECORDS_MAX + 5).map(|_| Ok("6,0,0,-;x\n")).collect();
         assert!(!read(endless).unwrap().to_end);

@@ -42,7 +42,7 @@ impl KernelSymbols {
     }
 
     /// Lines `ADDRESS TYPE NAME[\t[MODULE]]`; only code is kept. `None` where no line has an
-    /// address: all are written as zero for whom the kernel does not trust.
+    /// address: all are zero for readers that the kernel does not trust.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut names = Vec::with_capacity(text.len() / 2);
         // Address, whether it is a local name, offset: the global name of an address first.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_addresses_are_unknown_and_say_why() {
+    fn hidden_addresses_are_unknown_with_a_reason() {
         let hidden = "0000000000000000 T _stext\n0000000000000000 t x\n";
         let tree =
             Tree::new(&[("proc/kallsyms", hidden), ("proc/sys/kernel/kptr_restrict", "2\n")]);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use rtproof_trace::Task;
 
-use crate::facts::irq::table;
+use crate::facts::irq::interrupt_table;
 use crate::facts::tasks::{Policy, Stat, unit_of};
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
@@ -93,7 +93,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// What went by since an earlier reading of the same CPU. Counters of a CPU may step back a
+    /// Difference to an earlier reading of the same CPU. Counters of a CPU may step back a
     /// tick (Documentation/filesystems/proc.rst).
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -180,7 +180,7 @@ pub fn softirqs(root: &Root, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
 
 fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<InterruptLine>> {
     root.read_text(path).and_then(|path, text| {
-        let (columns, rows) = table(&text);
+        let (columns, rows) = interrupt_table(&text);
         if cpus.iter().any(|cpu| !columns.contains(&cpu)) {
             let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, format!("a column for each of CPU {cpus}"));
@@ -197,7 +197,7 @@ fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<InterruptLine>
     })
 }
 
-/// Time slices that tasks had on the CPUs together (Documentation/scheduler/sched-stats.rst, field
+/// Time slices of tasks on all the CPUs (Documentation/scheduler/sched-stats.rst, field
 /// 9 of `cpuN`). Absent without CONFIG_SCHEDSTATS.
 pub fn time_slices(root: &Root, cpus: &CpuList) -> Reading<u64> {
     root.read_text("/proc/schedstat").and_then(|path, text| {

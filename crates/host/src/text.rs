@@ -120,7 +120,7 @@ pub const fn is_hidden(c: char) -> bool {
 
 /// A text with its hidden characters written out (`\x1b`, `\u{202e}`). Line ends and tabs stay:
 /// they are the layout.
-pub fn text(words: &str) -> String {
+pub fn harmless_text(words: &str) -> String {
     escaped(
         words,
         |c| c != '\n' && c != '\t',
@@ -132,8 +132,8 @@ pub fn text(words: &str) -> String {
 }
 
 /// A text that has one line: line ends and tabs are written out as well.
-pub fn line(words: &str) -> String {
-    text(words).replace('\n', "\\n").replace('\t', "\\t")
+pub fn harmless_line(words: &str) -> String {
+    harmless_text(words).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// A JSON document with the hidden characters of its strings escaped: the same data, which can be
@@ -185,17 +185,17 @@ mod tests {
     #[test]
     fn text_and_its_layout_stay() {
         let words = "a\n\tb µs 12\u{202f}345 é 漢 → \\x1b";
-        assert_eq!(text(words), words);
-        assert_eq!(line("a\n\tb"), "a\\n\\tb");
+        assert_eq!(harmless_text(words), words);
+        assert_eq!(harmless_line("a\n\tb"), "a\\n\\tb");
     }
 
     #[test]
     fn what_commands_turns_or_hides_is_written_out() {
-        assert_eq!(text("a\u{1b}]0;title\u{7}b"), "a\\x1b]0;title\\x07b");
-        assert_eq!(text("a\u{1b}[8mb\rc\u{7f}"), "a\\x1b[8mb\\x0dc\\x7f");
-        assert_eq!(text("a\u{9b}2J"), "a\\x9b2J");
-        assert_eq!(text("a\u{202e}b\u{200b}\u{feff}"), "a\\u{202e}b\\u{200b}\\u{feff}");
-        assert_eq!(text("\u{2066}\u{e0041}\u{61c}"), "\\u{2066}\\u{e0041}\\u{61c}");
+        assert_eq!(harmless_text("a\u{1b}]0;title\u{7}b"), "a\\x1b]0;title\\x07b");
+        assert_eq!(harmless_text("a\u{1b}[8mb\rc\u{7f}"), "a\\x1b[8mb\\x0dc\\x7f");
+        assert_eq!(harmless_text("a\u{9b}2J"), "a\\x9b2J");
+        assert_eq!(harmless_text("a\u{202e}b\u{200b}\u{feff}"), "a\\u{202e}b\\u{200b}\\u{feff}");
+        assert_eq!(harmless_text("\u{2066}\u{e0041}\u{61c}"), "\\u{2066}\\u{e0041}\\u{61c}");
     }
 
     #[test]

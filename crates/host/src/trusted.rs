@@ -1,5 +1,5 @@
 //! The door for files that are obeyed: journals, plans, matrices, configuration. What they say is
-//! written or run with the caller's rights, so that nobody else may be able to write them.
+//! written or run with the caller's rights, so that no other user may be able to write them.
 
 use std::{
     ffi::OsStr,
@@ -17,7 +17,7 @@ use rustix::{
     process::{getegid, geteuid},
 };
 
-/// Who else could have written a file that is to be obeyed.
+/// Why another user could have written a file that would be obeyed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     #[error(
@@ -28,7 +28,7 @@ pub enum Distrust {
         path: PathBuf,
         /// `belongs to user 1000`, `can be written by others`.
         why: String,
-        /// Who may own it: a user's number.
+        /// The accepted owner: a user id.
         owner: u32,
     },
     /// A folder above it, in which it can be replaced.
@@ -52,7 +52,7 @@ impl From<Distrust> for io::Error {
 }
 
 /// Opens a file to be read and obeyed: a regular one that belongs to root or to whoever runs this,
-/// and that nobody else can write or replace. What a shell hands over (`/dev/stdin`, `<(...)`) has
+/// and that no one else can write or replace. What a shell hands over (`/dev/stdin`, `<(...)`) has
 /// no folder: a pipe is the caller's own doing.
 ///
 /// # Errors
@@ -201,7 +201,7 @@ pub(crate) fn is_given(path: &Path) -> bool {
 // Programs of the machine that rtproof itself runs: by absolute path, from folders and files that
 // only root can change.
 
-/// Where they are looked for, whatever PATH says; the last is NixOS's.
+/// Folders that are searched, whatever PATH says; the last is NixOS's.
 const FOLDERS: &[&str] = &[
     "/usr/sbin",
     "/usr/bin",
@@ -222,7 +222,7 @@ pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 ///
 /// # Errors
 /// It is in none of the folders, or another than root can change it: the path says which.
-pub fn find(name: &str) -> io::Result<PathBuf> {
+pub fn find_program(name: &str) -> io::Result<PathBuf> {
     let mut refused = None;
     for folder in FOLDERS {
         let path = Path::new(folder).join(name);
@@ -249,7 +249,7 @@ pub fn find(name: &str) -> io::Result<PathBuf> {
 /// # Errors
 /// As [`find`].
 pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
-    let mut command = Command::new(find(&name.as_ref().to_string_lossy())?);
+    let mut command = Command::new(find_program(&name.as_ref().to_string_lossy())?);
     command.env("PATH", PATH);
     Ok(command)
 }
@@ -259,7 +259,7 @@ pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
 /// # Errors
 /// It cannot be run, or takes longer; it is ended then.
 pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
-    // Memory, not pipes: nobody has to read while it runs.
+    // Memory, not pipes: no reader is needed while it runs.
     let (stdout, stderr) = (memory()?, memory()?);
     command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let mut child = command.spawn()?;
@@ -291,9 +291,9 @@ pub fn succeed(command: &mut Command) -> Result<Vec<u8>, String> {
     if ran.status.success() {
         return Ok(ran.stdout);
     }
-    let said = [ran.stdout, ran.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let output = [ran.stdout, ran.stderr].concat();
+    let output = String::from_utf8_lossy(&output);
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
     Err(format!("{name} failed ({}): {}", ran.status, last.join("; ")))
 }
@@ -304,7 +304,7 @@ pub(crate) fn memory() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("rtproof-output", flags)?.into())
 }
 
-/// What was written to such a file from a byte on. The place where the program writes stays.
+/// Content of such a file from a byte on. The place where the program writes stays.
 pub(crate) fn written(file: &File, from: u64) -> io::Result<Vec<u8>> {
     let bytes = file.metadata()?.len().saturating_sub(from);
     let mut all = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
@@ -312,7 +312,7 @@ pub(crate) fn written(file: &File, from: u64) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Whether nobody but root can change a program, where we are root: a user's own run uses what the
+/// Whether only root can change a program, where we are root: a user's own run uses what the
 /// user has.
 fn of_root(path: &Path) -> io::Result<bool> {
     let file = path.metadata()?;
@@ -320,11 +320,11 @@ fn of_root(path: &Path) -> io::Result<bool> {
         return Err(io::ErrorKind::NotFound.into());
     }
     let folder = path.parent().map(Path::metadata).transpose()?;
-    Ok(!geteuid().is_root() || keeps(&file) && folder.is_none_or(|of| keeps(&of)))
+    Ok(!geteuid().is_root() || is_root_owned(&file) && folder.is_none_or(|of| is_root_owned(&of)))
 }
 
-/// Owned by root and written by nobody else.
-fn keeps(of: &Metadata) -> bool {
+/// Owned by root and not writable by others.
+fn is_root_owned(of: &Metadata) -> bool {
     of.uid() == 0 && of.mode() & 0o022 == 0
 }
 
@@ -350,15 +350,18 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_else_could_have_written_is_obeyed() {
+    fn only_files_that_no_other_user_could_write_are_obeyed() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let own = made(dir, "own", 0o644);
         assert!(open(&own).is_ok());
         assert!(open_to_write(&own).is_ok());
         let anybodys = made(dir, "anybodys", 0o666);
-        let told = why(&anybodys);
-        assert!(told.contains("can be written by others") && told.contains("chmod go-w"), "{told}");
+        let message = why(&anybodys);
+        assert!(
+            message.contains("can be written by others") && message.contains("chmod go-w"),
+            "{message}"
+        );
         assert!(is_distrust(&open(&anybodys).unwrap_err()));
         // By another name, too, and through what the shell hands over.
         let link = dir.join("link");
@@ -379,8 +382,11 @@ mod tests {
             assert_eq!(folder(&shared).is_ok(), mode == 0o755, "{mode:o}");
         }
         set(&shared, 0o777);
-        let told = why(&inside);
-        assert!(told.contains("shared can be written by others: the file could be"), "{told}");
+        let message = why(&inside);
+        assert!(
+            message.contains("shared can be written by others: the file could be"),
+            "{message}"
+        );
         assert!(!is_distrust(&open(&dir.join("none")).unwrap_err()));
         assert!(open(dir).is_err());
     }
@@ -420,7 +426,7 @@ mod input_tests {
         let kind = |path: &Path| open_input(path).map_err(|error| error.kind()).err();
         assert_eq!(kind(dir.path()), Some(io::ErrorKind::IsADirectory));
         assert_eq!(kind(&dir.path().join("none")), Some(io::ErrorKind::NotFound));
-        // Nobody writes to it: opened as usual, this would wait for ever.
+        // It has no writer: opened as usual, this would wait for ever.
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         let made = rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0);
         made.unwrap();
@@ -445,15 +451,15 @@ mod program_tests {
 
     #[test]
     fn what_the_system_has_is_found_by_its_path() {
-        let sh = find("sh").unwrap();
+        let sh = find_program("sh").unwrap();
         assert!(sh.is_absolute() && FOLDERS.iter().any(|folder| sh.starts_with(folder)), "{sh:?}");
         let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
         assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
-        assert_eq!(find("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(find_program("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
-    fn a_failure_says_what_the_program_said_last() {
+    fn a_failure_quotes_the_last_output() {
         let sh = |script: &str| succeed(command("sh").unwrap().args(["-c", script]));
         assert_eq!(sh("echo out; echo err >&2"), Ok(b"out\n".to_vec()));
         let error = sh("echo one; for i in 2 3 4 5 6; do echo $i >&2; done; exit 7").unwrap_err();

@@ -15,7 +15,7 @@ const NAME_MAX: usize = 240;
 
 /// Writes a file beside its place and moves it there when it is on disk. What lies in `/dev` or
 /// `/proc`, such as `/dev/stdout`, and a pipe are written to as they are. A symbolic link elsewhere
-/// is replaced and never followed: who may write to the folder has no say in what else is written.
+/// is replaced and never followed: users who may write to the folder cannot redirect the write.
 ///
 /// # Errors
 /// Those of `fill`, and of the file system; a regular file of that name is left as it was.
@@ -29,14 +29,14 @@ pub fn write_whole(
     if fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_fifo()) {
         return fill(&mut pipe(path)?);
     }
-    let (beside, mut file) = part(path)?;
+    let (temporary, mut file) = part(path)?;
     let moved = keep_mode(path, &file)
         .and_then(|()| fill(&mut file))
         .and_then(|()| Ok(file.sync_all()?))
-        .and_then(|()| Ok(fs::rename(&beside, path)?));
+        .and_then(|()| Ok(fs::rename(&temporary, path)?));
     moved.inspect_err(|_| {
         // What was begun is of no use.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     })
 }
 
@@ -58,7 +58,7 @@ fn pipe(path: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Whether a new file can be made there; none is left behind, also by who is killed meanwhile.
+/// Whether a new file can be made there; none is left behind, even if killed meanwhile.
 ///
 /// # Errors
 /// When it cannot.
@@ -75,8 +75,8 @@ pub fn try_new(path: &Path) -> io::Result<()> {
             return Ok(());
         }
     }
-    let (beside, _) = part(path)?;
-    fs::remove_file(beside)
+    let (temporary, _) = part(path)?;
+    fs::remove_file(temporary)
 }
 
 /// A new file beside the one to be; what a run that was cut off left there is not touched.
@@ -88,14 +88,14 @@ fn part(path: &Path) -> io::Result<(PathBuf, File)> {
         PathBuf::from(name)
     };
     let mut names = (2..100_u32).map(|number| named(format!(".{number}.part")));
-    let mut beside = named(".part".into());
+    let mut temporary = named(".part".into());
     loop {
-        // It names the machine's processes: nobody else reads it, unless the user says so later.
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside) {
+        // It names the machine's processes: it is private, unless the user changes that later.
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                beside = names.next().ok_or(error)?;
+                temporary = names.next().ok_or(error)?;
             }
-            made => return made.map(|file| (beside, file)),
+            made => return made.map(|file| (temporary, file)),
         }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_reads_it_but_where_the_user_said_so() {
+    fn files_are_private_unless_requested_otherwise() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("page.html");
         let write = || write_whole(&path, |to| Ok(to.write_all(b"page")?)).unwrap();

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rtproof_host::{Facts, Root, changes, condition_id, facts::kernel::CommandLine};
+use rtproof_host::{Facts, Root, changed_facts, condition_id, facts::kernel::CommandLine};
 use tempfile::TempDir;
 
 fn captures(name: &str) -> Option<PathBuf> {
@@ -161,7 +161,7 @@ fn worker2_stock_32_cpus() {
     let rows = facts.rows();
     assert!(rows.windows(2).all(|pair| pair[0].key < pair[1].key));
     assert_eq!(condition_id(&rows).len(), 16);
-    assert_eq!(changes(&facts, &facts), []);
+    assert_eq!(changed_facts(&facts, &facts), []);
     let json = serde_json::to_string(&facts).expect("facts serialise");
     assert_eq!(serde_json::from_str::<Facts>(&json).expect("facts come back"), facts);
 }

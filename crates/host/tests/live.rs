@@ -1,7 +1,7 @@
 //! The machine that runs the tests: any machine, so only what must hold on all of them.
 
 use rtproof_host::{
-    CpuList, Facts, HostSampler, Root, changes, condition_id, facts::kernel::Preemption,
+    CpuList, Facts, HostSampler, Root, changed_facts, condition_id, facts::kernel::Preemption,
 };
 
 #[test]
@@ -53,7 +53,7 @@ fn rows_are_stable() {
     let rows = facts.rows();
     assert!(rows.windows(2).all(|pair| pair[0].key < pair[1].key));
     assert_eq!(condition_id(&rows), condition_id(&facts.rows()));
-    assert_eq!(changes(&facts, &facts), []);
+    assert_eq!(changed_facts(&facts, &facts), []);
 }
 
 #[test]

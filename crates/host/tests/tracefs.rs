@@ -65,7 +65,7 @@ fn recorders() -> usize {
 }
 
 #[test]
-fn an_instance_records_beside_the_machines_own_tracing_and_goes() {
+fn an_instance_records_beside_other_tracing_and_is_removed() {
     let before = global();
     let others = recorders();
     let Some(mut instance) = instance() else { return };
@@ -176,7 +176,7 @@ fn what_a_killed_run_leaves_the_next_one_removes() {
     if sees_all_processes() {
         assert!(!std::path::Path::new(&folder(&name)).exists());
     } else {
-        // Inside a container nobody can tell whose process is dead.
+        // Inside a container it is unknown which process is dead.
         std::fs::remove_dir(folder(&name)).expect("it was left alone");
     }
     drop(third);

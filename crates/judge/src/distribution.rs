@@ -54,7 +54,7 @@ pub struct Distribution {
     pub skewness_max: Option<f64>,
     /// The largest g2 + 3 that n values can have.
     pub kurtosis_max: Option<f64>,
-    /// How the largest samples are bunched; null: too few of them.
+    /// Clustering of the largest samples; null: too few of them.
     pub extremal: Option<Extremal>,
     /// P² estimates beside the histogram's quantiles; empty: too few samples, or too many.
     pub p2: Vec<Estimated>,
@@ -64,7 +64,7 @@ pub struct Distribution {
 /// being company. 1: they come one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Extremal {
-    /// CPU that it is of: the one whose largest samples are most bunched.
+    /// CPU whose largest samples are most clustered.
     pub cpu: u32,
     /// Samples at or above this level.
     pub level_ns: u64,
@@ -242,7 +242,7 @@ const ROWS_MAX: u64 = 300;
 pub struct Averages {
     /// Length of a stretch: whole seconds, so many that there are 300 stretches at most.
     pub width_ns: u64,
-    /// Length that the moving average is of, a tenth of the run or three stretches.
+    /// Window of the moving average: the larger of a tenth of the run and three stretches.
     pub window_ns: u64,
     /// Stretches, in order of time; those without a sample are left out.
     pub rows: Vec<AverageRow>,
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_stand_beside_the_histogram() {
+    fn estimates_are_given_beside_the_histogram() {
         let late: Vec<_> = (0..2000).map(|i| (0, i * 5, 50_000 + i)).collect();
         let run = testing::run(BudgetClass::Soft, 1, 10, &late);
         let found = of_run(&run);
@@ -501,7 +501,7 @@ mod spread_tests {
     }
 
     #[test]
-    fn sums_beyond_128_bits_are_still_told() {
+    fn sums_beyond_128_bits_are_still_reported() {
         let big = Moments::from_parts(
             4,
             (u64::MAX, u64::MAX),

@@ -5,7 +5,7 @@
 //! A wait is one for a lock only where its word is that of one. The word is 2, as the locks of
 //! glibc and Rust have it while a thread waits, or it is the thread number of the holder. That
 //! alone proves nothing. A mutex of glibc has its owner beside the word. Another lock is likely by
-//! its use: whoever waited for it wakes the next one afterwards, and nobody waits there for another
+//! its use: whoever waited for it wakes the next one afterwards, and no one waits there for another
 //! value.
 //! Two threads that hand work to each other may do the same.
 
@@ -37,7 +37,7 @@ pub struct Waits {
     /// What the lock is.
     pub kind: LockKind,
     pub waiter: LockThread,
-    /// Who held it at the end of the longest wait.
+    /// Holder at the end of the longest wait.
     pub holder: LockThread,
     pub count: u64,
     /// All waits together, nanoseconds.
@@ -47,12 +47,12 @@ pub struct Waits {
     /// Others that released the lock before it was the waiter's turn in the longest.
     pub hands: u64,
     /// What the holder did in the longest.
-    pub meanwhile: HolderTime,
+    pub holder_time: HolderTime,
     /// The user's stack of the longest.
     pub stack: Option<Box<Stack>>,
 }
 
-/// Waits that are none for a lock without priority inheritance.
+/// Waits that are not for a lock without priority inheritance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Others {
     /// For a lock with priority inheritance (FUTEX_LOCK_PI).
@@ -67,7 +67,7 @@ pub struct Others {
     pub not_sure_worst_ns: u64,
     /// For a lock, given up or interrupted.
     pub given_up: u64,
-    /// For a lock, woken by nobody who was seen to release it.
+    /// For a lock, woken without a recorded release.
     pub unseen: u64,
     /// For a lock, without an end until the observation ended.
     pub endless: u64,
@@ -88,9 +88,9 @@ struct Inside {
     call: Call,
     /// When the thread left the CPU, and its priority then.
     left: Option<(u64, i32)>,
-    /// When it was woken, and by whom, if that one was releasing the lock.
+    /// When it was woken, and the waker, if that one was releasing the lock.
     woken: Option<(u64, Option<u32>)>,
-    /// Who released it meanwhile, and when.
+    /// The thread that released it meanwhile, and when.
     hands: Vec<(u64, u32)>,
     /// The owner that its memory named.
     owner: Option<u32>,
@@ -104,7 +104,7 @@ const LOG_MAX: usize = 200_000;
 /// Most locks with their waiters that are kept apart.
 const WAITS_MAX: usize = 1_024;
 
-/// Follows the calls of futex(2) of a program, and who runs on the machine.
+/// Follows the calls of futex(2) of a program, and the tasks that run on the machine.
 #[derive(Debug)]
 pub struct Locks {
     futex: Vec<i64>,
@@ -115,7 +115,7 @@ pub struct Locks {
     log: Vec<ProgramEvent>,
     inside: BTreeMap<u32, Inside>,
     words: BTreeMap<(u32, u64), Word>,
-    /// Who has waited for a lock and not released it since.
+    /// Threads that waited for a lock and have not released it since.
     owes: BTreeSet<(u32, u64)>,
     waits: BTreeMap<(u32, u64, u32, u32), Waits>,
     others: Others,
@@ -197,7 +197,7 @@ impl Locks {
         let call = Call::of(args, |holder| self.pids.get(&holder) == Some(&pid));
         let at = (pid, args[0]);
         let word = |words: &mut BTreeMap<(u32, u64), Word>, at| {
-            words.entry(at).or_default().see(call);
+            words.entry(at).or_default().add_call(call);
         };
         match call {
             Call::Else => return,
@@ -237,7 +237,7 @@ impl Locks {
 
     fn exit(&mut self, tid: u32, result: i64) {
         let Some(of) = self.inside.remove(&tid) else { return };
-        // Who never left the CPU did not wait; whether an ordinary thread does is no matter.
+        // A thread that never left the CPU did not wait; ordinary threads do not matter.
         let Some((left_ns, priority)) = of.left else { return };
         if of.call.is_lock() && result == 0 {
             self.owes.insert((tid, of.at.1));
@@ -281,7 +281,7 @@ impl Locks {
         let mut from_ns = left_ns;
         for (to_ns, hand) in before.chain([(woken_ns, by)]) {
             let (both, span) = ((hand, priority), (from_ns, to_ns));
-            self.base.clone().meanwhile(&self.log, both, span, &mut meanwhile);
+            self.base.clone().holder_time(&self.log, both, span, &mut meanwhile);
             from_ns = to_ns;
         }
         let party = |tid: u32, priority| {
@@ -314,7 +314,7 @@ impl Locks {
             sum_ns: 0,
             worst_ns: 0,
             hands: last as u64,
-            meanwhile,
+            holder_time: meanwhile,
             stack: of.stack.clone(),
         };
         let entry = self.waits.entry(key).or_insert_with(|| fresh.clone());
@@ -326,7 +326,7 @@ impl Locks {
     }
 
     /// Reads the memory of the locks that are waited for now.
-    pub fn look(&mut self, memory: &mut dyn LockMemory) {
+    pub fn read_memory(&mut self, memory: &mut dyn LockMemory) {
         let pids = &self.pids;
         for (&tid, of) in &mut self.inside {
             if of.call.is_lock()
@@ -355,7 +355,7 @@ impl Locks {
 }
 
 // Whether what a thread waits for is a lock: by the arguments of futex(2), by how the word is
-// used, by what stands beside it.
+// used, by the words next to it.
 
 /// What a lock is, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -439,7 +439,7 @@ struct Word {
 const RELEASES_MIN: u32 = 2;
 
 impl Word {
-    const fn see(&mut self, call: Call) {
+    const fn add_call(&mut self, call: Call) {
         if matches!(call, Call::Waits | Call::Moves) {
             self.is_other = true;
         } else if let Call::Wakes { count } = call {
@@ -468,7 +468,7 @@ fn owner(words: &[u32; 5]) -> Option<u32> {
     (lock == 2 && is_plain && users > 0).then_some(owner)
 }
 
-// Who runs on each CPU, who could, and who ran in the place of a thread.
+// Which task runs on each CPU, which could, and which ran instead of a thread.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThreadDoing {
@@ -562,9 +562,9 @@ impl Machine {
             (Some(_), Some(_)) => LockOrder::Lower,
             _ => return to.unknown_ns += ns,
         };
-        match to.instead.iter_mut().find(|it| it.tid == tid && it.order == order) {
+        match to.preempters.iter_mut().find(|it| it.tid == tid && it.order == order) {
             Some(it) => it.ns += ns,
-            None => to.instead.push(HolderPreempter {
+            None => to.preempters.push(HolderPreempter {
                 tid,
                 name: self.name(tid).unwrap_or_default().to_owned(),
                 priority: self.priority(tid).unwrap_or(0),
@@ -575,7 +575,7 @@ impl Machine {
     }
 
     /// What a holder did from one time to another, by the events that follow.
-    fn meanwhile(
+    fn holder_time(
         mut self,
         log: &[ProgramEvent],
         (holder, waiter): (u32, i32),
@@ -594,13 +594,13 @@ impl Machine {
             self.apply(event);
         }
         self.add(holder, waiter, to_ns.saturating_sub(at_ns), to);
-        to.instead.sort_by_key(|it| std::cmp::Reverse(it.ns));
+        to.preempters.sort_by_key(|it| std::cmp::Reverse(it.ns));
     }
 }
 
 // What the holder of a lock did while another thread waited for it.
 
-/// How a thread's priority stands to those of the waiter and the holder.
+/// Priority of a thread relative to those of the waiter and the holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockOrder {
@@ -610,11 +610,11 @@ pub enum LockOrder {
     Higher,
     /// Below the holder's: preemption was off, or the holder was throttled.
     Lower,
-    /// Nobody ran: the holder was throttled, or on its way to a CPU.
+    /// No task ran: the holder was throttled, or on its way to a CPU.
     Idle,
 }
 
-/// Who ran while the holder could have.
+/// A task that ran while the holder was runnable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HolderPreempter {
     /// Thread; 0: the idle task.
@@ -622,7 +622,7 @@ pub struct HolderPreempter {
     pub name: String,
     /// Its priority in the kernel's numbers: below 100 is real-time, 99 less its priority.
     pub priority: i32,
-    /// How that stands to the others.
+    /// Priority relative to the others.
     pub order: LockOrder,
     /// How long, nanoseconds.
     pub ns: u64,
@@ -635,7 +635,8 @@ pub struct HolderTime {
     /// It slept or waited itself, nanoseconds.
     pub holder_slept_ns: u64,
     /// It could have run, and others did, the longest first.
-    pub instead: Vec<HolderPreempter>,
+    #[serde(rename = "instead")]
+    pub preempters: Vec<HolderPreempter>,
     /// Not known: nothing was seen of it so far, or of its CPU.
     pub unknown_ns: u64,
 }
@@ -643,6 +644,6 @@ pub struct HolderTime {
 impl HolderTime {
     /// How long threads of lower priority than the waiter's ran in the holder's place, nanoseconds.
     pub fn inversion_ns(&self) -> u64 {
-        self.instead.iter().filter(|it| it.order == LockOrder::Middle).map(|it| it.ns).sum()
+        self.preempters.iter().filter(|it| it.order == LockOrder::Middle).map(|it| it.ns).sum()
     }
 }

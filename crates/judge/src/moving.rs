@@ -82,8 +82,8 @@ impl Moving {
     ///
     /// # Errors
     /// Lengths that this run does not have.
-    pub fn of(run: &Run, asked: Lengths) -> Result<Self, SpansError> {
-        let spans = rtproof_record::spans(run, asked)?;
+    pub fn of(run: &Run, requested: Lengths) -> Result<Self, SpansError> {
+        let spans = rtproof_record::spans(run, requested)?;
         let end_ns = run.threads.iter().map(Thread::written_to_ns).max();
         let every = (end_ns.unwrap_or(0) / spans.step_ns).div_ceil(ROWS_MAX).max(1);
         let mut all = Self {
@@ -93,7 +93,7 @@ impl Moving {
             ..<_>::default()
         };
         let (mut at, mut last) = (0, None);
-        rtproof_record::each(&run.threads, spans, |step| {
+        rtproof_record::each_step(&run.threads, spans, |step| {
             at += 1;
             all.take(&step);
             last = (at % every != 0).then_some(step);
@@ -166,7 +166,7 @@ fn widen(range: &mut Option<MovingRange>, value: Option<f64>, at_ns: u64) {
     range.last = Some(value);
 }
 
-// What was seen beside a measurement: threads that were changed from outside, and what they
+// Surroundings of a measurement: threads that were changed from outside, and what they
 // measured before and after; idle states and frequencies of the measured CPUs.
 
 /// What else was recorded during the run: marks, idle states, frequencies.
@@ -232,12 +232,12 @@ pub struct Frequency {
 impl RunSurroundings {
     /// Of a run.
     pub fn of(run: &Run) -> Self {
-        let marks = run.beside.marks.clone();
+        let marks = run.surroundings.marks.clone();
         let segments = run.threads.iter().flat_map(|thread| segments(thread, &marks)).collect();
         Self { marks, segments, idle: idle(run), frequencies: frequencies(run) }
     }
 
-    /// Whether there is anything to tell.
+    /// Whether there is anything to report.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty() && self.idle.is_empty() && self.frequencies.is_empty()
     }
@@ -286,7 +286,7 @@ fn segment(thread: &Thread, marks: &[&Mark], from_ns: u64, to_ns: u64) -> Option
 }
 
 fn idle(run: &Run) -> Vec<IdleUse> {
-    let observed_us = run.beside.idle.last().map_or(0, |reading| reading.at_ns / 1000);
+    let observed_us = run.surroundings.idle.last().map_or(0, |reading| reading.at_ns / 1000);
     let used =
         |(state, entered, residency_us): (&rtproof_record::run::CpuIdleState, u64, u64)| IdleUse {
             cpu: state.cpu,
@@ -301,7 +301,7 @@ fn idle(run: &Run) -> Vec<IdleUse> {
     if observed_us == 0 {
         return Vec::new();
     }
-    run.beside.idle_sums().into_iter().map(used).collect()
+    run.surroundings.idle_sums().into_iter().map(used).collect()
 }
 
 fn frequencies(run: &Run) -> Vec<Frequency> {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_told_with_their_length() {
+    fn gaps_are_reported_with_their_length() {
         let mut run = testing::run(BudgetClass::Soft, 2, 60, &[]);
         run.threads[1].seconds.retain(|second| !(20..23).contains(&(second.from_ns / S)));
         run.threads[0].seconds[50].totals.missed = 3;
@@ -396,9 +396,9 @@ mod beside_tests {
     }
 
     #[test]
-    fn what_a_thread_measured_before_and_after_is_told_apart() {
+    fn measurements_before_and_after_a_change_are_separated() {
         let mut run = testing::run(BudgetClass::Soft, 2, 10, &[]);
-        run.beside.marks = vec![
+        run.surroundings.marks = vec![
             mark(MarkKind::Policy, 4, "SCHED_OTHER", "SCHED_FIFO 1"),
             mark(MarkKind::Affinity, 4, "CPU 0", "CPUs 0-1"),
         ];
@@ -415,7 +415,7 @@ mod beside_tests {
         assert!(before.to_ns <= 3 * SECOND_NS + 50_000_000, "{before:?}");
         assert!(after.from_ns >= 4 * SECOND_NS + 50_000_000, "{after:?}");
         assert!(before.samples.n > 0 && after.samples.n > before.samples.n);
-        run.beside.marks.clear();
+        run.surroundings.marks.clear();
         assert_eq!(RunSurroundings::of(&run).segments, []);
     }
 
@@ -424,16 +424,16 @@ mod beside_tests {
         let mut run = testing::run(BudgetClass::Soft, 1, 2, &[]);
         let state =
             |state, name: &str| CpuIdleState { cpu: 0, state, name: name.into(), exit_us: None };
-        run.beside.states = vec![state(0, "POLL"), state(1, "C6")];
+        run.surroundings.states = vec![state(0, "POLL"), state(1, "C6")];
         let time = IdleTime { cpu: 0, state: 1, entered: 3, residency_us: 250_000 };
-        run.beside.idle =
+        run.surroundings.idle =
             [1, 2].map(|s| IdleReading { at_ns: s * SECOND_NS, times: vec![time] }).into();
         let idle = RunSurroundings::of(&run).idle;
         assert_eq!(
             idle.iter().map(|of| (of.entered, of.share)).collect::<Vec<_>>(),
             [(0, 0.0), (6, 0.25)]
         );
-        run.beside.idle.clear();
+        run.surroundings.idle.clear();
         assert_eq!(RunSurroundings::of(&run).idle, []);
     }
 }

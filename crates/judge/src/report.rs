@@ -63,7 +63,8 @@ pub struct Report {
     pub spikes: Option<Spikes>,
     /// Changes of the threads from outside, idle states and frequencies of their CPUs.
     #[serde(default)]
-    pub beside: RunSurroundings,
+    #[serde(rename = "beside")]
+    pub surroundings: RunSurroundings,
     /// Moments up to kurtosis, P² estimates, what the samples are worth: all together first, then
     /// each CPU where there are several.
     #[serde(default)]
@@ -77,7 +78,7 @@ pub struct Report {
     /// The tail of the first half put to the test by the second; null: too few groups.
     #[serde(default)]
     pub holdout: Option<Holdout>,
-    /// Where the run stands among machines of reference; empty: none were given.
+    /// Rank of the run among reference machines; empty: none were given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reference: Vec<Reference>,
 }
@@ -100,7 +101,7 @@ pub struct MachineSummary {
     pub clocksource: Option<String>,
 }
 
-/// What was measured of one CPU or of all.
+/// Measurement of one CPU or of all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Wake-ups that were due.
@@ -181,23 +182,23 @@ impl ChangedFact {
 impl Report {
     /// Judges a run: checks, quantiles, verdict. The spikes, which take as long as all the rest, on
     /// a thread of their own.
-    pub fn new(run: &Run, standing: &Integrity) -> Self {
+    pub fn new(run: &Run, integrity: &Integrity) -> Self {
         std::thread::scope(|scope| {
             let spikes = scope.spawn(|| crate::spikes::of_run(run));
-            let report = Self::without_spikes(run, standing);
+            let report = Self::without_spikes(run, integrity);
             let spikes = spikes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Self { spikes, ..report }
         })
     }
 
-    fn without_spikes(run: &Run, standing: &Integrity) -> Self {
+    fn without_spikes(run: &Run, integrity: &Integrity) -> Self {
         let changes = changes(run);
         let keys: Vec<String> = changes.iter().map(|change| change.key.clone()).collect();
         Self {
             schema: SCHEMA.into(),
             run: run.meta.clone(),
-            record: standing.clone(),
-            verdict: verdict::judge(run, &keys, standing),
+            record: integrity.clone(),
+            verdict: verdict::judge(run, &keys, integrity),
             machine: MachineSummary::of(&run.facts_start),
             options: run.options.clone(),
             measured_ns: run.threads.iter().map(|thread| thread.covered().1).max().unwrap_or(0),
@@ -214,7 +215,7 @@ impl Report {
             changes,
             notes: run.notes.clone(),
             spikes: None,
-            beside: RunSurroundings::of(run),
+            surroundings: RunSurroundings::of(run),
             distribution: distribution::of_run(run),
             averages: Averages::of(run),
             // The default lengths fit every run.
@@ -262,7 +263,7 @@ fn changes(run: &Run) -> Vec<ChangedFact> {
     let Some(end) = &run.facts_end else {
         return Vec::new();
     };
-    rtproof_host::flatten::changes(&run.facts_start, end)
+    rtproof_host::flatten::changed_facts(&run.facts_start, end)
         .into_iter()
         .map(|change| ChangedFact { key: change.key, from: change.from, to: change.to })
         .collect()

@@ -21,7 +21,7 @@ use rtproof_stats::{
 /// and ends, which belong to no phase as a whole.
 pub(crate) const COVERED_MIN_NS: u64 = 58_000_000_000;
 
-/// Upper shares whose levels are looked at.
+/// Upper shares whose levels are used.
 const LEVELS: [f64; 5] = [0.001, 0.003, 0.01, 0.02, 0.03];
 
 /// A level with a larger share bounds nothing of use.
@@ -114,7 +114,7 @@ impl LateShares {
     }
 
     /// Upper bound on the share in a run so many times as long, if it goes on like this. `None`:
-    /// it would be too short, or nothing above any level came often enough to tell.
+    /// it would be too short, or exceedances of all levels are too rare.
     pub(crate) fn upper(&self, confidence: f64, times: f64) -> Option<f64> {
         if self.n == 0 || !self.is_long(times) {
             return None;
@@ -125,7 +125,7 @@ impl LateShares {
         if let Some(own) = self.own.as_ref().filter(|own| is_usable(own, times)) {
             return Some(bound(own));
         }
-        // Late in too few events to tell how many more there are: each could be much longer.
+        // Too few late events to estimate more: each could be much longer.
         let events = binomial::poisson_upper((self.episodes as f64 * times) as u64, confidence);
         let trials = self.n as f64 * times;
         let rare = LONGER * self.largest as f64 * events / trials;
@@ -136,7 +136,7 @@ impl LateShares {
     /// Where no level has a small share, as where all latencies are equal: a second is worth one.
     fn of_seconds(&self, confidence: f64, times: f64) -> Option<f64> {
         let small = |level: &EffectiveShare| level.share <= LEVEL_MAX;
-        if self.levels.iter().any(small) || !self.levels.iter().all(|l| l.is_seen(times)) {
+        if self.levels.iter().any(small) || !self.levels.iter().all(|l| l.is_estimable(times)) {
             return None;
         }
         let worth = self.levels.iter().map(|level| level.n_eff);
@@ -159,7 +159,7 @@ impl LateShares {
         binomial::bounds_of_share(share, n_eff, confidence).1
     }
 
-    /// Whether it is only the time that is missing.
+    /// Whether only more time is needed.
     pub(crate) fn is_short(&self) -> bool {
         !self.is_long(1.0)
     }
@@ -167,7 +167,7 @@ impl LateShares {
 
 /// Whether the share above a level is seen in enough independent events, over enough time.
 fn is_usable(worth: &EffectiveShare, times: f64) -> bool {
-    worth.is_seen(times) && worth.share * worth.n_eff * times >= EVENTS_MIN
+    worth.is_estimable(times) && worth.share * worth.n_eff * times >= EVENTS_MIN
 }
 
 /// Runs of blocks with late wake-ups, and the most late wake-ups in one.
@@ -297,7 +297,7 @@ fn worth_at(q: Q, edges: [Option<EffectiveShare>; 2], blocks: usize) -> Option<u
     let rarer = q.value().min(1.0 - q.value());
     // All in one bucket, whenever: a second is worth one wake-up.
     let n_eff = edges.iter().map(|worth| worth.n_eff).reduce(f64::min).unwrap_or(blocks as f64);
-    let is_seen = blocks >= BLOCKS_MIN && edges.iter().all(|worth| worth.is_seen(1.0));
+    let is_seen = blocks >= BLOCKS_MIN && edges.iter().all(|worth| worth.is_estimable(1.0));
     (is_seen && n_eff * rarer >= EVENTS_MIN).then_some(n_eff as u64)
 }
 
@@ -307,7 +307,7 @@ fn worth_at(q: Q, edges: [Option<EffectiveShare>; 2], blocks: usize) -> Option<u
 // Their moments are exact where the largest samples of every thread hold all that were late; else
 // they are known to the second, and groups of several CPUs are counted one by one.
 
-/// Seed of the samples that stand for chance: any will do, as long as it stays.
+/// Seed of the random samples: any value, but fixed.
 const SEED: u64 = 0x6772_6f75;
 
 /// A group: when it began, and its wake-ups, where they are known.
@@ -317,7 +317,7 @@ struct Group {
 }
 
 /// Groups of a run with a budget.
-pub(crate) fn of(run: &Run, budget_ns: u64) -> LateGroups {
+pub(crate) fn groups_of(run: &Run, budget_ns: u64) -> LateGroups {
     let exact = exact(run, budget_ns);
     let of_one = run.threads.iter().map(|thread| thread.totals.late_clusters).max().unwrap_or(0);
     let at_least = exact.as_ref().map_or(of_one, |groups| groups.len() as u64);
@@ -434,12 +434,12 @@ mod groups_tests {
     fn what_strikes_all_cpus_is_one_group() {
         let all = [(0, 500, 150_000), (1, 500, 160_000), (1, 507, 2_300_000), (0, 900, 150_000)];
         let mut four = run(BudgetClass::Hundred, 2, 1, &all);
-        let groups = of(&four, 100_000);
+        let groups = groups_of(&four, 100_000);
         // Three sampled, and two missed of the one that was 2.3 ms late.
         assert_eq!((groups.count, groups.largest), (2, Some(5)));
         // Their moments are not known any more: one by one, to the second.
         four.threads[0].top.clear();
-        let groups = of(&four, 100_000);
+        let groups = groups_of(&four, 100_000);
         assert_eq!((groups.count, groups.at_least, groups.largest), (3, 2, None));
         assert!(groups.dispersion.is_some());
     }
@@ -448,10 +448,10 @@ mod groups_tests {
     fn only_the_time_under_load_has_a_rate() {
         let late: Vec<_> = (0..20).map(|i| (0, 10_000 + i * 500, 150_000)).collect();
         let mut half = run(BudgetClass::Hundred, 1, 20, &late);
-        assert!(of(&half, 100_000).dispersion.is_some_and(|steady| steady.p < 0.01));
+        assert!(groups_of(&half, 100_000).dispersion.is_some_and(|steady| steady.p < 0.01));
         half.options.phases[0].from_ns = 10_000_000_000;
-        let half = of(&half, 100_000);
+        let half = groups_of(&half, 100_000);
         assert!(half.dispersion.is_some_and(|steady| steady.p > 0.5), "{half:?}");
-        assert_eq!(of(&run(BudgetClass::Hundred, 1, 1, &[]), 100_000).dispersion, None);
+        assert_eq!(groups_of(&run(BudgetClass::Hundred, 1, 1, &[]), 100_000).dispersion, None);
     }
 }

@@ -15,7 +15,7 @@ use rtproof_stats::{
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// Seed of the samples that stand for chance: any will do, as long as it stays.
+/// Seed of the random samples: any value, but fixed.
 const SEED: u64 = 0x7461_696c;
 
 /// Seconds that may exceed a threshold, one in so many: then one second seldom hides two groups.
@@ -51,7 +51,7 @@ pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
         exposure_ns,
         clusters: peaks.len() as u64,
         complete_ns,
-        asked: ahead(u64::try_from(asked_ns).unwrap_or(u64::MAX)),
+        requested: ahead(u64::try_from(asked_ns).unwrap_or(u64::MAX)),
         hour: ahead(HOUR_NS),
         day: ahead(days(1)),
         year: ahead(days(365) + HOUR_NS * 6),
@@ -71,7 +71,7 @@ pub fn holdout(run: &Run) -> Option<Holdout> {
     let to_ns = loaded().map(|phase| phase.to_ns).max().unwrap_or(end_ns).min(end_ns);
     let mut peaks = peaks(run, complete_ns(run));
     peaks.iter_mut().for_each(|peak| peak.at_ns = peak.at_ns.saturating_sub(from_ns));
-    tail::check(&peaks, to_ns.saturating_sub(from_ns), HELD_SHARE)
+    tail::check_holdout(&peaks, to_ns.saturating_sub(from_ns), HELD_SHARE)
 }
 
 /// Whether a moment is of the time that the verdict counts.
@@ -163,7 +163,7 @@ mod tests {
         let verdict = verdict::judge(&hour, &[], &Integrity::Sealed);
         let tail = verdict.tail.clone().expect("a tail");
         assert_eq!(verdict.answer, VerdictAnswer::Accepted, "{:?} {tail:?}", verdict.reasons);
-        let Tail::Level(level) = &tail.asked.tail else { panic!("{tail:?}") };
+        let Tail::Level(level) = &tail.requested.tail else { panic!("{tail:?}") };
         // 240 groups over 20 µs an hour, 73 in 1091 s: 20 + 5 ln 73 = 41.4 µs.
         assert!((level.level_ns / 41_400.0 - 1.0).abs() < 0.2, "{level:?}");
         assert!((150..=240).contains(&level.clusters) && level.high_ns < 100_000.0, "{level:?}");
@@ -178,7 +178,7 @@ mod tests {
     fn a_tail_that_reaches_the_budget_is_not_proven() {
         let mut hour = hour(5000.0);
         let accepted = verdict::judge(&hour, &[], &Integrity::Sealed);
-        let Some(Tail::Level(level)) = accepted.tail.map(|tail| tail.asked.tail) else {
+        let Some(Tail::Level(level)) = accepted.tail.map(|tail| tail.requested.tail) else {
             panic!("refused")
         };
         // Nothing was later, and what may be is.

@@ -78,7 +78,7 @@ pub fn run_of(
         notes: Vec::new(),
         spikes: None,
         effects: None,
-        beside: rtproof_record::Surroundings::default(),
+        surroundings: rtproof_record::Surroundings::default(),
         imported: None,
     }
 }

@@ -21,7 +21,7 @@ use rtproof_host::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verified {
     pub parameter: String,
-    /// Whether it was to be away.
+    /// Whether it must be absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub removes: bool,
     /// Words with its name on the command line of the running kernel; `None`: not readable.
@@ -35,17 +35,17 @@ pub struct Verified {
     pub found: Option<String>,
 }
 
-/// What became of each word; `shown` has what [`paths`] asks for.
-pub fn words(facts: &Facts, asked: &[WantedWord], shown: &ShownValues) -> Vec<Verified> {
-    asked.iter().map(|asked| word(facts, asked, shown)).collect()
+/// Effect of each word; `shown` has the readings of [`paths`].
+pub fn words(facts: &Facts, request: &[WantedWord], shown: &ShownValues) -> Vec<Verified> {
+    request.iter().map(|request| word(facts, request, shown)).collect()
 }
 
-fn word(facts: &Facts, asked: &WantedWord, shown: &ShownValues) -> Verified {
-    let parameter = asked.parameter.clone();
-    let removes = asked.removes;
+fn word(facts: &Facts, request: &WantedWord, shown: &ShownValues) -> Verified {
+    let parameter = request.parameter.clone();
+    let removes = request.removes;
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        let WordObservation { effect, path, found } = WordObservation::blind(cmdline);
+        let WordObservation { effect, path, found } = WordObservation::unreadable(cmdline);
         return Verified { parameter, removes, on_command_line: None, effect, path, found };
     };
     let wanted = CommandLine::parse(&parameter);
@@ -76,7 +76,7 @@ fn word(facts: &Facts, asked: &WantedWord, shown: &ShownValues) -> Verified {
             path: Some(facts.platform.log.path.clone()),
             found: Some("the kernel says that it does not know it".into()),
         },
-        () => look(facts, wanted, shown),
+        () => observe(facts, wanted, shown),
     };
     let WordObservation { effect, path, found } = seen;
     Verified { parameter, removes, on_command_line: Some(on_command_line), effect, path, found }
@@ -98,17 +98,17 @@ pub type ShownValues = BTreeMap<String, Reading<String>>;
 /// A word that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedWord {
-    /// The word, e.g. `isolcpus=2-3`; the name alone where it is to be away.
+    /// The word, e.g. `isolcpus=2-3`; the name alone if it must be absent.
     pub parameter: String,
-    /// Whether it is to be away.
+    /// Whether it must be absent.
     pub removes: bool,
 }
 
-/// What became of a word.
+/// Effect of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WordEffect {
-    /// The kernel shows what was asked for; of a word that was to be away: it is.
+    /// The kernel shows the requested value; a word that must be absent is absent.
     Effective,
     /// It is on the command line, and the kernel did not know it.
     Ignored,
@@ -140,7 +140,7 @@ impl WordEffect {
     }
 }
 
-/// What one place says.
+/// Observation at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordObservation {
     effect: WordEffect,
@@ -156,7 +156,7 @@ impl WordObservation {
         Self { effect, path: Some(path.to_owned()), found: Some(found.into()) }
     }
 
-    fn blind<T>(reading: &Reading<T>) -> Self {
+    fn unreadable<T>(reading: &Reading<T>) -> Self {
         let (path, found) = (Some(reading.path.clone()), reading.why_unknown());
         Self { effect: WordEffect::CannotTell, path, found }
     }
@@ -171,7 +171,7 @@ struct Place {
     /// The value that it is about; `None`: any.
     value: Option<&'static str>,
     path: &'static str,
-    /// What has to be there.
+    /// The expected value.
     shows: Shows,
 }
 
@@ -254,15 +254,15 @@ const FACTS: &[(&str, Fact)] =
     &[("rcu_nocbs", rcu_nocbs), ("preempt", preempt), ("systemd.cpu_affinity", init_cpus)];
 
 /// The files that show the effects of these words: to be read for [`words`].
-pub fn paths(asked: &[WantedWord]) -> Vec<String> {
-    let of = |asked: &WantedWord| {
-        let (key, value) = match asked.parameter.split_once('=') {
+pub fn paths(wanted: &[WantedWord]) -> Vec<String> {
+    let of = |wanted: &WantedWord| {
+        let (key, value) = match wanted.parameter.split_once('=') {
             Some((key, value)) => (key, Some(value)),
-            None => (asked.parameter.as_str(), None),
+            None => (wanted.parameter.as_str(), None),
         };
         path_of(key, value)
     };
-    asked.iter().filter_map(of).collect()
+    wanted.iter().filter_map(of).collect()
 }
 
 /// The file of one parameter.
@@ -289,7 +289,7 @@ fn place_of(name: &str, value: Option<&str>) -> Option<&'static Place> {
 }
 
 /// What the kernel shows of a parameter that is on its command line.
-fn look(facts: &Facts, wanted: &Parameter, shown: &ShownValues) -> WordObservation {
+fn observe(facts: &Facts, wanted: &Parameter, shown: &ShownValues) -> WordObservation {
     let name = wanted.key.replace('-', "_");
     let value = wanted.value.as_deref();
     if let Some((_, look)) = FACTS.iter().find(|(key, _)| *key == name) {
@@ -332,7 +332,7 @@ fn at_place(
 fn compare(reading: &Reading<String>, is_as_asked: impl FnOnce(&str) -> bool) -> WordObservation {
     match reading.value() {
         Some(found) => WordObservation::at(&reading.path, found, is_as_asked(found.trim())),
-        None => WordObservation::blind(reading),
+        None => WordObservation::unreadable(reading),
     }
 }
 
@@ -411,7 +411,7 @@ fn rcu_nocbs(facts: &Facts, value: &str) -> WordObservation {
         return WordObservation::at(&log.path, found, wanted.difference(offloaded).is_empty());
     }
     let tasks = &facts.placement;
-    let Some(groups) = tasks.value() else { return WordObservation::blind(tasks) };
+    let Some(groups) = tasks.value() else { return WordObservation::unreadable(tasks) };
     let threads: u32 = groups
         .iter()
         .filter(|group| group.kernel_thread)
@@ -432,7 +432,7 @@ fn rcu_nocbs(facts: &Facts, value: &str) -> WordObservation {
 
 fn preempt(facts: &Facts, value: &str) -> WordObservation {
     let reading = &facts.kernel.preemption;
-    let Some(found) = reading.value() else { return WordObservation::blind(reading) };
+    let Some(found) = reading.value() else { return WordObservation::unreadable(reading) };
     let name = match found {
         Preemption::Rt => "rt",
         Preemption::Full => "full",
@@ -450,7 +450,7 @@ fn preempt(facts: &Facts, value: &str) -> WordObservation {
 
 fn init_cpus(facts: &Facts, value: &str) -> WordObservation {
     let reading = &facts.isolation.init_cpus;
-    let Some(found) = reading.value() else { return WordObservation::blind(reading) };
+    let Some(found) = reading.value() else { return WordObservation::unreadable(reading) };
     // systemd takes spaces and commas between the parts.
     let wanted = CpuList::parse(&value.replace(' ', ","), None);
     WordObservation::at(

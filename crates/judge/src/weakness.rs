@@ -1,4 +1,4 @@
-//! What takes force from a measurement, and what it does not cover: sentences under a verdict.
+//! Weaknesses of a measurement, and what it does not cover: sentences under a verdict.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,12 +21,12 @@ pub fn loads_ran(run: &Run, phase: &Phase) -> bool {
     phase.loads.iter().all(ran)
 }
 
-/// What takes force from the measurement, a sentence each.
-pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Integrity) -> Vec<String> {
+/// Weaknesses of the measurement, one sentence each.
+pub(crate) fn weaknesses(run: &Run, changed: &[String], integrity: &Integrity) -> Vec<String> {
     let mut weak = Vec::new();
-    match standing {
+    match integrity {
         Integrity::Sealed => {}
-        // What is missing of it is said below.
+        // Its missing parts are listed below.
         Integrity::Torn if run.meta.ended.is_none() => {}
         Integrity::Torn => weak.push(
             "The record is torn: it was never sealed, but it holds the run to its end.".into(),
@@ -186,9 +186,9 @@ pub(crate) fn scope(run: &Run) -> Vec<String> {
     scope
 }
 
-// Where a run stands among machines of reference, as data: of a report and of a comparison.
+// Rank of a run among reference machines, as data: of a report and of a comparison.
 
-/// Where a run stands.
+/// Rank of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
     /// Name of the run.

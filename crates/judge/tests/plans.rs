@@ -1,4 +1,4 @@
-//! Plans of the captured machines: every finding that stands is somewhere in the plan, nothing
+//! Plans of the captured machines: every open finding is somewhere in the plan, nothing
 //! contradicts, and the same machine gives the same plan.
 
 use std::collections::BTreeMap;
@@ -74,22 +74,22 @@ fn everything() -> Selection {
 fn has(plan: &Plan, check: &str) -> bool {
     let in_steps = plan.steps.iter().any(|step| step.reason.checks.iter().any(|id| id == check));
     let in_boot = plan.boot.iter().any(|word| word.reason.checks.iter().any(|id| id == check));
-    let told = plan.instructions.iter().any(|one| one.reason.checks.iter().any(|id| id == check));
+    let listed = plan.instructions.iter().any(|one| one.reason.checks.iter().any(|id| id == check));
     let left_out = plan.left_out.iter().any(|one| one.check == check);
     let conflict = |conflict: &plan::Conflict| conflict.requests.iter().any(|(id, _)| id == check);
-    in_steps || in_boot || told || left_out || plan.conflicts.iter().any(conflict)
+    in_steps || in_boot || listed || left_out || plan.conflicts.iter().any(conflict)
 }
 
 #[test]
-fn every_finding_that_stands_is_in_the_plan_and_nothing_contradicts() {
+fn every_open_finding_is_in_the_plan_without_contradictions() {
     for (name, facts, intent, findings) in cases() {
         for wanted in [Selection::default(), everything()] {
             let plan = plan::make(facts, findings, intent, &wanted);
             assert_eq!(plan.conflicts, [], "{name}");
-            for finding in findings.iter().filter(|finding| finding.stands()) {
+            for finding in findings.iter().filter(|finding| finding.is_open()) {
                 assert!(has(&plan, &finding.check), "{name}: {finding:#?}");
             }
-            let fine = findings.iter().filter(|finding| !finding.stands());
+            let fine = findings.iter().filter(|finding| !finding.is_open());
             for finding in fine {
                 assert!(!has(&plan, &finding.check), "{name}: {finding:#?}");
             }
@@ -164,8 +164,8 @@ fn a_doubtful_finding_waits_until_it_is_named() {
     for (name, facts, intent, findings) in cases() {
         let plan = plan::make(facts, findings, intent, &Selection::default());
         for finding in findings.iter().filter(|finding| finding.status == Status::Doubtful) {
-            let told = plan.left_out.iter().find(|one| one.check == finding.check);
-            assert!(told.is_some_and(|one| one.why.starts_with("doubtful: ")), "{name}");
+            let listed = plan.left_out.iter().find(|one| one.check == finding.check);
+            assert!(listed.is_some_and(|one| one.why.starts_with("doubtful: ")), "{name}");
             let named = Selection { ids: vec![finding.check.clone()], ..Selection::default() };
             let plan = plan::make(facts, findings, intent, &named);
             let waits = |one: &plan::LeftOut| {

@@ -116,11 +116,11 @@ pub fn measured(kernel: BootedKernel, steps: &[GuestStep]) -> Result<ComparedKer
     };
     let opened = record_state::open_whole(&record).map_err(|error| failed(format!("{error:#}")))?;
     let findings = opened.judgement.as_ref().map(|of| of.findings.clone()).unwrap_or_default();
-    let report = Report::new(&opened.run, &record_state::standing(&opened.state));
+    let report = Report::new(&opened.run, &record_state::integrity(&opened.state));
     if report.cpus.is_empty() {
         return Err(failed("its record has no CPU".to_owned()));
     }
-    // Of the rest nobody knows whether it would have been late.
+    // It is unknown whether the rest would have been late.
     match &opened.run.meta.ended {
         Some(RunEnd::Complete) => {}
         Some(RunEnd::Interrupted { signal }) => {

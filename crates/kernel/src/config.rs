@@ -100,7 +100,7 @@ pub fn configure(
     let Some(make) = &request.make else {
         let (text, base) = base_text(request, &mut log, observer)?;
         let before = parsed(&text, place, request)?;
-        let asked = asked(request, &before, &[]);
+        let asked = open_options(request, &before, &[]);
         let lines = write_fragment(request, &base, &asked, None)?;
         return Ok(result(request, base, None, &before.options, None, &asked, &lines, notes));
     };
@@ -132,7 +132,7 @@ pub fn configure(
     let mut asked_all = Vec::new();
     let mut current = before.clone();
     for _ in 0..ROUNDS_MAX {
-        let more = asked(request, &current, &asked_all);
+        let more = open_options(request, &current, &asked_all);
         if more.is_empty() && !asked_all.is_empty() {
             break;
         }
@@ -205,7 +205,11 @@ fn parsed(text: &str, place: &Path, request: &Request<'_>) -> Result<Resolved, K
 }
 
 /// What is asked for and was not yet.
-fn asked(request: &Request<'_>, kernel: &Resolved, known: &[WantedOption]) -> Vec<WantedOption> {
+fn open_options(
+    request: &Request<'_>,
+    kernel: &Resolved,
+    known: &[WantedOption],
+) -> Vec<WantedOption> {
     let facts = Facts { kernel: kernel.facts.clone(), ..request.facts.clone() };
     let impact = |id: &str| checks::by_id(id).map(|check| check.impact);
     let own = |name: &str, check: &str, why: &str, source: &str| WantedOption {
@@ -220,7 +224,7 @@ fn asked(request: &Request<'_>, kernel: &Resolved, known: &[WantedOption]) -> Ve
     let mut all: Vec<WantedOption> = Vec::new();
     if request.guest {
         let source = "the help of the options in Kconfig";
-        all.extend(crate::rows().map(|(name, why)| own(name, "guest", why, source)));
+        all.extend(crate::guest_rows().map(|(name, why)| own(name, "guest", why, source)));
     }
     if request.core_sched {
         let why = "tasks with a cookie share a core with no other (`rtproof run --core-sched`)";
@@ -243,7 +247,7 @@ fn write_fragment(
     version: Option<&str>,
 ) -> Result<Vec<FragmentLine>, KernelError> {
     let pairs = asked.iter().map(|one| (one.option.option.clone(), one.reason()));
-    let (lines, _) = lines(pairs.collect());
+    let (lines, _) = fragment_lines(pairs.collect());
     let text = format!(
         "# Made by rtproof {} (rtproof kernel config); make it anew rather than edit it.\n\
          # Profile {}, base {}{}.\n{}",
@@ -251,7 +255,7 @@ fn write_fragment(
         request.intent.profile.name,
         base.replace(char::is_control, " "),
         version.map_or_else(String::new, |version| format!(", for Linux {version}")),
-        text(&lines)
+        fragment_text(&lines)
     );
     write(&fragment_path(request.place), &text)?;
     Ok(lines)
@@ -355,7 +359,7 @@ fn result(
         };
         let because = match (fate, &kconfig, after) {
             (OptionOutcome::Dropped, Some(kconfig), Some((_, _, config))) => {
-                kconfig.because(name, wanted, config)
+                kconfig.why_not(name, wanted, config)
             }
             _ => Vec::new(),
         };
@@ -464,7 +468,7 @@ pub struct FragmentLine {
 }
 
 /// Each option once; and the options that no line can express, with the reason.
-pub fn lines(asked: Vec<(String, String)>) -> (Vec<FragmentLine>, Vec<(String, String)>) {
+pub fn fragment_lines(asked: Vec<(String, String)>) -> (Vec<FragmentLine>, Vec<(String, String)>) {
     let mut missed = Vec::new();
     let mut lines: Vec<FragmentLine> = Vec::new();
     for (option, reason) in asked {
@@ -494,7 +498,7 @@ pub fn lines(asked: Vec<(String, String)>) -> (Vec<FragmentLine>, Vec<(String, S
 }
 
 /// The lines as text, a comment before each group of one reason.
-pub fn text(lines: &[FragmentLine]) -> String {
+pub fn fragment_text(lines: &[FragmentLine]) -> String {
     let mut text = String::new();
     let mut last: &[String] = &[];
     for FragmentLine { name, value, reasons } in lines {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use rtproof_host::trusted;
 use rtproof_results::kernel::{FIND_SCHEMA, KernelPackage, Offers};
 
-/// In the order in which they are looked for: a machine that has two has its own first.
+/// In the order of the search: a machine that has two has its own first.
 const MANAGERS: &[&Manager] = &[&APT, &DNF, &ZYPPER, &APK, &PACMAN];
 
 /// Asks the machine's package manager. Nothing is installed or refreshed.
@@ -14,7 +14,7 @@ const MANAGERS: &[&Manager] = &[&APT, &DNF, &ZYPPER, &APK, &PACMAN];
 /// # Errors
 /// No manager is here, or it failed.
 pub fn find() -> Result<Offers, FindError> {
-    let manager = MANAGERS.iter().find(|manager| trusted::find(manager.program).is_ok());
+    let manager = MANAGERS.iter().find(|manager| trusted::find_program(manager.program).is_ok());
     let manager = manager.ok_or_else(|| {
         let names: Vec<&str> = MANAGERS.iter().map(|manager| manager.program).collect();
         FindError::NoManager(names.join(", "))
@@ -206,7 +206,7 @@ fn rows(text: &str) -> Result<Vec<KernelPackage>, FindError> {
             all.push(KernelPackage {
                 name: name.into(),
                 version: version.into(),
-                // dnf 4 prints sizes of bytes; 0 stands for none reported.
+                // dnf 4 prints sizes of bytes; 0 means none reported.
                 download_bytes: download.parse().ok().filter(|&bytes: &u64| bytes > 0),
                 disk_bytes: disk.parse().ok().filter(|&bytes: &u64| bytes > 0),
                 description: summary.into(),
@@ -244,8 +244,8 @@ pub enum FindError {
     /// It could not be started.
     #[error("{command}: {source}")]
     Start { command: String, source: std::io::Error },
-    #[error("{command}: exit status {status}: {said}")]
-    Failed { command: String, status: String, said: String },
+    #[error("{command}: exit status {status}: {output}")]
+    Failed { command: String, status: String, output: String },
     /// It answered something else than expected.
     #[error("{command}: unexpected answer: {line:?}")]
     Answer { command: String, line: String },
@@ -274,7 +274,7 @@ impl Queries {
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         let status = output.status.code().map_or("none: a signal".into(), |is| is.to_string());
         let said = lines[lines.len().saturating_sub(3)..].join("; ");
-        Err(FindError::Failed { command, status, said })
+        Err(FindError::Failed { command, status, output: said })
     }
 }
 
@@ -343,7 +343,7 @@ fn pacman_packages(shown: &str, installed: &str) -> Vec<KernelPackage> {
     let all = paragraphs(shown).into_iter().filter_map(|of| {
         let field = |name: &str| of.get(name).cloned();
         let name = field("Name")?;
-        let size = |title| field(title).and_then(|text| bytes(&text));
+        let size = |title| field(title).and_then(|text| parse_bytes(&text));
         Some(KernelPackage {
             version: field("Version")?,
             installed: version_of(&name),
@@ -376,7 +376,7 @@ fn paragraphs(text: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 /// `12.5 MiB` in bytes; the managers mean powers of 1024, whatever letters they take.
-fn bytes(text: &str) -> Option<u64> {
+fn parse_bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), "B"));
     let number: f64 = number.parse().ok().filter(|number: &f64| *number >= 0.0)?;
     let factor = match unit.trim() {
@@ -433,7 +433,7 @@ fn zypper_packages(info: &str) -> Vec<KernelPackage> {
         });
         Some(KernelPackage {
             installed: is_installed.then(|| old.unwrap_or_else(|| version.clone())),
-            disk_bytes: field("Installed Size").and_then(|text| bytes(&text)),
+            disk_bytes: field("Installed Size").and_then(|text| parse_bytes(&text)),
             description: field("Summary").unwrap_or_default(),
             name,
             version,
@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_kernels_are_told_from_those_of_their_parts() {
+    fn kernel_packages_are_distinguished_from_their_parts() {
         for name in ["linux-image-rt-amd64", "kernel-rt", "linux-rt-lts", "linux-image-realtime"] {
             assert!(is_realtime(name) && !has_version(name), "{name}");
         }
@@ -556,10 +556,10 @@ mod table_tests {
         assert_eq!(all.len(), 2);
         assert_eq!(all[0]["Description"], "x: y");
         assert!(!all[0].contains_key("more"));
-        assert_eq!(bytes("250.0 MiB"), Some(262_144_000));
-        assert_eq!(bytes("17"), Some(17));
-        assert_eq!(bytes("-1 B"), None);
-        assert_eq!(bytes("3 parsecs"), None);
+        assert_eq!(parse_bytes("250.0 MiB"), Some(262_144_000));
+        assert_eq!(parse_bytes("17"), Some(17));
+        assert_eq!(parse_bytes("-1 B"), None);
+        assert_eq!(parse_bytes("3 parsecs"), None);
     }
 }
 

@@ -57,7 +57,7 @@ pub enum KernelError {
         step: String,
         /// How the program ended.
         status: String,
-        /// What is known of the reason, with its own punctuation.
+        /// The reason as far as known, with its own punctuation.
         hint: String,
         /// The program's own lines.
         lines: Vec<String>,
@@ -67,7 +67,7 @@ pub enum KernelError {
     /// A patch does not apply.
     #[error("{0}")]
     Patch(Box<PatchFailure>),
-    /// QEMU, a guest or what came out of it.
+    /// QEMU, a guest or its output.
     #[error("{0:#}")]
     Guest(#[from] anyhow::Error),
     /// Not an error: the work goes on in the next boot of this machine.
@@ -193,7 +193,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     (DEVICES, &["PCI", "ACPI", "VIRTIO_MENU", "VIRTIO_PCI", "HW_RANDOM", "HW_RANDOM_VIRTIO"]),
 ];
 
-fn rows() -> impl Iterator<Item = Row> {
+fn guest_rows() -> impl Iterator<Item = Row> {
     OPTIONS.iter().flat_map(|(why, names)| names.iter().map(move |name| (*name, *why)))
 }
 
@@ -202,7 +202,7 @@ fn rows() -> impl Iterator<Item = Row> {
 /// The folder of a configuration or build, made where it is not there, as an absolute path: make
 /// works in another directory.
 #[expect(clippy::disallowed_methods, reason = "the user's own folder")]
-pub fn place(folder: &Path) -> Result<PathBuf, KernelError> {
+pub fn build_folder(folder: &Path) -> Result<PathBuf, KernelError> {
     fs::create_dir_all(folder).map_err(KernelError::io(folder))?;
     let path = folder.canonicalize().map_err(KernelError::io(folder))?;
     // make splits its arguments there, and kbuild refuses such folders late.

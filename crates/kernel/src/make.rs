@@ -132,7 +132,7 @@ impl Make {
             let is_here = if name.contains('/') {
                 Path::new(name).exists()
             } else {
-                trusted::find(name).is_ok()
+                trusted::find_program(name).is_ok()
             };
             if !is_here {
                 return Err(KernelError::Missing {
@@ -148,7 +148,7 @@ impl Make {
     /// Puts ccache in front of the compiler where it is here and the user chose no compiler.
     pub(crate) fn with_ccache(mut self) -> (Self, bool) {
         let chosen = self.variable("CC").is_some() || self.variable("LLVM").is_some();
-        if chosen || trusted::find("ccache").is_err() {
+        if chosen || trusted::find_program("ccache").is_err() {
             return (self, false);
         }
         let prefix = self.variable("CROSS_COMPILE").unwrap_or_default();

@@ -175,7 +175,7 @@ pub const CHECK: &str = "preempt-rt";
 
 /// Puts the offer of this machine's distribution in the place of the general advice. Of another
 /// machine than the running one nothing is known.
-pub fn put(root: &Root, findings: &mut [Finding]) {
+pub fn replace_advice(root: &Root, findings: &mut [Finding]) {
     let stands = |finding: &&mut Finding| {
         finding.check == CHECK
             && finding.skipped.is_none()

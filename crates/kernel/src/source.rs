@@ -12,7 +12,7 @@ use rtproof_host::trusted;
 use crate::tool::{Log, OnProgress, tool};
 use crate::{KernelError, PatchFailure};
 
-/// The name that stands for the distribution's source package.
+/// The name that selects the distribution's source package.
 pub const DISTRIBUTION: &str = "distribution";
 
 /// Where Debian's packages put it.
@@ -156,7 +156,7 @@ pub fn check(path: &Path) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// As root, what is done must be nobody else's word.
+/// As root, no other user may decide what is executed.
 pub fn obeyed(checked: std::io::Result<()>) -> Result<(), KernelError> {
     match checked {
         Err(why) if rustix::process::geteuid().is_root() => Err(KernelError::Distrusted { why }),

@@ -36,7 +36,7 @@ pub struct WorkProgress {
     pub elapsed: Duration,
 }
 
-/// Who receives the progress, about once a second, and says whether the work goes on.
+/// Receives the progress, about once a second, and returns whether to continue.
 pub type OnProgress<'a> = &'a mut dyn FnMut(&WorkProgress) -> ControlFlow<()>;
 
 /// What a program wrote, and how long it took.
@@ -49,7 +49,7 @@ pub struct ToolOutcome {
     pub(crate) succeeded: bool,
     /// Lines that look like errors, else the last lines.
     pub errors: Vec<String>,
-    /// What is known of the reason.
+    /// The reason as far as known.
     pub hint: String,
 }
 
@@ -150,14 +150,14 @@ impl Log {
 
 /// A program of the system.
 pub fn tool(name: &str, package: &str) -> Result<Command, KernelError> {
-    trusted::command(name).map(quiet).map_err(|error| KernelError::Missing {
+    trusted::command(name).map(without_output).map_err(|error| KernelError::Missing {
         program: name.into(),
         why: error.to_string(),
         package: package.into(),
     })
 }
 
-fn quiet(mut command: Command) -> Command {
+fn without_output(mut command: Command) -> Command {
     command.stdin(Stdio::null());
     command
 }

@@ -213,7 +213,7 @@ fn reply(packet: &[u8; READ_BYTES], size: usize, id: u16) -> Option<&[u8]> {
 const NAME_BYTES_MAX: usize = 15;
 
 /// Interface and peer, as in `eth1:192.0.2.7`. The peer is one machine and not this one.
-pub(crate) fn names(parameter: &str) -> Option<(&str, Ipv4Addr)> {
+pub(crate) fn parse_interface_and_peer(parameter: &str) -> Option<(&str, Ipv4Addr)> {
     let (interface, peer) = parameter.split_once(':')?;
     let is_name = |c: char| c.is_ascii_graphic() && !"/:,+".contains(c);
     let fits = (1..=NAME_BYTES_MAX).contains(&interface.len()) && interface.chars().all(is_name);
@@ -439,8 +439,11 @@ mod network_tests {
     use super::*;
 
     #[test]
-    fn both_names_are_needed_and_one_peer_is_meant() {
-        assert_eq!(names("eth1:192.0.2.7"), Some(("eth1", Ipv4Addr::new(192, 0, 2, 7))));
+    fn both_names_are_required_and_the_peer_is_one_address() {
+        assert_eq!(
+            parse_interface_and_peer("eth1:192.0.2.7"),
+            Some(("eth1", Ipv4Addr::new(192, 0, 2, 7)))
+        );
         for text in [
             "",
             "eth1",
@@ -456,7 +459,7 @@ mod network_tests {
             "eth 1:192.0.2.7",
             "eth1:192.0.2.7:1",
         ] {
-            assert_eq!(names(text), None, "{text}");
+            assert_eq!(parse_interface_and_peer(text), None, "{text}");
         }
     }
 }

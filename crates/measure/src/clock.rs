@@ -47,7 +47,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// What came since an earlier reading.
+    /// Difference to an earlier reading.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Steps {
         }
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -172,7 +172,7 @@ impl TimeSource for KernelClock {
 
 // The distance of a clock from CLOCK_MONOTONIC, and waiting and reading by it.
 
-/// Readings that narrow the distance down before the run, and where a step is looked for.
+/// Readings that narrow the distance down before the run, and when a step is searched.
 const READINGS: u32 = 64;
 
 const READINGS_OF_A_STEP: u32 = 8;
@@ -200,7 +200,7 @@ pub(crate) struct Timekeeper<C> {
     offset_ns: u64,
     /// Two readings, one of each clock, are at most so far apart where nothing comes between.
     slack_ns: u64,
-    /// Whether the distance is fixed: else it says nothing of steps.
+    /// Whether the distance is fixed: else it does not show steps.
     is_fixed: bool,
     ledger: Arc<Ledger>,
 }
@@ -220,7 +220,7 @@ impl<C: TimeSource> Timekeeper<C> {
         timekeeper
     }
 
-    /// Waits until the clock shows what it shows `due_ns` of CLOCK_MONOTONIC, if nobody sets it.
+    /// Waits until the clock shows what it shows `due_ns` of CLOCK_MONOTONIC, if it is not set.
     #[inline(always)]
     pub(crate) fn wait(&mut self, due_ns: u64, stop: &AtomicBool) -> WaitEnd {
         loop {
@@ -259,7 +259,7 @@ impl<C: TimeSource> Timekeeper<C> {
             return is_stopped.then_some(WaitEnd::At(monotonic_ns));
         }
         if by_ns > 0 {
-            // Were it a step back and a larger one forward, the thread had been held.
+            // With a step back and a larger one forward, the thread would have been held.
             self.ledger.bound();
             return Some(WaitEnd::At(monotonic_ns));
         }
@@ -398,7 +398,7 @@ fn middle(low_ns: u64, high_ns: u64) -> u64 {
 }
 
 /// Addresses of what runs when the clock was set, to be locked into memory.
-pub(crate) fn code() -> Vec<usize> {
+pub(crate) fn timekeeper_code() -> Vec<usize> {
     Timekeeper::<KernelClock>::code()
 }
 
@@ -408,10 +408,10 @@ pub(crate) fn code() -> Vec<usize> {
 // back by: an hour, or for ever. The kernel cancels a timerfd at each set, so that this thread
 // knows of it at once; each measuring thread is roused, looks at its clock and sleeps on by it.
 
-/// How often the distance is looked at all the same: the TAI offset changes without a set.
-const LOOK_NS: u64 = 1_000_000_000;
+/// Interval between checks of the distance without an event: the TAI offset changes without a set.
+const POLL_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// A distance that differs by this much was changed. Below it nobody sleeps too long to notice.
+/// A distance that differs by this much was changed. Below it the sleep is too short to matter.
 const CHANGED_NS: u64 = 1_000_000;
 
 /// After these a thread is roused again: it may just have been about to sleep.
@@ -475,23 +475,23 @@ fn watch(clock: Clock, timer: &OwnedFd, end: BorrowedFd<'_>, tids: &[Arc<AtomicU
         let moved_ns = now.wrapping_sub(last).cast_signed().unsigned_abs();
         last = now;
         if was_set || moved_ns > CHANGED_NS {
-            rouse(tids);
+            wake_threads(tids);
             for pause in AGAIN {
                 std::thread::sleep(pause);
-                rouse(tids);
+                wake_threads(tids);
             }
         }
     }
 }
 
-fn rouse(tids: &[Arc<AtomicU32>]) {
+fn wake_threads(tids: &[Arc<AtomicU32>]) {
     let tids = tids.iter().map(|tid| tid.load(Ordering::Acquire)).filter(|&tid| tid != 0);
-    tids.for_each(signals::nudge);
+    tids.for_each(signals::interrupt_thread);
 }
 
 /// Expires after a while, or when CLOCK_REALTIME is set.
 fn arm(timer: &OwnedFd) -> Result<(), Errno> {
-    let at_ns = clock_ns(id(Clock::Realtime)).saturating_add(LOOK_NS);
+    let at_ns = clock_ns(id(Clock::Realtime)).saturating_add(POLL_INTERVAL_NS);
     let spec = Itimerspec { it_interval: sys::timespec(0), it_value: sys::timespec(at_ns) };
     let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
     timerfd_settime(timer, flags, &spec).map(|_| ())

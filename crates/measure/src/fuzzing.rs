@@ -62,7 +62,7 @@ pub fn tracer(which: u8, bytes: &[u8], piece: usize) -> u64 {
     lost
 }
 
-/// A ring of marks in a file, looked at after each step of `change`, which says whether it goes on.
+/// A ring of marks in a file, read after each step of `change`, which returns whether to continue.
 ///
 /// # Errors
 /// Why it is no ring, or no longer.

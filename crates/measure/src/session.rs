@@ -200,7 +200,7 @@ impl Session {
                 if self.is_finished() {
                     return true;
                 }
-                self.nudge();
+                self.wake_sleepers();
                 std::thread::sleep(Duration::from_millis(5));
             }
             for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
@@ -212,13 +212,13 @@ impl Session {
 
     /// Wakes threads that sleep for long, so that they see that they are to stop. A thread that
     /// was about to sleep is met by the next one.
-    fn nudge(&self) {
+    fn wake_sleepers(&self) {
         if self.period_ns < NUDGED_PERIOD_NS && self.watcher.is_none() {
             return;
         }
         for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
             if handle.stop.load(Ordering::Relaxed) {
-                signals::nudge(handle.tid.load(Ordering::Acquire));
+                signals::interrupt_thread(handle.tid.load(Ordering::Acquire));
             }
         }
     }
@@ -285,7 +285,7 @@ impl Session {
         }
     }
 
-    /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
+    /// Ends the threads and passes on their remaining slots. Slots in flight go to `take`
     /// first, spikes to `spikes`. Takes as long as a thread needs to run once, and not much more
     /// than a period where a thread is kept from running: of one that does not end there is no
     /// report.

@@ -53,7 +53,7 @@ pub struct StartedThread {
     pub workload_error: Option<WorkloadError>,
 }
 
-/// How a thread ended and what it had not handed over.
+/// How a thread ended, with its last slot.
 #[derive(Debug)]
 pub struct ThreadReport {
     /// Index among the threads of the session.
@@ -163,7 +163,7 @@ pub(crate) fn spawn(
     let stack_bytes = match life.order.workload.place() {
         ThreadPlace::OnCpu => STACK_BYTES,
         // Not locked, and it starts programs and reads files.
-        ThreadPlace::Beside => 4 * STACK_BYTES,
+        ThreadPlace::OtherCpu => 4 * STACK_BYTES,
     };
     let join = std::thread::Builder::new()
         .name(format!("rtproof/{}", life.order.cpu))
@@ -211,7 +211,7 @@ impl Life {
         let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full, spikes);
         let before = sys::usage();
         let outcome = armed.as_mut().map(|armed| {
-            // Where it only takes down what others measure, nothing of it is on a hot path.
+            // If it only records what others measure, it is not on a hot path.
             let is_on_cpu = self.order.workload.place() == ThreadPlace::OnCpu;
             set_armed(is_on_cpu);
             if is_on_cpu {
@@ -250,7 +250,7 @@ impl Life {
             ThreadPlace::OnCpu => {
                 take_place(order.cpu, order.policy, order.priority, order.period_ns)
             }
-            ThreadPlace::Beside => Placed::default(),
+            ThreadPlace::OtherCpu => Placed::default(),
         };
         let setting = WorkloadSetting {
             cpu: order.cpu,
@@ -369,6 +369,7 @@ fn lock_all(armed: &dyn Armed) -> std::io::Result<()> {
     let (address, bytes) = sys::stack()?;
     sys::lock(address, bytes)?;
     armed.memory().into_iter().try_for_each(|(address, bytes)| sys::lock(address, bytes))?;
-    let cold = cycle::code().into_iter().chain(clock::code()).chain(rtproof_stats::code());
+    let cold =
+        cycle::code().into_iter().chain(clock::timekeeper_code()).chain(rtproof_stats::code());
     armed.code().into_iter().chain(cold).try_for_each(lock_code)
 }

@@ -101,7 +101,10 @@ fn a_thread_of_our_own_is_changed_and_put_back() {
     assert_eq!((now.policy.as_deref(), now.nice), (Some("batch"), Some(4)));
     assert_eq!(now.cpus, Some(CpuList::new([first])));
     let standing = status(&machine, &journal);
-    assert!(standing.iter().all(|standing| standing.stands == Standing::AsApplied), "{standing:?}");
+    assert!(
+        standing.iter().all(|standing| standing.standing == Standing::AsApplied),
+        "{standing:?}"
+    );
     assert_eq!(outcomes(&machine, &mut journal), vec![Outcome::Restored; 3]);
     assert_eq!(LiveTasks.scheduling(tid).expect("our own thread"), before);
     assert_eq!(outcomes(&machine, &mut journal), []);
@@ -122,13 +125,13 @@ fn comm(tid: u32) -> String {
 }
 
 #[test]
-fn the_kernel_says_no_and_nothing_is_left() {
-    if !inside("tune::the_kernel_says_no_and_nothing_is_left", "true", "") {
+fn a_refusal_by_the_kernel_leaves_nothing() {
+    if !inside("tune::a_refusal_by_the_kernel_leaves_nothing", "true", "") {
         return;
     }
     let root = Root::live();
     let machine = Machine::new(&root, &LiveTasks).expect("root on the machine itself");
-    // A file of the kernel that nobody can write.
+    // A read-only file of the kernel.
     let path = "/sys/devices/system/cpu/possible";
     let value = Change::Value {
         path: path.into(),

@@ -16,7 +16,7 @@ pub struct Finding {
     /// Check, e.g. `cpufreq-governor`.
     pub check: String,
     pub status: Status,
-    /// One line: what is so, with names and numbers.
+    /// One line: the result, with names and numbers.
     pub summary: String,
     /// Value wanted, as text.
     pub wanted: String,
@@ -45,8 +45,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether it stands in the way: bad or doubtful, and not left out by the user.
-    pub fn stands(&self) -> bool {
+    /// Whether it is open: bad or doubtful, and not skipped by the user.
+    pub fn is_open(&self) -> bool {
         self.skipped.is_none() && matches!(self.status, Status::Bad | Status::Doubtful)
     }
 }
@@ -107,7 +107,7 @@ impl When {
     }
 }
 
-/// How much latency a bad answer costs, as a rule: what the sources tell, by order of magnitude.
+/// How much latency a bad answer costs, as a rule: order of magnitude, from the sources.
 /// The first is the worst.
 #[derive(
     Clone,

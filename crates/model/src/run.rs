@@ -56,7 +56,7 @@ impl Clock {
         *self == Self::Monotonic
     }
 
-    /// Whether it is at a fixed distance from CLOCK_MONOTONIC as long as nobody sets it: the kernel
+    /// Whether it is at a fixed distance from CLOCK_MONOTONIC as long as it is not set: the kernel
     /// makes both of one count and one rate (kernel/time/timekeeping.c).
     pub const fn keeps_its_distance(self) -> bool {
         !matches!(self, Self::Raw)
@@ -151,7 +151,7 @@ pub enum ProgramEventData {
         from_priority: i32,
         /// Whether it could go on.
         is_runnable: bool,
-        /// Who comes.
+        /// Thread that is switched in.
         to: u32,
         to_priority: i32,
         to_name: String,
@@ -181,7 +181,7 @@ pub enum ProgramEventData {
     /// A monitor of the kernel reports a thread of the machine.
     Reported {
         /// The monitor.
-        by: Monitor,
+        monitor: Monitor,
         /// The thread, as in [`Self::SwitchedOut`].
         number: u32,
     },
@@ -214,7 +214,7 @@ pub enum ProgramEventData {
 pub enum Monitor {
     /// `rtapp:pagefault`, in the thread itself and before the fault is handled.
     PageFault,
-    /// `rtapp:sleep`, in the thread when it goes to sleep, or in who wakes it.
+    /// `rtapp:sleep`, in the thread when it goes to sleep, or in its waker.
     Sleep,
 }
 

@@ -12,7 +12,7 @@ use crate::Remedy;
 pub struct Spikes {
     /// Wake-ups later than this are spikes.
     pub threshold_ns: u64,
-    /// Whether the threshold followed the machine, because nobody gave one.
+    /// Whether the threshold followed the machine, because none was given.
     pub adaptive: bool,
     pub seen: u64,
     pub explained: u64,
@@ -109,11 +109,11 @@ pub struct Structure {
     pub of: u64,
     /// Probability of as much by chance.
     pub p: f64,
-    /// CPU that it is of; null: of several, or of all.
+    /// CPU; null: several, or all.
     #[serde(default)]
     pub cpu: Option<u32>,
     /// When it was, in order of time, 500 at most: what is closer together than a five-hundredth of
-    /// the run is one. Empty where there are no moments to tell.
+    /// the run is one. Empty if there are no moments.
     #[serde(default)]
     pub moments: Vec<StructureMoment>,
 }
@@ -139,7 +139,7 @@ pub struct Explanation {
     pub irq_ns: Option<u64>,
     /// When it was woken (sched_waking); `None`: not seen.
     pub woken_ns: Option<u64>,
-    /// When it was switched to; `None`: not seen, or it had never left the CPU.
+    /// When it was switched to; `None`: not recorded, or it never left the CPU.
     pub switched_ns: Option<u64>,
     /// What each nanosecond from `due_ns` to `ran_ns` went into: in order, without gaps.
     pub spans: Vec<Span>,
@@ -147,7 +147,7 @@ pub struct Explanation {
     pub shares: Vec<Share>,
     /// Why the shares may be wrong: events were lost or were not recorded. Empty: complete.
     pub incomplete: Vec<String>,
-    /// Who woke it, and who woke the waker, nearest first: e.g. `IRQ 24 eth0-rx`.
+    /// Its waker, and the wakers of the waker, nearest first: e.g. `IRQ 24 eth0-rx`.
     pub wakers: Vec<String>,
 }
 
@@ -160,12 +160,12 @@ pub struct Span {
     pub share: u32,
 }
 
-/// What one cause and culprit took of the latency.
+/// Share of one cause and culprit in the latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// Cause, e.g. `preempted`: an id of the list of causes.
     pub cause: String,
-    /// Who: `multipathd [RR 99]`, `IRQ 24 nvme0q1`, `C6`. Empty where there is nobody to name.
+    /// Culprit: `multipathd [RR 99]`, `IRQ 24 nvme0q1`, `C6`. Empty if there is none.
     pub culprit: String,
     /// Nanoseconds.
     pub ns: u64,

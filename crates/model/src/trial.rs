@@ -49,7 +49,7 @@ pub struct Spin {
     /// Gaps in which the ordinary spinner ran.
     pub ordinary: GapCounts,
     /// Gaps in which it was switched out and the ordinary spinner did not run: other tasks did, or
-    /// nobody.
+    /// none.
     pub others: GapCounts,
     /// Gaps in which it was not switched out: the CPU itself was away.
     pub beneath: GapCounts,
@@ -131,7 +131,8 @@ pub struct PriorityObservation {
     pub priority: u32,
     /// Priority in force after that, or why there is none.
     #[serde(serialize_with = "or_refused")]
-    pub got: Result<u32, Refusal>,
+    #[serde(rename = "got")]
+    pub granted: Result<u32, Refusal>,
     /// RLIMIT_RTPRIO, soft.
     pub limit: u32,
     /// Seccomp mode of this process (/proc/self/status): 0 none, 1 strict, 2 filter.
@@ -146,10 +147,10 @@ pub struct PriorityObservation {
 
 impl PriorityObservation {
     /// Nothing was requested yet.
-    pub fn unasked(priority: u32) -> Self {
+    pub fn not_requested(priority: u32) -> Self {
         Self {
             priority,
-            got: Err(Refusal { errno: None, text: "not asked".into() }),
+            granted: Err(Refusal { errno: None, text: "not asked".into() }),
             limit: 0,
             seccomp: Reading::absent("/proc/self/status"),
             user_namespace: Reading::absent("/proc/self/uid_map"),
@@ -192,7 +193,7 @@ pub struct SmiObservation {
     pub counts: Vec<(u32, Reading<u64>)>,
     /// What a loop saw instead; `None`: they were counted, or it could not run.
     pub gaps: Option<GapLook>,
-    /// What the kernel's hwlat tracer saw beside the loop; absent: not in this kernel, or not
+    /// Result of the kernel's hwlat tracer during the loop; absent: not in this kernel, or not
     /// asked.
     pub hwlat: Reading<HwlatLook>,
 }

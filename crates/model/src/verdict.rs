@@ -141,12 +141,13 @@ pub enum Integrity {
 pub struct Extrapolation {
     /// Time measured, as the verdict counts it.
     pub exposure_ns: u64,
-    /// Groups of wake-ups that were looked at.
+    /// Number of groups of wake-ups used.
     pub clusters: u64,
     /// Above it no group is missing.
     pub complete_ns: u64,
     /// The time in which one late group is allowed, by the requested rate: the verdict's level.
-    pub asked: Projection,
+    #[serde(rename = "asked")]
+    pub requested: Projection,
     /// An hour of operation.
     pub hour: Projection,
     pub day: Projection,
@@ -174,7 +175,7 @@ impl Extrapolation {
     /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
     /// says what holds without a level.
     pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {
-        match &self.asked.tail {
+        match &self.requested.tail {
             Tail::Refused { rules } => {
                 let why: Vec<String> = rules
                     .iter()
@@ -196,7 +197,7 @@ impl Extrapolation {
         let text = format!(
             "The tail, followed to {}, comes to {}, at most {} at 99 % confidence {}: {over} ({} \
              groups over {}).",
-            samples::duration(self.asked.target_ns),
+            samples::duration(self.requested.target_ns),
             samples::ns(level.level_ns as u64),
             samples::ns(level.high_ns.ceil() as u64),
             Self::CONDITION,

@@ -306,7 +306,7 @@ pub struct ImportedThread {
     /// What its samples are.
     pub kind: SampleKind,
     /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
-    /// without value (`overflow`) are in the last bin, from the first value that had no row on.
+    /// without value (`overflow`) are in the last bin, from the first value without a row on.
     #[schemars(with = "Vec<rtproof_stats::Bin>")]
     pub bins: Bins,
     pub n: u64,
@@ -314,7 +314,7 @@ pub struct ImportedThread {
     pub min_ns: Option<u64>,
     /// Largest, exact as the tool said it.
     pub max_ns: Option<u64>,
-    /// Whether the largest may be larger than `max_ns`: it had no value of its own.
+    /// Whether the largest may be larger than `max_ns`: it has no value of its own.
     pub max_is_at_least: bool,
     /// Mean as the tool said it.
     pub mean_ns: Option<f64>,
@@ -326,7 +326,8 @@ pub struct ImportedThread {
     pub period_ns: Option<u64>,
     /// Quantiles that the tool itself computed: (parts per million, value). Only of tools that
     /// give no distribution.
-    pub told: Vec<(u32, u64)>,
+    #[serde(rename = "told")]
+    pub quantiles: Vec<(u32, u64)>,
 }
 
 impl ImportedThread {
@@ -409,8 +410,9 @@ impl ImportedThread {
     /// not the end of that microsecond. Among samples without value only the least is known.
     pub fn quantile(&self, p: f64, step_ns: u64) -> Option<ToolValue> {
         if self.bins.is_empty() {
-            let told = self.told.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
-            return told.map(|&(_, ns)| ToolValue { ns, at_least: false });
+            let reported =
+                self.quantiles.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
+            return reported.map(|&(_, ns)| ToolValue { ns, at_least: false });
         }
         let high_ns = self.bins.quantile(p)?;
         let last = self.bins.iter().last()?;
@@ -431,7 +433,7 @@ impl ImportedThread {
 pub struct Doubt {
     /// Stable identifier: listed in docs/import.md.
     pub id: String,
-    /// What is so, and what follows.
+    /// The fact and its consequence.
     pub text: String,
 }
 
@@ -461,7 +463,7 @@ impl Imported {
         self.omitted.as_ref()?.by_thread.get(number).copied()
     }
 
-    /// Whether counts, cells and extremes tell the same story.
+    /// Whether counts, cells and extremes agree.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if self.threads.is_empty() || self.threads.len() > THREADS_MAX {
             return Err(

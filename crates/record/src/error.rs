@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cause_is_told_once() {
+    fn the_cause_is_reported_once() {
         let cause = || io::Error::from(io::ErrorKind::PermissionDenied);
         let sqlite = || rusqlite::Error::InvalidQuery;
         let path = PathBuf::from("/x");

@@ -86,7 +86,7 @@ impl Finished {
                     .map(drop)
             })
         })?;
-        let copy = beside(&self.path);
+        let copy = temporary_path(&self.path);
         let sealed = self.seal_file(&copy, &run_id, DOING);
         if sealed.is_err() {
             let _ = fs::remove_file(&copy);
@@ -163,7 +163,7 @@ impl Finished {
 }
 
 /// Name of the compact copy while it is made.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push("-sealing");
     name.into()

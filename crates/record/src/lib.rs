@@ -166,23 +166,23 @@ const SECOND_NS: u64 = 1_000_000_000;
 ///
 /// # Errors
 /// Lengths asked for that this run does not have.
-pub fn spans(run: &Run, asked: Lengths) -> Result<Spans, SpansError> {
+pub fn spans(run: &Run, requested: Lengths) -> Result<Spans, SpansError> {
     let seconds = || run.threads.iter().flat_map(|thread| &thread.seconds);
     let mut lengths: Vec<u64> =
         seconds().map(|second| second.to_ns.saturating_sub(second.from_ns)).collect();
     lengths.sort_unstable();
-    // Single rows are longer, where nobody could collect.
+    // Single rows are longer where collecting was delayed.
     let usual_ns = lengths.get(lengths.len() / 2).copied().unwrap_or(SECOND_NS);
     let period_ns = run.threads.iter().map(|thread| thread.info.period_ns).max().unwrap_or(0);
     // Due times are multiples of the period: a row is up to a period shorter or longer.
     let rows_ns = usual_ns.saturating_add(SECOND_NS / 2) / SECOND_NS * SECOND_NS;
     let step_ns = rows_ns.max(period_ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS));
     let end_ns = seconds().map(|second| second.to_ns).max().unwrap_or(0);
-    Spans::of(step_ns.max(SECOND_NS), end_ns, asked)
+    Spans::of(step_ns.max(SECOND_NS), end_ns, requested)
 }
 
 /// Hands each step of some threads to `see`, in order of time.
-pub fn each(threads: &[Thread], spans: Spans, see: impl FnMut(MovingStep)) {
+pub fn each_step(threads: &[Thread], spans: Spans, see: impl FnMut(MovingStep)) {
     let mut rows: Vec<MovingRow<'_>> = threads.iter().flat_map(rows).collect();
     moving::each(&mut rows, u32::try_from(threads.len()).unwrap_or(u32::MAX), spans, see);
 }

@@ -1,4 +1,4 @@
-//! Rows of the tables as values: the columns of each stand here once, for the writer and the
+//! Rows of the tables as values: the columns of each are listed here once, for the writer and the
 //! reader. Statements are made from the tables' own columns, prepared once and kept.
 
 use rusqlite::{Connection, Row as SqlRow, ToSql, types::FromSql};
@@ -105,7 +105,7 @@ rows! {
     ImportedThread in "import_thread" {
         cpu: get, label: get, kind: word, n: count, min_ns: opt_uint, max_ns: opt_uint,
         max_is_at_least: get, mean_ns: get, overflow: count, expected: opt_uint,
-        period_ns: opt_uint, told: json; bins
+        period_ns: opt_uint, quantiles: json; bins
     }
     Bin in "bin" { low_ns: uint, high_ns: uint, n: count }
 }

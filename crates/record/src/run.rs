@@ -46,13 +46,13 @@ pub struct Run {
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
     /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
-    pub beside: Surroundings,
+    pub surroundings: Surroundings,
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
-    /// options, cost and facts say nothing.
+    /// options, cost and facts have no meaning.
     pub imported: Option<Imported>,
 }
 
-/// What was judged of a run, the judge's answer.
+/// Judgement of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub findings: Vec<Finding>,
@@ -164,7 +164,7 @@ pub struct ThreadEnd {
     pub preemptions: u64,
 }
 
-/// One second of one thread. Longer when nobody could collect: nothing is dropped.
+/// One second of one thread. Longer if collecting was delayed: nothing is dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second {
     /// Due time of the first wake-up it covers, nanoseconds after the origin.
@@ -221,13 +221,13 @@ pub struct Note {
     pub at_ns: u64,
     /// Stable identifier, e.g. `no-rt-right`.
     pub id: String,
-    /// What is so and the next step to take.
+    /// The fact and the next step.
     pub text: String,
     /// Whether it takes force from the verdict: an accepted run must have none.
     pub weakens: bool,
 }
 
-// What is watched beside a measurement: changes of its threads from outside, and the idle states
+// Surroundings of a measurement: changes of its threads from outside, and the idle states
 // of its CPUs.
 
 /// Marks kept, at most.
@@ -492,7 +492,7 @@ fn pull(bytes: &mut &[u8]) -> Result<u64, Contradiction> {
 }
 
 /// Whether buckets ascend, lie in `layout` and hold something: what [`encode`] relies on.
-pub(crate) fn check(pairs: &[(u16, u64)], layout: Layout) -> Result<(), Contradiction> {
+pub(crate) fn check_pairs(pairs: &[(u16, u64)], layout: Layout) -> Result<(), Contradiction> {
     let ascending = pairs.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let inside = pairs.last().is_none_or(|&(bucket, _)| usize::from(bucket) < layout.len());
     let positive = pairs.iter().all(|&(_, n)| n > 0 && n <= i64::MAX as u64);
@@ -559,7 +559,7 @@ pub struct Snapshot {
     pub condition_id: Option<String>,
 }
 
-/// What one second brought. Everything may be empty.
+/// Data of one second. Everything may be empty.
 #[derive(Clone, Debug, Default)]
 pub struct Tick {
     /// Times of the first wake-up, once they are known.
@@ -578,8 +578,8 @@ pub struct Tick {
     pub spikes: SpikeTick,
     /// Changes that are tried.
     pub effects: EffectTick,
-    /// What was watched beside it.
-    pub beside: SurroundingsTick,
+    /// Surroundings of the measurement.
+    pub surroundings: SurroundingsTick,
 }
 
 /// The first wake-up on two clocks.
@@ -616,7 +616,7 @@ pub struct RunTail {
     pub facts: Option<Snapshot>,
     /// How each thread (by number) ended, unless a tick said so.
     pub threads: Vec<(u32, ThreadEnd)>,
-    /// The options as they were in the end, where nobody could know before how long the run would
+    /// The final options, if it was not known before how long the run would
     /// last; `None`: those of the head.
     pub options: Option<Options>,
 }
@@ -638,7 +638,7 @@ impl ThreadTick {
         Self { number, second, wake_fine: pairs(wake), missed_fine: pairs(missed), top }
     }
 
-    /// Whether sums, both grids and the largest samples tell the same story.
+    /// Whether sums, both grids and the largest samples agree.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         let second = &self.second;
         let sampled = second.totals.wake.count();
@@ -681,8 +681,8 @@ fn check_view(
     coarse: &[(u16, u64)],
     fine: &[(u16, u64)],
 ) -> Result<(), Contradiction> {
-    check(coarse, Layout::COARSE)?;
-    check(fine, Layout::FINE)?;
+    check_pairs(coarse, Layout::COARSE)?;
+    check_pairs(fine, Layout::FINE)?;
     let (in_coarse, in_fine) = (total(coarse), total(fine));
     if in_coarse != count || in_fine != count {
         return Err(format!(
@@ -724,7 +724,7 @@ mod tests {
             0..Layout::COARSE.len() as u16, 1..i64::MAX as u64, 0..80))
         {
             let pairs: Vec<(u16, u64)> = map.into_iter().collect();
-            check(&pairs, Layout::COARSE).unwrap();
+            check_pairs(&pairs, Layout::COARSE).unwrap();
             prop_assert_eq!(decode(&encode(&pairs), Layout::COARSE).unwrap(), pairs);
         }
 
@@ -743,7 +743,7 @@ mod tests {
         #[test]
         fn any_bytes_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             if let Ok(pairs) = decode(&bytes, Layout::COARSE) {
-                check(&pairs, Layout::COARSE).unwrap();
+                check_pairs(&pairs, Layout::COARSE).unwrap();
             }
         }
     }

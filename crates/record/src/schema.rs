@@ -46,9 +46,9 @@ pub const TABLES: &[Table] = &[
                 first wake-up.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            text("run_id", "Random identity, 32 hex digits."),
-            text("tool_version", "Version of rtproof that measured."),
-            text("command", "Command line, JSON array of strings."),
+            text_column("run_id", "Random identity, 32 hex digits."),
+            text_column("tool_version", "Version of rtproof that measured."),
+            text_column("command", "Command line, JSON array of strings."),
             int("started_realtime_ns", "First wake-up, since 1970-01-01 UTC."),
             int("started_monotonic_ns", "First wake-up, CLOCK_MONOTONIC."),
             opt_text(
@@ -56,8 +56,8 @@ pub const TABLES: &[Table] = &[
                 "How it ended, JSON: {\"how\": \"complete\"}, {\"how\": \"interrupted\", \
                  \"signal\": ...} or {\"how\": \"aborted\", \"why\": ...}. NULL: torn.",
             ),
-            text("options", "What was requested, JSON: CPUs, period, duration, budget."),
-            text("cost", "What measuring costs here, JSON: clock read and step."),
+            text_column("options", "What was requested, JSON: CPUs, period, duration, budget."),
+            text_column("cost", "What measuring costs here, JSON: clock read and step."),
             opt_text("boot_id", "Boot of the kernel. NULL: unknown."),
             opt_text(
                 "condition_start",
@@ -85,7 +85,7 @@ pub const TABLES: &[Table] = &[
         about: "All that was known of the machine, as one document, before and after the run.",
         columns: &[
             c("taken", "TEXT PRIMARY KEY CHECK (taken IN ('start', 'end'))", "start or end."),
-            text("document", "Facts, JSON."),
+            text_column("document", "Facts, JSON."),
         ],
         ..PLAIN
     },
@@ -94,15 +94,15 @@ pub const TABLES: &[Table] = &[
         about: "The same facts, one a row, for searching and comparing.",
         columns: &[
             c("taken", "TEXT NOT NULL REFERENCES facts (taken)", "start or end."),
-            text("key", "E.g. cpus.3.freq.governor."),
+            text_column("key", "E.g. cpus.3.freq.governor."),
             c(
                 "state",
                 "TEXT NOT NULL CHECK (state IN ('known', 'absent', 'denied', 'malformed'))",
                 "known, absent, denied or malformed. Only a known fact has a value.",
             ),
             opt_text("value", "Value, or why it is unknown. NULL when absent."),
-            text("path", "Path or call that was read."),
-            text(
+            text_column("path", "Path or call that was read."),
+            text_column(
                 "class",
                 "Who sets it: identity, hardware, firmware, kernel, boot, runtime, load, \
                  process, volatile.",
@@ -117,8 +117,8 @@ pub const TABLES: &[Table] = &[
             c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
             int("cpu", "CPU it was pinned to."),
             int("tid", "Thread id."),
-            text("workload", "What it measured, e.g. timer-wakeup."),
-            text("policy", "Scheduling policy in force, e.g. fifo."),
+            text_column("workload", "What it measured, e.g. timer-wakeup."),
+            text_column("policy", "Scheduling policy in force, e.g. fifo."),
             int("priority", "Real-time priority, 1 to 99; 0 without."),
             c("locked", "INTEGER NOT NULL CHECK (locked IN (0, 1))", "1: its memory was locked."),
             int("period_ns", "Period."),
@@ -208,11 +208,11 @@ pub const TABLES: &[Table] = &[
         about: "A load that ran beside the measurement.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Order of appearance: 1, 2, ..."),
-            text("name", "E.g. memory."),
+            text_column("name", "E.g. memory."),
             int("from_ns", "Start, after the origin."),
             int("to_ns", "End, after the origin."),
-            text("detail", "What it did."),
-            text("unit", "Unit of its work."),
+            text_column("detail", "What it did."),
+            text_column("unit", "Unit of its work."),
             int("work", "Work done, in that unit."),
             opt_text("error", "What went wrong. NULL: nothing."),
         ],
@@ -225,8 +225,8 @@ pub const TABLES: &[Table] = &[
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Order of appearance: 1, 2, ..."),
             int("at_ns", "When, after the origin; 0 before the start."),
-            text("id", "Stable identifier, e.g. no-rt-right."),
-            text("text", "What is so and the next step."),
+            text_column("id", "Stable identifier, e.g. no-rt-right."),
+            text_column("text", "What is so and the next step."),
             c(
                 "weakens",
                 "INTEGER NOT NULL CHECK (weakens IN (0, 1))",
@@ -240,7 +240,7 @@ pub const TABLES: &[Table] = &[
         about: "Findings as judged when the run ended: at most one row.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            text("document", "Findings, JSON; rows by json_each(document)."),
+            text_column("document", "Findings, JSON; rows by json_each(document)."),
         ],
         ..PLAIN
     },
@@ -249,8 +249,8 @@ pub const TABLES: &[Table] = &[
         about: "Verdict as judged when the run ended: at most one row.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            text("document", "Verdict, JSON."),
-            text("summary", "The verdict in one line."),
+            text_column("document", "Verdict, JSON."),
+            text_column("summary", "The verdict in one line."),
         ],
         ..PLAIN
     },
@@ -260,7 +260,7 @@ pub const TABLES: &[Table] = &[
                 the run is torn.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            text(
+            text_column(
                 "mark",
                 "rtproof-seal-1:RUN_ID: and 64 hex digits: SHA-256 of the file with these digits \
                  as zeros.",
@@ -314,8 +314,8 @@ const BLOCK_STAT: Table = Table {
             int("interval_n", "Intervals, as in table interval."),
             opt_int("interval_min_ns", "Shortest. NULL: none."),
             opt_int("interval_max_ns", "Longest. NULL: none."),
-            text("interval_sum_ns", "Their sum, decimal."),
-            text("interval_sum2", "Sum of their squares, ns^2, decimal."),
+            text_column("interval_sum_ns", "Their sum, decimal."),
+            text_column("interval_sum2", "Sum of their squares, ns^2, decimal."),
         ],
     ),
     ..keyed(", PRIMARY KEY (block, thread)")
@@ -370,8 +370,8 @@ const KNOB: Table = Table {
     about: "Changes that belong together, and what was found.",
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
-        text("name", "Its checks."),
-        text("changes", "What it changes, JSON array of strings."),
+        text_column("name", "Its checks."),
+        text_column("changes", "What it changes, JSON array of strings."),
         c(
             "how",
             "TEXT NOT NULL CHECK (how IN ('toggled', 'once', 'not_tried'))",
@@ -384,7 +384,7 @@ const KNOB: Table = Table {
             "What was found.",
         ),
         c("kept", "INTEGER NOT NULL CHECK (kept IN (0, 1))", "1: left in force."),
-        text("why", "Why, and the next step."),
+        text_column("why", "Why, and the next step."),
     ],
     ..PLAIN
 };
@@ -428,7 +428,7 @@ const SLICE: Table = Table {
              was kept.",
         ),
         int("pair", "Pair: 0, 1, ..."),
-        text("knobs_on", "Numbers of the knobs that were on, JSON array."),
+        text_column("knobs_on", "Numbers of the knobs that were on, JSON array."),
         int("from_ns", "Start, after the origin."),
         int("to_ns", "End, after the origin."),
         int("n", "Wake-ups that were due."),
@@ -448,11 +448,11 @@ const IMPORT: Table = Table {
             the run has no threads, and options and facts say nothing.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-        text("tool", "E.g. cyclictest."),
+        text_column("tool", "E.g. cyclictest."),
         opt_text("tool_version", "Its version. NULL: the file does not say."),
-        text("dialect", "Format of the file, e.g. cyclictest-histogram."),
-        text("source", "Name of the file."),
-        text("digest", "SHA-256 of the file, 64 hex digits."),
+        text_column("dialect", "Format of the file, e.g. cyclictest-histogram."),
+        text_column("source", "Name of the file."),
+        text_column("digest", "SHA-256 of the file, 64 hex digits."),
         opt_text("command", "Command line that made it. NULL: unknown."),
         opt_text("machine", "Host and kernel as the file says them. NULL: it does not."),
         opt_int("started_s", "Start, seconds since 1970. NULL: unknown."),
@@ -463,8 +463,8 @@ const IMPORT: Table = Table {
         ),
         opt_int("period_ns", "Period of the first thread. NULL: unknown."),
         opt_int("duration_ns", "How long it measured. NULL: unknown."),
-        text("doubts", "What may mislead, JSON array of {id, text}."),
-        text("remarks", "What else the tool said, JSON array of strings."),
+        text_column("doubts", "What may mislead, JSON array of {id, text}."),
+        text_column("remarks", "What else the tool said, JSON array of strings."),
         opt_text("omitted", "Wake-ups that the tool skipped, JSON. NULL: none or unknown."),
     ],
     ..PLAIN
@@ -477,7 +477,7 @@ const IMPORT_THREAD: Table = Table {
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "0, 1, ... in the order of the file."),
         opt_int("cpu", "CPU. NULL: the file does not say."),
-        text("label", "Name to show, e.g. CPU 3 IRQ."),
+        text_column("label", "Name to show, e.g. CPU 3 IRQ."),
         c(
             "kind",
             "TEXT NOT NULL CHECK (kind IN ('latency', 'irq_latency', 'user_latency', 'gap', \
@@ -496,7 +496,7 @@ const IMPORT_THREAD: Table = Table {
         int("overflow", "Samples without value, at the far end."),
         opt_int("expected", "Samples that were due, from period and duration. NULL: unknown."),
         opt_int("period_ns", "Period of this thread. NULL: unknown."),
-        text("told", "Quantiles as the tool said them, JSON: [[ppm, ns], ...]."),
+        text_column("told", "Quantiles as the tool said them, JSON: [[ppm, ns], ...]."),
     ],
     ..PLAIN
 };
@@ -514,7 +514,7 @@ const BIN: Table = Table {
     ..keyed(", PRIMARY KEY (thread, low_ns)")
 };
 
-// The tables of what is watched beside a measurement: since version 4.
+// The tables of the surroundings of a measurement: since version 4.
 
 const INTERVAL: Table = Table {
     name: "interval",
@@ -527,8 +527,8 @@ const INTERVAL: Table = Table {
         int("n", "Intervals."),
         int("min_ns", "Shortest."),
         int("max_ns", "Longest."),
-        text("sum_ns", "Their sum, decimal."),
-        text("sum2", "Sum of their squares, ns^2, decimal."),
+        text_column("sum_ns", "Their sum, decimal."),
+        text_column("sum2", "Sum of their squares, ns^2, decimal."),
     ],
     ..keyed(", PRIMARY KEY (second, thread)")
 };
@@ -548,8 +548,8 @@ const MARK: Table = Table {
             "TEXT NOT NULL CHECK (kind IN ('policy', 'affinity'))",
             "policy: policy, priority, nice value or deadline; affinity: the CPUs it may run on.",
         ),
-        text("before", "What it was, e.g. SCHED_OTHER."),
-        text("after", "What it is, e.g. SCHED_FIFO 1."),
+        text_column("before", "What it was, e.g. SCHED_OTHER."),
+        text_column("after", "What it is, e.g. SCHED_FIFO 1."),
     ],
     ..PLAIN
 };
@@ -561,7 +561,7 @@ const IDLE_STATE: Table = Table {
     columns: &[
         int("cpu", "CPU."),
         int("state", "Number: 0 is the lightest."),
-        text("name", "Name, e.g. C6."),
+        text_column("name", "Name, e.g. C6."),
         opt_int("exit_us", "Time to leave it as the driver says, microseconds. NULL: unknown."),
     ],
     ..keyed(", PRIMARY KEY (cpu, state)")
@@ -605,7 +605,7 @@ const RECORDER: Table = Table {
         int("dropped", "Of the unexamined: no room on their way out."),
         int("sum_ns", "Sum of the latencies of the explained ones."),
         int("certain_ns", "Of that with one possible cause."),
-        text("document", "Recorder, JSON: why off, cost, missing events, losses."),
+        text_column("document", "Recorder, JSON: why off, cost, missing events, losses."),
     ],
     ..PLAIN
 };
@@ -636,14 +636,14 @@ const CAUSE: Table = Table {
             those of the culprit \"others\".",
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "Order of appearance: 0, 1, ..."),
-        text("cause", "Cause, e.g. preempted."),
-        text("culprit", "Who; empty where there is nobody to name."),
+        text_column("cause", "Cause, e.g. preempted."),
+        text_column("culprit", "Who; empty where there is nobody to name."),
         int("top", "Spikes in which it has the largest share."),
         int("count", "Spikes in which it has a share."),
         int("worst_ns", "Its largest share."),
         int("sum_ns", "Sum of its shares."),
         int("ambiguous_ns", "Of that: may have been something else."),
-        text("words", "Title, owner, checks and remedies, JSON."),
+        text_column("words", "Title, owner, checks and remedies, JSON."),
     ],
     constraints: ", UNIQUE (cause, culprit)",
     ..PLAIN
@@ -673,7 +673,10 @@ const WINDOW: Table = Table {
         c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
         int("due_ns", "When the wake-up was due, after the origin."),
         int("latency_ns", "How late it was."),
-        text("document", "Events, tasks, losses, JSON; its times are CLOCK_MONOTONIC nanoseconds."),
+        text_column(
+            "document",
+            "Events, tasks, losses, JSON; its times are CLOCK_MONOTONIC nanoseconds.",
+        ),
     ],
     ..PLAIN
 };
@@ -723,7 +726,7 @@ const fn opt_int(name: &'static str, about: &'static str) -> Column {
 }
 
 /// A text, or a number that is too large for a whole one.
-const fn text(name: &'static str, about: &'static str) -> Column {
+const fn text_column(name: &'static str, about: &'static str) -> Column {
     c(name, "TEXT NOT NULL", about)
 }
 
@@ -749,12 +752,12 @@ const SECOND: [Column; 16] = [
     opt_int("min_ns", "Smallest latency. NULL: no sample."),
     opt_int("max_ns", "Largest latency. NULL: no sample."),
     int("max_at_ns", "Due time of the largest latency."),
-    text("sum_ns", "Sum of latencies, decimal; up to 128 bits."),
-    text("sum2", "Sum of their squares, ns^2, decimal."),
+    text_column("sum_ns", "Sum of latencies, decimal; up to 128 bits."),
+    text_column("sum2", "Sum of their squares, ns^2, decimal."),
     opt_text("sum3", "Sum of their cubes, ns^3, decimal. NULL: did not fit."),
     opt_text("sum4", "Sum of their fourth powers, ns^4, decimal. NULL: did not fit."),
     int("missed", "Wake-ups due while the thread was still late."),
-    text("missed_sum_ns", "Sum of their lateness, decimal."),
+    text_column("missed_sum_ns", "Sum of their lateness, decimal."),
     int("late_sampled", "Sampled wake-ups later than the budget."),
     int("late_missed", "Missed wake-ups later than the budget."),
     int("late_clusters", "Groups of late wake-ups."),

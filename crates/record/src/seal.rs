@@ -3,7 +3,7 @@
 //! The digest's own 64 digits count as zeros. They are found by the mark before them, which carries
 //! the run's identity and stands once in the file, so no knowledge of SQLite's page format is
 //! needed: anything that can search bytes and compute SHA-256 can check a record. It tells damage
-//! and edits from the original; it is no signature: who can edit the file can seal it again.
+//! and edits from the original; it is no signature: anyone who can edit the file can seal it again.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// What stands before the identity.
+/// The text before the identity.
 const PREFIX: &[u8] = b"rtproof-seal-1:";
 
 const ID_LEN: usize = 32;
@@ -59,7 +59,7 @@ pub(crate) fn is_run_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Reads the text of a mark; `None` if it is none.
+/// Reads the text of a mark; `None` if it is invalid.
 pub(crate) fn parse(bytes: &[u8]) -> Option<SealMark> {
     let rest = bytes.strip_prefix(PREFIX)?;
     let hex = |part: &[u8]| {
@@ -76,7 +76,7 @@ pub(crate) fn find(path: &Path) -> io::Result<Vec<SealMark>> {
     Ok(walk(&mut crate::open_file(path)?, CHUNK, |_| {})?.marks)
 }
 
-/// What one walk over a file tells.
+/// Result of one pass over a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SealScan {
     /// Its marks, [`MARKS_MAX`] at most.

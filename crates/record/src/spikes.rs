@@ -34,7 +34,7 @@ pub struct RecordedSpikes {
     pub kept: Vec<KeptSpike>,
 }
 
-/// What one second brought of spikes.
+/// Spikes of one second.
 #[derive(Clone, Debug, Default)]
 pub struct SpikeTick {
     pub summary: Option<SpikeSummary>,
@@ -93,7 +93,7 @@ pub struct Spike {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MainCause {
     pub cause: String,
-    /// Who; empty where there is nobody to name.
+    /// Culprit; empty if there is none.
     pub culprit: String,
     /// Whether no event was lost or missing.
     pub complete: bool,
@@ -104,11 +104,11 @@ pub struct MainCause {
 pub struct CauseEntry {
     /// Order of appearance: 0, 1, ...
     pub number: u32,
-    /// Sums, and what is known of it.
+    /// Sums and properties of the cause.
     pub row: CauseRow,
 }
 
-/// What a record holds of a cause beside its numbers.
+/// Properties of a cause in a record besides its numbers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct CauseDocument {

@@ -44,7 +44,7 @@ pub struct Writer {
     threads: BTreeMap<u32, ThreadState>,
     spikes: SpikesState,
     effects: EffectsState,
-    beside: MeasureState,
+    surroundings: MeasureState,
     host: HostState,
 }
 
@@ -83,7 +83,7 @@ impl Writer {
             for table in TABLES {
                 tx.execute_batch(&table.create_sql(VERSION))?;
             }
-            self::head(tx, head)
+            self::write_head(tx, head)
         })
         .map_err(|error| WriteError::sqlite(path, DOING, error))?;
         crate::sync_folder(&absolute).map_err(|error| WriteError::io(path, DOING, error))?;
@@ -93,7 +93,7 @@ impl Writer {
             threads: BTreeMap::new(),
             spikes: SpikesState::default(),
             effects: EffectsState::default(),
-            beside: MeasureState::default(),
+            surroundings: MeasureState::default(),
             host: HostState::default(),
         })
     }
@@ -107,7 +107,7 @@ impl Writer {
     ///
     /// # Errors
     /// If the disk is full or fails, a reader holds the file locked, or the tick contradicts itself
-    /// or the seconds before it. The record then stands as before the call.
+    /// or the seconds before it. The record is then as before the call.
     pub fn append(&mut self, tick: &Tick) -> Result<(), WriteError> {
         let planned = plan(&self.path, &self.threads, tick)?;
         let known =
@@ -118,9 +118,9 @@ impl Writer {
         };
         let spikes = self.spikes.after(&tick.spikes, known).map_err(inconsistent("spikes"))?;
         let effects = self.effects.after(&tick.effects).map_err(inconsistent("effects"))?;
-        let (before, has_host) = (self.beside, tick.host.is_some());
-        let beside = before
-            .after(&tick.beside, |number| known(*number), has_host)
+        let (before, has_host) = (self.surroundings, tick.host.is_some());
+        let surroundings = before
+            .after(&tick.surroundings, |number| known(*number), has_host)
             .map_err(inconsistent("watched"))?;
         let (host, host_block) = self.host.after(tick.host.as_ref());
         transact(&mut self.conn, |tx| {
@@ -134,13 +134,13 @@ impl Writer {
             self::host(tx, &host_block)?;
             write_spikes(tx, &tick.spikes)?;
             write_effects(tx, &tick.effects)?;
-            before.write(tx, &tick.beside)
+            before.write(tx, &tick.surroundings)
         })
         .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
         self.threads.extend(planned.threads);
         self.spikes = spikes;
         self.effects = effects;
-        self.beside = beside;
+        self.surroundings = surroundings;
         self.host = host;
         Ok(())
     }
@@ -310,7 +310,7 @@ fn write_effects(conn: &Connection, tick: &EffectTick) -> Result<()> {
     tick.slices.iter().try_for_each(|row| insert(conn, &[], row))
 }
 
-// Rows of what is watched beside a measurement, and what may be written of them.
+// Rows of the surroundings of a measurement, and limits of their number.
 
 /// What the writer remembers of the rows there are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -378,7 +378,7 @@ fn intervals(conn: &Connection, thread: u32, at: i64, of: &Moments) -> Result<()
     put_values(conn, ("INSERT", "interval", ""), params![at, thread, n?, min?, max?, sum, sum2])
 }
 
-// What a tick does to the writer's memory, and whether it may be written at all.
+// Checks a tick before it is written, and updates the writer's memory.
 //
 // A record that contradicts itself is worth less than none, so each tick is checked before a byte
 // is written: same counts in sums and histograms, seconds in order, threads known.
@@ -396,7 +396,7 @@ struct ThreadState {
     block: Option<Second>,
 }
 
-/// What one [`ThreadTick`] writes beside itself.
+/// Rows that one [`ThreadTick`] writes besides its own.
 #[derive(Debug)]
 struct Step {
     /// Number of the second.
@@ -520,7 +520,7 @@ impl ThreadState {
 
 // The rows of each part of a run. Every statement is prepared once and kept.
 
-fn head(conn: &Connection, head: &RunHead) -> Result<()> {
+fn write_head(conn: &Connection, head: &RunHead) -> Result<()> {
     let meta = &head.meta;
     let identity = &head.facts.facts.identity;
     run(
@@ -621,7 +621,7 @@ fn histograms(conn: &Connection, ticks: &[ThreadTick]) -> Result<()> {
     Ok(())
 }
 
-/// What belongs to no thread.
+/// Rows that belong to no thread.
 fn rest(conn: &Connection, tick: &Tick) -> Result<()> {
     if let Some(origin) = tick.origin {
         let times =

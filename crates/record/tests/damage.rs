@@ -112,7 +112,7 @@ fn an_edit_with_sql_is_seen() {
         assert!(matches!(state, SealState::Altered { .. }), "{sql}: {state:?}");
         fs::remove_file(&path).unwrap();
     }
-    // Who takes the seal off has an unsealed record, and it says so. A seal is no signature.
+    // Removing the seal leaves an unsealed record, which is reported. A seal is no signature.
     sealed(&path, 1);
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute("UPDATE seal SET mark = ?1", [zeros]).unwrap();

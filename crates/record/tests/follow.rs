@@ -29,7 +29,7 @@ fn what_another_hand_added_is_refused_before_memory_is_taken() {
         conn.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).expect("changed");
         drop(conn);
         let mut follower = Follower::open(&path).expect("its tables are right");
-        let error = follower.look().expect_err("refused").to_string();
+        let error = follower.poll().expect_err("refused").to_string();
         assert!(error.contains(part), "{error}");
     }
 }
@@ -46,11 +46,11 @@ fn all_that_is_written_is_handed_out_once() {
         }
         let is_first = follower.is_none();
         let follower = follower.get_or_insert_with(|| Follower::open(&path).expect("a record"));
-        let news = follower.look().expect("readable");
-        assert_eq!((news.past.is_empty(), news.ended.as_ref()), (!is_first, None));
+        let news = follower.poll().expect("readable");
+        assert_eq!((news.earlier.is_empty(), news.ended.as_ref()), (!is_first, None));
         assert_eq!(news.started.is_empty(), !is_first);
         all.push(news);
-        let again = follower.look().expect("readable");
+        let again = follower.poll().expect("readable");
         assert!(again.seconds.is_empty() && again.spikes.is_empty() && again.notes.is_empty());
         assert!(again.started.is_empty() && again.marks.is_empty() && again.causes.is_none());
     });
@@ -66,7 +66,7 @@ fn all_that_is_written_is_handed_out_once() {
     assert_eq!(notes, written);
     assert_eq!(counts(&all), written_counts(&ticks));
     let marks: Vec<_> = all.iter().flat_map(|news| news.marks.clone()).collect();
-    let written: Vec<_> = ticks.iter().flat_map(|tick| tick.beside.marks.clone()).collect();
+    let written: Vec<_> = ticks.iter().flat_map(|tick| tick.surroundings.marks.clone()).collect();
     assert_eq!(marks, written);
     // What is kept of spikes can be looked into.
     let mut follower = follower.expect("seconds were written");
@@ -79,14 +79,14 @@ fn all_that_is_written_is_handed_out_once() {
     assert!(follower.window(0, u64::MAX / 4).expect("readable").is_none());
     let tail = common::tail(&mut run.threads);
     let _finished = writer.finish(&tail).expect("closed");
-    let last = follower.look().expect("readable");
+    let last = follower.poll().expect("readable");
     assert_eq!(last.ended, Some(tail.ended));
 }
 
 /// Sampled and missed wake-ups of each thread, and those in the histograms.
 fn counts(all: &[News]) -> BTreeMap<u32, (u64, u64, u64)> {
     let mut counts = BTreeMap::<u32, (u64, u64, u64)>::new();
-    for (thread, second) in all.iter().flat_map(|news| news.past.iter().chain(&news.seconds)) {
+    for (thread, second) in all.iter().flat_map(|news| news.earlier.iter().chain(&news.seconds)) {
         let of = counts.entry(*thread).or_default();
         of.0 += second.totals.wake.count();
         of.1 += second.totals.missed;

@@ -228,7 +228,7 @@ fn forget_tables_after(path: &Path, version: i32) {
 
 /// What records before version 4 have not.
 fn forget_what_came_later(run: &mut Run) {
-    run.beside = Surroundings::default();
+    run.surroundings = Surroundings::default();
     let seconds = run.threads.iter_mut().flat_map(|thread| &mut thread.seconds);
     seconds.for_each(|second| second.intervals = Moments::default());
 }

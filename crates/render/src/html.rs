@@ -24,7 +24,7 @@ use crate::svg::time::StripRows;
 const TEXT_MAX: usize = 120_000;
 
 /// The facts, a line each: `kernel.release = 6.12.57-rt14  (/proc/sys/kernel/osrelease)`.
-pub(crate) fn lines(facts: &Facts) -> String {
+pub(crate) fn fact_lines(facts: &Facts) -> String {
     let rows = facts.rows();
     let mut text = String::new();
     for (i, row) in rows.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(crate) const STYLE: &str = include_str!("html/style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; base-uri 'none'; form-action 'none'";
 
-/// What stands for a value that is not there.
+/// Placeholder of a missing value.
 pub(crate) const NONE: &str = "–";
 
 /// An icon beside a word: shapes differ, not only colours.
@@ -101,7 +101,7 @@ pub(crate) fn page(title: &str, generator: Option<&str>, body: &Markup) -> Strin
             body { (body) }
         }
     };
-    text::text(&page.into_string())
+    text::harmless_text(&page.into_string())
 }
 
 /// The script of a page: read-outs, keys and zoom for what is there without it. One block, so that
@@ -149,7 +149,7 @@ pub(crate) fn folded(title: &str, body: &Markup) -> Markup {
 }
 
 /// Rows of a list in sight, and the others closed below.
-pub(crate) fn first(rows: &[Markup], shown: usize, more: &str) -> Markup {
+pub(crate) fn first_rows(rows: &[Markup], shown: usize, more: &str) -> Markup {
     let (first, rest) = rows.split_at(rows.len().min(shown));
     html! {
         @for row in first { (row) }
@@ -254,7 +254,7 @@ pub(crate) fn table_of<T>(
     let class = (!class.is_empty()).then_some(class);
     html! {
         table class=[class] {
-            (head(columns.iter().map(|(name, _)| name)))
+            (table_head(columns.iter().map(|(name, _)| name)))
             tbody {
                 @for row in rows {
                     tr {
@@ -280,7 +280,7 @@ fn kind(name: &str) -> (Option<&'static str>, &str) {
 }
 
 /// The head of a table; a column whose name begins with `#` holds numbers.
-pub(crate) fn head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Markup {
+pub(crate) fn table_head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Markup {
     html! {
         thead { tr {
             @for column in columns {
@@ -365,7 +365,7 @@ pub(crate) fn wall_clock(realtime_ns: u64) -> String {
 }
 
 /// A time within the run, in seconds to the millisecond.
-pub(crate) fn at(due_ns: u64) -> String {
+pub(crate) fn run_time(due_ns: u64) -> String {
     let ms = due_ns / 1_000_000;
     format!("{}.{:03} s", units::grouped(ms / 1000), ms % 1000)
 }
@@ -394,7 +394,7 @@ pub(crate) const fn policy(policy: Policy) -> &'static str {
 }
 
 /// Bytes with a binary unit: `16 GiB`.
-pub(crate) fn bytes(n: u64) -> String {
+pub(crate) fn binary_size(n: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     for (shift, name) in UNITS {
         if n >> shift > 0 {

@@ -15,23 +15,25 @@ use maud::{Markup, html};
 use rtproof_judge::{Finding, Report, report::MachineSummary, units};
 use rtproof_record::Run;
 
-pub(crate) use crate::html::bytes;
+pub(crate) use crate::html::binary_size;
 pub use crate::sections::compare::comparison;
 pub use crate::sections::distribution::{distribution, moving};
 pub use crate::sections::findings::{FindingDetail, application, audit, word};
 pub use crate::sections::imported::{imported_html, imported_text};
 pub use crate::sections::latency::measured;
 pub use crate::sections::launch::{locks, party, rules};
-pub use crate::sections::plan::{entries_by_hand, place, plan, steps, tokens};
+pub use crate::sections::plan::{entry_place, manual_entries, plan, steps, tokens};
 pub use crate::sections::spikes::{explanation, spikes, spikes_of};
-pub use crate::sections::summary::{answer, answer_again, next_text, proofs, reference, verdict};
+pub use crate::sections::summary::{
+    answer_again, answer_text, next_text, proofs, reference, verdict,
+};
 pub use crate::sections::tune::{
     applied, boot_left, exported, parameters, status, taken_back, trial_kernel, undone, verified,
 };
 use crate::sections::{effects, findings, latency, machine, summary, time};
 use crate::svg::bins::TimeBins;
 use crate::svg::time::StripRows;
-use crate::text::title;
+use crate::text::title_line;
 pub use crate::text::{
     BAD, BOLD, DIM, GOOD, Glyphs, Terminal, TextPage, TextStyle, WARN, WIDTH_MAX, WIDTH_MIN,
     wrapped,
@@ -94,13 +96,13 @@ pub(crate) fn header(report: &Report) -> Markup {
             p.tool { "rtproof · real-time proof test" }
             h1 { (crate::html::hostname(report)) }
             p { (line.join(" · ")) }
-            p.quiet { (crate::html::wall_clock(report.run.started_realtime_ns)) " · " (asked(report)) }
+            p.quiet { (crate::html::wall_clock(report.run.started_realtime_ns)) " · " (request_line(report)) }
         }
     }
 }
 
 /// What was asked, in a line.
-pub(crate) fn asked(report: &Report) -> String {
+pub(crate) fn request_line(report: &Report) -> String {
     let options = &report.options;
     let budget = options.requirement.budget_ns.map_or("no budget".into(), |budget_ns| {
         format!(
@@ -144,7 +146,7 @@ pub(crate) fn data(report: &Report, shown: usize) -> Markup {
     if let Some(spikes) = &mut report.spikes {
         spikes.worst.truncate(shown);
     }
-    // They stand in the picture and its table.
+    // They are in the picture and its table.
     report.moving.rows.clear();
     crate::html::data("rtproof-report", &report)
 }
@@ -240,7 +242,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     section(
         "beside",
         "Changes and idle states",
-        |page| !page.report.beside.is_empty(),
+        |page| !page.report.surroundings.is_empty(),
         Fold::Closed("Changes from outside, idle states"),
         |page| time::beside_section(page.report),
     ),
@@ -270,8 +272,12 @@ fn why_late(page: &crate::html::ReportPage<'_>) -> Markup {
 // The answer as text on stdout.
 
 /// The machine and its checks: what is printed before anything is measured.
-pub fn head(to: &mut Terminal, machine: &MachineSummary, findings: &[Finding]) -> io::Result<()> {
-    title(to, machine)?;
+pub fn machine_head(
+    to: &mut Terminal,
+    machine: &MachineSummary,
+    findings: &[Finding],
+) -> io::Result<()> {
+    title_line(to, machine)?;
     findings::summary(to, findings)?;
     findings::head(to, findings)
 }
@@ -284,8 +290,8 @@ pub fn banner(to: &mut Terminal, banner: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// What `explain` looked at, and what the user must know of it.
-pub fn told(to: &mut Terminal, about: &str, notes: &[String]) -> io::Result<()> {
+/// The subject of `explain`, and its caveats.
+pub fn explained_head(to: &mut Terminal, about: &str, notes: &[String]) -> io::Result<()> {
     wrapped(
         to,
         &format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION")),
@@ -298,7 +304,7 @@ pub fn told(to: &mut Terminal, about: &str, notes: &[String]) -> io::Result<()> 
 }
 
 /// A sentence on lines of its own.
-pub fn note(to: &mut Terminal, text: &str) -> io::Result<()> {
+pub fn note_text(to: &mut Terminal, text: &str) -> io::Result<()> {
     wrapped(to, "", "", text)
 }
 
@@ -310,8 +316,8 @@ pub fn hint(to: &mut Terminal, commands: &[String]) -> io::Result<()> {
     commands.iter().try_for_each(|command| writeln!(to, "{DIM}{command}{DIM:#}"))
 }
 
-/// Where the files are, those that are there.
-pub fn files(
+/// Paths of the existing files.
+pub fn file_list(
     to: &mut Terminal,
     record: &Path,
     html: &Path,

@@ -115,7 +115,7 @@ pub fn suites(machine: &MachineSummary, findings: &[Finding], fail_on: Option<St
             }
         }
     };
-    let mut text = text::text(&markup.into_string());
+    let mut text = text::harmless_text(&markup.into_string());
     text.retain(is_xml);
     text.push('\n');
     text
@@ -148,7 +148,7 @@ pub fn rules(command: &str, program: &str, of: &Rules) -> String {
             }
         }
     };
-    let mut text = text::text(&markup.into_string());
+    let mut text = text::harmless_text(&markup.into_string());
     text.retain(is_xml);
     text.push('\n');
     text
@@ -160,7 +160,7 @@ fn breach(it: &Breach) -> String {
         format!(" at {} ({file}:{line})", at.function.as_deref().unwrap_or("?"))
     });
     let (thread, tid, what, count) = (&it.thread, it.tid, &it.what, it.count);
-    format!("{thread}:{tid}: {what}{at}, {count} times; instead: {}", it.instead)
+    format!("{thread}:{tid}: {what}{at}, {count} times; instead: {}", it.advice)
 }
 
 /// Whether a finding fails an audit that fails from a status on; `None`: none does.

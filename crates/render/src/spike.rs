@@ -33,7 +33,7 @@ pub(crate) fn named_short(share: &Share) -> String {
     if share.culprit.is_empty() { short } else { format!("{short}: {}", share.culprit) }
 }
 
-/// What else a share may be, as a clause, and what was not recorded that would tell:
+/// What else a share may be, as a clause, and the missing events that would decide it:
 /// `or: interrupts off in the kernel`.
 pub(crate) fn otherwise(share: &Share) -> Option<String> {
     let others: Vec<String> = share.or.iter().map(|id| title(id).to_owned()).collect();
@@ -335,8 +335,8 @@ pub(crate) fn patterns(bars: &[Bar], shares: usize, of: usize) -> Vec<usize> {
     patterns.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-// What each CPU did round a spike, as its causes see it: who ran, which interrupts and
-// softirqs were under way, and who on other CPUs had to do with it.
+// What each CPU did round a spike, as its causes see it: tasks that ran, and which interrupts and
+// softirqs were active, and related events of other CPUs.
 
 /// Most moments of other CPUs that are shown.
 const MOMENTS_MAX: usize = 12;
@@ -344,7 +344,7 @@ const MOMENTS_MAX: usize = 12;
 /// What the late CPU did, and what others did to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lanes {
-    /// Who ran: tasks, and idle.
+    /// Tasks that ran, and idle.
     pub(crate) tasks: Vec<Piece>,
     /// Hard interrupts and non-maskable ones.
     pub(crate) interrupts: Vec<Piece>,
@@ -416,13 +416,13 @@ impl Lanes {
     }
 }
 
-/// Who has the CPU.
+/// Task that has the CPU.
 fn runs(state: &CpuState, tid: i32, window: &Window) -> Option<(LaneKind, String)> {
     match (state.task, state.idle) {
         (..=-1, _) => None,
         (0, None) => Some((LaneKind::Idle, "idle task".into())),
         (_, Some(idle)) => {
-            let of = window.beside.idle_states.get(&idle).filter(|of| !of.name.is_empty());
+            let of = window.surroundings.idle_states.get(&idle).filter(|of| !of.name.is_empty());
             let name = of.map_or_else(|| format!("state {idle}"), |of| of.name.clone());
             Some((LaneKind::Idle, format!("idle {name}")))
         }
@@ -437,12 +437,12 @@ fn runs(state: &CpuState, tid: i32, window: &Window) -> Option<(LaneKind, String
 
 /// The name that a switch gave a task.
 fn switched_name(window: &Window, pid: i32) -> String {
-    let told = window.events.iter().find_map(|event| match &event.what {
+    let recorded = window.events.iter().find_map(|event| match &event.what {
         EventData::Switch { next_comm, next_pid, .. } if *next_pid == pid => Some(*next_comm),
         EventData::Switch { prev_comm, prev_pid, .. } if *prev_pid == pid => Some(*prev_comm),
         _ => None,
     });
-    told.map(|comm| comm.to_string()).unwrap_or_default()
+    recorded.map(|comm| comm.to_string()).unwrap_or_default()
 }
 
 /// An event of another CPU, if it concerns the late task or its CPU.
@@ -532,7 +532,7 @@ mod tests {
         for (cause, of) in cases {
             assert_eq!(class(cause), of, "{cause}");
         }
-        // Every cause that there is has one, but for what nobody knows.
+        // Every cause has one, except the unknown.
         for cause in rtproof_judge::causes::CAUSES {
             let grey = class(cause.id) == "grey";
             assert_eq!(grey, cause.id == "unexplained", "{}", cause.id);

@@ -68,11 +68,11 @@ impl fmt::Display for TextStyle {
 }
 
 /// The text with our styles, and everything else made harmless.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn styled_text(text: &str) -> String {
     let parts = text.split(MARK.as_str()).enumerate();
     parts.fold(String::with_capacity(text.len()), |mut shown, (at, part)| {
         match at % 2 {
-            0 => shown.push_str(&text::text(part)),
+            0 => shown.push_str(&text::harmless_text(part)),
             _ => shown.push_str(part),
         }
         shown
@@ -127,7 +127,7 @@ pub struct TextPage {
 }
 
 /// One line: tool, host, kernel, CPUs, preemption model.
-pub(crate) fn title(to: &mut Terminal, machine: &MachineSummary) -> io::Result<()> {
+pub(crate) fn title_line(to: &mut Terminal, machine: &MachineSummary) -> io::Result<()> {
     let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
     let (kernel, arch) = (or_unknown(&machine.kernel), or_unknown(&machine.arch));
     let mut parts = vec![or_unknown(&machine.hostname), format!("Linux {kernel} {arch}")];
@@ -154,7 +154,7 @@ pub struct Terminal {
     /// Where it is shown.
     pub page: TextPage,
     bytes: Vec<u8>,
-    /// Where in it the answer block stands.
+    /// Range of the answer block in it.
     answer: Option<std::ops::Range<usize>>,
 }
 
@@ -177,7 +177,7 @@ impl Terminal {
     /// The answer block as [`Terminal::shown`] has it; `None`: none was written.
     pub fn answer(&self) -> Option<String> {
         let bytes = self.bytes.get(self.answer.clone()?)?;
-        Some(shown(&String::from_utf8_lossy(bytes)))
+        Some(styled_text(&String::from_utf8_lossy(bytes)))
     }
 
     /// Lines that are written.
@@ -187,7 +187,7 @@ impl Terminal {
 
     /// What is written, with colours; colours and hidden characters of others are written out.
     pub fn shown(&self) -> String {
-        shown(&String::from_utf8_lossy(&self.bytes))
+        styled_text(&String::from_utf8_lossy(&self.bytes))
     }
 }
 
@@ -231,7 +231,7 @@ fn columns_of(
     spare: &[&str],
 ) -> io::Result<()> {
     // A line end in a name would begin a line that says anything.
-    let row = |row: &Vec<String>| row.iter().map(|cell| text::line(cell)).collect();
+    let row = |row: &Vec<String>| row.iter().map(|cell| text::harmless_line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
@@ -315,15 +315,15 @@ mod tests {
         let text =
             format!("{BOLD}rtproof{BOLD:#} µs\n\tlate {BAD}BAD{BAD:#}{}\n", TextStyle::PLAIN);
         let expected = "\u{1b}[1mrtproof\u{1b}[0m µs\n\tlate \u{1b}[1m\u{1b}[31mBAD\u{1b}[0m\n";
-        assert_eq!(shown(&text), expected);
+        assert_eq!(styled_text(&text), expected);
     }
 
     #[test]
     fn sequences_of_others_are_written_out() {
         let others = "\u{1b}[8mhidden\u{1b}[0m\u{202e}\u{1b}[2J";
         let expected = "\\x1b[8mhidden\\x1b[0m\\u{202e}\\x1b[2J";
-        assert_eq!(shown(others), expected);
-        let text = shown(&format!("{BAD}{others}{BAD:#}"));
+        assert_eq!(styled_text(others), expected);
+        let text = styled_text(&format!("{BAD}{others}{BAD:#}"));
         assert_eq!(text, format!("\u{1b}[1m\u{1b}[31m{expected}\u{1b}[0m"));
     }
 }

@@ -1,5 +1,5 @@
 //! A late wake-up as a few rows of characters: its causes as blocks with their letters and names,
-//! below them who ran, interrupts, softirqs, lost stretches and the steps of the wake-up.
+//! below them tasks, interrupts, softirqs, lost stretches and the steps of the wake-up.
 
 use std::io::{self, Write};
 
@@ -137,7 +137,7 @@ impl Row {
 
 /// A text cut to so many columns.
 pub(crate) fn fitted(text: &str, columns: usize) -> String {
-    let text = text::line(text);
+    let text = text::harmless_line(text);
     match text.chars().count() <= columns {
         true => text,
         false => text.chars().take(columns.saturating_sub(1)).chain(['…']).take(columns).collect(),

@@ -34,7 +34,7 @@ pub struct KernelBisected {
     pub suspects: Vec<BisectSuspect>,
     /// Options that kconfig changed along with the suspects; empty for commits.
     pub changed: Vec<OptionPair>,
-    /// Numbers of the steps that stand for the good side and the bad one.
+    /// Numbers of the steps that represent the good side and the bad one.
     pub evidence: [usize; 2],
     /// All steps, in order.
     pub steps: Vec<BisectStep>,
@@ -114,7 +114,7 @@ pub enum BisectSuspect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepOutcome {
-    /// It does not show what is looked for.
+    /// It does not show the fault.
     Good,
     Bad,
     /// It could not be tested.
@@ -156,7 +156,7 @@ pub struct BisectStep {
     pub folder: String,
     /// What `prove` measured; null: it did not.
     pub measured: Option<KernelSide>,
-    /// Status and finding of the check that is looked for.
+    /// Status and finding of the criterion's check.
     pub check: Option<(Status, String)>,
     /// Exit code of the command; 255: the kernel panicked while it ran.
     pub exit: Option<i32>,
@@ -166,7 +166,7 @@ pub struct BisectStep {
 
 pub const BOOT_SCHEMA: &str = "rtproof/kernel-boot/1";
 
-/// What came of a boot that ended as it should.
+/// Result of a boot that ended as it should.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Booted {
     /// Version of this form: `rtproof/kernel-boot/1`.
@@ -226,7 +226,7 @@ impl GuestClock {
     }
 
     /// What a latency that was measured in such a guest says.
-    pub const fn says(self) -> &'static str {
+    pub const fn meaning(self) -> &'static str {
         match self {
             Self::Kvm => {
                 "Latencies are those of a guest: the host's scheduling and the exits to it are in \
@@ -334,7 +334,7 @@ pub struct BuildTest {
 
 pub const COMPARE_SCHEMA: &str = "rtproof/kernel-compare/1";
 
-/// What tells two kernels apart.
+/// Differences between two kernels.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KernelsCompared {
     /// Version of this form: `rtproof/kernel-compare/1`.
@@ -422,7 +422,7 @@ pub struct OptionPair {
     pub values: [String; 2],
 }
 
-// A kernel's configuration: what was asked for, and what the source's own kconfig made of it.
+// A kernel's configuration: the request, and the result of the source's own kconfig.
 
 pub const CONFIG_SCHEMA: &str = "rtproof/kernel-config/1";
 
@@ -435,7 +435,7 @@ pub struct Configured {
     pub base: String,
     /// The source; `None`: no source was given, so that nothing is resolved.
     pub kernel_source: Option<String>,
-    /// What the source says that it is, e.g. `6.12.8`.
+    /// Version of the source, e.g. `6.12.8`.
     pub version: Option<String>,
     pub fragment: String,
     /// The resolved configuration; `None` without a source.
@@ -456,7 +456,7 @@ impl Configured {
     }
 }
 
-/// What became of an option.
+/// Outcome of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionOutcome {

@@ -1,4 +1,4 @@
-//! What `rtproof run` would set, and what a program got that it started.
+//! Plan of `rtproof run`, and result of a started program.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub struct LaunchPlan {
 pub struct LaunchSetting {
     pub what: String,
     pub value: String,
-    /// How it is set, or why so.
+    /// How it is set, or the reason.
     pub how: String,
 }
 
@@ -70,7 +70,7 @@ pub struct Launched {
     pub not_set: Vec<Cannot>,
     /// Changes of the machine that were made.
     pub changes: usize,
-    /// What became of them at the end; `None`: there were none.
+    /// Their undo at the end; `None`: there were none.
     pub undone: Option<JournalUndone>,
     /// Page faults of its first process, all threads: without and with a disk.
     pub faults: Option<Faults>,
@@ -82,7 +82,7 @@ pub struct Launched {
     pub wake_ups: Option<WakeUps>,
     /// Whether the budget was kept; `None`: there was none.
     pub verdict: Option<BudgetKept>,
-    /// What was found of the rules of a real-time program; `None`: nobody asked.
+    /// Result of the rules of a real-time program; `None`: not requested.
     pub rules: Option<Rules>,
     /// The record of its wake-ups and its verdict; `None`: there is no budget, or none was wanted.
     pub proof: Option<RecordProof>,
@@ -135,7 +135,7 @@ pub struct Faults {
     pub major: u64,
 }
 
-/// What one thread got. Counts are those of the last look before it ended.
+/// Result of one thread. Counts are those of the last look before it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LaunchedThread {
     pub tid: u32,
@@ -154,7 +154,7 @@ pub struct LaunchedThread {
     pub migrations: Option<u64>,
     /// Its wake-ups as far as they were recorded.
     pub latency: Option<WakeUpLatency>,
-    /// Who ran in its place while it was runnable, the most first.
+    /// Tasks that ran in its place while it was runnable, the most frequent first.
     pub preempted_by: Vec<Preempted>,
 }
 
@@ -179,7 +179,7 @@ pub struct WakeUpLatency {
     pub worst_ns: u64,
 }
 
-/// Who ran in the place of a thread.
+/// A task that ran in the place of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Preempted {
     /// Name of the task; empty: tasks beyond those kept apart.
@@ -255,9 +255,9 @@ pub struct Rules {
 /// The kernel's own monitors of real-time applications (Linux 6.16, CONFIG_RV_MON_RTAPP).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MonitorReport {
-    /// Those whose reports were taken to the end.
+    /// Monitors whose reports were read to the end.
     pub taken: Vec<&'static str>,
-    /// What was seen of them, or why nothing was.
+    /// Their result, or why there is none.
     pub text: String,
 }
 
@@ -279,7 +279,7 @@ pub struct Breach {
     pub tid: u32,
     /// Name of the thread.
     pub thread: String,
-    /// What was done: that of the first time.
+    /// The call: that of the first time.
     pub what: String,
     pub count: u64,
     /// The longest, nanoseconds; `None`: it has no length, or did not return.
@@ -295,7 +295,8 @@ pub struct Breach {
     /// Why it is a breach.
     pub why: &'static str,
     /// What to do instead.
-    pub instead: &'static str,
+    #[serde(rename = "instead")]
+    pub advice: &'static str,
     /// The kernel's monitor that reports it, too; `None`: none does.
     pub monitor: Option<&'static str>,
     /// How often it does.

@@ -271,7 +271,7 @@ pub struct LockWaits {
     /// Whether it is certainly a lock, and no event that could contradict was lost.
     pub is_certain: bool,
     pub waiter: LockThread,
-    /// Who held it at the end of the longest wait.
+    /// Holder at the end of the longest wait.
     pub holder: LockThread,
     pub count: u64,
     /// All waits together, nanoseconds.
@@ -284,7 +284,8 @@ pub struct LockWaits {
     /// Others that released the lock before it was the waiter's turn in the longest.
     pub hands: u64,
     /// What the holder did in the longest.
-    pub meanwhile: HolderTime,
+    #[serde(rename = "meanwhile")]
+    pub holder_time: HolderTime,
     /// Where the program takes the lock; `None`: the stack does not show it.
     pub at: Option<StackFrame>,
 }

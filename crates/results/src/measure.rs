@@ -82,14 +82,15 @@ pub struct CellResult {
     pub same_machine: Option<bool>,
     pub threads: Vec<ThreadResult>,
     /// Changes from outside, idle states, frequencies.
-    pub beside: RunSurroundings,
+    #[serde(rename = "beside")]
+    pub surroundings: RunSurroundings,
     /// How many spikes, and what made them late, by class of cause; null: none.
     pub spikes: Option<String>,
-    /// What must be known of it.
+    /// Caveats of this cell.
     pub notes: Vec<String>,
 }
 
-/// What became of a cell.
+/// State of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellState {
@@ -149,7 +150,7 @@ pub struct Quantiles {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpikeCount {
     pub title: String,
-    /// Who; may be empty.
+    /// Culprit; may be empty.
     pub culprit: String,
     pub count: u64,
     pub worst_ns: u64,
@@ -208,7 +209,7 @@ impl Index {
     /// Segments of threads that were changed from outside.
     pub fn segments(&self) -> impl Iterator<Item = (&CellResult, &Segment)> {
         let of = |cell| move |segment| (cell, segment);
-        self.cells.iter().flat_map(move |cell| cell.beside.segments.iter().map(of(cell)))
+        self.cells.iter().flat_map(move |cell| cell.surroundings.segments.iter().map(of(cell)))
     }
 }
 
@@ -223,7 +224,7 @@ impl CellResult {
             started_realtime_ns: None,
             same_machine: None,
             threads: Vec::new(),
-            beside: RunSurroundings::default(),
+            surroundings: RunSurroundings::default(),
             spikes: None,
             notes: Vec::new(),
         }
@@ -240,7 +241,7 @@ impl CellResult {
 /// Version of the file that a folder keeps its plan in.
 pub const PLAN_SCHEMA: &str = "rtproof/measure-plan/1";
 
-/// What a cell takes beside its measuring time, before any was measured: calibration, facts,
+/// Overhead of a cell besides its measuring time, before any was measured: calibration, facts,
 /// judging and sealing.
 pub const OVERHEAD_NS: u64 = 3_000_000_000;
 
@@ -314,7 +315,7 @@ pub struct Condition {
 }
 
 impl MeasurePlan {
-    /// What it runs beside rtproof's own: commands of conditions, workloads and loads, each once.
+    /// External commands it runs: of conditions, workloads and loads, each once.
     pub fn commands(&self) -> Vec<&str> {
         let of_conditions = self.conditions.iter().flat_map(|it| [&it.before, &it.after]);
         let of_cells = self.cells.iter().flat_map(|it| it.workloads.iter().chain([&it.load]));

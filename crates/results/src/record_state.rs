@@ -1,4 +1,4 @@
-//! A record to be shown or exported: what must stand above it, and which one is refused.
+//! A record to be shown or exported: its banner, and which records are refused.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::Context;
 use rtproof_judge::Integrity;
 use rtproof_record::{Opened, SealState};
 
-/// What must stand above a report of this record; an altered one is refused unless accepted.
+/// Banner of a report of this record; an altered one is refused unless accepted.
 ///
 /// # Errors
 /// It was altered.
@@ -35,7 +35,7 @@ pub fn banner(
 }
 
 /// What the seal of a record says.
-pub fn standing(state: &SealState) -> Integrity {
+pub fn integrity(state: &SealState) -> Integrity {
     match state {
         SealState::Sealed { .. } => Integrity::Sealed,
         SealState::Torn => Integrity::Torn,
@@ -53,11 +53,11 @@ pub fn open_whole(path: &Path) -> anyhow::Result<Opened> {
     Ok(opened)
 }
 
-/// Opens a record to be looked at, and says what must stand above it.
+/// Opens a record for display, and returns its banner.
 ///
 /// # Errors
 /// A file that is no record; one that was altered.
-pub fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
+pub fn open_shown(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
     let opened = rtproof_record::read_shown(path)?;
     let banner = banner(path, &opened, accept_altered)?;
     Ok((opened, banner))

@@ -66,12 +66,12 @@ pub struct StandingChange {
     /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Who may have changed it.
+    /// Suspects that may have changed it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<Suspect>,
 }
 
-/// How a change stands.
+/// Status of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StandingNow {
@@ -95,9 +95,9 @@ pub enum StandingNow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BootStanding {
     pub loader: String,
-    /// What it has beside the default entry.
+    /// Words it has in addition to the default entry.
     pub words: Vec<String>,
-    /// How far it is.
+    /// Its status.
     pub standing: EntryStanding,
     /// Its kernel, where that is not the default entry's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ pub struct BootStanding {
     pub is_running: bool,
 }
 
-/// The kernel of the boot entry beside the one that runs.
+/// The kernel of the boot entry and the running one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EntryKernel {
     /// Its release; `null`: its name has none.
@@ -202,11 +202,11 @@ pub struct ExportedDocument {
     pub schema: &'static str,
     pub folder: String,
     pub files: Vec<String>,
-    /// What of the plan is not in them, and why.
+    /// Parts of the plan that are not in them, and why.
     pub missed: Vec<(String, String)>,
 }
 
-// What became of the changes of an `apply` or an `undo`: what is shown, and its JSON form.
+// Outcomes of the changes of an `apply` or an `undo`, as shown and as JSON.
 
 /// Version of the JSON form of `tune apply` and `tune trial`.
 pub const APPLIED: &str = "rtproof/tune-applied/1";
@@ -251,7 +251,7 @@ pub struct TrialKernel {
     pub notes: Vec<String>,
 }
 
-/// What became of one change.
+/// Outcome of one change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Made {
     pub change: Change,
@@ -267,7 +267,7 @@ pub struct Made {
     pub why: Option<String>,
 }
 
-/// What became of a change that was to be made.
+/// Outcome of applying a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MadeOutcome {
@@ -330,7 +330,7 @@ pub struct Unusable {
     pub why: String,
 }
 
-/// What became of one journal.
+/// Undo of one journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JournalUndone {
     pub journal: u32,
@@ -344,11 +344,11 @@ pub struct JournalUndone {
     pub unrecorded: Option<String>,
 }
 
-/// What became of one change that was to be undone.
+/// Undo of one change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TakenBack {
     pub change: Change,
-    /// What we had made of it, in one line.
+    /// The value that was applied, in one line.
     pub ours: String,
     /// What is there now, in one line.
     pub now: String,
@@ -358,7 +358,7 @@ pub struct TakenBack {
     pub why: Option<String>,
 }
 
-/// What became of a change that was to be undone.
+/// Outcome of the undo of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TakenBackOutcome {
@@ -450,7 +450,7 @@ pub struct BootPreview {
     pub printed: Option<String>,
 }
 
-// What a boot made of its parameters, and how applied changes stand.
+// Effects of a boot's parameters, and status of applied changes.
 
 pub const VERIFIED_SCHEMA: &str = "rtproof/verify/1";
 
@@ -465,6 +465,6 @@ pub struct VerifiedDocument {
     pub kernel: Option<EntryKernel>,
     /// What became of each parameter.
     pub parameters: Vec<Verified>,
-    /// What became of each change of the open journals; none of a capture, which holds no journals.
+    /// Status of each change of the open journals; empty for a capture, which holds no journals.
     pub changes: Vec<StandingChange>,
 }

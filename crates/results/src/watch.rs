@@ -79,7 +79,7 @@ pub struct WatchSource {
     pub about: String,
     /// Load that runs now; null: not known or none of ours.
     pub load: Option<String>,
-    /// Why no more will come; null: it goes on.
+    /// Why no more data will come; null: it continues.
     pub ended: Option<String>,
     /// Record that it is written to.
     pub record: Option<String>,
@@ -110,7 +110,7 @@ pub struct WatchCpu {
     pub steal_permille: Option<u32>,
     /// Idle states, shallow to deep; empty: unknown.
     pub idle: Vec<IdleShare>,
-    /// Who counted the idle states; null: nobody.
+    /// Source of the idle states; null: none.
     pub idle_by: Option<IdleCounter>,
     pub freq_hz: Option<u64>,
     /// Temperature of its core, thousandths of a degree Celsius: with `--msr`, of CPUs that nobody
@@ -141,7 +141,7 @@ pub struct IdleShare {
     pub permille: u32,
 }
 
-/// Who counted idle time.
+/// Source of idle times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleCounter {
@@ -223,7 +223,7 @@ pub struct WatchSpike {
     pub cause: Option<String>,
     /// The cause in words.
     pub title: String,
-    /// Who; empty where there is nobody to name.
+    /// Culprit; empty if there is none.
     pub culprit: String,
     /// Whether no event was lost or missing.
     pub complete: bool,

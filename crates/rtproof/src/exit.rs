@@ -212,7 +212,7 @@ impl TextOutput {
         let mut text = text::json(&serde_json::to_string_pretty(value)?);
         text.push('\n');
         let mut stdout = io::stdout().lock();
-        unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn columns() -> u16 {
 
 /// Prints what `--quiet` held back of a command that has no answer block: its output is the answer.
 /// Also before a question, which is about what was printed.
-pub fn end() -> io::Result<()> {
+pub fn print_held() -> io::Result<()> {
     match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         Held::Texts(texts) if !texts.is_empty() => write(&std::mem::take(texts)),
         Held::Texts(_) | Held::Nothing => Ok(()),
@@ -232,19 +232,19 @@ pub fn end() -> io::Result<()> {
 }
 
 /// Prints bytes as they are: what another program reads.
-pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    unless_gone(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    ignore_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
 /// Writes text; colours go where they are wanted: a terminal, or as `--color` says.
 fn write(text: &str) -> io::Result<()> {
     let mut stdout = anstream::stdout().lock();
-    unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// A reader that went away is not an error: the work goes on, and the exit code tells the verdict.
-fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+/// A closed pipe is no error: the work continues, and the exit code gives the verdict.
+fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,

@@ -37,8 +37,8 @@ pub use commands::Cli;
 
 // Questions to whoever sits at the terminal. What is asked goes to stderr: stdout is the answer.
 
-/// How often it is looked whether to stop.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between checks whether to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether a question can be answered here.
 pub(crate) fn is_terminal() -> bool {
@@ -48,14 +48,14 @@ pub(crate) fn is_terminal() -> bool {
 /// Asks for consent; anything but yes is no.
 ///
 /// # Errors
-/// Usage: nobody sits there.
+/// Usage: no terminal to answer.
 pub(crate) fn consent(question: &str) -> anyhow::Result<bool> {
     if !is_terminal() {
         let why = "nobody can be asked here (stdin is not a terminal)";
         return Err(exit::usage(format!("{question} {why}: give --yes")));
     }
-    exit::end()?;
-    write(&format!("{question} [y/N] "))?;
+    exit::print_held()?;
+    stderr_write(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -63,19 +63,19 @@ pub(crate) fn consent(question: &str) -> anyhow::Result<bool> {
 
 /// Waits for ENTER; `false`: time is up, there is no more input, or `stop` says so.
 pub(crate) fn enter_within(time: Duration, stop: impl Fn() -> bool) -> bool {
-    let (told, came) = mpsc::channel();
+    let (answered, came) = mpsc::channel();
     // Ends with the process: a read from a terminal cannot be called off.
     thread::spawn(move || {
         let mut line = String::new();
         let is_read = io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0);
-        let _ = told.send(is_read);
+        let _ = answered.send(is_read);
     });
     let until = Instant::now() + time;
     while !stop() {
         let left = until.saturating_duration_since(Instant::now());
-        match came.recv_timeout(left.min(LOOK)) {
+        match came.recv_timeout(left.min(POLL_INTERVAL)) {
             Ok(is_read) => return is_read,
-            Err(RecvTimeoutError::Timeout) if left > LOOK => {}
+            Err(RecvTimeoutError::Timeout) if left > POLL_INTERVAL => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
     }
@@ -394,19 +394,19 @@ pub const FORMS: &[Form] = &[
 // Where errors, warnings and questions go. They name files, records and machines of others: their
 // words must not command the terminal.
 
-pub fn line(words: &str) -> io::Result<()> {
-    write(&format!("{words}\n"))
+pub fn stderr_line(words: &str) -> io::Result<()> {
+    stderr_write(&format!("{words}\n"))
 }
 
 /// Writes words as they are, e.g. a question.
-pub fn write(words: &str) -> io::Result<()> {
+pub fn stderr_write(words: &str) -> io::Result<()> {
     rewrite("", words)
 }
 
 /// Writes words after a sequence of our own, which clears the line.
 pub(crate) fn rewrite(before: &'static str, words: &str) -> io::Result<()> {
     let mut stderr = anstream::stderr().lock();
-    stderr.write_all(format!("{before}{}", text::text(words)).as_bytes())?;
+    stderr.write_all(format!("{before}{}", text::harmless_text(words)).as_bytes())?;
     stderr.flush()
 }
 

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
             // Nowhere left to report a failure to print the usage. An error repeats arguments,
             // which may be file names of others; help has words of our own only.
             let code = if error.use_stderr() {
-                let _ = rtproof::write(&error.render().to_string());
+                let _ = rtproof::stderr_write(&error.render().to_string());
                 exit::USAGE
             } else {
                 let _ = error.print();
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     };
     cli.manners.keep();
     let ended = can_wait().and_then(|()| cli.command.run());
-    match exit::end().map_err(Into::into).and(ended) {
+    match exit::print_held().map_err(Into::into).and(ended) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(fail(&error)),
     }
@@ -67,7 +67,7 @@ fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
         Ok(()) => exit::ACCEPTED,
         Err(error) => {
             // The parent reads it. If the parent is gone, nothing is left to report to.
-            let _ = rtproof::line(&error.to_string());
+            let _ = rtproof::stderr_line(&error.to_string());
             exit::FAILED
         }
     };
@@ -85,6 +85,6 @@ fn program(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 /// Prints an error with its causes.
 fn fail(error: &anyhow::Error) -> u8 {
     // Nowhere left to report a failure to print the error.
-    let _ = rtproof::line(&format!("rtproof: {error:#}"));
+    let _ = rtproof::stderr_line(&format!("rtproof: {error:#}"));
     if error.is::<exit::UsageError>() { exit::USAGE } else { exit::FAILED }
 }

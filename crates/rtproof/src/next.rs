@@ -59,7 +59,10 @@ fn longer(report: &Report) -> Option<String> {
     };
     let wanted = requirement(&options.requirement);
     let clock = clock(options.clock);
-    Some(format!("rtproof prove --for {duration}{}{wanted}{load}{clock}", wishes(report)))
+    Some(format!(
+        "rtproof prove --for {duration}{}{wanted}{load}{clock}",
+        requirement_options(report)
+    ))
 }
 
 /// A clock that is not the default, as an option.
@@ -67,7 +70,7 @@ pub(crate) fn clock(clock: Clock) -> String {
     if clock.is_monotonic() { String::new() } else { format!(" --clock {}", clock.word()) }
 }
 
-/// What of a requirement is not the default, as options.
+/// Parts of a requirement that differ from the default, as options.
 fn requirement(wanted: &Requirement) -> String {
     let mut text = match wanted.class {
         BudgetClass::Hundred => String::new(),
@@ -84,12 +87,13 @@ fn requirement(wanted: &Requirement) -> String {
     text
 }
 
-/// What sets the knobs of the causes that cost most; `None`: there are none, or the machine is
+/// Command that sets the knobs of the most costly causes; `None`: there are none, or the machine is
 /// another one.
 pub(crate) fn fix(report: &Report) -> Option<String> {
     let ids = knobs(report.spikes.as_ref()?, &report.findings);
     let is_ours = !ids.is_empty() && is_here(&report.machine);
-    is_ours.then(|| format!("rtproof tune apply {ids}{} --confirm 60s", wishes(report)))
+    is_ours
+        .then(|| format!("rtproof tune apply {ids}{} --confirm 60s", requirement_options(report)))
 }
 
 /// The same for causes that were seen on this machine just now.
@@ -123,7 +127,7 @@ fn is_here(machine: &MachineSummary) -> bool {
 }
 
 /// What the application needs, as options.
-fn wishes(report: &Report) -> String {
+fn requirement_options(report: &Report) -> String {
     let options = &report.options;
     let mut text = format!(" --cpus {}", options.cpus);
     if options.policy.has_priority() {
@@ -212,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_shell_reads_is_what_was_meant() {
+    fn the_shell_reads_back_the_same_words() {
         assert_eq!(time(1_000_000), "1ms");
         assert_eq!(time(1_500_000), "1500us");
         assert_eq!(time(60_000_000_000), "60s");

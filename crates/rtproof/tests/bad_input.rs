@@ -186,7 +186,7 @@ fn a_reader_that_goes_away_is_not_an_error() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_is_refused_and_never_waited_for() {
+fn a_pipe_without_a_writer_is_refused_without_waiting() {
     let folder = folder();
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
     assert!(made.expect("mkfifo").success());

@@ -207,7 +207,7 @@ fn records(folder: &Path, names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn bad_input_is_told_with_its_place() {
+fn bad_input_is_reported_with_its_place() {
     let folder = folder();
     let path = folder.path();
     fs::write(path.join("empty.log"), "").expect("a file");
@@ -293,7 +293,7 @@ fn a_machine_is_ranked_among_those_of_a_folder() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

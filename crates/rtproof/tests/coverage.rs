@@ -112,7 +112,7 @@ fn every_test_of_a_line_exists() {
             let name = line.strip_prefix("fn ").and_then(|rest| rest.split('(').next());
             let listed = line.strip_prefix("(\"").and_then(|rest| rest.split('"').next());
             known.extend(name.filter(|_| is_test).map(str::to_owned));
-            // Tests without libtest stand in a list: `("name", name)`.
+            // Tests without libtest are in a list: `("name", name)`.
             let is_own = |name: &&str| line.ends_with(&format!(", {name}),"));
             known.extend(listed.filter(is_own).map(str::to_owned));
             is_test = line == "#[test]" || is_test && (line.starts_with(['#', '/']));
@@ -138,7 +138,7 @@ fn there_are_as_many_checks_as_promised_and_each_has_its_cases() {
 }
 
 #[test]
-fn every_row_of_the_catalogue_is_a_check_or_says_why_not() {
+fn every_row_of_the_catalogue_is_a_check_or_has_a_reason() {
     let facts = match std::env::var_os("RTPROOF_CAPTURES") {
         Some(data) => Path::new(&data).join("../facts/knobs.md"),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts/knobs.md"),
@@ -148,7 +148,7 @@ fn every_row_of_the_catalogue_is_a_check_or_says_why_not() {
         return;
     };
     let (page, ids) = (page(), ids());
-    let told: BTreeSet<&str> =
+    let listed: BTreeSet<&str> =
         rows(&page).filter(|cells| cells.len() == 2).map(|cells| cells[0].trim()).collect();
     let catalogue = &text[text.find("### 1.1").expect("1.1")..text.find("## 2.").expect("2")];
     let of_catalogue: Vec<&str> = rows(catalogue)
@@ -157,7 +157,7 @@ fn every_row_of_the_catalogue_is_a_check_or_says_why_not() {
         .collect();
     assert!(of_catalogue.len() > 170, "{} rows", of_catalogue.len());
     let missing: Vec<&&str> =
-        of_catalogue.iter().filter(|id| !ids.contains(**id) && !told.contains(**id)).collect();
+        of_catalogue.iter().filter(|id| !ids.contains(**id) && !listed.contains(**id)).collect();
     assert!(missing.is_empty(), "neither checks nor told: {missing:?}");
 }
 

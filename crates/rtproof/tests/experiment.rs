@@ -110,7 +110,7 @@ fn what_cannot_be_tried_is_a_usage_error() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
@@ -130,7 +130,7 @@ mod alone {
     }
 
     #[test]
-    fn killed_half_way_it_is_told_and_undone() {
+    fn a_killed_experiment_is_reported_and_undone() {
         let _alone = alone();
         let Some(apart) = apart() else { return };
         let child = tried(&apart);
@@ -139,8 +139,11 @@ mod alone {
         assert!(!apart.differ().is_empty(), "killed while a knob was on");
         let again = apart.run(&words(&[]));
         expect_code(&again, FAILED);
-        let told = stderr(&again);
-        assert!(told.contains("was killed") && told.contains("tune undo --journal"), "{told}");
+        let message = stderr(&again);
+        assert!(
+            message.contains("was killed") && message.contains("tune undo --journal"),
+            "{message}"
+        );
         expect_code(&apart.run(&["tune", "undo"]), ACCEPTED);
         assert_eq!(apart.differ(), Vec::<String>::new());
     }

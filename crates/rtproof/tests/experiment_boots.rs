@@ -77,7 +77,7 @@ fn what_is_there_already_cannot_be_tried() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

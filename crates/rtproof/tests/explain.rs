@@ -103,7 +103,7 @@ fn the_listing_of_the_article_names_multipathd() {
         let top = &worst(&answer)["shares"][0];
         assert_eq!((&top["cause"], &top["ns"]), (&"preempted".into(), &331_000.into()), "{top}");
         assert_eq!(top["culprit"], "multipat [real-time 99]");
-        // Most of the listing is left out: interrupts and other tasks may stand there.
+        // Most of the listing is left out: interrupts and other tasks may be listed.
         assert_eq!(top["certainty"], "likely", "{top}");
         assert!(notes(&answer).contains("345 entries, 6 are here"), "{}", notes(&answer));
     }
@@ -135,7 +135,7 @@ fn a_cut_listing_is_certain_of_nothing() {
 }
 
 #[test]
-fn what_the_timerlat_tracer_recorded_is_what_it_says() {
+fn timerlat_records_are_explained_as_recorded() {
     for (name, cause, culprit) in [
         ("rr99", "preempted", "multipathd"),
         ("irqsoff", "irqs-off", "labdelay_irqsoff in sh"),
@@ -192,7 +192,7 @@ fn what_other_tracers_and_tools_kept() {
 #[test]
 fn a_trace_dat_of_somebody_else() {
     let Some(path) = capture("trace-dat/trappy-raw_trace.dat") else { return };
-    // Of its scheduler events it has sched_switch alone: nothing says who was woken when.
+    // Of its scheduler events it has sched_switch alone: wakings are not recorded.
     let none = run(&["explain", &path.to_string_lossy(), "--task", "ksoftirqd/0"]);
     assert_eq!(code(&none), 1);
     assert!(stderr(&none).contains("no wake-up was recorded"), "{}", stderr(&none));
@@ -283,7 +283,7 @@ fn none_was_late_is_not_known_where_ends_are_missing() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
@@ -343,8 +343,10 @@ mod alone {
         // One that was woken and switched to: both are in its window.
         let worst = answer["spikes"]["worst"].as_array().expect("spikes").iter();
         let whole = |spike: &&Value| {
-            let told = &spike["explanation"];
-            told["irq_ns"].is_u64() && told["woken_ns"].is_u64() && told["switched_ns"].is_u64()
+            let explanation = &spike["explanation"];
+            explanation["irq_ns"].is_u64()
+                && explanation["woken_ns"].is_u64()
+                && explanation["switched_ns"].is_u64()
         };
         let spike = worst.clone().find(whole).expect("an ordinary spike");
         let number = spike["number"].to_string();
@@ -372,7 +374,7 @@ mod alone {
     }
 
     #[test]
-    fn a_name_that_nobody_has_is_no_success() {
+    fn an_unknown_name_is_an_error() {
         let _alone = alone();
         let folder = folder();
         let args = ["explain", "--comm", "rtproof-nosuch", "--for", "1s"];

@@ -195,7 +195,7 @@ fn every_reading_command_prints_as_it_did() {
 
 /// The life of a change, in a folder with values as no program leaves them.
 #[test]
-fn changes_are_told_as_they_were() {
+fn changes_are_reported_as_made() {
     let status = ["tune", "status", "--root", "root"];
     let verify = ["tune", "verify", "--root", "root"];
     for width in WIDTHS {

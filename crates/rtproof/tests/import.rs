@@ -1,4 +1,4 @@
-//! `rtproof import` and what is made of its records, as a user runs them.
+//! `rtproof import` and the use of its records, as a user runs them.
 
 use std::{
     path::{Path, PathBuf},
@@ -115,7 +115,7 @@ fn several_files_are_read_before_any_is_written() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_right_code() {
+fn errors_have_the_right_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("empty"), "").expect("a file");
@@ -135,7 +135,10 @@ fn what_is_wrong_is_said_with_the_right_code() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains(expected), "{args:?}: {error}");
     }
-    let told = ["import", &good, "--interval", "1ms", "--duration", "1s", "--show"];
-    let told = out(&rtproof(at, &told), 0);
-    assert!(told.contains("period 1 ms, duration 1 s") && told.contains("skipped"), "{told}");
+    let imported = ["import", &good, "--interval", "1ms", "--duration", "1s", "--show"];
+    let imported = out(&rtproof(at, &imported), 0);
+    assert!(
+        imported.contains("period 1 ms, duration 1 s") && imported.contains("skipped"),
+        "{imported}"
+    );
 }

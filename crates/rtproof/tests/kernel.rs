@@ -68,7 +68,7 @@ fn got(at: &Path, path: &str) -> String {
 
 /// Whether programs are here; says what is left out.
 fn needs(programs: &[&str]) -> bool {
-    let is_here = |name: &&&str| rtproof_host::trusted::find(name).is_err();
+    let is_here = |name: &&&str| rtproof_host::trusted::find_program(name).is_err();
     let missing: Vec<_> = programs.iter().filter(is_here).collect();
     if !missing.is_empty() {
         let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
@@ -146,7 +146,7 @@ fn what_survives_is_built_and_a_failure_shows_the_compiler_s_lines() {
 }
 
 #[test]
-fn what_cannot_be_a_base_is_said_once() {
+fn an_unusable_base_is_reported_once() {
     let folder = folder();
     let of = |base: &str| {
         let output = run(folder.path(), &["kernel", "config", "--base", base, "out"]);
@@ -178,7 +178,7 @@ fn what_is_no_configuration_is_no_base() {
 }
 
 #[test]
-fn nobody_else_s_makefile_runs_as_root() {
+fn a_makefile_of_another_user_never_runs_as_root() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
 
     if !rustix::process::geteuid().is_root() {
@@ -327,7 +327,7 @@ fn git(at: &Path, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_rebase_stops_at_a_conflict_and_goes_on() {
+fn a_rebase_stops_at_a_conflict_and_continues() {
     if !needs(&["git"]) {
         return;
     }
@@ -371,13 +371,13 @@ fn a_rebase_stops_at_a_conflict_and_goes_on() {
         let said = stderr(&rebase(words));
         assert!(said.contains(says), "{said}");
     }
-    // What v2 has already is left out, and that is said.
+    // Patches that v2 has already are skipped, which is reported.
     git(at, &["checkout", "-q", "-b", "twice", "v1"]);
     git(at, &["cherry-pick", "v2", "apart"]);
     let left_out = rebase(&["--onto", "v2", "--from", "v1"]);
     let said = String::from_utf8_lossy(&left_out.stdout).into_owned();
     assert!(said.contains("1 commit on top of v2") && said.contains("There were 2"), "{said}");
-    // What stops without a conflict is none.
+    // A stop without a conflict is an error.
     git(at, &["checkout", "-q", "-b", "blocked", "v1"]);
     fs::write(at.join(".git/hooks/pre-rebase"), "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(

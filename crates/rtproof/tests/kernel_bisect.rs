@@ -70,7 +70,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
-/// What a repository holds beside its objects' access times.
+/// Content of a repository without access times.
 fn listing(at: &Path) -> String {
     sh(
         at,
@@ -110,7 +110,7 @@ fn two_kills_lose_nothing_and_the_first_bad_commit_is_found() {
     assert_eq!((&culprit["subject"], &culprit["outcome"]), (&"change 24".into(), &"bad".into()));
     assert_eq!(culprit["commit"].as_str(), Some(sh(at, "git -C linux rev-parse c24").as_str()));
     assert!(culprit["stat"].to_string().contains("state"), "{culprit}");
-    // What was done before the second kill stands, word for word, and its logs are there.
+    // Steps before the second kill are kept word for word, with their logs.
     let state: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
     let done = state["steps"].as_array().expect("steps");
     let all = found["steps"].as_array().expect("steps");
@@ -139,7 +139,7 @@ fn two_kills_lose_nothing_and_the_first_bad_commit_is_found() {
 }
 
 #[test]
-fn what_lies_beside_the_culprit_and_does_not_build_makes_candidates() {
+fn commits_that_do_not_build_near_the_culprit_become_candidates() {
     if !is_able() {
         return;
     }
@@ -249,7 +249,7 @@ fn named(found: &serde_json::Value) -> Vec<&str> {
 }
 
 #[test]
-fn one_option_of_many_is_found_and_what_follows_from_it_is_told_apart() {
+fn one_option_of_many_is_found_and_its_consequences_are_separated() {
     if !is_able() {
         return;
     }
@@ -275,7 +275,7 @@ fn a_guilty_pair_and_what_an_option_depends_on_are_found() {
 }
 
 #[test]
-fn a_set_that_cannot_be_made_smaller_for_want_of_a_test_is_said_to_be_one() {
+fn a_set_that_cannot_be_reduced_is_reported_as_a_set() {
     if !is_able() {
         return;
     }

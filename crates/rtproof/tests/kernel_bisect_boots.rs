@@ -203,7 +203,7 @@ fn a_commit_is_found_over_boots_of_which_one_falls_back_and_a_kill() {
 }
 
 #[test]
-fn an_answer_that_a_second_boot_does_not_give_again_is_none() {
+fn an_answer_that_a_second_boot_does_not_confirm_is_discarded() {
     if !has_programs() {
         return;
     }

@@ -30,7 +30,7 @@ fn failed(text: &str, then: Then) -> String {
     assert_eq!(output.status.code(), Some(FAILED), "{}", stdout(&output));
     let said = stderr(&output);
     assert!(said.contains("log: out/console.log"), "{said}");
-    // What QEMU needed is gone, what tells of it stays.
+    // QEMU's input files are removed, the logs stay.
     let mut left: Vec<_> = fs::read_dir(folder.path().join("out"))
         .expect("the folder")
         .map(|entry| entry.expect("a file").file_name().into_string().expect("a name"))
@@ -66,7 +66,7 @@ fn a_panic_shows_the_kernel_s_own_lines_and_ends_at_once() {
 }
 
 #[test]
-fn a_kernel_without_a_console_is_told_from_one_that_has_it() {
+fn a_kernel_without_a_console_is_distinguished() {
     if has_qemu() {
         let said = failed("", Then::Hang);
         assert!(said.contains("nothing on the serial console within 6 s"), "{said}");
@@ -81,7 +81,7 @@ fn a_kernel_without_a_console_is_told_from_one_that_has_it() {
 }
 
 #[test]
-fn what_a_guest_says_is_not_taken_on_trust() {
+fn output_of_a_guest_is_not_trusted() {
     if has_qemu() {
         let said = failed("GUEST-INIT 6.1.0\r\nGUEST-STEP prove\r\n", Then::Reset);
         assert!(said.contains("reset or switched off, while prove ran"), "{said}");
@@ -90,7 +90,7 @@ fn what_a_guest_says_is_not_taken_on_trust() {
         let said = failed("GUEST-INIT 6\r\nGUEST-BROKEN devtmpfs \x1b[2J\r\n", Then::Reset);
         assert!(said.contains("(init failed); devtmpfs"), "{said}");
         assert!(!said.contains('\x1b'), "{said}");
-        // It claims success, and has nothing to show, or a file that is none.
+        // It claims success without a file, or with an invalid one.
         for files in ["", "GUEST-FILES-BEGIN\r\nAAAA\r\nGUEST-FILES-END\r\n"] {
             let text = format!("GUEST-INIT 6.1.0\r\n{files}GUEST-RC=0\r\n");
             let folder = folder();
@@ -163,7 +163,9 @@ fn what_cannot_be_booted_is_refused_before_anything_is_made() {
         assert!(refused(&["plain", "--load", "msr"]).contains("--modules"));
         assert!(refused(&["plain", "--append", "a -- b"]).contains("\"--\" is set by rtproof"));
     }
-    if rtproof_host::trusted::find("qemu-system-aarch64").is_ok() && cfg!(target_arch = "x86_64") {
+    if rtproof_host::trusted::find_program("qemu-system-aarch64").is_ok()
+        && cfg!(target_arch = "x86_64")
+    {
         let said = refused(&["Image"]);
         assert!(
             said.contains("a static rtproof for aarch64") && said.contains("--binary"),

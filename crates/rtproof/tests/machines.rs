@@ -52,7 +52,7 @@ fn assert_snapshot(machine: &Path, ending: &str, text: &str) {
 }
 
 #[test]
-fn every_command_says_what_it_said_before() {
+fn every_command_prints_what_it_printed_before() {
     let mut kept = 0;
     for machine in machines() {
         let mut text = String::new();
@@ -139,7 +139,7 @@ fn leaks(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn no_machine_tells_whose_it_is() {
+fn fixtures_hold_no_identifiers() {
     let all = "a=52:54:00:12:34:56 01-52-54-00-12-34-56 10.0.0.1/24 (0a1b2c3d-0001-0002-0003-0123456789ab) \
                0123456789abcdef0123456789abcdef /home/eve/x 12:34:56 ffffffff,ffffffff 6.1.0-50";
     assert_eq!(leaks(all).len(), 6, "{:?}", leaks(all));

@@ -1,7 +1,7 @@
 //! The binary as a user runs it. One program holds all tests, so that `support` is built once.
 //!
-//! Tests that measure live are in a module `alone`: `make test` runs each of them with no other test
-//! beside it.
+//! Tests that measure live are in a module `live`: `make test` runs one of them at a time, beside
+//! tests that do not. What needs the machine for itself is in a module `alone`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,17 +13,21 @@
 mod browser;
 mod support;
 
-/// Files in which every test measures live.
+/// Files in which every test has to have the machine for itself.
 mod alone {
+    mod locks;
+    mod spikes;
+    mod syscalls;
+}
+
+/// Files in which every test measures live.
+mod live {
     mod docker;
     mod faults;
-    mod locks;
     mod notebook;
     mod outputs;
     mod prove;
     mod report_browser;
-    mod spikes;
-    mod syscalls;
     mod tune_prove_command;
 }
 

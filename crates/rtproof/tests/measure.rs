@@ -31,12 +31,12 @@ fn records(folder: &Path) -> Vec<std::path::PathBuf> {
 
 /// Starts three cells and sends a signal while the second is measured.
 fn cut_short(folder: &Path, signal: &str) -> Output {
-    let args = ["measure", "--cpus", "0", "--period", "1ms,2ms,5ms", "--for", "4s", "--no-trace"];
+    let args = ["measure", "--cpus", "0", "--period", "1ms,2ms,5ms", "--for", "3s", "--no-trace"];
     let mut child = command(folder, &[&args[..], &["-o", "m"]].concat());
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let second = folder.join("m/002-timer-wakeup-cpu0-fifo80-2ms-idle.rtproof");
     wait_for("the second cell", 60, || second.exists());
-    std::thread::sleep(std::time::Duration::from_millis(3000));
+    std::thread::sleep(std::time::Duration::from_millis(2000));
     kill(signal, child.id());
     child.wait_with_output().expect("it ends")
 }
@@ -85,7 +85,7 @@ fn what_is_wrong_is_named_before_anything_is_measured() {
 }
 
 #[test]
-fn the_examples_are_what_the_docs_say() {
+fn the_examples_match_the_docs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("examples/measure/s2.toml")).expect("the example");
     let matrix = Matrix::parse(&text, "s2.toml").expect("a matrix");
@@ -109,7 +109,7 @@ fn the_examples_are_what_the_docs_say() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
@@ -162,7 +162,7 @@ mod alone {
     }
 
     #[test]
-    fn a_matrix_that_is_interrupted_keeps_its_cells_and_goes_on() {
+    fn an_interrupted_matrix_keeps_its_cells_and_continues() {
         let _alone = alone();
         let folder = folder();
         let output = cut_short(folder.path(), "INT");

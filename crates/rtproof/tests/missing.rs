@@ -42,7 +42,7 @@ fn every_finding_of_an_audit_shows_its_evidence_where_asked() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
@@ -80,7 +80,7 @@ mod alone {
     }
 
     #[test]
-    fn without_proc_a_load_says_what_it_needs() {
+    fn without_proc_a_load_names_what_it_needs() {
         let _alone = alone();
         let folder = folder();
         let args = "prove --for 1s --load cpu --budget 1h -o run";

@@ -225,7 +225,7 @@ fn systemd_takes_the_units() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -18,9 +18,9 @@ fn mode(path: &Path, mode: u32) {
 
 fn refused(output: &Output) -> String {
     assert!([FAILED, USAGE].contains(&code(output)), "{output:?}");
-    let told = stderr(output);
-    assert!(told.contains("can be written by others"), "{told}");
-    told
+    let message = stderr(output);
+    assert!(message.contains("can be written by others"), "{message}");
+    message
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn a_journal_that_anybody_could_write_is_not_obeyed() {
     fs::copy(tree.journal(), &copy).unwrap();
     mode(&copy, 0o666);
     let named = ["undo", "--journal", copy.to_str().unwrap()];
-    let told = refused(&tree.tune(&named));
-    assert!(told.contains("chmod go-w"), "{told}");
+    let message = refused(&tree.tune(&named));
+    assert!(message.contains("chmod go-w"), "{message}");
     // The same file in a folder in which anybody could replace it, and by a link.
     mode(&copy, 0o600);
     mode(elsewhere.path(), 0o777);
@@ -118,7 +118,7 @@ fn a_matrix_that_anybody_could_write_runs_nothing() {
     let measure = |args: &[&str]| run(files.path(), &[&["measure"], args].concat());
     let matrix = matrix.to_str().unwrap();
     refused(&measure(&["--matrix", matrix]));
-    // To look at is allowed; to run after a look, which nobody can have here.
+    // Looking is allowed; running only after a look, which is not possible here.
     expect_code(&measure(&["--matrix", matrix, "--plan"]), ACCEPTED);
     let output = measure(&["--matrix", matrix, "--accept-owner", "--output", "records"]);
     expect_code(&output, USAGE);

@@ -48,7 +48,7 @@ fn what_cannot_be_proven_is_a_wrong_command_line() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -171,11 +171,11 @@ fn signals_are_passed_on() {
 }
 
 #[test]
-fn a_stop_stops_both_and_a_continuation_goes_on() {
+fn a_stop_stops_both_and_sigcont_continues_both() {
     let folder = folder();
     let script = "echo $$ >pid; mv pid ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
     let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
-    // As a shell starts it: in an orphaned group the kernel stops nobody.
+    // As a shell starts it: the kernel stops no process of an orphaned group.
     let mut command = support::command(folder.path(), &args);
     let mut child = command.process_group(0).spawn().expect("the binary starts");
     let ready = folder.path().join("ready");
@@ -194,7 +194,7 @@ fn a_stop_stops_both_and_a_continuation_goes_on() {
 }
 
 #[test]
-fn where_the_kernel_stops_nobody_both_go_on() {
+fn both_continue_if_the_kernel_stops_neither() {
     let folder = folder();
     let script = "echo x >ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
     let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
@@ -262,7 +262,7 @@ fn unprivileged(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn without_tracing_it_says_so_and_a_budget_cannot_be_judged() {
+fn without_tracing_a_budget_is_reported_as_not_judged() {
     let folder = folder();
     let args = ["run", "--policy", "other", "--no-trace", "--budget", "1ms", "--json", "got.json"];
     let output = run(folder.path(), &[&args[..], &["--", "true"]].concat());
@@ -468,7 +468,7 @@ fn a_guard_that_dies_is_replaced() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -25,7 +25,7 @@ fn archive(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// An unpacked server and what is said of it.
+/// An unpacked server and its findings.
 fn audit(name: &str, more: &[&str]) -> Option<(TempDir, Vec<Value>)> {
     let archive = archive(name)?;
     let at = folder();
@@ -75,7 +75,7 @@ fn a_real_time_server_of_80_cpus() {
     says(of(&findings, "cmdline-duplicates"), &["tsc=reliable", "skew_tick=1"]);
     // Housekeeping is 5-10, not CPU 0: that is a choice, and nothing to complain of twice.
     assert_ne!(of(&findings, "hk-sufficient")["status"], "bad");
-    // What was not collected is unknown.
+    // Uncollected facts are unknown.
     for id in ["cpuidle-states", "cpufreq-governor", "rt-throttling", "clocksource", "swappiness"] {
         assert_eq!(of(&findings, id)["status"], "unknown", "{:#}", of(&findings, id));
     }

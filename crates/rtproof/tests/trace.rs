@@ -106,7 +106,7 @@ fn trace(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_nothing_is_left() {
+fn impossible_requests_are_reported_and_leave_nothing() {
     let folder = folder();
     for (args, wanted) in [
         (&["nop", "--only", "x"][..], "--only is for function"),
@@ -137,7 +137,7 @@ fn what_cannot_be_done_is_said_and_nothing_is_left() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
@@ -171,7 +171,7 @@ mod alone {
         let is_open = ["gaps", "doubts"].iter().any(|list| json[list] != Value::Array(Vec::new()));
         assert_eq!(code(&none), if is_open { NOT_PROVEN } else { 0 }, "{text}");
         assert!(text.contains("nothing over 10 s") && text.contains("the longest was "), "{text}");
-        // A name that nobody has.
+        // An unknown name.
         let nobody = trace(folder.path(), &["nop", "--for", "300ms", "--task", "no such thread"]);
         assert_eq!(code(&nobody), NOT_PROVEN, "{}", support::stdout(&nobody));
     }

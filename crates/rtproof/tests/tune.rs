@@ -92,11 +92,11 @@ fn applied_shown_undone_to_the_byte() {
 }
 
 #[test]
-fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
+fn a_named_check_that_is_unknown_is_an_error() {
     let tree = Small::new();
     tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "never\n");
     let before = tree.all();
-    // Also beside others that have something to do.
+    // Also together with others that have changes.
     for ids in ["thp", "thp,ksm"] {
         let output = tree.tune(&["apply", ids, "--cpus", "2-3", "--yes"]);
         expect_code(&output, FAILED);
@@ -131,7 +131,7 @@ fn what_somebody_else_changed_is_left_alone() {
 }
 
 #[test]
-fn status_names_who_may_have_changed_a_value() {
+fn status_names_suspects_of_a_changed_value() {
     let tree = Small::new();
     expect_code(&tree.tune(&["apply", "stat-interval", "--yes"]), ACCEPTED);
     tree.write("/etc/sysctl.d/50-other.conf", "vm.stat_interval = 5\n");
@@ -336,13 +336,13 @@ fn a_partition_that_lost_its_controller_is_missed() {
     for file in &group {
         let is_gone = |line: &str| line.contains("gone") && line.ends_with(file);
         assert!(status.lines().any(is_gone), "{status}");
-        let told = format!("gone by itself    {file}");
-        assert!(stdout(&undone).contains(&told), "{}", stdout(&undone));
+        let expected = format!("gone by itself    {file}");
+        assert!(stdout(&undone).contains(&expected), "{}", stdout(&undone));
     }
 }
 
 #[test]
-fn what_a_file_sets_is_told_as_json_too() {
+fn changes_of_a_file_are_printed_as_json_too() {
     let tree = Small::new();
     let before = tree.all();
     let elsewhere = folder();
@@ -404,7 +404,7 @@ fn one_change_that_fails_takes_all_back() {
 }
 
 #[test]
-fn nobody_is_asked_where_nobody_sits() {
+fn without_a_terminal_nothing_is_asked() {
     let tree = Small::new();
     let before = tree.all();
     let output = tree.tune(&["apply", "ksm"]);
@@ -414,7 +414,7 @@ fn nobody_is_asked_where_nobody_sits() {
 }
 
 #[test]
-fn names_that_are_not_there_are_told() {
+fn unknown_names_are_reported() {
     let tree = Small::new();
     for command in [&["plan"][..], &["apply", "--yes"], &["trial", "--yes", "--only"]] {
         let output = tree.tune(&[command, &["cpufreq-govenor"]].concat());

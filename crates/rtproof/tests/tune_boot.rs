@@ -149,7 +149,7 @@ fn without_a_choice_for_one_boot_the_entry_is_made_on_request_alone() {
 }
 
 #[test]
-fn a_boot_that_lacks_words_is_told() {
+fn a_boot_that_lacks_words_is_reported() {
     let tree = Small::with_grub();
     expect_code(&trial(&tree), ACCEPTED);
     boot_trial(&tree);

@@ -34,7 +34,7 @@ fn guardians(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn nobody_confirms() {
+fn an_unconfirmed_trial_is_undone() {
     let tree = Small::new();
     let before = tree.all();
     apply(&tree, "1s");
@@ -46,7 +46,7 @@ fn nobody_confirms() {
 }
 
 #[test]
-fn somebody_confirms() {
+fn a_confirmed_journal_stays() {
     let tree = Small::new();
     apply(&tree, "600s");
     assert_eq!(guardians(tree.path()).len(), 1);
@@ -86,7 +86,7 @@ fn a_copy_called_like_another_journal_does_not_end_its_guardian() {
 }
 
 #[test]
-fn after_a_reboot_nobody_takes_it_back_and_status_says_so() {
+fn after_a_reboot_status_reports_the_unconfirmed_journal() {
     let tree = Small::new();
     apply(&tree, "600s");
     let boot_id = "/proc/sys/kernel/random/boot_id";

@@ -374,7 +374,7 @@ fn modules_of_the_kernel_that_runs_stay_while_it_runs() {
 }
 
 #[test]
-fn secure_boot_takes_no_kernel_that_nobody_signed() {
+fn secure_boot_refuses_an_unsigned_kernel() {
     let tree = machine();
     let name = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
     tree.write(&format!("/sys/firmware/efi/efivars/{name}"), "\u{6}\0\0\0\u{1}");
@@ -387,7 +387,7 @@ fn secure_boot_takes_no_kernel_that_nobody_signed() {
 }
 
 #[test]
-fn what_a_killed_run_had_prepared_goes_with_the_next_undo() {
+fn files_of_a_killed_run_are_removed_by_the_next_undo() {
     let tree = machine();
     let before = tree.all();
     let left = "/var/lib/rtproof/tune/kernel/modules/x.ko";

@@ -125,7 +125,7 @@ fn too_little_time_and_nothing_to_try_are_usage_errors() {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]
@@ -148,7 +148,7 @@ mod alone {
             [Decision::Helps, Decision::Hurts].contains(&knob(effects, "placebo").decision)
         };
         // A placebo is named in one run of twenty, by construction: not again and again. A machine
-        // whose own stalls are longer than what is planted cannot tell.
+        // with stalls longer than the planted ones cannot decide.
         for _ in 0..2 {
             let is_told = knob(&effects, "plant").decision != Decision::CannotDecide;
             if is_told && !is_named(&effects) {

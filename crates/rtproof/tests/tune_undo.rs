@@ -1,4 +1,4 @@
-//! What `tune undo` goes by and what it refuses: a damaged journal, one of another machine, a copy,
+//! What `tune undo` uses and what it refuses: a damaged journal, one of another machine, a copy,
 //! a second instance, a file system that cannot be written, what something else has changed.
 
 use std::{

@@ -50,7 +50,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&verify.stderr);
-        // What is there beside ours is the machine's affair.
+        // Other units belong to the machine.
         let of_ours: Vec<&str> = said.lines().filter(|line| line.contains("rtproof")).collect();
         assert!(verify.status.success() && of_ours.is_empty(), "{name}: {said}");
     }
@@ -97,12 +97,12 @@ fn limit_us() -> Option<i32> {
 }
 
 #[test]
-fn a_limit_is_held_until_sigterm_and_systemd_is_told() {
+fn a_limit_is_held_until_sigterm_and_systemd_is_notified() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("notify");
     let notify = UnixDatagram::bind(&socket).unwrap();
     notify.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-    let told = || {
+    let notified = || {
         let mut buffer = [0; 256];
         let length = notify.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..length].to_vec()).unwrap()
@@ -121,13 +121,13 @@ fn a_limit_is_held_until_sigterm_and_systemd_is_told() {
         assert!(said.contains("/dev/cpu_dma_latency"), "{said}");
         return;
     }
-    let ready = told();
+    let ready = notified();
     assert!(ready.starts_with("READY=1\nSTATUS=/dev/cpu_dma_latency: 37000 µs held"), "{ready}");
     // Another process may hold a lower one at the same time, and the kernel takes the lowest.
     assert!(limit_us().is_some_and(|us| us <= 37_000));
     let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(kill.success());
-    assert_eq!(told(), "STOPPING=1");
+    assert_eq!(notified(), "STOPPING=1");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_ne!(limit_us(), Some(37_000));
 }

@@ -108,7 +108,7 @@ fn a_terminal_that_goes_away_ends_it() {
 }
 
 #[test]
-fn it_suspends_and_goes_on() {
+fn it_suspends_and_continues() {
     let folder = folder();
     let mut pty = Pty::start(&mut coloured(folder.path(), &["watch"]), 80, 24);
     pty.wait_for("passive");
@@ -151,7 +151,7 @@ fn rows_are_printed_until_a_signal() {
 }
 
 #[test]
-fn once_and_json_say_the_same_kind_of_things() {
+fn once_and_json_show_the_same_kinds() {
     let folder = folder();
     let text = stdout(&run(folder.path(), &["watch", "--once"]));
     assert!(text.contains("passive: measures nothing") && text.contains("busy and idle"), "{text}");
@@ -172,7 +172,7 @@ fn once_and_json_say_the_same_kind_of_things() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_an_error_that_says_what_to_do() {
+fn an_unwatchable_source_is_an_error_with_the_next_step() {
     let folder = folder();
     let watch = |args: &[&str]| run(folder.path(), &[&["watch"], args].concat());
     for (args, expected, part) in [
@@ -202,7 +202,7 @@ fn frames(child: &mut Child) -> impl Iterator<Item = Value> {
 }
 
 /// Measures live.
-mod alone {
+mod live {
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Slips that outputs and pages once had, looked for in everything that is kept of them: golden
+//! Slips that outputs and pages once contained, searched for in all kept output: golden
 //! outputs, snapshots of machines, pages, scripts.
 
 use std::{
@@ -61,7 +61,7 @@ fn what_is_to_do_by_hand_is_there_once() {
 }
 
 #[test]
-fn scripts_say_nothing_twice() {
+fn scripts_have_no_duplicate_lines() {
     for (name, text) in texts(&["scripts"], ".sh") {
         let comments = text.lines().filter(|line| line.starts_with('#') && line.len() > 2);
         let mut seen = std::collections::BTreeSet::new();
@@ -81,13 +81,13 @@ fn every_page_and_every_command_can_be_found() {
     }
     let command = rtproof::command();
     let tune = command.find_subcommand("tune").expect("tune");
-    let told = |name: &str| {
+    let is_listed = |name: &str| {
         let word = |c: char| !c.is_ascii_alphanumeric() && c != '-';
         readme.lines().any(|line| line.starts_with("| `") && line.split(word).any(|it| it == name))
     };
     let commands = command.get_subcommands().chain(tune.get_subcommands());
     let shown = commands.filter(|it| !it.is_hide_set()).map(clap::Command::get_name);
     for name in shown.filter(|name| !["help", "completions", "man"].contains(name)) {
-        assert!(told(name), "README: no {name}");
+        assert!(is_listed(name), "README: no {name}");
     }
 }

@@ -16,12 +16,12 @@ fn main() -> anyhow::Result<()> {
         load: Some("idle".parse()?),
         ..Request::new(5_000_000_000, ".")
     };
-    let options = prove::options(&request, &facts)?;
+    let options = prove::resolve_options(&request, &facts)?;
     let output = Output::choose(&request.output, &facts)?;
     let (mut switcher, mut observer) = (NoSwitcher, SilentObserver);
     let finished =
         prove::measure(&root, facts, &options, None, &output, &mut switcher, &mut observer)?;
-    let report = Report::new(&finished.run, &finished.standing());
+    let report = Report::new(&finished.run, &finished.integrity());
     let sealed = finished.seal(&report)?;
     println!("{} {}", report.verdict.answer.text(), report.verdict.sentence);
     println!("record {}, {} threads", output.record.display(), sealed.run.threads.len());

@@ -62,7 +62,7 @@ impl FileLoader {
     pub fn side(&self, path: &Path, label: &str) -> anyhow::Result<(Side, Option<String>)> {
         let source = path.display().to_string();
         if is_record(path)? {
-            let (opened, banner) = record_state::open(path, self.accept_altered)?;
+            let (opened, banner) = record_state::open_shown(path, self.accept_altered)?;
             return Ok((Side::of_run(&opened.run, label, &source), banner));
         }
         let hints = Hints {
@@ -101,7 +101,7 @@ fn cannot(path: &Path) -> String {
 /// Names for files: their stems without the words that all of them begin or end with, which are
 /// separated by `-`, `_` or `.`. Where nothing would be left of one, all keep their stems; those
 /// that are alike after all have a number.
-pub fn short(paths: &[&Path]) -> Vec<String> {
+pub fn short_names(paths: &[&Path]) -> Vec<String> {
     let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
     let words: Vec<Vec<&str>> =
         stems.iter().map(|stem| stem.split(['-', '_', '.']).collect()).collect();
@@ -127,7 +127,7 @@ pub fn short(paths: &[&Path]) -> Vec<String> {
 
 /// What the names of a group's files have in common at their beginning; `None`: nothing to speak
 /// of.
-pub fn common(paths: &[&Path]) -> Option<String> {
+pub fn common_name(paths: &[&Path]) -> Option<String> {
     let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
     let first = stems.first()?;
     let shared =
@@ -156,7 +156,7 @@ fn numbered(names: Vec<String>) -> Vec<String> {
 /// Files of a folder that are read, at most.
 const FILES_MAX: usize = 2000;
 
-/// The runs of a folder, and the files that are none. Folders in it are not entered.
+/// The runs of a folder, and its other files. Folders in it are not entered.
 ///
 /// # Errors
 /// Not a folder, one that cannot be read, one with too many files.
@@ -188,7 +188,7 @@ pub fn folder(loader: &FileLoader, folder: &Path) -> anyhow::Result<(Vec<Side>, 
         match loader.side(&path, &label) {
             // A torn record is no reference.
             Ok((_, Some(why))) => unread.push(UnusedFile { file, why }),
-            // Seconds say nothing of a rank, and many files have many.
+            // Seconds do not affect a rank, and many files have many.
             Ok((side, None)) => {
                 sides.push(Side { rows: Vec::new(), over: None, spikes: None, ..side });
             }
@@ -218,7 +218,7 @@ mod names_tests {
     use super::*;
 
     fn short_of(names: &[&str]) -> Vec<String> {
-        short(&names.iter().map(Path::new).collect::<Vec<_>>())
+        short_names(&names.iter().map(Path::new).collect::<Vec<_>>())
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod names_tests {
 
     #[test]
     fn a_group_has_the_name_of_its_files() {
-        let of = |names: &[&str]| common(&names.iter().map(Path::new).collect::<Vec<_>>());
+        let of = |names: &[&str]| common_name(&names.iter().map(Path::new).collect::<Vec<_>>());
         assert_eq!(of(&["tuned-1.rtproof", "tuned-2.rtproof"]).as_deref(), Some("tuned"));
         assert_eq!(of(&["a1.log", "b1.log"]), None);
         assert_eq!(of(&["1.log", "12.log"]), None);

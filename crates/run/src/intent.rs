@@ -1,4 +1,4 @@
-//! What the machine is meant for: the profile, by name or from a file, and checks that are left
+//! Intent of the machine: the profile, by name or from a file, and checks that are left
 //! out, each with its reason.
 
 use std::{collections::BTreeMap, path::Path};
@@ -19,10 +19,10 @@ use rtproof_judge::{
 
 use crate::{online_cpus, parse};
 
-/// Priority of the application where nobody says.
+/// Default priority of the application.
 pub const PRIORITY: u32 = 80;
 
-/// Period of its loop where nobody says.
+/// Default period of its loop.
 pub const PERIOD_NS: u64 = 1_000_000;
 
 /// Largest file of a profile.
@@ -43,7 +43,7 @@ pub struct IntentOptions {
 }
 
 impl IntentOptions {
-    /// What the machine is meant for: what was stated on the command line, else the profile, else
+    /// Intent of the machine: as stated on the command line, else the profile, else
     /// what the machine has.
     ///
     /// # Errors
@@ -81,8 +81,8 @@ impl IntentOptions {
     }
 }
 
-/// The user whose rights count: the stated one, else who asks through sudo or doas, else
-/// the one of this process. Nobody is guessed: `None` for root alone, and for a machine elsewhere.
+/// The user whose rights count: the stated one, else the caller of sudo or doas, else
+/// the one of this process. No user is guessed: `None` for root alone, and for a machine elsewhere.
 ///
 /// # Errors
 /// Usage: no name of a user, or root.
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_it_changes() {
+    fn a_profile_states_its_changes() {
         let found = options(
             "kind = \"busy-poll\"\ncpus = \"2-3\"\npriority = 90\nperiod = \"250us\"\n\
              budget = \"50us\"\n[choices]\nturbo = \"on\"\n[skip]\nsmt = \"no firmware menu\"\n",
@@ -302,11 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_guessed() {
+    fn no_user_is_guessed() {
         let elsewhere = Root::dir(Path::new("/proc/self/fdinfo"));
         let elsewhere = elsewhere.unwrap();
         assert_eq!(user(&elsewhere, None).unwrap(), None);
-        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().meant, UserSource::Stated);
+        assert_eq!(user(&elsewhere, Some("alice")).unwrap().unwrap().source, UserSource::Stated);
         for wrong in ["root", "", "-x", "a b", "a:b"] {
             assert!(user(&elsewhere, Some(wrong)).is_err(), "{wrong}");
         }

@@ -62,7 +62,7 @@ pub fn online_cpus(text: &str, option: &str, facts: &Facts) -> anyhow::Result<Cp
 /// First argument of a worker.
 pub const NAME: &str = "load-worker";
 
-// `rtproof check tick`: writes down that someone looked at an item of the firmware's set-up.
+// `rtproof check tick`: records that a user checked an item of the firmware's set-up.
 
 /// What was found of which items.
 #[derive(Clone, Debug)]
@@ -73,11 +73,11 @@ pub struct FirmwareTick {
     pub found: Option<FirmwareChoice>,
     /// A remark; why, where it is kept otherwise.
     pub note: String,
-    pub who: String,
+    pub user: String,
 }
 
-/// Who looks, where nobody is named: the user that asks, else root.
-pub fn who(user: Option<&Account>) -> String {
+/// The default user: the caller of sudo, else root.
+pub fn current_user(user: Option<&Account>) -> String {
     user.map_or_else(|| "root".into(), |user| user.name.clone())
 }
 
@@ -110,7 +110,7 @@ pub fn tick(machine: &Machine<'_>, look: &FirmwareTick) -> anyhow::Result<()> {
              a tick is out of date; nothing was written"
         );
     };
-    let is_meant = |item: &str| is_all || look.items.iter().any(|meant| meant == item);
+    let is_meant = |item: &str| is_all || look.items.iter().any(|named| named == item);
     let mut ticks: Vec<FirmwareItem> =
         old.iter().filter(|tick| !is_meant(&tick.item)).cloned().collect();
     if let Some(found) = look.found {
@@ -119,7 +119,7 @@ pub fn tick(machine: &Machine<'_>, look: &FirmwareTick) -> anyhow::Result<()> {
             item: item.id.into(),
             found,
             date: date.clone(),
-            who: look.who.clone(),
+            user: look.user.clone(),
             firmware: firmware.clone(),
             note: look.note.clone(),
         }));

@@ -56,7 +56,7 @@ pub fn make(request: &Request) -> Result<Project, NewError> {
         .map_err(failed)?;
     rustix::fs::mkdirat(&parent, &name, Mode::from_raw_mode(0o777)).map_err(failed)?;
     let mut made = ProjectFolder { parent, name, paths: Vec::new() };
-    let files = of(request);
+    let files = project_files(request);
     made.fill(&files).map_err(|(path, source)| {
         made.remove();
         NewError::Write { path: folder.join(path), source: source.into() }
@@ -228,7 +228,7 @@ const DEADLINE_RS: &str = include_str!("new/templates/class/deadline.rs.in");
 const DEADLINE_UNIT: &str = include_str!("new/templates/class/deadline.service");
 
 /// All files, in the order of the README.
-fn of(request: &Request) -> Vec<ProjectFile> {
+fn project_files(request: &Request) -> Vec<ProjectFile> {
     let (templates, class_path) = match request.language {
         Language::C => (C, "src/class.h"),
         Language::Cpp => (CPP, "src/class.h"),
@@ -531,7 +531,7 @@ mod files_tests {
             for class in [LoopPolicy::Fifo, LoopPolicy::Deadline] {
                 let name = "arm".parse().unwrap();
                 let request = Request { name, language, class, parent: "/".into() };
-                let files = of(&request);
+                let files = project_files(&request);
                 let own = files.iter().filter(|file| !file.path.contains("mark"));
                 let mut lines = 0;
                 for file in own {

@@ -21,7 +21,7 @@ use crate::explain;
 use crate::explain::{Explained, TextFile};
 use crate::prove::Signals;
 
-/// How often it is looked at.
+/// Interval between reads.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Text that is kept; it is in memory until it is explained.
@@ -101,9 +101,9 @@ pub fn trace(options: &TraceOptions) -> anyhow::Result<Traced> {
     let mut run = Run::new(options, tracer)?;
     let start = Instant::now();
     let duration = Duration::from_nanos(options.duration_ns);
-    while start.elapsed() < duration && signals.came().is_none() && !run.is_full() {
+    while start.elapsed() < duration && signals.received().is_none() && !run.is_full() {
         std::thread::sleep(POLL.min(duration.saturating_sub(start.elapsed())));
-        run.look()?;
+        run.poll()?;
     }
     let traced_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let ended = run.end(traced_ns)?;
@@ -131,9 +131,9 @@ fn fits(options: &TraceOptions) -> anyhow::Result<()> {
         let which = "wakeup, wakeup_rt, wakeup_dl, irqsoff, preemptoff and preemptirqsoff";
         return Err(usage(format!("--no-functions is for {which}, not for {name}")));
     }
-    let whom = ["nop", "function", "function_graph"];
-    if options.task.is_some() && !whom.contains(name) {
-        return Err(usage(format!("--task is for {}; {name} decides itself", whom.join(", "))));
+    let tracers = ["nop", "function", "function_graph"];
+    if options.task.is_some() && !tracers.contains(name) {
+        return Err(usage(format!("--task is for {}; {name} decides itself", tracers.join(", "))));
     }
     if *name == "hwlat" && options.over_ns < 1_000 {
         return Err(usage("--over: hwlat measures whole microseconds; write 1us or more"));
@@ -180,7 +180,7 @@ fn request(options: &TraceOptions, cpus: &CpuList, root: &Root) -> TracerRequest
     }
 }
 
-/// Events beside the tracer that explain what it shows.
+/// Events in addition to the tracer that explain its output.
 fn events(tracer: &str) -> impl Iterator<Item = &'static str> {
     let (wanted, noise): (&[_], &[_]) = match tracer {
         "nop" | "function" | "function_graph" => (WANTED, &[]),
@@ -201,7 +201,7 @@ struct Run<'a> {
     kept: usize,
     longest_us: u64,
     /// How long the tracer was stopped to be read.
-    blind: Duration,
+    stopped_for: Duration,
 }
 
 impl<'a> Run<'a> {
@@ -212,8 +212,8 @@ impl<'a> Run<'a> {
             text.header(options.tracer.name, tracer.text()?)?;
             pipe = Some(tracer.all_lines()?);
         }
-        let (kept, longest_us, blind) = (0, 0, Duration::ZERO);
-        Ok(Self { options, tracer, pipe, text, kept, longest_us, blind })
+        let (kept, longest_us, stopped_for) = (0, 0, Duration::ZERO);
+        Ok(Self { options, tracer, pipe, text, kept, longest_us, stopped_for })
     }
 
     fn is_full(&self) -> bool {
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes what there is.
-    fn look(&mut self) -> anyhow::Result<()> {
+    fn poll(&mut self) -> anyhow::Result<()> {
         if let Some(pipe) = &mut self.pipe {
             return Ok(self.text.take_lines(pipe)?);
         }
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
         self.kept += 1;
         self.tracer.forget_longest()?;
         self.tracer.set_on(true)?;
-        self.blind += start.elapsed();
+        self.stopped_for += start.elapsed();
         Ok(())
     }
 
@@ -261,7 +261,7 @@ impl<'a> Run<'a> {
                 }
             }
             Keeps::Last => self.text.take(&mut self.tracer.text()?)?,
-            Keeps::Lines => self.look()?,
+            Keeps::Lines => self.poll()?,
         }
         if self.options.tracer.keeps != Keeps::Longest {
             let stats = self.tracer.all_stats().filter_map(|(_, stats)| stats.into_value());
@@ -277,8 +277,8 @@ impl<'a> Run<'a> {
         if self.options.tracer.name.starts_with("wakeup") {
             notes.push(NOT_FOLLOWED.to_owned());
         }
-        if !self.blind.is_zero() {
-            let blind_ns = u64::try_from(self.blind.as_nanos()).unwrap_or(u64::MAX);
+        if !self.stopped_for.is_zero() {
+            let blind_ns = u64::try_from(self.stopped_for.as_nanos()).unwrap_or(u64::MAX);
             notes.push(format!(
                 "The tracer was stopped for {} in all while what it had kept was read.",
                 units::duration(blind_ns)
@@ -409,7 +409,7 @@ impl Ended {
             explained.gaps.clear();
             explained.doubts.clear();
         }
-        explained.saw_none = self.longest_ns.is_none() && name != "hwlat";
+        explained.no_wake_ups = self.longest_ns.is_none() && name != "hwlat";
         if self.lost_events > 0 {
             self.notes.push(lost(options.tracer, self.lost_events));
         }

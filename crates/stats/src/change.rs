@@ -308,7 +308,7 @@ mod cusum_tests {
     use crate::binomial::Random;
 
     #[test]
-    fn false_alarms_are_as_seldom_as_the_tables_say() {
+    fn false_alarms_are_as_rare_as_the_tables_state() {
         let mut random = Random::new(1);
         let mut cusum = Cusum::new(3.0, 2.0);
         let alarms =
@@ -317,14 +317,14 @@ mod cusum_tests {
     }
 
     #[test]
-    fn shifts_are_told_soon_and_which_way() {
+    fn shifts_are_detected_soon_with_their_direction() {
         let mut random = Random::new(2);
         for (shift, turn) in [(1.0, LevelDirection::Up), (-1.0, LevelDirection::Down)] {
             let delays = (0..200).map(|_| {
                 let mut cusum = Cusum::new(0.0, 1.0);
-                let told = (0..500).find_map(|i| Some((i, cusum.push(shift + random.normal())?)));
-                let (delay, told) = told.expect("a change");
-                assert_eq!(told, turn);
+                let found = (0..500).find_map(|i| Some((i, cusum.push(shift + random.normal())?)));
+                let (delay, found) = found.expect("a change");
+                assert_eq!(found, turn);
                 delay
             });
             let mean = delays.sum::<usize>() as f64 / 200.0;

@@ -7,7 +7,7 @@
 
 use crate::binomial::{Random, poisson_cdf};
 
-/// Most events of a list that are looked at; the rest is thinned, evenly over the run.
+/// Most events of a list that are used; more are thinned evenly over the run.
 pub const EVENTS_MAX: usize = 4096;
 
 const SHIFTS_MAX: u32 = 10_000;
@@ -36,7 +36,7 @@ pub struct CoincidenceOptions {
 pub struct Coincidence {
     /// Events of the first list with company from every other list.
     pub hits: u64,
-    /// Of so many that were looked at.
+    /// Number of events used.
     pub of: u64,
     /// Mean of the same with shifted lists.
     pub expected: f64,

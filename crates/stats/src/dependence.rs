@@ -48,7 +48,7 @@ pub fn extremal_index(top: &[Sample], period_ns: u64) -> f64 {
 // given how many there are: pairs closer than a distance are counted over many distances, and
 // ranked among those of uniform times (an exact Monte Carlo test, as Besag and Diggle 1977).
 
-/// Events that are looked at, of more a random part: a part of a steady rate is steady.
+/// Most events used, of more a random part: a part of a steady rate is steady.
 const EVENTS_MAX: usize = 1000;
 
 /// Distances: a half of the time, an eighth, a 32nd, ...
@@ -203,7 +203,7 @@ pub fn weighted(p: &[(f64, f64)], spare: f64) -> Vec<f64> {
 /// Fewest batches of a size of more than one block.
 const BATCHES_MIN: usize = 8;
 
-/// Most batches whose autocorrelation is looked at.
+/// Most batches used for the autocorrelation.
 const CORRELATED_MAX: usize = 512;
 
 /// Fewest blocks from which dependence can be seen at all.
@@ -284,7 +284,7 @@ impl EffectiveShare {
 
     /// Whether dependence shorter than a part of the run was seen often enough to be estimated, if
     /// the run were so many times as long.
-    pub fn is_seen(&self, times: f64) -> bool {
+    pub fn is_estimable(&self, times: f64) -> bool {
         self.times * times >= TIMES_MIN && self.blocks as f64 * times >= BLOCKS_MIN as f64
     }
 }
@@ -486,11 +486,14 @@ mod long_run_tests {
     fn bunched_events_are_worth_less() {
         let even = [(10, 1000); 40];
         let worth = EffectiveShare::of(even.into_iter(), 0.95).expect("a worth");
-        assert_eq!((worth.n_eff, worth.times, worth.is_seen(1.0)), (40_000.0, 40.0, true));
+        assert_eq!((worth.n_eff, worth.times, worth.is_estimable(1.0)), (40_000.0, 40.0, true));
         let mut bunched = [(0, 1000); 40];
         bunched[20..24].fill((100, 1000));
         let worth = EffectiveShare::of(bunched.into_iter(), 0.95).expect("a worth");
-        assert!(worth.n_eff < 60.0 && !worth.is_seen(1.0) && worth.is_seen(5.0), "{worth:?}");
+        assert!(
+            worth.n_eff < 60.0 && !worth.is_estimable(1.0) && worth.is_estimable(5.0),
+            "{worth:?}"
+        );
         assert_eq!(EffectiveShare::of([(5, 1000)].into_iter(), 0.95), None);
         assert_eq!(EffectiveShare::of([(0, 1000), (0, 1000)].into_iter(), 0.95), None);
         assert_eq!(EffectiveShare::of([(9, 9), (9, 9)].into_iter(), 0.95), None);

@@ -165,7 +165,7 @@ impl Fit {
             let nll = |ln_sigma: f64| Gpd { sigma: ln_sigma.exp(), xi }.nll(excesses);
             minimum(nll, ((mean / 30.0).ln(), (mean * 30.0).ln()), 1e-9).1
         };
-        self.limits(profile, self.gpd.xi, 0.05, wall(confidence), (-2.0, 5.0))
+        self.limits(profile, self.gpd.xi, 0.05, profile_drop(confidence), (-2.0, 5.0))
     }
 
     /// Profile-likelihood interval of the excess that one in `m` exceeds. `spread`: how much more
@@ -184,7 +184,7 @@ impl Fit {
             minimum(nll, (self.gpd.xi - 1.0, self.gpd.xi + 1.0), 1e-9).1
         };
         let bounds = (level * 1e-3, level * 1e3);
-        self.limits(profile, level, 0.05 * level, wall(confidence) * spread, bounds)
+        self.limits(profile, level, 0.05 * level, profile_drop(confidence) * spread, bounds)
     }
 
     /// Where a profile rises by so much, on both sides of its minimum.
@@ -208,7 +208,7 @@ impl Fit {
 }
 
 /// By how much a profile rises at the ends of an interval: half of the quantile of chi-squared.
-fn wall(confidence: f64) -> f64 {
+fn profile_drop(confidence: f64) -> f64 {
     chi_squared_quantile(confidence) / 2.0
 }
 
@@ -216,7 +216,7 @@ fn wall(confidence: f64) -> f64 {
 pub fn exponential_upper(excesses: &[f64], confidence: f64, spread: f64) -> f64 {
     let n = excesses.len() as f64;
     let mean = excesses.iter().sum::<f64>() / n;
-    let rise = wall(confidence) * spread / n;
+    let rise = profile_drop(confidence) * spread / n;
     // ln(s) + 1 / s - 1 = rise, s in means.
     let over = |s: f64| s.ln() + 1.0 / s - 1.0 - rise;
     mean * zero(over, (1.0, 2.0 * (rise + 1.0).exp()), 1e-9).unwrap_or(1.0)
@@ -538,7 +538,7 @@ mod anderson_tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn misfits_are_detected() {
         let mut random = Random::new(21);
         let p = |mut values: Vec<f64>| {
             values.sort_unstable_by(f64::total_cmp);

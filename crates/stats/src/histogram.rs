@@ -460,7 +460,7 @@ const LEN: usize = Layout::FINE.len();
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotCounts {
     counts: Box<[u32; LEN]>,
-    /// Counts beside those: (bucket, count), where the count is not zero.
+    /// Further counts: (bucket, count), where the count is not zero.
     large: [(u16, u64); LARGE],
 }
 

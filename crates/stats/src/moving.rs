@@ -4,7 +4,7 @@
 //! Sums and moments are exact: a window is merged from its steps, never added to and taken from
 //! (Chan, Golub, LeVeque 1979; Pebay, SAND2008-6212, for those with weights). Percentiles are upper
 //! edges of cells of [`Layout::COARSE`](crate::Layout::COARSE), at most 3.1 % above the sample and
-//! never below it. Time without a sample has no value: a line through it would say what nobody has
+//! never below it. Time without a sample has no value: a line through it would show what was never
 //! measured.
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ pub struct MovingRow<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MovingStep {
     pub from_ns: u64,
-    /// End: the moment that the values are of.
+    /// End: the time of the values.
     pub to_ns: u64,
     /// Samples in it.
     pub n: u64,

@@ -323,7 +323,7 @@ pub(crate) fn t_quantile(p: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-// What is said of several questions that were asked of the same pairs or of one experiment.
+// Answers to several questions about the same pairs or one experiment.
 
 /// Share of a knob's or a comparison's level that p99.9 may use first: six pairs have a p value of
 /// 0.031, which is below 0.92 times 0.05. The other statistics share the rest until p99.9 is
@@ -703,7 +703,7 @@ mod design_tests {
     }
 
     #[test]
-    fn mirrored_changes_do_not_stand_for_each_other() {
+    fn mirrored_changes_are_not_aliased() {
         for changes in [2, 5, 11, 12, 19] {
             let rows = mirrored(3, changes).expect("a design");
             assert_eq!(Some(rows.len()), mirrored_pairs(changes));

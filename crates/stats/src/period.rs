@@ -182,7 +182,8 @@ const DENSER: f64 = 3.0;
 /// The excess over a uniform density is largest between two order statistics (Kuiper 1960), so one
 /// pass over the sorted phases finds it.
 pub fn fold(times_ns: &[u64], period_ns: f64) -> Option<Fold> {
-    let mut phases: Vec<f64> = times_ns.iter().map(|&time| turn(time as f64 / period_ns)).collect();
+    let mut phases: Vec<f64> =
+        times_ns.iter().map(|&time| fraction(time as f64 / period_ns)).collect();
     phases.sort_unstable_by(f64::total_cmp);
     let n = phases.len();
     // Twice round the circle, an arc from i to j has value (j + 1 - i)/n - DENSER * length.
@@ -203,7 +204,7 @@ pub fn fold(times_ns: &[u64], period_ns: f64) -> Option<Fold> {
     let (start, end) = arc?;
     let width = at(end) - at(start);
     Some(Fold {
-        phase_ns: turn(at(start) + width / 2.0) * period_ns,
+        phase_ns: fraction(at(start) + width / 2.0) * period_ns,
         width_ns: width * period_ns,
         follow: (end - start + 1) as u64,
         of: n as u64,
@@ -211,7 +212,7 @@ pub fn fold(times_ns: &[u64], period_ns: f64) -> Option<Fold> {
 }
 
 /// The part of a turn, in [0, 1).
-fn turn(turns: f64) -> f64 {
+fn fraction(turns: f64) -> f64 {
     let rest = turns - turns.floor();
     if rest < 1.0 { rest } else { 0.0 }
 }

@@ -36,7 +36,7 @@ impl Period {
     fn fastest(self, events: &[u64]) -> Self {
         let of_part = |parts: u32| {
             let period_ns = self.period_ns / f64::from(parts);
-            let (period_ns, error_ns) = line(events, period_ns, &fold(events, period_ns)?)?;
+            let (period_ns, error_ns) = fit_line(events, period_ns, &fold(events, period_ns)?)?;
             let fold = Fold { of: self.fold.of, ..fold(events, period_ns)? };
             let part = Self { period_ns, error_ns, fold, ..self }.over(events);
             (part.score() > self.score()).then_some(part)
@@ -91,7 +91,7 @@ impl Period {
     /// So many times this period, followed by these events.
     fn times(&self, k: f64, own: &[u64]) -> Option<Self> {
         let guess_ns = k * self.period_ns;
-        let (period_ns, error_ns) = line(own, guess_ns, &fold(own, guess_ns)?)?;
+        let (period_ns, error_ns) = fit_line(own, guess_ns, &fold(own, guess_ns)?)?;
         let fold = Fold { of: self.fold.of, ..fold(own, period_ns)?.narrowed(own, period_ns) };
         Some(Self { period_ns, error_ns, fold, ..*self }.over(own))
     }
@@ -488,7 +488,7 @@ impl<'a> Fitted<'a> {
         let mut error_ns = 0.0;
         for _ in 0..3 {
             let folded = fold(events, period_ns)?;
-            let (slope, error) = line(events, period_ns, &folded)?;
+            let (slope, error) = fit_line(events, period_ns, &folded)?;
             (period_ns, error_ns) = (slope, error);
         }
         Some(Self { events, period_ns, error_ns, fold: fold(events, period_ns)? })
@@ -537,7 +537,7 @@ impl<'a> Fitted<'a> {
 }
 
 /// Slope and its standard error, of the times that follow over the number of their period.
-fn line(events: &[u64], period_ns: f64, fold: &Fold) -> Option<(f64, f64)> {
+fn fit_line(events: &[u64], period_ns: f64, fold: &Fold) -> Option<(f64, f64)> {
     let origin = *events.first()?;
     let points = events
         .iter()

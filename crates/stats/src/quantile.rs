@@ -70,7 +70,7 @@ impl Q {
     }
 }
 
-/// A quantile and what is known of it.
+/// A quantile with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     pub q: Q,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_cover_what_they_say() {
+    fn ranks_have_the_stated_coverage() {
         for (n, q, covered) in [
             (100, 0.5, 0.9648),
             (1000, 0.99, 0.976_095),

@@ -91,7 +91,7 @@ pub fn design(seed: u64, factors: usize) -> Option<Design> {
 
 /// Below this p value, unadjusted, a change is looked at again: a screening may be wrong about it
 /// either way, what follows may not.
-const STANDS_OUT: f64 = 0.05;
+const LARGE_P: f64 = 0.05;
 
 /// The main effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,8 +107,8 @@ pub struct MainEffect {
 
 impl MainEffect {
     /// Whether it is worth pairs of its own.
-    pub fn stands_out(&self) -> bool {
-        self.is_active || self.paired.p < STANDS_OUT
+    pub fn is_large(&self) -> bool {
+        self.is_active || self.paired.p < LARGE_P
     }
 }
 
@@ -176,7 +176,7 @@ fn measured(design: &Design, pairs: &[Option<[f64; 2]>]) -> Vec<(usize, [f64; 2]
     those.filter_map(|(pair, values)| Some((pair, (*values)?))).collect()
 }
 
-// Which of many contrasts are more than noise, where nothing but the contrasts themselves tells
+// Which of many contrasts are more than noise, where only the contrasts themselves show
 // how large noise is: most of them are taken for it (Lenth, Technometrics 31, 1989).
 
 /// Fewest contrasts from which noise is estimated.
@@ -317,7 +317,7 @@ mod effects_tests {
     }
 
     #[test]
-    fn effects_are_told_exactly_whatever_two_do_together() {
+    fn main_effects_are_exact_despite_interactions() {
         let small = design(3, 4).expect("a design");
         let on = |row: &[bool], factor: usize| f64::from(u8::from(row[factor]));
         let values = law(&small, |row| {
@@ -343,7 +343,7 @@ mod effects_tests {
         assert!(margins.is_some() && found.len() == 9);
         assert!((found[7].contrast + 0.4).abs() < 1e-6, "the others cancel out");
         assert!(found[0].contrast.abs() < 1e-6);
-        assert!(found[7].stands_out() && !found[0].stands_out(), "{found:?}");
+        assert!(found[7].is_large() && !found[0].is_large(), "{found:?}");
         assert!(interactions(&large, &values).is_empty());
     }
 
@@ -382,7 +382,7 @@ mod lenth_tests {
     }
 
     #[test]
-    fn few_contrasts_and_no_noise_tell_nothing() {
+    fn few_contrasts_or_no_noise_give_no_answer() {
         assert_eq!(lenth(&[1.0; 6], 0.95), None);
         assert_eq!(lenth(&[f64::NAN; 8], 0.95), None);
         assert_eq!(lenth(&[0.0; 8], 0.95), None);

@@ -19,10 +19,10 @@ use crate::{binomial, gpd, threshold};
 /// Clusters that are fitted, tried from the most: each makes a threshold.
 const GRID: [usize; 8] = [500, 350, 250, 200, 150, 100, 75, 50];
 
-/// Fewest clusters of which anything is said.
+/// Fewest clusters for a level.
 pub const CLUSTERS_MIN: usize = 50;
 
-/// Fewest clusters of which something is said in a verdict.
+/// Fewest clusters for a level in a verdict.
 pub const CLUSTERS_VERDICT: usize = 100;
 
 /// Confidence of the interval of a level.
@@ -282,7 +282,7 @@ pub struct Holdout {
 /// Fits the clusters of the first half of the exposure and counts in the second. `share`: of the
 /// clusters over the threshold, how many are to exceed the level, e.g. 0.05. `None` with fewer than
 /// 50 over the threshold in the first half, or none in the second.
-pub fn check(peaks: &[Peak], exposure_ns: u64, share: f64) -> Option<Holdout> {
+pub fn check_holdout(peaks: &[Peak], exposure_ns: u64, share: f64) -> Option<Holdout> {
     let half = exposure_ns / 2;
     let (first, second): (Vec<&Peak>, Vec<&Peak>) = peaks.iter().partition(|p| p.at_ns < half);
     let mut values: Vec<f64> = first.iter().map(|peak| peak.latency_ns as f64).collect();
@@ -321,16 +321,16 @@ mod holdout_tests {
                 Peak { at_ns: i * 6_000_000_000, latency_ns: latency_ns as u64 }
             })
             .collect();
-        check(&peaks, 3_600_000_000_000, 0.05)
+        check_holdout(&peaks, 3_600_000_000_000, 0.05)
     }
 
     #[test]
-    fn what_was_predicted_comes_and_what_gets_worse_is_told() {
+    fn predictions_hold_and_worsening_is_detected() {
         let alarms = (0..200).filter(|&seed| run(seed, 1.0).expect("a check").p < 0.01).count();
         // The fit's own error is not in the binomial: some more than one in a hundred.
         assert!(alarms <= 14, "{alarms} of 200");
         let found = (0..50).filter(|&seed| run(seed, 2.0).expect("a check").p < 0.01).count();
         assert!(found >= 45, "{found} of 50");
-        assert_eq!(check(&[], 10, 0.05), None);
+        assert_eq!(check_holdout(&[], 10, 0.05), None);
     }
 }

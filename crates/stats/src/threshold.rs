@@ -161,7 +161,7 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The same for the two halves of a series.
-pub fn halves(values: &[f64]) -> f64 {
+pub fn halves_probability(values: &[f64]) -> f64 {
     let (first, second) = values.split_at(values.len() / 2);
     kolmogorov_smirnov(first, second)
 }
@@ -391,7 +391,7 @@ pub(crate) fn not_alike(
     times_ns: &[u64],
     measured: &MeasuredPeaks<'_>,
 ) -> Option<RefusalReason> {
-    let (halves_p, runs_p) = (halves(excesses), runs(excesses));
+    let (halves_p, runs_p) = (halves_probability(excesses), runs(excesses));
     let blocks_p = alike(times_ns, excesses, measured.exposure_ns);
     let from_ns = times_ns.first().copied().unwrap_or(0);
     let times: Vec<u64> = times_ns.iter().map(|at| at - from_ns).collect();
@@ -557,28 +557,28 @@ mod iid_tests {
         let (mut by_halves, mut by_runs) = (0, 0);
         for _ in 0..400 {
             let noise: Vec<f64> = (0..120).map(|_| random.exponential()).collect();
-            by_halves += u32::from(halves(&noise) < 0.01);
+            by_halves += u32::from(halves_probability(&noise) < 0.01);
             by_runs += u32::from(runs(&noise) < 0.01);
         }
         assert!(by_halves <= 10 && by_runs <= 10, "{by_halves} {by_runs} of 400, 4 expected");
         let step: Vec<f64> =
             (0..120).map(|i| random.exponential() + if i < 60 { 0.0 } else { 1.0 }).collect();
-        assert!(halves(&step) < 1e-4, "{}", halves(&step));
+        assert!(halves_probability(&step) < 1e-4, "{}", halves_probability(&step));
         let waves: Vec<f64> = (0..120).map(|i| f64::from(i / 6 % 2) + random.unit()).collect();
-        assert!(runs(&waves) < 1e-3 && halves(&waves) > 0.01);
+        assert!(runs(&waves) < 1e-3 && halves_probability(&waves) > 0.01);
     }
 
     #[test]
     fn by_hand() {
         // The halves do not overlap at all: D = 1.
         let apart: Vec<f64> = (0..40).map(f64::from).collect();
-        assert!(halves(&apart) < 1e-8);
+        assert!(halves_probability(&apart) < 1e-8);
         // scipy.stats.kstwobign.sf((root + 0.12 + 0.11/root) D) with D = 0.3, n = m = 50.
         let shifted: Vec<f64> = (0..50).map(|i| f64::from(i) + 15.5).collect();
         let p = kolmogorov_smirnov(&(0..50).map(f64::from).collect::<Vec<_>>(), &shifted);
         assert!((p - 0.0154).abs() < 0.01, "{p}");
         // 20 above, 20 below, each a run of its own: R = 2, mean 21, variance 9.744.
         assert!((runs(&apart) / 1.158e-9 - 1.0).abs() < 0.02, "{}", runs(&apart));
-        assert_eq!((runs(&[1.0; 50]), halves(&[]), runs(&[1.0, 2.0])), (1.0, 1.0, 1.0));
+        assert_eq!((runs(&[1.0; 50]), halves_probability(&[]), runs(&[1.0, 2.0])), (1.0, 1.0, 1.0));
     }
 }

@@ -22,7 +22,7 @@ pub struct WindowSize {
     pub lead_ns: u64,
     /// To this long after it ran.
     pub tail_ns: u64,
-    /// Events at most, beside those that tell the state at the beginning.
+    /// Maximum number of events, without those that give the state at the beginning.
     pub events_max: usize,
 }
 
@@ -40,13 +40,13 @@ const CARRY_PAGES_MAX: usize = 4096;
 /// preempted.
 const CARRY_PAGES_MORE: usize = 4;
 
-/// Length of the chain of who woke whom.
+/// Length of the chain of wakers.
 const WAKERS_MAX: usize = 4;
 
 /// Wake-ups among which the wakers are looked for.
 const WAKINGS_MAX: usize = 1 << 16;
 
-/// A stretch of time and who it is about.
+/// A stretch of time and its subject.
 struct Subject<'a> {
     wake: &'a WakeUp,
     from_ns: u64,
@@ -62,7 +62,7 @@ struct Waking {
     waker: Option<i32>,
 }
 
-/// The events round a wake-up. Tasks, symbols and the other facts beside are not filled in.
+/// The events round a wake-up. Tasks, symbols and surroundings are not filled in.
 ///
 /// # Errors
 /// When a page cannot be read. One that can be read but not understood is a stretch in which
@@ -143,7 +143,7 @@ fn late_cpu(
     window.from_ns = window.from_ns.max(kept_from_ns);
     window.to_ns = window.to_ns.min(kept_to_ns);
     let mut carried = own.carry.events();
-    // What was before a loss says nothing of what is behind it.
+    // Events before a loss are no evidence for the time after it.
     let lost = window.lost.iter().filter(|lost| lost.to_ns <= window.from_ns);
     if let Some(known_ns) = lost.map(|lost| lost.to_ns).max() {
         carried.retain(|event| event.at_ns >= known_ns);
@@ -162,7 +162,7 @@ fn carry_from(reader: &mut Reader<'_>, cpu: u32, from_ns: u64) -> io::Result<usi
     let mut more = CARRY_PAGES_MORE;
     let mut was_switched = false;
     for index in (first..=start).rev() {
-        let (has_switch, is_after_loss) = reader.look(cpu, index, from_ns)?;
+        let (has_switch, is_after_loss) = reader.summarise_page(cpu, index, from_ns)?;
         was_switched |= has_switch;
         more -= usize::from(was_switched);
         if is_after_loss || more == 0 {
@@ -172,7 +172,7 @@ fn carry_from(reader: &mut Reader<'_>, cpu: u32, from_ns: u64) -> io::Result<usi
     Ok(first)
 }
 
-/// Who woke whom before the late task ran, of all CPUs by time.
+/// Wakings before the late task ran, of all CPUs by time.
 fn wakings(reader: &mut Reader<'_>, subject: &Subject<'_>) -> io::Result<Vec<Waking>> {
     let mut wakings = VecDeque::new();
     let decoder = reader.decoder();
@@ -273,7 +273,7 @@ fn across(event: &Event, subject: &Subject<'_>) -> bool {
 /// So long before the due time timers are looked for that were started then.
 const BEFORE_NS: u64 = 100_000_000;
 
-/// A timer that is less late says nothing: deep idle states take that long.
+/// A timer that is less late is ignored: deep idle states take that long.
 const LATE_MIN_NS: u64 = 1_000_000;
 
 /// From the end of a silence to the function of a timer that was due in it: where the CPU was idle,
@@ -381,7 +381,7 @@ struct Nearest {
     events: VecDeque<Event>,
     kept_to_ns: u64,
     is_cut: bool,
-    /// What the events before the first kept one tell of the state there.
+    /// State at the first kept event, from the events before it.
     carry: Carry,
 }
 
@@ -454,7 +454,7 @@ fn keep_nearest(events: &mut Vec<Event>, wake: &WakeUp, max: usize) -> bool {
 /// What a walk meets.
 enum Visit<'a> {
     Raw(&'a Raw<'a>),
-    /// A stretch in which events were lost, or could not be read. From 0: from nobody knows when.
+    /// A stretch in which events were lost, or could not be read. From 0: the beginning is unknown.
     Lost(Lost),
 }
 
@@ -482,7 +482,7 @@ impl<'a> Reader<'a> {
         self.pages.carried(cpu)
     }
 
-    /// From when to when the events of a CPU are complete. Where nobody noted it: from its first
+    /// From when to when the events of a CPU are complete. If that is not recorded: from its first
     /// page to the last event of the trace, looked for only if it is before `to_ns`.
     fn covered(&mut self, cpu: u32, to_ns: u64) -> io::Result<(u64, u64)> {
         if let Some(covered) = self.pages.covered(cpu) {
@@ -518,7 +518,12 @@ impl<'a> Reader<'a> {
 
     /// Of a page: whether a task was switched to in it before a time, and whether events were lost
     /// just before it.
-    fn look(&mut self, cpu: u32, index: usize, before_ns: u64) -> io::Result<(bool, bool)> {
+    fn summarise_page(
+        &mut self,
+        cpu: u32,
+        index: usize,
+        before_ns: u64,
+    ) -> io::Result<(bool, bool)> {
         self.pages.read(cpu, index, &mut self.buffer)?;
         let Ok(page) = RingPage::parse(self.decoder.layout(), &self.buffer) else {
             return Ok((false, true));
@@ -671,12 +676,12 @@ mod late_timers_tests {
         let m = Machine::new();
         let start = timer(&m, 190, 5, "start", 210);
         let idle = m.switch(191 * MS, 5, 0);
-        let told = late(&m, &[start.clone(), idle.clone(), timer(&m, 261, 0, "expire_entry", 0)]);
-        assert!(told.is_empty(), "after it ran: {told:?}");
+        let found = late(&m, &[start.clone(), idle.clone(), timer(&m, 261, 0, "expire_entry", 0)]);
+        assert!(found.is_empty(), "after it ran: {found:?}");
         let come = timer(&m, 259, 0, "expire_entry", 0);
-        let told = late(&m, &[start.clone(), idle.clone(), come.clone()]);
+        let found = late(&m, &[start.clone(), idle.clone(), come.clone()]);
         let expected = LateTimer { cpu: 1, from_ns: 191 * MS, due_ns: 210 * MS, to_ns: 259 * MS };
-        assert_eq!(told, [expected]);
+        assert_eq!(found, [expected]);
         // In time, of another timer, or the CPU was busy.
         let in_time = timer(&m, 190, 5, "start", 259);
         assert!(late(&m, &[in_time, idle.clone(), come.clone()]).is_empty());
@@ -689,7 +694,7 @@ mod late_timers_tests {
     }
 
     #[test]
-    fn a_timer_of_the_late_cpu_is_told_whoever_was_on_it() {
+    fn a_timer_of_the_late_cpu_is_reported_whatever_ran() {
         let m = Machine::new();
         let (start, to) = (timer(&m, 190, 7, "start", 210), m.switch(199 * MS, 5, 7));
         for pid in [0, 5, 7] {
@@ -703,8 +708,8 @@ mod late_timers_tests {
         // It was at work meanwhile, and the interrupt came at once.
         let works = m.switch(258 * MS + MS / 2, 7, 7);
         let window = window_of(&m, 0, &[start, to, works, timer(&m, 259, 7, "expire_entry", 0)]);
-        let told: Vec<u64> = window.late_own.iter().map(|late| late.to_ns).collect();
-        assert_eq!(told, [258 * MS + MS / 2], "the end of the silence");
+        let found: Vec<u64> = window.late_own.iter().map(|late| late.to_ns).collect();
+        assert_eq!(found, [258 * MS + MS / 2], "the end of the silence");
     }
 }
 

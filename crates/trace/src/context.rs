@@ -229,7 +229,7 @@ struct Machine {
     wheels: BTreeMap<i32, u64>,
     works: BTreeMap<i32, u64>,
     done: Vec<Stretch>,
-    /// What was written when it had ended: from, to, and what it was.
+    /// Written at its end: from, to, kind.
     over: Vec<(u64, u64, Over)>,
     ends: Ends,
     /// Since when events without the beginning of an interrupt were flagged to be in one.
@@ -256,7 +256,7 @@ impl Machine {
 
     fn take(&mut self, event: &Event) {
         if self.state.task < 0 {
-            // The first event tells who is current; what it was before is the same task.
+            // The first event shows the current task; it was current before, too.
             self.state.task = match event.what {
                 EventData::Switch { prev_pid, prev_prio, .. } => {
                     self.state.prio = Some(prev_prio);
@@ -290,14 +290,14 @@ impl Machine {
         self.refresh();
     }
 
-    /// An interrupt whose beginning is not in the trace: only flags tell, from one event that has
+    /// An interrupt whose beginning is not in the trace: known by flags, from one event that has
     /// them to the next.
     fn flagged(&mut self, event: &Event) {
         let enters = matches!(
             event.what,
             EventData::IrqEntry { .. } | EventData::VectorEntry { .. } | EventData::IpiEntry { .. }
         );
-        // Where no interrupt's end is recorded, flags do not tell one from the next.
+        // Where no interrupt's end is recorded, flags do not separate one from the next.
         let is_inside = self.ends.any_hard()
             && event.flags & event::flags::HARDIRQ != 0
             && !enters

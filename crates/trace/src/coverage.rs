@@ -134,7 +134,7 @@ pub struct RecordedKinds {
     kinds: u32,
     fit: Fit,
     cpus: BTreeSet<u32>,
-    /// CPUs to which a task was sent before they had an event, and since when.
+    /// CPUs to which a task was sent before their first event, and since when.
     silent: BTreeMap<u32, u64>,
     end_ns: u64,
 }
@@ -286,7 +286,7 @@ impl RecordedKinds {
     }
 
     /// CPUs that are used, and of which the source has no event, or none of its beginning, which
-    /// may have been overwritten: nobody knows what ran there.
+    /// may have been overwritten: what ran there is unknown.
     pub fn silent_cpus(&self) -> Vec<u32> {
         let is_silent = |since_ns: u64| self.end_ns.saturating_sub(since_ns) > SILENT_NS;
         self.silent.iter().filter(|&(_, &at_ns)| is_silent(at_ns)).map(|(&cpu, _)| cpu).collect()

@@ -47,7 +47,7 @@ impl Common {
 
 impl Plan {
     fn of(format: &EventFormat) -> Option<Self> {
-        let kind = table::find(&format.system, &format.name)?;
+        let kind = table::find_event(&format.system, &format.name)?;
         let mut at = Places::default();
         for (place, field) in at.iter_mut().zip(kind.fields) {
             *place = FieldPlace::of(format, field.name(), field.wanted)?;

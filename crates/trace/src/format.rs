@@ -452,7 +452,7 @@ mod field_tests {
     }
 
     #[test]
-    fn what_is_no_field_is_none() {
+    fn invalid_fields_are_refused() {
         for line in [
             "",
             "print fmt: \"x\"",

@@ -244,7 +244,7 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next page; `false`: there is none.
+    /// Goes to the next page; `false`: no more pages.
     fn load(&mut self, pages: &mut dyn Pages, layout: &PageLayout) -> Result<bool, MergeError> {
         let page = self.next_page;
         if page >= pages.count(self.cpu) {
@@ -295,7 +295,7 @@ impl Cursor {
 /// Open sections that are kept; more would be a trace whose ends were not recorded.
 const OPEN_MAX: usize = 64;
 
-/// The events of one CPU that tell its state.
+/// The events of one CPU that determine its state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carry {
     switch: Option<Event>,
@@ -307,7 +307,7 @@ pub(crate) struct Carry {
 }
 
 impl Carry {
-    /// The next event, if it tells something of the state.
+    /// Adds the next event if it changes the state.
     pub(crate) fn feed(&mut self, decoder: &Decoder, cpu: u32, raw: &Raw<'_>) {
         if decoder.is_state(raw.id) {
             self.event(decoder.event(cpu, raw));
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_told_with_the_record_behind_it() {
+    fn a_loss_is_reported_with_the_next_record() {
         let lost = KERNEL.page(20).event(20, &[1, 0, 0, 0]).event(21, &[1, 0, 0, 0]);
         let empty = KERNEL.page(15).missed(Some(3)).done();
         let memory = Memory::new(&[
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_broken_is_an_error_and_the_rest_goes_on() {
+    fn a_broken_page_is_an_error_and_the_rest_continues() {
         let torn = KERNEL.page(20).event(20, &[1, 0, 0, 0]).raw(&[0xff, 0]).done();
         let mut short = page(&[25]);
         short.truncate(5);

@@ -46,7 +46,7 @@ pub enum PageError {
     /// More bytes committed than there are.
     #[error("page header: {commit} bytes committed, but only {bytes} are there")]
     Commit {
-        /// Bytes that the header tells.
+        /// Bytes according to the header.
         commit: usize,
         /// Bytes behind the header.
         bytes: usize,
@@ -65,7 +65,7 @@ pub enum PageError {
     Length {
         /// Where it begins, from the start of the page.
         at: usize,
-        /// The length that it tells.
+        /// Length according to its header.
         bytes: usize,
     },
 }
@@ -174,7 +174,7 @@ impl<'a> RingPage<'a> {
         Records { bytes: self.bytes, walk: self.walk }
     }
 
-    /// The place before the first record, for who keeps the bytes elsewhere.
+    /// The place before the first record, for callers that keep the bytes elsewhere.
     pub(crate) const fn walk(&self) -> Walk {
         self.walk
     }
@@ -342,7 +342,7 @@ const fn number(bytes: [u8; 4], is_big: bool) -> u32 {
 const fn absolute(low: u64, before_ns: u64) -> u64 {
     let low = low & ((1 << ABSOLUTE_BITS) - 1);
     let at_ns = low | before_ns >> ABSOLUTE_BITS << ABSOLUTE_BITS;
-    // The low bits came round since. A small step back is none.
+    // The low bits wrapped since. A small step back is no wrap.
     if before_ns.saturating_sub(at_ns) > 1 << (ABSOLUTE_BITS - 1) {
         at_ns.wrapping_add(1 << ABSOLUTE_BITS)
     } else {
@@ -368,7 +368,7 @@ pub trait Pages {
     /// When the file cannot be read, or there is no such page.
     fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> io::Result<()>;
 
-    /// The same for several pages at once, for who reads all in order: from `index` on up to
+    /// The same for several pages at once, for sequential readers: from `index` on up to
     /// `count` pages of one size, one behind the other. How many are in `into`, at least one.
     ///
     /// # Errors
@@ -390,7 +390,7 @@ pub trait Pages {
         None
     }
 
-    /// Events of a CPU from pages that are no longer kept, which tell what it was doing when the
+    /// Events of a CPU from pages that are no longer kept, which give its state when the
     /// oldest kept page began. Empty where every page is kept.
     fn carried(&self, _cpu: u32) -> &[Event] {
         &[]

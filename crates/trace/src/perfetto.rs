@@ -225,7 +225,7 @@ fn encode_event(event: &Event, window: &Window) -> Option<Message> {
 }
 
 fn body(event: &Event, window: &Window) -> Option<(u64, Message)> {
-    let (kind, values) = table::values(&event.what)?;
+    let (kind, values) = table::event_values(&event.what)?;
     let fields = kind.fields.iter().zip(values).filter(|(field, _)| field.number > 0);
     let mut fields: Vec<_> = fields.collect();
     fields.sort_by_key(|(field, _)| field.number);

@@ -10,7 +10,7 @@ use crate::merge::Carry;
 use crate::page::{PageError, RingPage};
 use crate::{Decoder, Event, Pages};
 
-/// What a kept page costs beside its bytes.
+/// Overhead of a kept page besides its bytes.
 const PAGE_COST_BYTES: usize = 64;
 
 /// Raw sub-buffers per CPU, oldest out first.
@@ -104,7 +104,7 @@ impl Store {
         self.bytes
     }
 
-    /// Pages that had to make room.
+    /// Number of pages dropped to make room.
     pub const fn dropped_pages(&self) -> u64 {
         self.dropped_pages
     }

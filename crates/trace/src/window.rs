@@ -1,4 +1,4 @@
-//! What is known round one late wake-up: events, what was lost, who the tasks are.
+//! What is known round one late wake-up: events, lost stretches, tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,9 +46,10 @@ pub struct Window {
     /// The section of code that a tracer measured: a wake-up of [`WakeUpBasis::Section`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<TracedSection>,
-    /// What is known beside the events.
+    /// Surroundings of the events.
     #[serde(default)]
-    pub beside: WindowSurroundings,
+    #[serde(rename = "beside")]
+    pub surroundings: WindowSurroundings,
 }
 
 /// A section with interrupts or preemption off, as irqsoff, preemptoff and preemptirqsoff keep it.
@@ -74,7 +75,7 @@ pub struct LateTimer {
     pub to_ns: u64,
 }
 
-/// What is known of the time of a window beside its events. `None`: not known.
+/// Counters for the time of a window. `None`: unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSurroundings {
     /// Between which readings the counters below were taken: the length of that stretch.
@@ -228,7 +229,7 @@ impl Window {
 }
 
 fn values(what: &EventData) -> Vec<FieldValue<'_>> {
-    table::values(what).map(|(_, values)| values).unwrap_or_default()
+    table::event_values(what).map(|(_, values)| values).unwrap_or_default()
 }
 
 // One wake-up of a thread: when it should have run, and when it did.

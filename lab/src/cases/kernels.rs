@@ -12,7 +12,7 @@ use crate::seen::Evidence;
 const ROWS: &[(&str, Tier, &str)] = &[
     ("rt-6.1", Tier::One, "stock-6.1"),
     ("stock-6.1", Tier::One, "rt-6.1"),
-    ("rt-6.1-arm64", Tier::One, "stock-6.1"),
+    ("rt-6.1-arm64", Tier::Two, "stock-6.1"),
     ("rt-5.10", Tier::Two, "stock-5.10"),
     ("stock-5.10", Tier::Two, "rt-5.10"),
     ("rt-6.12", Tier::Two, "stock-6.12"),

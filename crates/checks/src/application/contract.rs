@@ -92,8 +92,8 @@ fn nothing_is_good_without_what_it_cites() {
             }
             let of_file: Vec<_> = places.iter().filter(|(_, p)| p == path).cloned().collect();
             for which in 0..3 {
-                let blind = blanked(&scene, &of_file, which);
-                for finding in judge_all(&blind.facts, &blind.app, &intent()) {
+                let blank_scene = blanked(&scene, &of_file, which);
+                for finding in judge_all(&blank_scene.facts, &blank_scene.app, &intent()) {
                     let is_pass = settled(&finding) && cites(&finding, path);
                     assert!(!is_pass, "without {path}: {finding:#?}");
                     tried += 1;
@@ -132,8 +132,8 @@ fn what_a_good_finding_cites_is_enough() {
 fn an_unreadable_machine_passes_nothing() {
     let places = places(&Scene::good());
     for which in 0..3 {
-        let blind = blanked(&Scene::good(), &places, which);
-        for finding in judge_all(&blind.facts, &blind.app, &intent()) {
+        let blank_scene = blanked(&Scene::good(), &places, which);
+        for finding in judge_all(&blank_scene.facts, &blank_scene.app, &intent()) {
             assert!(!settled(&finding), "{finding:#?}");
         }
     }
@@ -150,7 +150,7 @@ fn no_real_time_cpus_pass_nothing_about_them() {
 }
 
 #[test]
-fn what_the_application_tells_of_itself() {
+fn what_the_application_shows() {
     let mut scene = Scene::good();
     assert_eq!(priority(&scene.app), Some(80));
     assert_eq!(real_time_cpus(&scene.app).unwrap().as_slice(), [2]);

@@ -35,7 +35,7 @@ fn judge_cgroup_quota(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let groups = &case.app.groups.cpu;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
-        return Ok(draft.blind(groups));
+        return Ok(draft.unreadable(groups));
     };
     for group in list {
         draft = draft.read(&group.quota, |quota| show(quota.as_ref()));
@@ -66,7 +66,7 @@ fn judge_cgroup_quota(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         return Ok(if is_bad { draft.bad(summary) } else { draft.doubtful(summary) });
     }
     match list.iter().find(|group| group.quota.value().is_none()) {
-        Some(group) => Ok(draft.blind(&group.quota)),
+        Some(group) => Ok(draft.unreadable(&group.quota)),
         None => Ok(draft.good(format!("no quota in {}", count(list.len(), "group")))),
     }
 }
@@ -112,7 +112,7 @@ fn judge_container(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let paths = &case.app.groups.paths;
     let draft = draft.read(paths, |text| text.replace('\n', " "));
     let Some(text) = paths.value() else {
-        return Ok(draft.blind(paths));
+        return Ok(draft.unreadable(paths));
     };
     let show = |status: &ProcessStatus| format!("{} PID namespaces", status.pid_namespaces);
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
@@ -153,14 +153,14 @@ pub(super) static CPUSET: Check = Check {
 
 fn judge_cpuset(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let wanted = &case.intent.rt_cpus;
-    let draft = draft.wants(format!("at least {}", cpus(wanted))).cpus(wanted);
+    let draft = draft.wanted(format!("at least {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
         return Ok(draft.no_rt_cpus(case.facts));
     }
     let groups = &case.app.groups.cpuset;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
-        return Ok(draft.blind(groups));
+        return Ok(draft.unreadable(groups));
     };
     // What is in force in the lowest group that has the controller is within all above it.
     let mut lowest = None;
@@ -171,7 +171,7 @@ fn judge_cpuset(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         };
         draft = draft.read(&group.cpus, show);
         match group.cpus.value() {
-            None => return Ok(draft.blind(&group.cpus)),
+            None => return Ok(draft.unreadable(&group.cpus)),
             Some(Some(granted)) => {
                 lowest = Some((group, granted));
                 break;
@@ -185,7 +185,7 @@ fn judge_cpuset(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     draft =
         draft.read(&group.partition, |kind| kind.clone().unwrap_or_else(|| "no such file".into()));
     let Some(partition) = group.partition.value() else {
-        return Ok(draft.blind(&group.partition));
+        return Ok(draft.unreadable(&group.partition));
     };
     if let Some(broken) = partition.as_ref().filter(|kind| kind.contains("invalid")) {
         return Ok(draft.doubtful(format!("{}: the partition is {broken}", group.folder)));
@@ -258,11 +258,11 @@ fn judge_isolation(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     }
     let groups = &case.app.groups.cpuset;
     if let Some(list) = groups.value() {
-        let mut seen = Vec::new();
+        let mut evidence = Vec::new();
         // A group without a partition of its own, a member, is in that of the group above it.
         for group in list {
             let kind = group.partition.value().and_then(Option::as_deref);
-            seen.push(Evidence::of(&group.partition, |kind| {
+            evidence.push(Evidence::of(&group.partition, |kind| {
                 kind.clone().unwrap_or_else(|| "no such file".into())
             }));
             let in_force = group.cpus.value().and_then(Option::as_ref);
@@ -271,7 +271,7 @@ fn judge_isolation(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
                 let granted = in_force.map_or_else(String::new, CpuList::to_string);
                 return Ok(draft
                     .read(groups, |groups| count(groups.len(), "group"))
-                    .saw(seen)
+                    .evidence(evidence)
                     .read(&group.cpus, |_| granted)
                     .good(format!("{} in an isolated partition", cpus(&used))));
             }
@@ -283,7 +283,7 @@ fn judge_isolation(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let isolated = &case.facts.cpus.isolated;
     let draft = draft.read(isolated, or_empty);
     let Some(list) = isolated.value() else {
-        return Ok(draft.blind(isolated));
+        return Ok(draft.unreadable(isolated));
     };
     let free = used.difference(list);
     if free.is_empty() {
@@ -326,7 +326,7 @@ fn judge_rt_bandwidth(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let groups = &case.app.groups.cpu;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
-        return Ok(draft.blind(groups));
+        return Ok(draft.unreadable(groups));
     };
     for group in list {
         draft = draft.read(&group.rt_runtime_us, |us| {
@@ -334,7 +334,7 @@ fn judge_rt_bandwidth(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         });
     }
     if let Some(group) = list.iter().find(|group| group.rt_runtime_us.value().is_none()) {
-        return Ok(draft.blind(&group.rt_runtime_us));
+        return Ok(draft.unreadable(&group.rt_runtime_us));
     }
     let runtime = |group: &CpuGroup| group.rt_runtime_us.value().copied().flatten();
     let limits = list.iter().filter_map(|group| Some((group, runtime(group)?)));
@@ -362,7 +362,7 @@ fn version_2(case: &Case<'_>, draft: FindingBuilder, list: &[CpuGroup]) -> Findi
         let shown = |quota: &Option<_>| if quota.is_some() { "there" } else { "no such file" };
         draft = draft.read(&group.quota, |quota| shown(quota).into());
         match group.quota.value() {
-            None => return draft.blind(&group.quota),
+            None => return draft.unreadable(&group.quota),
             Some(Some(_)) if group.quota.path.ends_with("/cpu.max") => {
                 enabled.get_or_insert(group);
             }
@@ -380,9 +380,9 @@ fn version_2(case: &Case<'_>, draft: FindingBuilder, list: &[CpuGroup]) -> Findi
         return draft.good("real-time threads are not refused in its group");
     }
     let facts = case.facts;
-    let draft = draft.saw([option(facts, "RT_GROUP_SCHED")]);
+    let draft = draft.evidence([option(facts, "RT_GROUP_SCHED")]);
     match built_with(facts, "RT_GROUP_SCHED") {
-        None => return draft.blind(&facts.kernel.config),
+        None => return draft.unreadable(&facts.kernel.config),
         Some(false) => return draft.good(good),
         Some(true) => {}
     }
@@ -394,7 +394,7 @@ fn version_2(case: &Case<'_>, draft: FindingBuilder, list: &[CpuGroup]) -> Findi
         )
     });
     let Some(cmdline) = facts.kernel.cmdline.value() else {
-        return draft.blind(&facts.kernel.cmdline);
+        return draft.unreadable(&facts.kernel.cmdline);
     };
     // From 6.16 it can be turned off, by default, too (CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED).
     let is_off = match cmdline.last("rt_group_sched").flatten() {
@@ -402,7 +402,7 @@ fn version_2(case: &Case<'_>, draft: FindingBuilder, list: &[CpuGroup]) -> Findi
         None => built_with(facts, "RT_GROUP_SCHED_DEFAULT_DISABLED") == Some(true),
     };
     match since(facts, (6, 16)) {
-        None => return draft.blind(&facts.kernel.version),
+        None => return draft.unreadable(&facts.kernel.version),
         Some(true) if is_off => {
             let version = |(major, minor): &(u32, u32)| format!("{major}.{minor}");
             let draft = draft.read(&facts.kernel.version, version);
@@ -487,7 +487,7 @@ fn judge_throttling(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         format!("{} since boot", crate::ns(ticks.saturating_mul(10_000_000)))
     });
     let Some(&now) = uptime.value() else {
-        return Ok(draft.blind(uptime));
+        return Ok(draft.unreadable(uptime));
     };
     let share = |thread: &PlacedThread<'_>| {
         let age = now.saturating_sub(thread.sched.start_ticks).max(1);
@@ -541,14 +541,14 @@ fn limit(
     let version = &case.facts.kernel.version;
     let draft = draft.read(version, |(major, minor)| format!("{major}.{minor}"));
     match since(case.facts, (6, 12)) {
-        None => return Err(Box::new(draft.blind(version))),
-        Some(true) => return Err(Box::new(draft.blind(&sched.fair_server))),
+        None => return Err(Box::new(draft.unreadable(version))),
+        Some(true) => return Err(Box::new(draft.unreadable(&sched.fair_server))),
         Some(false) => {}
     }
     let (runtime, period) = (&sched.rt_runtime_us, &sched.rt_period_us);
     let draft = draft.read(runtime, i64::to_string);
     let Some(&runtime_us) = runtime.value() else {
-        return Err(Box::new(draft.blind(runtime)));
+        return Err(Box::new(draft.unreadable(runtime)));
     };
     let remedy = Remedy::set(&RT_RUNTIME, vec![runtime.path.clone()], "-1");
     if runtime_us < 0 {
@@ -556,7 +556,7 @@ fn limit(
     }
     let draft = draft.read(period, i64::to_string);
     let Some(&period_us) = period.value() else {
-        return Err(Box::new(draft.blind(period)));
+        return Err(Box::new(draft.unreadable(period)));
     };
     let us = |value: i64| u64::try_from(value).unwrap_or(0);
     let left = (runtime_us < period_us).then(|| percent(us(runtime_us), us(period_us)));
@@ -588,14 +588,14 @@ fn judge_timer_slack(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         threads.retain(|thread| thread.sched.policy.is_real_time());
     }
     let readings = threads.iter().map(|found| (found.thread, &found.thread.timer_slack_ns));
-    let draft = draft.saw(of_threads(readings, |ns| crate::ns(*ns)));
+    let draft = draft.evidence(of_threads(readings, |ns| crate::ns(*ns)));
     let is_slack =
         |thread: &&Scheduled<'_>| thread.thread.timer_slack_ns.value().is_some_and(|&ns| ns > 1);
     let slack: Vec<&Scheduled<'_>> = threads.iter().filter(is_slack).collect();
     let most = slack.iter().filter_map(|thread| thread.thread.timer_slack_ns.value()).max();
     let Some(&most) = most else {
         return match threads.iter().find(|t| t.thread.timer_slack_ns.value().is_none()) {
-            Some(unread) => Ok(draft.blind(&unread.thread.timer_slack_ns)),
+            Some(unread) => Ok(draft.unreadable(&unread.thread.timer_slack_ns)),
             None => Ok(draft.good("no slack")),
         };
     };
@@ -702,7 +702,7 @@ mod debugger_tests {
     use crate::application::testing::{Scene, blank, status_of};
 
     #[test]
-    fn nobody_somebody_and_unknown() {
+    fn untraced_traced_and_unknown() {
         let mut scene = Scene::good();
         assert_eq!(scene.judge(&DEBUGGER).status, Good);
         status_of(&mut scene).tracer = 77;

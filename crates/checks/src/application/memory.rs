@@ -14,7 +14,7 @@ use super::{groups, priority};
 use crate::case::{Case, CaseResult, GROUPS_MAX, NAMED_MAX, name, of_threads};
 use crate::check::{Check, CheckAnswer, Judge, Wanted};
 use crate::draft::FindingBuilder;
-use crate::machine::{bytes, count, first_few, times};
+use crate::machine::{byte_size, count, first_few, times};
 use crate::remedies::{of_runtime, right};
 use crate::{Impact, Remedy, When};
 
@@ -69,7 +69,10 @@ fn both<'a>(
     let rights = |status: &ProcessStatus| {
         let has = |is: bool| if is { "yes" } else { "no" };
         let (nice, lock) = (has(status.cap_sys_nice), has(status.cap_ipc_lock));
-        format!("CAP_SYS_NICE {nice}, CAP_IPC_LOCK {lock}, VmLck {}", bytes(status.locked_bytes))
+        format!(
+            "CAP_SYS_NICE {nice}, CAP_IPC_LOCK {lock}, VmLck {}",
+            byte_size(status.locked_bytes)
+        )
     };
     let (draft, statuses) = case.of_processes(draft, |process| &process.status, rights)?;
     let (draft, limits) = case.of_processes(draft, |process| &process.limits, show)?;
@@ -79,7 +82,7 @@ fn both<'a>(
 
 fn rtprio(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let needed = priority(case.app).unwrap_or(case.intent.priority);
-    let draft = draft.wants(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
+    let draft = draft.wanted(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTPRIO {}", number(limits.rtprio));
     let (draft, found) = both(case, draft, show)?;
     let is_short = |limit: Limit| limit.soft.is_some_and(|soft| soft < u64::from(needed));
@@ -103,7 +106,7 @@ fn rtprio(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
 }
 
 fn memlock(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
-    let draft = draft.wants("CAP_IPC_LOCK, or RLIMIT_MEMLOCK unlimited");
+    let draft = draft.wanted("CAP_IPC_LOCK, or RLIMIT_MEMLOCK unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_MEMLOCK {}", size(limits.memlock));
     let (draft, found) = both(case, draft, show)?;
     let short = found
@@ -113,17 +116,17 @@ fn memlock(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         return Ok(draft.good("it may lock all of its memory"));
     };
     let draft = draft.remedies(remedies(case, "LimitMEMLOCK=infinity", "memlock unlimited"));
-    let (most, whole) = (size(limits.memlock), bytes(status.size_bytes));
+    let (most, whole) = (size(limits.memlock), byte_size(status.size_bytes));
     let what = format!("{} (pid {}) may lock {most} of {whole}", process.name, process.pid);
     let is_beyond = limits.memlock.soft.is_some_and(|soft| soft < status.size_bytes);
     Ok(match status.locked_bytes {
         0 if is_beyond => draft.bad(format!("{what}, and has locked nothing")),
-        locked => draft.doubtful(format!("{what}; locked now: {}", bytes(locked))),
+        locked => draft.doubtful(format!("{what}; locked now: {}", byte_size(locked))),
     })
 }
 
 fn rttime(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
-    let draft = draft.wants("unlimited");
+    let draft = draft.wanted("unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTTIME {}", time(limits.rttime));
     let (draft, found) = case.of_processes(draft, |process| &process.limits, show)?;
     let limited = found.iter().find(|(_, limits)| limits.rttime.soft.is_some());
@@ -159,7 +162,7 @@ fn number(limit: Limit) -> String {
 }
 
 fn size(limit: Limit) -> String {
-    limit.soft.map_or_else(|| "unlimited".into(), bytes)
+    limit.soft.map_or_else(|| "unlimited".into(), byte_size)
 }
 
 fn time(limit: Limit) -> String {
@@ -182,10 +185,10 @@ fn judge_memory_limit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let groups = &case.app.groups.memory;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
-        return Ok(draft.blind(groups));
+        return Ok(draft.unreadable(groups));
     };
     for group in list {
-        let limit = |limit: &Option<u64>| limit.map_or_else(|| "no limit".into(), bytes);
+        let limit = |limit: &Option<u64>| limit.map_or_else(|| "no limit".into(), byte_size);
         let hits = |hits: &Option<u64>| {
             hits.map_or_else(|| "no such file".into(), |hits| format!("met {}", times(hits)))
         };
@@ -194,7 +197,7 @@ fn judge_memory_limit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let hits = |group: &&MemoryGroup| group.hits.value().copied().flatten().unwrap_or(0) > 0;
     let limit = |group: &MemoryGroup| group.limit_bytes.value().copied().flatten();
     if let Some(group) = list.iter().find(|group| hits(group) && limit(group).is_some()) {
-        let most = limit(group).map_or_else(String::new, bytes);
+        let most = limit(group).map_or_else(String::new, byte_size);
         let met = times(group.hits.value().copied().flatten().unwrap_or(0));
         return Ok(draft
             .remedies([Remedy::Manual {
@@ -204,15 +207,15 @@ fn judge_memory_limit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     }
     for group in list {
         if group.limit_bytes.value().is_none() {
-            return Ok(draft.blind(&group.limit_bytes));
+            return Ok(draft.unreadable(&group.limit_bytes));
         }
         if group.hits.value().is_none() {
-            return Ok(draft.blind(&group.hits));
+            return Ok(draft.unreadable(&group.hits));
         }
     }
     let least = list.iter().filter_map(limit).min();
     Ok(draft.good(match least {
-        Some(least) => format!("limit of {}, not met", bytes(least)),
+        Some(least) => format!("limit of {}, not met", byte_size(least)),
         None => "no limit".into(),
     }))
 }
@@ -248,7 +251,7 @@ fn judge_memory_locked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let text = "call mlockall(MCL_CURRENT | MCL_FUTURE) at the start, before threads are made";
     let remedy = || [Remedy::Manual { text: text.into() }];
     if let Some((process, status)) = found.iter().find(|(_, status)| status.locked_bytes == 0) {
-        let resident = bytes(status.resident_bytes);
+        let resident = byte_size(status.resident_bytes);
         return Ok(draft.remedies(remedy()).bad(format!(
             "{} (pid {}): none of its {resident} is locked",
             process.name, process.pid
@@ -263,14 +266,14 @@ fn judge_memory_locked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
             let least = status.resident_bytes.saturating_sub(status.locked_bytes);
             let resident = match least {
                 0 => String::new(),
-                least => format!(", at least {} of it resident", bytes(least)),
+                least => format!(", at least {} of it resident", byte_size(least)),
             };
             Ok(draft.remedies(remedy()).doubtful(format!(
                 "{} (pid {}): {} of its address space is not locked{resident}: device memory, or \
                  memory that was mapped later",
                 process.name,
                 process.pid,
-                bytes(open(status)),
+                byte_size(open(status)),
             )))
         }
         None => {
@@ -287,8 +290,8 @@ fn judge_memory_locked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
             };
             Ok(draft.good(format!(
                 "all of the address space is locked: {}, {} resident{rest}",
-                bytes(locked),
-                bytes(resident)
+                byte_size(locked),
+                byte_size(resident)
             )))
         }
     }
@@ -297,10 +300,10 @@ fn judge_memory_locked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
 fn show(status: &ProcessStatus) -> String {
     format!(
         "VmLck {}, VmRSS {}, VmSize {}, HugetlbPages {}",
-        bytes(status.locked_bytes),
-        bytes(status.resident_bytes),
-        bytes(status.size_bytes),
-        bytes(status.hugetlb_bytes)
+        byte_size(status.locked_bytes),
+        byte_size(status.resident_bytes),
+        byte_size(status.size_bytes),
+        byte_size(status.hugetlb_bytes)
     )
 }
 
@@ -328,13 +331,13 @@ fn judge_memory_nodes(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         first_few(&shown, GROUPS_MAX)
     });
     let Some(list) = nodes.value() else {
-        return Ok(draft.blind(nodes));
+        return Ok(draft.unreadable(nodes));
     };
     if list.len() < 2 {
         return Ok(draft.good("one memory node"));
     }
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
-    let draft = draft.saw(of_threads(readings, |status| format!("nodes {}", status.mems)));
+    let draft = draft.evidence(of_threads(readings, |status| format!("nodes {}", status.mems)));
     let far: Vec<String> = threads
         .iter()
         .filter(|thread| is_far(&thread.status.cpus, &thread.status.mems, list))
@@ -409,7 +412,7 @@ fn judge_oom(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
 
 // Page faults of the real-time threads since they started.
 //
-// Minor faults belong to every start: one reading cannot tell those of the loop from those before
+// Minor faults belong to every start: one reading mixes those of the loop with those before
 // it, so they are reported and not judged. A major fault waited for a disk.
 
 pub(super) static PAGE_FAULTS: Check = Check {
@@ -428,7 +431,7 @@ pub(super) static PAGE_FAULTS: Check = Check {
 fn judge_page_faults(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.real_time(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.sched));
-    let draft = draft.saw(of_threads(readings, |sched| {
+    let draft = draft.evidence(of_threads(readings, |sched| {
         format!("{} major, {} minor", sched.major_faults, sched.minor_faults)
     }));
     let major: Vec<String> = threads
@@ -472,7 +475,7 @@ pub(super) static SWAPPED: Check = Check {
 };
 
 fn judge_swapped(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
-    let show = |status: &ProcessStatus| format!("VmSwap {}", bytes(status.swapped_bytes));
+    let show = |status: &ProcessStatus| format!("VmSwap {}", byte_size(status.swapped_bytes));
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     let sum = |sum: u64, found: &(_, &ProcessStatus)| sum.saturating_add(found.1.swapped_bytes);
     let swapped = found.iter().fold(0, sum);
@@ -482,7 +485,7 @@ fn judge_swapped(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let text = "lock its memory with mlockall(2), which reads it back, or run without swap";
     Ok(draft
         .remedies([Remedy::Manual { text: text.into() }])
-        .bad(format!("{} of it is in swap", bytes(swapped))))
+        .bad(format!("{} of it is in swap", byte_size(swapped))))
 }
 
 #[cfg(test)]

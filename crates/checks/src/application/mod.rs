@@ -103,7 +103,7 @@ static AFFINITY: Check = Check {
 
 fn judge_affinity(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let wanted = &case.intent.rt_cpus;
-    let draft = draft.wants(format!("none but {}", cpus(wanted))).cpus(wanted);
+    let draft = draft.wanted(format!("none but {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
         return Ok(draft.no_rt_cpus(case.facts));
     }
@@ -141,7 +141,7 @@ fn judge_affinity(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     })
 }
 
-// Who stands in the same queue?
+// Which other tasks have the same priority?
 //
 // SCHED_FIFO threads of one priority on one CPU run in the order in which they became ready, each
 // until it sleeps; SCHED_RR ones change after a slice (sched_rr_timeslice_ms). As many CPUs as
@@ -161,7 +161,7 @@ static EQUAL_PRIORITY: Check = Check {
 
 fn judge_equal_priority(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
-    let (draft, others) = case.others(draft)?;
+    let (draft, others) = case.other_tasks(draft)?;
     let is_rival = |task: &&&RtTask| {
         task.policy != Policy::Deadline
             && threads.iter().any(|thread| {
@@ -169,7 +169,7 @@ fn judge_equal_priority(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
             })
     };
     let rivals: Vec<&RtTask> = others.iter().filter(is_rival).copied().collect();
-    let draft = draft.saw(rivals.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
+    let draft = draft.evidence(rivals.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
     let is_rr = threads.iter().any(|thread| thread.sched.policy == Policy::Rr);
     let slice = &case.app.rr_timeslice_ms;
     let turns = match slice.value() {
@@ -229,7 +229,7 @@ fn is_crowded(thread: &PlacedThread<'_>, all: &[PlacedThread<'_>]) -> bool {
 
 // Interrupt threads on its CPUs: above it they preempt it, below it they wait for it.
 //
-// Which device the application depends on nobody can read, so both are reported.
+// It is unknown which device the application depends on, so both are reported.
 
 static IRQ_THREADS: Check = Check {
     id: "app-irq-threads",
@@ -244,7 +244,7 @@ static IRQ_THREADS: Check = Check {
 
 fn judge_irq_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
-    let (draft, others) = case.others(draft)?;
+    let (draft, others) = case.other_tasks(draft)?;
     let irqs: Vec<&RtTask> = others
         .into_iter()
         .filter(|task| task.kernel_thread && task.comm.starts_with("irq/"))
@@ -275,7 +275,7 @@ fn judge_irq_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let text = "move interrupts of other devices away (/proc/irq/N/smp_affinity_list); set the \
                 thread of its own device just above or below it with chrt(1)";
     Ok(draft
-        .saw(irqs.iter().take(GROUPS_MAX).map(|task| task_evidence(task)))
+        .evidence(irqs.iter().take(GROUPS_MAX).map(|task| task_evidence(task)))
         .remedies([Remedy::Manual { text: text.into() }])
         .doubtful(parts.join("; ")))
 }
@@ -306,20 +306,20 @@ fn judge_ordinary_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer
     }
     let (draft, real_time) = place(draft, &real_time)?;
     let readings = ordinary.iter().map(|found| (found.thread, &found.thread.status));
-    let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
+    let draft = draft.evidence(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let shares = |cpus: &CpuList| {
         real_time.iter().any(|thread| !thread.status.cpus.intersection(cpus).is_empty())
     };
     let placed = ordinary.iter().filter_map(|found| Some((found, found.thread.status.value()?)));
-    let beside: Vec<_> = placed.filter(|(_, status)| shares(&status.cpus)).collect();
-    if beside.is_empty() {
+    let sharing: Vec<_> = placed.filter(|(_, status)| shares(&status.cpus)).collect();
+    if sharing.is_empty() {
         if let Some(unread) = ordinary.iter().find(|t| t.thread.status.value().is_none()) {
-            return Ok(draft.blind(&unread.thread.status));
+            return Ok(draft.unreadable(&unread.thread.status));
         }
         let number = count(ordinary.len(), "ordinary thread");
         return Ok(draft.good(format!("{number}, on other CPUs")));
     }
-    let names: Vec<String> = beside
+    let names: Vec<String> = sharing
         .iter()
         .map(|(t, on)| format!("{} (tid {}) on {}", t.sched.comm, t.thread.tid, cpus(&on.cpus)))
         .collect();
@@ -327,12 +327,12 @@ fn judge_ordinary_threads(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer
                 (pthread_attr_setaffinity_np(3)), or move them with taskset(1)";
     Ok(draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
         "{} may run beside its real-time threads: {}",
-        count(beside.len(), "ordinary thread"),
+        count(sharing.len(), "ordinary thread"),
         first_few(&names, NAMED_MAX)
     )))
 }
 
-// Who runs ahead of it on its CPUs?
+// Which tasks run ahead of it on its CPUs?
 //
 // Tasks of others are distinguished from threads of the kernel, which belong to the machine: those
 // that outrank everybody by design run for microseconds, interrupt threads are a question of
@@ -354,14 +354,14 @@ static OUTRANKED: Check = Check {
 
 fn judge_outranked(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
-    let (draft, others) = case.others(draft)?;
+    let (draft, others) = case.other_tasks(draft)?;
     let mut above: Vec<&RtTask> = others.into_iter().filter(|t| is_above(t, &threads)).collect();
     above.sort_by_key(|task| std::cmp::Reverse((task.policy == Policy::Deadline, task.priority)));
     let names = |tasks: &[&RtTask]| {
         let names: Vec<String> = tasks.iter().map(|task| task_name(task)).collect();
         first_few(&names, NAMED_MAX)
     };
-    let draft = draft.saw(above.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
+    let draft = draft.evidence(above.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
     let (kernel, user): (Vec<&RtTask>, Vec<&RtTask>) =
         above.iter().partition(|task| task.kernel_thread);
     if !user.is_empty() {
@@ -511,7 +511,7 @@ static PREEMPTED: Check = Check {
 fn judge_preempted(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
     let (draft, threads) = case.placed(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
-    let draft = draft.saw(of_threads(readings, |status| {
+    let draft = draft.evidence(of_threads(readings, |status| {
         format!("{} voluntary, {} not", status.voluntary_switches, status.involuntary_switches)
     }));
     let mut sorted: Vec<_> = threads.iter().collect();
@@ -547,7 +547,7 @@ pub fn real_time_cpus(app: &App) -> Option<CpuList> {
     (!all.is_empty()).then_some(all)
 }
 
-// What its systemd unit says, by its files: which settings stand in the way?
+// Its systemd unit, by its files: which settings obstruct real-time?
 //
 // A unit whose process is real-time already got there before a filter was put on, or by
 // another's hand: what would refuse it is then doubtful, for its next thread.
@@ -571,7 +571,7 @@ static UNIT: Check = Check {
     ..Check::NEW
 };
 
-/// One setting that stands in the way.
+/// One obstructive setting.
 struct Problem {
     status: Status,
     text: String,
@@ -585,11 +585,11 @@ fn judge_unit(draft: FindingBuilder, case: &Case<'_>) -> CheckAnswer {
         None => "no service or scope".into(),
     });
     let unit = match files.value() {
-        None => return Ok(draft.blind(files)),
+        None => return Ok(draft.unreadable(files)),
         Some(None) => return Ok(draft.not_applicable("it runs in no service or scope")),
         Some(Some(unit)) => unit,
     };
-    let draft = draft.saw(unit.settings.iter().map(|(key, set)| Evidence {
+    let draft = draft.evidence(unit.settings.iter().map(|(key, set)| Evidence {
         path: set.file.clone(),
         value: format!("{key}={}", set.value),
     }));
@@ -798,7 +798,7 @@ mod ordinary_threads_tests {
     use rtproof_host::facts::tasks::Policy;
 
     #[test]
-    fn elsewhere_beside_none_and_unknown() {
+    fn elsewhere_on_the_same_cpus_none_and_unknown() {
         let mut scene = Scene::good();
         assert_eq!(scene.judge(&ORDINARY_THREADS).summary, "1 ordinary thread, on other CPUs");
         set_cpus(&mut scene, 100, &[0, 1, 2]);
@@ -903,7 +903,7 @@ mod preempted_tests {
     use rtproof_host::facts::tasks::Policy;
 
     #[test]
-    fn told_unknown_and_not_applicable() {
+    fn reported_unknown_and_not_applicable() {
         let mut scene = Scene::good();
         let finding = scene.judge(&PREEMPTED);
         assert_eq!(finding.status, Good);

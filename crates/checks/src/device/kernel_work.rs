@@ -1,4 +1,4 @@
-//! Work that the kernel does beside: messages on slow consoles, auditing, tracing; and the clocks
+//! Additional work of the kernel: messages on slow consoles, auditing, tracing; and the clocks
 //! of a Raspberry Pi, which its firmware sets.
 
 use rtproof_host::{
@@ -50,7 +50,7 @@ fn judge_serial(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         if shown.is_empty() { "no console".into() } else { shown.join(", ") }
     });
     let Some(found) = consoles.value() else {
-        return draft.blind(consoles);
+        return draft.unreadable(consoles);
     };
     let slow: Vec<&str> = found
         .iter()
@@ -114,7 +114,7 @@ fn judge_audit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         return draft.read(line, |_| "audit=0".into()).good("audit=0: off until the next boot");
     }
     if machine::built_with(facts, "AUDIT") == Some(false) {
-        return draft.without(facts, "AUDIT");
+        return draft.built_without(facts, "AUDIT");
     }
     let unit = facts.units.value().and_then(|units| units.get("auditd.service"));
     if unit.is_some_and(|unit| unit.running == Some(true)) {
@@ -122,7 +122,7 @@ fn judge_audit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
             .read(&facts.units, |_| "auditd.service running".into())
             .doubtful("auditd runs, which turns auditing on");
     }
-    draft.blind(status)
+    draft.unreadable(status)
 }
 
 pub(super) static TRACING: Check = Check {
@@ -149,15 +149,17 @@ fn judge_tracing(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findin
     let tracers: [&'static rtproof_host::Knob; 2] = [&knobs::TRACER, &knobs::TRACE_INSTANCES];
     let others = [&knobs::TRACE_EVENTS, &knobs::TRACE_INSTANCE_EVENTS, &knobs::TRACE_PROBES];
     let all = tracers.into_iter().chain(others);
-    let all = all.flat_map(|knob| value::all(facts, knob).iter().map(move |value| (knob, value)));
-    let Some(tracer) = value::all(facts, &knobs::TRACER).first() else {
+    let all =
+        all.flat_map(|knob| value::knob_values(facts, knob).iter().map(move |value| (knob, value)));
+    let Some(tracer) = value::knob_values(facts, &knobs::TRACER).first() else {
         let path = "/sys/kernel/tracing/current_tracer";
-        return draft.blind(&Reading::<()>::denied(path, "not asked"));
+        return draft.unreadable(&Reading::<()>::denied(path, "not asked"));
     };
     if tracer.reading.is_absent() && machine::built_with(facts, "TRACING") == Some(false) {
-        return draft.without(facts, "TRACING");
+        return draft.built_without(facts, "TRACING");
     }
-    let lacking = facts.settings.get(knobs::TRACER.id).and_then(|setting| setting.lacking.as_ref());
+    let lacking =
+        facts.settings.get(knobs::TRACER.id).and_then(|setting| setting.missing_from.as_ref());
     if let Some(lacking) = lacking.filter(|lacking| lacking.value().is_some()) {
         return draft
             .read(lacking, String::clone)
@@ -167,11 +169,11 @@ fn judge_tracing(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findin
     let is_lacking = |value: &&SettingValue| {
         value.reading.is_absent() && value.reading.path.ends_with("kprobe_events")
     };
-    let (mut running, mut left, mut blind) = (vec![], vec![], None);
+    let (mut running, mut left, mut unreadable) = (vec![], vec![], None);
     for (knob, value) in all {
         let is_tracer = tracers.contains(&knob);
         if is_lacking(&value) && machine::built_with(facts, "KPROBE_EVENTS") == Some(false) {
-            draft = draft.saw([machine::option(facts, "KPROBE_EVENTS")]);
+            draft = draft.evidence([machine::option(facts, "KPROBE_EVENTS")]);
             continue;
         }
         let reading = &value.reading;
@@ -180,7 +182,7 @@ fn judge_tracing(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findin
             lines => machine::first_few(lines, 4),
         });
         match reading.value().map(String::as_str) {
-            None => blind = blind.or(Some(reading)),
+            None => unreadable = unreadable.or(Some(reading)),
             Some("") => {}
             Some("nop") if is_tracer => {}
             Some(tracer) if is_tracer => {
@@ -204,8 +206,8 @@ fn judge_tracing(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findin
         let summary = machine::first_few(&found, 4);
         return if is_running { draft.bad(summary) } else { draft.doubtful(summary) };
     }
-    match blind {
-        Some(reading) => draft.blind(reading),
+    match unreadable {
+        Some(reading) => draft.unreadable(reading),
         None => draft.good("no tracer, no events, no probes"),
     }
 }
@@ -242,7 +244,7 @@ fn judge_rpi(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
         return draft.not_applicable(format!("not a Raspberry Pi: {name}"));
     }
     let settings = match config.value() {
-        None => return draft.blind(config),
+        None => return draft.unreadable(config),
         Some(None) => return draft.not_applicable("not a Raspberry Pi"),
         Some(Some(settings)) => settings,
     };
@@ -280,7 +282,7 @@ pub(super) static ON_CHIP: Check = Check {
 fn judge_on_chip(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cards = &facts.devices.graphics;
     let Some(found) = cards.value() else {
-        return draft.blind(cards);
+        return draft.unreadable(cards);
     };
     let show = |card: &Card| match &card.driver {
         Some(driver) => format!("{} {driver}", card.name),
@@ -327,7 +329,7 @@ fn judge_nvidia(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let modules = &facts.devices.tainting_modules;
     let draft = draft.read(modules, show_modules);
     let Some(loaded) = modules.value() else {
-        return draft.blind(modules);
+        return draft.unreadable(modules);
     };
     let Some((name, letters)) = loaded.iter().find(|(name, _)| name.starts_with("nvidia")) else {
         return draft.good("not loaded");
@@ -357,7 +359,7 @@ fn judge_modules(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let modules = &facts.devices.tainting_modules;
     let draft = draft.read(modules, show_modules);
     let Some(loaded) = modules.value() else {
-        return draft.blind(modules);
+        return draft.unreadable(modules);
     };
     if loaded.is_empty() {
         return draft.good("no module taints the kernel");
@@ -399,20 +401,20 @@ fn judge_login(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding
         (None, Some(target)) => {
             (draft.read(&facts.devices.default_target, String::clone), target.as_str())
         }
-        (None, None) => return draft.blind(target),
+        (None, None) => return draft.unreadable(target),
     };
     if !matches!(target, "graphical.target" | "runlevel5.target") {
         return draft.good(format!("boots into {target}"));
     }
     let Some(units) = facts.units.value() else {
-        return draft.blind(&facts.units);
+        return draft.unreadable(&facts.units);
     };
     let names = match knobs::DISPLAY_MANAGERS.place {
         Place::Units(names) => names,
         _ => &[],
     };
     let found = units.iter().find(|(name, unit)| names.contains(&name.as_str()) && !unit.masked);
-    let draft = draft.saw([Evidence::of(&facts.units, |_| match found {
+    let draft = draft.evidence([Evidence::of(&facts.units, |_| match found {
         Some((name, _)) => name.clone(),
         None => "no display manager".into(),
     })]);
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_ask_for_auditing_looks_elsewhere() {
+    fn without_rights_audit_is_judged_by_build_and_boot_words() {
         let mut facts = good();
         let mut asked = |enabled| {
             facts.devices.audit_enabled = Reading::known("audit status", enabled);
@@ -504,7 +506,7 @@ mod tests {
         set_config(&mut facts, "TRACING", Some("y"));
         assert_eq!(TRACING.judge(&facts, &intent()).status, Unknown);
         let lacking = Reading::known("/sys/kernel/tracing", "holds no current_tracer".into());
-        facts.settings.get_mut(knobs::TRACER.id).unwrap().lacking = Some(lacking);
+        facts.settings.get_mut(knobs::TRACER.id).unwrap().missing_from = Some(lacking);
         let finding = TRACING.judge(&facts, &intent());
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("not mounted"), "{}", finding.summary);

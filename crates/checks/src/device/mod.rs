@@ -50,7 +50,7 @@ const CHECKS: &[&Check] = &[
     &PRINTK,
 ];
 
-// One question to every network interface that stands for hardware.
+// One question to every hardware network interface.
 //
 // Which of them serves the real-time application only the user knows, so that nothing here is
 // worse than doubtful, and every interface is named.
@@ -58,12 +58,12 @@ const CHECKS: &[&Check] = &[
 /// Most interfaces named in a summary.
 const INTERFACES_NAMED_MAX: usize = 3;
 
-/// What is so on one interface.
+/// Judgement of one interface.
 enum InterfaceAnswer {
     Fine(String),
     /// It may cost latency, and what would change that.
     Wrong(String, Remedy),
-    /// It takes another reading to tell, and that has no value.
+    /// Depends on another reading, which has no value.
     Unclear(Reading<String>),
 }
 
@@ -72,9 +72,9 @@ struct InterfaceQuestion<T> {
     of: fn(&Interface) -> &Reading<Option<T>>,
     show: fn(&T) -> String,
     /// How it is shown of an interface that does not have it.
-    none: &'static str,
+    unsupported: &'static str,
     /// Why it does not concern the machine, where no interface has the thing.
-    lacking: &'static str,
+    not_applicable: &'static str,
     /// The value of an interface that does not have it; `None`: it is left out.
     otherwise: Option<T>,
 }
@@ -87,7 +87,7 @@ fn judge_interfaces<T>(
 ) -> Finding {
     let reading = &facts.net.interfaces;
     let Some(interfaces) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     if interfaces.is_empty() {
         draft = draft.read(reading, |_| "no interface with a device behind it".into());
@@ -98,15 +98,15 @@ fn judge_interfaces<T>(
         }
         return draft.not_applicable("no network interface with a device behind it");
     }
-    let (mut fine, mut wrong, mut remedies, mut blind) = (vec![], vec![], vec![], None);
+    let (mut fine, mut wrong, mut remedies, mut unreadable) = (vec![], vec![], vec![], None);
     for interface in interfaces {
         let asked = (question.of)(interface);
         draft = draft.read(asked, |value| match value {
             Some(value) => (question.show)(value),
-            None => question.none.into(),
+            None => question.unsupported.into(),
         });
         let Some(value) = asked.value() else {
-            blind = blind.or_else(|| Some(asked.as_ref().map(|_| String::new())));
+            unreadable = unreadable.or_else(|| Some(asked.as_ref().map(|_| String::new())));
             continue;
         };
         if let Some(value) = value.as_ref().or(question.otherwise.as_ref()) {
@@ -116,16 +116,16 @@ fn judge_interfaces<T>(
                     wrong.push(format!("{}: {text}", interface.name));
                     remedies.push(remedy);
                 }
-                InterfaceAnswer::Unclear(reading) => blind = blind.or(Some(reading)),
+                InterfaceAnswer::Unclear(reading) => unreadable = unreadable.or(Some(reading)),
             }
         }
     }
     if !wrong.is_empty() {
         return draft.remedies(remedies).doubtful(machine::first_few(&wrong, INTERFACES_NAMED_MAX));
     }
-    match blind {
-        Some(reading) => draft.blind(&reading),
-        None if fine.is_empty() => draft.not_applicable(question.lacking),
+    match unreadable {
+        Some(reading) => draft.unreadable(&reading),
+        None if fine.is_empty() => draft.not_applicable(question.not_applicable),
         None => draft.good(machine::first_few(&fine, INTERFACES_NAMED_MAX)),
     }
 }
@@ -349,7 +349,7 @@ fn judge_services(
     none: &'static str,
 ) -> Finding {
     let Some(units) = facts.units.value() else {
-        return draft.blind(&facts.units);
+        return draft.unreadable(&facts.units);
     };
     let names = match knob.place {
         Place::Units(names) => names,
@@ -385,7 +385,7 @@ fn judge_services(
     draft.remedies(remedies).doubtful(machine::first_few(&shown, UNITS_NAMED_MAX))
 }
 
-// Settings without a right value: the finding tells what they are, and what that means.
+// Settings without a right value: the finding reports them and what they mean.
 
 const NO_BEST: &str = "known: no value is best for all";
 
@@ -401,7 +401,7 @@ static TCP: Check = Check {
     knobs: &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN],
     wanted: Wanted::Of(|_| NO_BEST.into()),
     judge: Judge::Ask(|draft, facts, _| {
-        tell(draft, facts, &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN], "INET", "IPv4")
+        judge_sysctls(draft, facts, &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN], "INET", "IPv4")
     }),
     ..Check::NEW
 };
@@ -417,45 +417,47 @@ static IPV6: Check = Check {
     impact: Impact::Information,
     knobs: &[&knobs::IPV6],
     wanted: Wanted::Of(|_| NO_BEST.into()),
-    judge: Judge::Ask(|draft, facts, _| tell(draft, facts, &[&knobs::IPV6], "IPV6", "IPv6")),
+    judge: Judge::Ask(|draft, facts, _| {
+        judge_sysctls(draft, facts, &[&knobs::IPV6], "IPV6", "IPv6")
+    }),
     ..Check::NEW
 };
 
-fn tell(
+fn judge_sysctls(
     mut draft: FindingBuilder,
     facts: &Facts,
     knobs: &[&Knob],
     option: &str,
     protocol: &str,
 ) -> Finding {
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for knob in knobs {
         let setting = facts.settings.get(knob.id);
         let Some(value) = setting.and_then(|setting| setting.values.first()) else {
             let pattern = knob.patterns().next().unwrap_or(knob.id);
             let not_asked = Reading::<String>::denied(pattern, "not asked");
-            return draft.blind(&not_asked);
+            return draft.unreadable(&not_asked);
         };
         let reading = &value.reading;
         draft = draft.read(reading, String::clone);
         let Some(text) = reading.value() else {
             if reading.is_absent() && machine::built_with(facts, option) == Some(false) {
                 let why = format!("this kernel is built without {protocol}");
-                return draft.saw([machine::option(facts, option)]).not_applicable(why);
+                return draft.evidence([machine::option(facts, option)]).not_applicable(why);
             }
-            let lacking = setting.and_then(|setting| setting.lacking.as_ref());
+            let lacking = setting.and_then(|setting| setting.missing_from.as_ref());
             return match lacking.filter(|lacking| reading.is_absent() && lacking.value().is_some())
             {
                 Some(lacking) => draft
                     .read(lacking, String::clone)
                     .not_applicable(format!("{protocol} is not there: off, or not loaded")),
-                None => draft.blind(reading),
+                None => draft.unreadable(reading),
             };
         };
         let name = reading.path.rsplit('/').next().unwrap_or_default();
-        told.push(format!("{name} {text}"));
+        shown.push(format!("{name} {text}"));
     }
-    draft.good(told.join(", "))
+    draft.good(shown.join(", "))
 }
 
 #[cfg(test)]
@@ -490,7 +492,7 @@ mod services_tests {
     }
 
     #[test]
-    fn without_systemd_and_inside_a_container_nobody_knows() {
+    fn unknown_without_systemd_and_in_a_container() {
         let mut facts = good();
         facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
         assert_eq!(MONITORS.judge(&facts, &intent()).status, Unknown);
@@ -508,7 +510,7 @@ mod told_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn any_value_is_told() {
+    fn any_value_is_reported() {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::IPV6, "0");
         let finding = IPV6.judge(&facts, &intent());
@@ -523,7 +525,7 @@ mod told_tests {
         facts.kernel.config = Reading::absent("/proc/config.gz");
         assert_eq!(IPV6.judge(&facts, &intent()).status, Unknown);
         let lacking = Reading::known("/proc/sys/net", "holds no ipv6".into());
-        facts.settings.get_mut("ipv6").unwrap().lacking = Some(lacking);
+        facts.settings.get_mut("ipv6").unwrap().missing_from = Some(lacking);
         assert_eq!(IPV6.judge(&facts, &intent()).status, NotApplicable);
         set_setting(&mut facts, &knobs::IPV6, Reading::denied("", "EACCES"));
         assert_eq!(IPV6.judge(&facts, &intent()).status, Unknown);

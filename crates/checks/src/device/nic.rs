@@ -43,8 +43,8 @@ fn judge_queues(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
             let Channels { rx, tx, combined, combined_max } = channels;
             format!("combined {combined} of {combined_max}, rx {rx}, tx {tx}")
         },
-        none: "not supported",
-        lacking: "no driver here has queues that can be set",
+        unsupported: "not supported",
+        not_applicable: "no driver here has queues that can be set",
         otherwise: None,
     };
     ask(draft, facts, &question, |interface, channels| {
@@ -90,8 +90,8 @@ fn judge_offloads(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
     let question = InterfaceQuestion {
         of: |interface| &interface.pause,
         show: |pause: &Pause| format!("rx {}, tx {}", on(pause.rx), on(pause.tx)),
-        none: "not supported",
-        lacking: "no network interface",
+        unsupported: "not supported",
+        not_applicable: "no network interface",
         // A driver without pause frames sends none and obeys none.
         otherwise: Some(Pause::default()),
     };
@@ -135,8 +135,8 @@ pub(super) static EEE: Check = Check {
             show: |eee: &rtproof_host::facts::net::Eee| {
                 format!("enabled {}, active {}", on(eee.enabled), on(eee.active))
             },
-            none: "not supported",
-            lacking: "no driver here has Energy-Efficient Ethernet",
+            unsupported: "not supported",
+            not_applicable: "no driver here has Energy-Efficient Ethernet",
             otherwise: None,
         };
         ask(draft, facts, &question, |interface, eee| {
@@ -170,8 +170,8 @@ pub(super) static WIFI_POWERSAVE: Check = Check {
         let question = InterfaceQuestion {
             of: |interface| &interface.power_save,
             show: |is_on: &bool| on(*is_on).into(),
-            none: "wired, or not supported",
-            lacking: "no wireless interface that saves power",
+            unsupported: "wired, or not supported",
+            not_applicable: "no wireless interface that saves power",
             otherwise: None,
         };
         ask(draft, facts, &question, |interface, is_on| match is_on {
@@ -200,18 +200,18 @@ pub(super) static TRANSMIT: Check = Check {
 fn judge_transmit(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let values = facts.settings.get(knobs::XPS.id).map(|setting| setting.values.as_slice());
     let values = values.unwrap_or_default();
-    let draft = draft.saw(machine::by_path(values.iter().map(|value| &value.reading)));
+    let draft = draft.evidence(machine::by_path(values.iter().map(|value| &value.reading)));
     if values.is_empty() {
         return no_transmit_queues(draft, facts);
     }
     let mut shared = Vec::new();
     for value in values {
         let Some(mask) = value.reading.value() else {
-            return draft.blind(&value.reading);
+            return draft.unreadable(&value.reading);
         };
         let Ok(mask) = CpuList::parse_mask(mask) else {
             let path = value.reading.path.clone();
-            return draft.blind(&Reading::<()>::malformed(path, mask, "a mask of CPUs"));
+            return draft.unreadable(&Reading::<()>::malformed(path, mask, "a mask of CPUs"));
         };
         let rt = mask.intersection(&intent.rt_cpus);
         if !rt.is_empty() && !mask.intersection(&intent.housekeeping).is_empty() {
@@ -244,10 +244,10 @@ fn no_transmit_queues(draft: FindingBuilder, facts: &Facts) -> Finding {
         Some(queues) if queues.iter().all(|queues| *queues <= 1) => {
             let counted = format!("{} interfaces, none with several queues", queues.len());
             draft
-                .saw([Evidence { path: interfaces.path.clone(), value: counted }])
+                .evidence([Evidence { path: interfaces.path.clone(), value: counted }])
                 .not_applicable("no interface has several transmit queues")
         }
-        _ => draft.blind(&Reading::<()>::absent("/sys/class/net/*/queues/tx-*/xps_cpus")),
+        _ => draft.unreadable(&Reading::<()>::absent("/sys/class/net/*/queues/tx-*/xps_cpus")),
     }
 }
 
@@ -274,28 +274,28 @@ const COMM_CHARS_MAX: usize = 15;
 fn judge_napi(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let setting = facts.settings.get(knobs::NAPI_THREADED.id);
     let values = setting.map(|setting| setting.values.as_slice()).unwrap_or_default();
-    let draft = draft.saw(machine::by_path(values.iter().map(|value| &value.reading)));
+    let draft = draft.evidence(machine::by_path(values.iter().map(|value| &value.reading)));
     if values.iter().all(|value| value.reading.is_absent()) {
         let release = &facts.kernel.release;
         if machine::since(facts, (5, 12)) == Some(false) {
             let draft = draft.read(release, String::clone);
             return draft.not_applicable("kernels before 5.12 do not have it");
         }
-        return draft.blind(&Reading::<()>::absent("/sys/class/net/*/threaded"));
+        return draft.unreadable(&Reading::<()>::absent("/sys/class/net/*/threaded"));
     }
     let mut threaded = Vec::new();
     for value in values {
         match value.reading.value().map(String::as_str) {
             Some("0") => {}
             Some(_) => threaded.push(value),
-            None => return draft.blind(&value.reading),
+            None => return draft.unreadable(&value.reading),
         }
     }
     if threaded.is_empty() {
         return draft.good("no interface has them");
     }
     let Some(tasks) = facts.rt_tasks.value() else {
-        return draft.blind(&facts.rt_tasks);
+        return draft.unreadable(&facts.rt_tasks);
     };
     let is_ordinary = |of: &str| {
         let name: String = format!("napi/{of}-").chars().take(COMM_CHARS_MAX).collect();
@@ -315,7 +315,7 @@ fn judge_napi(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     draft.remedies(remedies).doubtful(format!("{name}: threads without a real-time priority"))
 }
 
-// How long does an interface put off its interrupt?
+// How long does an interface delay its interrupt?
 //
 // A fixed delay is part of the latency, so that it is held against the budget like the exit
 // latency of an idle state: up to a quarter of it is good, and without a budget none. An adaptive
@@ -356,20 +356,22 @@ fn judge(mut draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     for interface in facts.net.interfaces.value().into_iter().flatten() {
         let usecs = interface.coalesce.value().and_then(|c| c.as_ref()?.rx_usecs);
         if usecs.is_some_and(|usecs| (1..=MODES_MAX).contains(&usecs)) {
-            draft = draft.saw([driver(interface)]);
+            draft = draft.evidence([driver(interface)]);
         }
     }
     let question = InterfaceQuestion {
         of: |interface| &interface.coalesce,
         show,
-        none: "not supported",
-        lacking: "no driver here can put interrupts off",
+        unsupported: "not supported",
+        not_applicable: "no driver here can put interrupts off",
         otherwise: None,
     };
-    ask(draft, facts, &question, |interface, coalesce| look(interface, coalesce, good_ns))
+    ask(draft, facts, &question, |interface, coalesce| {
+        judge_interface(interface, coalesce, good_ns)
+    })
 }
 
-fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> InterfaceAnswer {
+fn judge_interface(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> InterfaceAnswer {
     let name = &interface.name;
     if coalesce.adaptive_rx == Some(true) {
         let set = format!("ethtool -C {name} adaptive-rx off rx-usecs 0");

@@ -32,16 +32,17 @@ pub(super) static CHECK: Check = Check {
 
 fn judge(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = format!("{} isolated, and all parts agree", machine::cpus(&intent.rt_cpus));
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
     let (isolated, cmdline) = (&facts.cpus.isolated, &facts.kernel.cmdline);
     let scene = Scene::of(facts, intent);
-    let draft = draft.read(cmdline, shown).read(isolated, machine::or_empty).saw(scene.evidence());
+    let draft =
+        draft.read(cmdline, shown).read(isolated, machine::or_empty).evidence(scene.evidence());
     let faults = scene.faults();
     let is_bad = faults.first().is_some_and(|worst| worst.status == Status::Bad);
-    match scene.blind() {
+    match scene.incomparable() {
         Some(why) if !is_bad => {
             let also = faults.iter().map(|fault| fault.text.clone());
             let all: Vec<String> = [why].into_iter().chain(also).collect();
@@ -53,7 +54,7 @@ fn judge(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
             let path = format!("{}, {}", cmdline.path, isolated.path);
             let rest = faults.iter().skip(SHOWN_MAX);
             let rest = rest.map(|fault| Evidence { path: path.clone(), value: fault.text.clone() });
-            judge_faults(draft.saw(rest), &faults, intent)
+            judge_faults(draft.evidence(rest), &faults, intent)
         }
     }
 }
@@ -233,14 +234,14 @@ impl<'a> Scene<'a> {
     }
 
     /// CPUs that the command line wants tickless: nohz_full, or isolcpus with the flag nohz.
-    fn nohz_asked(&self) -> Option<&CpuParameter> {
+    fn requested_nohz(&self) -> Option<&CpuParameter> {
         let by_flag = self.given("isolcpus").once();
         let by_flag = by_flag.filter(|asked| asked.flags.iter().any(|flag| flag == "nohz"));
         self.given("nohz_full").once().or(by_flag)
     }
 
     fn nohz_full_in_force(&self) -> Option<Fault> {
-        let asked = self.nohz_asked()?;
+        let asked = self.requested_nohz()?;
         let cpus = asked.cpus()?;
         if built_with(self.facts, "NO_HZ_FULL") == Some(false) {
             let text =
@@ -316,12 +317,12 @@ impl<'a> Scene<'a> {
         if nohz.is_empty() {
             return vec![];
         }
-        let beside = nohz.difference(isolated);
+        let outside = nohz.difference(isolated);
         let ticking = isolated.intersection(&self.intent.rt_cpus).difference(nohz);
         let sides = format!("nohz_full {nohz}, isolated {}", machine::or_empty(isolated));
         let mut faults = Vec::new();
-        if !beside.is_empty() {
-            let text = format!("{} tickless but not isolated ({sides})", machine::cpus(&beside));
+        if !outside.is_empty() {
+            let text = format!("{} tickless but not isolated ({sides})", machine::cpus(&outside));
             faults.extend(doubtful(text, self.wanted("isolcpus")));
         }
         if !ticking.is_empty() {
@@ -369,11 +370,11 @@ impl<'a> Scene<'a> {
     }
 
     /// Why not everything could be compared.
-    fn blind(&self) -> Option<String> {
+    fn incomparable(&self) -> Option<String> {
         fn why<T>(reading: &Reading<T>) -> Option<String> {
             reading.why_unknown().map(|why| format!("{}: {why}", reading.path))
         }
-        let nohz = self.nohz_asked().and_then(|_| why(&self.facts.cpus.nohz_full));
+        let nohz = self.requested_nohz().and_then(|_| why(&self.facts.cpus.nohz_full));
         let unclear = KEYS.iter().find_map(|key| match self.given(key).once() {
             Some(CpuParameter { written, list: List::Unclear, .. }) => {
                 Some(format!("{written}: the number of CPUs is unknown"))
@@ -386,10 +387,10 @@ impl<'a> Scene<'a> {
             .or(unclear)
     }
 
-    /// What was read beyond the command line and the isolated CPUs.
+    /// Evidence beyond the command line and the isolated CPUs.
     fn evidence(&self) -> Vec<Evidence> {
         let nohz = &self.facts.cpus.nohz_full;
-        let is_asked = self.nohz_asked().is_some();
+        let is_asked = self.requested_nohz().is_some();
         let is_there = self.nohz_full.is_some_and(|cpus| !cpus.is_empty());
         let mut evidence = Vec::new();
         if is_asked || is_there {
@@ -561,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_said_unless_something_is_bad_anyway() {
+    fn unknown_is_reported_unless_something_is_bad() {
         let mut facts = good();
         facts.kernel.cmdline = Reading::denied("/proc/cmdline", "EACCES");
         check(&CHECK.judge(&facts, &intent()), Unknown, &["/proc/cmdline: refused"]);
@@ -585,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn an_isolated_cpu_that_is_offline_is_said_to_be() {
+    fn an_isolated_cpu_that_is_offline_is_named() {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();

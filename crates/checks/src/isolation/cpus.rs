@@ -65,7 +65,7 @@ pub(super) static CMDLINE_GLUED: Check = Check {
 fn judge_cmdline_glued(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let glued: Vec<String> = line.parameters.iter().filter_map(glued).collect();
     let draft = draft.read(cmdline, |line| match glued.as_slice() {
@@ -118,7 +118,7 @@ fn judge_cpu0_isolated(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     let online = &facts.cpus.online;
     let draft = draft.read(online, CpuList::to_string);
     let Some(cpus) = online.value() else {
-        return draft.blind(online);
+        return draft.unreadable(online);
     };
     if !cpus.contains(0) {
         return draft.not_applicable("CPU 0 is offline");
@@ -172,7 +172,7 @@ fn judge_cpuset_partition(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         Hierarchy::None => "no cpuset controller".into(),
     });
     let Some(found) = cpusets.value() else {
-        return draft.blind(cpusets);
+        return draft.unreadable(cpusets);
     };
     match found.hierarchy {
         Hierarchy::V1 => return draft.not_applicable("cgroup v1 has no partitions"),
@@ -185,7 +185,7 @@ fn judge_cpuset_partition(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         .filter_map(|group| Some((group.name.as_str(), group.partition.as_deref()?)))
         .collect();
     let path = |name: &str| format!("/sys/fs/cgroup{name}/cpuset.cpus.partition");
-    let draft = draft.saw(
+    let draft = draft.evidence(
         partitions
             .iter()
             .map(|(name, kind)| Evidence { path: path(name), value: (*kind).to_owned() }),
@@ -207,7 +207,7 @@ fn judge_cpuset_partition(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     let names = machine::first_few(&names, 3);
     // Before 6.7 the root group does not say which CPUs are isolated.
     let Some(cpus) = isolated.value() else {
-        return draft.blind(isolated);
+        return draft.unreadable(isolated);
     };
     let foreign = cpus.difference(&intent.rt_cpus);
     if !cpus.is_empty() && cpus.intersection(&intent.rt_cpus).is_empty() {
@@ -217,11 +217,11 @@ fn judge_cpuset_partition(draft: FindingBuilder, facts: &Facts, intent: &Intent)
             machine::cpus(&intent.rt_cpus)
         ));
     }
-    let beside = match foreign.is_empty() {
+    let others = match foreign.is_empty() {
         true => String::new(),
         false => format!("; {} beside the real-time CPUs", machine::cpus(&foreign)),
     };
-    draft.good(format!("{names}{beside}"))
+    draft.good(format!("{names}{others}"))
 }
 
 fn none(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
@@ -265,7 +265,7 @@ fn judge_cpuset_shield(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     };
     let cpusets = &facts.isolation.cpusets;
     let Some(found) = cpusets.value() else {
-        return draft.blind(cpusets);
+        return draft.unreadable(cpusets);
     };
     let draft = draft.read(cpusets, |found| format!("{:?}", found.hierarchy));
     match found.hierarchy {
@@ -274,7 +274,7 @@ fn judge_cpuset_shield(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
         Hierarchy::V2 => {}
     }
     let mut open = Vec::new();
-    let mut seen = Vec::new();
+    let mut evidence = Vec::new();
     for group in found.groups.iter().filter(|group| ORDINARY.contains(&group.name.as_str())) {
         let cpus = group.effective.as_ref().or(found.effective.as_ref());
         let value = match (&group.effective, cpus) {
@@ -282,7 +282,7 @@ fn judge_cpuset_shield(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
             (None, Some(cpus)) => format!("none of its own: {cpus}"),
             (None, None) => "none of its own".into(),
         };
-        seen.push(Evidence {
+        evidence.push(Evidence {
             path: format!("/sys/fs/cgroup{}/cpuset.cpus.effective", group.name),
             value,
         });
@@ -290,12 +290,12 @@ fn judge_cpuset_shield(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
             open.push(group.name.trim_start_matches('/'));
         }
     }
-    let draft = draft.saw(seen.iter().cloned());
-    if seen.is_empty() {
+    let draft = draft.evidence(evidence.iter().cloned());
+    if evidence.is_empty() {
         return draft.not_applicable("no group of systemd's: it does not run here");
     }
     if open.is_empty() {
-        let groups = machine::count(seen.len(), "group");
+        let groups = machine::count(evidence.len(), "group");
         return draft.good(format!("{groups} held off {}", machine::cpus(&intent.rt_cpus)));
     }
     // isolcpus is enough: process 1 and all that comes of it start without these CPUs.
@@ -340,7 +340,7 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     let online = &facts.cpus.online;
     let draft = draft.read(online, CpuList::to_string);
     let Some(cpus) = online.value() else {
-        return draft.blind(online);
+        return draft.unreadable(online);
     };
     let none = CpuList::default();
     let free = cpus.difference(&intent.rt_cpus);
@@ -361,7 +361,7 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     let left = cpus.difference(isolated).difference(tickless);
     if left.is_empty() {
         let sides = Evidence::of(&facts.cpus.isolated, machine::or_empty);
-        return draft.saw([sides]).remedies([fewer]).bad(format!(
+        return draft.evidence([sides]).remedies([fewer]).bad(format!(
             "isolated {} and nohz_full {} leave no CPU",
             machine::or_empty(isolated),
             machine::or_empty(tickless)
@@ -369,7 +369,7 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     }
     let nodes = &facts.cpus.nodes;
     let Some(found) = nodes.value() else {
-        return draft.blind(nodes);
+        return draft.unreadable(nodes);
     };
     let draft = draft.read(nodes, |nodes| machine::count(nodes.len(), "node"));
     let is_without = |node: &&Node| {
@@ -391,7 +391,7 @@ fn judge_hk_sufficient(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
 // Are the real-time CPUs out of load balancing, by whatever means?
 //
 // `isolation` compares what the boot parameters say; this asks what is so. isolcpus with flags but
-// without `domain` takes nothing out of load balancing, which its name does not tell: OpenShift
+// without `domain` takes nothing out of load balancing, despite its name: OpenShift
 // boots so on purpose and lets the container runtime do the rest for each container.
 
 pub(super) static ISOLCPUS: Check = Check {
@@ -426,7 +426,7 @@ fn judge_isolcpus(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Find
             return draft.good(format!("{rt} isolated by a partition of cgroup v2"));
         }
         let Some(found) = boot.value() else {
-            return draft.blind(boot);
+            return draft.unreadable(boot);
         };
         let draft = draft.read(boot, machine::or_empty);
         let all = found.union(cpus);
@@ -438,17 +438,17 @@ fn judge_isolcpus(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Find
     let draft = draft.read(boot, machine::or_empty);
     match (boot.value(), without_domain(facts)) {
         (Some(found), _) => not_isolated(draft, facts, intent, found),
-        (None, Some(asked)) => {
+        (None, Some(parameter)) => {
             let isolated = partitions.value().cloned().unwrap_or_default();
             draft
-                .saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())])
+                .evidence([Evidence::of(&facts.kernel.cmdline, |_| parameter.written.clone())])
                 .remedies(remedies_isolcpus(facts, intent, &isolated))
                 .doubtful(format!(
                     "{} has no flag `domain`: load is balanced onto {rt}",
-                    asked.written
+                    parameter.written
                 ))
         }
-        (None, None) => draft.blind(boot),
+        (None, None) => draft.unreadable(boot),
     }
 }
 
@@ -456,7 +456,7 @@ fn judge_isolcpus(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Find
 fn without_domain(facts: &Facts) -> Option<CpuParameter> {
     let line = facts.kernel.cmdline.value()?;
     let given = CmdlineValue::of(facts, line, "isolcpus");
-    given.once().filter(|asked| asked.cpus().is_some() && !asked.is_domain()).cloned()
+    given.once().filter(|parameter| parameter.cpus().is_some() && !parameter.is_domain()).cloned()
 }
 
 fn not_isolated(
@@ -467,11 +467,11 @@ fn not_isolated(
 ) -> Finding {
     let draft = draft.remedies(remedies_isolcpus(facts, intent, isolated));
     let (rt, path) = (machine::cpus(&intent.rt_cpus), &facts.cpus.isolated.path);
-    if let Some(asked) = without_domain(facts) {
-        let cmdline = Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone());
-        return draft.saw([cmdline]).bad(format!(
+    if let Some(parameter) = without_domain(facts) {
+        let cmdline = Evidence::of(&facts.kernel.cmdline, |_| parameter.written.clone());
+        return draft.evidence([cmdline]).bad(format!(
             "{} has no flag `domain`, so {path} is {}: load is balanced onto {rt}",
-            asked.written,
+            parameter.written,
             machine::or_empty(isolated)
         ));
     }
@@ -518,16 +518,17 @@ pub(super) static ISOLCPUS_MANAGED_IRQ: Check = Check {
 fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let given = CmdlineValue::of(facts, line, "isolcpus");
-    let shown =
-        |asked: Option<&CpuParameter>| asked.map_or("no isolcpus=".into(), |a| a.written.clone());
+    let shown = |isolcpus: Option<&CpuParameter>| {
+        isolcpus.map_or("no isolcpus=".into(), |a| a.written.clone())
+    };
     let draft = draft.read(cmdline, |_| shown(given.once()));
     let isolated = super::isolated(facts).unwrap_or_default();
     let parameter = format!("isolcpus=managed_irq,domain,{}", isolated.union(&intent.rt_cpus));
     let draft = draft.remedies([Remedy::Boot { parameter }]);
-    let Some(asked) = given.once() else {
+    let Some(isolcpus) = given.once() else {
         if let CmdlineValue::Conflicting(written) = &given {
             return draft.unknown(format!("{} on one command line", written.join(" and ")));
         }
@@ -539,22 +540,24 @@ fn judge_isolcpus_managed_irq(draft: FindingBuilder, facts: &Facts, intent: &Int
         }
         return draft.not_applicable("no isolcpus= that the flag could belong to");
     };
-    let has_flag = asked.flags.iter().any(|flag| flag == "managed_irq");
-    match &asked.list {
-        List::Unclear => draft.unknown(format!("{}: the number of CPUs is unknown", asked.written)),
-        List::Refused(why) => draft.bad(format!("{} is refused: {why}", asked.written)),
+    let has_flag = isolcpus.flags.iter().any(|flag| flag == "managed_irq");
+    match &isolcpus.list {
+        List::Unclear => {
+            draft.unknown(format!("{}: the number of CPUs is unknown", isolcpus.written))
+        }
+        List::Refused(why) => draft.bad(format!("{} is refused: {why}", isolcpus.written)),
         List::Cpus(_) if !has_flag => draft.doubtful(format!(
             "{} has no flag `managed_irq`: managed interrupts may go to {}",
-            asked.written,
+            isolcpus.written,
             machine::cpus(&intent.rt_cpus)
         )),
         List::Cpus(cpus) => {
             let open = intent.rt_cpus.difference(cpus);
             if open.is_empty() {
-                return draft.good(asked.written.clone());
+                return draft.good(isolcpus.written.clone());
             }
             let open = machine::cpus(&open);
-            draft.doubtful(format!("{} leaves out the real-time {open}", asked.written))
+            draft.doubtful(format!("{} leaves out the real-time {open}", isolcpus.written))
         }
     }
 }
@@ -583,10 +586,10 @@ fn judge_numa_placement(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         nodes.iter().map(show).collect::<Vec<_>>().join("; ")
     });
     if nodes.is_absent() && built_with(facts, "NUMA") == Some(false) {
-        return draft.without(facts, "NUMA");
+        return draft.built_without(facts, "NUMA");
     }
     let Some(found) = nodes.value() else {
-        return draft.blind(nodes);
+        return draft.unreadable(nodes);
     };
     let with_cpus: Vec<&Node> = found.iter().filter(|node| !node.cpus.is_empty()).collect();
     if with_cpus.is_empty() {
@@ -628,7 +631,7 @@ fn short(cpus: &CpuList) -> String {
 // Which CPUs does every service inherit?
 //
 // Process 1 passes its affinity on. systemd takes it from the boot parameter, else from
-// `CPUAffinity=` of its configuration; what it is, its own status tells.
+// `CPUAffinity=` of its configuration; /proc/1/status shows the affinity in force.
 
 pub(super) static SYSTEMD_CPUAFFINITY: Check = Check {
     id: "systemd-cpuaffinity",
@@ -655,18 +658,18 @@ fn judge_systemd_cpuaffinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
     let found = &facts.isolation;
     let init = &found.init_cpus;
     let draft = draft.read(init, CpuList::to_string);
-    let asked = asked(facts);
+    let asked = configured(facts);
     let Some(cpus) = init.value() else {
         let on = asked.as_ref().map(|(_, _, cpus)| cpus.intersection(&intent.rt_cpus));
         return match (asked, on) {
             (Some((evidence, written, _)), Some(on)) if !on.is_empty() => draft
-                .saw([evidence])
+                .evidence([evidence])
                 .remedies(remedies_systemd_cpuaffinity(facts, intent, true))
                 .bad(format!(
                     "{written} lets every service use the real-time {}",
                     machine::cpus(&on)
                 )),
-            _ => draft.blind(init),
+            _ => draft.unreadable(init),
         };
     };
     let on = cpus.intersection(&intent.rt_cpus);
@@ -676,7 +679,7 @@ fn judge_systemd_cpuaffinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
     let is_systemd = found.init.value().is_some_and(|name| name == "systemd");
     let draft = draft.remedies(remedies_systemd_cpuaffinity(facts, intent, is_systemd));
     if let Some((evidence, written, wanted)) = asked {
-        let draft = draft.saw([evidence]);
+        let draft = draft.evidence([evidence]);
         if wanted.intersection(&intent.rt_cpus).is_empty() {
             return draft.bad(format!(
                 "{written}, but process 1 may use {}: the setting is not in force",
@@ -692,7 +695,7 @@ fn judge_systemd_cpuaffinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
 }
 
 /// What is configured: where, as written, and the CPUs. The boot parameter overrides the files.
-fn asked(facts: &Facts) -> Option<(Evidence, String, CpuList)> {
+fn configured(facts: &Facts) -> Option<(Evidence, String, CpuList)> {
     let cmdline = &facts.kernel.cmdline;
     let on_line = cmdline.value().and_then(|line| line.last("systemd.cpu_affinity").flatten());
     if let Some(value) = on_line {

@@ -18,7 +18,7 @@ use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine};
 
 // Do device interrupts go to the real-time CPUs?
 //
-// Judged by the effective affinity. What was asked for is not what is: a chip may move an
+// Judged by the effective affinity. The requested affinity may differ: a chip may move an
 // interrupt only when it next fires, managed interrupts of multi-queue devices cannot be moved at
 // all, and a mask of all CPUs still ends on one. Per-CPU interrupts (timers) have no effective
 // affinity and are not devices; they are left out. The default affinity counts too: the next
@@ -48,7 +48,7 @@ fn judge_irq_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
     let draft = draft
         .read(listed, |irqs| format!("{} with a handler", machine::count(irqs.len(), "interrupt")));
     let Some(irqs) = listed.value() else {
-        return draft.blind(listed);
+        return draft.unreadable(listed);
     };
     if irqs.is_empty() {
         return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
@@ -69,7 +69,7 @@ fn judge_irq_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
     judge_off(draft, facts, intent, &views)
 }
 
-/// Every interrupt, and how it stands.
+/// Every interrupt with its relation to the real-time CPUs.
 struct Views<'a>(Vec<(&'a Irq, View)>);
 
 impl<'a> Views<'a> {
@@ -78,7 +78,7 @@ impl<'a> Views<'a> {
     }
 }
 
-/// How an interrupt stands to the real-time CPUs.
+/// Relation of an interrupt to the real-time CPUs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
     /// Goes there and has fired.
@@ -121,7 +121,7 @@ fn effective(irqs: &[&Irq]) -> Vec<Evidence> {
     machine::grouped(known.map(|irq| (irq.number, &irq.effective)), CpuList::to_string)
 }
 
-/// What was asked for, where nothing tells what is in force.
+/// Requested CPUs where the effective ones are not known.
 fn requested(irqs: &[&Irq]) -> Vec<Evidence> {
     let only = irqs.iter().filter(|irq| irq.effective.value().is_none());
     machine::grouped(only.map(|irq| (irq.number, &irq.requested)), CpuList::to_string)
@@ -165,8 +165,8 @@ fn judge_on(
     });
     let most: Vec<Evidence> = most.collect();
     draft
-        .saw(most)
-        .saw(effective(on))
+        .evidence(most)
+        .evidence(effective(on))
         .remedies(remedies_irq_affinity(facts, intent, on))
         .bad(summary)
 }
@@ -178,18 +178,20 @@ fn unhandled(facts: &Facts, intent: &Intent) -> usize {
 }
 
 fn judge_off(draft: FindingBuilder, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {
-    let blind = views.of(&[View::Blind]);
-    if let Some(first) = blind.first() {
-        let unread = blind.iter().map(|irq| (irq.number, &irq.effective));
-        return draft.saw(machine::grouped(unread, CpuList::to_string)).blind(&first.effective);
+    let unreadable = views.of(&[View::Blind]);
+    if let Some(first) = unreadable.first() {
+        let unread = unreadable.iter().map(|irq| (irq.number, &irq.effective));
+        return draft
+            .evidence(machine::grouped(unread, CpuList::to_string))
+            .unreadable(&first.effective);
     }
     let default = &facts.irqs.default_affinity;
     let draft = draft
-        .saw(effective(&views.of(&[View::Off, View::Silent])))
-        .saw(requested(&views.of(&[View::Off, View::Maybe])))
+        .evidence(effective(&views.of(&[View::Off, View::Silent])))
+        .evidence(requested(&views.of(&[View::Off, View::Maybe])))
         .read(default, CpuList::to_string);
     let Some(new) = default.value() else {
-        return draft.blind(default);
+        return draft.unreadable(default);
     };
     for (view, what) in [
         (View::Maybe, "may go to the real-time CPUs, this kernel does not tell"),
@@ -259,7 +261,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let draft = draft
         .read(listed, |irqs| format!("{} with a handler", machine::count(irqs.len(), "interrupt")));
     let Some(irqs) = listed.value() else {
-        return draft.blind(listed);
+        return draft.unreadable(listed);
     };
     if irqs.is_empty() {
         return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
@@ -272,7 +274,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     };
     let on: Vec<&Irq> = shared.iter().filter(touches).copied().collect();
     if on.is_empty() {
-        let draft = draft.saw(machine::grouped(
+        let draft = draft.evidence(machine::grouped(
             shared.iter().map(|irq| (irq.number, &irq.effective)),
             CpuList::to_string,
         ));
@@ -287,7 +289,7 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         on.iter().map(|irq| format!("{} ({})", irq.number, irq.actions)).collect();
     let text = "give the device an interrupt of its own: MSI in its driver, or another slot".into();
     draft
-        .saw(machine::grouped(
+        .evidence(machine::grouped(
             on.iter().map(|irq| (irq.number, &irq.effective)),
             CpuList::to_string,
         ))
@@ -298,12 +300,12 @@ fn judge_irq_shared(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
 // How often have devices interrupted the real-time CPUs?
 //
 // Where an interrupt goes now is `irq-affinity`'s question; this counts what came since boot, so
-// it also sees what was moved meanwhile. A mean since boot says nothing of bursts: what comes
+// it also sees what was moved meanwhile. A mean since boot hides bursts: what comes
 // during a run, the run counts.
 
 /// Interrupts a second that are worth a look: what was left of the tick on a tickless CPU before
 /// 4.17, which was thought little.
-const WORTH_A_LOOK: f64 = 1.0;
+const REPORTED_RATE: f64 = 1.0;
 
 pub(super) static IRQ_STORM: Check = Check {
     id: "irq-storm",
@@ -329,7 +331,7 @@ fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     }
     let rate = |device: &DeviceCount| super::per_second(device.count, uptime_ms);
     let mut often: Vec<&DeviceCount> =
-        of_rt.iter().filter(|device| rate(device) >= WORTH_A_LOOK).copied().collect();
+        of_rt.iter().filter(|device| rate(device) >= REPORTED_RATE).copied().collect();
     often.sort_by_key(|device| std::cmp::Reverse(device.count));
     let Some(worst) = often.first() else {
         let most = of_rt.iter().map(|device| rate(device)).fold(0.0, f64::max);
@@ -350,7 +352,7 @@ fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         value: format!("CPU {}: {} since boot", device.cpu, device.count),
     };
     let text = "move the interrupt (irq-affinity), or take its device out of use".into();
-    draft.saw(often.iter().take(16).map(show)).remedies([Remedy::Manual { text }]).doubtful(
+    draft.evidence(often.iter().take(16).map(show)).remedies([Remedy::Manual { text }]).doubtful(
         format!(
             "{} since boot on CPU {}{most}; {} in all",
             super::rate(rate(worst)),
@@ -360,7 +362,7 @@ fn judge_irq_storm(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     )
 }
 
-// Where does an interrupt go that nobody has placed?
+// Where does an interrupt go that was not placed?
 
 pub(super) static IRQAFFINITY_BOOT: Check = Check {
     id: "irqaffinity-boot",
@@ -380,7 +382,7 @@ fn judge_irqaffinity_boot(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     let default = &facts.irqs.default_affinity;
     let draft = draft.read(default, CpuList::to_string);
     let Some(cpus) = default.value() else {
-        return draft.blind(default);
+        return draft.unreadable(default);
     };
     let on = cpus.intersection(&intent.rt_cpus);
     if on.is_empty() {
@@ -392,20 +394,24 @@ fn judge_irqaffinity_boot(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     ]);
     let line = facts.kernel.cmdline.value();
     let given = line.map(|line| CmdlineValue::of(facts, line, "irqaffinity"));
-    let Some(asked) = given.as_ref().and_then(CmdlineValue::once) else {
+    let Some(parameter) = given.as_ref().and_then(CmdlineValue::once) else {
         return draft.doubtful(format!("new interrupts may go to {}", machine::cpus(&on)));
     };
-    let draft = draft.saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())]);
-    match asked.cpus() {
-        Some(asked_cpus) if asked_cpus.intersection(&intent.rt_cpus).is_empty() => draft.bad(
-            format!("{}, but the default affinity is {cpus}: it was changed since", asked.written),
-        ),
+    let draft =
+        draft.evidence([Evidence::of(&facts.kernel.cmdline, |_| parameter.written.clone())]);
+    match parameter.cpus() {
+        Some(asked_cpus) if asked_cpus.intersection(&intent.rt_cpus).is_empty() => {
+            draft.bad(format!(
+                "{}, but the default affinity is {cpus}: it was changed since",
+                parameter.written
+            ))
+        }
         Some(_) => {
-            draft.bad(format!("{} covers the real-time {}", asked.written, machine::cpus(&on)))
+            draft.bad(format!("{} covers the real-time {}", parameter.written, machine::cpus(&on)))
         }
         None => draft.bad(format!(
             "{} is refused by this kernel: new interrupts may go to {}",
-            asked.written,
+            parameter.written,
             machine::cpus(&on)
         )),
     }
@@ -429,7 +435,7 @@ pub(super) static IRQBALANCE: Check = Check {
 
 fn judge_irqbalance(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let wanted = format!("not running, or banned from {}", intent.rt_cpus);
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -449,7 +455,7 @@ fn judge_irqbalance(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
                      take it, and does not look for isolated CPUs itself"
                 ));
         }
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     let draft = draft.remedies(remedies_irqbalance(state, intent));
     match (state.running, &state.banned) {
@@ -506,7 +512,7 @@ fn judge_running(draft: FindingBuilder, facts: &Facts, intent: &Intent, pid: u32
     if !open.is_empty() {
         return draft.bad(format!("pid {pid} moves interrupts onto {}", machine::cpus(&open)));
     }
-    draft.saw([Evidence::of(&facts.cpus.isolated, CpuList::to_string)]).doubtful(format!(
+    draft.evidence([Evidence::of(&facts.cpus.isolated, CpuList::to_string)]).doubtful(format!(
         "pid {pid} runs; whether it leaves isolated CPUs alone depends on its version"
     ))
 }
@@ -583,7 +589,7 @@ fn judge_local_ipis(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         format!("{} {} on CPU {cpu}", row.what.to_ascii_lowercase(), super::rate(*rate))
     };
     let often: Vec<String> =
-        worst.iter().filter(|(rate, ..)| *rate >= WORTH_A_LOOK).map(show).collect();
+        worst.iter().filter(|(rate, ..)| *rate >= REPORTED_RATE).map(show).collect();
     if often.is_empty() {
         let most = worst.first().map_or(0.0, |(rate, ..)| *rate);
         return draft.good(format!("at most {} of a kind since boot", super::rate(most)));
@@ -591,14 +597,14 @@ fn judge_local_ipis(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let path = &facts.isolation.counters.path;
     let text = "find who sends them: trace ipi:ipi_send_cpumask, or ipi:ipi_send_cpu, with stacks";
     draft
-        .saw(often.iter().map(|value| Evidence { path: path.clone(), value: value.clone() }))
+        .evidence(often.iter().map(|value| Evidence { path: path.clone(), value: value.clone() }))
         .remedies([Remedy::Manual { text: text.into() }])
         .doubtful(format!("since boot {}", machine::first_few(&often, 3)))
 }
 
 // Is the network's time-stamp key held, so that nothing patches the kernel's code meanwhile?
 //
-// No file tells whether the key is on. A daemon that holds it is the one answer there is.
+// No file shows whether the key is on. A daemon that holds it is the only evidence.
 
 pub(super) static STATIC_KEY_IPIS: Check = Check {
     id: "static-key-ipis",
@@ -617,12 +623,12 @@ pub(super) static STATIC_KEY_IPIS: Check = Check {
 fn judge_static_key_ipis(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     if built_with(facts, "JUMP_LABEL") == Some(false) {
         return draft
-            .saw([option(facts, "JUMP_LABEL")])
+            .evidence([option(facts, "JUMP_LABEL")])
             .not_applicable("this kernel is built without CONFIG_JUMP_LABEL: keys patch no code");
     }
     let units = &facts.units;
     let Some(found) = units.value() else {
-        return draft.blind(units);
+        return draft.unreadable(units);
     };
     let draft = draft.read(units, |_| match found.get(ENTSK_UNIT) {
         Some(unit) => {
@@ -641,7 +647,7 @@ fn judge_static_key_ipis(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
     match found.get(ENTSK_UNIT).map(|unit| (unit.running, &unit.file)) {
         Some((Some(true), _)) => draft.good(format!("{ENTSK_UNIT} runs")),
         Some((None, file)) => draft
-            .saw([Evidence { path: file.clone(), value: "installed".into() }])
+            .evidence([Evidence { path: file.clone(), value: "installed".into() }])
             .unknown(format!("whether {ENTSK_UNIT} runs is unknown")),
         _ => draft.doubtful(
             "nothing is known to hold the key: a program that opens and closes sockets with time \
@@ -688,7 +694,7 @@ fn judge_tlb_shootdown(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     };
     let worst = counts.into_iter().max_by_key(|(_, count)| *count).unwrap_or_default();
     let rate = super::per_second(worst.1, uptime_ms);
-    if rate < WORTH_A_LOOK {
+    if rate < REPORTED_RATE {
         return draft.good(format!(
             "at most {} since boot on {}",
             super::rate(rate),
@@ -737,7 +743,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_elsewhere_and_not_moved_is_said() {
+    fn requested_elsewhere_but_not_moved_is_reported() {
         let finding = judge(vec![irq(30, "eth1", &[0, 1], &[3])]);
         assert_eq!(finding.status, Bad);
         assert!(finding.summary.ends_with("1 of them asked elsewhere and not moved"));

@@ -95,7 +95,7 @@ fn tasks(
         machine::count(groups.iter().map(|group| u64::from(group.count)).sum::<u64>(), "task")
     });
     let Some(groups) = placement.value() else {
-        return Err(Box::new(draft.blind(placement)));
+        return Err(Box::new(draft.unreadable(placement)));
     };
     if !groups.iter().any(|group| group.kernel_thread) {
         let why = "no kernel thread is visible: a PID namespace or hidepid hides tasks";
@@ -115,20 +115,20 @@ fn on_rt<'a>(
     intent: &Intent,
 ) -> (Vec<&'a TaskGroup>, u32) {
     let mut on = Vec::new();
-    let mut blind = 0;
+    let mut unknown = 0;
     for group in groups {
         match &group.cpus {
             Some(cpus) if cpus.intersection(&intent.rt_cpus).is_empty() => {}
             Some(_) => on.push(group),
-            None => blind += group.count,
+            None => unknown += group.count,
         }
     }
     on.sort_by_key(|group| std::cmp::Reverse(group.count));
-    (on, blind)
+    (on, unknown)
 }
 
 /// Number of tasks in groups.
-fn number(groups: &[&TaskGroup]) -> usize {
+fn task_count(groups: &[&TaskGroup]) -> usize {
     groups.iter().map(|group| group.count as usize).sum()
 }
 
@@ -141,7 +141,7 @@ fn is_pinned(group: &TaskGroup, intent: &Intent) -> bool {
 }
 
 /// `sshd (3, ssh.service)`.
-fn name(group: &TaskGroup) -> String {
+fn group_name(group: &TaskGroup) -> String {
     match (&group.unit, group.count) {
         (None, 1) => group.name.clone(),
         (None, count) => format!("{} ({count})", group.name),
@@ -151,8 +151,8 @@ fn name(group: &TaskGroup) -> String {
 }
 
 /// The first few names.
-fn names(groups: &[&TaskGroup]) -> String {
-    machine::first_few(&groups.iter().map(|group| name(group)).collect::<Vec<_>>(), 4)
+fn group_names(groups: &[&TaskGroup]) -> String {
+    machine::first_few(&groups.iter().map(|group| group_name(group)).collect::<Vec<_>>(), 4)
 }
 
 /// Groups as evidence: where one of each is, and the CPUs that it may use.
@@ -161,7 +161,7 @@ fn evidence(groups: &[&TaskGroup]) -> Vec<Evidence> {
         path: format!("/proc/{}/status", group.tid),
         value: format!(
             "{}: CPUs {}",
-            name(group),
+            group_name(group),
             group.cpus.as_ref().map_or_else(|| "?".into(), machine::or_empty)
         ),
     };
@@ -255,11 +255,11 @@ fn counters(
         .read(&found.counters, |counters| machine::count(counters.devices.len(), "CPU"))
         .read(&found.uptime_ms, |ms| crate::ns(ms.saturating_mul(1_000_000)));
     let Some(counters) = found.counters.value() else {
-        return Err(Box::new(draft.blind(&found.counters)));
+        return Err(Box::new(draft.unreadable(&found.counters)));
     };
     match found.uptime_ms.value() {
         Some(&uptime_ms) => Ok((draft, counters, uptime_ms)),
-        None => Err(Box::new(draft.blind(&found.uptime_ms))),
+        None => Err(Box::new(draft.unreadable(&found.uptime_ms))),
     }
 }
 

@@ -41,7 +41,7 @@ fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         let has_other = OTHERS.iter().any(|name| group.name.starts_with(name));
         group.kernel_thread && !group.bound && !has_other
     };
-    let (on, blind) = super::on_rt(groups.iter().filter(is_free), intent);
+    let (on, unknown) = super::on_rt(groups.iter().filter(is_free), intent);
     let (pinned, free): (Vec<&TaskGroup>, Vec<&TaskGroup>) =
         on.iter().partition(|group| super::is_pinned(group, intent));
     let rt = machine::cpus(&intent.rt_cpus);
@@ -62,17 +62,17 @@ fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent)
             ),
         };
         return draft
-            .saw(super::evidence(&pinned))
+            .evidence(super::evidence(&pinned))
             .remedies([super::move_away(&pinned, intent, command)])
-            .doubtful(format!("pinned to real-time CPUs: {}", super::names(&pinned)));
+            .doubtful(format!("pinned to real-time CPUs: {}", super::group_names(&pinned)));
     }
     if free.is_empty() {
-        return match blind {
+        return match unknown {
             0 => draft.good(format!("all that can be moved are off {rt}")),
-            _ => draft.unknown(format!("the affinity of {blind} kernel threads is not readable")),
+            _ => draft.unknown(format!("the affinity of {unknown} kernel threads is not readable")),
         };
     }
-    let mut draft = draft.saw(super::evidence(&free));
+    let mut draft = draft.evidence(super::evidence(&free));
     // Without load balancing nothing puts them there but a wake-up where they ran last.
     let is_isolated = |cpus: &CpuList| intent.rt_cpus.difference(cpus).is_empty();
     let isolated = facts.cpus.isolated.value().is_some_and(is_isolated);
@@ -89,14 +89,14 @@ fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     let so = if isolated { "may run on the isolated" } else { "may run on" };
     let summary = format!(
         "{} {so} {rt}: {}",
-        machine::count(super::number(&free), "kernel thread"),
-        super::names(&free)
+        machine::count(super::task_count(&free), "kernel thread"),
+        super::group_names(&free)
     );
     let line = facts.kernel.cmdline.value();
     if let Some(list) = line.and_then(|line| line.last("kthread_cpus").flatten()) {
         let written = format!("kthread_cpus={list}");
         let cmdline = Evidence::of(&facts.kernel.cmdline, |_| written.clone());
-        return draft.saw([cmdline]).remedies([away]).bad(format!(
+        return draft.evidence([cmdline]).remedies([away]).bad(format!(
             "{written} has no effect, only some distributions' kernels know it: {summary}"
         ));
     }
@@ -106,7 +106,7 @@ fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent)
 // Are the real-time tasks where the real-time CPUs are?
 //
 // CPUs are set free with care and the application then runs elsewhere: an affinity that a service
-// manager set, a thread of a library that nobody pinned. Both sides are named.
+// manager set, an unpinned thread of a library. Both sides are named.
 
 /// Most tasks shown as evidence.
 const SHOWN_MAX: usize = 32;
@@ -132,7 +132,7 @@ fn judge_rt_tasks_off_their_cpus(draft: FindingBuilder, facts: &Facts, intent: &
         machine::count(user, "real-time task of programs")
     });
     let Some(tasks) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     if !tasks.iter().any(|task| task.kernel_thread) {
         return draft
@@ -144,11 +144,13 @@ fn judge_rt_tasks_off_their_cpus(draft: FindingBuilder, facts: &Facts, intent: &
     };
     let off: Vec<&RtTask> = user.iter().filter(is_off).copied().collect();
     if off.is_empty() {
-        let blind = user.iter().filter(|task| task.cpus.is_none()).count();
-        return match (user.len(), blind) {
+        let unknown = user.iter().filter(|task| task.cpus.is_none()).count();
+        return match (user.len(), unknown) {
             (0, _) => draft.good("no real-time task of a program runs now"),
             (_, 0) => draft.good(format!("all on {}", machine::cpus(&intent.rt_cpus))),
-            _ => draft.unknown(format!("the affinity of {blind} real-time tasks is not readable")),
+            _ => {
+                draft.unknown(format!("the affinity of {unknown} real-time tasks is not readable"))
+            }
         };
     }
     let name = |task: &RtTask| {
@@ -160,10 +162,10 @@ fn judge_rt_tasks_off_their_cpus(draft: FindingBuilder, facts: &Facts, intent: &
         path: format!("/proc/{}/task/{}/status", task.pid, task.tid),
         value: name(task),
     };
-    let beside = interrupts(facts, &off, intent);
+    let interrupts_there = interrupts(facts, &off, intent);
     let remedies = off.iter().map(|task| move_to(task, &intent.rt_cpus));
-    draft.saw(off.iter().take(SHOWN_MAX).map(show)).remedies(remedies).doubtful(format!(
-        "outside the real-time {}: {}{beside}",
+    draft.evidence(off.iter().take(SHOWN_MAX).map(show)).remedies(remedies).doubtful(format!(
+        "outside the real-time {}: {}{interrupts_there}",
         machine::cpus(&intent.rt_cpus),
         machine::first_few(&names, 3)
     ))
@@ -206,27 +208,27 @@ fn judge_user_tasks_on_iso(draft: FindingBuilder, facts: &Facts, intent: &Intent
         Ok(found) => found,
         Err(finding) => return *finding,
     };
-    let (on, blind) = super::on_rt(groups.iter().filter(is_ordinary), intent);
+    let (on, unknown) = super::on_rt(groups.iter().filter(is_ordinary), intent);
     let rt = machine::cpus(&intent.rt_cpus);
     if on.is_empty() {
-        return match blind {
+        return match unknown {
             0 => draft.good(format!("no ordinary task may run on {rt}")),
-            _ => draft.unknown(format!("the affinity of {blind} tasks is not readable")),
+            _ => draft.unknown(format!("the affinity of {unknown} tasks is not readable")),
         };
     }
     let (pinned, wide): (Vec<&TaskGroup>, Vec<&TaskGroup>) =
         on.iter().partition(|group| super::is_pinned(group, intent));
-    let draft = draft.saw(super::evidence(&pinned)).saw(super::evidence(&wide));
+    let draft = draft.evidence(super::evidence(&pinned)).evidence(super::evidence(&wide));
     let draft = draft.remedies(remedies(facts, &on, intent));
     let mut parts = Vec::new();
     if !pinned.is_empty() {
-        let names = super::names(&pinned);
-        let number = machine::count(super::number(&pinned), "task");
+        let names = super::group_names(&pinned);
+        let number = machine::count(super::task_count(&pinned), "task");
         parts.push(format!("{number} on real-time CPUs only: {names}"));
     }
     if !wide.is_empty() {
-        let number = machine::count(super::number(&wide), "task");
-        parts.push(format!("{number} on {rt} among others: {}", super::names(&wide)));
+        let number = machine::count(super::task_count(&wide), "task");
+        parts.push(format!("{number} on {rt} among others: {}", super::group_names(&wide)));
     }
     draft.doubtful(parts.join("; "))
 }
@@ -247,7 +249,7 @@ fn remedies(facts: &Facts, on: &[&TaskGroup], intent: &Intent) -> Vec<Remedy> {
         on.iter().filter(|group| group.unit.is_none() || !has_groups).collect();
     match loose.as_slice() {
         [] => {}
-        [TaskGroup { tid, .. }] if super::number(on) == 1 => {
+        [TaskGroup { tid, .. }] if super::task_count(on) == 1 => {
             remedies.push(Remedy::Manual { text: format!("taskset -acp {hk} {tid}") });
         }
         _ => remedies.push(Remedy::Manual {
@@ -300,8 +302,8 @@ pub(super) static WRITEBACK_CPUMASK: Check = Check {
 
 /// The mask of one queue is cut by the mask of all: that one keeps it off, too.
 fn judge_writeback(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let values = value::all(facts, &knobs::WRITEBACK_CPUMASK);
-    let all = value::all(facts, &knobs::WORKQUEUE_CPUMASK);
+    let values = value::knob_values(facts, &knobs::WRITEBACK_CPUMASK);
+    let all = value::knob_values(facts, &knobs::WORKQUEUE_CPUMASK);
     let is_off = |value: &&SettingValue| {
         let cpus = value.reading.value().and_then(|text| CpuList::parse_mask(text).ok());
         cpus.is_some_and(|cpus| cpus.intersection(&intent.rt_cpus).is_empty())
@@ -310,12 +312,14 @@ fn judge_writeback(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     let is_own_off = values.iter().all(|value| is_off(&value));
     if is_known && !is_own_off && all.iter().any(|v| is_off(&v)) {
         let all: Vec<&SettingValue> = all.iter().collect();
-        return draft.saw(grouped(&all)).good("cut by the mask of all unbound workers");
+        return draft.evidence(grouped(&all)).good("cut by the mask of all unbound workers");
     }
     let unseen =
         |value: &&SettingValue| value.reading.value().is_none() && !value.reading.is_absent();
     if let Some(unseen) = all.iter().find(unseen).filter(|_| is_known && !is_own_off) {
-        return draft.saw(grouped(&values.iter().collect::<Vec<_>>())).blind(&unseen.reading);
+        return draft
+            .evidence(grouped(&values.iter().collect::<Vec<_>>()))
+            .unreadable(&unseen.reading);
     }
     judge_workqueue_cpumask(draft, facts, intent, &knobs::WRITEBACK_CPUMASK)
 }
@@ -327,10 +331,10 @@ fn judge_workqueue_cpumask(
     knob: &'static Knob,
 ) -> Finding {
     let pattern = knob.patterns().next().unwrap_or(knob.id);
-    let values: Vec<&SettingValue> = value::all(facts, knob).iter().collect();
-    let draft = draft.saw(grouped(&values));
+    let values: Vec<&SettingValue> = value::knob_values(facts, knob).iter().collect();
+    let draft = draft.evidence(grouped(&values));
     let Some(value) = values.first() else {
-        return draft.blind(&Reading::<String>::denied(pattern, "not asked"));
+        return draft.unreadable(&Reading::<String>::denied(pattern, "not asked"));
     };
     let path = &value.reading.path;
     let cpus = value.reading.clone().and_then(|path, text| match CpuList::parse_mask(&text) {
@@ -338,7 +342,7 @@ fn judge_workqueue_cpumask(
         _ => Reading::malformed(path, &text, "a mask of CPUs"),
     });
     let Some(cpus) = cpus.value() else {
-        return draft.blind(&cpus);
+        return draft.unreadable(&cpus);
     };
     let on = cpus.intersection(&intent.rt_cpus);
     if on.is_empty() {
@@ -450,7 +454,7 @@ mod user_tasks_on_iso_tests {
     use crate::testing::{add_task, good, intent, without_tasks};
 
     #[test]
-    fn pinned_and_wide_are_told_apart() {
+    fn pinned_and_wide_are_distinguished() {
         let mut facts = good();
         assert_eq!(USER_TASKS_ON_ISO.judge(&facts, &intent()).status, Good);
         add_task(&mut facts, "cron", false, Some(&[0, 1, 2, 3]), 1);

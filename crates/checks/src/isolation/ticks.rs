@@ -40,11 +40,11 @@ fn judge_nohz_full(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     let draft = draft.read(reading, machine::or_empty);
     let Some(tickless) = reading.value() else {
         if reading.is_absent() && built_with(facts, "NO_HZ_FULL") == Some(false) {
-            let draft = draft.saw([option(facts, "NO_HZ_FULL")]);
+            let draft = draft.evidence([option(facts, "NO_HZ_FULL")]);
             // Where the profile wants it, `config-nohz` says so: once is enough.
             return draft.not_applicable("this kernel is built without CONFIG_NO_HZ_FULL");
         }
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     let is_all = |online: &CpuList| !online.is_empty() && online.difference(tickless).is_empty();
     if facts.cpus.online.value().is_some_and(is_all) {
@@ -83,7 +83,7 @@ pub(super) static NOHZ_ON: Check = Check {
 fn judge_nohz_on(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let value = line.last("nohz").flatten();
     let draft =
@@ -122,9 +122,9 @@ fn judge_nohz_single_task(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     let draft = draft.read(reading, machine::or_empty);
     let Some(tickless) = reading.value() else {
         if reading.is_absent() && built_with(facts, "NO_HZ_FULL") == Some(false) {
-            return draft.without(facts, "NO_HZ_FULL");
+            return draft.built_without(facts, "NO_HZ_FULL");
         }
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     let tickless = tickless.intersection(&intent.rt_cpus);
     if tickless.is_empty() {
@@ -135,16 +135,16 @@ fn judge_nohz_single_task(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         Err(finding) => return *finding,
     };
     let mut on: BTreeMap<u32, Vec<&TaskGroup>> = BTreeMap::new();
-    let mut blind = 0;
+    let mut unknown = 0;
     for group in groups.iter().filter(|group| !group.kernel_thread) {
         match group.cpus.as_ref().map(CpuList::as_slice) {
             Some(&[cpu]) if tickless.contains(cpu) => on.entry(cpu).or_default().push(group),
             Some(_) => {}
-            None => blind += group.count,
+            None => unknown += group.count,
         }
     }
     let crowded: Vec<(&u32, &Vec<&TaskGroup>)> =
-        on.iter().filter(|(_, groups)| super::number(groups) > 1).collect();
+        on.iter().filter(|(_, groups)| super::task_count(groups) > 1).collect();
     if let Some((cpu, groups)) = crowded.first() {
         let more = match crowded.len() {
             1 => String::new(),
@@ -152,16 +152,16 @@ fn judge_nohz_single_task(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         };
         let text = "give each task that runs without sleeping a CPU of its own".into();
         return draft
-            .saw(crowded.iter().flat_map(|(_, groups)| super::evidence(groups)))
+            .evidence(crowded.iter().flat_map(|(_, groups)| super::evidence(groups)))
             .remedies([Remedy::Manual { text }])
             .doubtful(format!(
                 "{} pinned to the tickless CPU {cpu}: {}{more}",
-                machine::count(super::number(groups), "task"),
-                super::names(groups)
+                machine::count(super::task_count(groups), "task"),
+                super::group_names(groups)
             ));
     }
-    if blind > 0 {
-        return draft.unknown(format!("the affinity of {blind} tasks is not readable"));
+    if unknown > 0 {
+        return draft.unknown(format!("the affinity of {unknown} tasks is not readable"));
     }
     draft.good(format!("no tickless CPU has two tasks pinned to it ({})", machine::cpus(&tickless)))
 }
@@ -186,7 +186,7 @@ pub(super) static RCU_NOCB_POLL: Check = Check {
 fn judge_rcu_nocb_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let is_set = line.all("rcu_nocb_poll").next().is_some();
     let draft = draft
@@ -228,12 +228,12 @@ pub(super) static RCU_NOCBS: Check = Check {
 fn judge_rcu_nocbs(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let given = CmdlineValue::of(facts, line, "rcu_nocbs");
     let bare = line.all("rcu_nocbs").any(|value| value.is_none());
     let shown = match (&given, bare) {
-        (CmdlineValue::Once(asked), _) => asked.written.clone(),
+        (CmdlineValue::Once(parameter), _) => parameter.written.clone(),
         (CmdlineValue::Conflicting(written), _) => written.join(" "),
         (CmdlineValue::Not, true) => "rcu_nocbs".into(),
         (CmdlineValue::Not, false) => "no rcu_nocbs".into(),
@@ -242,7 +242,7 @@ fn judge_rcu_nocbs(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     let all = intent.rt_cpus.clone();
     let remedy = Remedy::Boot { parameter: format!("rcu_nocbs={all}") };
     if built_with(facts, "RCU_NOCB_CPU") == Some(false) {
-        let draft = draft.saw([option(facts, "RCU_NOCB_CPU")]);
+        let draft = draft.evidence([option(facts, "RCU_NOCB_CPU")]);
         let text = "a kernel with CONFIG_RCU_NOCB_CPU=y".into();
         return draft
             .remedies([Remedy::Manual { text }])
@@ -253,16 +253,17 @@ fn judge_rcu_nocbs(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         CmdlineValue::Conflicting(written) => {
             return draft.unknown(format!("{} on one command line", written.join(" and ")));
         }
-        CmdlineValue::Once(asked) => match &asked.list {
+        CmdlineValue::Once(parameter) => match &parameter.list {
             List::Cpus(cpus) => cpus,
             List::Unclear => {
-                return draft.unknown(format!("{}: the number of CPUs is unknown", asked.written));
+                return draft
+                    .unknown(format!("{}: the number of CPUs is unknown", parameter.written));
             }
             // rcu_nocb_setup() offloads every CPU when it cannot read the list.
             List::Refused(why) => {
                 return draft.remedies([remedy]).doubtful(format!(
                     "{} is refused, the kernel offloads every CPU: {why}",
-                    asked.written
+                    parameter.written
                 ));
             }
         },
@@ -282,7 +283,7 @@ fn judge_rcu_nocbs(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     // The bare word takes that back, and offloads none.
     if is_default && given == CmdlineValue::Not && !bare {
         return draft
-            .saw([option(facts, "RCU_NOCB_CPU_DEFAULT_ALL")])
+            .evidence([option(facts, "RCU_NOCB_CPU_DEFAULT_ALL")])
             .good("every CPU offloaded by the kernel's build");
     }
     let open = machine::cpus(&open.difference(tickless));
@@ -299,7 +300,7 @@ fn judge_threads(draft: FindingBuilder, facts: &Facts, shown: &str, remedy: &Rem
         let path = facts.placement.path.clone();
         let evidence = Evidence { path, value: "no kernel thread rcuo*".into() };
         return draft
-            .saw([evidence])
+            .evidence([evidence])
             .remedies([remedy.clone()])
             .bad(format!("{shown}, but no rcuo thread runs: the kernel did not take it"));
     }
@@ -333,17 +334,20 @@ fn judge_rcuo_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     if threads.is_empty() {
         return draft.not_applicable("no RCU callback is offloaded: there is no rcuo thread");
     }
-    let (on, blind) = super::on_rt(threads.iter().copied(), intent);
+    let (on, unknown) = super::on_rt(threads.iter().copied(), intent);
     if on.is_empty() {
-        if blind > 0 {
-            return draft.unknown(format!("the affinity of {blind} rcuo threads is not readable"));
+        if unknown > 0 {
+            return draft
+                .unknown(format!("the affinity of {unknown} rcuo threads is not readable"));
         }
-        let number = machine::count(super::number(&threads), "thread");
+        let number = machine::count(super::task_count(&threads), "thread");
         return draft.good(format!("{number} off {}", machine::cpus(&intent.rt_cpus)));
     }
     let command = format!("pgrep '^rcuo' | xargs -n1 taskset -cp {}", intent.housekeeping);
-    let draft = draft.saw(super::evidence(&on)).remedies([super::move_away(&on, intent, command)]);
-    let summary = format!("{} may run on {}", super::names(&on), machine::cpus(&intent.rt_cpus));
+    let draft =
+        draft.evidence(super::evidence(&on)).remedies([super::move_away(&on, intent, command)]);
+    let summary =
+        format!("{} may run on {}", super::group_names(&on), machine::cpus(&intent.rt_cpus));
     if on.iter().any(|group| super::is_pinned(group, intent)) {
         return draft.bad(summary);
     }
@@ -370,7 +374,7 @@ pub(super) static SKEW_TICK: Check = Check {
 fn judge_skew_tick(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let value = line.last("skew_tick").flatten();
     let draft = draft.read(cmdline, |_| {

@@ -36,7 +36,7 @@ const ADD_UP: &[&str] = &[
 /// Parameters with a list of CPUs.
 const LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_full", "rcu_nocbs"];
 
-/// What is said where there is none.
+/// Summary if there is none.
 const NONE: &str = "each parameter about latency is given once";
 
 /// Most repetitions in a summary.
@@ -57,7 +57,7 @@ pub(super) static CMDLINE_DUPLICATES: Check = Check {
 fn judge_cmdline_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for parameter in &line.parameters {
@@ -83,7 +83,7 @@ fn judge_cmdline_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) ->
         true => "no parameter about latency is repeated".to_owned(),
         false => repeated.join("; "),
     };
-    let draft = draft.saw([Evidence { path: cmdline.path.clone(), value }]);
+    let draft = draft.evidence([Evidence { path: cmdline.path.clone(), value }]);
     if differ.is_empty() {
         return draft.good(match same.is_empty() {
             true => NONE.to_owned(),
@@ -109,11 +109,11 @@ fn judge_cmdline_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) ->
 //
 // A typing error, or a parameter that this kernel is built without, is no error to anybody: the
 // kernel hands it to the first process and says so in one line of its log, from 5.13 on.
-// Parameters with a dot belong to modules and are never reported. What is meant for init or the
+// Parameters with a dot belong to modules and are never reported. Words for init or the
 // boot loader is in the same line and means nothing.
 
-/// First kernel that tells.
-const TOLD_SINCE: (u32, u32) = (5, 13);
+/// First kernel that reports unknown parameters.
+const REPORTED_SINCE: (u32, u32) = (5, 13);
 
 /// Most names in a summary.
 const UNKNOWN_NAMED_MAX: usize = 4;
@@ -139,24 +139,24 @@ fn judge_cmdline_unknown(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
         None => "no unknown parameters in the part that is still there".into(),
     });
     let Some(found) = log.value() else {
-        return draft.blind(log);
+        return draft.unreadable(log);
     };
     let Some(names) = &found.unknown_parameters else {
         if !found.is_whole {
             return draft.unknown("the start of the kernel's log was overwritten");
         }
         let version = &facts.kernel.version;
-        return match machine::since(facts, TOLD_SINCE) {
+        return match machine::since(facts, REPORTED_SINCE) {
             Some(true) => {
                 draft.read(version, |(major, minor)| format!("{major}.{minor}")).good("none")
             }
             Some(false) => draft.unknown("kernels before 5.13 do not tell"),
-            None => draft.blind(version),
+            None => draft.unreadable(version),
         };
     };
     let is_known = |name: &&String| PARAMETERS.contains(&name.replace('-', "_").as_str());
     let known: Vec<&String> = names.iter().filter(is_known).collect();
-    let meant: Vec<String> = names
+    let misread: Vec<String> = names
         .iter()
         .filter(|name| !is_known(name))
         .filter_map(|name| Some(format!("{name} (is {} meant?)", similar(name)?)))
@@ -168,9 +168,9 @@ fn judge_cmdline_unknown(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
         let names = machine::first_few(&known, UNKNOWN_NAMED_MAX);
         return draft.bad(format!("this kernel does not know {names}"));
     }
-    if !meant.is_empty() {
+    if !misread.is_empty() {
         return draft
-            .doubtful(format!("not taken: {}", machine::first_few(&meant, UNKNOWN_NAMED_MAX)));
+            .doubtful(format!("not taken: {}", machine::first_few(&misread, UNKNOWN_NAMED_MAX)));
     }
     let names = machine::first_few(names, UNKNOWN_NAMED_MAX);
     draft.good(format!("none about latency; for init or others: {names}"))
@@ -233,7 +233,7 @@ fn judge_debug_parameters(draft: FindingBuilder, facts: &Facts, _: &Intent) -> F
     let shown = || if on.is_empty() { "none of them".to_owned() } else { on.join(" ") };
     let draft = draft.read(cmdline, |_| shown());
     if cmdline.value().is_none() {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     }
     if on.is_empty() {
         return draft.good("none");
@@ -259,7 +259,7 @@ fn turned_on(line: &CommandLine) -> Vec<String> {
 // Can the kernel call the firmware after boot?
 //
 // PREEMPT_RT says no by itself; some distributions and products say yes again with
-// `efi=runtime`. No file tells what is in force: /sys/firmware/efi/runtime is an address that x86
+// `efi=runtime`. No file shows what is in force: /sys/firmware/efi/runtime is an address that x86
 // shows either way. So the boot line decides, and where it is silent the build.
 
 /// First kernel with CONFIG_EFI_DISABLE_RUNTIME.
@@ -287,7 +287,7 @@ pub(super) static EFI_RUNTIME: Check = Check {
 fn judge_efi_runtime(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     // The last efi= with one of both words counts, and in it `runtime` (parse_efi_cmdline of
     // drivers/firmware/efi/efi.c).
@@ -310,27 +310,27 @@ fn judge_efi_runtime(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
     let setting = facts.settings.get(knobs::EFI_PLATFORM.id);
     let booted = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
     if booted.value().is_none() {
-        let lacking = setting.and_then(|setting| setting.lacking.as_ref());
+        let lacking = setting.and_then(|setting| setting.missing_from.as_ref());
         return match lacking.filter(|found| found.value().is_some()) {
             Some(lacking) if booted.is_absent() => {
                 draft.read(lacking, String::clone).not_applicable("not booted by EFI")
             }
-            _ => draft.blind(booted),
+            _ => draft.unreadable(booted),
         };
     }
     let draft = draft.read(booted, |bits| format!("{bits} bits"));
     if asked.is_none() {
         match off_by_build(facts) {
-            None => return draft.blind(&facts.kernel.config),
+            None => return draft.unreadable(&facts.kernel.config),
             Some(Some(option)) => {
-                let draft = draft.saw([machine::option(facts, option)]);
+                let draft = draft.evidence([machine::option(facts, option)]);
                 return draft.good("off by the kernel's build");
             }
             Some(None) => {}
         }
     }
     let draft = draft
-        .saw([machine::option(facts, "EFI_DISABLE_RUNTIME")])
+        .evidence([machine::option(facts, "EFI_DISABLE_RUNTIME")])
         .remedies([Remedy::Boot { parameter: "efi=noruntime".into() }]);
     confined(draft, facts, intent)
 }
@@ -521,10 +521,10 @@ mod efi_runtime_tests {
         let reading = Reading::absent("/sys/firmware/efi/fw_platform_size");
         let values = vec![SettingValue { of: String::new(), reading }];
         let lacking = Some(Reading::known("/sys/firmware", "holds no efi".to_owned()));
-        let setting = Setting { values: values.clone(), lacking };
+        let setting = Setting { values: values.clone(), missing_from: lacking };
         facts.settings.insert(knobs::EFI_PLATFORM.id.into(), setting);
         assert_eq!(judge(&facts), NotApplicable);
-        let setting = Setting { values, lacking: None };
+        let setting = Setting { values, missing_from: None };
         facts.settings.insert(knobs::EFI_PLATFORM.id.into(), setting);
         assert_eq!(judge(&facts), Unknown);
         facts.kernel.cmdline = Reading::absent("/proc/cmdline");

@@ -43,13 +43,13 @@ fn least(intent: &Intent) -> u64 {
 fn judge_config_hz(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let config = &facts.kernel.config;
     let Some(found) = config.value() else {
-        return draft.blind(config);
+        return draft.unreadable(config);
     };
-    let draft = draft.saw([machine::option(facts, "HZ")]);
+    let draft = draft.evidence([machine::option(facts, "HZ")]);
     let hz = found.get("HZ").and_then(|hz| hz.parse::<u64>().ok()).filter(|hz| *hz > 0);
     let Some(hz) = hz else {
         let text = found.get("HZ").map_or("not set", String::as_str);
-        return draft.blind(&Reading::<u64>::malformed("CONFIG_HZ", text, "a number"));
+        return draft.unreadable(&Reading::<u64>::malformed("CONFIG_HZ", text, "a number"));
     };
     let (least, tick_ns) = (least(intent), 1_000_000_000 / hz);
     let (tick, period) = (crate::ns(tick_ns), crate::ns(intent.period_ns));
@@ -82,7 +82,7 @@ fn judge_config_hz(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         None if hz < least => {
             draft.doubtful(format!("{coarse}, longer than the period of {period}"))
         }
-        None => draft.blind(resolution),
+        None => draft.unreadable(resolution),
     }
 }
 
@@ -110,13 +110,13 @@ fn judge_config_readable(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
     }
     let text = "run as root, load the module configs (/proc/config.gz), or install the \
                 kernel's file /boot/config-RELEASE";
-    draft.remedies([Remedy::Manual { text: text.into() }]).blind(config)
+    draft.remedies([Remedy::Manual { text: text.into() }]).unreadable(config)
 }
 
 // Do timers expire between ticks?
 //
-// The resolution that the kernel reports tells what is in force, whatever the build and the boot
-// line say. /proc/timer_list would tell, too, and turns interrupts off on every CPU to be read.
+// The resolution reported by the kernel shows what is in force, whatever the build and the boot
+// line say. Reading /proc/timer_list turns interrupts off on every CPU.
 
 pub(super) static HIGH_RES_TIMERS: Check = Check {
     id: "high-res-timers",
@@ -141,7 +141,7 @@ fn judge_high_res_timers(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
             _ => draft.remedies(remedies_high_res_timers(facts)).bad(summary),
         };
     }
-    // No call can be asked of a folder: the build and the boot line can only tell that they
+    // A captured folder has no system calls: the build and the boot line only show that they
     // are off.
     let cmdline = &facts.kernel.cmdline;
     let is_off = cmdline.value().and_then(|line| line.last("highres")) == Some(Some("off"));
@@ -151,10 +151,10 @@ fn judge_high_res_timers(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
         return draft.bad("highres=off: timers expire at ticks only");
     }
     if built_with(facts, "HIGH_RES_TIMERS") == Some(false) {
-        let draft = draft.saw([machine::option(facts, "HIGH_RES_TIMERS")]);
+        let draft = draft.evidence([machine::option(facts, "HIGH_RES_TIMERS")]);
         return draft.bad("CONFIG_HIGH_RES_TIMERS is not set: timers expire at ticks only");
     }
-    draft.blind(resolution)
+    draft.unreadable(resolution)
 }
 
 fn remedies_high_res_timers(facts: &Facts) -> Vec<Remedy> {
@@ -192,7 +192,7 @@ pub(super) static KFENCE: Check = Check {
 
 fn judge_kfence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     if built_with(facts, "KFENCE") == Some(false) {
-        return draft.without(facts, "KFENCE");
+        return draft.built_without(facts, "KFENCE");
     }
     let setting = facts.settings.get(knobs::KFENCE.id);
     let none = Reading::absent("/sys/module/kfence/parameters/sample_interval");
@@ -200,11 +200,11 @@ fn judge_kfence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         setting.and_then(|setting| setting.values.first()).map_or(&none, |value| &value.reading);
     let draft = draft.read(interval, |text| format!("{text} ms"));
     let Some(text) = interval.value() else {
-        return draft.blind(interval);
+        return draft.unreadable(interval);
     };
     let Ok(ms) = text.parse::<u64>() else {
         let wrong = Reading::<u64>::malformed(&interval.path, text, "a number of ms");
-        return draft.blind(&wrong);
+        return draft.unreadable(&wrong);
     };
     if ms == 0 {
         return draft.good("off");
@@ -214,7 +214,7 @@ fn judge_kfence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         Remedy::Boot { parameter: "kfence.sample_interval=0".into() },
     ]);
     let keys = built_with(facts, "KFENCE_STATIC_KEYS");
-    let draft = draft.saw([machine::option(facts, "KFENCE_STATIC_KEYS")]);
+    let draft = draft.evidence([machine::option(facts, "KFENCE_STATIC_KEYS")]);
     match keys {
         Some(true) => draft.bad(format!("every {ms} ms all CPUs are interrupted twice")),
         Some(false) => draft.doubtful(format!("one allocation every {ms} ms is a slow one")),
@@ -259,10 +259,10 @@ fn judge_lockdown(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
             }])
             .doubtful(format!("{mode}: what it hides stays unknown")),
         None if built_with(facts, "SECURITY_LOCKDOWN_LSM") == Some(false) => {
-            let draft = draft.saw([machine::option(facts, "SECURITY_LOCKDOWN_LSM")]);
+            let draft = draft.evidence([machine::option(facts, "SECURITY_LOCKDOWN_LSM")]);
             draft.not_applicable("this kernel is built without CONFIG_SECURITY_LOCKDOWN_LSM")
         }
-        None => draft.blind(lockdown),
+        None => draft.unreadable(lockdown),
     }
 }
 
@@ -289,7 +289,7 @@ fn judge_preempt_dynamic(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
     let model = &facts.kernel.preemption;
     let draft = draft.read(model, |found| name_preempt_dynamic(*found).into());
     let Some(found) = model.value() else {
-        return draft.blind(model);
+        return draft.unreadable(model);
     };
     let remedies = match built_with(facts, "PREEMPT_DYNAMIC") {
         Some(false) => Remedy::Manual {
@@ -327,7 +327,7 @@ const fn name_preempt_dynamic(model: Preemption) -> &'static str {
 //
 // A kernel without PREEMPT_RT has no bound, only habits: under stress hundreds of microseconds
 // with full or lazy preemption, and no promise at all with voluntary preemption or none. So it is
-// bad, unless the budget is so large that only a measurement can tell.
+// bad, unless the budget is so large that only a measurement decides.
 
 /// Budget from which a preemptible stock kernel may do: measured maxima under stress lie below.
 const PREEMPTIBLE_NS: u64 = 1_000_000;
@@ -354,12 +354,12 @@ fn judge_preempt_rt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let model = &facts.kernel.preemption;
     let build = &facts.kernel.build;
     let draft = draft.read(model, |&found| match build.value() {
-        // /sys/kernel/realtime went with 7.0 or so: the build string is what tells.
+        // /sys/kernel/realtime went with 7.0 or so: the build string decides.
         Some(text) if build.path == model.path => text.clone(),
         _ => name_preempt_rt(found).into(),
     });
     let Some(&found) = model.value() else {
-        return draft.blind(model);
+        return draft.unreadable(model);
     };
     let release = facts.kernel.release.value().map_or("this kernel", String::as_str);
     if found == Preemption::Rt {
@@ -407,7 +407,7 @@ fn remedies_preempt_rt(facts: &Facts, found: Preemption) -> Vec<Remedy> {
     remedies
 }
 
-// Does RT group scheduling stand between tasks and SCHED_FIFO?
+// Does RT group scheduling prevent SCHED_FIFO?
 //
 // With it each group of control groups has a budget of its own, which is 0 until an
 // administrator gives
@@ -433,9 +433,9 @@ pub(super) static RT_GROUP_SCHED: Check = Check {
 fn judge_rt_group_sched(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let config = &facts.kernel.config;
     let Some(is_built) = built_with(facts, "RT_GROUP_SCHED") else {
-        return draft.blind(config);
+        return draft.unreadable(config);
     };
-    let draft = draft.saw([machine::option(facts, "RT_GROUP_SCHED")]);
+    let draft = draft.evidence([machine::option(facts, "RT_GROUP_SCHED")]);
     if !is_built {
         return draft.good("not built");
     }
@@ -443,7 +443,7 @@ fn judge_rt_group_sched(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fin
     let asked = cmdline.value().and_then(|line| line.last("rt_group_sched")).flatten();
     let default_off = built_with(facts, "RT_GROUP_SCHED_DEFAULT_DISABLED");
     let has_parameter = machine::since(facts, PARAMETER_SINCE);
-    let draft = draft.saw([machine::option(facts, "RT_GROUP_SCHED_DEFAULT_DISABLED")]).read(
+    let draft = draft.evidence([machine::option(facts, "RT_GROUP_SCHED_DEFAULT_DISABLED")]).read(
         cmdline,
         |_| match asked {
             Some(value) => format!("rt_group_sched={value}"),
@@ -451,11 +451,11 @@ fn judge_rt_group_sched(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fin
         },
     );
     let Some(_) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let draft = draft.read(&facts.kernel.release, String::clone);
     match (asked, has_parameter) {
-        (Some(_), None) => return draft.blind(&facts.kernel.version),
+        (Some(_), None) => return draft.unreadable(&facts.kernel.version),
         (Some("0"), Some(true)) => return draft.good("built, and off"),
         (None, _) if default_off == Some(true) => return draft.good("built, and off"),
         _ => {}
@@ -505,18 +505,18 @@ fn judge_threadirqs(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding
     });
     let built = built_with(facts, "IRQ_FORCED_THREADING");
     match (asked, built) {
-        (None, _) => draft.blind(cmdline),
+        (None, _) => draft.unreadable(cmdline),
         (Some(true), Some(true)) => {
-            draft.saw([machine::option(facts, "IRQ_FORCED_THREADING")]).good("threadirqs")
+            draft.evidence([machine::option(facts, "IRQ_FORCED_THREADING")]).good("threadirqs")
         }
         (Some(true), None) => draft
             .read(&facts.kernel.config, |_| "known".into())
             .unknown("threadirqs; whether the kernel has CONFIG_IRQ_FORCED_THREADING is not known"),
         (Some(true), Some(false)) => draft
-            .saw([machine::option(facts, "IRQ_FORCED_THREADING")])
+            .evidence([machine::option(facts, "IRQ_FORCED_THREADING")])
             .doubtful("threadirqs is given, and the kernel does not know it"),
         // Without the model it may be PREEMPT_RT.
-        (Some(false), _) if model.value().is_none() => draft.blind(model),
+        (Some(false), _) if model.value().is_none() => draft.unreadable(model),
         (Some(false), _) => draft
             .remedies([Remedy::Boot { parameter: "threadirqs".into() }])
             .doubtful("handlers run in hard interrupt context"),
@@ -619,7 +619,7 @@ mod high_res_timers_tests {
     }
 
     #[test]
-    fn without_it_only_what_is_off_can_be_told() {
+    fn without_the_timer_resolution_only_off_is_certain() {
         let mut facts = good();
         facts.platform.timer_resolution_ns = Reading::absent("clock_getres");
         assert_eq!(HIGH_RES_TIMERS.judge(&facts, &intent()).status, Unknown);

@@ -73,7 +73,7 @@ static DIRTY_WRITEBACK: Check = Check {
 
 fn judge_dirty_writeback(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let wanted = format!("at most {DIRTY_MAX} %, written from {BACKGROUND_MAX} % on");
-    let mut draft = draft.wants(wanted);
+    let mut draft = draft.wanted(wanted);
     let mut found = Vec::new();
     let mut wrong = Vec::new();
     let limits = [
@@ -89,15 +89,15 @@ fn judge_dirty_writeback(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
         let (ratio, bytes) = (number(facts, ratio_knob), number(facts, bytes_knob));
         draft = draft.read(&ratio, u64::to_string).read(&bytes, u64::to_string);
         let (Some(&percent), Some(&limit)) = (ratio.value(), bytes.value()) else {
-            return draft.blind(if ratio.value().is_none() { &ratio } else { &bytes });
+            return draft.unreadable(if ratio.value().is_none() { &ratio } else { &bytes });
         };
         let is_over = if limit > 0 {
             let memory = &facts.identity.memory_bytes;
-            draft = draft.read(memory, |&all| machine::bytes(all));
+            draft = draft.read(memory, |&all| machine::byte_size(all));
             let Some(&all) = memory.value() else {
-                return draft.blind(memory);
+                return draft.unreadable(memory);
             };
-            found.push(format!("{what} at {}", machine::bytes(limit)));
+            found.push(format!("{what} at {}", machine::byte_size(limit)));
             u128::from(limit) * 100 > u128::from(all) * u128::from(most)
         } else {
             found.push(format!("{what} at {percent} %"));
@@ -116,7 +116,7 @@ fn judge_dirty_writeback(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
 }
 
 fn number(facts: &Facts, knob: &Knob) -> Reading<u64> {
-    value::number(facts, knob).and_then(|path, number| match u64::try_from(number) {
+    value::knob_number(facts, knob).and_then(|path, number| match u64::try_from(number) {
         Ok(number) => Reading::known(path, number),
         Err(_) => Reading::malformed(path, &number.to_string(), "not below 0"),
     })
@@ -149,18 +149,18 @@ fn judge_hugepages(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     if values.is_empty() {
         return match built_with(facts, "HUGETLBFS") {
             Some(false) => draft
-                .saw([option(facts, "HUGETLBFS")])
+                .evidence([option(facts, "HUGETLBFS")])
                 .not_applicable("this kernel has no huge pages to reserve"),
-            _ => draft.blind(&value::text(facts, &knobs::HUGEPAGES)),
+            _ => draft.unreadable(&value::knob_text(facts, &knobs::HUGEPAGES)),
         };
     }
-    let draft = draft.saw(grouped(&values));
+    let draft = draft.evidence(grouped(&values));
     let mut reserved = Vec::new();
     for value in values {
         match value.reading.value().map(|text| text.parse::<u64>()) {
             Some(Ok(0)) => {}
             Some(Ok(_)) => reserved.push(value.of.as_str()),
-            _ => return draft.blind(&value.reading),
+            _ => return draft.unreadable(&value.reading),
         }
     }
     if reserved.is_empty() {
@@ -175,7 +175,7 @@ fn judge_hugepages(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     let nodes = &facts.cpus.nodes;
     let draft = draft.read(nodes, |nodes| show_hugepages(nodes));
     let Some(known) = nodes.value() else {
-        return draft.blind(nodes);
+        return draft.unreadable(nodes);
     };
     let has_rt = |cpus: &CpuList| !cpus.intersection(&intent.rt_cpus).is_empty();
     let of_rt: Vec<u32> =
@@ -383,11 +383,11 @@ static STAT_INTERVAL: Check = Check {
 };
 
 fn judge_stat_interval(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let interval = value::number(facts, &knobs::STAT_INTERVAL);
+    let interval = value::knob_number(facts, &knobs::STAT_INTERVAL);
     let wanted = format!("at least {SECONDS_MIN} s, or CPUs that the kernel leaves out");
-    let draft = draft.wants(wanted).read(&interval, i64::to_string);
+    let draft = draft.wanted(wanted).read(&interval, i64::to_string);
     let Some(&seconds) = interval.value() else {
-        return draft.blind(&interval);
+        return draft.unreadable(&interval);
     };
     if seconds >= SECONDS_MIN {
         return draft.good(format!("every {seconds} s"));
@@ -431,10 +431,10 @@ fn judge_swap(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let swaps = &facts.memory.swaps;
     let draft = draft.read(swaps, |areas| show_swap(areas));
     if swaps.is_absent() && built_with(facts, "SWAP") == Some(false) {
-        return draft.saw([option(facts, "SWAP")]).not_applicable("this kernel has no swap");
+        return draft.evidence([option(facts, "SWAP")]).not_applicable("this kernel has no swap");
     }
     let Some(areas) = swaps.value() else {
-        return draft.blind(swaps);
+        return draft.unreadable(swaps);
     };
     if areas.is_empty() {
         return draft.good("no swap");
@@ -447,7 +447,7 @@ fn judge_swap(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let names: Vec<&str> = areas.iter().map(|area| area.name.as_str()).collect();
     let names = machine::first_few(&names, 3);
     if used > 0 {
-        return draft.bad(format!("{} swapped out to {names}", machine::bytes(used)));
+        return draft.bad(format!("{} swapped out to {names}", machine::byte_size(used)));
     }
     draft.doubtful(format!("{names} is swap, unused so far: locked memory stays out of it"))
 }
@@ -456,7 +456,8 @@ fn show_swap(areas: &[memory::Swap]) -> String {
     let lines: Vec<String> = areas
         .iter()
         .map(|area| {
-            let (used, size) = (machine::bytes(area.used_bytes), machine::bytes(area.size_bytes));
+            let (used, size) =
+                (machine::byte_size(area.used_bytes), machine::byte_size(area.size_bytes));
             format!("{} {used} of {size} used", area.name)
         })
         .collect();
@@ -522,7 +523,7 @@ mod hugepages_tests {
             reading: Reading::known(format!("/sys/{of}"), text.into()),
         };
         let values = values.iter().map(value).collect();
-        facts.settings.insert("hugepages".into(), Setting { values, lacking: None });
+        facts.settings.insert("hugepages".into(), Setting { values, missing_from: None });
         HUGEPAGES.judge(&facts, &intent()).status
     }
 

@@ -37,11 +37,11 @@ fn judge_thp(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let draft = draft.read(enabled, String::clone);
     if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
         return draft
-            .saw([option(facts, "TRANSPARENT_HUGEPAGE")])
+            .evidence([option(facts, "TRANSPARENT_HUGEPAGE")])
             .not_applicable("this kernel has no transparent huge pages");
     }
     let Some(value) = enabled.value() else {
-        return draft.blind(enabled);
+        return draft.unreadable(enabled);
     };
     let draft = draft.remedies([
         Remedy::set(&knobs::THP, vec![enabled.path.clone()], "never"),
@@ -82,7 +82,7 @@ const SLOW: &[&str] = &[
 const NO_FILES: &[&str] = &["fuse.lxcfs", "fuse.portal", "fuse.gvfsd-fuse", "fuse.snapfuse"];
 
 /// Kinds whose mounts say when they write access times.
-const TELLS_ATIME: &[&str] = &["btrfs", "ext2", "ext3", "ext4", "f2fs", "xfs"];
+const HAS_ATIME: &[&str] = &["btrfs", "ext2", "ext3", "ext4", "f2fs", "xfs"];
 
 pub(super) static FS_MOUNTS: Check = Check {
     id: "fs-mounts",
@@ -101,7 +101,7 @@ fn judge_fs_mounts(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
     let reading = &facts.mounts;
     let draft = draft.read(reading, |mounts| show_fs_mounts(mounts));
     let Some(mounts) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     let slow: Vec<String> = mounts.iter().filter(|m| is_slow(m)).map(named).collect();
     let written: Vec<String> = mounts.iter().filter(|m| is_written(m)).map(named).collect();
@@ -132,7 +132,7 @@ fn is_slow(mount: &Mount) -> bool {
 fn is_written(mount: &Mount) -> bool {
     let has = |option: &str| mount.options.iter().any(|known| known == option);
     let writes_atime =
-        TELLS_ATIME.contains(&mount.kind.as_str()) && !has("relatime") && !has("noatime");
+        HAS_ATIME.contains(&mount.kind.as_str()) && !has("relatime") && !has("noatime");
     has("rw") && (has("sync") || writes_atime)
 }
 
@@ -178,7 +178,7 @@ fn judge_resctrl_cat(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
     let reading = &facts.resctrl;
     let draft = draft.read(reading, show_resctrl_cat);
     let Some(found) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     if !found.supported {
         return draft.not_applicable("this processor or kernel cannot split its caches");
@@ -265,7 +265,7 @@ fn show_resctrl_cat(found: &Resctrl) -> String {
 
 // Does making huge pages stop a thread: in its page fault, or by khugepaged?
 //
-// Both are beside the point where no transparent huge page is made at all. Since 6.8 each size has
+// Both are irrelevant without transparent huge pages. Since 6.8 each size has
 // a switch of its own, so `never` on top alone does not say that.
 
 pub(super) static DEFRAG: Check = Check {
@@ -287,7 +287,7 @@ fn judge_defrag(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let defrag = &facts.memory.thp_defrag;
     let draft = draft.read(defrag, String::clone);
     let Some(mode) = defrag.value() else {
-        return draft.blind(defrag);
+        return draft.unreadable(defrag);
     };
     let paths = vec![defrag.path.clone()];
     let draft = draft.remedies([Remedy::set(&knobs::THP_DEFRAG, paths, "never")]);
@@ -320,10 +320,10 @@ fn judge_khugepaged(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding
         Break(finding) => return finding,
         Continue(draft) => draft,
     };
-    let defrag = value::number(facts, &knobs::KHUGEPAGED);
+    let defrag = value::knob_number(facts, &knobs::KHUGEPAGED);
     let draft = draft.read(&defrag, i64::to_string);
     match defrag.value() {
-        None => draft.blind(&defrag),
+        None => draft.unreadable(&defrag),
         Some(0) => draft.good("off: khugepaged collapses only into huge pages that are free"),
         Some(_) => {
             let paths = vec![defrag.path.clone()];
@@ -341,15 +341,15 @@ fn without_thp(draft: FindingBuilder, facts: &Facts) -> ControlFlow<Finding, Fin
     if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
         return Break(
             draft
-                .saw([option(facts, "TRANSPARENT_HUGEPAGE")])
+                .evidence([option(facts, "TRANSPARENT_HUGEPAGE")])
                 .not_applicable("this kernel has no transparent huge pages"),
         );
     }
     let Some(mode) = enabled.value() else {
-        return Break(draft.blind(enabled));
+        return Break(draft.unreadable(enabled));
     };
     match of_one_size(facts) {
-        Some(size) => Continue(draft.saw([Evidence::of(size, String::clone)])),
+        Some(size) => Continue(draft.evidence([Evidence::of(size, String::clone)])),
         None if mode == "never" => Break(draft.good("no transparent huge pages are made")),
         None => Continue(draft),
     }

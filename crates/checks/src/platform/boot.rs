@@ -31,7 +31,7 @@ pub(super) static BOOT_PERSISTENCE: Check = Check {
 fn judge_boot_persistence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let (cmdline, boot) = (&facts.kernel.cmdline, &facts.platform.boot);
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let shown = |words: &[String]| match words {
         [] => "no parameter about latency".to_owned(),
@@ -40,7 +40,7 @@ fn judge_boot_persistence(draft: FindingBuilder, facts: &Facts, _: &Intent) -> F
     let now = relevant(line);
     let draft = draft.read(cmdline, |_| shown(&now)).read(boot, |boot| shown(&boot.parameters));
     let Some(next) = boot.value() else {
-        return draft.blind(boot);
+        return draft.unreadable(boot);
     };
     let only = |these: &[String], those: &[String]| -> Vec<String> {
         these.iter().filter(|word| !those.contains(word)).cloned().collect()
@@ -92,12 +92,12 @@ fn judge_persistence_drift(draft: FindingBuilder, facts: &Facts, _: &Intent) -> 
     let draft = draft
         .read(sysctl, |found| format!("{} about latency", machine::count(found.len(), "setting")));
     let Some(found) = sysctl.value() else {
-        return draft.blind(sysctl);
+        return draft.unreadable(sysctl);
     };
     let mut differ = Vec::new();
     let mut remedies = Vec::new();
     let mut evidence = Vec::new();
-    let mut blind = None;
+    let mut unreadable = None;
     let mut compared = 0;
     for one in found {
         let live = &one.live;
@@ -110,7 +110,7 @@ fn judge_persistence_drift(draft: FindingBuilder, facts: &Facts, _: &Intent) -> 
         evidence.push(Evidence { path: one.file.clone(), value });
         evidence.push(Evidence::of(live, String::clone));
         let Some(value) = live.value() else {
-            blind.get_or_insert(live);
+            unreadable.get_or_insert(live);
             continue;
         };
         compared += 1;
@@ -123,16 +123,16 @@ fn judge_persistence_drift(draft: FindingBuilder, facts: &Facts, _: &Intent) -> 
             });
         }
     }
-    let draft = draft.saw(evidence).remedies(remedies);
+    let draft = draft.evidence(evidence).remedies(remedies);
     if !differ.is_empty() {
         return draft.doubtful(machine::first_few(&differ, NAMED_MAX));
     }
-    if let Some(reading) = blind {
-        return draft.blind(reading);
+    if let Some(reading) = unreadable {
+        return draft.unreadable(reading);
     }
     match (found.first(), compared) {
         (None, _) => draft.good("no file sets anything about latency"),
-        (Some(first), 0) => draft.blind(&first.live),
+        (Some(first), 0) => draft.unreadable(&first.live),
         (Some(_), n) => draft.good(format!("the same: {}", machine::count(n, "setting"))),
     }
 }

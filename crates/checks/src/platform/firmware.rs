@@ -13,7 +13,7 @@ use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
 
-// Which firmware decides, who looked through its set-up, and does what shows agree?
+// Which firmware is it, was its set-up checked, and do the visible facts agree?
 //
 // Most of what firmware does cannot be read. So someone looks through a list once and ticks it
 // (`rtproof check tick`); ticks of another firmware are stale, and what the system shows goes over
@@ -36,7 +36,7 @@ pub(super) static BIOS_PROFILE: Check = Check {
     ..Check::NEW
 };
 
-/// How an item stands.
+/// State of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Ticked,
@@ -58,7 +58,7 @@ fn judge_bios_profile(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
         let setting = facts.settings.get(id).and_then(|setting| setting.values.first());
         let reading = setting.map_or(&none, |value| &value.reading);
         let Some(word) = reading.value() else {
-            return draft.blind(reading);
+            return draft.unreadable(reading);
         };
         draft =
             draft.read(reading, |word| if word.is_empty() { "empty".into() } else { word.clone() });
@@ -68,12 +68,12 @@ fn judge_bios_profile(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
     let ticks = &facts.platform.firmware;
     let draft = draft.read(ticks, |ticks| machine::count(ticks.len(), "tick"));
     let Some(ticked) = ticks.value() else {
-        return draft.blind(ticks);
+        return draft.unreadable(ticks);
     };
     let version = version(facts).unwrap_or_default();
-    let stands = |item: &'static FirmwareAdvice| (item, standing(item, ticked, &version, facts));
+    let stands = |item: &'static FirmwareAdvice| (item, item_state(item, ticked, &version, facts));
     let all: Vec<(&FirmwareAdvice, (Standing, String))> = ITEMS.iter().map(stands).collect();
-    let draft = draft.saw(all.iter().map(|(item, (_, value))| Evidence {
+    let draft = draft.evidence(all.iter().map(|(item, (_, value))| Evidence {
         path: format!("{TICKS}: {}", item.id),
         value: value.clone(),
     }));
@@ -123,8 +123,8 @@ pub fn version(facts: &Facts) -> Option<String> {
     Some(words.join(" ").replace('|', " ")).filter(|words| !words.trim().is_empty())
 }
 
-/// How an item stands, and in words.
-fn standing(
+/// State of an item, and in words.
+fn item_state(
     item: &FirmwareAdvice,
     ticks: &[FirmwareItem],
     version: &str,
@@ -140,13 +140,13 @@ fn standing(
         FirmwareChoice::Absent => "no such setting",
     };
     let note = if tick.note.is_empty() { String::new() } else { format!(": {}", tick.note) };
-    let said = format!("{found}{note}; {} by {}, firmware {}", tick.date, tick.who, tick.firmware);
+    let text = format!("{found}{note}; {} by {}, firmware {}", tick.date, tick.user, tick.firmware);
     if tick.firmware != version {
-        return (Standing::Stale, format!("stale, firmware is now {version}: {said}"));
+        return (Standing::Stale, format!("stale, firmware is now {version}: {text}"));
     }
     match (item.against)(facts).filter(|_| tick.found == FirmwareChoice::Set) {
-        Some(shown) => (Standing::Contradicted, format!("{shown}, and yet: {said}")),
-        None => (Standing::Ticked, said),
+        Some(shown) => (Standing::Contradicted, format!("{shown}, and yet: {text}")),
+        None => (Standing::Ticked, text),
     }
 }
 
@@ -161,7 +161,7 @@ pub struct FirmwareAdvice {
     pub why: &'static str,
     /// Where that is known from.
     pub source: &'static str,
-    /// What the system shows that cannot be where it is set as advised.
+    /// A fact that contradicts the advised setting.
     pub(crate) against: fn(&Facts) -> Option<String>,
 }
 
@@ -194,7 +194,8 @@ pub const ITEMS: &[FirmwareAdvice] = &[
         why: "how high it goes depends on heat, power and the other cores",
         source: FLATSCHER,
         against: |facts| {
-            let is = |knob, on: &str| value::text(facts, knob).value().is_some_and(|v| v == on);
+            let is =
+                |knob, on: &str| value::knob_text(facts, knob).value().is_some_and(|v| v == on);
             let is_on = is(&power::NO_TURBO, "0") || is(&power::BOOST, "1");
             is_on.then(|| "the kernel finds turbo and has it on".into())
         },
@@ -304,18 +305,18 @@ pub(super) static FWUPD: Check = Check {
 fn judge_fwupd(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let units = &facts.units;
     let Some(found) = units.value() else {
-        return draft.blind(units);
+        return draft.unreadable(units);
     };
     let of = |name: &str| found.get(name).filter(|unit| !unit.masked);
     let shown = |name: &str| Evidence {
         path: found.get(name).map_or(units.path.clone(), |unit| unit.file.clone()),
         value: found.get(name).map_or(format!("no {name}"), state),
     };
-    let draft = draft.saw([Evidence {
+    let draft = draft.evidence([Evidence {
         path: units.path.clone(),
         value: format!("{TIMER}, {SERVICE} asked for"),
     }]);
-    let draft = draft.saw([shown(TIMER), shown(SERVICE)]);
+    let draft = draft.evidence([shown(TIMER), shown(SERVICE)]);
     let is_timer = of(TIMER).is_some_and(|unit| unit.enabled);
     let is_running = of(SERVICE).is_some_and(|unit| unit.running == Some(true));
     if !is_timer && !is_running {
@@ -356,7 +357,7 @@ const PORTABLE: &[(u32, &str)] = &[
     (32, "detachable"),
 ];
 
-/// Kinds that say nothing: `other` and `unknown`.
+/// Kinds without information: `other` and `unknown`.
 const VAGUE: &[u32] = &[1, 2];
 
 pub(super) static LAPTOP: Check = Check {
@@ -381,7 +382,7 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_default());
         return draft.not_applicable("a guest has the case and the battery of its host");
     }
-    let chassis = value::number(facts, &knobs::CHASSIS);
+    let chassis = value::knob_number(facts, &knobs::CHASSIS);
     let code = chassis.value().and_then(|code| u32::try_from(*code).ok());
     let kind = PORTABLE.iter().find(|(known, _)| Some(*known) == code).map(|(_, name)| *name);
     let draft = draft.read(&chassis, |code| match kind {
@@ -389,14 +390,14 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         None => code.to_string(),
     });
     let batteries = batteries(facts);
-    let lids: Vec<Evidence> = value::all(facts, &knobs::LID)
+    let lids: Vec<Evidence> = value::knob_values(facts, &knobs::LID)
         .iter()
         .filter(|lid| lid.reading.value().is_some())
         .map(|lid| Evidence::of(&lid.reading, String::clone))
         .collect();
     let has_lid = !lids.is_empty();
     let has_battery = !batteries.is_empty();
-    let draft = draft.saw(batteries).saw(lids);
+    let draft = draft.evidence(batteries).evidence(lids);
     let parts = [(has_battery, "a battery"), (has_lid, "a lid")];
     let parts: Vec<&str> = parts.iter().filter(|(has, _)| *has).map(|(_, what)| *what).collect();
     let with =
@@ -410,7 +411,7 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         return warned(draft, &format!("this looks like a laptop: it comes{with}"));
     }
     match (code, is_vague) {
-        (None, _) => draft.blind(&chassis),
+        (None, _) => draft.unreadable(&chassis),
         (Some(code), true) => draft.unknown(format!("its maker gives no kind of case ({code})")),
         (Some(code), false) => draft.good(format!("no laptop by its case ({code}){with}")),
     }
@@ -418,12 +419,12 @@ fn judge_laptop(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
 
 /// Batteries of the machine itself.
 fn batteries(facts: &Facts) -> Vec<Evidence> {
-    let scopes = value::all(facts, &knobs::SUPPLY_SCOPE);
+    let scopes = value::knob_values(facts, &knobs::SUPPLY_SCOPE);
     let is_of_device = |name: &str| {
         let scope = scopes.iter().find(|scope| scope.of == name);
         scope.and_then(|scope| scope.reading.value()).is_some_and(|scope| scope == "Device")
     };
-    value::all(facts, &knobs::SUPPLY)
+    value::knob_values(facts, &knobs::SUPPLY)
         .iter()
         .filter(|one| one.reading.value().is_some_and(|kind| kind == "Battery"))
         .filter(|one| !is_of_device(&one.of))
@@ -475,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_looked_at_is_unknown() {
+    fn unchecked_items_are_unknown() {
         let finding = judge(&with(Vec::clear));
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.ends_with("; all 11 items not ticked"), "{}", finding.summary);
@@ -521,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_says_what_why_and_where_from() {
+    fn every_item_has_advice_reason_and_source() {
         let mut ids: Vec<&str> = ITEMS.iter().map(|item| item.id).collect();
         for item in ITEMS {
             assert!(!item.advice.is_empty() && !item.why.is_empty() && !item.source.is_empty());
@@ -603,7 +604,7 @@ mod laptop_tests {
                 of,
             };
             let values = values.into_iter().map(value).collect();
-            facts.settings.insert(id.into(), Setting { values, lacking: None });
+            facts.settings.insert(id.into(), Setting { values, missing_from: None });
         };
         let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
         set(knobs::SUPPLY.id, supplies.iter().map(|(of, kind, _)| pair(of, kind)).collect());

@@ -83,7 +83,7 @@ fn judge_microcode_late(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fin
     {
         return draft
             .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
-            .saw([machine::option(facts, "MICROCODE_LATE_LOADING")])
+            .evidence([machine::option(facts, "MICROCODE_LATE_LOADING")])
             .good("this kernel loads microcode at boot only");
     }
     let log = &facts.platform.log;
@@ -91,7 +91,7 @@ fn judge_microcode_late(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fin
     match log.value() {
         Some(found) if found.is_whole => draft.good("not since boot"),
         Some(_) => draft.unknown("the start of the kernel's log was overwritten"),
-        None => draft.blind(log),
+        None => draft.unreadable(log),
     }
 }
 
@@ -137,18 +137,18 @@ static MITIGATIONS: Check = Check {
 fn judge_mitigations(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_unwanted = intent.profile.choices.mitigations == Choice::Off;
     let wanted = if is_unwanted { "none that costs on entry" } else { "known" };
-    let draft = draft.wants(wanted);
+    let draft = draft.wanted(wanted);
     let absent = Reading::<String>::absent("/sys/devices/system/cpu/vulnerabilities");
     let Some(setting) = facts.settings.get(knobs::VULNERABILITIES.id) else {
-        return draft.blind(&absent);
+        return draft.unreadable(&absent);
     };
     let values: Vec<&SettingValue> = setting.values.iter().collect();
     if values.is_empty() {
-        return draft.blind(&absent);
+        return draft.unreadable(&absent);
     }
-    let draft = draft.saw(machine::by_path(values.iter().map(|value| &value.reading)));
+    let draft = draft.evidence(machine::by_path(values.iter().map(|value| &value.reading)));
     if let Some(value) = values.iter().find(|value| value.reading.value().is_none()) {
-        return draft.blind(&value.reading);
+        return draft.unreadable(&value.reading);
     }
     let costs: Vec<String> = values.iter().filter_map(|value| cost(value)).collect();
     if costs.is_empty() {
@@ -191,7 +191,7 @@ static OP_TEE: Check = Check {
 fn judge_op_tee(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let none = || Reading::<String>::denied("/sys/class/tee", "not asked");
     let Some(setting) = facts.settings.get(knobs::TEE.id) else {
-        return draft.blind(&none());
+        return draft.unreadable(&none());
     };
     let known: Vec<&str> = setting
         .values
@@ -200,7 +200,8 @@ fn judge_op_tee(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
         .map(|value| value.of.as_str())
         .collect();
     if !known.is_empty() {
-        let draft = draft.saw(machine::by_path(setting.values.iter().map(|value| &value.reading)));
+        let draft =
+            draft.evidence(machine::by_path(setting.values.iter().map(|value| &value.reading)));
         let text = "keep the programs that call it (tee-supplicant, a TPM in firmware, key \
                     stores) off the real-time CPUs";
         return draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
@@ -208,11 +209,11 @@ fn judge_op_tee(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
             machine::first_few(&known, 4)
         ));
     }
-    match setting.lacking.as_ref().filter(|lacking| lacking.value().is_some()) {
+    match setting.missing_from.as_ref().filter(|lacking| lacking.value().is_some()) {
         Some(lacking) => draft.read(lacking, String::clone).good("none"),
         None => match setting.values.first() {
-            Some(value) => draft.blind(&value.reading),
-            None => draft.blind(&Reading::<String>::absent("/sys/class/tee")),
+            Some(value) => draft.unreadable(&value.reading),
+            None => draft.unreadable(&Reading::<String>::absent("/sys/class/tee")),
         },
     }
 }
@@ -298,12 +299,12 @@ fn judge_smi_count(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
         Some(other) => {
             return draft.unknown(format!("{other} has no register that counts them since reset"));
         }
-        None => return draft.blind(vendor),
+        None => return draft.unreadable(vendor),
     }
     let hypervisor = &facts.virt.hypervisor;
     let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
     if hypervisor.value().is_none() {
-        return draft.blind(hypervisor);
+        return draft.unreadable(hypervisor);
     }
     if machine::guest(facts).is_some() {
         return draft.unknown("a guest does not see those of the host");
@@ -312,7 +313,7 @@ fn judge_smi_count(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
     let draft = draft.read(count, |count| format!("MSR 0x34: {count}"));
     let Some(&count) = count.value() else {
         let text = "run as root with the module msr loaded (modprobe msr)".into();
-        return draft.remedies([Remedy::Manual { text }]).blind(&facts.platform.smi_count);
+        return draft.remedies([Remedy::Manual { text }]).unreadable(&facts.platform.smi_count);
     };
     if count == 0 {
         return draft.good("none since reset");
@@ -359,7 +360,7 @@ fn judge_steal_time(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let ticks = &facts.virt.steal_ticks;
     let of_all = intent.rt_cpus.is_empty();
     let Some(known) = ticks.value() else {
-        return draft.blind(ticks);
+        return draft.unreadable(ticks);
     };
     let concerned = |cpu: u32| of_all || intent.rt_cpus.contains(cpu);
     let counted: Vec<_> = known.iter().filter(|(cpu, _)| concerned(*cpu)).collect();
@@ -371,7 +372,7 @@ fn judge_steal_time(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         !of_all && intent.rt_cpus.iter().any(|cpu| known.iter().all(|(id, _)| *id != cpu));
     if is_missing {
         let (_, missing) = machine::rt_cpus(facts, intent);
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     let hypervisor = &facts.virt.hypervisor;
     if all > 0 {
@@ -382,7 +383,7 @@ fn judge_steal_time(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     }
     let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
     if hypervisor.value().is_none() {
-        return draft.blind(hypervisor);
+        return draft.unreadable(hypervisor);
     }
     match machine::guest(facts) {
         None => draft.good("bare metal, none"),
@@ -437,8 +438,8 @@ fn judge_tsc_unstable(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
     let draft = draft.read(log, |_| "no line about it".into());
     let flags = &facts.platform.tsc_flags;
     match (log.value(), source.value()) {
-        (None, _) => draft.blind(log),
-        (_, None) => draft.blind(source),
+        (None, _) => draft.unreadable(log),
+        (_, None) => draft.unreadable(source),
         (Some(found), _) if !found.is_whole => {
             draft.unknown("the start of the kernel's log was overwritten")
         }
@@ -464,7 +465,7 @@ mod microcode_late_tests {
     use rtproof_host::{Reading, facts::platform::KernelLog};
 
     #[test]
-    fn the_build_or_the_log_tells() {
+    fn the_build_or_the_log_decides() {
         let mut facts = good();
         assert_eq!(MICROCODE_LATE.judge(&facts, &intent()).status, Good);
         set_config(&mut facts, "MICROCODE_LATE_LOADING", Some("y"));
@@ -489,7 +490,7 @@ mod mitigations_tests {
     use crate::testing::{fill_setting, good, intent, set_setting};
 
     #[test]
-    fn they_are_told_and_off_only_where_the_user_says_so() {
+    fn mitigations_are_listed_and_off_only_on_request() {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::VULNERABILITIES, "Mitigation: PTI");
         let finding = MITIGATIONS.judge(&facts, &intent());
@@ -539,7 +540,7 @@ mod smi_count_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn none_is_good_and_some_are_told_with_their_rate() {
+    fn none_is_good_and_some_are_reported_with_their_rate() {
         let mut facts = good();
         assert_eq!(SMI_COUNT.judge(&facts, &intent()).status, Good);
         facts.platform.smi_count = Reading::known("/dev/cpu/0/msr", 48);
@@ -614,7 +615,7 @@ mod tsc_unstable_tests {
     }
 
     #[test]
-    fn the_log_and_the_clock_in_force_tell() {
+    fn the_log_and_the_current_clock_decide() {
         let judge = |facts: &Facts| TSC_UNSTABLE.judge(facts, &intent()).status;
         let line = "tsc: Marking TSC unstable due to clocksource watchdog";
         assert_eq!(judge(&with("hpet", &[line], false)), Bad);

@@ -31,7 +31,7 @@ fn judge_container(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     let container = &facts.virt.container;
     let draft = draft.read(container, |name| name.clone().unwrap_or_else(|| "none".into()));
     let Some(found) = container.value() else {
-        return draft.blind(container);
+        return draft.unreadable(container);
     };
     let Some(name) = found else {
         return draft.good("none");
@@ -69,8 +69,8 @@ fn judge_container(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
                 .remedies([Remedy::Manual { text }])
                 .bad(format!("{name}: it may not use priority {}", intent.priority))
         }
-        (None, _) => draft.blind(capability),
-        (_, None) => draft.blind(rtprio),
+        (None, _) => draft.unreadable(capability),
+        (_, None) => draft.unreadable(rtprio),
     }
 }
 
@@ -96,7 +96,7 @@ fn judge_hypervisor(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let (hypervisor, container) = (&facts.virt.hypervisor, &facts.virt.container);
     let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "none".into()));
     let Some(guest_of) = hypervisor.value() else {
-        return draft.blind(hypervisor);
+        return draft.unreadable(hypervisor);
     };
     let draft = draft.read(container, |name| name.clone().unwrap_or_else(|| "none".into()));
     let inside = container.value().and_then(Option::as_ref);
@@ -118,7 +118,7 @@ fn judge_hypervisor(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         ));
     }
     if container.value().is_none() {
-        return draft.blind(container);
+        return draft.unreadable(container);
     }
     match steal {
         Some(ticks) if ticks > 0 => draft.doubtful(format!(
@@ -177,7 +177,7 @@ fn judge_kvm_guest(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
     let hypervisor = &facts.virt.hypervisor;
     let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
     if hypervisor.value().is_none() {
-        return draft.blind(hypervisor);
+        return draft.unreadable(hypervisor);
     }
     let Some(name) = machine::guest(facts) else {
         return draft.good("bare metal: no host to wait for");
@@ -203,7 +203,7 @@ fn judge_kvm_guest(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
                 )])
                 .doubtful(format!("{name}: haltpoll is in force and polls for 0 ns")),
             Some(Ok(ns)) => draft.good(format!("{name}: polls for up to {ns} ns")),
-            _ => draft.blind(limit),
+            _ => draft.unreadable(limit),
         };
     }
     // Not idle=poll, which `idle-poll` doubts in a guest.
@@ -212,14 +212,14 @@ fn judge_kvm_guest(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
     }]);
     match driver.value() {
         Some(driver) => draft.doubtful(format!("{name}: halts when idle (driver {driver})")),
-        None => draft.blind(driver),
+        None => draft.unreadable(driver),
     }
 }
 
 // Is KVM set for guests that are real-time? One check for each parameter of its modules.
 //
 // Only the profile rt-vm-host asks: elsewhere KVM is loaded because a distribution loads it, and
-// what its parameters are concerns nobody.
+// its parameters do not matter.
 
 pub(super) static CLOCK_SYNC: Check = Check {
     title: "periodic setting of the guests' clocks (kvm.kvmclock_periodic_sync)",
@@ -312,7 +312,7 @@ fn parameter(
         true => "more than 0".to_owned(),
         false => good.join(" or "),
     };
-    let draft = draft.wants(wanted);
+    let draft = draft.wanted(wanted);
     let arch = &facts.kernel.arch;
     if let Some(name) = arch.value().filter(|name| !knob.arch.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
@@ -322,12 +322,12 @@ fn parameter(
     let setting = facts.settings.get(knob.id);
     let reading = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
     let Some(value) = reading.value() else {
-        let lacking = setting.and_then(|setting| setting.lacking.as_ref());
+        let lacking = setting.and_then(|setting| setting.missing_from.as_ref());
         return match lacking.filter(|lacking| lacking.value().is_some()) {
             Some(lacking) if reading.is_absent() => {
                 draft.read(lacking, String::clone).not_applicable("KVM is not loaded")
             }
-            _ => draft.blind(reading),
+            _ => draft.unreadable(reading),
         };
     };
     let draft = draft.read(reading, String::clone);
@@ -345,7 +345,7 @@ fn parameter(
     let remedy = match (module_option, good.first()) {
         (None, Some(value)) => Remedy::set(knob, vec![path.into()], *value),
         (option, _) => Remedy::File {
-            // A file each: what one of them holds, facts do not tell.
+            // One file each: the facts do not say which one holds what.
             path: format!("/etc/modprobe.d/rtproof-{}.conf", knob.id),
             line: option.unwrap_or_default().into(),
         },
@@ -368,7 +368,7 @@ mod tests {
         facts.virt.container = Reading::known("/.dockerenv", Some("docker".into()));
         let finding = CONTAINER.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
-        // A group without real-time runtime refuses it all the same: nobody has looked.
+        // A group without real-time runtime may still refuse it: not checked.
         assert!(finding.summary.starts_with("docker: it has the right"), "{}", finding.summary);
         let fix = finding.remedies[0].to_string();
         assert!(fix.contains("--prove priority") && !fix.contains("--cap-add"), "{fix}");
@@ -405,7 +405,7 @@ mod hypervisor_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn a_guest_is_named_and_steal_time_tells_what_was_stolen() {
+    fn a_guest_is_named_with_its_steal_time() {
         let mut facts = good();
         set_guest(&mut facts, "kvm");
         facts.virt.steal_ticks = Reading::known("/proc/stat", vec![(0, 99), (2, 5), (3, 2)]);
@@ -505,7 +505,7 @@ mod kvm_host_tests {
             let values =
                 vec![SettingValue { of: String::new(), reading: Reading::absent("/sys/x") }];
             let lacking = Some(Reading::known("/sys/module", "holds no kvm".to_owned()));
-            facts.settings.insert(check.id.into(), Setting { values, lacking });
+            facts.settings.insert(check.id.into(), Setting { values, missing_from: lacking });
             assert_eq!(check.judge(&facts, &host).status, NotApplicable);
         }
     }

@@ -44,36 +44,37 @@ pub(super) static PCI_RUNTIME_PM: Check = Check {
 };
 
 fn judge_pci_runtime_pm(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
-    let devices = value::all(facts, &knobs::PCI_RUNTIME_PM);
+    let devices = value::knob_values(facts, &knobs::PCI_RUNTIME_PM);
     if devices.is_empty() {
-        return super::lack(draft, facts, &knobs::PCI_RUNTIME_PM, "no PCI devices");
+        return super::missing_value(draft, facts, &knobs::PCI_RUNTIME_PM, "no PCI devices");
     }
-    if let Some(blind) = devices.iter().find(|device| device.reading.value().is_none()) {
-        return draft.blind(&blind.reading);
+    if let Some(unreadable) = devices.iter().find(|device| device.reading.value().is_none()) {
+        return draft.unreadable(&unreadable.reading);
     }
     let is_auto =
         |device: &&SettingValue| device.reading.value().is_some_and(|text| text == "auto");
     let auto: Vec<&SettingValue> = devices.iter().filter(is_auto).collect();
     if auto.is_empty() {
         return draft
-            .saw(machine::by_path(devices.iter().map(|device| &device.reading)))
+            .evidence(machine::by_path(devices.iter().map(|device| &device.reading)))
             .good("no device may be suspended");
     }
     let mut draft = draft;
     let mut named: Vec<(String, &SettingValue)> = Vec::new();
     for device in auto.iter().copied() {
-        let class = super::of(facts, &knobs::PCI_CLASS, &device.of);
+        let class = super::value_of(facts, &knobs::PCI_CLASS, &device.of);
         let Some(class) = class.and_then(|class| class.value()) else {
-            return draft.blind(&value::text(facts, &knobs::PCI_CLASS));
+            return draft.unreadable(&value::knob_text(facts, &knobs::PCI_CLASS));
         };
         if let Some((_, kind)) = KINDS.iter().find(|(start, _)| class.starts_with(start)) {
             named.push((format!("{} ({kind})", device.of), device));
         }
     }
-    let classes = auto.iter().filter_map(|device| super::of(facts, &knobs::PCI_CLASS, &device.of));
+    let classes =
+        auto.iter().filter_map(|device| super::value_of(facts, &knobs::PCI_CLASS, &device.of));
     draft = draft
-        .saw(machine::by_path(devices.iter().map(|device| &device.reading)))
-        .saw(machine::by_path(classes));
+        .evidence(machine::by_path(devices.iter().map(|device| &device.reading)))
+        .evidence(machine::by_path(classes));
     if named.is_empty() {
         return draft.good(format!(
             "{} may be, none of a kind that applications wait for",
@@ -108,14 +109,14 @@ pub(super) static PCIE_ASPM: Check = Check {
 };
 
 fn judge_pcie_aspm(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
-    let policy = value::text(facts, &knobs::PCIE_ASPM);
+    let policy = value::knob_text(facts, &knobs::PCIE_ASPM);
     if policy.is_absent() {
         let why = "this kernel has no PCI Express power saving (CONFIG_PCIEASPM)";
-        return super::lack(draft, facts, &knobs::PCIE_ASPM, why);
+        return super::missing_value(draft, facts, &knobs::PCIE_ASPM, why);
     }
     let draft = draft.read(&policy, String::clone);
     let Some(name) = policy.value() else {
-        return draft.blind(&policy);
+        return draft.unreadable(&policy);
     };
     let draft = draft.remedies([
         Remedy::set(&knobs::PCIE_ASPM, vec![policy.path.clone()], "performance"),
@@ -131,8 +132,8 @@ fn judge_pcie_aspm(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
         return draft.good("performance: no link rests");
     }
     let links = || {
-        let l0s = value::all(facts, &knobs::PCIE_ASPM_L0S);
-        l0s.iter().chain(value::all(facts, &knobs::PCIE_ASPM_L1))
+        let l0s = value::knob_values(facts, &knobs::PCIE_ASPM_L0S);
+        l0s.iter().chain(value::knob_values(facts, &knobs::PCIE_ASPM_L1))
     };
     let is_on = |value: &&SettingValue| value.reading.value().is_some_and(|on| on != "0");
     let mut on: Vec<&str> = links().filter(is_on).map(|value| value.of.as_str()).collect();
@@ -140,27 +141,29 @@ fn judge_pcie_aspm(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
     on.dedup();
     if !on.is_empty() {
         return draft
-            .saw(machine::by_path(links().filter(is_on).map(|value| &value.reading)))
+            .evidence(machine::by_path(links().filter(is_on).map(|value| &value.reading)))
             .doubtful(format!(
                 "policy {name}: {} may rest: {}",
                 machine::count(on.len(), "link"),
                 machine::first_few(&on, 4)
             ));
     }
-    if let Some(blind) = links().find(|value| value.reading.value().is_none()) {
-        return draft.blind(&blind.reading);
+    if let Some(unreadable) = links().find(|value| value.reading.value().is_none()) {
+        return draft.unreadable(&unreadable.reading);
     }
     if links().next().is_some() {
         return draft
-            .saw(machine::by_path(links().map(|value| &value.reading)))
+            .evidence(machine::by_path(links().map(|value| &value.reading)))
             .good(format!("policy {name}, and no link rests"));
     }
     let lacking =
-        [&knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1].map(|knob| value::lacking(facts, knob));
+        [&knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1].map(|knob| value::missing_from(facts, knob));
     match lacking {
         // Links show it from 5.5.
         [Some(l0s), Some(l1)] if facts.kernel.version.value() >= Some(&(5, 5)) => draft
-            .saw([l0s, l1].map(|reading: &Reading<String>| Evidence::of(reading, String::clone)))
+            .evidence(
+                [l0s, l1].map(|reading: &Reading<String>| Evidence::of(reading, String::clone)),
+            )
             .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
             .not_applicable("no PCI Express link that could rest"),
         _ => draft.doubtful(format!("policy {name}; which links rest is not seen here")),
@@ -208,10 +211,10 @@ pub(super) static POWER_DAEMONS: Check = Check {
 
 fn judge_power_daemons(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let Some(units) = facts.units.value() else {
-        return draft.blind(&facts.units);
+        return draft.unreadable(&facts.units);
     };
     let rtproof_host::knob::Place::Units(named) = knobs::POWER_DAEMONS.place else {
-        return draft.blind(&facts.units);
+        return draft.unreadable(&facts.units);
     };
     let found: Vec<(&str, &Unit)> = named
         .iter()
@@ -292,10 +295,10 @@ pub(super) static RAPL_LIMIT: Check = Check {
 };
 
 fn judge_rapl_limit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
-    let zones = value::all(facts, &knobs::RAPL_LIMIT);
+    let zones = value::knob_values(facts, &knobs::RAPL_LIMIT);
     if zones.is_empty() {
         let why = "no power limit of the processor that the kernel knows";
-        return super::lack(draft, facts, &knobs::RAPL_LIMIT, why);
+        return super::missing_value(draft, facts, &knobs::RAPL_LIMIT, why);
     }
     let mut draft = draft;
     let mut compared = Vec::new();
@@ -304,9 +307,9 @@ fn judge_rapl_limit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding
     for zone in zones {
         draft = draft.read(&zone.reading, |text| watts(text));
         let Some(limit_uw) = number(&zone.reading) else {
-            return draft.blind(&odd(&zone.reading));
+            return draft.unreadable(&odd(&zone.reading));
         };
-        let design = super::of(facts, &knobs::RAPL_DESIGN, &zone.of);
+        let design = super::value_of(facts, &knobs::RAPL_DESIGN, &zone.of);
         // Zero: parts of a package have none.
         let Some(design) = design.filter(|design| number(design).is_some_and(|uw| uw > 0)) else {
             continue;
@@ -319,14 +322,14 @@ fn judge_rapl_limit(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding
             compared.push(text);
             continue;
         }
-        let enabled = super::of(facts, &knobs::RAPL_ENABLED, &zone.of);
+        let enabled = super::value_of(facts, &knobs::RAPL_ENABLED, &zone.of);
         match enabled.and_then(Reading::value).map(String::as_str) {
             Some("0") => {
-                draft = draft.saw(enabled.map(|on| Evidence::of(on, String::clone)));
+                draft = draft.evidence(enabled.map(|on| Evidence::of(on, String::clone)));
                 off.push(text);
             }
             Some("1") => below.push((text, zone.reading.path.clone(), design_uw)),
-            _ => return draft.blind(&value::text(facts, &knobs::RAPL_ENABLED)),
+            _ => return draft.unreadable(&value::knob_text(facts, &knobs::RAPL_ENABLED)),
         }
     }
     if !below.is_empty() {
@@ -369,7 +372,7 @@ fn as_watts(uw: u64) -> String {
 // Has heat slowed the real-time CPUs since boot?
 //
 // Intel's processors count it for each core and package; a Raspberry Pi keeps it as bits, with low
-// voltage beside heat. Other machines throttle as well and tell nobody, so that they are unknown.
+// voltage beside heat. Other machines throttle without reporting it: unknown.
 
 /// Bits of the firmware of a Raspberry Pi (raspberrypi.com, documentation of `vcgencmd`).
 const PI_BITS: [(u32, &str); 8] = [
@@ -414,13 +417,13 @@ fn judge_thermal_throttle(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     let mut draft = draft;
     let mut hot = Vec::new();
     for (what, counts) in [("core", &cores), ("package", &packages)] {
-        draft = draft.saw(machine::grouped(counts.iter().copied(), String::clone));
+        draft = draft.evidence(machine::grouped(counts.iter().copied(), String::clone));
         let mut most = 0;
         let mut cpus = Vec::new();
         for (cpu, count) in counts {
-            let Some(text) = count.value() else { return draft.blind(count) };
+            let Some(text) = count.value() else { return draft.unreadable(count) };
             let Ok(count) = text.parse::<u64>() else {
-                return draft.blind(&Reading::<u64>::malformed(&count.path, text, "a number"));
+                return draft.unreadable(&Reading::<u64>::malformed(&count.path, text, "a number"));
             };
             if count > 0 {
                 cpus.push(*cpu);
@@ -437,19 +440,23 @@ fn judge_thermal_throttle(draft: FindingBuilder, facts: &Facts, intent: &Intent)
     }
     let missing = super::missing(intent, &cores);
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     draft.good("never since boot")
 }
 
-/// No counters of Intel's: a Raspberry Pi, a guest, or a machine that does not tell.
+/// No counters of Intel's: a Raspberry Pi, a guest, or a machine without a report.
 fn judge_other(draft: FindingBuilder, facts: &Facts) -> Finding {
-    let pi = value::text(facts, &knobs::PI_THROTTLED);
+    let pi = value::knob_text(facts, &knobs::PI_THROTTLED);
     if let Some(text) = pi.value() {
         let draft = draft.read(&pi, String::clone);
         let hex = text.trim_start_matches("0x");
         let Ok(bits) = u32::from_str_radix(hex, 16) else {
-            return draft.blind(&Reading::<u32>::malformed(&pi.path, text, "bits in hexadecimal"));
+            return draft.unreadable(&Reading::<u32>::malformed(
+                &pi.path,
+                text,
+                "bits in hexadecimal",
+            ));
         };
         let is_set = |bit: u32| bits & (1 << bit) != 0;
         let set: Vec<&str> =
@@ -459,7 +466,7 @@ fn judge_other(draft: FindingBuilder, facts: &Facts) -> Finding {
             _ => draft.doubtful(format!("since boot: {}", set.join(", "))),
         };
     }
-    let lacking = value::lacking(facts, &knobs::CORE_THROTTLE_COUNT);
+    let lacking = value::missing_from(facts, &knobs::CORE_THROTTLE_COUNT);
     if let (Some(hypervisor), Some(folder)) = (guest(facts), lacking) {
         return draft
             .read(&facts.virt.hypervisor, |_| hypervisor.into())
@@ -470,7 +477,7 @@ fn judge_other(draft: FindingBuilder, facts: &Facts) -> Finding {
         Some(folder) => draft.read(folder, String::clone).unknown("this machine counts none of it"),
         None => match without_cpu_folder(facts) {
             Some(why) => draft.no_cpu_folder(facts, why),
-            None => draft.blind(&value::text(facts, &knobs::CORE_THROTTLE_COUNT)),
+            None => draft.unreadable(&value::knob_text(facts, &knobs::CORE_THROTTLE_COUNT)),
         },
     }
 }
@@ -498,14 +505,14 @@ pub(super) static USB_AUTOSUSPEND: Check = Check {
 };
 
 fn judge_usb_autosuspend(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
-    let classes = value::all(facts, &knobs::USB_CLASS);
+    let classes = value::knob_values(facts, &knobs::USB_CLASS);
     if classes.is_empty() {
-        return super::lack(draft, facts, &knobs::USB_CLASS, "no USB devices");
+        return super::missing_value(draft, facts, &knobs::USB_CLASS, "no USB devices");
     }
-    if let Some(blind) = classes.iter().find(|class| class.reading.value().is_none()) {
-        return draft.blind(&blind.reading);
+    if let Some(unreadable) = classes.iter().find(|class| class.reading.value().is_none()) {
+        return draft.unreadable(&unreadable.reading);
     }
-    let draft = draft.saw(machine::by_path(classes.iter().map(|class| &class.reading)));
+    let draft = draft.evidence(machine::by_path(classes.iter().map(|class| &class.reading)));
     let is_hub = |class: &&SettingValue| class.reading.value().is_some_and(|class| class == HUB);
     let devices: Vec<&SettingValue> = classes.iter().filter(|class| !is_hub(class)).collect();
     if devices.is_empty() {
@@ -515,16 +522,16 @@ fn judge_usb_autosuspend(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Fi
     let mut auto = Vec::new();
     for device in devices {
         // A kernel without CONFIG_PM suspends nothing and has no such file.
-        let control = super::of(facts, &knobs::USB_AUTOSUSPEND, &device.of);
+        let control = super::value_of(facts, &knobs::USB_AUTOSUSPEND, &device.of);
         let Some(control) = control.filter(|control| control.value().is_some()) else {
-            return draft.blind(&value::text(facts, &knobs::USB_AUTOSUSPEND));
+            return draft.unreadable(&value::knob_text(facts, &knobs::USB_AUTOSUSPEND));
         };
         if control.value().is_some_and(|text| text == "auto") {
             auto.push((device.of.as_str(), control.path.clone()));
         }
         controls.push(control);
     }
-    let draft = draft.saw(machine::by_path(controls.into_iter()));
+    let draft = draft.evidence(machine::by_path(controls.into_iter()));
     if auto.is_empty() {
         return draft.good("no device but hubs may be suspended");
     }
@@ -573,7 +580,7 @@ mod tests {
         setting.values.clear();
         assert_eq!(PCI_RUNTIME_PM.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::PCI_RUNTIME_PM.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/bus", "holds no pci".into()));
+        setting.missing_from = Some(Reading::known("/sys/bus", "holds no pci".into()));
         assert_eq!(PCI_RUNTIME_PM.judge(&facts, &intent()).status, NotApplicable);
     }
 }
@@ -625,13 +632,13 @@ mod pcie_aspm_tests {
             fill_setting(&mut facts, knob, "0");
             let setting = facts.settings.get_mut(knob.id).unwrap();
             setting.values.clear();
-            setting.lacking = Some(Reading::known("/sys/bus/pci", "holds no link".into()));
+            setting.missing_from = Some(Reading::known("/sys/bus/pci", "holds no link".into()));
         }
         assert_eq!(judge(&facts).status, NotApplicable);
         set_setting(&mut facts, &knobs::PCIE_ASPM, Reading::absent("x"));
         assert_eq!(judge(&facts).status, Unknown);
         let setting = facts.settings.get_mut(knobs::PCIE_ASPM.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/module", "holds no pcie_aspm".into()));
+        setting.missing_from = Some(Reading::known("/sys/module", "holds no pcie_aspm".into()));
         assert_eq!(judge(&facts).status, NotApplicable);
     }
 }
@@ -726,7 +733,7 @@ mod rapl_limit_tests {
         setting.values.clear();
         assert_eq!(judge(&facts).status, Unknown);
         let setting = facts.settings.get_mut(knobs::RAPL_LIMIT.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/class", "holds no powercap".into()));
+        setting.missing_from = Some(Reading::known("/sys/class", "holds no powercap".into()));
         assert_eq!(judge(&facts).status, NotApplicable);
     }
 }
@@ -754,7 +761,7 @@ mod thermal_throttle_tests {
     }
 
     #[test]
-    fn a_raspberry_pi_tells_by_bits() {
+    fn a_raspberry_pi_reports_throttling_in_bits() {
         let mut facts = good();
         facts.settings.remove(knobs::CORE_THROTTLE_COUNT.id);
         fill_setting(&mut facts, &knobs::PI_THROTTLED, "0");
@@ -772,7 +779,7 @@ mod thermal_throttle_tests {
         let mut facts = good();
         let setting = facts.settings.get_mut(knobs::CORE_THROTTLE_COUNT.id).unwrap();
         setting.values.clear();
-        setting.lacking = Some(Reading::known("/sys/x", "holds no thermal_throttle".into()));
+        setting.missing_from = Some(Reading::known("/sys/x", "holds no thermal_throttle".into()));
         assert_eq!(judge(&facts).status, Unknown);
         set_guest(&mut facts, "kvm");
         assert_eq!(judge(&facts).status, NotApplicable);
@@ -810,7 +817,7 @@ mod usb_autosuspend_tests {
         setting.values.clear();
         assert_eq!(judge(&facts).status, Unknown);
         let setting = facts.settings.get_mut(knobs::USB_CLASS.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/bus", "holds no usb".into()));
+        setting.missing_from = Some(Reading::known("/sys/bus", "holds no usb".into()));
         assert_eq!(judge(&facts).status, NotApplicable);
     }
 }

@@ -26,7 +26,7 @@ fn is_performance(cpu: &Cpu) -> bool {
     cpu.freq.governor.value().is_some_and(|governor| governor == "performance")
 }
 
-/// Whether software leaves the frequency where it is.
+/// Whether software keeps the frequency constant.
 pub(super) fn is_held(cpu: &Cpu) -> bool {
     is_performance(cpu) || pinned_hz(cpu).is_some()
 }
@@ -64,22 +64,22 @@ pub(super) fn absent(draft: FindingBuilder, facts: &Facts) -> Finding {
     }
     if let Some(hypervisor) = guest(facts) {
         return draft
-            .saw([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())])
+            .evidence([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())])
             .remedies([Remedy::Manual { text: "set the host's governor to performance".into() }])
             .unknown(format!("no cpufreq in this {hypervisor} guest: the host decides"));
     }
     if is_bare_metal(facts) && built_with(facts, "CPU_FREQ") == Some(false) {
         return draft
-            .saw([option(facts, "CPU_FREQ")])
+            .evidence([option(facts, "CPU_FREQ")])
             .not_applicable("this kernel changes no frequency: built without CONFIG_CPU_FREQ");
     }
     draft.unknown("no cpufreq is seen here: firmware may change the frequency all the same")
 }
 
-// Who switches the frequency: the kernel's governor, or the hardware by itself?
+// Which part switches the frequency: the kernel's governor, or the hardware?
 //
 // The sources disagree: profiles of tuned boot with `intel_pstate=disable` or `passive`, OpenShift
-// offers active, passive and automatic. No mode is wrong, so this tells which one is in force.
+// offers active, passive and automatic. No mode is wrong, so the check reports the current one.
 
 pub(super) static CPUFREQ_DRIVER: Check = Check {
     id: "cpufreq-driver",
@@ -108,30 +108,31 @@ fn judge_cpufreq_driver(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     }
     let (cpus, missing) = rt_cpus(facts, intent);
     let drivers = cpus.iter().map(|cpu| (cpu.id, &cpu.freq.driver));
-    let draft = draft.saw(machine::grouped(drivers, String::clone));
-    if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.driver.value().is_none()) {
-        let reading = &blind.freq.driver;
+    let draft = draft.evidence(machine::grouped(drivers, String::clone));
+    if let Some(unreadable) = cpus.iter().find(|cpu| cpu.freq.driver.value().is_none()) {
+        let reading = &unreadable.freq.driver;
         return match (guest(facts), reading.is_absent()) {
             (Some(hypervisor), true) => draft
                 .read(&facts.virt.hypervisor, |_| hypervisor.into())
                 .not_applicable(format!("none in this {hypervisor} guest: the host has it")),
             (None, true) => absent(draft, facts),
-            (_, false) => draft.blind(reading),
+            (_, false) => draft.unreadable(reading),
         };
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     let mut names: Vec<&str> =
         cpus.iter().filter_map(|cpu| cpu.freq.driver.value().map(String::as_str)).collect();
     names.sort_unstable();
     names.dedup();
     // The mode of the driver that is not in use says "off", or is not there.
-    let modes = [&knobs::INTEL_PSTATE, &knobs::AMD_PSTATE].map(|knob| value::text(facts, knob));
+    let modes =
+        [&knobs::INTEL_PSTATE, &knobs::AMD_PSTATE].map(|knob| value::knob_text(facts, knob));
     let is_used = |mode: &&String| !matches!(mode.as_str(), "off" | "disable");
     let known = modes.iter().find(|mode| mode.value().filter(is_used).is_some());
     let mode = known.and_then(|mode| mode.value()).map(|mode| format!(", {mode} mode"));
-    draft.saw(known.map(|mode| Evidence::of(mode, String::clone))).good(format!(
+    draft.evidence(known.map(|mode| Evidence::of(mode, String::clone))).good(format!(
         "{}{} on {}",
         names.join(", "),
         mode.unwrap_or_default(),
@@ -167,17 +168,17 @@ fn judge_cpufreq_governor(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         return draft.no_cpu_folder(facts, why);
     }
     let governors = cpus.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
-    let draft = draft.saw(machine::grouped(governors, String::clone));
+    let draft = draft.evidence(machine::grouped(governors, String::clone));
     let varying: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| varies(cpu)).collect();
     if !varying.is_empty() {
         return judge_varying(draft, &varying);
     }
-    if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {
-        let reading = &blind.freq.governor;
-        return if reading.is_absent() { absent(draft, facts) } else { draft.blind(reading) };
+    if let Some(unreadable) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {
+        let reading = &unreadable.freq.governor;
+        return if reading.is_absent() { absent(draft, facts) } else { draft.unreadable(reading) };
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     let pinned: Vec<&Cpu> = cpus.into_iter().filter(|cpu| !is_performance(cpu)).collect();
     if pinned.is_empty() {
@@ -212,7 +213,7 @@ fn judge_varying(draft: FindingBuilder, varying: &[&Cpu]) -> Finding {
 /// performance.
 fn judge_pinned(draft: FindingBuilder, pinned: &[&Cpu]) -> Finding {
     let cpus = CpuList::new(pinned.iter().map(|cpu| cpu.id));
-    let draft = draft.saw(limits(pinned));
+    let draft = draft.evidence(limits(pinned));
     if pinned.iter().all(|cpu| pinned_hz(cpu).is_some()) {
         return draft
             .good(format!("{}: pinned, lowest equals highest frequency", machine::cpus(&cpus)));
@@ -248,12 +249,12 @@ pub(super) static CPUFREQ_MINMAX: Check = Check {
 fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_wish = intent.profile.choices.fixed_frequency == Choice::On;
     let wanted = if is_wish { "lowest equal to highest, or governor performance" } else { "known" };
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
     let (cpus, missing) = rt_cpus(facts, intent);
-    let draft = draft.saw(limits(&cpus));
+    let draft = draft.evidence(limits(&cpus));
     let is_moving = |cpu: &&Cpu| {
         let limits = (cpu.freq.min_hz.value(), cpu.freq.max_hz.value());
         let is_open = matches!(limits, (Some(min), Some(max)) if min < max);
@@ -262,7 +263,7 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     let moving: Vec<&Cpu> = cpus.iter().copied().filter(is_moving).collect();
     if is_wish && !moving.is_empty() {
         let summary = format!("{}: {}", machine::cpus(&numbers(&moving)), range(&moving));
-        let draft = draft.saw(holding(&moving)).remedies(remedies(&moving));
+        let draft = draft.evidence(holding(&moving)).remedies(remedies(&moving));
         return draft.doubtful(summary);
     }
     for cpu in &cpus {
@@ -270,15 +271,15 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
             if limit.is_absent() {
                 return absent(draft, facts);
             } else if limit.value().is_none() {
-                return draft.blind(limit);
+                return draft.unreadable(limit);
             }
         }
         if pinned_hz(cpu).is_none() && cpu.freq.governor.value().is_none() {
-            return draft.blind(&cpu.freq.governor);
+            return draft.unreadable(&cpu.freq.governor);
         }
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     let open: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| pinned_hz(cpu).is_none()).collect();
     let lowered = lowered(facts, intent, &cpus);
@@ -286,7 +287,7 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         return draft.good(format!("fixed: {}{lowered}", range(&cpus)));
     }
     let governors = open.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
-    let draft = draft.saw(machine::grouped(governors, String::clone));
+    let draft = draft.evidence(machine::grouped(governors, String::clone));
     if moving.is_empty() {
         return draft
             .good(format!("governor performance asks for the highest: {}{lowered}", range(&cpus)));
@@ -305,7 +306,7 @@ fn range(cpus: &[&Cpu]) -> String {
     }
 }
 
-/// Where the highest limit is below what the hardware can.
+/// CPUs whose highest limit is below the hardware's.
 fn lowered(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
     let hardware = super::of_cpus(facts, intent, &knobs::HARDWARE_MAX_FREQ);
     let most = hardware.iter().filter_map(|(_, khz)| khz.value()?.parse::<u64>().ok()).max();
@@ -360,17 +361,17 @@ fn judge_epp(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
         return draft.no_rt_cpus(facts);
     }
     let found = super::of_cpus(facts, intent, &knobs::EPP);
-    let draft = draft.saw(machine::grouped(found.iter().copied(), String::clone));
+    let draft = draft.evidence(machine::grouped(found.iter().copied(), String::clone));
     if found.is_empty() {
         let why = "no such hint: no hardware that is seen here chooses the frequency by itself";
-        return super::lack(draft, facts, &knobs::EPP, why);
+        return super::missing_value(draft, facts, &knobs::EPP, why);
     }
-    if let Some((_, blind)) = found.iter().find(|(_, hint)| hint.value().is_none()) {
-        return draft.blind(blind);
+    if let Some((_, unreadable)) = found.iter().find(|(_, hint)| hint.value().is_none()) {
+        return draft.unreadable(unreadable);
     }
     let missing = super::missing(intent, &found);
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     let is_other = |hint: &&str| !matches!(*hint, "performance" | "0");
     let mut others: Vec<&str> =
@@ -383,7 +384,7 @@ fn judge_epp(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     }
     let (cpus, _) = rt_cpus(facts, intent);
     let others = machine::first_few(&others, 3);
-    let draft = draft.saw(holding(&cpus));
+    let draft = draft.evidence(holding(&cpus));
     if cpus.iter().all(|cpu| is_held(cpu)) {
         return draft.good(format!("{others}, which decides nothing: the frequency is held"));
     }
@@ -414,17 +415,17 @@ pub(super) static MIN_PERF_PCT: Check = Check {
 };
 
 fn judge_min_perf_pct(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let found = value::text(facts, &knobs::MIN_PERF_PCT);
+    let found = value::knob_text(facts, &knobs::MIN_PERF_PCT);
     if found.is_absent() {
         let why = "intel_pstate does not set the frequency, or has limits for each CPU alone";
-        return super::lack(draft, facts, &knobs::MIN_PERF_PCT, why);
+        return super::missing_value(draft, facts, &knobs::MIN_PERF_PCT, why);
     }
     let draft = draft.read(&found, String::clone);
     let Some(text) = found.value() else {
-        return draft.blind(&found);
+        return draft.unreadable(&found);
     };
     let Ok(percent) = text.parse::<u32>() else {
-        return draft.blind(&Reading::<u32>::malformed(&found.path, text, "a percentage"));
+        return draft.unreadable(&Reading::<u32>::malformed(&found.path, text, "a percentage"));
     };
     if percent >= 100 {
         return draft.good("100 %: nothing but the highest");
@@ -434,11 +435,11 @@ fn judge_min_perf_pct(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
     }
     let (cpus, missing) = rt_cpus(facts, intent);
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
-    let draft = draft.saw(holding(&cpus));
-    if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {
-        return draft.blind(&blind.freq.governor);
+    let draft = draft.evidence(holding(&cpus));
+    if let Some(unreadable) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {
+        return draft.unreadable(&unreadable.freq.governor);
     }
     if cpus.iter().all(|cpu| is_held(cpu)) {
         return draft.good(format!("{percent} %, which decides nothing: the frequency is held"));
@@ -476,30 +477,31 @@ pub(super) static TURBO_BOOST: Check = Check {
 };
 
 fn judge_turbo_boost(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let wish = intent.profile.choices.turbo;
-    let wanted = match wish {
+    let choice = intent.profile.choices.turbo;
+    let wanted = match choice {
         Choice::On => "on",
         Choice::Off => "off",
         Choice::Either => "known",
     };
-    let draft = draft.wants(wanted);
+    let draft = draft.wanted(wanted);
     let (no_turbo, boost) =
-        (value::text(facts, &knobs::NO_TURBO), value::text(facts, &knobs::BOOST));
+        (value::knob_text(facts, &knobs::NO_TURBO), value::knob_text(facts, &knobs::BOOST));
     if !no_turbo.is_absent() && facts.settings.contains_key(knobs::NO_TURBO.id) {
         let draft = draft.read(&no_turbo, String::clone);
         return match no_turbo.value().map(String::as_str) {
-            Some("1") => answer(draft, wish, false, &knobs::NO_TURBO, &no_turbo, "0"),
-            Some("0") => answer(draft, wish, true, &knobs::NO_TURBO, &no_turbo, "1"),
-            _ => draft.blind(&odd(no_turbo)),
+            Some("1") => answer(draft, choice, false, &knobs::NO_TURBO, &no_turbo, "0"),
+            Some("0") => answer(draft, choice, true, &knobs::NO_TURBO, &no_turbo, "1"),
+            _ => draft.unreadable(&odd(no_turbo)),
         };
     }
     if boost.is_absent() {
-        let (Some(intel), Some(other)) =
-            (value::lacking(facts, &knobs::NO_TURBO), value::lacking(facts, &knobs::BOOST))
-        else {
+        let (Some(intel), Some(other)) = (
+            value::missing_from(facts, &knobs::NO_TURBO),
+            value::missing_from(facts, &knobs::BOOST),
+        ) else {
             return match without_cpu_folder(facts) {
                 Some(why) => draft.no_cpu_folder(facts, why),
-                None => draft.blind(&no_turbo.or_else(|| boost)),
+                None => draft.unreadable(&no_turbo.or_else(|| boost)),
             };
         };
         let draft = draft.read(intel, String::clone).read(other, String::clone);
@@ -512,7 +514,7 @@ fn judge_turbo_boost(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
     }
     let draft = draft.read(&boost, String::clone);
     match boost.value().map(String::as_str) {
-        Some("0") => answer(draft, wish, false, &knobs::BOOST, &boost, "1"),
+        Some("0") => answer(draft, choice, false, &knobs::BOOST, &boost, "1"),
         Some("1") => {
             // On for the machine; a policy may still have it off.
             let own = super::of_cpus(facts, intent, &knobs::CPU_BOOST);
@@ -524,11 +526,11 @@ fn judge_turbo_boost(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
                 && own.iter().all(is_off);
             if is_off {
                 let own = machine::grouped(own, String::clone);
-                return answer(draft.saw(own), wish, false, &knobs::BOOST, &boost, "1");
+                return answer(draft.evidence(own), choice, false, &knobs::BOOST, &boost, "1");
             }
-            answer(draft, wish, true, &knobs::BOOST, &boost, "0")
+            answer(draft, choice, true, &knobs::BOOST, &boost, "0")
         }
-        _ => draft.blind(&odd(boost)),
+        _ => draft.unreadable(&odd(boost)),
     }
 }
 
@@ -540,14 +542,14 @@ fn odd(reading: Reading<String>) -> Reading<String> {
 /// `other`: what to write for the opposite.
 fn answer(
     draft: FindingBuilder,
-    wish: Choice,
+    choice: Choice,
     is_on: bool,
     knob: &'static Knob,
     switch: &Reading<String>,
     other: &str,
 ) -> Finding {
     let summary = if is_on { "turbo frequencies may be used" } else { "no turbo frequencies" };
-    if matches!((wish, is_on), (Choice::Either, _) | (Choice::On, true) | (Choice::Off, false)) {
+    if matches!((choice, is_on), (Choice::Either, _) | (Choice::On, true) | (Choice::Off, false)) {
         return draft.good(summary);
     }
     draft.remedies([Remedy::set(knob, vec![switch.path.clone()], other)]).doubtful(summary)
@@ -573,24 +575,24 @@ pub(super) static UNCORE_FREQ: Check = Check {
 };
 
 fn judge_uncore_freq(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let lowest = value::all(facts, &knobs::UNCORE_MIN_FREQ);
+    let lowest = value::knob_values(facts, &knobs::UNCORE_MIN_FREQ);
     if lowest.is_empty() {
         let why = "no uncore frequency that can be set: another processor, a guest, or the \
                    module intel_uncore_frequency is not loaded";
-        return super::lack(draft, facts, &knobs::UNCORE_MIN_FREQ, why);
+        return super::missing_value(draft, facts, &knobs::UNCORE_MIN_FREQ, why);
     }
-    let highest = value::all(facts, &knobs::UNCORE_MAX_FREQ);
+    let highest = value::knob_values(facts, &knobs::UNCORE_MAX_FREQ);
     let shown = lowest.iter().chain(highest).map(|value| &value.reading);
-    let draft = draft.saw(machine::by_path(shown));
+    let draft = draft.evidence(machine::by_path(shown));
     let mut open: Vec<(String, &Reading<String>, &str)> = Vec::new();
     for value in lowest {
-        let Some(max) = super::of(facts, &knobs::UNCORE_MAX_FREQ, &value.of) else {
-            return draft.blind(&value::text(facts, &knobs::UNCORE_MAX_FREQ));
+        let Some(max) = super::value_of(facts, &knobs::UNCORE_MAX_FREQ, &value.of) else {
+            return draft.unreadable(&value::knob_text(facts, &knobs::UNCORE_MAX_FREQ));
         };
         for reading in [&value.reading, max] {
-            let Some(text) = reading.value() else { return draft.blind(reading) };
+            let Some(text) = reading.value() else { return draft.unreadable(reading) };
             if text.parse::<u64>().is_err() {
-                return draft.blind(&Reading::<u64>::malformed(&reading.path, text, "kHz"));
+                return draft.unreadable(&Reading::<u64>::malformed(&reading.path, text, "kHz"));
             }
         }
         let (min, max) = (&value.reading, max.value().map_or("", String::as_str));
@@ -622,7 +624,7 @@ mod cpufreq_driver_tests {
     use rtproof_host::Reading;
 
     #[test]
-    fn the_driver_is_told_with_its_mode() {
+    fn the_driver_is_reported_with_its_mode() {
         let mut facts = good();
         let finding = CPUFREQ_DRIVER.judge(&facts, &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Good, "intel_pstate on CPUs 2-3"));
@@ -820,7 +822,7 @@ mod epp_tests {
         setting.values.clear();
         assert_eq!(EPP.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::EPP.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/x", "holds no cpufreq".into()));
+        setting.missing_from = Some(Reading::known("/sys/x", "holds no cpufreq".into()));
         assert_eq!(EPP.judge(&facts, &intent()).status, NotApplicable);
         set_setting(&mut facts, &knobs::EPP, Reading::denied("x", "EACCES"));
         assert_eq!(EPP.judge(&facts, &intent()).status, Unknown);
@@ -854,7 +856,7 @@ mod min_perf_pct_tests {
         set_setting(&mut facts, &knobs::MIN_PERF_PCT, Reading::absent("x"));
         assert_eq!(MIN_PERF_PCT.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::MIN_PERF_PCT.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/x", "holds no intel_pstate".into()));
+        setting.missing_from = Some(Reading::known("/sys/x", "holds no intel_pstate".into()));
         assert_eq!(MIN_PERF_PCT.judge(&facts, &intent()).status, NotApplicable);
     }
 }
@@ -913,7 +915,7 @@ mod turbo_boost_tests {
         assert_eq!(judge(&facts).status, Unknown);
         for knob in [&knobs::NO_TURBO, &knobs::BOOST] {
             let setting = facts.settings.get_mut(knob.id).unwrap();
-            setting.lacking = Some(Reading::known("/sys/x", "holds no y".into()));
+            setting.missing_from = Some(Reading::known("/sys/x", "holds no y".into()));
         }
         assert_eq!(judge(&facts).status, NotApplicable);
         set_setting(&mut facts, &knobs::NO_TURBO, Reading::denied("x", "EACCES"));
@@ -946,7 +948,7 @@ mod uncore_freq_tests {
         facts.settings.get_mut(knobs::UNCORE_MIN_FREQ.id).unwrap().values.clear();
         assert_eq!(UNCORE_FREQ.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::UNCORE_MIN_FREQ.id).unwrap();
-        setting.lacking = Some(Reading::known("/sys/x", "holds no y".into()));
+        setting.missing_from = Some(Reading::known("/sys/x", "holds no y".into()));
         assert_eq!(UNCORE_FREQ.judge(&facts, &intent()).status, NotApplicable);
     }
 }

@@ -76,13 +76,13 @@ fn forbids(limit_ns: Option<u64>, cpu: &Cpu, intent: &Intent) -> bool {
 }
 
 /// The first of these CPUs whose states are not known, or not there.
-pub(super) fn blind<'a>(cpus: &[&'a Cpu]) -> Option<&'a Reading<Vec<IdleState>>> {
+pub(super) fn unreadable_states<'a>(cpus: &[&'a Cpu]) -> Option<&'a Reading<Vec<IdleState>>> {
     let is_empty = |states: &&Reading<Vec<IdleState>>| states.value().is_none_or(Vec::is_empty);
     cpus.iter().map(|cpu| &cpu.idle_states).find(is_empty)
 }
 
 /// Whether idle CPUs of a guest spin for a moment and then halt, as long as no limit is 0
-/// (drivers/cpuidle/governors/haltpoll.c). Where the driver is not seen, its state tells.
+/// (drivers/cpuidle/governors/haltpoll.c). If the driver is unknown, its idle state identifies it.
 fn is_haltpoll(facts: &Facts) -> bool {
     let has_its_state = |cpu: &Cpu| enabled(cpu).any(|state| state.name == "haltpoll idle");
     match facts.cpus.idle_driver.value() {
@@ -135,7 +135,7 @@ pub(super) static CPU_DMA_LATENCY: Check = Check {
 };
 
 fn judge_cpu_dma_latency(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted(intent)).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -158,12 +158,12 @@ fn judge_cpu_dma_latency(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
             ns <= good_ns(intent) || open.iter().all(|cpu| forbids(Some(ns), cpu, intent))
         });
     if !missing.is_empty() {
-        return draft.read(held, limit).gone(facts, &missing);
+        return draft.read(held, limit).missing_cpus(facts, &missing);
     }
     if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
         let draft = draft.read(&facts.cpus.idle_driver, String::clone).read(held, limit);
         return match held.value() {
-            None => draft.blind(held),
+            None => draft.unreadable(held),
             Some(_) => draft.remedies([Remedy::Hold { limit_us: 0 }]).doubtful(format!(
                 "{}: a guest's CPU may halt, and the host decides when it wakes up; 0 keeps \
                  it spinning",
@@ -178,13 +178,13 @@ fn judge_cpu_dma_latency(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
     }
     let worst = open.iter().filter_map(|cpu| too_deep(cpu, intent));
     if let Some(worst) = worst.max_by_key(|state| state.exit_latency_ns) {
-        let draft = draft.saw(states).read(held, limit);
+        let draft = draft.evidence(states).read(held, limit);
         if is_held {
             let limit = held_text(facts);
             return draft.good(format!("at most {limit}, which no state that is too deep meets"));
         }
         if held.value().is_none() {
-            return draft.blind(held);
+            return draft.unreadable(held);
         }
         let most_us = good_ns(intent) / 1_000;
         let exit = crate::ns(worst.exit_latency_ns);
@@ -192,14 +192,14 @@ fn judge_cpu_dma_latency(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
             .remedies([Remedy::Hold { limit_us: u32::try_from(most_us).unwrap_or(u32::MAX) }])
             .doubtful(format!("{}: {} ({exit}) may be entered", held_text(facts), worst.name));
     }
-    if let Some(blind) = blind(&cpus) {
+    if let Some(unreadable) = unreadable_states(&cpus) {
         if let Some(why) = without_cpu_folder(facts) {
             return draft.no_cpu_folder(facts, why);
         }
         let driver = &facts.cpus.idle_driver;
-        let draft = draft.saw(states).read(driver, String::clone);
-        if blind.value().is_none() && !blind.is_absent() {
-            return draft.blind(blind);
+        let draft = draft.evidence(states).read(driver, String::clone);
+        if unreadable.value().is_none() && !unreadable.is_absent() {
+            return draft.unreadable(unreadable);
         }
         return match driver.value().is_some_and(|driver| driver == "none") {
             true => draft.not_applicable("no idle driver: there is no state to forbid"),
@@ -209,9 +209,9 @@ fn judge_cpu_dma_latency(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
     let own = cpus.iter().filter(|cpu| too_deep(cpu, intent).is_some());
     let own = own.map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
     draft
-        .saw(states)
-        .saw(machine::grouped(own, String::clone))
-        .saw(held.value().map(|_| Evidence::of(held, limit)))
+        .evidence(states)
+        .evidence(machine::grouped(own, String::clone))
+        .evidence(held.value().map(|_| Evidence::of(held, limit)))
         .good(format!("{}, and none needed: no state is too deep", held_text(facts)))
 }
 
@@ -250,11 +250,11 @@ fn judge_cpuidle_governor(draft: FindingBuilder, facts: &Facts, _: &Intent) -> F
             .not_applicable("no idle driver: there are no states to choose from");
     }
     if built_with(facts, "CPU_IDLE") == Some(false) {
-        return draft.without(facts, "CPU_IDLE");
+        return draft.built_without(facts, "CPU_IDLE");
     }
     let draft = draft.read(governor, String::clone);
     let Some(name) = governor.value() else {
-        return draft.blind(governor);
+        return draft.unreadable(governor);
     };
     let remedy = Remedy::Boot { parameter: "cpuidle.governor=menu".into() };
     match name.as_str() {
@@ -270,7 +270,7 @@ fn judge_cpuidle_governor(draft: FindingBuilder, facts: &Facts, _: &Intent) -> F
                 .read(&facts.virt.hypervisor, |_| "none".into())
                 .remedies([remedy])
                 .doubtful("haltpoll: made for guests, and this is none"),
-            (None, None) => draft.blind(&facts.virt.hypervisor),
+            (None, None) => draft.unreadable(&facts.virt.hypervisor),
         },
         other => draft.unknown(format!("{other}: what it chooses is not known here")),
     }
@@ -296,7 +296,7 @@ pub(super) static CPUIDLE_STATES: Check = Check {
 };
 
 fn judge_cpuidle_states(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted(intent)).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -311,7 +311,7 @@ fn judge_cpuidle_states(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         return draft.no_cpu_folder(facts, why);
     }
     let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
-    let draft = draft.saw(machine::grouped(states, |states| show(states)));
+    let draft = draft.evidence(machine::grouped(states, |states| show(states)));
     let mut deep: Vec<DeepState<'_>> =
         cpus.iter().flat_map(|cpu| deep(facts, cpu, intent)).collect();
     deep.sort_by_key(|deep| std::cmp::Reverse(deep.state.exit_latency_ns));
@@ -319,12 +319,17 @@ fn judge_cpuidle_states(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         return judge_deep(draft, facts, &deep, worst, intent);
     }
     let empty = |cpu: &&&Cpu| cpu.idle_states.value().is_none_or(Vec::is_empty);
-    if let Some(blind) = cpus.iter().find(empty) {
-        let is_there = !blind.idle_states.is_absent() && blind.idle_states.value().is_none();
-        return if is_there { draft.blind(&blind.idle_states) } else { no_states(draft, facts) };
+    if let Some(unreadable) = cpus.iter().find(empty) {
+        let is_there =
+            !unreadable.idle_states.is_absent() && unreadable.idle_states.value().is_none();
+        return if is_there {
+            draft.unreadable(&unreadable.idle_states)
+        } else {
+            no_states(draft, facts)
+        };
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     judge_shallow(draft, facts, &cpus, intent)
 }
@@ -397,7 +402,7 @@ fn judge_shallow(draft: FindingBuilder, facts: &Facts, cpus: &[&Cpu], intent: &I
     let own: Vec<_> = own.map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us)).collect();
     let held = &facts.cpu_dma_latency_us;
     let is_held = own.len() < limited.len();
-    let draft = draft.saw(machine::grouped(own, String::clone)).saw(
+    let draft = draft.evidence(machine::grouped(own, String::clone)).evidence(
         is_held.then(|| Evidence::of(held, |us| us.map_or("none".into(), |us| format!("{us} µs")))),
     );
     let driver = &facts.cpus.idle_driver;
@@ -428,17 +433,17 @@ fn no_states(draft: FindingBuilder, facts: &Facts) -> Finding {
     let driver = &facts.cpus.idle_driver;
     let draft = draft.read(driver, String::clone);
     if let Some(hypervisor) = guest(facts) {
-        return draft.saw([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())]).doubtful(
-            format!(
+        return draft
+            .evidence([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())])
+            .doubtful(format!(
                 "no idle states in this {hypervisor} guest: an idle CPU halts, and \
                 the host decides when it wakes up"
-            ),
-        );
+            ));
     }
     let is_none = driver.value().is_some_and(|driver| driver == "none");
     let is_built_without = built_with(facts, "CPU_IDLE") == Some(false);
     if is_bare_metal(facts) && (is_none || is_built_without) {
-        return draft.saw(is_built_without.then(|| option(facts, "CPU_IDLE"))).not_applicable(
+        return draft.evidence(is_built_without.then(|| option(facts, "CPU_IDLE"))).not_applicable(
             "no idle driver: an idle CPU only halts (HLT, WFI); firmware may go deeper",
         );
     }
@@ -488,7 +493,7 @@ fn judge_cstate_cmdline(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     }
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let given: Vec<(&str, String)> = CAPS
         .iter()
@@ -499,14 +504,14 @@ fn judge_cstate_cmdline(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         .collect();
     let words: Vec<&str> = given.iter().map(|(_, word)| word.as_str()).collect();
     let words = if words.is_empty() { "no cap".into() } else { words.join(" ") };
-    let draft = draft.saw([Evidence { path: cmdline.path.clone(), value: words.clone() }]);
+    let draft = draft.evidence([Evidence { path: cmdline.path.clone(), value: words.clone() }]);
     if given.is_empty() {
         return draft.good("none: cpuidle-states judges the states that are left");
     }
     let reading = &facts.cpus.idle_driver;
     let draft = draft.read(reading, String::clone);
     let Some(driver) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     if driver == "none" {
         return draft.good(format!("{words}: no idle driver is in use"));
@@ -519,7 +524,7 @@ fn judge_cstate_cmdline(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     }
     let (cpus, missing) = rt_cpus(facts, intent);
     let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
-    let draft = draft.saw(machine::grouped(states, |states| show(states)));
+    let draft = draft.evidence(machine::grouped(states, |states| show(states)));
     let deep = cpus.iter().filter_map(|cpu| too_deep(cpu, intent));
     if let Some(deep) = deep.max_by_key(|state| state.exit_latency_ns) {
         return draft.remedies(cap(facts)).doubtful(format!(
@@ -527,11 +532,11 @@ fn judge_cstate_cmdline(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
             deep.name
         ));
     }
-    if let Some(blind) = blind(&cpus) {
-        return draft.blind(blind);
+    if let Some(unreadable) = unreadable_states(&cpus) {
+        return draft.unreadable(unreadable);
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     draft.good(format!("{words} does not cap {driver}, which has no state that is too deep"))
 }
@@ -562,13 +567,13 @@ pub(super) static IDLE_POLL: Check = Check {
 };
 
 fn judge_idle_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let wish = intent.profile.choices.idle_poll;
-    let wanted = match wish {
+    let choice = intent.profile.choices.idle_poll;
+    let wanted = match choice {
         Choice::On => "idle=poll, without SMT",
         Choice::Off => "not set",
         Choice::Either => "not set, or without SMT",
     };
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -582,14 +587,14 @@ fn judge_idle_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         _ => "no idle=".into(),
     });
     let Some(line) = cmdline.value() else {
-        return draft.blind(cmdline);
+        return draft.unreadable(cmdline);
     };
     let (cpus, missing) = rt_cpus(facts, intent);
     if line.last("idle") != Some(Some("poll")) {
         if !missing.is_empty() {
-            return draft.gone(facts, &missing);
+            return draft.missing_cpus(facts, &missing);
         }
-        return match wish {
+        return match choice {
             Choice::On => draft
                 .remedies([Remedy::Boot { parameter: "idle=poll".into() }])
                 .doubtful("not set: idle CPUs sleep"),
@@ -598,11 +603,11 @@ fn judge_idle_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
     }
     let draft = draft.read(arch, String::clone);
     if !is_polling(facts) {
-        return draft.blind(arch);
+        return draft.unreadable(arch);
     }
     let drop = Remedy::Unboot { parameter: "idle".into() };
     let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-    let draft = draft.saw(machine::grouped(siblings, CpuList::to_string)).remedies([drop]);
+    let draft = draft.evidence(machine::grouped(siblings, CpuList::to_string)).remedies([drop]);
     if cpus.iter().any(|cpu| threads(cpu).is_some()) {
         return draft.bad("set while real-time CPUs share cores: idle siblings spin beside them");
     }
@@ -611,17 +616,17 @@ fn judge_idle_poll(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
             "set in this {hypervisor} guest, which never gives its CPUs back to the host"
         ));
     }
-    if wish == Choice::Off {
+    if choice == Choice::Off {
         return draft.doubtful("set: no CPU ever rests");
     }
-    if let Some(blind) = cpus.iter().find(|cpu| cpu.siblings.value().is_none()) {
-        return draft.blind(&blind.siblings);
+    if let Some(unreadable) = cpus.iter().find(|cpu| cpu.siblings.value().is_none()) {
+        return draft.unreadable(&unreadable.siblings);
     }
     if facts.virt.hypervisor.value().is_none() {
-        return draft.blind(&facts.virt.hypervisor);
+        return draft.unreadable(&facts.virt.hypervisor);
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     draft
         .read(&facts.virt.hypervisor, |_| "none".into())
@@ -647,7 +652,7 @@ pub(super) static PM_QOS_RESUME_CHECK: Check = Check {
 };
 
 fn judge_pm_qos_resume(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted(intent)).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -659,23 +664,23 @@ fn judge_pm_qos_resume(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     }
     let (cpus, missing) = rt_cpus(facts, intent);
     let limits = cpus.iter().map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
-    let draft = draft.saw(machine::grouped(limits, String::clone));
+    let draft = draft.evidence(machine::grouped(limits, String::clone));
     for cpu in &cpus {
         let limit = &cpu.pm_qos_resume_latency_us;
         let Some(text) = limit.value() else {
             return match without_cpu_folder(facts).filter(|_| limit.is_absent()) {
                 Some(why) => draft.no_cpu_folder(facts, why),
-                None => draft.blind(limit),
+                None => draft.unreadable(limit),
             };
         };
         if text != "n/a" && text.parse::<u64>().is_err() {
             let odd = Reading::<u64>::malformed(&limit.path, text, "microseconds or n/a");
-            return draft.blind(&odd);
+            return draft.unreadable(&odd);
         }
     }
     let is_low = |cpu: &Cpu| own_limit_ns(cpu).is_some_and(|ns| ns <= good_ns(intent));
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
         let paths = cpus.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
@@ -697,7 +702,7 @@ fn judge_pm_qos_resume(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
         return draft.good(format!("limited on {}", machine::cpus(&intent.rt_cpus)));
     }
     let states = rest.iter().map(|cpu| (cpu.id, &cpu.idle_states));
-    let draft = draft.saw(machine::grouped(states, |states| show(states)));
+    let draft = draft.evidence(machine::grouped(states, |states| show(states)));
     let open =
         |cpu: &&&Cpu| too_deep(cpu, intent).is_some() && !forbids(own_limit_ns(cpu), cpu, intent);
     let open: Vec<&&Cpu> = rest.iter().filter(open).collect();
@@ -707,7 +712,7 @@ fn judge_pm_qos_resume(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
         if open.iter().all(|cpu| forbids(held_limit_ns(facts), cpu, intent)) {
             let shown = |us: &Option<u32>| us.map_or("none".into(), |us| format!("{us} µs"));
             return draft
-                .saw([Evidence::of(held, shown)])
+                .evidence([Evidence::of(held, shown)])
                 .good(format!("none, while a program holds {} open", held.path));
         }
         let paths = open.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
@@ -723,11 +728,11 @@ fn judge_pm_qos_resume(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
             worst.name
         ));
     }
-    if let Some(blind) = blind(&rest) {
+    if let Some(unreadable) = unreadable_states(&rest) {
         let driver = &facts.cpus.idle_driver;
         let draft = draft.read(driver, String::clone);
-        if blind.value().is_none() && !blind.is_absent() {
-            return draft.blind(blind);
+        if unreadable.value().is_none() && !unreadable.is_absent() {
+            return draft.unreadable(unreadable);
         }
         return match driver.value().is_some_and(|driver| driver == "none") {
             true => draft.not_applicable("no idle driver: there is no state to forbid"),
@@ -1018,14 +1023,14 @@ mod idle_poll_tests {
         facts
     }
 
-    fn with(wish: Choice) -> Intent {
+    fn with(choice: Choice) -> Intent {
         let mut intent = intent();
-        intent.profile.choices.idle_poll = wish;
+        intent.profile.choices.idle_poll = choice;
         intent
     }
 
     #[test]
-    fn never_beside_a_sibling() {
+    fn never_with_an_active_sibling() {
         assert_eq!(IDLE_POLL.judge(&good(), &intent()).status, Good);
         assert_eq!(IDLE_POLL.judge(&polling(), &intent()).status, Good);
         let mut facts = polling();

@@ -121,8 +121,11 @@ static NVME_PM: Check = Check {
 // Values of knobs as this section's checks ask for them.
 
 /// The value of a knob for one device.
-fn of<'a>(facts: &'a Facts, knob: &Knob, name: &str) -> Option<&'a Reading<String>> {
-    value::all(facts, knob).iter().find(|value| value.of == name).map(|value| &value.reading)
+fn value_of<'a>(facts: &'a Facts, knob: &Knob, name: &str) -> Option<&'a Reading<String>> {
+    value::knob_values(facts, knob)
+        .iter()
+        .find(|value| value.of == name)
+        .map(|value| &value.reading)
 }
 
 /// The value of a knob for each real-time CPU that has one.
@@ -131,7 +134,7 @@ fn of_cpus<'a>(facts: &'a Facts, intent: &Intent, knob: &Knob) -> Vec<(u32, &'a 
         let number = value.of.parse().ok().filter(|&cpu| intent.rt_cpus.contains(cpu));
         Some((number?, &value.reading))
     };
-    value::all(facts, knob).iter().filter_map(cpu).collect()
+    value::knob_values(facts, knob).iter().filter_map(cpu).collect()
 }
 
 /// The real-time CPUs that have no value.
@@ -146,12 +149,17 @@ fn is_of_cpus(knob: &Knob) -> bool {
 
 /// A value that cannot be read as it should: not applicable where a folder is known to lack it,
 /// for the reason `without`; else unknown.
-fn lack(draft: FindingBuilder, facts: &Facts, knob: &Knob, without: &str) -> crate::Finding {
+fn missing_value(
+    draft: FindingBuilder,
+    facts: &Facts,
+    knob: &Knob,
+    without: &str,
+) -> crate::Finding {
     if let Some(why) = without_cpu_folder(facts).filter(|_| is_of_cpus(knob)) {
         return draft.no_cpu_folder(facts, why);
     }
-    match value::lacking(facts, knob) {
+    match value::missing_from(facts, knob) {
         Some(folder) => draft.read(folder, String::clone).not_applicable(without),
-        None => draft.blind(&value::text(facts, knob)),
+        None => draft.unreadable(&value::knob_text(facts, knob)),
     }
 }

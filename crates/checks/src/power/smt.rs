@@ -16,7 +16,7 @@ use rtproof_host::{
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
 use crate::machine::{
-    built_with, guest, guest_unseen, offline, option, rt_cpus, without_cpu_folder,
+    built_with, guest, offline, option, rt_cpus, unknown_guest, without_cpu_folder,
 };
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When, machine};
@@ -41,7 +41,7 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
         Choice::Off => "no sibling online",
         Choice::On | Choice::Either => "known",
     };
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -56,17 +56,17 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_wish = intent.profile.choices.smt == Choice::Off;
     if !shared.is_empty() && (is_wish || missing.is_empty()) {
         let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-        let draft = draft.saw(machine::grouped(siblings, CpuList::to_string));
+        let draft = draft.evidence(machine::grouped(siblings, CpuList::to_string));
         return judge_shared(draft, facts, intent, &shared);
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     if let Some(hypervisor) = guest(facts) {
         return judge_guest(draft, facts, hypervisor);
     }
-    if let Some(unseen) = guest_unseen(facts) {
-        return draft.blind(unseen);
+    if let Some(unseen) = unknown_guest(facts) {
+        return draft.unreadable(unseen);
     }
     let draft = draft.read(&facts.virt.hypervisor, |_| "none".into());
     let cpus_are_alone = cpus.iter().all(|cpu| cpu.siblings.value().is_some());
@@ -85,13 +85,13 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
             let each = if cpus.len() > 1 { "each of " } else { "" };
             let offline = offline(facts).filter(|offline| !offline.is_empty());
             let offline = offline.map(|cpus| format!(" while {}", are_offline(&cpus)));
-            draft.saw(machine::grouped(siblings, CpuList::to_string)).good(format!(
+            draft.evidence(machine::grouped(siblings, CpuList::to_string)).good(format!(
                 "{each}{} has its core alone{}",
                 machine::cpus(&intent.rt_cpus),
                 offline.unwrap_or_default()
             ))
         }
-        _ => draft.blind(&facts.cpus.smt_active),
+        _ => draft.unreadable(&facts.cpus.smt_active),
     }
 }
 
@@ -219,17 +219,17 @@ fn judge_core_sched(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let draft = draft.read(active, |&active| u8::from(active).to_string());
     match active.value() {
         Some(false) => return draft.good("SMT is not active here: not needed"),
-        None => return draft.blind(active),
+        None => return draft.unreadable(active),
         Some(true) => {}
     }
-    let draft = draft.saw([option(facts, "SCHED_CORE")]);
+    let draft = draft.evidence([option(facts, "SCHED_CORE")]);
     let (cpus, missing) = rt_cpus(facts, intent);
     let shares = cpus.iter().any(|cpu| threads(cpu).is_some());
     let is_alone = !cpus.is_empty()
         && missing.is_empty()
         && cpus.iter().all(|cpu| cpu.siblings.value().is_some());
     match built_with(facts, "SCHED_CORE") {
-        None => draft.blind(&facts.kernel.config),
+        None => draft.unreadable(&facts.kernel.config),
         Some(true) => draft.good(
             "in the kernel: tasks with a cookie share a core with no other; \
              rtproof run --core-sched starts a program with one",
@@ -240,7 +240,7 @@ fn judge_core_sched(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
         Some(false) if is_alone => {
             let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
             draft
-                .saw(machine::grouped(siblings, CpuList::to_string))
+                .evidence(machine::grouped(siblings, CpuList::to_string))
                 .good("not in the kernel, and not needed: the real-time CPUs share no core")
         }
         Some(false) => draft.unknown(
@@ -278,7 +278,7 @@ fn judge_smt_sibling_isolation(draft: FindingBuilder, facts: &Facts, intent: &In
         return draft.no_cpu_folder(facts, why);
     }
     let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-    let draft = draft.saw(machine::grouped(siblings, CpuList::to_string));
+    let draft = draft.evidence(machine::grouped(siblings, CpuList::to_string));
     let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
     let kept = intent.rt_cpus.union(&isolated);
     let mut split: Vec<(CpuList, CpuList)> = Vec::new();
@@ -305,19 +305,19 @@ fn judge_smt_sibling_isolation(draft: FindingBuilder, facts: &Facts, intent: &In
                 .doubtful(format!("{split}; what is isolated is unknown: {why}")),
         };
     }
-    if let Some(blind) = cpus.iter().find(|cpu| cpu.siblings.value().is_none()) {
-        return draft.blind(&blind.siblings);
+    if let Some(unreadable) = cpus.iter().find(|cpu| cpu.siblings.value().is_none()) {
+        return draft.unreadable(&unreadable.siblings);
     }
     if !missing.is_empty() {
-        return draft.gone(facts, &missing);
+        return draft.missing_cpus(facts, &missing);
     }
     if let Some(hypervisor) = guest(facts) {
         return draft.read(&facts.virt.hypervisor, |_| hypervisor.into()).unknown(format!(
             "this {hypervisor} guest sees no split core: what shares one, the host knows"
         ));
     }
-    if let Some(unseen) = guest_unseen(facts) {
-        return draft.blind(unseen);
+    if let Some(unseen) = unknown_guest(facts) {
+        return draft.unreadable(unseen);
     }
     let draft = draft.read(&facts.virt.hypervisor, |_| "none".into());
     let core = |cpu: &&_| threads(cpu).map(|core| core.difference(&intent.rt_cpus));
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_tells_smt_off_and_offline_siblings_from_none() {
+    fn a_guest_distinguishes_smt_off_and_offline_siblings() {
         let judge = |facts: &Facts| {
             let finding = SMT_CHECK.judge(facts, &intent());
             assert_eq!(finding.status, Unknown);
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offline_real_time_cpu_is_said_to_be() {
+    fn an_offline_real_time_cpu_is_named() {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();

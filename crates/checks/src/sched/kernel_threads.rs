@@ -40,7 +40,7 @@ pub(super) static IRQ_THREAD_PRIO: Check = Check {
 };
 
 fn judge_irq_thread_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = draft.wants(format!("none above {}", own(intent))).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(format!("none above {}", own(intent))).cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -61,7 +61,7 @@ fn judge_irq_thread_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
     }
     let names: Vec<&str> = ahead.iter().map(|task| task.comm.as_str()).collect();
     draft
-        .saw(evidence(&ahead))
+        .evidence(evidence(&ahead))
         .remedies([Remedy::Manual {
             text: "unless the application waits for the device: move its interrupt to another \
                    CPU, or lower the thread with chrt --fifo --pid PRIORITY TID"
@@ -93,7 +93,7 @@ pub(super) static SOFTIRQ_PRIO: Check = Check {
 };
 
 fn judge_softirq_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = draft.wants(format!("below {}", own(intent))).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(format!("below {}", own(intent))).cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
         Err(finding) => return *finding,
@@ -111,7 +111,7 @@ fn judge_softirq_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
                 text: "give the application a priority above these threads".into(),
             }],
         };
-        return draft.saw(evidence(&ahead)).remedies(remedies).doubtful(format!(
+        return draft.evidence(evidence(&ahead)).remedies(remedies).doubtful(format!(
             "at or above {} on {cpus}: {}",
             own(intent),
             kinds(&ahead)
@@ -137,12 +137,12 @@ pub(super) static RCU_KTHREAD_PRIO: Check = Check {
 };
 
 fn judge_rcu_kthread_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = draft.wants(format!("below {}", own(intent))).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(format!("below {}", own(intent))).cpus(&intent.rt_cpus);
     let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
         Ok(found) => found,
         Err(finding) => return *finding,
     };
-    let reading = value::text(facts, &cpu::RCU_KTHREAD_PRIO);
+    let reading = value::knob_text(facts, &cpu::RCU_KTHREAD_PRIO);
     let draft = draft.read(&reading, String::clone);
     let threads = named(&tasks, RCU_THREADS);
     let ahead: Vec<&RtTask> =
@@ -154,17 +154,17 @@ fn judge_rcu_kthread_prio(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         let lower = (intent.priority > 1).then_some(Remedy::Boot { parameter });
         let raise =
             Remedy::Manual { text: "give the application a priority above these threads".into() };
-        return draft.saw(evidence(&ahead)).remedies(lower.or(Some(raise))).doubtful(format!(
+        return draft.evidence(evidence(&ahead)).remedies(lower.or(Some(raise))).doubtful(format!(
             "at or above {} on {cpus}: {}",
             own(intent),
             kinds(&ahead)
         ));
     }
     let Some(found) = reading.value() else {
-        return draft.blind(&reading);
+        return draft.unreadable(&reading);
     };
     if found.parse::<u32>().is_err() {
-        return draft.blind(&Reading::<u32>::malformed(&reading.path, found, "a priority"));
+        return draft.unreadable(&Reading::<u32>::malformed(&reading.path, found, "a priority"));
     }
     draft.good(match threads.is_empty() {
         true => format!("rcutree.kthread_prio is {found}; none is real-time on {cpus}"),
@@ -195,8 +195,8 @@ pub(super) static AUTOGROUP: Check = Check {
 
 fn judge_autogroup(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_real_time = intent.priority > 0;
-    let draft = draft.wants(if is_real_time { "known" } else { "0" });
-    let reading = value::text(facts, &cpu::AUTOGROUP);
+    let draft = draft.wanted(if is_real_time { "known" } else { "0" });
+    let reading = value::knob_text(facts, &cpu::AUTOGROUP);
     let draft = draft.read(&reading, String::clone);
     match reading.value().map(String::as_str) {
         Some("0") => draft.good("off"),
@@ -207,11 +207,13 @@ fn judge_autogroup(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fin
         Some("1") => draft
             .remedies([Remedy::set(&cpu::AUTOGROUP, vec![reading.path.clone()], "0")])
             .doubtful("on: a nice value ranks the application within its session only"),
-        Some(found) => draft.blind(&Reading::<String>::malformed(&reading.path, found, "0, 1")),
+        Some(found) => {
+            draft.unreadable(&Reading::<String>::malformed(&reading.path, found, "0, 1"))
+        }
         None if reading.is_absent() && built_with(facts, "SCHED_AUTOGROUP") == Some(false) => draft
-            .saw([option(facts, "SCHED_AUTOGROUP")])
+            .evidence([option(facts, "SCHED_AUTOGROUP")])
             .not_applicable("this kernel is built without autogroups"),
-        None => draft.blind(&reading),
+        None => draft.unreadable(&reading),
     }
 }
 
@@ -275,7 +277,7 @@ fn feature(
 ) -> Finding {
     let (set, unset) = (name.to_owned(), format!("NO_{name}"));
     let (wanted, unwanted) = if on { (set, unset) } else { (unset, set) };
-    let draft = draft.wants(&wanted);
+    let draft = draft.wanted(&wanted);
     let draft = match only {
         Only::PreemptRt => {
             let model = &facts.kernel.preemption;
@@ -290,7 +292,7 @@ fn feature(
                         "it is a choice of PREEMPT_RT: without it, the kernel's own is right",
                     );
                 }
-                None => return draft.blind(model),
+                None => return draft.unreadable(model),
             }
         }
         Only::Throttling => {
@@ -300,21 +302,21 @@ fn feature(
             {
                 return draft
                     .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
-                    .saw([option(facts, "RT_GROUP_SCHED")])
+                    .evidence([option(facts, "RT_GROUP_SCHED")])
                     .not_applicable("from 6.12 CPUs have no real-time time to lend");
             }
-            draft.saw(is_throttled.then(|| option(facts, "RT_GROUP_SCHED")))
+            draft.evidence(is_throttled.then(|| option(facts, "RT_GROUP_SCHED")))
         }
     };
     let features = &facts.sched.features;
     let has = |name: &str| features.value().is_some_and(|all| all.iter().any(|f| f == name));
     let shown = [&wanted, &unwanted].into_iter().find(|name| has(name));
-    let draft = draft.saw([Evidence::of(features, |_| match shown {
+    let draft = draft.evidence([Evidence::of(features, |_| match shown {
         Some(name) => name.clone(),
         None => format!("neither {wanted} nor {unwanted}"),
     })]);
     if features.value().is_none() {
-        return draft.remedies([super::readable(facts, features)]).blind(features);
+        return draft.remedies([super::readable(facts, features)]).unreadable(features);
     }
     match shown {
         Some(name) if *name == wanted => draft.good(name.clone()),
@@ -327,7 +329,7 @@ fn feature(
 
 // Do interrupt threads run where their interrupts go?
 //
-// The kernel gives a thread the CPUs of its interrupt. Where a chip's driver does not tell, or the
+// The kernel gives a thread the CPUs of its interrupt. If a driver does not report it, or the
 // thread was moved by hand, the interrupt is kept away from a real-time CPU and its work is not.
 // A thread whose interrupt never fired follows at the first one: it is left out.
 
@@ -356,7 +358,7 @@ fn judge_irq_thread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
     let irqs = &facts.irqs.irqs;
     let draft = draft.read(irqs, |irqs| machine::count(irqs.len(), "interrupt"));
     let Some(irqs) = irqs.value() else {
-        return draft.blind(irqs);
+        return draft.unreadable(irqs);
     };
     let of = |task: &RtTask| irqs.iter().find(|irq| Some(irq.number) == number(&task.comm));
     let pairs: Vec<(&RtTask, &Irq)> = threads
@@ -366,7 +368,7 @@ fn judge_irq_thread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
         .collect();
     let targets: Vec<(u32, &Reading<CpuList>)> =
         pairs.iter().map(|(_, irq)| (irq.number, target(irq))).collect();
-    let draft = draft.saw(machine::grouped(targets.iter().copied(), machine::or_empty));
+    let draft = draft.evidence(machine::grouped(targets.iter().copied(), machine::or_empty));
     let elsewhere =
         pairs.iter().filter(|(_, irq)| is_elsewhere(irq, intent)).map(|(task, _)| *task);
     let (stray, unseen): (Vec<&RtTask>, Vec<&RtTask>) =
@@ -378,7 +380,7 @@ fn judge_irq_thread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
             Some(move_to(task, to))
         });
         let on = first.cpus.as_ref().map_or_else(|| "any CPU".into(), machine::cpus);
-        return draft.saw(evidence(&stray)).remedies(commands).doubtful(format!(
+        return draft.evidence(evidence(&stray)).remedies(commands).doubtful(format!(
             "{} may run on {on}, where the interrupt does not go: {}",
             machine::count(stray.len(), "interrupt thread"),
             machine::first_few(&names, 4)
@@ -390,8 +392,8 @@ fn judge_irq_thread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Inte
             task.tid, task.comm
         ));
     }
-    if let Some((_, blind)) = targets.iter().find(|(_, reading)| reading.value().is_none()) {
-        return draft.blind(blind);
+    if let Some((_, unreadable)) = targets.iter().find(|(_, reading)| reading.value().is_none()) {
+        return draft.unreadable(unreadable);
     }
     draft.good(match pairs.len() {
         0 => format!("the interrupt threads on {cpus} have had no work"),
@@ -408,7 +410,7 @@ fn number(comm: &str) -> Option<u32> {
     rest.split('-').next()?.parse().ok()
 }
 
-/// Where it goes, else where it was asked to go: not every chip tells the former.
+/// Effective CPUs, else the requested ones: not every chip reports the former.
 fn target(irq: &Irq) -> &Reading<CpuList> {
     match irq.effective.value().is_some_and(|cpus| !cpus.is_empty()) {
         true => &irq.effective,
@@ -424,7 +426,7 @@ fn is_elsewhere(irq: &Irq, intent: &Intent) -> bool {
 
 // Are real-time tasks stopped once they have used their share?
 //
-// Before 6.12 they may use `sched_rt_runtime_us` of each period. From 6.12 the value stops nobody
+// Before 6.12 they may use `sched_rt_runtime_us` of each period. From 6.12 the value stops no task
 // unless the kernel is built with CONFIG_RT_GROUP_SCHED: what takes time then is the fair server,
 // which has a check of its own and which `-1` does not stop.
 //
@@ -450,7 +452,7 @@ pub(super) static RT_THROTTLING: Check = Check {
 
 fn judge_rt_throttling(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let choice = intent.profile.choices.rt_throttling;
-    let draft = draft.wants(match choice {
+    let draft = draft.wanted(match choice {
         Choice::On => "a limit, below half of the time",
         Choice::Off | Choice::Either => "no time taken",
     });
@@ -465,23 +467,23 @@ fn judge_rt_throttling(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
             ))
         }
         (Some(true), Some(true)) => {
-            let draft = draft.saw([option(facts, "RT_GROUP_SCHED")]);
+            let draft = draft.evidence([option(facts, "RT_GROUP_SCHED")]);
             judge_throttling(draft, facts, choice, "CONFIG_RT_GROUP_SCHED keeps RT throttling: ")
         }
         (Some(true), Some(false)) => draft
             .read(version, show)
-            .saw([option(facts, "RT_GROUP_SCHED")])
-            .saw(groups_off(facts))
+            .evidence([option(facts, "RT_GROUP_SCHED")])
+            .evidence(groups_off(facts))
             .not_applicable(
                 "from 6.12 sched_rt_runtime_us stops no task: the fair server takes its place",
             ),
         (Some(true), None) => {
-            draft.saw([option(facts, "RT_GROUP_SCHED")]).read(runtime, i64::to_string).unknown(
+            draft.evidence([option(facts, "RT_GROUP_SCHED")]).read(runtime, i64::to_string).unknown(
                 "from 6.12 sched_rt_runtime_us throttles only with CONFIG_RT_GROUP_SCHED, and \
                  the kernel configuration is not readable",
             )
         }
-        (None, _) => draft.blind(version),
+        (None, _) => draft.unreadable(version),
     }
 }
 
@@ -495,7 +497,7 @@ fn judge_throttling(
     let (runtime, period) = (&facts.sched.rt_runtime_us, &facts.sched.rt_period_us);
     let draft = draft.read(runtime, i64::to_string);
     let Some(&runtime_us) = runtime.value() else {
-        return draft.blind(runtime);
+        return draft.unreadable(runtime);
     };
     let unlimited = |draft: FindingBuilder, summary: String| match choice {
         Choice::On => draft.doubtful(format!("{summary}: {RUNAWAY}")),
@@ -507,7 +509,7 @@ fn judge_throttling(
     }
     let draft = draft.read(period, i64::to_string);
     let Some(&period_us) = period.value() else {
-        return draft.blind(period);
+        return draft.unreadable(period);
     };
     if runtime_us >= period_us {
         return unlimited(draft, format!("{because}real-time tasks may use the whole period"));
@@ -590,12 +592,12 @@ pub(super) static WATCHDOG_DAEMON: Check = Check {
 fn judge_watchdog_daemon(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let limit = daemon_limit(facts, intent);
     if let Limit::Some(evidence, what) = limit {
-        return draft.saw(evidence).good(format!("not needed: {what}"));
+        return draft.evidence(evidence).good(format!("not needed: {what}"));
     }
-    let empty = Setting { values: Vec::new(), lacking: None };
+    let empty = Setting { values: Vec::new(), missing_from: None };
     let setting = facts.settings.get(cpu::WATCHDOG_STATE.id).unwrap_or(&empty);
     let devices: Vec<_> = setting.values.iter().collect();
-    let draft = draft.saw(grouped(&devices));
+    let draft = draft.evidence(grouped(&devices));
     let is = |state: &str| {
         let mut states = devices.iter().filter_map(|device| device.reading.value());
         states.any(|found| found == state)
@@ -603,7 +605,7 @@ fn judge_watchdog_daemon(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
     if is("active") {
         return draft.good("a watchdog is armed");
     }
-    let draft = draft.saw(limit.evidence());
+    let draft = draft.evidence(limit.evidence());
     if let Limit::Unknown(_, why) = limit {
         return draft.unknown(format!("no watchdog is seen to be armed, and {why}"));
     }
@@ -618,14 +620,14 @@ fn judge_watchdog_daemon(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
         ));
     }
     if let Some(device) = devices.first() {
-        return draft.blind(&device.reading);
+        return draft.unreadable(&device.reading);
     }
-    match setting.lacking.as_ref().filter(|reading| reading.value().is_some()) {
+    match setting.missing_from.as_ref().filter(|reading| reading.value().is_some()) {
         Some(lacking) => draft
             .read(lacking, String::clone)
             .doubtful("nothing limits real-time tasks, and no watchdog is seen"),
         None => draft
-            .saw([Evidence { path: "/sys/class/watchdog".into(), value: "not there".into() }])
+            .evidence([Evidence { path: "/sys/class/watchdog".into(), value: "not there".into() }])
             .unknown("nothing limits real-time tasks; /sys/class/watchdog: not there"),
     }
 }
@@ -666,10 +668,10 @@ fn daemon_limit(facts: &Facts, intent: &Intent) -> Limit {
         return Limit::Some(evidence, "RT throttling stops real-time tasks");
     }
     if let Some(found) = servers.value() {
-        let evidence = vec![Evidence::of(servers, |found| super::show(found))];
+        let evidence = vec![Evidence::of(servers, |found| super::show_servers(found))];
         let is_meant = |cpu| intent.rt_cpus.is_empty() || intent.rt_cpus.contains(cpu);
-        let mut meant = found.iter().filter(|server| is_meant(server.cpu)).peekable();
-        return match meant.peek().is_some() && meant.all(|server| server.runtime_ns > 0) {
+        let mut concerned = found.iter().filter(|server| is_meant(server.cpu)).peekable();
+        return match concerned.peek().is_some() && concerned.all(|server| server.runtime_ns > 0) {
             true => Limit::Some(evidence, "the fair server runs ordinary tasks"),
             false => Limit::None(evidence),
         };
@@ -685,7 +687,7 @@ fn daemon_limit(facts: &Facts, intent: &Intent) -> Limit {
             }
         }
         (Some(true), _) => {
-            evidence.push(Evidence::of(servers, |found| super::show(found)));
+            evidence.push(Evidence::of(servers, |found| super::show_servers(found)));
             Limit::Unknown(evidence, "whether the fair server limits real-time tasks is unknown")
         }
         _ => {
@@ -946,7 +948,7 @@ mod rt_throttling_tests {
     }
 
     #[test]
-    fn from_6_12_it_stops_nobody_without_groups() {
+    fn from_6_12_nothing_is_throttled_without_groups() {
         let finding = judge(&with_runtime(good(), 950_000));
         assert_eq!(finding.status, NotApplicable);
         assert!(finding.evidence[1].value.contains("RT_GROUP_SCHED is not set"), "{finding:?}");
@@ -1035,7 +1037,9 @@ mod watchdog_daemon_tests {
     fn no_watchdog_and_none_that_can_be_seen() {
         let mut facts = good();
         let lacking = Some(Reading::known("/sys/class/watchdog", "holds no *".to_owned()));
-        facts.settings.insert(WATCHDOG_STATE.id.into(), Setting { values: vec![], lacking });
+        facts
+            .settings
+            .insert(WATCHDOG_STATE.id.into(), Setting { values: vec![], missing_from: lacking });
         assert_eq!(judge(&facts).status, Doubtful);
         facts.settings.clear();
         assert_eq!(judge(&facts).status, Unknown);

@@ -72,7 +72,7 @@ static DL_ADMISSION: Check = Check {
 fn judge_dl_admission(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let draft = draft.read(&facts.rt_tasks, |t| count(t));
     let Some(tasks) = facts.rt_tasks.value() else {
-        return draft.blind(&facts.rt_tasks);
+        return draft.unreadable(&facts.rt_tasks);
     };
     let deadline: Vec<&RtTask> = tasks
         .iter()
@@ -86,9 +86,9 @@ fn judge_dl_admission(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
     }
     let runtime = &facts.sched.rt_runtime_us;
     let number = machine::count(deadline.len(), "SCHED_DEADLINE task");
-    let draft = draft.saw(evidence(&deadline)).read(runtime, i64::to_string);
+    let draft = draft.evidence(evidence(&deadline)).read(runtime, i64::to_string);
     match runtime.value() {
-        None => draft.blind(runtime),
+        None => draft.unreadable(runtime),
         Some(-1) => draft
             .remedies([Remedy::Manual {
                 text: "add up their runtimes by hand (chrt --pid TID), or set \
@@ -103,7 +103,7 @@ fn judge_dl_admission(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
 // Does the kernel run tasks of a BPF scheduler in front of real-time ones?
 //
 // Kernels with an ext server give tasks of sched_ext what the fair server gives ordinary ones. It
-// serves nobody while no BPF scheduler runs.
+// is idle while no BPF scheduler runs.
 
 static EXT_SERVER_CHECK: Check = Check {
     id: "ext-server",
@@ -130,7 +130,7 @@ fn judge_ext_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     }
     if built_with(facts, "SCHED_CLASS_EXT") == Some(false) {
         return draft
-            .saw([option(facts, "SCHED_CLASS_EXT")])
+            .evidence([option(facts, "SCHED_CLASS_EXT")])
             .not_applicable("this kernel is built without BPF schedulers");
     }
     if since(facts, (6, 12)) == Some(false) {
@@ -139,7 +139,9 @@ fn judge_ext_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
             .not_applicable("kernels before 6.12 have no BPF schedulers");
     }
     let draft = match state {
-        Some(state) if state.value().is_none() && !state.is_absent() => return draft.blind(state),
+        Some(state) if state.value().is_none() && !state.is_absent() => {
+            return draft.unreadable(state);
+        }
         Some(state) => draft.read(state, String::clone),
         None => draft,
     };
@@ -154,10 +156,10 @@ fn judge_ext_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Fi
     let fair = &facts.sched.fair_server;
     if reading.is_absent() && fair.value().is_some() {
         return draft
-            .read(fair, |found| show(found))
+            .read(fair, |found| show_servers(found))
             .not_applicable("this kernel has a fair server and no ext server");
     }
-    draft.remedies([readable(facts, reading)]).blind(reading)
+    draft.remedies([readable(facts, reading)]).unreadable(reading)
 }
 
 // Does the kernel run ordinary tasks in front of real-time ones?
@@ -189,7 +191,7 @@ fn judge_fair_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
         Choice::On => "on, below half of the time",
         Choice::Off | Choice::Either => "no time taken",
     };
-    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
@@ -213,7 +215,7 @@ fn judge_fair_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
         Some(true) => {
             let why = reading.why_unknown().unwrap_or_default();
             draft
-                .read(reading, |found| show(found))
+                .read(reading, |found| show_servers(found))
                 .read(&facts.sched.rt_runtime_us, i64::to_string)
                 .remedies([readable(facts, reading)])
                 .unknown(format!(
@@ -222,11 +224,11 @@ fn judge_fair_server(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> F
                     limit_alone(facts)
                 ))
         }
-        None => draft.blind(&facts.kernel.version),
+        None => draft.unreadable(&facts.kernel.version),
     }
 }
 
-/// What the old limit is set to, which from 6.12 says nothing of the fair server.
+/// The old limit, which is independent of the fair server from 6.12 on.
 fn limit_alone(facts: &Facts) -> String {
     match facts.sched.rt_runtime_us.value() {
         Some(-1) => "sched_rt_runtime_us=-1 alone does not stop it".into(),
@@ -279,7 +281,7 @@ fn judge_servers(
     (name, served): (&str, &str),
     remark: &str,
 ) -> Finding {
-    let draft = draft.read(reading, |servers| show(servers));
+    let draft = draft.read(reading, |servers| show_servers(servers));
     let known = CpuList::new(servers.iter().map(|server| server.cpu));
     let missing = intent.rt_cpus.difference(&known);
     let on: Vec<&FairServer> = servers
@@ -329,7 +331,7 @@ fn readable<T>(facts: &Facts, reading: &Reading<T>) -> Remedy {
     Remedy::Manual { text: text.into() }
 }
 
-fn show(servers: &[FairServer]) -> String {
+fn show_servers(servers: &[FairServer]) -> String {
     let mut groups: Vec<((u64, u64), Vec<u32>)> = Vec::new();
     for server in servers {
         let key = (server.runtime_ns, server.period_ns);
@@ -342,7 +344,7 @@ fn show(servers: &[FairServer]) -> String {
         .iter()
         .map(|((runtime_ns, period_ns), cpus)| {
             let (runtime, period) = (crate::ns(*runtime_ns), crate::ns(*period_ns));
-            format!("cpu {}: runtime {runtime} of {period}", machine::list(cpus))
+            format!("cpu {}: runtime {runtime} of {period}", machine::number_list(cpus))
         })
         .collect();
     machine::first_few(&groups, 4)
@@ -366,7 +368,7 @@ mod dl_admission_tests {
     }
 
     #[test]
-    fn without_the_limit_nobody_counts() {
+    fn without_the_limit_admission_is_not_checked() {
         let path = "/proc/sys/kernel/sched_rt_runtime_us";
         assert_eq!(DL_ADMISSION.judge(&good(), &intent()).status, Good);
         assert_eq!(judge(false, Reading::known(path, -1)).status, Doubtful);
@@ -400,7 +402,7 @@ mod ext_server_tests {
     }
 
     #[test]
-    fn nobody_is_served_without_a_bpf_scheduler() {
+    fn the_server_is_idle_without_a_bpf_scheduler() {
         assert_eq!(judge(&good()).status, Good);
         let mut facts = good();
         facts.settings.clear();

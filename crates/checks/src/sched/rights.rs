@@ -43,8 +43,8 @@ fn judge_chrt_capability(draft: FindingBuilder, facts: &Facts, intent: &Intent) 
         .read(seccomp, |mode| format!("Seccomp: {mode}"));
     let (Some(&is_initial), Some(&mode)) = (namespace.value(), seccomp.value()) else {
         return match namespace.value() {
-            None => draft.blind(namespace),
-            Some(_) => draft.blind(seccomp),
+            None => draft.unreadable(namespace),
+            Some(_) => draft.unreadable(seccomp),
         };
     };
     let draft = match is_initial {
@@ -77,7 +77,7 @@ fn foreign(
         Some(most) => format!("rtprio {most}"),
     });
     let Some(found) = limit.value() else {
-        return Err(Box::new(draft.blind(limit)));
+        return Err(Box::new(draft.unreadable(limit)));
     };
     if found.soft.is_none_or(|most| most >= u64::from(intent.priority)) {
         return Ok(draft);
@@ -123,7 +123,7 @@ fn show_limits_files(lines: &[&LimitLine]) -> String {
 }
 
 fn words(line: &LimitLine) -> String {
-    format!("{} {} {} {}", line.who, line.kind, line.item, line.value)
+    format!("{} {} {} {}", line.domain, line.kind, line.item, line.value)
 }
 
 fn place(line: &LimitLine) -> String {
@@ -149,7 +149,7 @@ fn judge_pam(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let reading = &facts.rights.limit_lines;
     let draft = draft.read(reading, |lines| show_limits_files(&decisive(lines)));
     let Some(lines) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     if decisive(lines).is_empty() {
         return draft.not_applicable("the limits files grant nothing that a login would miss");
@@ -157,7 +157,7 @@ fn judge_pam(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let services = &facts.rights.services;
     let draft = draft.read(services, |services| shown(services));
     let Some(found) = services.value() else {
-        return draft.blind(services);
+        return draft.unreadable(services);
     };
     let is_session = |service: &&LoginService| SESSIONS.contains(&service.name.as_str());
     let sessions: Vec<&LoginService> = found.iter().filter(is_session).collect();
@@ -211,7 +211,7 @@ fn judge_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding
     let reading = &facts.rights.limit_lines;
     let draft = draft.read(reading, |lines| show_limits_files(&decisive(lines)));
     let Some(lines) = reading.value() else {
-        return draft.blind(reading);
+        return draft.unreadable(reading);
     };
     let lines = decisive(lines);
     if lines.is_empty() {
@@ -224,18 +224,18 @@ fn judge_duplicates(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding
         ));
     };
     let evidence = [first, last].map(|line| Evidence { path: place(line), value: words(line) });
-    let what = match first.who == last.who {
+    let what = match first.domain == last.domain {
         true => String::new(),
-        false => format!(" for who is in {} and {}", first.who, last.who),
+        false => format!(" for who is in {} and {}", first.domain, last.domain),
     };
     draft
-        .saw(evidence)
+        .evidence(evidence)
         .remedies([Remedy::Manual {
             text: format!("keep one of {} and {}", place(first), place(last)),
         }])
         .doubtful(format!(
             "{} {}{what}: {} says {}, then {} says {}",
-            last.who,
+            last.domain,
             last.item,
             place(first),
             first.value,
@@ -251,14 +251,14 @@ fn overridden<'a>(lines: &[&'a LimitLine]) -> Option<(&'a LimitLine, &'a LimitLi
     for &line in lines {
         let kinds: &[&str] = if line.kind == "-" { &["soft", "hard"] } else { &[&line.kind] };
         for kind in kinds {
-            if let Some(earlier) = last.insert((&line.who, &line.item, kind), line)
+            if let Some(earlier) = last.insert((&line.domain, &line.item, kind), line)
                 && earlier.value != line.value
             {
                 return Some((earlier, line));
             }
         }
     }
-    let is_group = |line: &LimitLine| line.who.starts_with('@');
+    let is_group = |line: &LimitLine| line.domain.starts_with('@');
     lines.iter().enumerate().find_map(|(at, &line)| {
         let kinds_meet = |a: &str, b: &str| a == b || a == "-" || b == "-";
         let takes = |later: &&&'a LimitLine| {
@@ -315,11 +315,11 @@ fn judge_groups(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
     let lines = &facts.rights.limit_lines;
     let draft = draft.read(lines, |lines| show_limits_files(&decisive(lines)));
     let Some(found) = lines.value() else {
-        return draft.blind(lines);
+        return draft.unreadable(lines);
     };
     let granted =
-        |name: &str| decisive(found).iter().any(|line| line.who.strip_prefix('@') == Some(name));
-    if !decisive(found).iter().any(|line| line.who.starts_with('@')) {
+        |name: &str| decisive(found).iter().any(|line| line.domain.strip_prefix('@') == Some(name));
+    if !decisive(found).iter().any(|line| line.domain.starts_with('@')) {
         return draft.not_applicable("the limits files grant no group real-time rights");
     }
     let groups = &facts.rights.groups;
@@ -334,7 +334,7 @@ fn judge_groups(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
         }
     });
     let Some(groups) = groups.value() else {
-        return draft.blind(groups);
+        return draft.unreadable(groups);
     };
     let mut granted = groups.iter().filter(|group| granted(&group.name)).peekable();
     if granted.peek().is_none() {
@@ -394,13 +394,13 @@ fn judge_limits_memlock(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     }
     let draft = draft.read(limit, show_limits_memlock);
     let Some(&found) = limit.value() else {
-        return draft.blind(limit);
+        return draft.unreadable(limit);
     };
     let Some(soft) = found.soft else {
         return draft.good("no limit on locked memory, as this user");
     };
     let Some(_) = cap.value() else {
-        return draft.blind(cap);
+        return draft.unreadable(cap);
     };
     let draft = draft
         .read(cap, |&has| match has {
@@ -408,7 +408,7 @@ fn judge_limits_memlock(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
             false => "no CAP_IPC_LOCK".into(),
         })
         .remedies(remedies);
-    let size = machine::bytes(soft);
+    let size = machine::byte_size(soft);
     let later = from_next_login(intent, "memlock", u64::MAX);
     if found.hard.is_none() {
         return draft.doubtful(format!("{size} until the soft limit is raised: no hard limit"));
@@ -444,7 +444,7 @@ pub(super) static LIMITS_RTPRIO: Check = Check {
 
 fn judge_limits_rtprio(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let priority = intent.priority;
-    let draft = draft.wants(format!("CAP_SYS_NICE, or at least {priority}"));
+    let draft = draft.wanted(format!("CAP_SYS_NICE, or at least {priority}"));
     if priority == 0 {
         return draft.not_applicable("no real-time priority is asked for");
     }
@@ -464,7 +464,7 @@ fn judge_limits_rtprio(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
     }
     let draft = draft.read(limit, |limit| format!("rtprio {}", show_limits_rtprio(limit)));
     let Some(found) = limit.value() else {
-        return draft.blind(limit);
+        return draft.unreadable(limit);
     };
     let is_enough = |limit: Option<u64>| limit.is_none_or(|most| most >= least);
     if is_enough(found.soft) {
@@ -480,7 +480,7 @@ fn judge_limits_rtprio(draft: FindingBuilder, facts: &Facts, intent: &Intent) ->
         ));
     }
     if cap.value().is_none() {
-        return draft.blind(cap);
+        return draft.unreadable(cap);
     }
     draft
         .read(cap, |&has| match has {
@@ -499,7 +499,7 @@ fn lasting(draft: FindingBuilder, facts: &Facts, summary: &str) -> Finding {
     let rttime = &facts.limits.rttime;
     let draft = draft.read(rttime, |limit| format!("rttime {}", show_limits_rtprio(limit)));
     let Some(limit) = rttime.value() else {
-        return draft.blind(rttime);
+        return draft.unreadable(rttime);
     };
     match limit.soft {
         None => draft.good(summary),
@@ -574,7 +574,7 @@ mod limits_files_tests {
         let line = |(line, text): (u32, &&str)| {
             let words: Vec<&str> = text.split(' ').collect();
             LimitLine {
-                who: words[0].replace('_', " "),
+                domain: words[0].replace('_', " "),
                 kind: words[1].into(),
                 item: words[2].into(),
                 value: words[3].into(),
@@ -632,7 +632,7 @@ mod limits_files_tests {
     }
 
     #[test]
-    fn between_groups_only_less_is_told() {
+    fn between_groups_only_a_lower_limit_is_reported() {
         let judge = |lines: &[&str]| DUPLICATES.judge(&with(lines), &intent());
         assert_eq!(judge(&["@audio - rtprio 95", "@realtime - rtprio 98"]).status, Good);
         let finding = judge(&["@realtime - memlock unlimited", "@audio - memlock 512"]);
@@ -799,7 +799,7 @@ mod limits_rtprio_tests {
     fn of_a_user_the_limits_files_count() {
         use rtproof_host::facts::rights::{Grant, UserSource};
         let judge = |meant, grants: Reading<Vec<Grant>>| {
-            let user = Some(Account { name: "alice".into(), meant, grants });
+            let user = Some(Account { name: "alice".into(), source: meant, grants });
             LIMITS_RTPRIO.judge(&with(Some(0), Some(0), true), &Intent { user, ..intent() })
         };
         let grants = |soft: Option<&str>, hard: Option<&str>| {

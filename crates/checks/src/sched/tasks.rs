@@ -19,7 +19,7 @@ use crate::{Evidence, Finding, Impact, Intent, Remedy, machine, value};
 /// Most tasks shown as evidence.
 const SHOWN_MAX: usize = 256;
 
-/// Why a list of tasks says nothing of the machine.
+/// Why a list of tasks is incomplete.
 pub(super) const HIDDEN: &str =
     "no kernel thread is visible: a PID namespace or hidepid hides tasks";
 
@@ -66,14 +66,14 @@ pub(super) fn on_rt_cpus<'a>(
     }
     let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
     let Some(tasks) = facts.rt_tasks.value() else {
-        return Err(Box::new(draft.blind(&facts.rt_tasks)));
+        return Err(Box::new(draft.unreadable(&facts.rt_tasks)));
     };
     if !tasks.iter().any(|task| task.kernel_thread) {
         return Err(Box::new(draft.unknown(HIDDEN)));
     }
     let (_, missing) = machine::rt_cpus(facts, intent);
     if !missing.is_empty() {
-        return Err(Box::new(draft.gone(facts, &missing)));
+        return Err(Box::new(draft.missing_cpus(facts, &missing)));
     }
     Ok((draft, tasks.iter().filter(|task| concerns(task, intent)).collect()))
 }
@@ -140,7 +140,7 @@ pub(super) fn count(tasks: &[RtTask]) -> String {
     format!("{} and {user} are real-time", machine::count(kernel, "kernel thread"))
 }
 
-// Daemons that change who is real-time: rtkit gives priorities to desktop programs, stalld runs
+// Daemons that make tasks real-time: rtkit gives priorities to desktop programs, stalld runs
 // starved tasks ahead of real-time ones.
 
 /// Highest priority that rtkit hands out unless configured otherwise.
@@ -161,7 +161,7 @@ enum State<'a> {
 fn state<'a>(draft: FindingBuilder, facts: &'a Facts, name: &str) -> State<'a> {
     let units = &facts.units;
     let Some(found) = units.value() else {
-        return State::Settled(draft.blind(units));
+        return State::Settled(draft.unreadable(units));
     };
     if let Some(name) = container(facts) {
         return State::Settled(
@@ -171,7 +171,7 @@ fn state<'a>(draft: FindingBuilder, facts: &'a Facts, name: &str) -> State<'a> {
         );
     }
     let unit = found.get(name);
-    let draft = draft.saw([Evidence {
+    let draft = draft.evidence([Evidence {
         path: units.path.clone(),
         value: unit.map_or_else(|| format!("no {name}"), |unit| show(name, unit)),
     }]);
@@ -213,7 +213,7 @@ pub(super) static RTKIT: Check = Check {
 
 fn judge_rtkit(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let is_audio = intent.profile.kind == WorkloadKind::Audio;
-    let draft = draft.wants(if is_audio { "known" } else { "not running, or below you" });
+    let draft = draft.wanted(if is_audio { "known" } else { "not running, or below you" });
     match state(draft, facts, RTKIT_UNIT) {
         State::Settled(finding) => finding,
         State::Missing(draft) => draft.good("not installed"),
@@ -262,7 +262,7 @@ fn judge_stalld(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findin
             | WorkloadKind::RtVmGuest
     );
     let wanted = if owns_cpus { "known" } else { "not running" };
-    match state(draft.wants(wanted), facts, STALLD_UNIT) {
+    match state(draft.wanted(wanted), facts, STALLD_UNIT) {
         State::Settled(finding) => finding,
         State::Missing(draft) => draft.good("not installed"),
         State::Stopped(draft, unit) if unit.enabled && !unit.masked && !owns_cpus => draft
@@ -304,14 +304,14 @@ pub(super) static PRIO_99: Check = Check {
 fn judge_prio_99(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
     let Some(tasks) = facts.rt_tasks.value() else {
-        return draft.blind(&facts.rt_tasks);
+        return draft.unreadable(&facts.rt_tasks);
     };
     let is_highest = |task: &&RtTask| {
         let has_priority = matches!(task.policy, Policy::Fifo | Policy::Rr);
         !task.kernel_thread && has_priority && task.priority >= HIGHEST
     };
     let found: Vec<&RtTask> = tasks.iter().filter(is_highest).collect();
-    let draft = draft.saw(evidence(&found)).remedies([Remedy::Manual {
+    let draft = draft.evidence(evidence(&found)).remedies([Remedy::Manual {
         text: "98 is above everything, too, as long as nobody else takes 99: chrt --fifo --pid \
                98 TID, or in the unit CPUSchedulingPriority=98"
             .into(),
@@ -340,7 +340,7 @@ fn judge_prio_99(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Findi
     })
 }
 
-// Who else may run ahead of the application?
+// Which other tasks may run ahead of the application?
 //
 // A task of the same or a higher priority is not preempted by it, and SCHED_DEADLINE outranks
 // every priority. Threads of the kernel belong to the machine: migration and the like are above
@@ -368,13 +368,13 @@ pub(super) static ROGUE_RT_TASKS: Check = Check {
 
 fn judge_rogue_rt_tasks(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     let own = own(intent);
-    let draft = draft.wants(format!("none at or above {own}")).cpus(&intent.rt_cpus);
+    let draft = draft.wanted(format!("none at or above {own}")).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
     }
     let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
     let Some(tasks) = facts.rt_tasks.value() else {
-        return draft.blind(&facts.rt_tasks);
+        return draft.unreadable(&facts.rt_tasks);
     };
     let mut above: Vec<&RtTask> = tasks.iter().filter(|task| is_ahead(task, intent)).collect();
     above.sort_by_key(|task| (task.policy != Policy::Deadline, 99 - task.priority.min(99)));
@@ -382,7 +382,7 @@ fn judge_rogue_rt_tasks(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
     let (known, kernel): (Vec<&RtTask>, _) = kernel.into_iter().partition(has_own_check);
     if let Some(worst) = user.first() {
         let remedies: Vec<Remedy> = user.iter().map(|task| remedy(task, intent)).collect();
-        return draft.saw(evidence(&user)).remedies(distinct(remedies)).bad(summary(
+        return draft.evidence(evidence(&user)).remedies(distinct(remedies)).bad(summary(
             worst,
             user.len(),
             &own,
@@ -407,11 +407,10 @@ fn judge_rogue_rt_tasks(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
                 rank(worst)
             )
         };
-        return draft.saw(evidence(&kernel)).remedies([Remedy::Manual { text }]).doubtful(summary(
-            worst,
-            kernel.len(),
-            &own,
-        ));
+        return draft
+            .evidence(evidence(&kernel))
+            .remedies([Remedy::Manual { text }])
+            .doubtful(summary(worst, kernel.len(), &own));
     }
     let highest = tasks
         .iter()
@@ -420,7 +419,7 @@ fn judge_rogue_rt_tasks(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         .map_or_else(String::new, |task| format!("; highest: {} {}", task.comm, rank(task)));
     let cpus = machine::cpus(&intent.rt_cpus);
     if !known.is_empty() {
-        return draft.saw(evidence(&known)).good(format!(
+        return draft.evidence(evidence(&known)).good(format!(
             "nothing at or above {own} on {cpus} but threads of interrupts, softirqs or RCU, \
              which have checks of their own"
         ));
@@ -509,13 +508,13 @@ fn judge_rr_timeslice(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
         Ok(found) => found,
         Err(finding) => return *finding,
     };
-    let reading = value::text(facts, &cpu::RR_TIMESLICE);
+    let reading = value::knob_text(facts, &cpu::RR_TIMESLICE);
     let draft = draft.read(&reading, |ms| format!("{ms} ms"));
     let Some(found) = reading.value() else {
-        return draft.blind(&reading);
+        return draft.unreadable(&reading);
     };
     let Ok(slice_ms) = found.parse::<u64>() else {
-        return draft.blind(&Reading::<u64>::malformed(&reading.path, found, "milliseconds"));
+        return draft.unreadable(&Reading::<u64>::malformed(&reading.path, found, "milliseconds"));
     };
     let turns: Vec<&RtTask> =
         tasks.iter().filter(|task| takes_turns(task, &tasks, intent)).copied().collect();
@@ -526,7 +525,7 @@ fn judge_rr_timeslice(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> 
         ));
     };
     draft
-        .saw(evidence(&turns))
+        .evidence(evidence(&turns))
         .remedies([Remedy::Manual {
             text: "give each task a priority of its own, or its own CPU; or make the slice \
                    shorter: kernel.sched_rr_timeslice_ms"

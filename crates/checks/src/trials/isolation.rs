@@ -35,7 +35,7 @@ const ROWS_MAX: usize = 16;
 /// comes as often is the tick.
 const TICK_PER_S: u64 = 90;
 
-/// What an interrupt is of.
+/// Origin of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Device,
@@ -77,35 +77,36 @@ fn why(task: &RanTask, rt_cpus: &CpuList) -> Why {
     }
 }
 
-pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = CHECK.draft().cpus(&seen.cpus);
-    if seen.load_cpus.is_empty() || seen.cpus.is_empty() {
+pub(super) fn judge(observed: &IsolationObservation, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = CHECK.draft().cpus(&observed.cpus);
+    if observed.load_cpus.is_empty() || observed.cpus.is_empty() {
         let text = "name the real-time CPUs with --cpus, and leave some for the load";
         return draft
             .read(&facts.cpus.online, CpuList::to_string)
             .remedies([Remedy::Manual { text: text.into() }])
             .status(Status::Unknown, "not tried: no CPU is left for the load");
     }
-    let draft = evidence(draft, seen);
-    if seen.loads.iter().all(|load| load.error.is_some()) {
+    let draft = evidence(draft, observed);
+    if observed.loads.iter().all(|load| load.error.is_some()) {
         return draft.status(Status::Unknown, "not tried: no load could be run");
     }
     let tasks = |wanted| {
-        let all = seen.tasks.value().into_iter().flatten();
-        all.filter(|task| why(task, &seen.cpus) == wanted).map(task_text).collect::<Vec<_>>()
+        let all = observed.tasks.value().into_iter().flatten();
+        all.filter(|task| why(task, &observed.cpus) == wanted).map(task_text).collect::<Vec<_>>()
     };
     let (stray, bound) = (tasks(Why::Stray), tasks(Why::Bound));
     let lines = |wanted| {
-        let all = seen.interrupts.value().into_iter().flatten();
+        let all = observed.interrupts.value().into_iter().flatten();
         all.filter(move |line| kind(line) == wanted)
     };
     let rates = |lines: &mut dyn Iterator<Item = &InterruptLine>| {
-        lines.map(|line| interrupt_text(line, seen.duration_ns)).collect::<Vec<_>>()
+        lines.map(|line| interrupt_text(line, observed.duration_ns)).collect::<Vec<_>>()
     };
     let devices = rates(&mut lines(Kind::Device));
     let kernel = rates(&mut lines(Kind::Kernel));
-    let ticking = rates(&mut lines(Kind::Timer).filter(|line| is_tick(line, seen)));
-    let steal_ms: u64 = seen.times.value().into_iter().flatten().map(|times| times.steal_ms).sum();
+    let ticking = rates(&mut lines(Kind::Timer).filter(|line| is_tick(line, observed)));
+    let steal_ms: u64 =
+        observed.times.value().into_iter().flatten().map(|times| times.steal_ms).sum();
     let named = |label: &str, names: &[String]| {
         (!names.is_empty()).then(|| format!("{label}: {}", first_few(names, NAMES_MAX)))
     };
@@ -124,35 +125,35 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
     .flatten()
     .collect();
     let failed: Vec<&str> =
-        seen.loads.iter().filter(|l| l.error.is_some()).map(|l| l.load.as_str()).collect();
+        observed.loads.iter().filter(|l| l.error.is_some()).map(|l| l.load.as_str()).collect();
     let without = match failed.as_slice() {
         [] => String::new(),
         failed => format!(" (without {})", failed.join(", ")),
     };
     let head = format!(
         "{} in {} of load on {}{without}",
-        crate::cpus(&seen.cpus),
-        crate::ns(seen.duration_ns),
-        crate::cpus(&seen.load_cpus)
+        crate::cpus(&observed.cpus),
+        crate::ns(observed.duration_ns),
+        crate::cpus(&observed.load_cpus)
     );
     if !bad.is_empty() {
         let all: Vec<String> = bad.into_iter().chain(doubtful).collect();
         return draft
-            .remedies(remedies(seen, facts, intent, !stray.is_empty()))
+            .remedies(remedies(observed, facts, intent, !stray.is_empty()))
             .status(Status::Bad, format!("{head}: {}", all.join("; ")));
     }
-    let blind = [seen.interrupts.why_unknown(), seen.tasks.why_unknown()];
-    if let Some(why) = blind.into_iter().flatten().next() {
+    let unreadable = [observed.interrupts.why_unknown(), observed.tasks.why_unknown()];
+    if let Some(why) = unreadable.into_iter().flatten().next() {
         return draft.status(Status::Unknown, format!("{head}: not all could be looked at: {why}"));
     }
     if !doubtful.is_empty() {
         return draft.status(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
     }
-    if seen.duration_ns < super::SHORT_NS {
+    if observed.duration_ns < super::SHORT_NS {
         return draft.status(Status::Unknown, format!("{head}: quiet, and too short to tell"));
     }
-    let has_tasks = seen.tasks.value().is_some_and(|tasks| !tasks.is_empty());
-    match seen.time_slices.value() {
+    let has_tasks = observed.tasks.value().is_some_and(|tasks| !tasks.is_empty());
+    match observed.time_slices.value() {
         Some(&slices) if slices > 0 && !has_tasks => draft.status(
             Status::Doubtful,
             format!("{head}: {slices} time slices of tasks that were gone before they were named"),
@@ -162,9 +163,9 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
 }
 
 /// Whether the tick runs on one of the CPUs.
-fn is_tick(line: &InterruptLine, seen: &IsolationObservation) -> bool {
+fn is_tick(line: &InterruptLine, observed: &IsolationObservation) -> bool {
     let per_tick = |count: u64| u128::from(count) * 1_000_000_000;
-    let enough = u128::from(seen.duration_ns) * u128::from(TICK_PER_S);
+    let enough = u128::from(observed.duration_ns) * u128::from(TICK_PER_S);
     line.counts.iter().any(|(_, count)| per_tick(*count) >= enough)
 }
 
@@ -191,15 +192,15 @@ fn interrupt_text(line: &InterruptLine, duration_ns: u64) -> String {
     format!("{name} {count}× ({}.{}/s)", tenths / 10, tenths % 10)
 }
 
-fn evidence(draft: FindingBuilder, seen: &IsolationObservation) -> FindingBuilder {
-    let loads: Vec<String> = seen
+fn evidence(draft: FindingBuilder, observed: &IsolationObservation) -> FindingBuilder {
+    let loads: Vec<String> = observed
         .loads
         .iter()
         .map(|load| format!("{}: {}", load.load, load.error.as_ref().unwrap_or(&load.work)))
         .collect();
     let draft = draft
-        .took(format!("load on {}", crate::cpus(&seen.load_cpus)), loads.join("; "))
-        .read(&seen.times, |times| {
+        .measured(format!("load on {}", crate::cpus(&observed.load_cpus)), loads.join("; "))
+        .read(&observed.times, |times| {
             let one = |times: &rtproof_host::task::CpuTimes| {
                 format!(
                     "cpu{} user {} nice {} system {} irq {} softirq {} steal {} ms",
@@ -214,18 +215,18 @@ fn evidence(draft: FindingBuilder, seen: &IsolationObservation) -> FindingBuilde
             };
             first_few(&times.iter().map(one).collect::<Vec<_>>(), ROWS_MAX)
         })
-        .read(&seen.interrupts, |lines| rows(lines, seen.duration_ns))
-        .read(&seen.softirqs, |lines| rows(lines, seen.duration_ns))
-        .read(&seen.time_slices, |slices| format!("{slices} time slices"));
-    let path = seen.tasks.path.clone();
-    let tasks: Vec<Evidence> = match seen.tasks.value() {
-        None => vec![Evidence::of(&seen.tasks, |_| String::new())],
+        .read(&observed.interrupts, |lines| rows(lines, observed.duration_ns))
+        .read(&observed.softirqs, |lines| rows(lines, observed.duration_ns))
+        .read(&observed.time_slices, |slices| format!("{slices} time slices"));
+    let path = observed.tasks.path.clone();
+    let tasks: Vec<Evidence> = match observed.tasks.value() {
+        None => vec![Evidence::of(&observed.tasks, |_| String::new())],
         Some(tasks) if tasks.is_empty() => {
             vec![Evidence { path, value: "no task ran on these CPUs".into() }]
         }
         Some(tasks) => {
             let row = |task: &RanTask| {
-                let kind = match why(task, &seen.cpus) {
+                let kind = match why(task, &observed.cpus) {
                     Why::Stray => format!("may run on {}", crate::cpus(&task.allowed)),
                     Why::Bound => "kernel thread of these CPUs".to_owned(),
                     Why::Put => "put there".to_owned(),
@@ -237,7 +238,7 @@ fn evidence(draft: FindingBuilder, seen: &IsolationObservation) -> FindingBuilde
             tasks.iter().take(ROWS_MAX).map(row).collect()
         }
     };
-    draft.saw(tasks)
+    draft.evidence(tasks)
 }
 
 fn rows(lines: &[InterruptLine], duration_ns: u64) -> String {
@@ -252,23 +253,24 @@ fn rows(lines: &[InterruptLine], duration_ns: u64) -> String {
 }
 
 fn remedies(
-    seen: &IsolationObservation,
+    observed: &IsolationObservation,
     facts: &Facts,
     intent: &Intent,
     has_stray: bool,
 ) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     let isolated = facts.cpus.isolated.value();
-    let is_apart = isolated.is_some_and(|list| seen.cpus.difference(list).is_empty());
+    let is_apart = isolated.is_some_and(|list| observed.cpus.difference(list).is_empty());
     if has_stray && !is_apart {
-        remedies
-            .push(Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{}", seen.cpus) });
+        remedies.push(Remedy::Boot {
+            parameter: format!("isolcpus=managed_irq,domain,{}", observed.cpus),
+        });
     } else if has_stray {
         let text = "these CPUs are isolated, so who runs there asked to: taskset -cp PID tells \
                     its CPUs";
         remedies.push(Remedy::Manual { text: text.into() });
     }
-    let devices = seen.interrupts.value().into_iter().flatten();
+    let devices = observed.interrupts.value().into_iter().flatten();
     let devices = devices.filter(|line| kind(line) == Kind::Device);
     let paths: Vec<String> =
         devices.map(|line| format!("/proc/irq/{}/smp_affinity_list", line.name)).collect();
@@ -276,7 +278,7 @@ fn remedies(
         let text = format!(
             "an interrupt whose write fails (EIO) is managed by its driver: boot with \
              isolcpus=managed_irq,domain,{}",
-            seen.cpus
+            observed.cpus
         );
         remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
         remedies.push(Remedy::Manual { text });
@@ -324,22 +326,22 @@ mod tests {
         }
     }
 
-    fn judged(seen: &IsolationObservation) -> Finding {
-        let finding = judge(seen, &good(), &intent());
+    fn judged(observed: &IsolationObservation) -> Finding {
+        let finding = judge(observed, &good(), &intent());
         assert!(!finding.evidence.is_empty());
         finding
     }
 
     fn with_line(name: &str, about: &str, count: u64) -> Finding {
-        let mut seen = quiet();
-        seen.interrupts = Reading::known("/proc/interrupts", vec![line(name, about, count)]);
-        judged(&seen)
+        let mut observed = quiet();
+        observed.interrupts = Reading::known("/proc/interrupts", vec![line(name, about, count)]);
+        judged(&observed)
     }
 
     fn with_task(task: RanTask) -> Finding {
-        let mut seen = quiet();
-        seen.tasks = Reading::known("/proc/*/task/*/stat", vec![task]);
-        judged(&seen)
+        let mut observed = quiet();
+        observed.tasks = Reading::known("/proc/*/task/*/stat", vec![task]);
+        judged(&observed)
     }
 
     #[test]
@@ -378,29 +380,29 @@ mod tests {
 
     #[test]
     fn what_could_not_be_looked_at_is_not_quiet() {
-        let mut seen = quiet();
-        seen.tasks = Reading::denied("/proc/*/task/*/stat", "hidepid");
-        let finding = judged(&seen);
+        let mut observed = quiet();
+        observed.tasks = Reading::denied("/proc/*/task/*/stat", "hidepid");
+        let finding = judged(&observed);
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("hidepid"), "{}", finding.summary);
-        // What was seen is bad all the same.
-        seen.interrupts = Reading::known("/proc/interrupts", vec![line("36", "x nvme0", 1)]);
-        assert_eq!(judged(&seen).status, Bad);
-        let mut seen = quiet();
-        seen.loads[0].error = Some("no".into());
-        assert_eq!(judged(&seen).status, Unknown);
-        let mut seen = quiet();
+        // The observed part is bad nevertheless.
+        observed.interrupts = Reading::known("/proc/interrupts", vec![line("36", "x nvme0", 1)]);
+        assert_eq!(judged(&observed).status, Bad);
+        let mut observed = quiet();
+        observed.loads[0].error = Some("no".into());
+        assert_eq!(judged(&observed).status, Unknown);
+        let mut observed = quiet();
         let net = Work { load: "net".into(), work: String::new(), error: Some("down".into()) };
-        seen.loads.push(net);
-        assert!(judged(&seen).summary.ends_with("CPUs 0-1 (without net): quiet"));
-        let mut seen = quiet();
-        seen.duration_ns = 100_000_000;
-        assert_eq!(judged(&seen).status, Unknown);
-        let mut seen = quiet();
-        seen.load_cpus = CpuList::default();
-        assert_eq!(judged(&seen).status, Unknown);
-        let mut seen = quiet();
-        seen.time_slices = Reading::known("/proc/schedstat", 4);
-        assert_eq!(judged(&seen).status, Doubtful);
+        observed.loads.push(net);
+        assert!(judged(&observed).summary.ends_with("CPUs 0-1 (without net): quiet"));
+        let mut observed = quiet();
+        observed.duration_ns = 100_000_000;
+        assert_eq!(judged(&observed).status, Unknown);
+        let mut observed = quiet();
+        observed.load_cpus = CpuList::default();
+        assert_eq!(judged(&observed).status, Unknown);
+        let mut observed = quiet();
+        observed.time_slices = Reading::known("/proc/schedstat", 4);
+        assert_eq!(judged(&observed).status, Doubtful);
     }
 }

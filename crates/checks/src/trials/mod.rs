@@ -19,13 +19,13 @@ use crate::machine::{built_with, option};
 use crate::{Check, Finding, Impact, Intent, Remedy, Status, When};
 
 /// The finding of one trial.
-pub fn judge(seen: &Observation, facts: &Facts, intent: &Intent) -> Finding {
-    match seen {
-        Observation::Throttling(seen) => throttling::judge(seen, facts, intent),
-        Observation::Isolation(seen) => isolation::judge(seen, facts, intent),
-        Observation::Priority(seen) => judge_priority(seen, facts),
-        Observation::Memlock(seen) => judge_memlock(seen, facts),
-        Observation::Smi(seen) => smi::judge(seen, facts),
+pub fn judge(observed: &Observation, facts: &Facts, intent: &Intent) -> Finding {
+    match observed {
+        Observation::Throttling(observed) => throttling::judge(observed, facts, intent),
+        Observation::Isolation(observed) => isolation::judge(observed, facts, intent),
+        Observation::Priority(observed) => judge_priority(observed, facts),
+        Observation::Memlock(observed) => judge_memlock(observed, facts),
+        Observation::Smi(observed) => smi::judge(observed, facts),
     }
 }
 
@@ -33,7 +33,7 @@ pub fn judge(seen: &Observation, facts: &Facts, intent: &Intent) -> Finding {
 pub fn not_run(trial: &str, why: &str) -> Finding {
     let check = CHECKS.iter().find(|check| check.id.ends_with(trial));
     let check = *check.unwrap_or(&&throttling::CHECK);
-    check.draft().took(format!("trial {trial}"), why).unknown(format!("not tried: {why}"))
+    check.draft().measured(format!("trial {trial}"), why).unknown(format!("not tried: {why}"))
 }
 
 /// Every check, in the order of the trials.
@@ -64,20 +64,20 @@ static MEMLOCK: Check = Check {
     ..Check::NEW
 };
 
-fn judge_memlock(seen: &MemlockObservation, facts: &Facts) -> Finding {
-    let call = format!("mlockall(MCL_CURRENT | MCL_FUTURE) and {}", mib(seen.bytes));
-    let limit = seen.limit.map_or("unlimited".into(), mib);
+fn judge_memlock(observed: &MemlockObservation, facts: &Facts) -> Finding {
+    let call = format!("mlockall(MCL_CURRENT | MCL_FUTURE) and {}", mib(observed.bytes));
+    let limit = observed.limit.map_or("unlimited".into(), mib);
     let draft = MEMLOCK.draft();
-    let run = match &seen.run {
+    let run = match &observed.run {
         Ok(run) => run,
         Err(refusal) => {
             let cap = &facts.limits.cap_ipc_lock;
             let draft = draft
-                .took(call, refusal.text.clone())
-                .took("getrlimit(RLIMIT_MEMLOCK)", &*limit)
+                .measured(call, refusal.text.clone())
+                .measured("getrlimit(RLIMIT_MEMLOCK)", &*limit)
                 .read(cap, |has| if *has { "CAP_IPC_LOCK" } else { "no CAP_IPC_LOCK" }.into());
             // EPERM: no right at all. ENOMEM, EAGAIN: beyond the limit, or no memory.
-            let is_limit = refusal.errno.is_some() && seen.limit.is_some();
+            let is_limit = refusal.errno.is_some() && observed.limit.is_some();
             if is_limit && cap.value() != Some(&true) {
                 let right = crate::remedies::right(
                     facts,
@@ -98,11 +98,11 @@ fn judge_memlock(seen: &MemlockObservation, facts: &Facts) -> Finding {
     };
     let faults = format!("{} minor, {} major", run.faults_minor, run.faults_major);
     let draft = draft
-        .took(call, "granted")
-        .took("getrlimit(RLIMIT_MEMLOCK)", limit)
-        .took("VmLck of the child", mib(run.locked_bytes))
-        .took("page faults of the child after that", &*faults);
-    let size = mib(seen.bytes);
+        .measured(call, "granted")
+        .measured("getrlimit(RLIMIT_MEMLOCK)", limit)
+        .measured("VmLck of the child", mib(run.locked_bytes))
+        .measured("page faults of the child after that", &*faults);
+    let size = mib(observed.bytes);
     match run.faults_minor + run.faults_major {
         0 => draft.status(Status::Good, format!("{size} locked and written without a page fault")),
         // Hinting faults of NUMA balancing, KSM and the like come on locked pages too.
@@ -124,7 +124,7 @@ fn mib(bytes: u64) -> String {
     }
 }
 
-// Was SCHED_FIFO granted at the priority of the application, and if not, who refused it?
+// Was SCHED_FIFO granted at the priority of the application, and if not, what refused it?
 //
 // All refusals are EPERM. The limit and the capability are looked at first, as the kernel does
 // (kernel/sched/syscalls.c, `user_check_sched_setscheduler`); with either it is the control group
@@ -141,38 +141,44 @@ static PRIORITY: Check = Check {
     ..Check::NEW
 };
 
-fn judge_priority(seen: &PriorityObservation, facts: &Facts) -> Finding {
-    let wanted = seen.priority;
+fn judge_priority(observed: &PriorityObservation, facts: &Facts) -> Finding {
+    let wanted = observed.priority;
     let call = format!("sched_setscheduler(SCHED_FIFO, {wanted})");
     let draft = PRIORITY.draft();
-    let refusal = match &seen.got {
-        Ok(got) if *got == wanted => {
+    let refusal = match &observed.granted {
+        Ok(granted) if *granted == wanted => {
             let summary = format!("SCHED_FIFO {wanted} is granted to this user");
-            return draft.took(call, "granted").status(Status::Good, summary);
+            return draft.measured(call, "granted").status(Status::Good, summary);
         }
-        Ok(got) => {
-            let summary = format!("SCHED_FIFO {wanted} was asked for, and {got} is in force");
-            return draft.took(call, format!("{got} in force")).status(Status::Bad, summary);
+        Ok(granted) => {
+            let summary = format!("SCHED_FIFO {wanted} was asked for, and {granted} is in force");
+            return draft
+                .measured(call, format!("{granted} in force"))
+                .status(Status::Bad, summary);
         }
         Err(refusal) => refusal,
     };
     let cap = &facts.limits.cap_sys_nice;
     let draft = draft
-        .took(call, refusal.text.clone())
-        .took("getrlimit(RLIMIT_RTPRIO)", seen.limit.to_string())
+        .measured(call, refusal.text.clone())
+        .measured("getrlimit(RLIMIT_RTPRIO)", observed.limit.to_string())
         .read(cap, |has| if *has { "CAP_SYS_NICE" } else { "no CAP_SYS_NICE" }.into())
-        .saw([option(facts, "RT_GROUP_SCHED")])
-        .read(&seen.group_runtime_us, |us| format!("{us} µs"))
-        .read(&seen.seccomp, |mode| format!("Seccomp: {mode}"))
-        .read(&seen.user_namespace, |own| {
+        .evidence([option(facts, "RT_GROUP_SCHED")])
+        .read(&observed.group_runtime_us, |us| format!("{us} µs"))
+        .read(&observed.seccomp, |mode| format!("Seccomp: {mode}"))
+        .read(&observed.user_namespace, |own| {
             if *own { "a user namespace" } else { "the initial user namespace" }.into()
         });
-    let (why, remedies) = reason(seen, facts, refusal.is_permission());
+    let (why, remedies) = reason(observed, facts, refusal.is_permission());
     draft.remedies(remedies).status(Status::Bad, format!("{}: {why}", refusal.text))
 }
 
 /// Why, and what to do.
-fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (String, Vec<Remedy>) {
+fn reason(
+    observed: &PriorityObservation,
+    facts: &Facts,
+    is_permission: bool,
+) -> (String, Vec<Remedy>) {
     let manual = |text: &str| vec![Remedy::Manual { text: text.into() }];
     if !is_permission {
         let text = "no right is missing; report this with `rtproof capture`";
@@ -181,27 +187,31 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
             manual(text),
         );
     }
-    let has_limit = seen.limit >= seen.priority;
+    let has_limit = observed.limit >= observed.priority;
     let has_cap = facts.limits.cap_sys_nice.value() == Some(&true);
-    let in_namespace = seen.user_namespace.value() == Some(&true);
+    let in_namespace = observed.user_namespace.value() == Some(&true);
     if !has_limit && (!has_cap || in_namespace) {
-        let most = seen.priority.max(95).to_string();
+        let most = observed.priority.max(95).to_string();
         let why = if has_cap {
-            format!("in a user namespace CAP_SYS_NICE does not count, and rtprio is {}", seen.limit)
+            format!(
+                "in a user namespace CAP_SYS_NICE does not count, and rtprio is {}",
+                observed.limit
+            )
         } else {
-            format!("no CAP_SYS_NICE, and rtprio is {}", seen.limit)
+            format!("no CAP_SYS_NICE, and rtprio is {}", observed.limit)
         };
         let right =
             crate::remedies::right(facts, None, "rtprio", &most, &format!("LimitRTPRIO={most}"));
         return (why, right);
     }
-    if seen.group_runtime_us.value() == Some(&0) {
-        let path = seen.group_runtime_us.path.clone();
+    if observed.group_runtime_us.value() == Some(&0) {
+        let path = observed.group_runtime_us.path.clone();
         let why = "its control group has no real-time runtime (CONFIG_RT_GROUP_SCHED)".into();
         let text = format!("give the group a share of its parent's: echo 950000 > {path}");
         return (why, of_group(facts, &text));
     }
-    if seen.group_runtime_us.value().is_none() && built_with(facts, "RT_GROUP_SCHED") == Some(true)
+    if observed.group_runtime_us.value().is_none()
+        && built_with(facts, "RT_GROUP_SCHED") == Some(true)
     {
         let why = "rights are enough, so that its control group has no real-time runtime is \
                    likely (CONFIG_RT_GROUP_SCHED)"
@@ -211,7 +221,7 @@ fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (St
         return (why, of_group(facts, text));
     }
     let container = facts.virt.container.value().and_then(Option::as_deref);
-    if seen.seccomp.value().is_some_and(|&mode| mode != 0) || container.is_some() {
+    if observed.seccomp.value().is_some_and(|&mode| mode != 0) || container.is_some() {
         let within = container.map_or(String::new(), |name| format!(" of {name}"));
         let why = format!("rights are enough, so a seccomp filter{within} is likely");
         let text = "let the container have it: --cap-add SYS_NICE --ulimit rtprio=95, and a \
@@ -305,19 +315,19 @@ mod priority_tests {
         let mut facts = good();
         facts.limits.cap_sys_nice = Reading::known("/proc/self/status", cap);
         let text = "SCHED_FIFO 80: Operation not permitted (os error 1)".into();
-        let seen = PriorityObservation {
+        let observed = PriorityObservation {
             priority: 80,
-            got: Err(Refusal { errno: Some(1), text }),
+            granted: Err(Refusal { errno: Some(1), text }),
             limit,
             seccomp: Reading::known("/proc/self/status", 0),
             user_namespace: Reading::known("/proc/self/uid_map", false),
             group_runtime_us: Reading::absent("/proc/self/cgroup"),
         };
-        (seen, facts)
+        (observed, facts)
     }
 
-    fn judged((seen, facts): &(PriorityObservation, Facts)) -> Finding {
-        let finding = judge_priority(seen, facts);
+    fn judged((observed, facts): &(PriorityObservation, Facts)) -> Finding {
+        let finding = judge_priority(observed, facts);
         assert_eq!(finding.status, Status::Bad, "{finding:#?}");
         assert!(!finding.remedies.is_empty() && finding.evidence.len() >= 7);
         finding
@@ -325,17 +335,18 @@ mod priority_tests {
 
     #[test]
     fn granted() {
-        let (seen, facts) = refused(0, true);
-        let finding = judge_priority(&PriorityObservation { got: Ok(80), ..seen.clone() }, &facts);
+        let (observed, facts) = refused(0, true);
+        let finding =
+            judge_priority(&PriorityObservation { granted: Ok(80), ..observed.clone() }, &facts);
         assert_eq!(finding.status, Status::Good);
         assert_eq!(
-            judge_priority(&PriorityObservation { got: Ok(1), ..seen }, &facts).status,
+            judge_priority(&PriorityObservation { granted: Ok(1), ..observed }, &facts).status,
             Status::Bad
         );
     }
 
     #[test]
-    fn who_refused() {
+    fn the_reason_of_a_refusal_is_named() {
         let mut case = refused(0, false);
         assert!(judged(&case).summary.ends_with("no CAP_SYS_NICE, and rtprio is 0"));
         case = refused(0, true);
@@ -356,7 +367,7 @@ mod priority_tests {
         assert!(judged(&case).summary.contains("seccomp"));
         case = refused(0, true);
         assert!(judged(&case).summary.contains("security module"));
-        case.0.got = Err(Refusal { errno: Some(22), text: "SCHED_FIFO 80: invalid".into() });
+        case.0.granted = Err(Refusal { errno: Some(22), text: "SCHED_FIFO 80: invalid".into() });
         assert!(judged(&case).summary.contains("another reason"));
     }
 }

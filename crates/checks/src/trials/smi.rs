@@ -26,31 +26,31 @@ pub(super) static CHECK: Check = Check {
     ..Check::NEW
 };
 
-pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
+pub(super) fn judge(observed: &SmiObservation, facts: &Facts) -> Finding {
     let draft = CHECK.draft();
     if let Some(arch) = facts.kernel.arch.value().filter(|arch| !arch.contains("86")) {
         let draft = draft.read(&facts.kernel.arch, String::clone);
         return draft
             .status(Status::NotApplicable, format!("{arch} has no system management mode"));
     }
-    let draft = draft.read(&seen.vendor, String::clone);
-    if seen.vendor.value().is_none() {
-        return instead(draft, seen, facts, "the maker of the CPU is not known");
+    let draft = draft.read(&observed.vendor, String::clone);
+    if observed.vendor.value().is_none() {
+        return no_counter(draft, observed, facts, "the maker of the CPU is not known");
     }
-    let Some(counter) = seen.counter else {
-        let vendor = seen.vendor.value().map_or("", String::as_str);
+    let Some(counter) = observed.counter else {
+        let vendor = observed.vendor.value().map_or("", String::as_str);
         let why = format!("{vendor}: nothing counts system management interrupts here");
-        return instead(draft, seen, facts, &why);
+        return no_counter(draft, observed, facts, &why);
     };
     let read = |draft: FindingBuilder, (cpu, count): &(u32, Reading<u64>)| {
         draft.read(count, |count| format!("{count} SMIs, CPU {cpu}"))
     };
-    let draft = seen.counts.iter().fold(draft, read);
+    let draft = observed.counts.iter().fold(draft, read);
     let known: Vec<(u32, u64)> =
-        seen.counts.iter().filter_map(|(cpu, count)| Some((*cpu, *count.value()?))).collect();
-    let blind = seen.counts.iter().find(|(_, count)| count.value().is_none());
+        observed.counts.iter().filter_map(|(cpu, count)| Some((*cpu, *count.value()?))).collect();
+    let unreadable = observed.counts.iter().find(|(_, count)| count.value().is_none());
     let total: u64 = known.iter().map(|(_, count)| count).sum();
-    let time = crate::ns(seen.duration_ns);
+    let time = crate::ns(observed.duration_ns);
     if total > 0 {
         let summary = format!(
             "{} in {time}, by {}",
@@ -60,17 +60,17 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
         let remedy = Remedy::Manual { text: FIRMWARE.into() };
         return draft.remedies([remedy]).status(Status::Bad, summary);
     }
-    if let Some((_, count)) = blind {
-        return blind_to(draft, seen, facts, counter, count);
+    if let Some((_, count)) = unreadable {
+        return blind_to(draft, observed, facts, counter, count);
     }
     let draft = draft.read(&facts.virt.hypervisor, |name| {
         name.clone().unwrap_or_else(|| "no hypervisor".into())
     });
     match facts.virt.hypervisor.value() {
-        _ if seen.counts.is_empty() || seen.duration_ns == 0 => {
+        _ if observed.counts.is_empty() || observed.duration_ns == 0 => {
             draft.status(Status::Unknown, "no CPU could be asked")
         }
-        _ if seen.duration_ns < super::SHORT_NS => {
+        _ if observed.duration_ns < super::SHORT_NS => {
             draft.status(Status::Unknown, format!("none in {time}, which is too short to tell"))
         }
         Some(None) => draft.status(
@@ -85,7 +85,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
                 "{} shows none in {time}, but {name} shows a count of its own: ask on the host",
                 counter.words()
             );
-            draft.status(Status::Unknown, with_gaps(&why, seen, facts))
+            draft.status(Status::Unknown, with_gaps(&why, observed, facts))
         }
         None => draft.status(
             Status::Unknown,
@@ -99,8 +99,13 @@ fn counted(n: u64, noun: &str) -> String {
 }
 
 /// Nothing counted: what the loop saw, and where to go on.
-fn instead(draft: FindingBuilder, seen: &SmiObservation, facts: &Facts, why: &str) -> Finding {
-    let tracer = match &seen.hwlat {
+fn no_counter(
+    draft: FindingBuilder,
+    observed: &SmiObservation,
+    facts: &Facts,
+    why: &str,
+) -> Finding {
+    let tracer = match &observed.hwlat {
         hwlat if hwlat.is_absent() => "the kernel's hwlat tracer (CONFIG_HWLAT_TRACER)",
         _ => "`rtproof trace hwlat --over 10us`, for longer than here",
     };
@@ -108,41 +113,41 @@ fn instead(draft: FindingBuilder, seen: &SmiObservation, facts: &Facts, why: &st
         "look for gaps with interrupts off: {tracer}, never on a machine in use; else `rtproof \
          measure --workload busy-loop`, whose gaps may be the kernel's too"
     );
-    uncounted(draft, seen, facts, why, Remedy::Manual { text })
+    uncounted(draft, observed, facts, why, Remedy::Manual { text })
 }
 
 /// Nothing counted: unknown with the next step, unless hwlat saw on bare metal what is no work of
 /// the kernel.
 fn uncounted(
     draft: FindingBuilder,
-    seen: &SmiObservation,
+    observed: &SmiObservation,
     facts: &Facts,
     why: &str,
     next: Remedy,
 ) -> Finding {
     let is_bare = matches!(facts.virt.hypervisor.value(), Some(None));
-    let hardware = seen.hwlat.value().filter(|look| is_bare && look.gaps.count > 0);
+    let hardware = observed.hwlat.value().filter(|look| is_bare && look.gaps.count > 0);
     let (remedy, status) = match hardware {
         Some(_) => (Remedy::Manual { text: FIRMWARE.into() }, Status::Bad),
         None => (next, Status::Unknown),
     };
-    // Where something was counted on another CPU, nobody was to look.
-    let looked = seen.gaps.is_some() || seen.duration_ns == 0;
-    let summary = if looked { with_gaps(why, seen, facts) } else { why.to_owned() };
+    // If something was counted on another CPU, the loop was not run.
+    let looked = observed.gaps.is_some() || observed.duration_ns == 0;
+    let summary = if looked { with_gaps(why, observed, facts) } else { why.to_owned() };
     draft.remedies([remedy]).status(status, summary)
 }
 
 /// A reason, and what the loop and hwlat can and cannot say of it.
-fn with_gaps(why: &str, seen: &SmiObservation, facts: &Facts) -> String {
-    let text = with_loop(why, seen.gaps.as_ref(), facts);
-    let hwlat = by_hwlat(&seen.hwlat, facts);
+fn with_gaps(why: &str, observed: &SmiObservation, facts: &Facts) -> String {
+    let text = with_loop(why, observed.gaps.as_ref(), facts);
+    let hwlat = by_hwlat(&observed.hwlat, facts);
     if hwlat.is_empty() { text } else { format!("{}. {hwlat}", text.trim_end_matches('.')) }
 }
 
 /// A sentence without its full stop, or nothing.
 fn by_hwlat(look: &Reading<HwlatLook>, facts: &Facts) -> String {
     let Some(look) = look.value() else {
-        // That a kernel has no such tracer stands in the remedy.
+        // The remedy says if a kernel has no such tracer.
         let why = (!look.is_absent()).then(|| look.why_unknown()).flatten();
         return why.map_or_else(String::new, |why| format!("hwlat could not look: {why}"));
     };
@@ -216,7 +221,7 @@ fn with_loop(why: &str, gaps: Option<&GapLook>, facts: &Facts) -> String {
 
 fn blind_to(
     draft: FindingBuilder,
-    seen: &SmiObservation,
+    observed: &SmiObservation,
     facts: &Facts,
     counter: SmiCounter,
     count: &Reading<u64>,
@@ -226,7 +231,7 @@ fn blind_to(
     if count.is_absent() && !is_register {
         let why =
             format!("{}: this kernel, CPU or hypervisor has no such counter", counter.words());
-        return instead(draft, seen, facts, &why);
+        return no_counter(draft, observed, facts, &why);
     }
     let (summary, remedy) = match count.is_absent() {
         true if is_register => {
@@ -243,7 +248,7 @@ fn blind_to(
             (format!("{}{what}: {why}", count.path), Remedy::Manual { text })
         }
     };
-    uncounted(draft, seen, facts, &summary, remedy)
+    uncounted(draft, observed, facts, &summary, remedy)
 }
 
 #[cfg(test)]

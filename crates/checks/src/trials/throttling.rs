@@ -1,6 +1,6 @@
 //! Was the FIFO spinner paused for an ordinary one, and by which rule?
 //!
-//! What was seen decides whether; kernel version and settings decide by what. Before 6.12 only RT
+//! The observation decides whether; kernel version and settings decide by what. Before 6.12 only RT
 //! throttling does it. From 6.12 the fair server does, and `sched_rt_runtime_us=-1` alone does not
 //! stop it. Measured with this trial, 3 s on one emulated CPU, Debian RT kernels: 6.1.176 100 ms
 //! taken, 0 with -1; 6.12.95 154 ms, 157 ms with -1, 0 with the fair server at 0, too; 7.2.12
@@ -40,13 +40,13 @@ const PERIOD_NS: u64 = 1_000_000_000;
 /// Time for the ordinary spinner that is no pause: it may run before the other has its policy.
 const NO_TIME_NS: u64 = 1_000_000;
 
-pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent) -> Finding {
-    let cpu = seen.cpu;
+pub(super) fn judge(observed: &ThrottlingObservation, facts: &Facts, intent: &Intent) -> Finding {
+    let cpu = observed.cpu;
     let draft = CHECK.draft().cpus(&CpuList::new([cpu]));
-    let run = match &seen.run {
+    let run = match &observed.run {
         Ok(run) => run,
         Err(refusal) => {
-            let draft = draft.took(format!("FIFO spinner, CPU {cpu}"), refusal.text.clone());
+            let draft = draft.measured(format!("FIFO spinner, CPU {cpu}"), refusal.text.clone());
             if !refusal.is_permission() {
                 return draft.status(Status::Unknown, format!("not tried: {}", refusal.text));
             }
@@ -57,7 +57,7 @@ pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent
             );
         }
     };
-    let draft = evidence(draft, seen, run, facts);
+    let draft = evidence(draft, observed, run, facts);
     let is_paused = run.ordinary.count > 0;
     if is_paused {
         return paused(draft, run, facts, intent, cpu);
@@ -70,14 +70,14 @@ pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent
         return draft.status(Status::Unknown, summary);
     }
     if run.ordinary_cpu_ns > NO_TIME_NS {
-        let got = crate::ns(run.ordinary_cpu_ns);
+        let ordinary_ran = crate::ns(run.ordinary_cpu_ns);
         let summary = format!(
-            "the ordinary spinner got {got} of {spun} beside the FIFO one, in pauses below 1 ms"
+            "the ordinary spinner got {ordinary_ran} of {spun} beside the FIFO one, in pauses below 1 ms"
         );
         return draft.status(Status::Doubtful, summary);
     }
     if run.beneath.count > 0 {
-        let steal = match seen.steal_ms.value() {
+        let steal = match observed.steal_ms.value() {
             Some(0) | None => "no steal time was told: firmware (SMI), interrupts or a hypervisor \
                                that does not tell"
                 .to_owned(),
@@ -116,11 +116,11 @@ fn times(gaps: &GapCounts, run: &Spin) -> String {
 
 fn evidence(
     draft: FindingBuilder,
-    seen: &ThrottlingObservation,
+    observed: &ThrottlingObservation,
     run: &Spin,
     facts: &Facts,
 ) -> FindingBuilder {
-    let cpu = seen.cpu;
+    let cpu = observed.cpu;
     let gaps = |gaps: &GapCounts| match gaps.count {
         0 => "none".to_owned(),
         count => format!(
@@ -138,18 +138,18 @@ fn evidence(
         )
     };
     draft
-        .took(
+        .measured(
             format!("FIFO spinner, CPU {cpu}"),
             format!("ran {fifo} of {spun}, times that it was switched out: {}", run.preemptions),
         )
-        .took(
+        .measured(
             format!("ordinary spinner, CPU {cpu}"),
             format!("ran {}", crate::ns(run.ordinary_cpu_ns)),
         )
-        .took("gaps over 1 ms in which the ordinary spinner ran", gaps(&run.ordinary))
-        .took("gaps over 1 ms in which another task ran", gaps(&run.others))
-        .took("gaps over 1 ms without a switch of tasks", gaps(&run.beneath))
-        .read(&seen.steal_ms, |ms| format!("steal {ms} ms on CPU {cpu} meanwhile"))
+        .measured("gaps over 1 ms in which the ordinary spinner ran", gaps(&run.ordinary))
+        .measured("gaps over 1 ms in which another task ran", gaps(&run.others))
+        .measured("gaps over 1 ms without a switch of tasks", gaps(&run.beneath))
+        .read(&observed.steal_ms, |ms| format!("steal {ms} ms on CPU {cpu} meanwhile"))
         .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
         .read(&facts.sched.rt_runtime_us, i64::to_string)
         .read(&facts.sched.fair_server, server)
@@ -232,13 +232,13 @@ fn paused(draft: FindingBuilder, run: &Spin, facts: &Facts, intent: &Intent, cpu
         });
     }
     draft
-        .took("taken of each second", format!("{taken}{}", expected(rule, facts, cpu)))
-        .saw(groups_matter(rule, facts).then(|| option(facts, "RT_GROUP_SCHED")))
+        .measured("taken of each second", format!("{taken}{}", expected(rule, facts, cpu)))
+        .evidence(groups_matter(rule, facts).then(|| option(facts, "RT_GROUP_SCHED")))
         .remedies(remedies(rule, facts, intent, cpu))
         .status(Status::Bad, summary)
 }
 
-/// What the rule takes as it is set.
+/// Time that the rule takes with the current settings.
 fn expected(rule: Rule, facts: &Facts, cpu: u32) -> String {
     let runtime_us = facts.sched.rt_runtime_us.value().copied();
     let period_us = facts.sched.rt_period_us.value().copied();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_without_a_pause_tells_nothing() {
+    fn a_short_run_without_a_pause_proves_nothing() {
         let mut short = seen(Spin::default());
         short.run.as_mut().unwrap().duration_ns = 1_500_000_000;
         let finding = judge(&short, &good(), &intent());
@@ -480,8 +480,8 @@ mod tests {
     fn without_the_right_it_is_unknown() {
         let refusal = Refusal { errno: Some(1), text: "SCHED_FIFO 1: not permitted".into() };
         let steal_ms = Reading::known("/proc/stat", 0);
-        let seen = ThrottlingObservation { cpu: 3, run: Err(refusal), steal_ms };
-        let finding = judge(&seen, &good(), &intent());
+        let observed = ThrottlingObservation { cpu: 3, run: Err(refusal), steal_ms };
+        let finding = judge(&observed, &good(), &intent());
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("needs CAP_SYS_NICE"), "{}", finding.summary);
         assert!(!finding.evidence.is_empty() && !finding.remedies.is_empty());

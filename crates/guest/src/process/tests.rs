@@ -76,7 +76,7 @@ fn a_guest_that_never_stops_to_give_marks_is_ended_at_its_limit() {
 }
 
 #[test]
-fn init_that_never_speaks_is_told_apart() {
+fn a_silent_init_is_distinguished() {
     let limit = Duration::from_millis(300);
     let outcome = outcome_within(limit, AMPLE, "sleep 60", &[]).unwrap();
     assert_eq!(outcome.ending, GuestEnding::NeverSpoke);
@@ -87,7 +87,7 @@ fn init_that_never_speaks_is_told_apart() {
 }
 
 #[test]
-fn init_says_what_is_broken() {
+fn init_reports_what_is_broken() {
     let broken = ending("echo GUEST-INIT x; echo GUEST-BROKEN no share; sleep 0.1");
     assert_eq!(broken, GuestEnding::Broken("no share".to_owned()));
 }

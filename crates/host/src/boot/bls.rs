@@ -16,7 +16,7 @@ const FOLDER: &str = "/boot/loader/entries";
 #[derive(Debug)]
 pub(super) struct Files {
     config: GrubConfig,
-    /// Those of others, newest first, as the menu shows them.
+    /// Entries of others, newest first, as the menu shows them.
     others: Vec<EntryFile>,
     base: EntryFile,
     /// Name of our entry.
@@ -33,7 +33,7 @@ pub(super) fn loader(
     let mut others = entries::read(view, FOLDER)?;
     others.retain(|file| !file.is_ours() && file.get("linux").is_some());
     others.sort_by(|a, b| entries::compare(b.stem(), a.stem()));
-    let custom = grub::others(view, &config.custom())?;
+    let custom = grub::custom_entries(view, &config.custom())?;
     let spec = config.default_spec(&custom);
     let by_name = others.iter().position(|file| {
         file.stem() == spec || file.name == spec || file.get("title") == Some(&spec)
@@ -143,7 +143,7 @@ impl Method for Files {
         }
         let text =
             self.base.copy(&self.expanded(&self.base.options()), words, self.own.as_ref())?;
-        Ok(WrittenEntry { changes: vec![super::file(path, text)], printed: None })
+        Ok(WrittenEntry { changes: vec![super::file_change(path, text)], printed: None })
     }
 
     fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
@@ -166,7 +166,7 @@ impl Method for Files {
             return Ok(vec![self.config.environment.set("saved_entry", self.id)]);
         }
         let lines = grub::default_lines(self.id, 0);
-        Ok(vec![efi::put(view, &self.config.custom(), &lines)?])
+        Ok(vec![efi::with_lines(view, &self.config.custom(), &lines)?])
     }
 
     fn is_armed(&self, view: &BootView<'_>) -> Result<bool, BootError> {
@@ -212,7 +212,7 @@ const FOLDERS: &[&str] = &["/boot/grub", "/boot/grub2"];
 const ESP: &str = "/boot/efi/EFI";
 
 /// GRUB, if it started this kernel.
-pub(super) fn detect(
+pub(super) fn detect_grub(
     view: &BootView<'_>,
     around: &LoaderContext,
 ) -> Result<Option<Loader>, BootError> {
@@ -243,12 +243,12 @@ pub(super) fn config(
     for folder in folders {
         let path = format!("{folder}/grub.cfg");
         let Some(text) = view.text(&path)? else { continue };
-        let script = grub_script::parse(&path, &text)?;
+        let script = grub_script::parse_script(&path, &text)?;
         let has_menu = !script.entries.is_empty();
         if !has_menu && !script.top.iter().any(|statement| statement.command() == "blscfg") {
             continue;
         }
-        let environment = grub::read(view, &format!("{folder}/grubenv"))?;
+        let environment = grub::read_environment(view, &format!("{folder}/grubenv"))?;
         return Ok(Some(GrubConfig { folder, text, script, environment }));
     }
     Ok(None)

@@ -23,12 +23,12 @@ pub struct Word {
     /// The parameter without quotes: `isolcpus=managed_irq,domain,2-3`, `nosmt`, `isolcpus=`. To
     /// remove: the name alone.
     pub parameter: String,
-    /// What becomes of the words that are there.
+    /// What happens to existing words.
     #[serde(rename = "wish")]
     pub edit: Edit,
 }
 
-/// What becomes of the words that are there.
+/// What happens to existing words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edit {
@@ -85,7 +85,7 @@ impl Word {
         Self { parameter: parameter.into(), edit: Edit::Set }
     }
 
-    /// Comes beside words with its name.
+    /// Is added to words with its name.
     pub fn add(parameter: impl Into<String>) -> Self {
         Self { parameter: parameter.into(), edit: Edit::Add }
     }

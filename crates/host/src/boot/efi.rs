@@ -2,7 +2,7 @@
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt};
 
-use super::{BootError, BootView, known};
+use super::{BootError, BootView, known_or_error};
 use crate::Root;
 use crate::change::Change;
 
@@ -25,9 +25,9 @@ pub(super) struct Firmware {
     pub is_uefi: bool,
     /// Whether it checks signatures.
     pub secure_boot: Option<bool>,
-    /// Who says that it started us: `systemd-boot 257`, `GRUB 2.12`.
+    /// Loader that reports having started us: `systemd-boot 257`, `GRUB 2.12`.
     pub loader: Option<String>,
-    /// Who says that it is the kernel's image: `systemd-stub 257`.
+    /// Stub that reports being in the kernel's image: `systemd-stub 257`.
     pub stub: Option<String>,
     /// What that boot loader can do, as bits.
     pub features: Option<u64>,
@@ -78,7 +78,7 @@ fn utf16(bytes: &[u8]) -> Option<String> {
 /// First line of what is ours.
 const BEGIN: &str = "# rtproof begin";
 
-/// On the first line when the line before it had no end and got one.
+/// On the first line if a missing line end was added before it.
 const NO_NEWLINE: &str = " (the line before had no end)";
 
 /// Last line of what is ours.
@@ -88,7 +88,7 @@ const END: &str = "# rtproof end";
 ///
 /// # Errors
 /// One mark without the other, or two of one.
-pub(super) fn find(path: &str, text: &[u8]) -> Result<Option<Range<usize>>, BootError> {
+pub(super) fn find_block(path: &str, text: &[u8]) -> Result<Option<Range<usize>>, BootError> {
     let mut begin: Option<(usize, usize)> = None;
     let mut found: Option<Range<usize>> = None;
     let mut at = 0;
@@ -124,7 +124,7 @@ pub(super) fn find(path: &str, text: &[u8]) -> Result<Option<Range<usize>>, Boot
 
 /// The lines between the marks.
 fn inner<'a>(path: &str, text: &'a [u8]) -> Result<Option<&'a [u8]>, BootError> {
-    let Some(range) = find(path, text)? else { return Ok(None) };
+    let Some(range) = find_block(path, text)? else { return Ok(None) };
     let block = &text[range];
     let start = block.iter().position(|&byte| byte == b'\n').map_or(block.len(), |at| at + 1);
     let mut end = block.strip_suffix(b"\n").unwrap_or(block).len();
@@ -134,7 +134,7 @@ fn inner<'a>(path: &str, text: &'a [u8]) -> Result<Option<&'a [u8]>, BootError> 
 
 /// The file without our lines: what it was before.
 pub(super) fn without(path: &str, text: &[u8]) -> Result<Vec<u8>, BootError> {
-    let Some(range) = find(path, text)? else { return Ok(text.to_vec()) };
+    let Some(range) = find_block(path, text)? else { return Ok(text.to_vec()) };
     let is_open = text[range.start..].starts_with(format!("{BEGIN}{NO_NEWLINE}").as_bytes());
     let mut kept = text[..range.start].to_vec();
     // What another program added since must not be glued to that line.
@@ -148,8 +148,8 @@ pub(super) fn without(path: &str, text: &[u8]) -> Result<Vec<u8>, BootError> {
 }
 
 /// The file with `lines` (each with its end) as ours: in the place of earlier ones, else last.
-pub(super) fn with(path: &str, text: &[u8], lines: &str) -> Result<Vec<u8>, BootError> {
-    let found = find(path, text)?;
+pub(super) fn with_block(path: &str, text: &[u8], lines: &str) -> Result<Vec<u8>, BootError> {
+    let found = find_block(path, text)?;
     let end = line_end(found.clone().map_or(text, |range| &text[range]));
     let lines = lines.replace('\n', end);
     let at = found.clone().unwrap_or(text.len()..text.len());
@@ -169,32 +169,36 @@ pub(super) fn with(path: &str, text: &[u8], lines: &str) -> Result<Vec<u8>, Boot
 }
 
 /// The change that puts lines between the marks of a file, instead of those that are there.
-pub(super) fn put(view: &BootView<'_>, path: &str, lines: &str) -> Result<Change, BootError> {
+pub(super) fn with_lines(
+    view: &BootView<'_>,
+    path: &str,
+    lines: &str,
+) -> Result<Change, BootError> {
     let text = view.bytes(path)?.unwrap_or_default();
-    Ok(super::file(path, with(path, &text, lines)?))
+    Ok(super::file_change(path, with_block(path, &text, lines)?))
 }
 
 /// The change that removes the marks and what is between them; `None` without marks.
 pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Option<Change>, BootError> {
     let text = view.bytes(path)?.unwrap_or_default();
-    let is_there = find(path, &text)?.is_some();
-    is_there.then(|| Ok(super::file(path, without(path, &text)?))).transpose()
+    let is_there = find_block(path, &text)?.is_some();
+    is_there.then(|| Ok(super::file_change(path, without(path, &text)?))).transpose()
 }
 
 /// Whether a file has lines of ours.
 pub(super) fn is_in(view: &BootView<'_>, path: &str) -> Result<bool, BootError> {
-    Ok(find(path, &view.bytes(path)?.unwrap_or_default())?.is_some())
+    Ok(find_block(path, &view.bytes(path)?.unwrap_or_default())?.is_some())
 }
 
 /// The lines between the marks of a file, with plain ends.
-pub(super) fn ours(view: &BootView<'_>, path: &str) -> Result<String, BootError> {
+pub(super) fn lines_between_marks(view: &BootView<'_>, path: &str) -> Result<String, BootError> {
     let text = view.bytes(path)?.unwrap_or_default();
     let lines = inner(path, &text)?.unwrap_or_default();
     Ok(String::from_utf8_lossy(lines).replace("\r\n", "\n"))
 }
 
 /// The text of a file without our lines.
-pub(super) fn others(view: &BootView<'_>, path: &str) -> Result<String, BootError> {
+pub(super) fn lines_outside_marks(view: &BootView<'_>, path: &str) -> Result<String, BootError> {
     let text = without(path, &view.bytes(path)?.unwrap_or_default())?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -210,7 +214,7 @@ pub(super) fn line_end(text: &[u8]) -> &'static str {
 // Sections of an EFI program, as far as a unified kernel image has its texts in them
 // (UAPI.5: `.cmdline`, `.osrel`, `.uname`).
 
-/// Head of the file that is looked at: PE headers and section table.
+/// Part of the file that is read: PE headers and section table.
 const HEAD_BYTES: usize = 4096;
 
 /// Bytes of one entry of the section table.
@@ -231,8 +235,11 @@ pub(super) struct Texts {
 }
 
 /// Reads them; `None` for a file that is no unified kernel image.
-pub(super) fn read(view: &BootView<'_>, path: &str) -> Result<Option<Texts>, BootError> {
-    let Some(file) = known(view.root().open(path))? else { return Ok(None) };
+pub(super) fn read_unified_image(
+    view: &BootView<'_>,
+    path: &str,
+) -> Result<Option<Texts>, BootError> {
+    let Some(file) = known_or_error(view.root().open(path))? else { return Ok(None) };
     let read = texts(|at, bytes| read_at(&file, at, bytes));
     read.map_err(|error| BootError::file(path, error.to_string()))
 }
@@ -366,13 +373,13 @@ mod block_tests {
         let others =
             [&b""[..], b"\n", b"a", b"a\n", b"a\r\nb\r\n", b"a\r\nb", b"\xff\xfe\n\n", b"\n\nx"];
         for text in others {
-            let one = with("f", text, "x\ny\n").unwrap();
-            let two = with("f", &one, "z\n").unwrap();
+            let one = with_block("f", text, "x\ny\n").unwrap();
+            let two = with_block("f", &one, "z\n").unwrap();
             assert_eq!(without("f", &one).unwrap(), text, "{text:?}");
             assert_eq!(without("f", &two).unwrap(), text, "{text:?}");
             let end = line_end(text);
             assert_eq!(inner("f", &two).unwrap().unwrap(), format!("z{end}").as_bytes());
-            assert_eq!(with("f", &two, "z\n").unwrap(), two);
+            assert_eq!(with_block("f", &two, "z\n").unwrap(), two);
         }
         assert_eq!(without("f", b"a\nb").unwrap(), b"a\nb");
         assert_eq!(inner("f", b"a").unwrap(), None);
@@ -381,10 +388,10 @@ mod block_tests {
 
     #[test]
     fn lines_added_after_ours_stay() {
-        let mut text = with("f", b"a", "x\n").unwrap();
+        let mut text = with_block("f", b"a", "x\n").unwrap();
         text.extend_from_slice(b"later\n");
         assert_eq!(without("f", &text).unwrap(), b"a\nlater\n".to_vec());
-        let mut text = with("f", b"a\n", "x\n").unwrap();
+        let mut text = with_block("f", b"a\n", "x\n").unwrap();
         text.extend_from_slice(b"later");
         assert_eq!(without("f", &text).unwrap(), b"a\nlater");
     }
@@ -396,7 +403,8 @@ mod block_tests {
             "x\n# rtproof end\n",
             "# rtproof begin\n# rtproof begin\n# rtproof end\n",
         ] {
-            let error = find("/boot/grub/custom.cfg", text.as_bytes()).unwrap_err().to_string();
+            let error =
+                find_block("/boot/grub/custom.cfg", text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains("/boot/grub/custom.cfg:2"), "{error}");
         }
     }
@@ -404,7 +412,7 @@ mod block_tests {
     proptest! {
         #[test]
         fn any_bytes_come_back(text in prop::collection::vec(any::<u8>(), 0..60)) {
-            let made = with("f", &text, "one\n").unwrap();
+            let made = with_block("f", &text, "one\n").unwrap();
             prop_assert_eq!(without("f", &made).unwrap(), text);
         }
     }

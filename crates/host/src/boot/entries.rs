@@ -157,7 +157,7 @@ pub(super) fn not_taken(view: &BootView<'_>, path: &str) -> Result<(), BootError
 /// The change that removes an entry of ours; `None` where it is not there.
 pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Option<Change>, BootError> {
     not_taken(view, path)?;
-    Ok(view.bytes(path)?.map(|_| super::gone(path)))
+    Ok(view.bytes(path)?.map(|_| super::removed_file(path)))
 }
 
 /// The mark of our files, for entries that are made and not copied.
@@ -242,7 +242,7 @@ fn take(rest: &mut Vec<u8>, is_it: impl Fn(&u8) -> bool) -> Vec<u8> {
 /// Words of /proc/cmdline that a boot loader put there.
 const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];
 
-/// Who keeps the command line.
+/// Where the command line is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeper {
     RpmOstree,
@@ -262,8 +262,8 @@ struct Elsewhere {
     line: String,
 }
 
-/// Those that a file of a boot loader on the disk would hide.
-pub(super) fn detect(view: &BootView<'_>, around: &LoaderContext) -> Option<Loader> {
+/// Places that a boot loader's file on the disk would hide.
+pub(super) fn detect_elsewhere(view: &BootView<'_>, around: &LoaderContext) -> Option<Loader> {
     let words = cmdline::split(around.cmdline.as_deref().unwrap_or_default());
     let has = |name: &str| words.iter().any(|word| word.text.split('=').next() == Some(name));
     let is_nfs = words.iter().any(|word| word.text == "root=/dev/nfs");

@@ -94,7 +94,7 @@ impl GrubConfig {
 /// A block as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
-    /// Path as it was looked for.
+    /// Requested path.
     pub path: String,
     block: Bytes,
     /// Why GRUB cannot write a choice into it.
@@ -102,7 +102,7 @@ pub(crate) struct Environment {
 }
 
 /// Reads the block at a path; without one, one that is unusable.
-pub(crate) fn read(view: &BootView<'_>, path: &str) -> Result<Environment, BootError> {
+pub(crate) fn read_environment(view: &BootView<'_>, path: &str) -> Result<Environment, BootError> {
     let found = view.bytes(path)?;
     let is_there = found.is_some();
     let block = Bytes(found.unwrap_or_default());
@@ -120,7 +120,7 @@ pub(crate) fn read(view: &BootView<'_>, path: &str) -> Result<Environment, BootE
 impl Environment {
     /// A variable; the last one of a name.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
-        let value = get(&self.block, name).ok()??;
+        let value = variable(&self.block, name).ok()??;
         Some(String::from_utf8_lossy(&value).into_owned())
     }
 
@@ -131,7 +131,7 @@ impl Environment {
         name: &str,
         value: &str,
     ) -> Result<bool, BootError> {
-        Ok(read(view, &self.path)?.get(name).as_deref() == Some(value))
+        Ok(read_environment(view, &self.path)?.get(name).as_deref() == Some(value))
     }
 
     /// The change that sets a variable.
@@ -156,8 +156,8 @@ impl Menu {
         );
         let mut text = lines.replace('\n', efi::line_end(&old)).into_bytes();
         text.extend(old);
-        let changes = [super::file(&path, text)];
-        let then = others(&BootView::with(view.root(), &changes), &path)?;
+        let changes = [super::file_change(&path, text)];
+        let then = custom_entries(&BootView::with(view.root(), &changes), &path)?;
         let [change] = changes;
         Ok((self.config.default_spec(&then) == spec).then_some(change))
     }
@@ -220,7 +220,7 @@ pub(super) struct Menu {
 
 impl Menu {
     pub(super) fn read(view: &BootView<'_>, config: GrubConfig) -> Result<Self, BootError> {
-        let custom = others(view, &config.custom())?;
+        let custom = custom_entries(view, &config.custom())?;
         let spec = config.default_spec(&custom);
         // An entry that was written into custom.cfg by hand: what it boots is not known.
         let is_custom = custom
@@ -393,14 +393,14 @@ impl Method for Menu {
             );
             return Ok(WrittenEntry { changes: vec![], printed: Some(printed) });
         }
-        let change = efi::put(view, &self.config.custom(), &lines)?;
+        let change = efi::with_lines(view, &self.config.custom(), &lines)?;
         Ok(WrittenEntry { changes: vec![change], printed: None })
     }
 
     fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
         let path = self.config.custom();
         let Some(text) = view.text(&path)? else { return Ok(None) };
-        let script = grub_script::parse(&path, &text)?;
+        let script = grub_script::parse_script(&path, &text)?;
         let ours = script.entries.iter().find(|entry| entry.id.as_deref() == Some(ID));
         ours.map_or(Ok(None), |entry| read_entry(&path, &text, entry))
     }
@@ -416,8 +416,8 @@ impl Method for Menu {
 
     fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let path = self.config.custom();
-        let lines = efi::ours(view, &path)?;
-        let script = grub_script::parse(&path, &lines)?;
+        let lines = efi::lines_between_marks(view, &path)?;
+        let script = grub_script::parse_script(&path, &lines)?;
         let ours = script.entries.iter().find(|entry| entry.id.as_deref() == Some(ID));
         let Some(ours) = ours else { return Err(BootError::not_written(path)) };
         let entry = &lines[..=ours.body.end];
@@ -429,7 +429,7 @@ impl Method for Menu {
             _ => 0,
         };
         let lines = format!("{entry}\n{}", default_lines(ID, fallback));
-        Ok(vec![efi::put(view, &path, &lines)?])
+        Ok(vec![efi::with_lines(view, &path, &lines)?])
     }
 
     fn keep(&self, view: &BootView<'_>) -> Result<Option<Change>, BootError> {
@@ -465,7 +465,7 @@ pub(super) fn default_lines(id: &str, fallback: usize) -> String {
 /// Whether custom.cfg makes an entry the default.
 pub(super) fn is_default(view: &BootView<'_>, path: &str, id: &str) -> Result<bool, BootError> {
     let text = view.text(path)?.unwrap_or_default();
-    let script = grub_script::parse(path, &text)?;
+    let script = grub_script::parse_script(path, &text)?;
     let mut defaults = script.top.iter().filter_map(Statement::assignment);
     Ok(defaults.rfind(|(name, _)| *name == "default").is_some_and(|(_, value)| value == id))
 }
@@ -478,15 +478,15 @@ pub(super) fn fallback_sentence() -> String {
 /// Our lines taken out of custom.cfg; the file too when it held nothing else.
 pub(super) fn removal(view: &BootView<'_>, path: &str) -> Result<Vec<Change>, BootError> {
     let removal = efi::removal(view, path)?.map(|change| match &change {
-        Change::File { content: Some(rest), .. } if rest.0.is_empty() => super::gone(path),
+        Change::File { content: Some(rest), .. } if rest.0.is_empty() => super::removed_file(path),
         _ => change,
     });
     Ok(removal.into_iter().collect())
 }
 
 /// custom.cfg as others wrote it.
-pub(super) fn others(view: &BootView<'_>, path: &str) -> Result<GrubScript, BootError> {
-    grub_script::parse(path, &efi::others(view, path)?)
+pub(super) fn custom_entries(view: &BootView<'_>, path: &str) -> Result<GrubScript, BootError> {
+    grub_script::parse_script(path, &efi::lines_outside_marks(view, path)?)
 }
 
 /// What an entry boots; `None` for one that boots no Linux.
@@ -608,7 +608,7 @@ fn value_of<'l>(line: &'l [u8], key: &str) -> Option<&'l [u8]> {
 }
 
 /// The value of a variable, unescaped.
-pub(crate) fn get(block: &Bytes, key: &str) -> Result<Option<Vec<u8>>, BlockError> {
+pub(crate) fn variable(block: &Bytes, key: &str) -> Result<Option<Vec<u8>>, BlockError> {
     let value = lines(&block.0)?.into_iter().rev().find_map(|line| value_of(line, key));
     Ok(value.map(|escaped| {
         let mut value = Vec::new();
@@ -621,7 +621,11 @@ pub(crate) fn get(block: &Bytes, key: &str) -> Result<Option<Vec<u8>>, BlockErro
 }
 
 /// The block with a variable set, or removed for `None`; all other bytes in their order.
-pub(crate) fn with(block: &Bytes, key: &str, value: Option<&[u8]>) -> Result<Bytes, BlockError> {
+pub(crate) fn with_variable(
+    block: &Bytes,
+    key: &str,
+    value: Option<&[u8]>,
+) -> Result<Bytes, BlockError> {
     if key.is_empty() || key.contains(['=', '\n', '#', '\\']) {
         return Err(BlockError::Name);
     }
@@ -671,7 +675,7 @@ mod env_tests {
 
     fn env(text: &str) -> Environment {
         let tree = Tree::new(&[("boot/grub/grubenv", text)]);
-        read(&BootView::new(&tree.root()), "/boot/grub/grubenv").unwrap()
+        read_environment(&BootView::new(&tree.root()), "/boot/grub/grubenv").unwrap()
     }
 
     #[test]
@@ -686,12 +690,13 @@ mod env_tests {
     }
 
     #[test]
-    fn others_say_what_is_wrong() {
+    fn invalid_blocks_are_errors_with_a_reason() {
         let short = env(&format!("{SIGNATURE}a=1\n"));
         assert!(short.unusable.as_ref().unwrap().contains("29 bytes"));
         assert_eq!(short.get("a").as_deref(), Some("1"));
         assert!(env("x").unusable.unwrap().contains("no environment block"));
-        let none = read(&BootView::new(&Tree::new(&[]).root()), "/boot/grub/grubenv").unwrap();
+        let none =
+            read_environment(&BootView::new(&Tree::new(&[]).root()), "/boot/grub/grubenv").unwrap();
         assert!(none.unusable.unwrap().contains("grub-editenv /boot/grub/grubenv create"));
     }
 }
@@ -709,31 +714,31 @@ mod grubenv_tests {
     #[test]
     fn a_variable_is_set_and_removed_and_the_rest_stays() {
         let old = block("saved_entry=0\nkernelopts=root=/dev/sda1 ro\nmenu_auto_hide=1\n");
-        assert_eq!(get(&old, "kernelopts").unwrap().unwrap(), b"root=/dev/sda1 ro");
-        assert_eq!(get(&old, "next_entry").unwrap(), None);
-        let new = with(&old, "next_entry", Some(b"real-time")).unwrap();
+        assert_eq!(variable(&old, "kernelopts").unwrap().unwrap(), b"root=/dev/sda1 ro");
+        assert_eq!(variable(&old, "next_entry").unwrap(), None);
+        let new = with_variable(&old, "next_entry", Some(b"real-time")).unwrap();
         assert_eq!(new.0.len(), SIZE);
-        assert_eq!(get(&new, "next_entry").unwrap().unwrap(), b"real-time");
+        assert_eq!(variable(&new, "next_entry").unwrap().unwrap(), b"real-time");
         assert!(is_same_but_for(&old, &new, "next_entry") && old != new);
-        assert_eq!(with(&new, "next_entry", None).unwrap(), old);
-        let changed = with(&old, "saved_entry", Some(b"a\\b\nc")).unwrap();
-        assert_eq!(get(&changed, "saved_entry").unwrap().unwrap(), b"a\\b\nc");
-        assert_eq!(with(&changed, "saved_entry", Some(b"0")).unwrap(), old);
+        assert_eq!(with_variable(&new, "next_entry", None).unwrap(), old);
+        let changed = with_variable(&old, "saved_entry", Some(b"a\\b\nc")).unwrap();
+        assert_eq!(variable(&changed, "saved_entry").unwrap().unwrap(), b"a\\b\nc");
+        assert_eq!(with_variable(&changed, "saved_entry", Some(b"0")).unwrap(), old);
         assert!(!is_same_but_for(&changed, &old, "next_entry"));
-        assert_eq!(with(&empty(), "x", None).unwrap(), empty());
+        assert_eq!(with_variable(&empty(), "x", None).unwrap(), empty());
     }
 
     #[test]
     fn what_is_no_block_or_does_not_fit_is_refused() {
         for bad in [&b""[..], b"# GRUB", b"x=1\n", b"# GRUB Environment Block\nx=1"] {
-            assert_eq!(get(&Bytes(bad.to_vec()), "x"), Err(BlockError::Malformed));
+            assert_eq!(variable(&Bytes(bad.to_vec()), "x"), Err(BlockError::Malformed));
         }
         let long = "x".repeat(SIZE);
-        assert_eq!(with(&empty(), "k", Some(long.as_bytes())), Err(BlockError::Full));
-        assert_eq!(with(&empty(), "k=", Some(b"1")), Err(BlockError::Name));
+        assert_eq!(with_variable(&empty(), "k", Some(long.as_bytes())), Err(BlockError::Full));
+        assert_eq!(with_variable(&empty(), "k=", Some(b"1")), Err(BlockError::Name));
         // The last byte may be used.
         let fits = SIZE - HEAD.len() - "k=\n".len();
-        assert!(with(&empty(), "k", Some(&long.as_bytes()[..fits])).is_ok());
-        assert!(with(&empty(), "k", Some(&long.as_bytes()[..=fits])).is_err());
+        assert!(with_variable(&empty(), "k", Some(&long.as_bytes()[..fits])).is_ok());
+        assert!(with_variable(&empty(), "k", Some(&long.as_bytes()[..=fits])).is_err());
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct MenuEntry {
     pub line: usize,
 }
 
-/// A script, as far as it is of interest.
+/// A script, reduced to the statements that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct GrubScript {
     /// Entries in the order of the file; a submenu before what is in it.
@@ -72,7 +72,7 @@ pub(super) struct GrubScript {
 ///
 /// # Errors
 /// A quote or a block that is not closed, with its line.
-pub(super) fn parse(path: &str, text: &str) -> Result<GrubScript, BootError> {
+pub(super) fn parse_script(path: &str, text: &str) -> Result<GrubScript, BootError> {
     Parser {
         path,
         scan: Scan::new(path, text),
@@ -276,7 +276,7 @@ impl<'a> Scan<'a> {
         Some(c)
     }
 
-    /// The words up to the next piece that is none, and that piece.
+    /// The words up to the next piece that is no word, and that piece.
     fn statement(&mut self) -> Result<(Statement, Option<Piece>), BootError> {
         let mut statement = Statement { words: Vec::new(), line: self.line };
         loop {
@@ -410,7 +410,7 @@ mod tests {
     use super::*;
 
     fn script(text: &str) -> GrubScript {
-        parse("grub.cfg", text).unwrap()
+        parse_script("grub.cfg", text).unwrap()
     }
 
     #[test]
@@ -468,11 +468,11 @@ mod tests {
             ("a\n'b\n", 3, "' that"),
             ("\"b", 1, "\" that"),
         ] {
-            let error = parse("/boot/grub/grub.cfg", text).unwrap_err().to_string();
+            let error = parse_script("/boot/grub/grub.cfg", text).unwrap_err().to_string();
             assert!(error.contains(&format!("grub.cfg:{line}")) && error.contains(what), "{error}");
         }
-        assert!(parse("f", &"{".repeat(1000)).is_err());
+        assert!(parse_script("f", &"{".repeat(1000)).is_err());
         assert_eq!(script(&"menuentry x {\n}\n".repeat(50_000)).entries.len(), 50_000);
-        assert!(parse("f", &"menuentry x {\n}\n".repeat(100_001)).is_err());
+        assert!(parse_script("f", &"menuentry x {\n}\n".repeat(100_001)).is_err());
     }
 }

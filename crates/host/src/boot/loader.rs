@@ -25,7 +25,7 @@ pub(super) const NOTHING_WRITTEN: &str =
     "nothing is written here, so nothing falls back by itself: keep the old command line at hand";
 
 /// Where nothing falls back.
-pub(super) const BY_HAND: &str =
+pub(super) const MANUAL: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
 
 /// How a trial ends that does not come up; what forgets the choice is put before it.
@@ -193,12 +193,12 @@ pub(super) trait Method: Debug + Send + Sync {
 
     /// What happens when the trial does not come up.
     fn fallback(&self) -> String {
-        BY_HAND.into()
+        MANUAL.into()
     }
 
     /// What happens where there is no trial.
-    fn by_hand(&self) -> String {
-        BY_HAND.into()
+    fn manual_step(&self) -> String {
+        MANUAL.into()
     }
 }
 
@@ -275,7 +275,7 @@ impl Loader {
         cmdline::check(&entry.cmdline, &words)?;
         cmdline::fits(&entry.cmdline, self.method.added_bytes(&entry), self.limit)?;
         let (trial, reboot, mut fallback) = match self.no_trial {
-            Some(_) => (vec![], None, self.method.by_hand()),
+            Some(_) => (vec![], None, self.method.manual_step()),
             None => (self.method.trial(&then)?, self.method.reboot(), self.method.fallback()),
         };
         if !cmdline::resets_on_panic(&entry.cmdline) {
@@ -308,7 +308,7 @@ impl Loader {
     }
 
     /// How far our entry is.
-    pub fn standing(&self, root: &Root) -> Result<OwnEntryState, BootError> {
+    pub fn entry_state(&self, root: &Root) -> Result<OwnEntryState, BootError> {
         let view = BootView::new(root);
         Ok(match () {
             () if self.method.entry(&view)?.is_none() => OwnEntryState::Absent,
@@ -324,7 +324,7 @@ impl Loader {
     /// # Errors
     /// There is no entry of ours.
     pub fn trial(&self, root: &Root) -> Result<Vec<Change>, BootError> {
-        self.there(root)?;
+        self.require_entry(root)?;
         match self.no_trial {
             Some(_) => Ok(vec![]),
             None => self.method.trial(&BootView::new(root)),
@@ -336,7 +336,7 @@ impl Loader {
     /// # Errors
     /// There is no entry of ours, or a file cannot be read or understood.
     pub fn confirm(&self, root: &Root) -> Result<Vec<Change>, BootError> {
-        self.there(root)?;
+        self.require_entry(root)?;
         self.method.confirm(&BootView::new(root))
     }
 
@@ -374,7 +374,7 @@ impl Loader {
         self.method.take(files).map_err(|why| BootError::file(&self.name, why))
     }
 
-    fn there(&self, root: &Root) -> Result<(), BootError> {
+    fn require_entry(&self, root: &Root) -> Result<(), BootError> {
         if self.entry(root)?.is_some() {
             return Ok(());
         }

@@ -43,19 +43,25 @@ pub fn detect(root: &Root) -> Result<Loader, BootError> {
 }
 
 fn detect_around(view: &BootView<'_>, around: &LoaderContext) -> Result<Loader, BootError> {
-    if let Some(loader) = entries::detect(view, around) {
+    if let Some(loader) = entries::detect_elsewhere(view, around) {
         return Ok(loader);
     }
     // A loader that says that it started this system did; else its files decide, the clearest
     // first.
     let is_systemd = around.firmware.loader.as_deref().is_some_and(|n| n.starts_with("systemd"));
     let detectors: [Detector; 4] = match is_systemd {
-        true => {
-            [systemd_boot::detect, plain::detect_raspberry, bls::detect, plain::detect_extlinux]
-        }
-        false => {
-            [plain::detect_raspberry, bls::detect, systemd_boot::detect, plain::detect_extlinux]
-        }
+        true => [
+            systemd_boot::detect,
+            plain::detect_raspberry,
+            bls::detect_grub,
+            plain::detect_extlinux,
+        ],
+        false => [
+            plain::detect_raspberry,
+            bls::detect_grub,
+            systemd_boot::detect,
+            plain::detect_extlinux,
+        ],
     };
     for detect in detectors {
         if let Some(loader) = detect(view, around)? {
@@ -73,7 +79,7 @@ fn detect_around(view: &BootView<'_>, around: &LoaderContext) -> Result<Loader, 
 pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
     let around = LoaderContext { release: Some(release.to_owned()), ..LoaderContext::read(root) };
     let mut loader = detect_around(&BootView::new(root), &around)?;
-    if let Some(kernel) = OwnKernel::there(root, release).filter(|_| !loader.is_of_release) {
+    if let Some(kernel) = OwnKernel::installed(root, release).filter(|_| !loader.is_of_release) {
         loader.take_kernel(root, &kernel)?;
         return Ok(loader);
     }
@@ -99,7 +105,7 @@ pub fn detect_release(root: &Root, release: &str) -> Result<Loader, BootError> {
 /// does not have it.
 fn take_running(root: &Root, around: &LoaderContext, loader: &mut Loader) {
     let Some(release) = around.release.as_deref().filter(|_| !loader.is_of_release) else { return };
-    let Some(kernel) = OwnKernel::there(root, release) else { return };
+    let Some(kernel) = OwnKernel::installed(root, release) else { return };
     if let Err(error) = loader.take_kernel(root, &kernel) {
         loader.no_trial = Some(error.to_string());
         loader.no_entry = loader.no_trial.clone();
@@ -163,7 +169,7 @@ pub struct OwnKernel {
 
 impl OwnKernel {
     /// The one of this release, where a trial has put it in place.
-    fn there(root: &Root, release: &str) -> Option<Self> {
+    fn installed(root: &Root, release: &str) -> Option<Self> {
         let kernel = Self { release: release.to_owned(), has_initrd: true };
         let has_initrd = kernel.initrd().is_some_and(|path| root.exists(&path));
         root.exists(&kernel.image()).then_some(Self { has_initrd, ..kernel })
@@ -237,7 +243,7 @@ fn folder(root: &Root, kernel: &str) -> Result<String, BootError> {
 }
 
 /// Bytes of an image's certificate table (Microsoft's PE format, "The Attribute Certificate
-/// Table"): 0 where nobody has signed it, as with Secure Boot every kernel has to be.
+/// Table"): 0 if it is not signed, as Secure Boot requires of every kernel.
 pub fn signature_bytes(image: &[u8]) -> u32 {
     let word = |at: usize| {
         let bytes = image.get(at..at.checked_add(4)?)?;
@@ -270,7 +276,7 @@ const PLAIN_DISKS: &[&str] = &["hd", "mmcblk", "nvme", "sd", "vd", "xvd"];
 /// One line of /proc/self/mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
-    /// What of its file system is mounted: `/`, or a folder of it.
+    /// Mounted subtree of the file system: `/`, or a subvolume path.
     top: String,
     point: String,
     kind: String,
@@ -413,7 +419,7 @@ impl<'a> BootView<'a> {
                 return Ok(content.as_ref().map(|Bytes(bytes)| bytes.clone()));
             }
         }
-        let bytes = known(self.root.read_bytes(path))?;
+        let bytes = known_or_error(self.root.read_bytes(path))?;
         if bytes.as_ref().is_some_and(|bytes| bytes.len() > TEXT_BYTES_MAX) {
             let why = "larger than 8 MiB, which no configuration of a boot loader is";
             return Err(BootError::file(path, why));
@@ -439,7 +445,7 @@ impl<'a> BootView<'a> {
 
     /// Names in a folder with files that are to come; empty when it is not there.
     fn names(&self, folder: &str) -> Result<Vec<String>, BootError> {
-        let mut names = known(self.root.list_dir(folder))?.unwrap_or_default();
+        let mut names = known_or_error(self.root.list_dir(folder))?.unwrap_or_default();
         for change in self.changes {
             if let Change::File { path, content: Some(_), .. } = change
                 && let Some(name) = path.strip_prefix(folder).and_then(|p| p.strip_prefix('/'))
@@ -458,7 +464,7 @@ impl<'a> BootView<'a> {
 }
 
 /// `None` for what is not there; an error for what cannot be read.
-fn known<T>(reading: Reading<T>) -> Result<Option<T>, BootError> {
+fn known_or_error<T>(reading: Reading<T>) -> Result<Option<T>, BootError> {
     match reading.state {
         ReadingState::Known { value } => Ok(Some(value)),
         ReadingState::Absent => Ok(None),
@@ -471,12 +477,12 @@ fn known<T>(reading: Reading<T>) -> Result<Option<T>, BootError> {
 }
 
 /// A file with new content.
-fn file(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Change {
+fn file_change(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Change {
     Change::File { path: path.into(), content: Some(Bytes(content.into())), mode: None }
 }
 
-/// A file that is to be away.
-fn gone(path: impl Into<String>) -> Change {
+/// A file that is to be removed.
+fn removed_file(path: impl Into<String>) -> Change {
     Change::File { path: path.into(), content: None, mode: None }
 }
 

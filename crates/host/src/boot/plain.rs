@@ -40,7 +40,7 @@ pub(super) fn detect_extlinux(
     around: &LoaderContext,
 ) -> Result<Option<Loader>, BootError> {
     let Some(path) = PATHS.iter().find(|path| view.exists(path)) else { return Ok(None) };
-    let (labels, default) = parse_extlinux(path, &efi::others(view, path)?)?;
+    let (labels, default) = parse_extlinux(path, &efi::lines_outside_marks(view, path)?)?;
     let is_default = |label: &&Label| match &default {
         Some(default) => label.name == *default,
         None => label.is_menu_default,
@@ -115,7 +115,7 @@ fn parse_extlinux(path: &str, text: &str) -> Result<(Vec<Label>, Option<String>)
                 label.append = value.to_owned();
                 label.line = index + 1;
             }
-            // Settings of the menu that stand below a label.
+            // Settings of the menu that follow a label.
             "timeout" | "prompt" | "ontimeout" | "ui" | "menu" | "display" | "say" => continue,
             _ => {}
         }
@@ -157,7 +157,10 @@ impl Method for Extlinux {
             lines += &format!("{line}\n");
         }
         lines += &format!("\tAPPEND {append}\n");
-        Ok(WrittenEntry { changes: vec![efi::put(view, &self.path, &lines)?], printed: None })
+        Ok(WrittenEntry {
+            changes: vec![efi::with_lines(view, &self.path, &lines)?],
+            printed: None,
+        })
     }
 
     fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
@@ -168,8 +171,8 @@ impl Method for Extlinux {
 
     fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
         let default = format!("DEFAULT {ID}\n");
-        let lines = efi::ours(view, &self.path)?.replace(&default, "");
-        Ok(vec![efi::put(view, &self.path, &format!("{lines}{default}"))?])
+        let lines = efi::lines_between_marks(view, &self.path)?.replace(&default, "");
+        Ok(vec![efi::with_lines(view, &self.path, &format!("{lines}{default}"))?])
     }
 
     fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
@@ -180,7 +183,7 @@ impl Method for Extlinux {
         Ok(efi::removal(view, &self.path)?.into_iter().collect())
     }
 
-    fn by_hand(&self) -> String {
+    fn manual_step(&self) -> String {
         "nothing falls back by itself: U-Boot tries another label only when the kernel's file \
          cannot be read; choose the old label in the menu (serial console)"
             .into()
@@ -347,9 +350,11 @@ impl Method for Raspberry {
         let line = cmdline::edited(&base.unwrap_or_default(), words)?;
         let config = self.path("config.txt");
         let text = efi::without(&config, &view.bytes(&config)?.unwrap_or_default())?;
-        let text = efi::with(&tryboot, &text, &Self::choice())?;
-        let changes =
-            vec![super::file(self.ours(), format!("{line}\n")), super::file(tryboot, text)];
+        let text = efi::with_block(&tryboot, &text, &Self::choice())?;
+        let changes = vec![
+            super::file_change(self.ours(), format!("{line}\n")),
+            super::file_change(tryboot, text),
+        ];
         Ok(WrittenEntry { changes, printed: None })
     }
 
@@ -359,7 +364,7 @@ impl Method for Raspberry {
     }
 
     fn confirm(&self, view: &BootView<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![efi::put(view, &self.path("config.txt"), &Self::choice())?])
+        Ok(vec![efi::with_lines(view, &self.path("config.txt"), &Self::choice())?])
     }
 
     fn is_default(&self, view: &BootView<'_>) -> Result<bool, BootError> {
@@ -370,10 +375,10 @@ impl Method for Raspberry {
         let mut changes = Vec::from_iter(efi::removal(view, &self.path("config.txt"))?);
         let tryboot = self.path("tryboot.txt");
         if efi::is_in(view, &tryboot)? {
-            changes.push(super::gone(tryboot));
+            changes.push(super::removed_file(tryboot));
         }
         if view.bytes(&self.ours())?.is_some() {
-            changes.push(super::gone(self.ours()));
+            changes.push(super::removed_file(self.ours()));
         }
         Ok(changes)
     }
@@ -386,7 +391,7 @@ impl Method for Raspberry {
         format!("the firmware takes tryboot.txt for one boot alone: {AFTER_A_TRIAL}")
     }
 
-    fn by_hand(&self) -> String {
+    fn manual_step(&self) -> String {
         format!(
             "nothing falls back by itself: take the lines of rtproof out of {} on another machine",
             self.path("config.txt")

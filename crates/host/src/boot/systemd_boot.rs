@@ -23,7 +23,7 @@ struct Other {
     /// Name, as the boot loader has it: with `.conf` or `.efi`.
     name: String,
     mount: &'static str,
-    /// What it is sorted by: with a sort key first, then by key, then newest first.
+    /// Sort order: with a sort key first, then by key, then newest first.
     sort_key: Option<String>,
     version: String,
     is_bad: bool,
@@ -93,12 +93,12 @@ pub(super) fn detect(
 ) -> Result<Option<Loader>, BootError> {
     let firmware = &around.firmware;
     let is_it = |name: &Option<String>, who| name.as_deref().is_some_and(|n| n.starts_with(who));
-    let said = is_it(&firmware.loader, "systemd-boot");
+    let is_reported = is_it(&firmware.loader, "systemd-boot");
     let is_installed = MOUNTS.iter().any(|mount| {
         ["loader/loader.conf", "EFI/systemd"].iter().any(|p| view.exists(&format!("{mount}/{p}")))
     });
     let is_stub_alone = firmware.loader.is_none() && is_it(&firmware.stub, "systemd-stub");
-    if !said && !is_installed && !is_stub_alone {
+    if !is_reported && !is_installed && !is_stub_alone {
         return Ok(None);
     }
     let mut others = others(view)?;
@@ -203,7 +203,7 @@ fn others(view: &BootView<'_>) -> Result<Vec<Other>, BootError> {
         let names = names.iter().filter(|name| name.to_ascii_lowercase().ends_with(".efi"));
         for name in names.take(IMAGES_MAX) {
             let path = format!("{folder}/{name}");
-            let Some(texts) = efi::read(view, &path)? else { continue };
+            let Some(texts) = efi::read_unified_image(view, &path)? else { continue };
             let (stem, left) = entries::uncounted(&name[..name.len() - 4]);
             others.push(Other {
                 name: format!("{stem}.efi"),
@@ -243,7 +243,7 @@ fn config(view: &BootView<'_>) -> String {
 
 /// The last `default` of loader.conf that is not ours.
 fn settings(view: &BootView<'_>, path: &str) -> Result<Option<String>, BootError> {
-    let text = efi::others(view, path)?;
+    let text = efi::lines_outside_marks(view, path)?;
     let value = |line: &str| {
         let (key, value) = line.trim().split_once(char::is_whitespace)?;
         (key == "default" && value.trim() != "@saved").then(|| value.trim().to_owned())
@@ -380,7 +380,7 @@ impl Method for SystemdBoot {
                 format!("{}efi {}\noptions {options}\n", entries::head(), image.kernel)
             }
         };
-        Ok(WrittenEntry { changes: vec![super::file(path, text)], printed: None })
+        Ok(WrittenEntry { changes: vec![super::file_change(path, text)], printed: None })
     }
 
     fn entry(&self, view: &BootView<'_>) -> Result<Option<BootEntry>, BootError> {
@@ -400,7 +400,7 @@ impl Method for SystemdBoot {
         if self.is_variable {
             return Ok(vec![Change::EfiVariable { name: efi::name("LoaderEntryDefault"), value }]);
         }
-        Ok(vec![efi::put(view, &self.config, &format!("default {value}\n"))?])
+        Ok(vec![efi::with_lines(view, &self.config, &format!("default {value}\n"))?])
     }
 
     fn is_armed(&self, view: &BootView<'_>) -> Result<bool, BootError> {

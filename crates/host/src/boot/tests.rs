@@ -149,8 +149,8 @@ fn written(before: &Files, after: &Files) -> String {
 
 /// Words of a fixture: `set NAME=VALUE`, `add ...`, `remove NAME`.
 fn word(line: &str) -> Word {
-    let (wish, parameter) = line.split_once(' ').unwrap();
-    match wish {
+    let (wanted, parameter) = line.split_once(' ').unwrap();
+    match wanted {
         "set" => Word::set(parameter),
         "add" => Word::add(parameter),
         "remove" => Word::remove(parameter),
@@ -159,7 +159,7 @@ fn word(line: &str) -> Word {
 }
 
 /// What the loader and its changes say.
-fn told(loader: &Loader, made: &BootChanges) -> String {
+fn steps_text(loader: &Loader, made: &BootChanges) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -217,7 +217,7 @@ fn played(text: &str) -> String {
     let before = files(dir);
     let root = Root::dir(dir).unwrap();
     let loader = detect(&root).unwrap();
-    assert_eq!(loader.standing(&root).unwrap(), OwnEntryState::Absent);
+    assert_eq!(loader.entry_state(&root).unwrap(), OwnEntryState::Absent);
     let made = loader.real_time(&root, &words).unwrap();
     let mut out = format!("{head}== before\n{before_text}");
 
@@ -233,7 +233,7 @@ fn played(text: &str) -> String {
         assert_eq!(again.real_time(&root, &words).unwrap(), made);
         assert_eq!(again.trial(&root).unwrap(), made.trial);
         assert_eq!(again.confirm(&root).unwrap(), made.confirm);
-        assert_eq!(again.standing(&root).unwrap(), OwnEntryState::Written);
+        assert_eq!(again.entry_state(&root).unwrap(), OwnEntryState::Written);
         check_with_tools(dir);
 
         apply(dir, &made.trial);
@@ -241,13 +241,13 @@ fn played(text: &str) -> String {
         write!(out, "== after the trial\n{}", written(&with_entry, &with_trial)).unwrap();
         let is_armed = !made.trial.is_empty();
         let standing = if is_armed { OwnEntryState::Armed } else { OwnEntryState::Written };
-        assert_eq!(again.standing(&root).unwrap(), standing);
+        assert_eq!(again.entry_state(&root).unwrap(), standing);
         restore(dir, &with_entry);
 
         apply(dir, &made.confirm);
         write!(out, "== after the confirmation\n{}", written(&with_entry, &files(dir))).unwrap();
         let confirmed = detect(&root).unwrap();
-        assert_eq!(confirmed.standing(&root).unwrap(), OwnEntryState::Default);
+        assert_eq!(confirmed.entry_state(&root).unwrap(), OwnEntryState::Default);
         assert_eq!(confirmed.entry_cmdline(&root).unwrap().as_ref(), Some(&made.cmdline));
         check_with_tools(dir);
         apply(dir, &confirmed.removal(&root).unwrap());
@@ -264,7 +264,7 @@ fn played(text: &str) -> String {
         assert_eq!((&made.trial, &made.confirm), (&vec![], &vec![]));
         assert_eq!(with_entry, before);
     }
-    write!(out, "== after all this was told\n{}", told(&loader, &made)).unwrap();
+    write!(out, "== after all this was told\n{}", steps_text(&loader, &made)).unwrap();
     out
 }
 
@@ -671,7 +671,7 @@ fn a_kernel_that_comes_does_not_take_the_default() {
         let made = loader.real_time(&root, &[]).unwrap();
         apply(dir.path(), &made.entry);
         apply(dir.path(), &detect(&root).unwrap().confirm(&root).unwrap());
-        assert_eq!(detect(&root).unwrap().standing(&root).unwrap(), OwnEntryState::Default);
+        assert_eq!(detect(&root).unwrap().entry_state(&root).unwrap(), OwnEntryState::Default);
         let known = Command::new("grub-script-check").arg(at(dir.path(), &path)).output();
         assert!(known.is_err() || known.unwrap().status.success(), "{name}");
     }

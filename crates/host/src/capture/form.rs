@@ -37,14 +37,14 @@ pub struct Capture {
 pub enum CaptureOrigin {
     /// On the machine itself: what was absent, the machine does not have.
     Live {
-        /// By root, who may read everything.
+        /// By root, which may read everything.
         by_root: bool,
     },
     /// From a folder, which may hold a part of the machine.
     Folder,
 }
 
-/// What there was under a path.
+/// Captured content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CaptureEntry {
     /// A file and its bytes.
@@ -216,7 +216,7 @@ pub(super) fn unescape(line: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// [`unescape`], where text must come out.
+/// [`unescape`], for results that must be text.
 pub(super) fn unescape_text(line: &str) -> Option<String> {
     String::from_utf8(unescape(line)?).ok()
 }

@@ -99,7 +99,7 @@ impl Capture {
         }
     }
 
-    /// The bytes of a file, or those lines of it that were taken down.
+    /// The bytes of a file, or its recorded lines.
     pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, ReadRefusal> {
         match self.find(path, true)? {
             // A line that was not read is not a line that the file lacks.
@@ -135,8 +135,8 @@ impl Capture {
         }
     }
 
-    /// Whether there is something.
-    pub(crate) fn look(&self, path: &str) -> Result<(), ReadRefusal> {
+    /// Whether the path exists.
+    pub(crate) fn exists(&self, path: &str) -> Result<(), ReadRefusal> {
         match self.find(path, false)? {
             CaptureEntry::Denied(_)
             | CaptureEntry::Failed(_)
@@ -247,7 +247,7 @@ impl CaptureRecorder {
         self.take_down(path, false, answer, |target| CaptureEntry::Link(target.clone()));
     }
 
-    pub(crate) fn look(&self, path: &str, answer: &Result<(), ReadRefusal>) {
+    pub(crate) fn record_exists(&self, path: &str, answer: &Result<(), ReadRefusal>) {
         self.take_down(path, false, answer, |()| CaptureEntry::There);
     }
 
@@ -261,7 +261,7 @@ impl CaptureRecorder {
         }
     }
 
-    /// What was taken down.
+    /// The recorded entries.
     pub(crate) fn entries(&self) -> BTreeMap<String, CaptureEntry> {
         self.lock().clone()
     }

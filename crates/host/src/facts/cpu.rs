@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_of_some_cpus_say_nothing_of_the_others() {
+    fn siblings_of_some_cpus_do_not_decide_for_the_others() {
         let tree = tree(&[("online", "0-3\n"), ("cpu0/topology/thread_siblings_list", "0\n")]);
         assert!(Cpus::read(&tree.root()).smt_active.is_absent());
     }
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sys_the_counters_tell_who_is_online() {
+    fn without_sys_the_counters_show_online_cpus() {
         let tree = Tree::new(&[("proc/stat", "cpu  9 9\ncpu0 1 2\ncpu2 1 2\nintr 4\n")]);
         let cpus = Cpus::read(&tree.root());
         assert_eq!(cpus.online, Reading::known("/proc/stat", CpuList::new([0, 2])));
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn the_running_kernel_tells_where_no_file_does() {
+    fn the_running_kernel_is_asked_where_no_file_says_it() {
         let own = or_own_affinity(&Root::live(), Reading::absent("p"));
         assert_eq!(own.path, "sched_getaffinity");
         assert!(own.value().is_some_and(|cpus| !cpus.is_empty()));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::net;
-use super::settings::lacking;
+use super::settings::missing_from;
 use crate::text::between;
 use crate::{Reading, Root};
 
@@ -68,7 +68,7 @@ pub struct Card {
 }
 
 impl Devices {
-    /// Reads them; the kernel's taint is handed in.
+    /// Reads them; the kernel's taint is passed in.
     pub fn read(root: &Root, tainted: &Reading<u64>) -> Self {
         Self {
             consoles: root
@@ -97,7 +97,7 @@ fn graphics(root: &Root) -> Reading<Vec<Card>> {
     const FOLDER: &str = "/sys/class/drm";
     let names = root.list_dir(FOLDER);
     if names.is_absent()
-        && let Some(lacking) = lacking(root, FOLDER)
+        && let Some(lacking) = missing_from(root, FOLDER)
     {
         return lacking.map(|_| Vec::new());
     }
@@ -148,8 +148,8 @@ fn audit_enabled(root: &Root) -> Reading<u32> {
     /// include/uapi/linux/audit.h: AUDIT_GET; `enabled` is the second number of audit_status.
     const AUDIT_GET: u16 = 1_000;
     let ask = || {
-        let socket = net::open(rustix::net::netlink::AUDIT)?;
-        let status = net::ask(&socket, AUDIT_GET, &[])?;
+        let socket = net::open_socket(rustix::net::netlink::AUDIT)?;
+        let status = net::ask_kernel(&socket, AUDIT_GET, &[])?;
         let enabled = status.get(4..8).and_then(|bytes| bytes.try_into().ok());
         let enabled = enabled.map(u32::from_ne_bytes).ok_or(rustix::io::Errno::BADMSG)?;
         Ok(format!("enabled {enabled}"))
@@ -162,7 +162,7 @@ fn raspberry_pi(root: &Root) -> Reading<Option<BTreeMap<String, String>>> {
     const MODEL: &str = "/proc/device-tree/model";
     let model = root.trimmed(MODEL);
     if model.is_absent()
-        && let Some(lacking) = lacking(root, MODEL)
+        && let Some(lacking) = missing_from(root, MODEL)
     {
         return lacking.map(|_| None);
     }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_machine_says_nothing_of_graphics_or_audit() {
+    fn a_partial_machine_leaves_graphics_and_audit_unknown() {
         let tree = Tree::new(&[("sys/class/net/lo/mtu", "1")]);
         let devices = Devices::read(&tree.root(), &Reading::absent("/t"));
         assert!(devices.graphics.is_absent() && devices.audit_enabled.is_absent());

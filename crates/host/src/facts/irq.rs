@@ -75,7 +75,7 @@ pub struct Irq {
 /// Every numbered interrupt that has an action, ascending.
 fn read_interrupts(root: &Root, interrupts: &Reading<String>) -> Reading<Vec<Irq>> {
     interrupts.as_ref().and_then(|path, text| {
-        let (columns, rows) = table(text);
+        let (columns, rows) = interrupt_table(text);
         if columns.is_empty() {
             let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, "a header CPU0 CPU1 ...");
@@ -131,7 +131,7 @@ pub(crate) struct InterruptRow<'t> {
 }
 
 /// The CPUs of the columns, the online ones, and the lines.
-pub(crate) fn table(text: &str) -> (Vec<u32>, impl Iterator<Item = InterruptRow<'_>>) {
+pub(crate) fn interrupt_table(text: &str) -> (Vec<u32>, impl Iterator<Item = InterruptRow<'_>>) {
     let (header, lines) = text.split_once('\n').unwrap_or((text, ""));
     let cpu = |word: &str| word.strip_prefix("CPU")?.parse().ok();
     let cpus: Vec<u32> = header.split_whitespace().filter_map(cpu).collect();

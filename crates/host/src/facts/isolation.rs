@@ -1,4 +1,4 @@
-//! What keeps CPUs free beside the boot parameters, and what reached them all the same.
+//! Isolation of CPUs besides boot parameters, and what disturbed them nevertheless.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::uptime_ticks;
-use super::irq::{InterruptRow, table};
+use super::irq::{InterruptRow, interrupt_table};
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
@@ -80,7 +80,7 @@ pub struct DeviceCount {
 
 fn read_counters(interrupts: &Reading<String>) -> Reading<InterruptCounters> {
     interrupts.as_ref().and_then(|path, text| {
-        let (cpus, lines) = table(text);
+        let (cpus, lines) = interrupt_table(text);
         if cpus.is_empty() {
             let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, "a header CPU0 CPU1 ...");
@@ -129,7 +129,7 @@ pub struct Cpusets {
     pub effective: Option<CpuList>,
     /// Groups that matter: partitions, and the slices that systemd puts everything into.
     pub groups: Vec<Cpuset>,
-    /// Whether all groups were looked at: a machine may have too many.
+    /// Whether all groups were read: a machine may have too many.
     pub is_complete: bool,
 }
 
@@ -162,7 +162,7 @@ const MOUNT: &str = "/sys/fs/cgroup";
 /// Groups that systemd puts everything into.
 const SLICES: &[&str] = &["init.scope", "machine.slice", "system.slice", "user.slice"];
 
-/// How deep partitions are looked for: a container of Kubernetes is the fourth.
+/// Maximum depth of the search for partitions: a container of Kubernetes is the fourth.
 const DEPTH_MAX: u32 = 5;
 
 /// Most folders listed: a host of hundreds of containers has as many groups.

@@ -238,7 +238,7 @@ fn read_preemption(
     if words == Built::Model(Preemption::Rt) {
         return Reading::known(&build.path, Preemption::Rt);
     }
-    // The file went with the merge of PREEMPT_RT; its absence says nothing.
+    // The file was removed with the merge of PREEMPT_RT; its absence proves nothing.
     if root.trimmed(REALTIME).value().is_some_and(|text| text == "1") {
         return Reading::known(REALTIME, Preemption::Rt);
     }
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_tells_of_the_live_machine_alone() {
+    fn the_system_call_is_used_on_the_live_machine_only() {
         let called = or_called(&Root::live(), Reading::absent("p"), "uname -r", "6.1");
         assert_eq!(called, Reading::known("uname -r", "6.1".into()));
         let captured = or_called(&Tree::new(&[]).root(), Reading::absent("p"), "uname -r", "6.1");
@@ -494,7 +494,7 @@ mod config_tests {
     }
 
     #[test]
-    fn tells_all_that_was_asked() {
+    fn all_requested_options_are_read() {
         let release = Reading::known("r", "6.1".to_owned());
         let none = read_config(&Tree::new(&[]).root(), &release);
         assert!(none.is_absent());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Settings, lacking, value_of};
+use super::settings::{Settings, missing_from, value_of};
 use crate::knobs::cpu as knobs;
 use crate::text::{field, unescape};
 use crate::{CpuList, Reading, Root};
@@ -215,7 +215,7 @@ pub struct ResctrlGroup {
     pub schemata: Vec<String>,
 }
 
-/// Reads the groups; /proc/cpuinfo is handed in.
+/// Reads the groups; /proc/cpuinfo is passed in.
 pub fn read_resctrl(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
     let none = |path: &str| {
         let resctrl = Resctrl { supported: false, groups: Vec::new(), caches: Vec::new() };
@@ -228,7 +228,7 @@ pub fn read_resctrl(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> 
     }
     let names = root.list_dir(FOLDER);
     if names.is_absent()
-        && let Some(folder) = lacking(root, FOLDER)
+        && let Some(folder) = missing_from(root, FOLDER)
     {
         return none(&folder.path);
     }

@@ -29,7 +29,7 @@ use crate::{Reading, Root};
 /// One snapshot of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
-    /// Who the machine is.
+    /// Identity of the machine.
     pub identity: Identity,
     /// Kernel build, preemption model, command line.
     pub kernel: kernel::Kernel,
@@ -40,17 +40,17 @@ pub struct Facts {
     pub sched: tasks::Sched,
     /// Real-time tasks that are running now (this process left out).
     pub rt_tasks: Reading<Vec<tasks::RtTask>>,
-    /// All tasks, grouped: who may run where (this process left out).
+    /// All tasks, grouped by allowed CPUs (without this process).
     #[serde(default)]
     pub placement: Reading<Vec<tasks::TaskGroup>>,
     /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
     #[serde(default)]
     pub isolation: isolation::Isolation,
-    /// Interrupts and who balances them.
+    /// Interrupts and the daemon that balances them.
     pub irqs: irq::Irqs,
     /// Limits as they apply to this process.
     pub limits: rights::Limits,
-    /// What the limits files grant, who reads them, and whether a right counts here.
+    /// Limits granted by files, the PAM services that read them, and whether a right counts here.
     #[serde(default)]
     pub rights: rights::Rights,
     /// Swap and transparent huge pages.
@@ -175,7 +175,7 @@ pub struct Identity {
 const SALT: &str = "rtproof machine id 1";
 
 impl Identity {
-    /// Reads who the machine is. /proc/cpuinfo and /proc/meminfo are handed in, because others
+    /// Reads the machine's identity. /proc/cpuinfo and /proc/meminfo are handed in, because others
     /// need them too.
     pub fn read(root: &Root, cpuinfo: &Reading<String>, meminfo: &Reading<String>) -> Self {
         Self {

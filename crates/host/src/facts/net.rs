@@ -1,4 +1,4 @@
-//! Network interfaces that stand for hardware: how they interrupt, and what they save or put off.
+//! Hardware network interfaces: interrupts, power saving, coalescing.
 //!
 //! Names and settings, never an address. Virtual interfaces (loopback, bridges, veth) are left out:
 //! they have no interrupt.
@@ -56,7 +56,7 @@ pub struct Interface {
 /// Interrupt moderation; `None`: the driver has no such setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coalesce {
-    /// Microseconds for which an interrupt is put off after a packet has come.
+    /// Microseconds that an interrupt is delayed after a packet.
     pub rx_usecs: Option<u32>,
     /// Packets that make it come earlier.
     pub rx_frames: Option<u32>,
@@ -316,7 +316,7 @@ impl Asker {
     fn ask(&self, interface: &str, question: &Question) -> Result<String, Errno> {
         let family = self.ethtool.get_or_init(|| Family::named("ethtool"));
         let family = family.as_ref().map_err(|errno| *errno)?;
-        let header = nest(HEADER, &text(HEADER_DEV_NAME, interface));
+        let header = nest(HEADER, &text_attribute(HEADER_DEV_NAME, interface));
         supported(family.ask(question.command, &header).map(|answer| match question.names {
             [] => features(&answer),
             names => words(&answer, names),
@@ -329,10 +329,10 @@ impl Asker {
         let family = family.as_ref().map_err(|errno| *errno)?;
         let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
         let index = rustix::net::netdevice::name_to_index(socket, interface)?;
-        let index = attribute(NL80211_ATTR_IFINDEX, &index.to_ne_bytes());
+        let index = write_attribute(NL80211_ATTR_IFINDEX, &index.to_ne_bytes());
         supported(family.ask(NL80211_CMD_GET_POWER_SAVE, &index).and_then(|answer| {
             let state = attributes(&answer).find(|(kind, _)| *kind == NL80211_ATTR_PS_STATE);
-            match state.and_then(|(_, value)| number(value)) {
+            match state.and_then(|(_, value)| number_attribute(value)) {
                 Some(0) => Ok("off".into()),
                 Some(1) => Ok("on".into()),
                 _ => Err(Errno::BADMSG),
@@ -351,7 +351,7 @@ fn supported(answer: Result<String, Errno>) -> Result<String, Errno> {
 fn words(answer: &[u8], names: &[(u16, &str)]) -> String {
     let word = |(kind, value): (u16, &[u8])| {
         let (_, name) = names.iter().find(|(known, _)| *known == kind)?;
-        Some(format!("{name} {}", number(value)?))
+        Some(format!("{name} {}", number_attribute(value)?))
     };
     attributes(answer).filter_map(word).collect::<Vec<_>>().join(" ")
 }
@@ -419,10 +419,10 @@ impl Family {
     /// The family with a name.
     ///
     /// # Errors
-    /// ENOENT where the kernel has no such family; no sockets; an answer that is none.
+    /// ENOENT where the kernel has no such family; no sockets; an invalid answer.
     fn named(name: &str) -> Result<Self, Errno> {
-        let socket = open(netlink::GENERIC)?;
-        let name = text(CTRL_ATTR_FAMILY_NAME, name);
+        let socket = open_socket(netlink::GENERIC)?;
+        let name = text_attribute(CTRL_ATTR_FAMILY_NAME, name);
         let answer = ask_generic(&socket, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name)?;
         let id = attributes(&answer).find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID);
         let id = id.and_then(|(_, value)| Some(u16::from_ne_bytes(value.try_into().ok()?)));
@@ -435,7 +435,7 @@ impl Family {
     }
 }
 
-pub(crate) fn open(protocol: Protocol) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_socket(protocol: Protocol) -> Result<OwnedFd, Errno> {
     let kind = SocketType::RAW;
     let socket = socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, Some(protocol))?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(WAIT))?;
@@ -449,7 +449,7 @@ fn ask_generic(
     attributes: &[u8],
 ) -> Result<Vec<u8>, Errno> {
     let payload = [&[command, 1, 0, 0], attributes].concat();
-    let mut answer = ask(socket, family, &payload)?;
+    let mut answer = ask_kernel(socket, family, &payload)?;
     if answer.len() < GENERIC_HEADER_BYTES {
         return Err(Errno::BADMSG);
     }
@@ -457,7 +457,7 @@ fn ask_generic(
 }
 
 /// Asks once; what comes back without the header of its message.
-pub(crate) fn ask(socket: &OwnedFd, kind: u16, payload: &[u8]) -> Result<Vec<u8>, Errno> {
+pub(crate) fn ask_kernel(socket: &OwnedFd, kind: u16, payload: &[u8]) -> Result<Vec<u8>, Errno> {
     // One question a time and socket, so that one number is enough for all of them.
     const SEQUENCE: u32 = 1;
     let length = u32::try_from(MESSAGE_HEADER_BYTES + payload.len()).map_err(|_| Errno::MSGSIZE)?;
@@ -488,9 +488,13 @@ pub(crate) fn ask(socket: &OwnedFd, kind: u16, payload: &[u8]) -> Result<Vec<u8>
 
 /// Type, number and payload of the first message.
 fn message(datagram: &[u8]) -> Option<(u16, u32, &[u8])> {
-    let length = number(datagram.get(..4)?)? as usize;
+    let length = number_attribute(datagram.get(..4)?)? as usize;
     let kind = u16::from_ne_bytes(datagram.get(4..6)?.try_into().ok()?);
-    Some((kind, number(datagram.get(8..12)?)?, datagram.get(MESSAGE_HEADER_BYTES..length)?))
+    Some((
+        kind,
+        number_attribute(datagram.get(8..12)?)?,
+        datagram.get(MESSAGE_HEADER_BYTES..length)?,
+    ))
 }
 
 /// The error of a message of that type; zero, which confirms, is no answer to what we ask.
@@ -503,17 +507,17 @@ fn error(payload: &[u8]) -> Errno {
 }
 
 /// An attribute with a text.
-fn text(kind: u16, text: &str) -> Vec<u8> {
-    attribute(kind, &[text.as_bytes(), b"\0"].concat())
+fn text_attribute(kind: u16, text: &str) -> Vec<u8> {
+    write_attribute(kind, &[text.as_bytes(), b"\0"].concat())
 }
 
 /// An attribute that holds others.
 fn nest(kind: u16, attributes: &[u8]) -> Vec<u8> {
-    attribute(kind | NLA_F_NESTED, attributes)
+    write_attribute(kind | NLA_F_NESTED, attributes)
 }
 
 /// An attribute, filled up to a multiple of four bytes.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+fn write_attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     // Names of interfaces and families: far below 64 KiB.
     let length = u16::try_from(ATTRIBUTE_HEADER_BYTES + value.len()).unwrap_or(u16::MAX);
     let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
@@ -535,7 +539,7 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// A number of one or four bytes.
-fn number(value: &[u8]) -> Option<u32> {
+fn number_attribute(value: &[u8]) -> Option<u32> {
     match value {
         [byte] => Some(u32::from(*byte)),
         value => Some(u32::from_ne_bytes(value.try_into().ok()?)),
@@ -548,7 +552,7 @@ mod tests {
     use crate::testing::Tree;
 
     #[test]
-    fn a_folder_has_interfaces_and_nobody_to_ask() {
+    fn a_folder_has_interfaces_but_no_netlink() {
         let tree = Tree::new(&[
             ("sys/class/net/lo/mtu", "65536\n"),
             ("sys/class/net/eth0/device/vendor", "0x8086\n"),
@@ -611,10 +615,10 @@ mod ethtool_tests {
     #[test]
     fn attributes_become_words() {
         let answer = [
-            nest(HEADER, &text(HEADER_DEV_NAME, "eth0")),
-            attribute(2, &3u32.to_ne_bytes()),
-            attribute(11, &[1]),
-            attribute(99, &[1]),
+            nest(HEADER, &text_attribute(HEADER_DEV_NAME, "eth0")),
+            write_attribute(2, &3u32.to_ne_bytes()),
+            write_attribute(11, &[1]),
+            write_attribute(99, &[1]),
         ];
         assert_eq!(words(&answer.concat(), COALESCE.names), "rx-usecs 3 adaptive-rx 1");
         assert_eq!(words(&[], COALESCE.names), "");
@@ -622,7 +626,7 @@ mod ethtool_tests {
 
     #[test]
     fn active_features_by_name() {
-        let bit = |name: &str| nest(BITSET_BITS_BIT, &text(BITSET_BIT_NAME, name));
+        let bit = |name: &str| nest(BITSET_BITS_BIT, &text_attribute(BITSET_BIT_NAME, name));
         let set = |names: &[&str]| {
             let bits: Vec<u8> = names.iter().flat_map(|name| bit(name)).collect();
             nest(BITSET_BITS, &bits)
@@ -645,13 +649,16 @@ mod netlink_tests {
 
     #[test]
     fn attributes_come_back_and_damaged_ones_end_the_list() {
-        let inner = [text(2, "eth0"), attribute(3, &7u32.to_ne_bytes())].concat();
-        let outer = [nest(1, &inner), attribute(9, &[1])].concat();
+        let inner = [text_attribute(2, "eth0"), write_attribute(3, &7u32.to_ne_bytes())].concat();
+        let outer = [nest(1, &inner), write_attribute(9, &[1])].concat();
         let found: Vec<_> = attributes(&outer).collect();
         assert_eq!((found[0].0, found[1]), (1, (9, &[1u8][..])));
         let inner: Vec<_> = attributes(found[0].1).collect();
         assert_eq!(inner, [(2, &b"eth0\0"[..]), (3, &7u32.to_ne_bytes()[..])]);
-        assert_eq!((number(&[1]), number(inner[1].1), number(&[1, 2])), (Some(1), Some(7), None));
+        assert_eq!(
+            (number_attribute(&[1]), number_attribute(inner[1].1), number_attribute(&[1, 2])),
+            (Some(1), Some(7), None)
+        );
         for cut in 0..outer.len() {
             assert!(attributes(&outer[..cut]).count() <= 2);
         }

@@ -139,7 +139,7 @@ fn of_ours(root: &Root) -> Option<Reading<NextBoot>> {
     }
     // What cannot be read here is reported where the distribution's entries are read.
     let loader = boot::detect(root).ok()?;
-    if loader.standing(root).ok()? != boot::OwnEntryState::Default {
+    if loader.entry_state(root).ok()? != boot::OwnEntryState::Default {
         return None;
     }
     let ours = loader.entry(root).ok()??;
@@ -194,7 +194,7 @@ fn of_entries(root: &Root, release: &str) -> Reading<NextBoot> {
     Reading::absent(ENTRIES.join(", "))
 }
 
-/// `$kernelopts` and `$tuned_params` stand in grubenv.
+/// `$kernelopts` and `$tuned_params` are in grubenv.
 fn expanded(root: &Root, line: &str) -> String {
     if !line.contains('$') {
         return line.to_owned();

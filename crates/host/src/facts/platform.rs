@@ -39,13 +39,13 @@ pub struct Platform {
     pub boot: Reading<super::next_boot::NextBoot>,
     /// Settings that files of sysctl.d make at boot.
     pub sysctl: Reading<Vec<Assigned>>,
-    /// What someone said of the firmware's set-up.
+    /// The user's notes on the firmware's set-up.
     #[serde(default)]
     pub firmware: Reading<Vec<FirmwareItem>>,
 }
 
 impl Platform {
-    /// Reads it. What others have read is handed in.
+    /// Reads it. Facts read elsewhere are passed in.
     pub fn read(
         root: &Root,
         cpuinfo: &Reading<String>,
@@ -103,7 +103,7 @@ fn timer_resolution(root: &Root) -> Reading<u64> {
     called.parsed("a number of ns", |text| text.parse().ok())
 }
 
-// What someone said of the firmware's set-up after looking through it: one line for each item of
+// A user's notes on the firmware's set-up: one line for each item of
 // the list of the check `bios-profile`, in a file of the machine's configuration.
 //
 // Most of what a set-up holds cannot be read from the system. A tick says who looked, when, and in
@@ -140,7 +140,7 @@ impl FirmwareChoice {
     }
 }
 
-/// One item that someone looked at.
+/// One item that a user checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirmwareItem {
     /// Item, e.g. `smt`.
@@ -148,7 +148,8 @@ pub struct FirmwareItem {
     pub found: FirmwareChoice,
     /// Day, as `2026-11-25`.
     pub date: String,
-    pub who: String,
+    #[serde(rename = "who")]
+    pub user: String,
     /// Version and date of the firmware then.
     pub firmware: String,
     /// A remark; empty: none.
@@ -191,7 +192,7 @@ fn parse(text: &str) -> Result<Vec<FirmwareItem>, String> {
             item: item.into(),
             found: *found,
             date: date.into(),
-            who: who.into(),
+            user: who.into(),
             firmware: firmware.into(),
             note: note.join(" "),
         });
@@ -200,13 +201,13 @@ fn parse(text: &str) -> Result<Vec<FirmwareItem>, String> {
 }
 
 /// The text of the file.
-pub fn text(ticks: &[FirmwareItem]) -> String {
+pub fn firmware_text(ticks: &[FirmwareItem]) -> String {
     let plain = |text: &str| {
         text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect::<String>()
     };
     let mut text = HEAD.to_owned();
     for tick in ticks {
-        let fields = [&tick.item, tick.found.word(), &tick.date, &tick.who, &tick.firmware];
+        let fields = [&tick.item, tick.found.word(), &tick.date, &tick.user, &tick.firmware];
         let mut fields: Vec<String> = fields.map(plain).to_vec();
         fields.extend((!tick.note.is_empty()).then(|| plain(&tick.note)));
         text += &(fields.join(" | ") + "\n");
@@ -233,7 +234,7 @@ const OFFLOADED: &str = "Offload RCU callbacks from CPUs: ";
 /// What the kernel said since boot, filtered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelLog {
-    /// Whether every message since boot was looked at: none was overwritten, none left out. Only
+    /// Whether every message since boot was read: none was overwritten, none left out. Only
     /// then does a missing line mean that it was not said.
     pub is_whole: bool,
     /// Names of the parameters that the kernel did not take (5.13 and later); `None` where it said
@@ -475,7 +476,7 @@ mod firmware_tests {
             item: item.into(),
             found,
             date: "2026-11-25".into(),
-            who: "alice".into(),
+            user: "alice".into(),
             firmware: "2.1 01/02/2024".into(),
             note: note.into(),
         };
@@ -483,12 +484,14 @@ mod firmware_tests {
             [tick("smt", FirmwareChoice::Set, ""), tick("aspm", FirmwareChoice::Kept, "needed")];
         let read =
             |text: &str| read_firmware(&Tree::new(&[("etc/rtproof-firmware.conf", text)]).root());
-        assert_eq!(read(&text(&ticks)).value().unwrap(), &ticks);
-        let odd = text(&[tick("smt", FirmwareChoice::Absent, "a | b\nturbo | set")]);
+        assert_eq!(read(&firmware_text(&ticks)).value().unwrap(), &ticks);
+        let odd = firmware_text(&[tick("smt", FirmwareChoice::Absent, "a | b\nturbo | set")]);
         assert_eq!(read(&odd).value().unwrap().len(), 1, "{odd}");
         assert_eq!(read("").value().unwrap().len(), 0);
-        let twice =
-            text(&[tick("smt", FirmwareChoice::Set, ""), tick("smt", FirmwareChoice::Kept, "")]);
+        let twice = firmware_text(&[
+            tick("smt", FirmwareChoice::Set, ""),
+            tick("smt", FirmwareChoice::Kept, ""),
+        ]);
         assert_eq!(read(&twice).value().unwrap()[0].found, FirmwareChoice::Kept);
         for wrong in ["smt", "smt | off | 1 | a | 2.1", "smt | set | 1 | a |", "| set | 1 | a | 2"]
         {

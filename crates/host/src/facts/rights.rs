@@ -1,4 +1,4 @@
-//! Who is granted real-time priorities and locked memory, by whom that is read, and whether a right
+//! Grants of real-time priorities and locked memory, the services that read them, whether a right
 //! that this process has counts here.
 //!
 //! `Limits` are those of this process. Those of the next login come from the lines of pam_limits
@@ -30,8 +30,9 @@ pub struct Rights {
 /// One line of limits.conf or limits.d/*.conf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitLine {
-    /// For whom: `*`, `root`, `@group`, `user 1`, or a range of ids as it is written.
-    pub who: String,
+    /// Domain: `*`, `root`, `@group`, `user 1`, or a range of ids as it is written.
+    #[serde(rename = "who")]
+    pub domain: String,
     /// `soft`, `hard`, or `-` for both.
     pub kind: String,
     /// What is limited, one of [`ITEMS`].
@@ -114,7 +115,7 @@ fn lines_by_name(root: &Root) -> Reading<Vec<LimitLine>> {
 
 fn limit_lines(root: &Root) -> Reading<Vec<LimitLine>> {
     let mut users = Vec::new();
-    lines(root, &mut |domain| who(domain, &mut users))
+    lines(root, &mut |domain| named_domain(domain, &mut users))
 }
 
 fn lines(root: &Root, who: &mut dyn FnMut(&str) -> String) -> Reading<Vec<LimitLine>> {
@@ -158,7 +159,7 @@ fn parse(text: &str, file: &str, who: &mut dyn FnMut(&str) -> String, lines: &mu
             continue;
         }
         lines.push(LimitLine {
-            who: who(domain),
+            domain: who(domain),
             kind: kind.to_lowercase(),
             item,
             value: value.to_lowercase(),
@@ -168,7 +169,7 @@ fn parse(text: &str, file: &str, who: &mut dyn FnMut(&str) -> String, lines: &mu
     }
 }
 
-fn who(domain: &str, users: &mut Vec<String>) -> String {
+fn named_domain(domain: &str, users: &mut Vec<String>) -> String {
     let is_range = domain.contains(':');
     if is_range || domain.starts_with(['@', '%']) || matches!(domain, "*" | "root") {
         return domain.to_owned();
@@ -233,7 +234,7 @@ fn has_limits(root: &Root, name: &str, depth: u32) -> Result<Option<bool>, Readi
 /// The groups that lines name, by name.
 fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<LimitGroup>> {
     let named = lines.value().into_iter().flatten().filter_map(|line| {
-        let name = line.who.strip_prefix('@').filter(|name| !name.contains(':'));
+        let name = line.domain.strip_prefix('@').filter(|name| !name.contains(':'));
         name.map(str::to_owned)
     });
     let named: std::collections::BTreeSet<String> = named.collect();
@@ -255,10 +256,10 @@ fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<LimitGrou
 
 // One user by name: the groups of it, and what the limits files grant it at its next login.
 //
-// Not part of [`super::Facts`]: who the users of a machine are is private. Only /etc is read, as a
+// Not part of [`super::Facts`]: the users of a machine are private. Only /etc is read, as a
 // static program cannot ask a directory service; a user or group of one is unknown here.
 
-/// How it is known which user is meant.
+/// How the user was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserSource {
     /// Named on the command line.
@@ -271,8 +272,8 @@ pub enum UserSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub name: String,
-    /// How it is known that this one is meant.
-    pub meant: UserSource,
+    /// How this user was determined.
+    pub source: UserSource,
     /// What the limits files grant: `None` for an item without a line.
     pub grants: Reading<Vec<Grant>>,
 }
@@ -303,7 +304,7 @@ impl Grant {
 impl Account {
     /// Reads what the machine's own files say of a user.
     pub fn read(root: &Root, name: &str, meant: UserSource) -> Self {
-        Self { name: name.to_owned(), meant, grants: grants(root, name) }
+        Self { name: name.to_owned(), source: meant, grants: grants(root, name) }
     }
 
     /// What is granted of an item.
@@ -377,7 +378,7 @@ fn decided(lines: &[&LimitLine], ids: &Ids, name: &str) -> Option<Grant> {
     let mut grant: Option<Grant> = None;
     let (mut soft_rank, mut hard_rank) = (u8::MAX, u8::MAX);
     for line in lines {
-        let Some(rank) = rank(&line.who, ids, name) else { continue };
+        let Some(rank) = rank(&line.domain, ids, name) else { continue };
         let grant = grant.get_or_insert_with(|| Grant {
             item: line.item.clone(),
             soft: None,
@@ -507,7 +508,7 @@ mod tests {
         let found = Rights::read(&Tree::new(files).root()).limit_lines;
         let line = |l: &LimitLine| {
             let file = l.file.rsplit('/').next().unwrap();
-            format!("{} {} {} {} {file}:{}", l.who, l.kind, l.item, l.value, l.line)
+            format!("{} {} {} {} {file}:{}", l.domain, l.kind, l.item, l.value, l.line)
         };
         found.value().unwrap().iter().map(line).collect()
     }
@@ -576,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_refused_is_told() {
+    fn absent_and_denied_are_reported() {
         let bare = Rights::read(&Tree::new(&[("proc/version", "")]).root());
         assert!(bare.limit_lines.is_absent() && bare.services.is_absent());
         assert!(bare.groups.is_absent() && bare.initial_user_namespace.is_absent());
@@ -637,7 +638,7 @@ mod account_tests {
     }
 
     #[test]
-    fn who_is_not_there_is_unknown() {
+    fn an_unknown_user_is_unknown() {
         let tree = Tree::new(&[("etc/passwd", PASSWD), ("etc/group", GROUP)]);
         let of = |name: &str| Account::read(&tree.root(), name, UserSource::Stated).grants;
         assert!(of("carol").why_unknown().is_some_and(|why| why.contains("no carol")));

@@ -43,7 +43,8 @@ pub struct Setting {
     /// wildcards has exactly one, be it absent; one with wildcards has none where no file matches.
     pub values: Vec<SettingValue>,
     /// Where no file is there: the nearest folder above that can be listed, and what it lacks.
-    pub lacking: Option<Reading<String>>,
+    #[serde(rename = "lacking")]
+    pub missing_from: Option<Reading<String>>,
 }
 
 /// The value of a knob for one CPU or device.
@@ -95,7 +96,7 @@ impl<'a> Folders<'a> {
             }
             first.get_or_insert(found);
         }
-        first.unwrap_or(Setting { values: Vec::new(), lacking: None })
+        first.unwrap_or(Setting { values: Vec::new(), missing_from: None })
     }
 }
 
@@ -163,8 +164,9 @@ fn of_pattern(folders: &Folders<'_>, pattern: &str, is_choice: bool) -> Setting 
         missing = Some(absent.reading.path.clone());
     }
     let is_there = values.iter().any(|value| !value.reading.is_absent());
-    let lacking = missing.filter(|_| !is_there).and_then(|path| lacking_in(folders, &path));
-    Setting { values, lacking }
+    let lacking =
+        missing.filter(|_| !is_there).and_then(|path| missing_from_folders(folders, &path));
+    Setting { values, missing_from: lacking }
 }
 
 /// Text before and after the wildcard of one name, and whether it matches a number.
@@ -189,11 +191,11 @@ fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
 
 /// The nearest folder above an absent path that can be listed and really lacks the next name.
 /// `None` if that is unknown: a folder that holds a part of a machine, or no /proc, no /sys.
-pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
-    lacking_in(&Folders::of(root), path)
+pub(crate) fn missing_from(root: &Root, path: &str) -> Option<Reading<String>> {
+    missing_from_folders(&Folders::of(root), path)
 }
 
-fn lacking_in(folders: &Folders<'_>, path: &str) -> Option<Reading<String>> {
+fn missing_from_folders(folders: &Folders<'_>, path: &str) -> Option<Reading<String>> {
     if !folders.root.is_whole() {
         return None;
     }
@@ -269,8 +271,11 @@ mod tests {
         let found = setting(&tree.root(), &OTHER);
         assert!(found.values[0].reading.is_absent());
         // A folder is a part of a machine: it proves nothing.
-        assert_eq!(found.lacking, None);
-        assert_eq!(setting(&tree.root(), &GOVERNOR), Setting { values: vec![], lacking: None });
+        assert_eq!(found.missing_from, None);
+        assert_eq!(
+            setting(&tree.root(), &GOVERNOR),
+            Setting { values: vec![], missing_from: None }
+        );
     }
 
     #[test]
@@ -298,10 +303,10 @@ mod tests {
     }
 
     #[test]
-    fn the_live_machine_says_which_folder_lacks_it() {
+    fn the_live_machine_shows_which_folder_lacks_it() {
         const NONE: Knob = Knob::file("n", "/proc/sys/kernel/no_such_knob");
         let found = setting(&Root::live(), &NONE);
-        let lacking = found.lacking.unwrap();
+        let lacking = found.missing_from.unwrap();
         assert_eq!(lacking.path, "/proc/sys/kernel");
         assert_eq!(lacking.value().unwrap(), "holds no no_such_knob");
     }

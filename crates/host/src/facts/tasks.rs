@@ -1,4 +1,4 @@
-//! Real-time tasks of the machine: who may preempt whom.
+//! Real-time tasks of the machine: which one may preempt which.
 
 use std::collections::BTreeMap;
 
@@ -224,7 +224,7 @@ fn not_in_debugfs<T>(root: &Root, path: &str) -> Reading<T> {
     }
 }
 
-// All tasks of a machine in a few lines: who may run where.
+// All tasks of a machine in a few lines, by the CPUs where they may run.
 
 /// Most groups. A machine with more loses their names first, then their units.
 const GROUPS_MAX: usize = 500;
@@ -241,7 +241,7 @@ struct Key {
     cpus: Option<String>,
 }
 
-/// Groups in the making.
+/// Groups while they are collected.
 #[derive(Debug, Default)]
 struct Groups(BTreeMap<Key, TaskGroup>);
 
@@ -350,7 +350,7 @@ pub(crate) fn without_numbers(comm: &str) -> String {
 
 // One walk over all tasks, for the real-time ones and for daemons known by name.
 
-/// What one walk over /proc finds.
+/// Result of one walk over /proc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskScan {
     /// Real-time tasks, this process left out, by thread id.
@@ -810,7 +810,7 @@ mod scan_tests {
         let scan = TaskScan::read(&tree.root());
         assert!(scan.rt_tasks.is_absent() && scan.processes.is_absent());
         assert!(TaskScan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
-        // The folder without procfs on it hides no processes: there are none.
+        // The folder without procfs on it hides no processes: it has none.
         let bare = TaskScan::read(&Tree::new(&[("proc/x", "")]).root());
         assert_eq!(bare.rt_tasks, Reading::absent("/proc/*/task/*/stat"));
         assert_eq!(bare.processes, Reading::absent("/proc/*/stat"));

@@ -20,7 +20,7 @@ pub struct Virt {
 }
 
 impl Virt {
-    /// Reads what is known of virtualisation; /proc/cpuinfo is handed in.
+    /// Reads the facts of virtualisation; /proc/cpuinfo is passed in.
     pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Self {
         Self {
             hypervisor: read_hypervisor(root, cpuinfo),
@@ -423,7 +423,7 @@ mod units_tests {
     }
 
     #[test]
-    fn a_list_that_nobody_asked_for_is_not_an_empty_one() {
+    fn an_unrequested_list_is_not_an_empty_one() {
         let text = "rtproof capture 1\nfrom live, read by root\n\
             == /etc/systemd/system folder\n|basic.target\n|timers.target.wants\n== end\n";
         let capture = crate::Capture::read(text.as_bytes()).unwrap().unwrap();

@@ -73,9 +73,9 @@ fn walk(key: &str, value: &Value, path: &str, rows: &mut Vec<FactRow>) {
         Value::Array(items) => walk_array(key, items, path, rows),
         // Of all nulls, those of limits alone mean something else.
         Value::Null if key.starts_with("limits.") => {
-            rows.push(known(key, "unlimited".into(), path));
+            rows.push(known_row(key, "unlimited".into(), path));
         }
-        scalar => rows.push(known(key, value_text(scalar), path)),
+        scalar => rows.push(known_row(key, value_text(scalar), path)),
     }
 }
 
@@ -102,7 +102,7 @@ fn walk_reading(
         RowState::Denied => text("why"),
         RowState::Malformed => format!("{}; expected {}", text("found"), text("expected")),
     };
-    rows.push(row(key, value, state, path));
+    rows.push(fact_row(key, value, state, path));
 }
 
 fn walk_array(key: &str, items: &[Value], path: &str, rows: &mut Vec<FactRow>) {
@@ -116,7 +116,7 @@ fn walk_array(key: &str, items: &[Value], path: &str, rows: &mut Vec<FactRow>) {
         let words: Vec<String> = items.iter().map(value_text).collect();
         // An empty list of CPUs or interrupts means that their own reading is not known.
         if key != "cpus.cpus" {
-            rows.push(known(key, words.join(" "), path));
+            rows.push(known_row(key, words.join(" "), path));
         }
         return;
     }
@@ -220,7 +220,7 @@ const NOT_THERE: &str = "not there";
 /// What changed between two snapshots of one machine, sorted by key. Interrupts are distinguished
 /// by number here, which holds within one boot. A real-time task of a user counts by its identity
 /// (process, thread, start time, name, policy, priority), one of the kernel by name and priority.
-pub fn changes(start: &Facts, end: &Facts) -> Vec<FactChange> {
+pub fn changed_facts(start: &Facts, end: &Facts) -> Vec<FactChange> {
     let (start_rows, end_rows) = (start.rows(), end.rows());
     let (from, to) = (conditions(&start_rows), conditions(&end_rows));
     let keys: BTreeSet<&str> = from.keys().chain(to.keys()).copied().collect();
@@ -326,7 +326,7 @@ fn whole(
     true
 }
 
-/// What makes a task the same one.
+/// Identity of a task.
 type TaskIdentity<'a> = (u32, u32, u64, &'a str, Policy, u32);
 
 fn user_tasks(start: &Facts, end: &Facts, changes: &mut BTreeMap<String, FactChange>) {
@@ -386,7 +386,7 @@ pub enum RowState {
     Malformed,
 }
 
-/// Who sets a fact, and so what has to be done to change it.
+/// Origin of a fact, which decides how to change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactClass {
@@ -430,11 +430,11 @@ impl FactClass {
     }
 }
 
-fn known(key: &str, value: String, path: &str) -> FactRow {
-    row(key, value, RowState::Known, path)
+fn known_row(key: &str, value: String, path: &str) -> FactRow {
+    fact_row(key, value, RowState::Known, path)
 }
 
-fn row(key: &str, value: String, state: RowState, path: &str) -> FactRow {
+fn fact_row(key: &str, value: String, state: RowState, path: &str) -> FactRow {
     FactRow { key: key.to_owned(), value, state, path: path.to_owned(), class: class_of(key) }
 }
 
@@ -522,7 +522,7 @@ mod change_tests {
     fn an_idle_machine_has_not_moved() {
         let tree = machine();
         let start = Facts::read(&tree.root());
-        assert_eq!(changes(&start, &start), []);
+        assert_eq!(changed_facts(&start, &start), []);
         tree.write("proc/stat", "cpu0 0 0 0 0 0 0 0 90\ncpu1 0 0 0 0 0 0 0 80\n");
         tree.write("proc/interrupts", "  CPU0 CPU1\n 24: 50 60 PCI-MSI 1-edge  nvme0q0\n");
         tree.write("proc/swaps", "Filename Type Size Used Priority\n/dev/dm-1 partition 8 6 -2\n");
@@ -531,17 +531,17 @@ mod change_tests {
         let thread = std::fs::read_to_string(tree.path().join("proc/20/stat")).unwrap();
         tree.write("proc/21/stat", &thread.replace("nvme0q0", "nvme0q1"));
         std::fs::rename(tree.path().join("proc/301"), tree.path().join("proc/400")).unwrap();
-        assert_eq!(changes(&start, &Facts::read(&tree.root())), []);
+        assert_eq!(changed_facts(&start, &Facts::read(&tree.root())), []);
     }
 
     #[test]
-    fn what_moved_is_told_once() {
+    fn each_move_is_reported_once() {
         let tree = machine();
         let start = Facts::read(&tree.root());
         tree.write("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
         tree.write("proc/interrupts", "  CPU0 CPU1\n 25: 1 1 PCI-MSI 2-edge  eth0\n");
         let end = Facts::read(&tree.root());
-        let changes_found = changes(&start, &end);
+        let changes_found = changed_facts(&start, &end);
         assert_eq!(keys(&changes_found), ["cpus.1.freq.governor", "irqs.24", "irqs.25"]);
         assert_eq!(
             (changes_found[0].from.as_str(), changes_found[0].to.as_str()),
@@ -562,7 +562,7 @@ mod change_tests {
         let tree = machine();
         let start = Facts::read(&tree.root());
         tree.write("sys/devices/system/cpu/online", "0\n");
-        let found = changes(&start, &Facts::read(&tree.root()));
+        let found = changed_facts(&start, &Facts::read(&tree.root()));
         assert_eq!(keys(&found), ["cpus.1", "cpus.online"]);
         assert_eq!(found[0].to, NOT_THERE);
     }
@@ -573,7 +573,7 @@ mod change_tests {
         let start = Facts::read(&tree.root());
         // Another process of the same name and priority: a restart.
         std::fs::rename(tree.path().join("proc/300"), tree.path().join("proc/310")).unwrap();
-        let found = changes(&start, &Facts::read(&tree.root()));
+        let found = changed_facts(&start, &Facts::read(&tree.root()));
         assert_eq!(keys(&found), ["rt_tasks.multipathd"]);
         assert_eq!(found[0].from, "rr 99 (process 300, thread 300)");
         assert_eq!(found[0].to, "rr 99 (process 310, thread 310)");
@@ -585,9 +585,9 @@ mod change_tests {
         let mut end = start.clone();
         start.sched.rt_runtime_us = Reading::denied("p", "one");
         end.sched.rt_runtime_us = Reading::denied("p", "two");
-        assert_eq!(changes(&start, &end), []);
+        assert_eq!(changed_facts(&start, &end), []);
         end.sched.rt_runtime_us = Reading::known("p", -1);
-        let found = changes(&start, &end);
+        let found = changed_facts(&start, &end);
         assert_eq!((found[0].from.as_str(), found[0].to.as_str()), ("refused: one", "-1"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use super::{FactClass, FactRow, RowState, known, row};
+use super::{FactClass, FactRow, RowState, fact_row, known_row};
 use crate::facts::irq::Irqbalance;
 use crate::facts::kernel::CommandLine;
 use crate::facts::rights::LimitLine;
@@ -91,7 +91,7 @@ fn unknown<T>(key: &str, reading: &Reading<T>) -> Option<FactRow> {
             (RowState::Malformed, format!("{found}; expected {expected}"))
         }
     };
-    Some(row(key, value, state, &reading.path))
+    Some(fact_row(key, value, state, &reading.path))
 }
 
 /// `kernel.config`, a digest of all options, and `kernel.config.NAME` for those that matter.
@@ -104,12 +104,12 @@ pub(super) fn config(config: &Reading<BTreeMap<String, String>>, rows: &mut Vec<
     for (name, value) in options {
         digest.update(format!("{name}={value}\n"));
         if OPTIONS.iter().any(|start| name.starts_with(start)) {
-            rows.push(known(&format!("kernel.config.{name}"), value.clone(), &config.path));
+            rows.push(known_row(&format!("kernel.config.{name}"), value.clone(), &config.path));
         }
     }
     let digest = hex(&digest.finalize()[..8]);
     let text = format!("{} options, sha256 {digest}", options.len());
-    rows.push(known("kernel.config", text, &config.path));
+    rows.push(known_row("kernel.config", text, &config.path));
 }
 
 /// `kernel.cmdline`, the whole line, and `kernel.cmdline.NAME` with all its values in order. The
@@ -123,13 +123,13 @@ pub(super) fn cmdline(cmdline: &Reading<CommandLine>, rows: &mut Vec<FactRow>) {
         values.extend(parameter.value.as_deref());
     }
     for (name, values) in parameters {
-        let mut row = known(&format!("kernel.cmdline.{name}"), values.join(" "), &cmdline.path);
+        let mut row = known_row(&format!("kernel.cmdline.{name}"), values.join(" "), &cmdline.path);
         if IDENTITY_PARAMETERS.contains(&name) {
             row.class = FactClass::Identity;
         }
         rows.push(row);
     }
-    let mut whole = known("kernel.cmdline", line.text.clone(), &cmdline.path);
+    let mut whole = known_row("kernel.cmdline", line.text.clone(), &cmdline.path);
     whole.class = FactClass::Identity;
     rows.push(whole);
 }
@@ -152,11 +152,11 @@ pub(super) fn rt_tasks(tasks: &Reading<Vec<RtTask>>, rows: &mut Vec<FactRow>) {
         names.entry(name).or_default().insert(how);
     }
     if names.is_empty() {
-        rows.push(known("rt_tasks", String::new(), path));
+        rows.push(known_row("rt_tasks", String::new(), path));
     }
     for (name, how) in names {
         let how: Vec<String> = how.into_iter().collect();
-        rows.push(known(&name, how.join(", "), path));
+        rows.push(known_row(&name, how.join(", "), path));
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) fn placement(groups: &Reading<Vec<TaskGroup>>, rows: &mut Vec<FactRow
     rows.extend(unknown("placement", groups));
     if let Some(found) = groups.value() {
         let tasks: u32 = found.iter().map(|group| group.count).sum();
-        rows.push(known("placement", format!("{tasks} tasks"), &groups.path));
+        rows.push(known_row("placement", format!("{tasks} tasks"), &groups.path));
     }
 }
 
@@ -181,7 +181,7 @@ pub(super) fn irqbalance(irqbalance: &Reading<Irqbalance>, rows: &mut Vec<FactRo
         ("enabled", daemon.enabled.to_string()),
         ("banned", banned),
     ] {
-        rows.push(known(&format!("irqs.irqbalance.{name}"), value, &irqbalance.path));
+        rows.push(known_row(&format!("irqs.irqbalance.{name}"), value, &irqbalance.path));
     }
 }
 
@@ -200,7 +200,7 @@ pub(super) fn settings(settings: &Settings, rows: &mut Vec<FactRow>) {
                 Some(row) => row,
                 None => {
                     let text = value.reading.value().cloned().unwrap_or_default();
-                    known(&key, text, &value.reading.path)
+                    known_row(&key, text, &value.reading.path)
                 }
             };
             if is_counter {
@@ -219,7 +219,7 @@ pub(super) fn units(units: &Reading<Units>, rows: &mut Vec<FactRow>) {
         words.push(if unit.enabled { "enabled" } else { "disabled" });
         words.extend(unit.masked.then_some("masked"));
         words.extend(unit.running.map(|running| if running { "running" } else { "not running" }));
-        rows.push(known(&format!("units.{name}"), words.join(", "), &unit.file));
+        rows.push(known_row(&format!("units.{name}"), words.join(", "), &unit.file));
     }
 }
 
@@ -229,12 +229,12 @@ pub(super) fn limit_lines(lines: &Reading<Vec<LimitLine>>, rows: &mut Vec<FactRo
     rows.extend(unknown("rights.limits", lines));
     let mut values: BTreeMap<String, (Vec<&str>, &str)> = BTreeMap::new();
     for line in lines.value().into_iter().flatten() {
-        let key = format!("rights.limits.{}.{}.{}", line.who, line.item, line.kind);
+        let key = format!("rights.limits.{}.{}.{}", line.domain, line.item, line.kind);
         let entry = values.entry(key).or_default();
         entry.0.push(&line.value);
         entry.1 = &line.file;
     }
     for (key, (values, file)) in values {
-        rows.push(known(&key, values.join(", "), file));
+        rows.push(known_row(&key, values.join(", "), file));
     }
 }

@@ -121,7 +121,7 @@ fn an_interrupt_that_goes_where_it_was_sent_before_is_no_change() {
         Facts::read(&tree.root())
     };
     let keys = |start: &Facts, end: &Facts| -> Vec<String> {
-        changes(start, end).into_iter().map(|change| change.key).collect()
+        changed_facts(start, end).into_iter().map(|change| change.key).collect()
     };
     // Sent to CPU 0, and had not fired since.
     let (sent, gone) = (set("0\n", "1\n"), set("0\n", "0\n"));

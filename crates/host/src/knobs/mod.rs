@@ -106,12 +106,12 @@ const fn parameter(name: &'static str) -> Knob {
     Knob::parameter(name, name)
 }
 
-/// What is known of a boot parameter, by its name.
+/// Properties of a boot parameter, by its name.
 pub fn parameter_of(name: &str) -> Option<&'static Knob> {
     NAMES.iter().find(|knob| knob.place == Place::Parameter(knob.id) && knob.id == name)
 }
 
-/// What is known of a key of a configuration file or a property of a unit, by its name.
+/// Properties of a configuration key or of a unit's property, by its name.
 pub fn key_of(name: &str) -> Option<&'static Knob> {
     NAMES.iter().find(|knob| knob.place == Place::Key(knob.id) && knob.id == name)
 }
@@ -154,7 +154,7 @@ const NEEDED: &[(&[&str], &str)] = &[
     (&["thermald"], "it keeps the processor cool; without, the firmware stops it late and hard"),
 ];
 
-/// What can go wrong when a unit is stopped.
+/// Risk of stopping a unit.
 pub fn risk_of_stopping(unit: &str) -> Option<&'static str> {
     let is_needed = |names: &[&str]| names.iter().any(|name| unit.starts_with(name));
     NEEDED.iter().find(|(names, _)| is_needed(names)).map(|(_, risk)| *risk)

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::read_again;
-use crate::facts::irq::{actions, table};
+use crate::facts::irq::{actions, interrupt_table};
 use crate::facts::tasks::{Policy, Stat};
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
@@ -153,7 +153,7 @@ fn count(file: &File) -> Option<u64> {
 }
 
 fn counts(text: &str, name: impl Fn(&str, &str) -> String) -> Counts {
-    let (cpus, rows) = table(text);
+    let (cpus, rows) = interrupt_table(text);
     // ERR and MIS are of no CPU; a line that is shorter than the head is of a CPU that just went.
     let rows = rows.filter(|row| row.counts.len() == cpus.len());
     rows.map(|row| {
@@ -206,7 +206,7 @@ fn switches(text: &str) -> BTreeMap<u32, u64> {
     text.lines().filter_map(of_line).collect()
 }
 
-// Real-time tasks while they run: who they are, where, and how much of the time each had a CPU.
+// Real-time tasks while they run: identity, CPU, and share of the time each one ran.
 //
 // Finding them reads a file of every task of the machine, so it is done every five seconds, and
 // more rarely where it takes long; those that are known are read each time.
@@ -244,7 +244,7 @@ pub struct RtSampler {
     hidden: Option<String>,
 }
 
-/// A task that was found: thread id, its folder, and what it had run.
+/// A task: folder, start time, and time it has run.
 #[derive(Debug)]
 struct Known {
     folder: String,
@@ -274,7 +274,7 @@ impl RtSampler {
         }
         let root = &self.root;
         let mut tasks = Vec::new();
-        // Who ended or is no longer real-time is forgotten until the next look.
+        // Tasks that ended or are no longer real-time are dropped until the next look.
         self.known.retain(|&tid, known| {
             let Some(task) = read(root, tid, known) else { return false };
             tasks.push(task);
@@ -284,7 +284,7 @@ impl RtSampler {
     }
 
     fn scan(&mut self) {
-        // As activity::tasks: who cannot see process 1 cannot see those of others.
+        // As activity::tasks: without process 1 those of others are hidden, too.
         let first = self.root.read_text("/proc/1/stat");
         self.hidden = first.is_absent().then(|| {
             "process 1 cannot be seen: /proc hides other users' processes (hidepid)".to_owned()
@@ -436,7 +436,7 @@ mod rt_tasks_tests {
     }
 
     #[test]
-    fn where_processes_are_hidden_nothing_is_said() {
+    fn hidden_processes_give_no_answer() {
         let tree = Tree::new(&[("proc/7/task/7/stat", &stat(7, 90, 1))]);
         let read = RtSampler::new(&tree.root()).sample();
         assert!(read.why_unknown().unwrap().contains("hidepid"));

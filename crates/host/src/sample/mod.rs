@@ -310,7 +310,7 @@ fn open_frequencies(
         let path = format!("{folder}/scaling_cur_freq");
         if interrupts
             && root.exists(&path)
-            && asks(root, &folder, cpu).any(|c| measured.contains(c))
+            && policy_cpus(root, &folder, cpu).any(|c| measured.contains(c))
         {
             left_out.push(cpu);
             continue;
@@ -329,7 +329,7 @@ fn open_frequencies(
 
 /// CPUs that may be interrupted by asking for one CPU's frequency: all of its policy, because the
 /// policy's first CPU is read.
-fn asks(root: &Root, folder: &str, cpu: u32) -> impl Iterator<Item = u32> {
+fn policy_cpus(root: &Root, folder: &str, cpu: u32) -> impl Iterator<Item = u32> {
     let affected = root.trimmed(&format!("{folder}/affected_cpus"));
     let affected = affected.value().map(String::as_str).unwrap_or_default();
     let cpus: Vec<u32> = affected.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -339,7 +339,7 @@ fn asks(root: &Root, folder: &str, cpu: u32) -> impl Iterator<Item = u32> {
 // Idle-state residency as the hardware counted it: the MSRs of Intel's cores.
 //
 // Reading a register interrupts its CPU (arch/x86/kernel/msr.c, `rdmsr_safe_on_cpu`), so this is
-// only for CPUs that nobody measures, and where the user asked for it. A hypervisor answers reads
+// only for unmeasured CPUs, and on request. A hypervisor answers reads
 // of registers that it does not know as it likes (KVM: `ignore_msrs`), so a guest has none.
 
 /// The time stamp counter, at whose rate the others count (Intel SDM volume 4, table 2-2).
@@ -383,7 +383,7 @@ impl ResidencySampler {
             return Err(format!("they are known of Intel's CPUs alone, and this is \"{model}\""));
         }
         let first = cpus.iter().next().ok_or("no CPU may be interrupted for it")?;
-        match idle::read(root, first, TSC) {
+        match idle::read_msr(root, first, TSC) {
             read if read.value().is_some() => {}
             read if read.is_absent() => return Err(format!("{} (modprobe msr)", read.path)),
             read => {
@@ -400,7 +400,8 @@ impl ResidencySampler {
 
     /// Shares since the reading before, by CPU.
     pub fn sample(&mut self, cpus: &CpuList) -> BTreeMap<u32, StateShares> {
-        let read = |cpu| Some((cpu, counters(|register| idle::read(&self.root, cpu, register))?));
+        let read =
+            |cpu| Some((cpu, counters(|register| idle::read_msr(&self.root, cpu, register))?));
         let now: BTreeMap<u32, StateCounters> = cpus.iter().filter_map(read).collect();
         let last = std::mem::replace(&mut self.last, now);
         let of = |(cpu, now): (&u32, &StateCounters)| Some((*cpu, shares(now, last.get(cpu)?)?));
@@ -413,7 +414,7 @@ impl ResidencySampler {
     /// valid reading are left out.
     pub fn temperatures(&self, cpus: &CpuList) -> BTreeMap<u32, i64> {
         let of = |cpu| {
-            let read = |register| idle::read(&self.root, cpu, register);
+            let read = |register| idle::read_msr(&self.root, cpu, register);
             Some((cpu, temperature(read)?))
         };
         cpus.iter().filter_map(of).collect()

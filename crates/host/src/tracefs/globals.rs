@@ -254,7 +254,7 @@ impl Monitors {
     fn of(root: &Root, top: &'static str, folder: &str) -> Result<Self, String> {
         let available = root.read_text(&format!("{top}/rv/available_monitors"));
         let Some(text) = available.value() else {
-            let path = shown(&available.path);
+            let path = shown_path(&available.path);
             return Err(format!("{path}: {}", why_not(&available)));
         };
         let has = |name: &&&str| text.lines().any(|line| line.trim() == **name);
@@ -263,12 +263,12 @@ impl Monitors {
             return Err("this kernel was built without CONFIG_RV_MON_RTAPP".into());
         }
         let mut monitors = Self { root: root.clone(), top, names, globals: None, _guard: None };
-        if !monitors.is("monitoring_on", "1") {
+        if !monitors.file_is("monitoring_on", "1") {
             return Err(format!("{top}/rv/monitoring_on is off, and was left so"));
         }
-        let off = |name: &&str| !monitors.is(&file(name, "enable"), "1");
+        let off = |name: &&str| !monitors.file_is(&file(name, "enable"), "1");
         let off: Vec<&str> = monitors.names.iter().copied().filter(|name| off(name)).collect();
-        if let Some(name) = off.iter().find(|name| monitors.reacts(name)) {
+        if let Some(name) = off.iter().find(|name| monitors.has_reactor(name)) {
             return Err(format!(
                 "a report of {name} would print or stop the machine: {top}/rv/{} chooses another \
                  reactor than nop",
@@ -296,8 +296,8 @@ impl Monitors {
 
     /// Whether they are all on, and were not switched off meanwhile.
     pub fn are_on(&self) -> bool {
-        self.is("monitoring_on", "1")
-            && self.names.iter().all(|name| self.is(&file(name, "enable"), "1"))
+        self.file_is("monitoring_on", "1")
+            && self.names.iter().all(|name| self.file_is(&file(name, "enable"), "1"))
     }
 
     /// Switches off what was switched on; a sentence for each that could not be.
@@ -306,13 +306,13 @@ impl Monitors {
         self.globals.take().map(|mut globals| globals.put_back()).unwrap_or_default()
     }
 
-    fn is(&self, file: &str, value: &str) -> bool {
+    fn file_is(&self, file: &str, value: &str) -> bool {
         let text = self.root.trimmed(&format!("{}/rv/{file}", self.top));
         text.value().is_some_and(|text| text == value)
     }
 
     /// Whether the kernel would print or panic; one without reactors does neither.
-    fn reacts(&self, name: &str) -> bool {
+    fn has_reactor(&self, name: &str) -> bool {
         let path = format!("{}/rv/{}", self.top, file(name, "reactors"));
         match self.root.read_text(&path) {
             text if text.is_absent() => false,
@@ -333,7 +333,7 @@ fn why_not(reading: &Reading<String>) -> String {
     }
 }
 
-// tracefs where nobody has mounted it: a mount of this process alone, which no path leads to and
+// tracefs where it is not mounted: a private mount of this process, which no path leads to and
 // which is gone with the last program that holds it (fsmount(2), Linux 5.2).
 
 /// Where tracefs is mounted for all.
@@ -381,7 +381,7 @@ impl TracefsMount {
 }
 
 /// A path of an instance for people: where the file would be, were tracefs mounted for all.
-pub fn shown(path: &str) -> String {
+pub fn shown_path(path: &str) -> String {
     let rest = path.strip_prefix("/proc/self/fd/").and_then(|rest| rest.split_once('/'));
     match rest {
         Some((_, rest)) => format!("{TRACEFS}/{rest}"),
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_back_is_said_and_stays_written_down() {
+    fn failed_restores_are_reported_and_stay_recorded() {
         let rig = Rig::new();
         let mut globals = rig.change("/i/rtproof-1-2").unwrap();
         fs::remove_file(rig.path("cpus")).unwrap();
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_puts_them_back_where_nobody_else_does() {
+    fn the_guard_restores_them_if_nothing_else_does() {
         let rig = Rig::new();
         let instance = rig.path("rtproof-1-2");
         fs::create_dir(&instance).unwrap();
@@ -649,7 +649,7 @@ mod monitors_tests {
     }
 
     #[test]
-    fn the_guard_switches_them_off_where_nobody_else_does() {
+    fn the_guard_disables_them_if_nothing_else_does() {
         let rig = Rig::new();
         let mut monitors = rig.on().unwrap();
         std::mem::forget(monitors.globals.take());

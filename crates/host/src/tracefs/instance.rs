@@ -12,7 +12,7 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::globals::{Guard, InstanceName, shown};
+use super::globals::{Guard, InstanceName, shown_path};
 use super::{
     IfMissing, Missing, OWN, OWN_FORMATS, POINTING, TIMER_IRQS, TracefsError, WANTED, WantedEvents,
     find_or_mount, globals, refused, refused_io, why,
@@ -90,7 +90,7 @@ impl Instance {
             let why = why(&error)
                 + "; the trace must run on CLOCK_MONOTONIC, which the threads' own times are on: \
                    any other clock would be compared by an offset that drifts";
-            TracefsError::Refused { path: shown(&self.folder.file("trace_clock")), why }
+            TracefsError::Refused { path: shown_path(&self.folder.file("trace_clock")), why }
         })?;
         let sizes = rings.sizes();
         self.folder.write("tracing_cpumask", &cpu_mask(sizes.iter().map(|(cpu, _)| *cpu)))?;
@@ -107,7 +107,7 @@ impl Instance {
         match self.missing.iter().find(|missing| missing.event == "sched:sched_switch") {
             None => Ok(()),
             Some(missing) => Err(TracefsError::Refused {
-                path: shown(&self.folder.file(&event_file(missing.event, "enable"))),
+                path: shown_path(&self.folder.file(&event_file(missing.event, "enable"))),
                 why: format!("{}; without it the running tasks are unknown", missing.why),
             }),
         }
@@ -144,7 +144,7 @@ impl Instance {
             }
         }
         for (wanted, missing) in failed {
-            let is_covered = match wanted.or {
+            let is_covered = match wanted.if_missing {
                 IfMissing::NoSuchThing => true,
                 IfMissing::Event(other) => self.enabled.contains(&other),
                 IfMissing::Nothing => false,
@@ -228,7 +228,7 @@ impl Instance {
             (true, None) => {
                 let usable = |(event, _): &&(&'static str, &str)| self.enabled.contains(event);
                 let Some((event, filter)) = TIMER_IRQS.iter().find(usable) else {
-                    let path = shown(&self.folder.file("events"));
+                    let path = shown_path(&self.folder.file("events"));
                     let why = "none of the events of the timer interrupt is there".into();
                     return Err(TracefsError::Refused { path, why });
                 };
@@ -357,12 +357,12 @@ impl InstanceFolder {
         let is_free = |path: &String| !root.exists(path);
         let path =
             (0..=NUMBER_MAX).map(path).find(is_free).ok_or_else(|| TracefsError::Refused {
-                path: shown(&format!("{top}/instances")),
+                path: shown_path(&format!("{top}/instances")),
                 why: format!("this process has {} instances already", NUMBER_MAX + 1),
             })?;
         let guard = Guard::start(&path, &globals::state(globals::STATE, &path));
         let guard = guard.map_err(|error| TracefsError::Refused {
-            path: shown(&path),
+            path: shown_path(&path),
             why: format!("removing it when rtproof is killed takes a shell: {error}"),
         })?;
         fs::create_dir(&path).map_err(|error| refused_io(root, &path, error))?;
@@ -384,7 +384,7 @@ impl InstanceFolder {
         file.and_then(|mut file| file.write_all(text.as_bytes()))
     }
 
-    /// Whether nobody else records events, at the top or in another instance.
+    /// Whether no one else records events, at the top or in another instance.
     fn is_alone(&self, top: &str) -> bool {
         let names = self.root.list_dir(&format!("{top}/instances"));
         let others = names.value().into_iter().flatten();
@@ -484,7 +484,7 @@ impl TracerRequest {
     }
 }
 
-// A tracer at the top of tracefs: what the whole machine shares, borrowed where nobody uses it.
+// A tracer at the top of tracefs: shared by the whole machine, borrowed while unused.
 //
 // function_graph runs there alone before Linux 6.11. The top is one ring, one tracer and one set
 // of events for everybody; whoever changes it puts all of it back ([`Globals`](super::globals)).
@@ -493,13 +493,13 @@ impl TracerRequest {
 #[derive(Debug)]
 pub(super) struct TracefsFolder(pub(super) &'static str);
 
-/// Whether nobody uses it: no tracer, no event, no filter, nothing recorded that is not read yet.
+/// Whether it is unused: no tracer, no event, no filter, nothing recorded that is not read yet.
 ///
 /// # Errors
 /// What is used, and how to end that.
 pub(super) fn is_free(root: &Root, top: &str, request: &TracerRequest) -> Result<(), TracefsError> {
     let refused = |file: &str, why: String| {
-        let path = shown(&format!("{top}/{file}"));
+        let path = shown_path(&format!("{top}/{file}"));
         let why = format!(
             "{why}; this kernel runs `{}` for the whole machine only, and what others trace is not \
              disturbed: nothing was changed",
@@ -625,7 +625,7 @@ mod top_tests {
     ];
 
     #[test]
-    fn the_top_is_taken_only_where_nobody_uses_it() {
+    fn the_top_instance_is_used_only_when_free() {
         let request = TracerRequest::on_one_cpu("function_graph", 0, Vec::new());
         assert!(is_free(&Tree::new(FREE).root(), TOP, &request).is_ok());
         for (file, text) in [

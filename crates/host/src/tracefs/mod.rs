@@ -14,7 +14,7 @@ use std::{fmt, io};
 
 use crate::reading::ReadingState;
 use crate::{Reading, Root};
-pub use globals::{Monitors, shown};
+pub use globals::{Monitors, shown_path};
 pub use instance::{Instance, RingSizes, RingStats, TracerRequest};
 pub use tracer::{Tracer, has_event};
 
@@ -56,7 +56,7 @@ pub enum TracefsError {
     #[error(
         "this kernel has no tracer `{tracer}`: it was built without {}; available_tracers: \
          {available}",
-        options(tracer)
+        build_options(tracer)
     )]
     NoTracer {
         tracer: &'static str,
@@ -144,7 +144,7 @@ fn refused<T>(reading: &Reading<T>) -> TracefsError {
         ReadingState::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
         ReadingState::Known { .. } => "cannot be used".into(),
     };
-    TracefsError::Refused { path: shown(&reading.path), why }
+    TracefsError::Refused { path: shown_path(&reading.path), why }
 }
 
 /// The same words for a refused write as for a refused read: with lockdown, container, rights.
@@ -169,7 +169,7 @@ pub enum Keeps {
     /// The longest latency alone, in a buffer of its own (kernel/trace/trace_sched_wakeup.c,
     /// trace_irqsoff.c).
     Longest,
-    /// The last calls, as many as the ring holds: nobody reads them as fast as they come.
+    /// The last calls, as many as the ring holds: they come faster than they can be read.
     Last,
     /// Lines that can be read as they come.
     Lines,
@@ -183,9 +183,9 @@ pub struct Known {
     /// Build options that it needs.
     pub options: &'static str,
     pub keeps: Keeps,
-    /// What it has in common with others of its kind: one of them runs at a time.
+    /// Resource shared with other tracers: only one of them can run at a time.
     family: &'static str,
-    /// Whether it goes by `tracing_thresh`, which the whole machine shares.
+    /// Whether it uses `tracing_thresh`, which the whole machine shares.
     has_threshold: bool,
 }
 
@@ -224,7 +224,7 @@ pub fn find_tracer(name: &str) -> Option<&'static Known> {
 }
 
 /// The build options of a tracer.
-fn options(name: &str) -> &'static str {
+fn build_options(name: &str) -> &'static str {
     find_tracer(name).map_or("CONFIG_TRACING", |known| known.options)
 }
 
@@ -235,7 +235,7 @@ fn exclude_each_other(one: &str, other: &str) -> bool {
     family(one).is_some() && family(one) == family(other)
 }
 
-/// Whether a tracer goes by `tracing_thresh`.
+/// Whether a tracer uses `tracing_thresh`.
 fn has_threshold(name: &str) -> bool {
     find_tracer(name).is_some_and(|known| known.has_threshold)
 }
@@ -250,7 +250,7 @@ pub struct WantedEvents {
     /// What cannot be known without them.
     pub without: &'static str,
     /// What a kernel has that has no such event.
-    pub or: IfMissing,
+    pub if_missing: IfMissing,
 }
 
 /// What the absence of an event means.
@@ -288,19 +288,19 @@ const IRQ: &str = "irq:irq_handler_entry";
 const IPI: &str = "ipi:ipi_entry";
 
 const fn event(events: &'static [&'static str], without: &'static str) -> WantedEvents {
-    WantedEvents { events, without, or: IfMissing::Nothing }
+    WantedEvents { events, without, if_missing: IfMissing::Nothing }
 }
 
 /// An interrupt with an event of its own on x86; elsewhere it is one like others.
 const fn vector(events: &'static [&'static str]) -> WantedEvents {
     const WITHOUT: &str = "time in this interrupt is counted as time of the task below it";
-    WantedEvents { events, without: WITHOUT, or: IfMissing::Event(IRQ) }
+    WantedEvents { events, without: WITHOUT, if_missing: IfMissing::Event(IRQ) }
 }
 
 /// An interrupt that kernels have whose hardware has it.
 const fn rare(events: &'static [&'static str]) -> WantedEvents {
     const WITHOUT: &str = "time in this interrupt is counted as time of the task below it";
-    WantedEvents { events, without: WITHOUT, or: IfMissing::NoSuchThing }
+    WantedEvents { events, without: WITHOUT, if_missing: IfMissing::NoSuchThing }
 }
 
 /// All events that are recorded. Those of `preemptirq` are not among them: a kernel that has them
@@ -415,13 +415,13 @@ mod events_tests {
     use super::*;
 
     #[test]
-    fn every_event_is_named_once_and_what_it_is_for_is_said() {
+    fn every_event_is_listed_once_with_its_purpose() {
         let names: Vec<&str> = WANTED.iter().flat_map(|wanted| wanted.events).copied().collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for wanted in WANTED {
             assert!(wanted.events.iter().all(|name| name.split(':').count() == 2));
             assert!(!wanted.without.is_empty() && !wanted.without.ends_with('.'));
-            if let IfMissing::Event(instead) = wanted.or {
+            if let IfMissing::Event(instead) = wanted.if_missing {
                 assert!(names.contains(&instead), "{instead} is recorded");
             }
         }

@@ -10,7 +10,7 @@ fn a_captured_machine_is_refused() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_told_with_the_next_step() {
+fn obstacles_are_reported_with_the_next_step() {
     const FOLDER: &str = "/sys/kernel/tracing";
     let error = |files: &[(&str, &str)]| usable(&Tree::new(files).root(), FOLDER).unwrap_err();
     assert!(matches!(error(&[]), TracefsError::NoKernel));

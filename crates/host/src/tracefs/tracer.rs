@@ -15,7 +15,7 @@ use super::globals::{Globals, STATE, restore_stale};
 use super::instance::{
     InstanceFolder, RingStats, TracefsFolder, TracerRequest, cpu_mask, event_file, remove_stale,
 };
-use super::{Keeps, TracefsError, find_mount, find_or_mount, instance, refused_io, shown};
+use super::{Keeps, TracefsError, find_mount, find_or_mount, instance, refused_io, shown_path};
 use crate::{CpuList, Reading, Root};
 
 /// What all instances share of the tracers that measure against a threshold.
@@ -41,7 +41,7 @@ impl Tracer {
     /// The kernel has no such tracer, another program uses it, or a setting is refused; nothing is
     /// left behind then.
     pub fn start(root: &Root, request: &TracerRequest) -> Result<Self, TracefsError> {
-        // What others are to put back needs a path that they see.
+        // Settings that another process restores need a path that it sees.
         let is_shared = !request.shared.is_empty() || !request.options.is_empty();
         let top = if is_shared { find_mount(root)? } else { find_or_mount(root)? };
         // Instances first: a tracer that ends puts back a threshold of its own, and the settings of
@@ -128,7 +128,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Ends it. A sentence for each setting that a killed run had left changed, and for each that
+    /// Ends it. A sentence for each setting that a killed run left changed, and for each that
     /// could not be put back.
     #[must_use]
     pub fn end(mut self) -> Vec<String> {
@@ -165,7 +165,7 @@ impl Tracer {
         self.open("trace_pipe")
     }
 
-    /// What it kept so far, as text with its header.
+    /// The recorded trace so far, as text with its header.
     pub fn text(&self) -> Result<File, TracefsError> {
         self.open("trace")
     }
@@ -294,7 +294,7 @@ fn unused(root: &Root, top: &str, request: &TracerRequest) -> Result<(), Tracefs
         let path = format!("{folder}/current_tracer");
         let other = root.trimmed(&path);
         if let Some(other) = other.value().filter(|other| is_in_the_way(other)) {
-            let path = shown(&path);
+            let path = shown_path(&path);
             let why = format!(
                 "another user runs `{other}`, which shares settings with `{tracer}`; end it first \
                  (`echo nop > {path}`), nothing was changed"
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(found, Some((format!("{TOP}/hwlat_detector/mode"), "per-cpu".to_owned())));
     }
 
-    /// `nop` is in every kernel: what there is beside the tracer itself works with it.
+    /// `nop` is in every kernel: everything but the tracer itself works with it.
     #[test]
     fn an_instance_is_made_read_and_removed() {
         let root = Root::live();

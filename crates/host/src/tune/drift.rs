@@ -1,4 +1,4 @@
-//! Who may have changed it: for a change that is no longer as it was applied, the programs and
+//! Suspects of a drift: for a change that is no longer as it was applied, the programs and
 //! files of this machine that set the same thing, each with what points at it.
 //!
 //! The kernel does not know who wrote a value. Reported is which program would write it, and is
@@ -42,7 +42,7 @@ pub fn suspects(root: &Root, change: &Change) -> Vec<Suspect> {
 /// By its process: it may run without a unit. The names alone are read, nothing that would have
 /// the kernel interrupt a busy CPU.
 fn irqbalance(root: &Root, words: &Words) -> Option<Suspect> {
-    if !words.is(Subject::Irq) {
+    if !words.is_subject(Subject::Irq) {
         return None;
     }
     let pids = root.list_numbered("/proc", "");
@@ -64,7 +64,7 @@ const POWER: &[(&str, &str)] = &[
 ];
 
 fn power_daemons(root: &Root, words: &Words) -> Option<Suspect> {
-    if !words.is(Subject::Power) {
+    if !words.is_subject(Subject::Power) {
         return None;
     }
     let running: Vec<(String, &str, &str)> = POWER
@@ -114,7 +114,7 @@ fn resume(root: &Root, words: &Words) -> Option<Suspect> {
     const PATH: &str = "/sys/power/suspend_stats/success";
     let moves = [Subject::Irq, Subject::Power, Subject::Hotplug, Subject::Device];
     let slept: u64 = root.trimmed(PATH).value()?.parse().ok()?;
-    if slept == 0 || !moves.iter().any(|subject| words.is(*subject)) {
+    if slept == 0 || !moves.iter().any(|subject| words.is_subject(*subject)) {
         return None;
     }
     let why = "waking up takes every CPU but the first into operation anew, and drivers set their \
@@ -128,7 +128,10 @@ fn resume(root: &Root, words: &Words) -> Option<Suspect> {
 
 fn hotplug(root: &Root, words: &Words) -> Option<Suspect> {
     const PATH: &str = "/sys/devices/system/cpu/offline";
-    if ![Subject::Irq, Subject::Task, Subject::Power].iter().any(|subject| words.is(*subject)) {
+    if ![Subject::Irq, Subject::Task, Subject::Power]
+        .iter()
+        .any(|subject| words.is_subject(*subject))
+    {
         return None;
     }
     let offline = root.trimmed(PATH).value().cloned().filter(|cpus| !cpus.is_empty())?;
@@ -194,12 +197,13 @@ fn packages(root: &Root, change: &Change) -> Option<Suspect> {
 
 // A suspect, and the evidence for it.
 
-/// Someone who sets the same thing.
+/// A program, unit or file that sets the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspect {
     /// A program, a unit or a file.
-    pub who: String,
-    /// What it does, and how to keep it from doing so.
+    #[serde(rename = "who")]
+    pub name: String,
+    /// What it does, and how to prevent that.
     pub why: String,
     /// What points at it; never empty.
     pub evidence: Vec<DriftClue>,
@@ -232,7 +236,7 @@ impl DriftClue {
 
 impl Suspect {
     fn new(who: &str, why: &str, evidence: Vec<DriftClue>) -> Option<Self> {
-        let suspect = Self { who: who.into(), why: why.into(), evidence };
+        let suspect = Self { name: who.into(), why: why.into(), evidence };
         (!suspect.evidence.is_empty()).then_some(suspect)
     }
 }
@@ -431,7 +435,7 @@ const POWER_WORDS: &[(&str, &[&str])] = &[
 ];
 
 fn power_settings(root: &Root, words: &Words) -> Vec<Suspect> {
-    let Some(path) = words.path.as_ref().filter(|_| words.is(Subject::Power)) else {
+    let Some(path) = words.path.as_ref().filter(|_| words.is_subject(Subject::Power)) else {
         return Vec::new();
     };
     let known = POWER_WORDS.iter().find(|(end, _)| path.ends_with(end));
@@ -447,7 +451,7 @@ fn power_settings(root: &Root, words: &Words) -> Vec<Suspect> {
 
 // The names under which others set what a change sets.
 
-/// What a change is about, for those who set whole subjects.
+/// Subject of a change, for programs that set whole subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     /// Affinity of interrupts.
@@ -536,7 +540,7 @@ impl Words {
         Self { subject: subject_of(path), path: Some(path.to_owned()), sysctl, tuned, interface }
     }
 
-    fn is(&self, subject: Subject) -> bool {
+    fn is_subject(&self, subject: Subject) -> bool {
         self.subject == Some(subject)
     }
 }

@@ -24,7 +24,7 @@ pub struct ApplyOptions {
 /// What happens while changes are applied.
 #[derive(Clone, Copy, Debug)]
 pub enum ApplyEvent<'a> {
-    /// The machine was so already.
+    /// The change was already in force.
     WasSo {
         /// Number of the change, from 0.
         n: usize,
@@ -262,7 +262,7 @@ fn writable(machine: &Machine<'_>, items: &[Item]) -> Result<(), ChangeError> {
     Ok(())
 }
 
-// What became of changes that are in force: nothing is written.
+// Status of changes in force: nothing is written.
 
 /// The status of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,7 +270,7 @@ pub struct ChangeStanding {
     pub change: Change,
     /// Checks that request it.
     pub checks: Vec<String>,
-    pub stands: Standing,
+    pub standing: Standing,
 }
 
 /// The status of a change.
@@ -300,21 +300,21 @@ pub const UNNOTED: &str = "as planned, and the journal does not say what was the
 /// found done already are among them.
 pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<ChangeStanding> {
     let is_earlier_boot = journal.is_of_earlier_boot(machine);
-    let standing = |entry: &JournalEntry| ChangeStanding {
+    let of_entry = |entry: &JournalEntry| ChangeStanding {
         change: entry.item.change.clone(),
         checks: entry.item.checks.clone(),
-        stands: stands(machine, entry, is_earlier_boot),
+        standing: standing_of(machine, entry, is_earlier_boot),
     };
     let unnoted = |change| ChangeStanding {
         change,
         checks: Vec::new(),
-        stands: Standing::Unreadable { why: UNNOTED.into() },
+        standing: Standing::Unreadable { why: UNNOTED.into() },
     };
-    let unnoted = journal.unnoted(machine).into_iter().map(unnoted);
-    journal.entries().iter().map(standing).chain(unnoted).collect()
+    let unnoted = journal.planned_only(machine).into_iter().map(unnoted);
+    journal.entries().iter().map(of_entry).chain(unnoted).collect()
 }
 
-fn stands(machine: &Machine<'_>, entry: &JournalEntry, is_earlier_boot: bool) -> Standing {
+fn standing_of(machine: &Machine<'_>, entry: &JournalEntry, is_earlier_boot: bool) -> Standing {
     let change = &entry.item.change;
     let failed = match &entry.stage {
         Stage::Refused(why) | Stage::Failed(why) => Some(why.clone()),
@@ -336,8 +336,8 @@ fn stands(machine: &Machine<'_>, entry: &JournalEntry, is_earlier_boot: bool) ->
     };
     let is_ours = entry.before.as_ref().is_some_and(|before| {
         let after = entry.after.as_ref();
-        let three = StateComparison { before, after, current: &found, undoing: entry.undoing };
-        entry.stage != Stage::WasSo && machine.side(change, three) == Owner::Ours
+        let states = StateComparison { before, after, current: &found, undoing: entry.undoing };
+        entry.stage != Stage::WasSo && machine.side(change, states) == Owner::Ours
     });
     // A partition that has turned invalid is still ours, and isolates nothing.
     let holds = match change {
@@ -350,7 +350,7 @@ fn stands(machine: &Machine<'_>, entry: &JournalEntry, is_earlier_boot: bool) ->
 
 // Undoing changes: newest first, and only what is still as we left it.
 
-/// What became of one change.
+/// Undo of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoneChange {
     pub change: Change,
@@ -373,7 +373,7 @@ pub enum UndoError {
     )]
     Unrecorded {
         path: String,
-        /// What became of each change.
+        /// Outcome of each change.
         undone: Vec<UndoneChange>,
         /// Why it could not be written.
         source: io::Error,
@@ -463,7 +463,7 @@ fn undo_all(
     }
     if unrecorded.is_none() && !journal.is_closed() {
         let is_left = |entry: &JournalEntry| !entry.is_settled();
-        if !journal.entries().iter().any(is_left) && journal.unnoted(machine).is_empty() {
+        if !journal.entries().iter().any(is_left) && journal.planned_only(machine).is_empty() {
             *unrecorded = journal.write(machine, &JournalLine::Closed).err();
         }
     }
@@ -523,22 +523,22 @@ fn outcome(
         Ok(current) => current,
         Err(error) => return without_state(&error),
     };
-    let three = StateComparison {
+    let states = StateComparison {
         before,
         after: entry.after.as_ref(),
         current: &current,
         undoing: entry.undoing,
     };
-    let side = machine.side(change, three);
+    let side = machine.side(change, states);
     match side {
         Owner::Before => return Outcome::WasBefore,
-        Owner::Theirs if !change.kind().is_partly_ours(three) => {
+        Owner::Theirs if !change.kind().is_partly_ours(states) => {
             return Outcome::LeftAlone { found: current };
         }
         Owner::Ours | Owner::Theirs => {}
     }
     begun();
-    match machine.restore(change, three) {
+    match machine.restore(change, states) {
         Ok(()) if side == Owner::Theirs => {
             // Of a folder, what others have in it.
             let left = matches!(current, State::Tree { .. }).then(|| machine.state(change));
@@ -551,8 +551,8 @@ fn outcome(
     }
     match machine.state(change) {
         Ok(now) => {
-            let three = StateComparison { before, after: None, current: &now, undoing: false };
-            match machine.side(change, three) {
+            let states = StateComparison { before, after: None, current: &now, undoing: false };
+            match machine.side(change, states) {
                 Owner::Before => Outcome::Restored,
                 _ => Outcome::Failed {
                     why: format!("{}: reads {}", change.target(), change.before(&now)),
@@ -563,7 +563,7 @@ fn outcome(
     }
 }
 
-/// What it means that a state cannot be read.
+/// Outcome if a state cannot be read.
 fn without_state(error: &ChangeError) -> Outcome {
     match error {
         ChangeError::Gone { .. } => Outcome::Gone { why: Gone::Ended },

@@ -73,7 +73,7 @@ impl Journal {
     /// as it is held. Its file appears with its first line whole.
     ///
     /// # Errors
-    /// Another rtproof is at it, or the journal cannot be written. Nothing is changed then.
+    /// Another rtproof holds the lock, or the journal cannot be written. Nothing is changed then.
     pub fn begin(
         machine: &Machine<'_>,
         what: String,
@@ -148,7 +148,7 @@ impl Journal {
         let here = machine.machine_id().map_err(|error| io_error(MACHINE_ID, error))?;
         if script.header.machine != here {
             let found = script.header.machine;
-            return Err(JournalError::Foreign { path: name.into(), found, here });
+            return Err(JournalError::Foreign { path: name.into(), found, this_machine: here });
         }
         Ok(Self { name: name.to_owned(), real, script, file: None, lock: None, damaged })
     }
@@ -218,7 +218,7 @@ impl Journal {
 
     /// Changes that were planned, of which the journal says nothing, and that are there all the
     /// same: the journal was cut, or another program made them.
-    pub fn unnoted(&self, machine: &Machine<'_>) -> Vec<Change> {
+    pub fn planned_only(&self, machine: &Machine<'_>) -> Vec<Change> {
         let is_earlier_boot = self.is_of_earlier_boot(machine);
         let is_there = |change: &Change| {
             let named = machine.named(change.clone());
@@ -227,7 +227,7 @@ impl Journal {
             })
         };
         let lasts = |change: &Change| !is_earlier_boot || change.nature().is_durable;
-        let planned = self.script.unnoted().filter(|planned| !planned.was_so);
+        let planned = self.script.planned_only().filter(|planned| !planned.was_so);
         planned
             .map(|planned| &planned.change)
             .filter(|change| lasts(change) && is_there(change))
@@ -315,7 +315,7 @@ impl Journal {
         machine.gate.step()?;
         let written = append(machine, file, self.script.length, &text);
         if let Err(error) = written {
-            // What is there of the line would make the next one unreadable.
+            // A partial line would make the next one unreadable.
             let _ = file.set_len(self.script.length);
             return Err(error);
         }
@@ -364,7 +364,7 @@ pub(super) fn read(machine: &Machine<'_>, name: &str, real: &Path) -> Result<Tex
             path: name.into(),
             source,
             verified: Some(script.entries.len()),
-            named: script.unnoted().map(|planned| planned.change.target()).collect(),
+            named: script.planned_only().map(|planned| planned.change.target()).collect(),
         }),
         (None, wrong) => Err(JournalError::Corrupt {
             path: name.into(),
@@ -467,7 +467,7 @@ pub enum JournalError {
     Distrusted(io::Error),
     /// Written on another machine.
     #[error(
-        "{path}: written on another machine ({found}; this one is {here}); nothing was written: \
+        "{path}: written on another machine ({found}; this one is {this_machine}); nothing was written: \
          use it there"
     )]
     Foreign {
@@ -475,7 +475,7 @@ pub enum JournalError {
         /// Hash of that machine's id.
         found: String,
         /// Hash of this machine's id.
-        here: String,
+        this_machine: String,
     },
     /// Another rtproof is running.
     #[error(

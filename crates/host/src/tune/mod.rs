@@ -41,7 +41,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use writes::{Gate, is_mounted_read_only, why_not_writable};
 
-use crate::facts::platform::{FirmwareItem, TICKS, text};
+use crate::facts::platform::{FirmwareItem, TICKS, firmware_text};
 use crate::reading::ReadRefusal;
 use crate::tune::kinds::account::AccountTools;
 use crate::tune::kinds::package::{PackageTools, Packages};
@@ -109,8 +109,8 @@ impl ChangeError {
         Self::Unexpected { path: "journal".into(), found, expected: expected.into() }
     }
 
-    /// What is there of what a state is made of. A refusal is no absence: undo would go by it.
-    fn there<T>(reading: Reading<T>) -> Result<Option<T>, Self> {
+    /// A reading that a state is made of. A refusal is no absence, which undo would restore.
+    fn present<T>(reading: Reading<T>) -> Result<Option<T>, Self> {
         match reading.state {
             reading::ReadingState::Denied { ref why } => {
                 Err(Self::Refused { path: reading.path, why: why.clone() })
@@ -165,7 +165,7 @@ fn is_of_files(path: &str) -> bool {
     !["/proc/", "/sys/", "/dev/"].iter().any(|top| path.starts_with(top))
 }
 
-// [`Machine`]: a machine that may be changed, and who may do that.
+// [`Machine`]: a machine that may be changed, and the rights needed for that.
 
 /// Folder of the journals and their lock.
 pub const FOLDER: &str = "/var/lib/rtproof/tune";
@@ -361,7 +361,7 @@ impl<'a> Machine<'a> {
     /// Hash of /etc/machine-id; empty where there is none.
     ///
     /// # Errors
-    /// It is there and cannot be read: nobody knows then whose journal it is.
+    /// It exists but cannot be read: the owner of the journal is unknown then.
     fn machine_id(&self) -> io::Result<String> {
         let id = self.root.trimmed("/etc/machine-id");
         match id.value() {
@@ -387,7 +387,7 @@ fn container(root: &Root) -> String {
     }
 }
 
-// What is there: the state of what a change is about, exact enough to be put back.
+// The state of the target of a change, exact enough to be restored.
 
 /// The state of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -501,6 +501,6 @@ pub struct PackageState {
 /// The machine was opened for reading, or the file cannot be written.
 pub fn write_ticks(machine: &Machine<'_>, ticks: &[FirmwareItem]) -> Result<(), ChangeError> {
     machine.may_write(TICKS)?;
-    let before = machine.look(TICKS)?;
-    machine.write_file(TICKS, Some(&Bytes(text(ticks).into_bytes())), None, &before)
+    let before = machine.state_at(TICKS)?;
+    machine.write_file(TICKS, Some(&Bytes(firmware_text(ticks).into_bytes())), None, &before)
 }

@@ -17,7 +17,7 @@ use crate::text::hex;
 /// Version of the lines.
 pub const VERSION: u32 = 1;
 
-/// What the first line says that it is.
+/// Format name in the first line.
 pub const FORMAT: &str = "rtproof tune journal";
 
 /// Hexadecimal digits of a checksum.
@@ -56,7 +56,7 @@ pub struct JournalHeader {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedChange {
     pub change: Change,
-    /// Whether the machine was so before anything was changed.
+    /// Whether it was already in force before anything was changed.
     pub was_so: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct PlannedChange {
 #[serde(rename_all = "kebab-case", tag = "line")]
 pub enum JournalLine {
     Header(JournalHeader),
-    /// The machine was so already: nothing is done.
+    /// Already in force: nothing is done.
     Same {
         n: usize,
         item: Item,
@@ -117,7 +117,7 @@ pub struct JournalEntry {
     pub item: Item,
     /// What was there before; `None` for one that could not be begun.
     pub before: Option<State>,
-    /// What it left there; `None` where that was not read: a kill.
+    /// State after it; `None` if it was not read: a kill.
     pub after: Option<State>,
     /// How far it got.
     pub stage: Stage,
@@ -131,7 +131,7 @@ pub struct JournalEntry {
 /// How far a change got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The machine was so already.
+    /// Already in force.
     WasSo,
     /// Begun and, as far as the journal knows, not ended.
     Begun,
@@ -251,9 +251,9 @@ impl JournalScript {
         Ok(())
     }
 
-    /// Changes that were planned and of which the journal says nothing: it ended before them, or
+    /// Planned changes that the journal does not mention: it ended before them, or
     /// was cut.
-    pub fn unnoted(&self) -> impl Iterator<Item = &PlannedChange> {
+    pub fn planned_only(&self) -> impl Iterator<Item = &PlannedChange> {
         self.header.planned.iter().skip(self.entries.len())
     }
 
@@ -333,7 +333,7 @@ impl JournalScript {
     }
 }
 
-/// What the lines of a damaged journal name, whatever their checksums say: to be looked at, not to
+/// Names in the lines of a damaged journal, whatever their checksums: to be read, not to
 /// be obeyed.
 pub fn named(bytes: &[u8]) -> Vec<String> {
     let change = |line: &[u8]| match serde_json::from_slice(line.get(DIGITS + 1..)?).ok()? {
@@ -361,7 +361,7 @@ pub fn checksum(last: &str, json: &str) -> String {
     hex(&digest[..DIGITS / 2])
 }
 
-/// What became of a change that was to be undone.
+/// Outcome of the undo of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "became")]
 pub enum Outcome {

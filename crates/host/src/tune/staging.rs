@@ -16,12 +16,12 @@ use rustix::{
 };
 
 use super::journal::make_folders;
-use super::writes::{Gate, TreeFile, beside, is_absent, read};
+use super::writes::{Gate, TreeFile, is_absent, read_tree, temporary_path};
 use super::{FOLDER, Machine, writes};
 use crate::change::{Change, STAGING};
 use crate::{Root, trusted};
 
-/// Who is at it.
+/// The process that holds the lock.
 const LOCK: &str = "/var/lib/rtproof/tune/kernel.lock";
 
 /// The folder, held until it is dropped.
@@ -35,7 +35,7 @@ impl Staging {
     /// An empty folder; what a run that was killed left in it is removed.
     ///
     /// # Errors
-    /// Another rtproof is at it, or it cannot be made.
+    /// Another rtproof holds the lock, or it cannot be made.
     pub fn begin(machine: &Machine<'_>) -> io::Result<Self> {
         make_folders(machine)?;
         let Some(lock) = lock_staging(machine)? else {
@@ -56,13 +56,13 @@ impl Staging {
 
     /// The change that puts something that is prepared in its place.
     pub fn placed(&self, name: &str, path: String) -> io::Result<Change> {
-        let files = read(&self.real.join(name))?.unwrap_or_default();
+        let files = read_tree(&self.real.join(name))?.unwrap_or_default();
         Ok(Change::Placed {
             path,
             from: format!("{STAGING}/{name}"),
             digest: writes::digest(&files),
-            files: writes::count(&files),
-            bytes: writes::bytes(&files),
+            files: writes::tree_count(&files),
+            bytes: writes::tree_bytes(&files),
         })
     }
 }
@@ -75,7 +75,7 @@ impl Drop for Staging {
 }
 
 impl Machine<'_> {
-    /// Removes what a run that was killed had prepared; what another one is at stays.
+    /// Removes files staged by a killed run; those of a running one stay.
     pub fn sweep_staging(&self) -> io::Result<()> {
         let real = match self.root.entry(STAGING) {
             Ok(real) if fs::symlink_metadata(&real).is_ok() => real,
@@ -173,23 +173,23 @@ impl Confirmation {
 }
 
 /// What the mark of a journal says; `None`: there is none, or it cannot be read.
-pub fn of(root: &Root, number: u32) -> Option<Confirmation> {
+pub fn confirmation_of(root: &Root, number: u32) -> Option<Confirmation> {
     let is_there = |of: &Confirmation| root.read_bytes(&of.path(number)).value().is_some();
     Confirmation::ALL.into_iter().find(is_there)
 }
 
 /// Whether a journal waits: its changes are undone, or should be.
 pub fn is_unconfirmed(root: &Root, number: u32) -> bool {
-    matches!(of(root, number), Some(Confirmation::Pending | Confirmation::Expired))
+    matches!(confirmation_of(root, number), Some(Confirmation::Pending | Confirmation::Expired))
 }
 
 /// Whether a journal is undone when a program ends.
 pub fn is_of_program(root: &Root, number: u32) -> bool {
-    of(root, number) == Some(Confirmation::Running)
+    confirmation_of(root, number) == Some(Confirmation::Running)
 }
 
 /// Marks a journal that has to be confirmed, on disk before anything is changed.
-pub fn set(machine: &Machine<'_>, number: u32) -> io::Result<()> {
+pub fn set_confirmation(machine: &Machine<'_>, number: u32) -> io::Result<()> {
     mark(machine, Confirmation::Pending.path(number), "waits for: rtproof tune confirm")
 }
 
@@ -220,7 +220,7 @@ pub fn is_guarded(root: &Root, number: u32) -> bool {
 }
 
 fn lock_confirmation(root: &Root, number: u32, how: FlockOperation) -> io::Result<Option<File>> {
-    let Some(of) = of(root, number) else { return Ok(None) };
+    let Some(of) = confirmation_of(root, number) else { return Ok(None) };
     let file = trusted::open(&root.entry(&of.path(number))?)?;
     match rustix::fs::flock(&file, how) {
         Ok(()) => Ok(Some(file)),
@@ -238,7 +238,7 @@ pub fn confirm(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
 pub fn expire(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
     let now = rename(machine, number, Confirmation::Expired)?;
     // Expired before, by a rollback timer that was killed then.
-    Ok(now || of(machine.root(), number) == Some(Confirmation::Expired))
+    Ok(now || confirmation_of(machine.root(), number) == Some(Confirmation::Expired))
 }
 
 fn rename(machine: &Machine<'_>, number: u32, to: Confirmation) -> io::Result<bool> {
@@ -277,14 +277,14 @@ fn remove(machine: &Machine<'_>, path: &str) -> io::Result<()> {
 
 // Files and folders that are put in place whole, and removed so: one thing that the machine sees.
 
-/// The label by which SELinux decides who may do what with a file.
+/// The label by which SELinux decides on access to a file.
 const LABEL: &str = "security.selinux";
 
 impl Gate<'_> {
     /// What is at a path.
     pub(super) fn tree(&self, path: &str) -> io::Result<Option<Vec<TreeFile>>> {
         match self.root.entry(path) {
-            Ok(real) => read(&real),
+            Ok(real) => read_tree(&real),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -303,16 +303,16 @@ impl Gate<'_> {
             Err(error) if error.raw_os_error() == Some(Errno::XDEV.raw_os_error()) => {}
             renamed => return renamed.and_then(|()| self.sync_folder(&to)),
         }
-        let beside = beside(&to)?;
-        self.remove_all(&beside)?;
+        let temporary = temporary_path(&to)?;
+        self.remove_all(&temporary)?;
         self.step()?;
-        let placed = copy(&from, &beside).and_then(|()| {
-            rustix::fs::syncfs(File::open(&beside)?)?;
+        let placed = copy(&from, &temporary).and_then(|()| {
+            rustix::fs::syncfs(File::open(&temporary)?)?;
             self.step()?;
-            rename_new(&beside, &to)
+            rename_new(&temporary, &to)
         });
         if placed.is_err() {
-            let _ = self.remove_all(&beside);
+            let _ = self.remove_all(&temporary);
         }
         placed.and_then(|()| self.sync_folder(&to))
     }
@@ -320,18 +320,18 @@ impl Gate<'_> {
     /// Removes it whole: at once under its name, then what was in it.
     pub(super) fn remove_tree(&self, path: &str) -> io::Result<()> {
         let real = self.root.entry(path)?;
-        let beside = beside(&real)?;
-        self.remove_all(&beside)?;
+        let temporary = temporary_path(&real)?;
+        self.remove_all(&temporary)?;
         self.step()?;
-        fs::rename(&real, &beside)?;
+        fs::rename(&real, &temporary)?;
         self.sync_folder(&real)?;
-        self.remove_all(&beside)
+        self.remove_all(&temporary)
     }
 
     /// Removes the files of it that are still as they were, and folders that are empty then.
     pub(super) fn remove_of_tree(&self, path: &str, ours: &[TreeFile]) -> io::Result<()> {
         let real = self.root.entry(path)?;
-        for file in read(&real)?.unwrap_or_default().iter().rev() {
+        for file in read_tree(&real)?.unwrap_or_default().iter().rev() {
             if !ours.contains(file) {
                 continue;
             }
@@ -351,7 +351,7 @@ impl Gate<'_> {
     /// Removes what a [`Gate::place`] or [`Gate::remove_tree`] that was cut short left.
     pub(super) fn clean_tree(&self, path: &str) -> io::Result<()> {
         match self.root.entry(path) {
-            Ok(real) => self.remove_all(&beside(&real)?),
+            Ok(real) => self.remove_all(&temporary_path(&real)?),
             Err(error) if is_absent(&error) => Ok(()),
             Err(error) => Err(error),
         }
@@ -379,7 +379,7 @@ fn label(from: &Path, to: &Path, name: &str) -> io::Result<()> {
         Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => return Ok(()),
         Err(errno) => return Err(errno.into()),
     };
-    for file in read(from)?.unwrap_or_default() {
+    for file in read_tree(from)?.unwrap_or_default() {
         let path = if file.path.is_empty() { from.to_owned() } else { from.join(&file.path) };
         let flags = rustix::fs::XattrFlags::empty();
         rustix::fs::lsetxattr(&path, name, &value[..length], flags)?;
@@ -424,7 +424,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::testing::Tree;
-    use crate::tune::writes::{bytes, count, digest};
+    use crate::tune::writes::{digest, tree_bytes, tree_count};
 
     #[test]
     fn what_comes_into_a_folder_has_its_label() {
@@ -448,13 +448,13 @@ mod tests {
         let tree = Tree::new(&[("a/x/one", "1"), ("a/two", "22"), ("a/y/z/three", "")]);
         let (from, to) = (tree.path().join("a"), tree.path().join("b"));
         copy(&from, &to).unwrap();
-        let (one, two) = (read(&from).unwrap().unwrap(), read(&to).unwrap().unwrap());
+        let (one, two) = (read_tree(&from).unwrap().unwrap(), read_tree(&to).unwrap().unwrap());
         assert_eq!(one, two);
-        assert_eq!((count(&one), bytes(&one), one.len()), (3, 3, 7));
+        assert_eq!((tree_count(&one), tree_bytes(&one), one.len()), (3, 3, 7));
         assert_eq!(digest(&one), digest(&two));
         fs::write(to.join("two"), "23").unwrap();
-        assert_ne!(digest(&one), digest(&read(&to).unwrap().unwrap()));
-        assert_eq!(read(&tree.path().join("c")).unwrap(), None);
+        assert_ne!(digest(&one), digest(&read_tree(&to).unwrap().unwrap()));
+        assert_eq!(read_tree(&tree.path().join("c")).unwrap(), None);
         assert!(rename_new(&from, &to).is_err(), "taken");
         std::os::unix::fs::symlink("/etc/passwd", from.join("link")).unwrap();
         assert!(copy(&from, &tree.path().join("d")).is_err(), "no links");

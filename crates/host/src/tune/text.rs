@@ -23,7 +23,7 @@ pub(super) fn state(state: &State) -> String {
         State::Folder => "a folder".into(),
         State::Tree { files } => {
             let is_folder = files.first().is_some_and(TreeFile::is_folder);
-            of_tree(is_folder, writes::count(files), writes::bytes(files))
+            of_tree(is_folder, writes::tree_count(files), writes::tree_bytes(files))
         }
         State::Task { scheduling: now } => scheduling(now, now),
         State::Unit { active, links, .. } => unit(*active, links),
@@ -169,7 +169,7 @@ fn few(lines: &[&str]) -> Vec<String> {
 
 // Values as the kernel shows them, compared by what they mean.
 
-/// What of a text a change is about, in one form for all ways to write it.
+/// Canonical form of a knob's value: `Y`, `1` and `0x1` are equal if it compares as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Text(Vec<String>),
@@ -200,7 +200,7 @@ pub(super) fn meaning(compare: Compare, value: &str, read: &str) -> Meaning {
     }
 }
 
-/// Whether what was read is what was wanted.
+/// Whether the read value equals the wanted one.
 pub(super) fn is_done(compare: Compare, value: &str, read: &str) -> bool {
     match compare {
         Compare::Word => meaning(compare, value, read) == Meaning::Word(true, false),
@@ -222,7 +222,7 @@ pub(super) fn written_back(path: &str, compare: Compare, value: &str, before: &s
             let name = value.trim().trim_start_matches(['+', '-']);
             format!("{}{name}", if was { '+' } else { '-' })
         }
-        _ if is_partition(path) => kind(before).to_owned(),
+        _ if is_partition(path) => written_kind(before).to_owned(),
         _ if crate::text::between(before, '[', ']').is_some() => {
             crate::text::between(before, '[', ']').unwrap_or_default().to_owned()
         }
@@ -236,7 +236,7 @@ pub(super) fn is_partition(path: &str) -> bool {
 }
 
 /// The kind that was written: `isolated invalid (why)` is what became of `isolated`.
-pub(super) fn kind(read: &str) -> &str {
+pub(super) fn written_kind(read: &str) -> &str {
     read.split_whitespace().next().unwrap_or_default()
 }
 

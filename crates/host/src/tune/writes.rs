@@ -148,9 +148,9 @@ impl<'a> Gate<'a> {
     }
 
     /// What is under a path: file, link, folder or nothing. A link is not followed.
-    pub(crate) fn look(&self, path: &str) -> io::Result<State> {
+    pub(crate) fn state_at(&self, path: &str) -> io::Result<State> {
         match self.root.entry(path) {
-            Ok(real) => look(&real),
+            Ok(real) => state_of_path(&real),
             Err(error) if is_absent(&error) => Ok(State::Absent),
             Err(error) => Err(error),
         }
@@ -160,7 +160,7 @@ impl<'a> Gate<'a> {
     pub(crate) fn followed(&self, path: &str) -> io::Result<String> {
         let mut path = path.to_owned();
         for _ in 0..crate::reading::LINKS_MAX {
-            let State::Link { to } = self.look(&path)? else { return Ok(path) };
+            let State::Link { to } = self.state_at(&path)? else { return Ok(path) };
             path = match to.strip_prefix('/') {
                 Some(_) => to,
                 None => format!("{}/{to}", path.rsplit_once('/').map_or("", |(folder, _)| folder)),
@@ -172,26 +172,26 @@ impl<'a> Gate<'a> {
     /// Puts a file in place of whatever file or link is there.
     pub(crate) fn file(&self, path: &str, wanted: &WantedFile<'_>) -> io::Result<()> {
         let real = self.root.entry(path)?;
-        let beside = beside(&real)?;
-        self.remove_if_there(&beside)?;
-        let placed = self.write_beside(&beside, wanted).and_then(|()| {
+        let temporary = temporary_path(&real)?;
+        self.remove_if_there(&temporary)?;
+        let placed = self.write_temporary(&temporary, wanted).and_then(|()| {
             self.step()?;
-            fs::rename(&beside, &real)
+            fs::rename(&temporary, &real)
         });
         if placed.is_err() {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         }
         placed.and_then(|()| self.sync_folder(&real))
     }
 
-    fn write_beside(&self, beside: &Path, wanted: &WantedFile<'_>) -> io::Result<()> {
+    fn write_temporary(&self, temporary: &Path, wanted: &WantedFile<'_>) -> io::Result<()> {
         self.step()?;
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(beside)?;
+            .open(temporary)?;
         self.step()?;
         file.write_all(wanted.bytes)?;
         let now = file.metadata()?;
@@ -237,14 +237,14 @@ impl<'a> Gate<'a> {
             std::os::unix::fs::symlink(to, &real)?;
             return self.sync_folder(&real);
         }
-        let beside = beside(&real)?;
-        self.remove_if_there(&beside)?;
+        let temporary = temporary_path(&real)?;
+        self.remove_if_there(&temporary)?;
         self.step()?;
-        std::os::unix::fs::symlink(to, &beside)?;
+        std::os::unix::fs::symlink(to, &temporary)?;
         self.step()?;
-        let placed = fs::rename(&beside, &real);
+        let placed = fs::rename(&temporary, &real);
         if placed.is_err() {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         }
         placed.and_then(|()| self.sync_folder(&real))
     }
@@ -287,7 +287,7 @@ impl<'a> Gate<'a> {
     /// Removes what a write that was cut short left beside a file.
     pub(crate) fn clean(&self, path: &str) -> io::Result<()> {
         match self.root.entry(path) {
-            Ok(real) => self.remove_if_there(&beside(&real)?),
+            Ok(real) => self.remove_if_there(&temporary_path(&real)?),
             Err(error) if is_absent(&error) => Ok(()),
             Err(error) => Err(error),
         }
@@ -322,8 +322,8 @@ impl<'a> Gate<'a> {
     /// open.
     pub(crate) fn new_file(&self, path: &str, bytes: &[u8]) -> io::Result<File> {
         let real = self.root.entry(path)?;
-        let beside = beside(&real)?;
-        self.remove_if_there(&beside)?;
+        let temporary = temporary_path(&real)?;
+        self.remove_if_there(&temporary)?;
         let made = || {
             self.step()?;
             let mut file = OpenOptions::new()
@@ -332,22 +332,24 @@ impl<'a> Gate<'a> {
                 .create_new(true)
                 .mode(0o600)
                 .custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits().cast_signed())
-                .open(&beside)?;
+                .open(&temporary)?;
             self.step()?;
             file.write_all(bytes)?;
             file.sync_all()?;
             self.step()?;
             // Another file of this name is never replaced.
             let cwd = rustix::fs::CWD;
-            match rustix::fs::renameat_with(cwd, &beside, cwd, &real, RenameFlags::NOREPLACE) {
+            match rustix::fs::renameat_with(cwd, &temporary, cwd, &real, RenameFlags::NOREPLACE) {
                 // A file system without this flag (NFS, FAT).
-                Err(Errno::INVAL | Errno::NOSYS) if !real.exists() => fs::rename(&beside, &real)?,
+                Err(Errno::INVAL | Errno::NOSYS) if !real.exists() => {
+                    fs::rename(&temporary, &real)?
+                }
                 renamed => renamed?,
             }
             Ok(file)
         };
         let file = made().inspect_err(|_: &io::Error| {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         })?;
         self.sync_folder(&real)?;
         Ok(file)
@@ -416,14 +418,14 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 
 /// The name under which a file is made before it is moved into place: always the same one, so
 /// that what a kill left is found, and one that no program takes for a file of its own.
-pub(super) fn beside(real: &Path) -> io::Result<PathBuf> {
+pub(super) fn temporary_path(real: &Path) -> io::Result<PathBuf> {
     let name = real.file_name().ok_or(Errno::INVAL)?;
     let digest = Sha256::digest(name.as_encoded_bytes());
     let digits = hex(&digest[..4]);
     Ok(real.with_file_name(format!(".rtproof-{digits}.new")))
 }
 
-fn look(real: &Path) -> io::Result<State> {
+fn state_of_path(real: &Path) -> io::Result<State> {
     let meta = match fs::symlink_metadata(real) {
         Ok(meta) => meta,
         Err(error) if is_absent(&error) => return Ok(State::Absent),
@@ -511,7 +513,7 @@ pub struct TreeFile {
 }
 
 /// What is at a path, its top first; `None`: nothing.
-pub(super) fn read(real: &Path) -> io::Result<Option<Vec<TreeFile>>> {
+pub(super) fn read_tree(real: &Path) -> io::Result<Option<Vec<TreeFile>>> {
     let top = match fs::symlink_metadata(real) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -560,12 +562,12 @@ pub(super) fn digest(files: &[TreeFile]) -> String {
 }
 
 /// Bytes of all files.
-pub(super) fn bytes(files: &[TreeFile]) -> u64 {
+pub(super) fn tree_bytes(files: &[TreeFile]) -> u64 {
     files.iter().map(|file| file.bytes).sum()
 }
 
 /// Files and links, folders not counted.
-pub(super) fn count(files: &[TreeFile]) -> usize {
+pub(super) fn tree_count(files: &[TreeFile]) -> usize {
     files.iter().filter(|file| !file.is_folder()).count()
 }
 

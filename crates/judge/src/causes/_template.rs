@@ -34,7 +34,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     }
     // `names` formats tasks, interrupts and functions. `until_ns` limits it to the first part.
     Some(
-        Attribution::by(names::task(moment.scene, moment.cpu.task, moment.cpu.prio))
+        Attribution::of_culprit(names::task(moment.scene, moment.cpu.task, moment.cpu.prio))
             .manual("move callbacks off this CPU: boot with rcu_nocbs="),
     )
 }

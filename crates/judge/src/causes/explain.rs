@@ -54,15 +54,16 @@ fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
 }
 
 fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
-    let mut blind = moment.scene.blind.iter();
-    let here = |blind: &&UnknownStretch| (blind.from_ns..blind.to_ns).contains(&moment.from_ns);
-    if let Some(blind) = blind.find(here) {
-        // Nobody is the culprit of what was not recorded.
-        let nobody = Attribution::default().detail([blind.why.to_owned()]);
+    let mut unknown = moment.scene.unknown_stretches.iter();
+    let here =
+        |unknown: &&UnknownStretch| (unknown.from_ns..unknown.to_ns).contains(&moment.from_ns);
+    if let Some(unknown) = unknown.find(here) {
+        // Unrecorded time has no culprit.
+        let nobody = Attribution::default().detail([unknown.why.to_owned()]);
         return (&CAUSES[CAUSES.len() - 1], nobody);
     }
     let (cause, attribution) = of_events(moment);
-    let handed = moment.scene.handed_at(moment.from_ns);
+    let handed = moment.scene.softirq_waker_at(moment.from_ns);
     let attribution = attribution.detail(handed.map(|handed| {
         let by = names::task(moment.scene, handed.tid, handed.prio);
         format!("its timer expires in {by}, which had to wait")
@@ -72,9 +73,12 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
         return (cause, attribution);
     }
     // That nothing ran says little where what ran was not recorded.
-    let Attribution { unseen, detail, .. } = attribution;
-    let or = [cause.id].into_iter().chain(attribution.or).collect();
-    (&CAUSES[CAUSES.len() - 1], Attribution { or, unseen, detail, ..Attribution::default() })
+    let Attribution { unrecorded: unseen, detail, .. } = attribution;
+    let or = [cause.id].into_iter().chain(attribution.alternatives).collect();
+    (
+        &CAUSES[CAUSES.len() - 1],
+        Attribution { alternatives: or, unrecorded: unseen, detail, ..Attribution::default() },
+    )
 }
 
 /// By the events that are there.
@@ -88,7 +92,7 @@ fn of_events(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
         .find_map(|cause| (cause.attribute)(moment).map(|attribution| (cause, attribution)));
     // The last cause takes everything.
     let (cause, attribution) = found.unwrap_or((&CAUSES[CAUSES.len() - 1], Attribution::default()));
-    match machine::instead(moment, cause.id) {
+    match machine::stall_instead_of(moment, cause.id) {
         Some(stall) => (&machine::STALL, stall),
         None => (cause, attribution),
     }
@@ -107,7 +111,7 @@ struct Shares {
 
 impl Shares {
     fn add(&mut self, cause: &Cause, attribution: Attribution, from_ns: u64, to_ns: u64) {
-        let Attribution { culprit, or, unseen, .. } = &attribution;
+        let Attribution { culprit, alternatives: or, unrecorded: unseen, .. } = &attribution;
         let key = (cause.id, culprit.clone(), or.is_empty() && unseen.is_empty());
         let place = *self.places.entry(key).or_insert_with(|| {
             self.shares.push(Share {
@@ -126,9 +130,10 @@ impl Shares {
         });
         let share = &mut self.shares[place];
         share.ns += to_ns - from_ns;
-        for (list, more) in
-            [(&mut share.or, &attribution.or), (&mut share.unseen, &attribution.unseen)]
-        {
+        for (list, more) in [
+            (&mut share.or, &attribution.alternatives),
+            (&mut share.unseen, &attribution.unrecorded),
+        ] {
             for text in more {
                 if !list.iter().any(|known| known == text) {
                     list.push((*text).to_owned());
@@ -178,21 +183,21 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     if window.events.is_empty() {
         reasons.push("no event of this time was recorded".into());
-    } else if let Some(blind) = scene.blind.first() {
-        reasons.push(blind.why.into());
+    } else if let Some(unknown) = scene.unknown_stretches.first() {
+        reasons.push(unknown.why.into());
     } else if scene.woken_ns.is_none() && scene.switched_ns.is_none() && wake.latency_ns() > 0 {
         let ran = window.events.iter().any(|event| event.pid == wake.tid);
         if !ran {
             reasons.push("neither the wake-up nor the switch to the thread was seen".into());
         }
     }
-    if let Some(doubt) = scene.doubts.first().filter(|_| scene.blind.is_empty()) {
+    if let Some(doubt) = scene.doubts.first().filter(|_| scene.unknown_stretches.is_empty()) {
         reasons.push(doubt.why.into());
     }
-    if scene.blind.is_empty() && scene.is_inferred() {
+    if scene.unknown_stretches.is_empty() && scene.is_inferred() {
         reasons.push("a task switch was not recorded: inferred from a later event".into());
     }
-    if scene.blind.is_empty() && scene.ends_before_it_ran() {
+    if scene.unknown_stretches.is_empty() && scene.ends_before_it_ran() {
         reasons.push("the switch to the thread was not recorded: it was at least this late".into());
     }
     if window.cut {
@@ -201,7 +206,7 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     reasons
 }
 
-/// Who woke the thread, and who woke the waker.
+/// The waker of the thread, and the wakers of the waker.
 fn wakers(scene: &Scene<'_>) -> Vec<String> {
     let mut chain = Vec::new();
     let (mut tid, mut before_ns) = (scene.wake.tid, scene.wake.ran_ns);

@@ -27,7 +27,7 @@ pub(super) const IPI: Cause = Cause {
 
 fn attribute_ipi(moment: &Moment<'_>) -> Option<Attribution> {
     let (hard, _) = moment.cpu.hard.filter(|(hard, _)| hard.is_ipi())?;
-    let attribution = Attribution::by(hard.to_string());
+    let attribution = Attribution::of_culprit(hard.to_string());
     let sender = names::sender(moment);
     let unknown = sender.is_none();
     let attribution = attribution.detail(sender.map(|sender| format!("sent by {sender}")));
@@ -52,7 +52,7 @@ pub(super) const IRQ: Cause = Cause {
 
 fn attribute_irq(moment: &Moment<'_>) -> Option<Attribution> {
     let (hard, _) = moment.cpu.hard.filter(|(hard, _)| !hard.is_timer() && !hard.is_ipi())?;
-    Some(against(Attribution::by(hard.to_string()), moment, &hard))
+    Some(against(Attribution::of_culprit(hard.to_string()), moment, &hard))
 }
 
 /// What to do about a hard interrupt on a real-time CPU.
@@ -98,12 +98,12 @@ fn attribute_irq_thread(moment: &Moment<'_>) -> Option<Attribution> {
     let name = names::comm(scene, moment.cpu.task);
     let rest = name.strip_prefix("irq/")?;
     let (irq, driver) = rest.split_once('-').unwrap_or((rest, ""));
-    let attribution = Attribution::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
+    let attribution = Attribution::of_culprit(names::task(scene, moment.cpu.task, moment.cpu.prio));
     let attribution = attribution.detail(names::task_detail(scene, moment.cpu.task));
     let attribution =
         attribution.detail(changed(moment)).owner((!driver.is_empty()).then(|| driver.to_owned()));
     let others: &[&str] = if order == PriorityOrder::Unknown { &["preempt-off"] } else { &[] };
-    Some(attribution.or(others).manual(format!(
+    Some(attribution.or_causes(others).manual(format!(
         "move IRQ {irq} to another CPU, or give the application a higher priority than the \
          thread"
     )))
@@ -136,24 +136,27 @@ fn attribute_irqs_off(moment: &Moment<'_>) -> Option<Attribution> {
     if !waits || moment.whole_ns() <= path_ns(moment) || *interrupted == Interrupted::User {
         return None;
     }
-    let beside = &scene.window.beside;
-    let taken = beside.steal_ns.is_some_and(|ns| ns > 0) || beside.smi.is_some_and(|n| n > 0);
+    let surroundings = &scene.window.surroundings;
+    let taken =
+        surroundings.steal_ns.is_some_and(|ns| ns > 0) || surroundings.smi.is_some_and(|n| n > 0);
     let task = names::task(scene, moment.cpu.task, moment.cpu.prio);
     let Interrupted::Kernel(frames) = interrupted else {
         if taken || is_likely(moment) {
             return None;
         }
         return Some(
-            Attribution::by(task).or(&["stall"]).detail(["without the stack at the interrupt \
+            Attribution::of_culprit(task).or_causes(&["stall"]).detail([
+                "without the stack at the interrupt \
             it may as well be the hardware or a hypervisor"
-                .to_owned()]),
+                    .to_owned(),
+            ]),
         );
     };
     let ends = frames.first().is_some_and(|frame| turns_interrupts_on(frame));
     // The function that turned them on is shared by all; its caller is the culprit.
     let named = frames.iter().find(|frame| !turns_interrupts_on(frame)).or(frames.first());
     let function = named.map_or("?", |frame| frame.split('+').next().unwrap_or(frame));
-    let attribution = Attribution::by(format!("{function} in {task}"));
+    let attribution = Attribution::of_culprit(format!("{function} in {task}"));
     let attribution = attribution.detail([frames.join(" ← ")]);
     let owner = frames.iter().find_map(|frame| names::module_of(frame));
     let attribution = attribution.owner(owner).manual(
@@ -170,9 +173,9 @@ fn attribute_irqs_off(moment: &Moment<'_>) -> Option<Attribution> {
     }
     // Interrupts that come just where they are turned on were held up by that code. Elsewhere a
     // stall inside kernel code looks the same, unless the machine says there was none.
-    let no_stall = beside.smi == Some(0) && beside.guest == Some(false);
+    let no_stall = surroundings.smi == Some(0) && surroundings.guest == Some(false);
     let certain = no_stall || (ends && !is_likely(moment));
-    Some(if certain { attribution } else { attribution.or(&["stall"]) })
+    Some(if certain { attribution } else { attribution.or_causes(&["stall"]) })
 }
 
 // The timer was due while another interrupt was being handled.
@@ -196,7 +199,7 @@ fn attribute_masked(moment: &Moment<'_>) -> Option<Attribution> {
     if matches!(hard, Hard::Vector(Vector::LocalTimer)) {
         return None;
     }
-    let attribution = Attribution::by(hard.to_string());
+    let attribution = Attribution::of_culprit(hard.to_string());
     let attribution = match names::sender(moment).filter(|_| hard.is_ipi()) {
         Some(sender) => attribution.detail([format!("sent by {sender}")]),
         None => attribution,
@@ -219,7 +222,7 @@ pub(super) const NMI: Cause = Cause {
 
 fn attribute_nmi(moment: &Moment<'_>) -> Option<Attribution> {
     let handler = moment.cpu.nmi?;
-    let attribution = Attribution::by(names::function(moment.scene, handler));
+    let attribution = Attribution::of_culprit(names::function(moment.scene, handler));
     Some(attribution.manual("turn off what raises it: kernel.nmi_watchdog=0, no perf record"))
 }
 
@@ -252,14 +255,14 @@ fn attribute_preempt_off(moment: &Moment<'_>) -> Option<Attribution> {
     if is_likely(moment) {
         return None;
     }
-    let attribution = Attribution::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
+    let attribution = Attribution::of_culprit(names::task(scene, moment.cpu.task, moment.cpu.prio));
     let attribution = attribution.detail(names::task_detail(scene, moment.cpu.task));
     let stack = match moment.interrupted() {
         Interrupted::Kernel(frames) => Some(format!("in {}", frames.join(" ← "))),
         _ => None,
     };
     let stack = stack.or_else(|| ended_in(moment));
-    let told = stack.is_some() || moment.preempt & 0x0f > 0;
+    let is_recorded = stack.is_some() || moment.preempt & 0x0f > 0;
     let owner = match moment.interrupted() {
         Interrupted::Kernel(frames) => frames.iter().find_map(|frame| names::module_of(frame)),
         _ => names::owner(scene, moment.cpu.task),
@@ -269,10 +272,10 @@ fn attribute_preempt_off(moment: &Moment<'_>) -> Option<Attribution> {
          here",
     );
     let attribution = match order(moment) {
-        PriorityOrder::UnknownAndHeld => attribution.or(&["preempted", "queued"]),
+        PriorityOrder::UnknownAndHeld => attribution.or_causes(&["preempted", "queued"]),
         _ => attribution,
     };
-    Some(if told { attribution } else { attribution.or(&["stall"]) })
+    Some(if is_recorded { attribution } else { attribution.or_causes(&["stall"]) })
 }
 
 /// Where preemption came back on: the stack of the switch that ended the wait, where the trace has
@@ -316,7 +319,9 @@ fn attribute_softirq(moment: &Moment<'_>) -> Option<Attribution> {
     let gives_way = order(moment) == PriorityOrder::Below;
     let vec = match moment.cpu.softirq {
         // A thread of higher priority that happens to run one, or no thread at all under it.
-        Some(vec) if !(gives_way && scene.window.beside.preempt_rt == Some(true)) => Some(vec),
+        Some(vec) if !(gives_way && scene.window.surroundings.preempt_rt == Some(true)) => {
+            Some(vec)
+        }
         _ if is_thread && moment.phase == WakeUpPhase::Runnable && !gives_way => moment.cpu.softirq,
         _ => return None,
     };
@@ -328,11 +333,13 @@ fn attribute_softirq(moment: &Moment<'_>) -> Option<Attribution> {
     let on = (moment.cpu.task > 0)
         .then(|| format!("in {}", names::task(scene, moment.cpu.task, moment.cpu.prio)));
     let owner = moment.cpu.wheel.and_then(|function| names::module(scene, function));
-    Some(Attribution::by(culprit).detail(on.into_iter().chain(wheel)).owner(owner).manual(format!(
-        "keep the interrupt that raises it off CPU {} (affinity, RPS), or use PREEMPT_RT with \
+    Some(Attribution::of_culprit(culprit).detail(on.into_iter().chain(wheel)).owner(owner).manual(
+        format!(
+            "keep the interrupt that raises it off CPU {} (affinity, RPS), or use PREEMPT_RT with \
          ksoftirqd below the application",
-        scene.wake.cpu
-    )))
+            scene.wake.cpu
+        ),
+    ))
 }
 
 // The timer interrupt itself: timers that expire before the thread's own, and the tick.
@@ -367,8 +374,9 @@ fn attribute_timer_work(moment: &Moment<'_>) -> Option<Attribution> {
     let has_timers = scene.coverage.has(EventClass::Timers);
     if culprit.is_none() && moment.whole_ns() > QUIET_NS {
         // Where the functions are not recorded, one of them may have been as long.
-        return (!has_timers)
-            .then(|| Attribution::by("a function that was not recorded").or(&["stall"]));
+        return (!has_timers).then(|| {
+            Attribution::of_culprit("a function that was not recorded").or_causes(&["stall"])
+        });
     }
     // So is it where a function that is always short was long.
     let is_short = culprit.as_deref().is_some_and(|name| SHORT.contains(&name));
@@ -386,7 +394,7 @@ fn attribute_timer_work(moment: &Moment<'_>) -> Option<Attribution> {
     woken.dedup();
     woken.truncate(8);
     let detail = (!woken.is_empty()).then(|| format!("wakes {}", woken.join(", ")));
-    let attribution = Attribution::by(culprit.unwrap_or_default()).detail(detail);
+    let attribution = Attribution::of_culprit(culprit.unwrap_or_default()).detail(detail);
     let owner = function.and_then(|function| names::module(scene, function));
     Some(attribution.owner(owner))
 }

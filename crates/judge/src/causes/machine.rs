@@ -34,8 +34,8 @@ fn attribute_frequency(moment: &Moment<'_>) -> Option<Attribution> {
         }
         _ => None,
     })?;
-    let attribution =
-        Attribution::by(format!("to {} MHz", change / 1000)).or(&["stall", "irqs-off"]);
+    let attribution = Attribution::of_culprit(format!("to {} MHz", change / 1000))
+        .or_causes(&["stall", "irqs-off"]);
     Some(attribution.manual("fix the frequency: governor performance, lowest = highest"))
 }
 
@@ -72,7 +72,7 @@ fn attribute_hotplug(moment: &Moment<'_>) -> Option<Attribution> {
         _ => None,
     })?;
     let attribution =
-        Attribution::by(format!("CPU {step}")).detail([format!("{name} was running")]);
+        Attribution::of_culprit(format!("CPU {step}")).detail([format!("{name} was running")]);
     let text = "nothing may take CPUs off or on in operation: no suspend, no hot-unplug";
     Some(attribution.manual(text))
 }
@@ -108,11 +108,11 @@ fn attribute_idle_exit(moment: &Moment<'_>) -> Option<Attribution> {
     if moment.phase == WakeUpPhase::Runnable && moment.cpu.idle.is_none() {
         return None;
     }
-    let beside = &moment.scene.window.beside;
-    let state = moment.cpu.idle.and_then(|state| beside.idle_states.get(&state));
-    let own_ns = if beside.guest == Some(true) { GUEST_NS } else { BARE_NS };
+    let surroundings = &moment.scene.window.surroundings;
+    let state = moment.cpu.idle.and_then(|state| surroundings.idle_states.get(&state));
+    let own_ns = if surroundings.guest == Some(true) { GUEST_NS } else { BARE_NS };
     let is_unknown =
-        beside.guest.is_none() && beside.idle_states.is_empty() && moment.ns() > own_ns;
+        surroundings.guest.is_none() && surroundings.idle_states.is_empty() && moment.ns() > own_ns;
     let allowed_ns = match state {
         _ if is_unknown => DEEPEST_NS,
         state => 3 * state.map_or(0, |state| state.exit_latency_ns) + own_ns,
@@ -122,12 +122,12 @@ fn attribute_idle_exit(moment: &Moment<'_>) -> Option<Attribution> {
         (None, Some(number)) => format!("state {number}"),
         (None, None) => String::new(),
     };
-    let attribution = Attribution::by(culprit).remedy(Remedy::Manual {
+    let attribution = Attribution::of_culprit(culprit).remedy(Remedy::Manual {
         text: "keep the CPU out of deep states: rtproof prove --dma-latency 0, or hold \
                /dev/cpu_dma_latency in the application"
             .into(),
     });
-    let attribution = attribution.or(if is_unknown { &["stall"] } else { &[] });
+    let attribution = attribution.or_causes(if is_unknown { &["stall"] } else { &[] });
     // A little more than allowed is no other thing; the rest of much more is a stall.
     let is_long = moment.ns() > 2 * allowed_ns;
     Some(Attribution { until_ns: is_long.then(|| moment.from_ns + allowed_ns), ..attribution })
@@ -156,14 +156,14 @@ fn attribute_page_fault(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let EventData::PageFault { address, ip, user } = fault.what else { return None };
     let mode = if user { "user" } else { "kernel" };
-    let attribution = Attribution::by(names::comm(moment.scene, moment.scene.wake.tid));
+    let attribution = Attribution::of_culprit(names::comm(moment.scene, moment.scene.wake.tid));
     Some(attribution.detail([format!("address {address:#x}, {mode} code at {ip:#x}")]).manual(
         "mlockall(MCL_CURRENT | MCL_FUTURE), touch stack and heap before the loop, allocate \
          nothing in it",
     ))
 }
 
-// The CPU stood still: hardware, firmware or a hypervisor.
+// The CPU stalled: hardware, firmware or a hypervisor.
 
 /// No path inside the timer interrupt is longer.
 const LONG_NS: u64 = 1_000_000;
@@ -176,17 +176,17 @@ const SILENT_NS: u64 = 20_000_000;
 pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
     let scene = moment.scene;
     let is_silent = || scene.events(moment.from_ns + 1, moment.to_ns - 1).next().is_none();
-    scene.window.beside.guest == Some(true) && moment.ns() >= SILENT_NS && is_silent()
+    scene.window.surroundings.guest == Some(true) && moment.ns() >= SILENT_NS && is_silent()
 }
 
-/// A moment in which another CPU, idle, got its timer late: both stood still.
+/// A moment in which another, idle CPU got its timer late: both stalled.
 pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
     // Then it waited for another task, whether the machine ran or not.
     if matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked) {
         return None;
     }
     let here = |stood: &&SilentStretch| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
-    let witness = moment.scene.stood.iter().find(here)?.witness;
+    let witness = moment.scene.silent_stretches.iter().find(here)?.witness;
     let late = rtproof_stats::samples::duration(witness.to_ns.saturating_sub(witness.due_ns));
     let text =
         format!("CPU {} was idle and got its timer {late} late at the same time", witness.cpu);
@@ -194,23 +194,23 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
 }
 
 /// A moment attributed to `other`, whose code did not run in it.
-pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
+pub(super) fn stall_instead_of(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
     // These wait for another task, or (the stoppers of hotplug) do keep interrupts off for long.
     if ["stall", "stopped", "blocked", "hotplug"].contains(&other) || moment.cpu.nmi.is_some() {
         return None;
     }
     if moment.cpu.hard.is_some() {
         // Few handlers are that long.
-        return is_likely(moment).then(|| attribution(moment.scene).or(&[other]));
+        return is_likely(moment).then(|| attribution(moment.scene).or_causes(&[other]));
     }
     // In a softirq interrupts are on, too.
     let runs = matches!(moment.phase, WakeUpPhase::OwnCycle | WakeUpPhase::Runnable);
-    (runs || moment.cpu.softirq.is_some()).then(|| deaf(moment, other)).flatten()
+    (runs || moment.cpu.softirq.is_some()).then(|| unserved_stall(moment, other)).flatten()
 }
 
 /// A moment of a thread that ran, or waited while another one did, in which their CPU took no
 /// interrupt although one of its own timers was due.
-fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
+fn unserved_stall(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
     let scene = moment.scene;
     let within = |late: &&LateTimer| late.from_ns <= moment.from_ns && moment.to_ns <= late.to_ns;
     let late = scene.window.late_own.iter().find(within)?;
@@ -227,10 +227,10 @@ fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
     let text = format!("interrupts of its CPU did not come: a timer was {late} late");
     let attribution = attribution(scene).detail(where_it_was(&interrupted)).detail([text]);
     // In user mode interrupts cannot be off.
-    Some(if is_user { attribution } else { attribution.or(&[other]) })
+    Some(if is_user { attribution } else { attribution.or_causes(&[other]) })
 }
 
-/// The code that stood, in words.
+/// The stalled code, in words.
 fn where_it_was(interrupted: &Interrupted) -> Option<String> {
     match interrupted {
         Interrupted::User => Some("the CPU was in user mode".to_owned()),
@@ -241,23 +241,23 @@ fn where_it_was(interrupted: &Interrupted) -> Option<String> {
 
 /// The culprit and the remedy.
 fn attribution(scene: &Scene<'_>) -> Attribution {
-    let beside = &scene.window.beside;
-    let smi = beside.smi.filter(|&count| count > 0);
-    let steal = beside.steal_ns.filter(|&ns| ns > 0);
+    let surroundings = &scene.window.surroundings;
+    let smi = surroundings.smi.filter(|&count| count > 0);
+    let steal = surroundings.steal_ns.filter(|&ns| ns > 0);
     let attribution = match (smi, steal) {
-        (Some(_), _) => Attribution::by("system management interrupt"),
-        (None, Some(_)) => Attribution::by("hypervisor"),
-        (None, None) if beside.guest == Some(true) => {
-            Attribution::by("hypervisor, or the host below it")
+        (Some(_), _) => Attribution::of_culprit("system management interrupt"),
+        (None, Some(_)) => Attribution::of_culprit("hypervisor"),
+        (None, None) if surroundings.guest == Some(true) => {
+            Attribution::of_culprit("hypervisor, or the host below it")
         }
-        (None, None) => Attribution::by("hardware or firmware"),
+        (None, None) => Attribution::of_culprit("hardware or firmware"),
     };
-    let over = rtproof_stats::samples::duration(beside.over_ns);
+    let over = rtproof_stats::samples::duration(surroundings.over_ns);
     let detail = [
         smi.map(|count| format!("{count} system management interrupts in {over}")),
         steal.map(|ns| format!("{} stolen in {over}", rtproof_stats::samples::duration(ns))),
     ];
-    attribution.detail(detail.into_iter().flatten()).manual(if beside.guest == Some(true) {
+    attribution.detail(detail.into_iter().flatten()).manual(if surroundings.guest == Some(true) {
         "pin the guest's CPUs to host CPUs of their own, without quota; measure the host"
     } else {
         "firmware settings: no legacy USB, no power capping; hwlatdetect shows the gaps alone"
@@ -280,17 +280,17 @@ pub(super) const STALL: Cause = Cause {
 };
 
 fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
-    // What comes over the thread's own work is none of it.
+    // A stall during the thread's own work is not that work.
     let works = moment.phase == WakeUpPhase::OwnCycle && moment.is_task();
     let waits = !works && !matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked);
     if !waits || moment.whole_ns() <= path_ns(moment) {
         return None;
     }
     let scene = moment.scene;
-    let beside = &scene.window.beside;
+    let surroundings = &scene.window.surroundings;
     let attribution = attribution(scene).detail(where_it_was(moment.interrupted()));
-    let taken = beside.smi.is_some_and(|count| count > 0);
-    let told = taken || beside.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
+    let taken = surroundings.smi.is_some_and(|count| count > 0);
+    let explained = taken || surroundings.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
     let idle = moment.cpu.task == 0 && moment.is_task();
     let user = *moment.interrupted() == Interrupted::User && moment.phase == WakeUpPhase::TimerLate;
     // Nothing takes milliseconds in the timer interrupt without a timer's function.
@@ -302,7 +302,11 @@ fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
         WakeUpPhase::Runnable => "preempt-off",
         _ => "switch",
     };
-    Some(if idle || user || told || long { attribution } else { attribution.or(&[other]) })
+    Some(if idle || user || explained || long {
+        attribution
+    } else {
+        attribution.or_causes(&[other])
+    })
 }
 
 // The way that every wake-up goes.
@@ -310,7 +314,7 @@ fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
 /// Longest stretch of it. A guest leaves to its hypervisor for each timer that it programs; QEMU
 /// without KVM needs 20 to 30 us for one step.
 pub(super) fn path_ns(moment: &Moment<'_>) -> u64 {
-    if moment.scene.window.beside.guest == Some(false) { 8_000 } else { 30_000 }
+    if moment.scene.window.surroundings.guest == Some(false) { 8_000 } else { 30_000 }
 }
 
 pub(super) const SWITCH: Cause = Cause {
@@ -352,7 +356,7 @@ fn attribute_timer_slack(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let set_for_ns = scene.set_for_ns.unwrap_or(scene.wake.due_ns);
     let slack_ns = until_ns.saturating_sub(set_for_ns);
-    let attribution = Attribution::by(names::comm(scene, scene.wake.tid));
+    let attribution = Attribution::of_culprit(names::comm(scene, scene.wake.tid));
     let attribution = attribution
         .detail([format!("its timer may be {} late", rtproof_stats::samples::ns(slack_ns))])
         .manual(
@@ -397,24 +401,24 @@ mod stall_tests {
     /// The thread ran when it was due, and went on until a tick after `us`.
     fn own_cycle(us: i64, late_us: u64, stack: &[&str], guest: bool) -> Explanation {
         let mut story = Story::new();
-        story.window.beside.guest = Some(guest);
+        story.window.surroundings.guest = Some(guest);
         let story = story.switch(-100, 7, 120, 0, LATE, 19);
         tick(story, us, LATE, late_us, stack).ran(us + 10)
     }
 
-    fn top(told: &Explanation) -> (&str, Vec<&str>) {
-        let top = told.top().expect("a share");
+    fn top(explained: &Explanation) -> (&str, Vec<&str>) {
+        let top = explained.top().expect("a share");
         (&top.cause, top.or.iter().map(String::as_str).collect())
     }
 
     #[test]
     fn a_thread_that_stood_did_not_overrun() {
         // While its own work runs, for 100 ms, and the tick was due long before.
-        let told = own_cycle(100_000, 97_000, &[], true);
-        assert_eq!(top(&told), ("stall", vec!["own-cycle"]), "{told:?}");
+        let explained = own_cycle(100_000, 97_000, &[], true);
+        assert_eq!(top(&explained), ("stall", vec!["own-cycle"]), "{explained:?}");
         assert!(
-            told.shares[0].detail.iter().any(|line| line.ends_with("a timer was 0.1 s late")),
-            "{told:?}"
+            explained.shares[0].detail.iter().any(|line| line.ends_with("a timer was 0.1 s late")),
+            "{explained:?}"
         );
         assert_eq!(top(&own_cycle(100_000, 97_000, KERNEL, true)), ("stall", vec!["own-cycle"]));
         // In user mode nothing else keeps interrupts away, on any machine, however short.
@@ -431,7 +435,7 @@ mod stall_tests {
             [(u64::MAX, DUE + 100_000 * US, "own-cycle"), (DUE, u64::MAX, "stall")]
         {
             let mut story = Story::new();
-            story.window.beside.guest = Some(true);
+            story.window.surroundings.guest = Some(true);
             let story = story.switch(-100, 7, 120, 0, LATE, 19);
             let mut story = tick(story, 100_000, LATE, 97_000, &[]);
             (story.window.late_own[0].due_ns, story.window.late_own[0].to_ns) = (due_ns, to_ns);
@@ -441,7 +445,7 @@ mod stall_tests {
 
     #[test]
     fn a_thread_that_overran_did() {
-        for told in [
+        for explained in [
             // Interrupts came in time, or for most of the time.
             own_cycle(100_000, 0, USER, true),
             own_cycle(100_000, 3_000, USER, true),
@@ -450,20 +454,20 @@ mod stall_tests {
             own_cycle(100_000, 97_000, KERNEL, false),
             own_cycle(100_000, 97_000, &[], false),
         ] {
-            assert_eq!(top(&told), ("own-cycle", vec![]), "{told:?}");
+            assert_eq!(top(&explained), ("own-cycle", vec![]), "{explained:?}");
         }
         // No timer of its CPU was due: nohz_full.
         let mut story = Story::new();
-        story.window.beside.guest = Some(true);
-        let told = story.switch(-100, 7, 120, 0, LATE, 19).ran(100_000);
-        assert_eq!(top(&told), ("own-cycle", vec![]));
+        story.window.surroundings.guest = Some(true);
+        let explained = story.switch(-100, 7, 120, 0, LATE, 19).ran(100_000);
+        assert_eq!(top(&explained), ("own-cycle", vec![]));
     }
 
     #[test]
     fn whoever_was_on_the_cpu_stood_as_well() {
         let of = |stack: &[&str]| {
             let mut story = Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
-            story.window.beside.guest = Some(true);
+            story.window.surroundings.guest = Some(true);
             let story = story.switch(-5, 7, 120, 0, 60, 0).timer(1, 60);
             let mut story = tick(story, 50_000, 60, 48_000, stack);
             story.window.late_own[0].from_ns = DUE + 4 * US;
@@ -477,7 +481,7 @@ mod stall_tests {
     fn an_interrupt_in_the_midst_of_which_it_stood_is_not_to_blame() {
         let of = |us: i64, guest: bool| {
             let mut story = Story::new();
-            story.window.beside.guest = Some(guest);
+            story.window.surroundings.guest = Some(guest);
             let vector = Vector::CallFunction;
             let story = story.event(
                 -5,
@@ -510,13 +514,13 @@ mod timer_slack_tests {
             EventData::TimerStart { timer, function, expires_ns, soft_ns: DUE }
         };
         let story = Story::new().event(-600, LATE, 0, start(1_500));
-        let told = story.timer(1_400, 7).runs(1_410, 7, 120);
-        assert_eq!(top(&told), ("timer-slack", "control", 1_400), "{told:?}");
+        let explained = story.timer(1_400, 7).runs(1_410, 7, 120);
+        assert_eq!(top(&explained), ("timer-slack", "control", 1_400), "{explained:?}");
         // Later than that it is something else.
         let story = Story::new().event(-600, LATE, 0, start(300));
-        let told = story.timer(1_400, 7).runs(1_410, 7, 120);
-        assert_eq!(top(&told).0, "irqs-off", "{told:?}");
-        let slack = told.shares.iter().find(|share| share.cause == "timer-slack");
+        let explained = story.timer(1_400, 7).runs(1_410, 7, 120);
+        assert_eq!(top(&explained).0, "irqs-off", "{explained:?}");
+        let slack = explained.shares.iter().find(|share| share.cause == "timer-slack");
         assert_eq!(slack.map(|share| share.ns), Some(300 * US));
         // Without slack there is none, also where the timer was set for later than it was due.
         let exact = |late_us: u64| {
@@ -525,8 +529,11 @@ mod timer_slack_tests {
         };
         for late_us in [0, 90] {
             let story = Story::new().event(-600, LATE, 0, exact(late_us));
-            let told = story.timer(1_400, 7).runs(1_410, 7, 120);
-            assert!(told.shares.iter().all(|share| share.cause != "timer-slack"), "{told:?}");
+            let explained = story.timer(1_400, 7).runs(1_410, 7, 120);
+            assert!(
+                explained.shares.iter().all(|share| share.cause != "timer-slack"),
+                "{explained:?}"
+            );
         }
     }
 }

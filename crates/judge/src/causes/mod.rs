@@ -136,9 +136,9 @@ pub struct Attribution {
     /// The culprit; empty if unknown.
     pub culprit: String,
     /// Other causes that fit as well.
-    pub or: Vec<&'static str>,
+    pub alternatives: Vec<&'static str>,
     /// What was not recorded and could contradict it.
-    pub unseen: Vec<&'static str>,
+    pub unrecorded: Vec<&'static str>,
     pub detail: Vec<String>,
     /// Unit, driver or module.
     pub owner: Option<String>,
@@ -149,14 +149,14 @@ pub struct Attribution {
 
 impl Attribution {
     /// An attribution to a culprit.
-    pub fn by(culprit: impl Into<String>) -> Self {
+    pub fn of_culprit(culprit: impl Into<String>) -> Self {
         Self { culprit: culprit.into(), ..Self::default() }
     }
 
     /// Adds other causes that fit as well.
     #[must_use]
-    pub fn or(mut self, others: &[&'static str]) -> Self {
-        self.or.extend_from_slice(others);
+    pub fn or_causes(mut self, others: &[&'static str]) -> Self {
+        self.alternatives.extend_from_slice(others);
         self
     }
 
@@ -187,7 +187,7 @@ impl Attribution {
     }
 }
 
-// Causes by class: what happened, with those who did it beneath.
+// Causes by class: what happened, with the culprits below.
 
 /// All rows of one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ pub struct CauseClass<'a> {
 }
 
 impl CauseClass<'_> {
-    /// What has no other possible cause.
+    /// Time with no other possible cause.
     pub const fn certain_ns(&self) -> u64 {
         self.sum_ns.saturating_sub(self.ambiguous_ns)
     }
@@ -250,7 +250,7 @@ pub fn classes(spikes: &Spikes) -> Vec<CauseClass<'_>> {
 // contradict it, so that the attribution is only likely, and the causes that such events would
 // show are its alternatives.
 
-/// Time that a task had on the CPU, or the kernel in its place: anything may have come over it.
+/// Time of a task on the CPU, or of the kernel instead: anything may have interrupted it.
 const OVER_A_TASK: &[EventClass] =
     &[EventClass::Switches, EventClass::Interrupts, EventClass::Softirqs];
 
@@ -301,7 +301,7 @@ pub fn contradictions(cause: &str) -> &'static [EventClass] {
 }
 
 /// The cause that events of a class would have shown.
-fn rival(class: EventClass, moment: &scene::Moment<'_>) -> Option<&'static str> {
+fn contradicting_cause(class: EventClass, moment: &scene::Moment<'_>) -> Option<&'static str> {
     // Only the idle task leaves the CPU to an idle state.
     let may_idle = moment.cpu.task <= 0;
     Some(match (class, moment.phase) {
@@ -331,15 +331,16 @@ fn doubt(moment: &scene::Moment<'_>, cause: &str, mut by: Attribution) -> Attrib
         if extent == Extent::Complete {
             continue;
         }
-        let rival = rival(class, moment);
+        let rival = contradicting_cause(class, moment);
         // Of a class that shows nothing here no event is missed.
         if rival.is_some() || class == EventClass::Timers && cause == "timer-work" {
-            by.unseen.push(class.text());
+            by.unrecorded.push(class.text());
         }
-        by.or.extend(rival.filter(|rival| *rival != cause && !by.or.contains(rival)));
+        by.alternatives
+            .extend(rival.filter(|rival| *rival != cause && !by.alternatives.contains(rival)));
     }
     if cause != "unexplained" {
-        by.unseen.extend(moment.doubt);
+        by.unrecorded.extend(moment.doubt);
     }
     by
 }
@@ -349,7 +350,7 @@ fn doubt(moment: &scene::Moment<'_>, cause: &str, mut by: Attribution) -> Attrib
 /// First priority of fair tasks in the kernel's scale.
 const FAIR: i32 = 100;
 
-/// How the task of a moment stands to the late thread.
+/// Priority of the task of a moment relative to the late thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PriorityOrder {
     /// It runs ahead.
@@ -360,7 +361,7 @@ enum PriorityOrder {
     Below,
     /// It should by what is known, but the kernel, which knew better, did not ask it to.
     NotBelow,
-    /// Nothing is known of one of them.
+    /// One of the priorities is unknown.
     Unknown,
     /// Nor here, but an interrupt over the task found preemption off.
     UnknownAndHeld,
@@ -418,7 +419,7 @@ fn was_kept(moment: &scene::Moment<'_>) -> bool {
 }
 
 fn known(moment: &scene::Moment<'_>) -> PriorityOrder {
-    match (theirs(moment), left_with(moment), moment.scene.prio_at(moment.from_ns)) {
+    match (current_priority(moment), left_with(moment), moment.scene.prio_at(moment.from_ns)) {
         (_, _, None) => PriorityOrder::Unknown,
         (Some(theirs), Some(left), Some(ours)) if left != theirs => {
             // It changed while the task ran: that it outranked the thread in the end counts.
@@ -475,7 +476,7 @@ fn changed(moment: &scene::Moment<'_>) -> Option<String> {
             rank(last)
         ));
     }
-    let (theirs, left) = (theirs(moment), left_with(moment));
+    let (theirs, left) = (current_priority(moment), left_with(moment));
     if order(moment) == PriorityOrder::NotBelow {
         return Some(format!(
             "the kernel did not ask it to give way when the thread was woken: it was no longer \
@@ -494,7 +495,7 @@ fn changed(moment: &scene::Moment<'_>) -> Option<String> {
 }
 
 /// Priority of the task on the CPU: as the switch to it recorded, which includes inheritance.
-fn theirs(moment: &scene::Moment<'_>) -> Option<i32> {
+fn current_priority(moment: &scene::Moment<'_>) -> Option<i32> {
     moment.cpu.prio.or_else(|| {
         // A trace in text knows names only.
         let task = moment.scene.task(moment.cpu.task).filter(|task| task.policy.is_some())?;
@@ -576,11 +577,11 @@ mod classes_tests {
         ];
         let spikes = Spikes { causes, ..Spikes::default() };
         let found = classes(&spikes);
-        let told: Vec<_> =
+        let shown: Vec<_> =
             found.iter().map(|c| (c.cause, c.sum_ns, c.certain_ns(), c.rows.len())).collect();
         let expected =
             [("softirq", 70, 60, 2), ("stall", 50, 50, 1), ("of a newer rtproof", 5, 0, 1)];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
         assert_eq!((found[0].worst_ns, found[2].title), (20, "of a newer rtproof"));
         assert_eq!(classes(&Spikes::default()), []);
     }
@@ -591,7 +592,7 @@ mod coverage_tests {
     use super::*;
 
     #[test]
-    fn every_cause_says_what_would_contradict_it() {
+    fn every_cause_names_what_would_contradict_it() {
         let listed: Vec<&str> = CONTRADICTIONS.iter().map(|(id, _)| *id).collect();
         let causes: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
         assert_eq!(listed, causes);

@@ -18,7 +18,7 @@ pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
     if let Some(task) = scene.task(tid).filter(|task| !task.comm.is_empty()) {
         return task.comm.clone();
     }
-    let told = scene.window.events.iter().rev().find_map(|event| match &event.what {
+    let recorded = scene.window.events.iter().rev().find_map(|event| match &event.what {
         EventData::Switch { next_comm, next_pid, .. } if *next_pid == tid => Some(*next_comm),
         EventData::Switch { prev_comm, prev_pid, .. } if *prev_pid == tid => Some(*prev_comm),
         EventData::Waking { comm, pid, .. } | EventData::Wakeup { comm, pid, .. }
@@ -28,13 +28,13 @@ pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
         }
         _ => None,
     });
-    told.map_or_else(|| format!("task {tid}"), |comm| comm.to_string())
+    recorded.map_or_else(|| format!("task {tid}"), |comm| comm.to_string())
 }
 
 /// Policy and priority in brackets: `RR 99`, `OTHER`, `nice -5`; from the priority of an event
 /// where the task was gone.
 pub(super) fn rank(task: Option<&Task>, prio: Option<i32>) -> String {
-    // The event tells what it was then; the task may have changed since.
+    // The event shows its priority then; the task may have changed since.
     let policy = task.and_then(|task| Some((task, task.policy?)));
     match policy.filter(|&(task, policy)| fits(policy, task.rt_priority, prio)) {
         Some((task, policy @ (TaskPolicy::Fifo | TaskPolicy::Rr))) => {
@@ -77,9 +77,9 @@ pub(super) fn task(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> String {
     format!("{} [{}]", comm(scene, tid), rank(scene.task(tid), prio))
 }
 
-/// Control group, affinity, and who woke it: what a user asks next of a task.
+/// Control group, affinity, and waker: what a user asks next about a task.
 pub(super) fn task_detail(scene: &Scene<'_>, tid: i32) -> Vec<String> {
-    // Each moment asks, and who woke it is found by going through all events.
+    // Asked at each moment, and the waker is found by a search through all events.
     let mut known = scene.details.borrow_mut();
     known.entry(tid).or_insert_with(|| details(scene, tid)).clone()
 }
@@ -104,7 +104,7 @@ fn details(scene: &Scene<'_>, tid: i32) -> Vec<String> {
     lines
 }
 
-/// Who woke a task last before a time.
+/// The last waker of a task before a time.
 pub(super) fn waker(scene: &Scene<'_>, tid: i32, before_ns: u64) -> Option<String> {
     waking(scene, tid, before_ns).map(|event| waker_of(scene, event))
 }
@@ -184,7 +184,7 @@ pub(super) fn function(scene: &Scene<'_>, address: u64) -> String {
     scene.window.function(address).map_or_else(|| format!("{address:#x}"), ToString::to_string)
 }
 
-/// Module of an address: what stands in brackets behind its name.
+/// Module of an address: the text in brackets after its name.
 pub(super) fn module(scene: &Scene<'_>, address: u64) -> Option<String> {
     module_of(scene.window.symbol(address)?)
 }
@@ -195,7 +195,7 @@ pub(super) fn module_of(symbol: &str) -> Option<String> {
     Some(format!("module {}", rest.split(']').next()?))
 }
 
-/// Who sent the inter-processor interrupt that a moment is part of: the last one sent to this CPU.
+/// Sender of the inter-processor interrupt of a moment: of the last one sent to this CPU.
 pub(super) fn sender(moment: &Moment<'_>) -> Option<String> {
     let scene = moment.scene;
     let cpu = scene.wake.cpu;

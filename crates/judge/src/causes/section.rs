@@ -45,8 +45,8 @@ fn whole(
         cause: cause.id.into(),
         culprit: by.culprit,
         ns: wake.latency_ns(),
-        or: by.or.iter().map(ToString::to_string).collect(),
-        unseen: by.unseen.iter().map(ToString::to_string).collect(),
+        or: by.alternatives.iter().map(ToString::to_string).collect(),
+        unseen: by.unrecorded.iter().map(ToString::to_string).collect(),
         certainty: None,
         detail: by.detail,
         owner: by.owner,
@@ -96,14 +96,14 @@ fn section(wake: &WakeUp, window: &Window) -> (&'static Cause, Attribution, Stri
         ("", "") => String::new(),
         (began, ended) => format!("{began} to {ended} in "),
     };
-    let attribution = Attribution::by(format!("{ends}{task}")).or(or);
+    let attribution = Attribution::of_culprit(format!("{ends}{task}")).or_causes(or);
     let attribution = attribution.detail(["the kernel's tracer measured this section".to_owned()]);
     let attribution = attribution.detail(longest(wake, window)).detail(stack(wake, window));
     let silent_ns = longest_silence(wake, window);
-    // Where nothing was recorded inside, the CPU may as well have stood still.
+    // Without events inside, the CPU may also have stalled.
     let attribution = if silent_ns > wake.latency_ns() / 2 {
-        let mut attribution = attribution.or(&["stall"]);
-        attribution.unseen.push("what ran in the longest part of it");
+        let mut attribution = attribution.or_causes(&["stall"]);
+        attribution.unrecorded.push("what ran in the longest part of it");
         attribution
     } else {
         attribution
@@ -168,10 +168,11 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, S
     let is_it = |event: &&Event| event.cpu == wake.cpu && event.at_ns == wake.ran_ns;
     window.events.iter().filter(is_it).find_map(|event| match &event.what {
         EventData::Hwlat { nmi_count, .. } => {
-            let by = Attribution::by("hardware, firmware or a hypervisor");
+            let by = Attribution::of_culprit("hardware, firmware or a hypervisor");
             let by = by.detail(["the tracer hwlat polls the clock with interrupts off".to_owned()]);
             let by = if *nmi_count > 0 {
-                by.or(&["nmi"]).detail([format!("{nmi_count} non-maskable interrupts meanwhile")])
+                by.or_causes(&["nmi"])
+                    .detail([format!("{nmi_count} non-maskable interrupts meanwhile")])
             } else {
                 by
             };
@@ -192,9 +193,9 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, S
                 b"nmi" => &interrupts::NMI,
                 _ => &tasks::PREEMPTED,
             };
-            let by = Attribution::by(named);
+            let by = Attribution::of_culprit(named);
             // osnoise does not say how they rank.
-            let by = if cause.id == "preempted" { by.or(&["queued"]) } else { by };
+            let by = if cause.id == "preempted" { by.or_causes(&["queued"]) } else { by };
             let by = by.detail(["measured by osnoise, without what interrupted it".to_owned()]);
             Some((cause, by, "osnoise's thread".to_owned()))
         }

@@ -30,8 +30,10 @@ fn attribute_blocked(moment: &Moment<'_>) -> Option<Attribution> {
     if scene.earlier_at(moment.from_ns).is_some() {
         let what = "it waited for a timer that it had set before the events begin: whether that \
                     was late, or set for so late, is not known";
-        let earlier = Attribution::by("the timer of an earlier cycle");
-        return Some(earlier.or(&["own-cycle", "stall", "irqs-off"]).detail([what.to_owned()]));
+        let earlier = Attribution::of_culprit("the timer of an earlier cycle");
+        return Some(
+            earlier.or_causes(&["own-cycle", "stall", "irqs-off"]).detail([what.to_owned()]),
+        );
     }
     let waking = names::waking(scene, scene.wake.tid, scene.wake.ran_ns)
         .filter(|event| event.at_ns >= moment.from_ns);
@@ -45,8 +47,9 @@ fn attribute_blocked(moment: &Moment<'_>) -> Option<Attribution> {
         ("a lock, a message or a fault", Some(why))
     };
     let ended = by.as_ref().map(|by| format!("ended by {by}"));
-    let attribution =
-        Attribution::by(by.map_or_else(|| what.to_owned(), |by| format!("{what}, held by {by}")));
+    let attribution = Attribution::of_culprit(
+        by.map_or_else(|| what.to_owned(), |by| format!("{what}, held by {by}")),
+    );
     let attribution = attribution.detail(how.map(str::to_owned)).detail(ended);
     Some(attribution.manual(
         "take nothing in the loop that others hold: locks with priority inheritance \
@@ -85,13 +88,15 @@ fn attribute_kworker(moment: &Moment<'_>) -> Option<Attribution> {
     let culprit = function.map_or_else(|| name.clone(), |function| format!("{function} ({name})"));
     let owner = moment.cpu.work.and_then(|address| names::module(scene, address));
     Some(
-        Attribution::by(culprit).detail(changed(moment)).owner(owner).or(others).remedy(
-            Remedy::Manual {
+        Attribution::of_culprit(culprit)
+            .detail(changed(moment))
+            .owner(owner)
+            .or_causes(others)
+            .remedy(Remedy::Manual {
                 text: "keep unbound work off this CPU: /sys/devices/virtual/workqueue/cpumask, \
                isolcpus=domain, nohz_full="
                     .into(),
-            },
-        ),
+            }),
     )
 }
 
@@ -110,7 +115,7 @@ pub(super) const MIGRATION: Cause = Cause {
 
 fn attribute_migration(moment: &Moment<'_>) -> Option<Attribution> {
     if let WakeUpPhase::Elsewhere(cpu) = moment.phase {
-        let attribution = Attribution::by(format!("CPU {cpu}")).detail(moved(moment));
+        let attribution = Attribution::of_culprit(format!("CPU {cpu}")).detail(moved(moment));
         let attribution = attribution.detail(ran_there(moment, cpu));
         return Some(attribution.manual("pin the thread to one CPU (sched_setaffinity, taskset)"));
     }
@@ -123,7 +128,7 @@ fn attribute_migration(moment: &Moment<'_>) -> Option<Attribution> {
         let since_ns = moment.cpu.since_ns.unwrap_or(moment.from_ns);
         let by = names::waker(moment.scene, moment.cpu.task, since_ns);
         let culprit = by.map_or_else(|| name.clone(), |by| format!("{name} for {by}"));
-        Attribution::by(culprit)
+        Attribution::of_culprit(culprit)
             .detail(names::task_detail(moment.scene, moment.cpu.task))
             .detail(moved(moment))
             .manual(
@@ -133,7 +138,7 @@ fn attribute_migration(moment: &Moment<'_>) -> Option<Attribution> {
     })
 }
 
-/// Who moved the thread.
+/// The task that moved the thread.
 fn moved(moment: &Moment<'_>) -> Option<String> {
     let scene = moment.scene;
     let inside = |event: &&Event| (scene.wake.due_ns..=scene.wake.ran_ns).contains(&event.at_ns);
@@ -146,7 +151,7 @@ fn moved(moment: &Moment<'_>) -> Option<String> {
     })
 }
 
-/// Who ran on the other CPU, as far as its events are in the window.
+/// The task that ran on the other CPU, as far as its events are in the window.
 fn ran_there(moment: &Moment<'_>, cpu: u32) -> Option<String> {
     let scene = moment.scene;
     // All events are gone through for it.
@@ -179,7 +184,7 @@ fn attribute_own_cycle(moment: &Moment<'_>) -> Option<Attribution> {
     if let Some(until_ns) = set_for_ns.filter(|_| moment.phase == WakeUpPhase::TimerLate) {
         let late_ns = until_ns.saturating_sub(scene.wake.due_ns);
         let late = rtproof_stats::samples::ns(late_ns);
-        let attribution = Attribution::by(names::comm(scene, scene.wake.tid))
+        let attribution = Attribution::of_culprit(names::comm(scene, scene.wake.tid))
             .detail([format!("its timer was set for {late} after that")])
             .manual("sleep until an absolute time (clock_nanosleep, TIMER_ABSTIME)");
         return Some(Attribution { until_ns: Some(until_ns), ..attribution });
@@ -189,7 +194,7 @@ fn attribute_own_cycle(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let runs = moment.cpu.task == scene.wake.tid || moment.cpu.task < 0;
     runs.then(|| {
-        Attribution::by(names::comm(scene, scene.wake.tid)).manual(
+        Attribution::of_culprit(names::comm(scene, scene.wake.tid)).manual(
             "its cycle takes longer than its period: shorten the work or lengthen the period",
         )
     })
@@ -227,7 +232,7 @@ fn attribute_preempted(moment: &Moment<'_>) -> Option<Attribution> {
         left < came && scene.prio_at(moment.from_ns).is_some_and(|ours| came > ours)
     });
     let prio = if was_raised { left } else { moment.cpu.prio.or(left) };
-    let attribution = Attribution::by(names::task(scene, tid, prio));
+    let attribution = Attribution::of_culprit(names::task(scene, tid, prio));
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
     let attribution = attribution.detail(changed(moment));
@@ -239,12 +244,12 @@ fn attribute_preempted(moment: &Moment<'_>) -> Option<Attribution> {
         )
     }));
     let attribution =
-        attribution.or(if raised.is_some() { &["priority-inheritance"] } else { &[] });
-    let attribution = attribution.or(if was_raised { &["preempt-off"] } else { others });
+        attribution.or_causes(if raised.is_some() { &["priority-inheritance"] } else { &[] });
+    let attribution = attribution.or_causes(if was_raised { &["preempt-off"] } else { others });
     Some(names::against_task(attribution, scene, tid))
 }
 
-/// The priority below this one that a task has at other times, where no event says who raised it.
+/// The priority below this one that a task has at other times, where no event shows what raised it.
 fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
     let is_told = |event: &&&Event| matches!(event.what, EventData::PiSetprio { .. });
     // Our own recorder has the event.
@@ -291,7 +296,7 @@ fn attribute_priority_inheritance(moment: &Moment<'_>) -> Option<Attribution> {
         event.cpu
     );
     let own = names::owner(scene, moment.cpu.task);
-    Some(Attribution::by(name).detail([raised]).owner(own).manual(
+    Some(Attribution::of_culprit(name).detail([raised]).owner(own).manual(
         "shorten what is done under the lock, or do not share locks with threads of this CPU",
     ))
 }
@@ -318,7 +323,7 @@ fn attribute_queued(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let scene = moment.scene;
     let tid = moment.cpu.task;
-    let attribution = Attribution::by(names::task(scene, tid, moment.cpu.prio));
+    let attribution = Attribution::of_culprit(names::task(scene, tid, moment.cpu.prio));
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
     let attribution = attribution.detail(changed(moment));
@@ -355,7 +360,7 @@ fn attribute_rtproof(moment: &Moment<'_>) -> Option<Attribution> {
     // Another measuring thread on the same CPU is no housekeeping.
     let is_own = ours > 0 && theirs.tgid == ours && moment.cpu.task != scene.wake.tid;
     is_own.then(|| {
-        Attribution::by(names::task(scene, moment.cpu.task, moment.cpu.prio))
+        Attribution::of_culprit(names::task(scene, moment.cpu.task, moment.cpu.prio))
             .manual("leave a CPU unmeasured for housekeeping: --cpus without it")
     })
 }
@@ -393,16 +398,16 @@ fn attribute_stopped(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution = match stop {
         Some((event, number)) => {
             let by = names::comm(scene, event.pid);
-            Attribution::by(format!("signal {number} of {by}"))
+            Attribution::of_culprit(format!("signal {number} of {by}"))
                 .owner(names::owner(scene, event.pid))
         }
         // A tracer lets it go on; the kernel records no signal of a stop by ptrace.
         None => match names::waking(scene, scene.wake.tid, scene.wake.ran_ns) {
             Some(event) if event.at_ns >= moment.from_ns => {
-                Attribution::by(format!("let go on by {}", names::waker_of(scene, event)))
+                Attribution::of_culprit(format!("let go on by {}", names::waker_of(scene, event)))
                     .owner(names::owner(scene, event.pid))
             }
-            _ => Attribution::by("a signal or debugger that was not seen"),
+            _ => Attribution::of_culprit("a signal or debugger that was not seen"),
         },
     };
     Some(attribution.manual("nothing may stop the application while it has to be on time"))
@@ -435,7 +440,7 @@ fn attribute_throttled(moment: &Moment<'_>) -> Option<Attribution> {
     if !passed_over || order(moment) != PriorityOrder::Below {
         let waits_for_group = order(moment) == PriorityOrder::Equal
             && scene.prio.is_some_and(|prio| prio >= 100)
-            && scene.window.beside.throttled.is_some_and(|periods| periods > 0);
+            && scene.window.surroundings.throttled.is_some_and(|periods| periods > 0);
         if !waits_for_group {
             return None;
         }
@@ -445,11 +450,11 @@ fn attribute_throttled(moment: &Moment<'_>) -> Option<Attribution> {
         return None;
     }
     let ran = format!("meanwhile ran {}", names::task(scene, moment.cpu.task, moment.cpu.prio));
-    let beside = &scene.window.beside;
+    let surroundings = &scene.window.surroundings;
     let fair = scene.prio.is_some_and(|prio| prio >= 100);
     let by = if fair { ThrottledBy::Quota } else { ThrottledBy::of(moment) };
     let attribution = by.attribution();
-    let limit = beside.rt_runtime_us.zip(beside.rt_period_us).filter(|_| !fair);
+    let limit = surroundings.rt_runtime_us.zip(surroundings.rt_period_us).filter(|_| !fair);
     let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
     Some(attribution.detail([ran]).detail(limit))
 }
@@ -504,12 +509,12 @@ enum ThrottledBy {
 
 impl ThrottledBy {
     fn of(moment: &Moment<'_>) -> Self {
-        match moment.scene.window.beside.fair_server {
+        match moment.scene.window.surroundings.fair_server {
             // A server never serves the idle task.
             _ if moment.cpu.task == 0 => Self::Limit,
             Some(true) => Self::Server,
             Some(false) => Self::Limit,
-            None if moment.scene.window.beside.rt_runtime_us == Some(-1) => Self::Server,
+            None if moment.scene.window.surroundings.rt_runtime_us == Some(-1) => Self::Server,
             None => Self::Either,
         }
     }
@@ -520,12 +525,12 @@ impl ThrottledBy {
         let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep other \
                       tasks off this CPU";
         match self {
-            Self::Quota => Attribution::by("CPU quota of its control group")
+            Self::Quota => Attribution::of_culprit("CPU quota of its control group")
                 .manual("raise cpu.max of the group, or leave the group"),
-            Self::Limit => Attribution::by("RT throttling").remedy(limit),
-            Self::Server => Attribution::by("fair server").manual(server),
+            Self::Limit => Attribution::of_culprit("RT throttling").remedy(limit),
+            Self::Server => Attribution::of_culprit("fair server").manual(server),
             Self::Either => {
-                Attribution::by("RT throttling or fair server").remedy(limit).manual(server)
+                Attribution::of_culprit("RT throttling or fair server").remedy(limit).manual(server)
             }
         }
     }
@@ -563,16 +568,16 @@ mod tests {
             EventData::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
         let story = story.event(5_000, 60, 0, waking).switch(5_004, 60, 120, 0, LATE, 19);
         let start = EventData::TimerStart { timer, function, expires_ns: DUE, soft_ns: DUE };
-        let told = story.event(5_010, LATE, 0, start).ran(5_020);
-        let (cause, culprit, us) = top(&told);
-        assert_eq!((cause, us), ("blocked", 5_000), "{told:?}");
+        let explained = story.event(5_010, LATE, 0, start).ran(5_020);
+        let (cause, culprit, us) = top(&explained);
+        assert_eq!((cause, us), ("blocked", 5_000), "{explained:?}");
         assert!(culprit.contains("sibling"), "{culprit}");
-        assert!(told.shares.iter().all(|share| share.cause != "irqs-off"), "{told:?}");
+        assert!(explained.shares.iter().all(|share| share.cause != "irqs-off"), "{explained:?}");
     }
 
     #[test]
     fn timer_interrupts_that_do_not_wake_it_are_not_its_own() {
-        let told = |waker: i32, comm: &str| {
+        let explained = |waker: i32, comm: &str| {
             let vector = rtproof_trace::event::Vector::LocalTimer;
             let waking =
                 EventData::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
@@ -594,12 +599,12 @@ mod tests {
                 .event(9_000, waker, 0, waking)
                 .runs(9_010, waker, 120)
         };
-        let blocked = told(60, "sibling");
+        let blocked = explained(60, "sibling");
         assert_eq!(top(&blocked).0, "blocked", "{blocked:?}");
         // Before the first of them its own may have been masked.
         assert!(blocked.shares.iter().any(|s| s.cause == "irqs-off" && s.ns == 1_000 * US));
         // On PREEMPT_RT a thread of the kernel may do the rest of the timer's work.
-        let timers = told(60, "ktimers/0");
+        let timers = explained(60, "ktimers/0");
         assert!(timers.shares.iter().all(|share| share.cause != "blocked"), "{timers:?}");
     }
 }
@@ -633,13 +638,13 @@ mod own_cycle_tests {
     }
 
     #[test]
-    fn the_switch_to_the_cycle_that_goes_on_may_be_missing() {
+    fn the_switch_to_a_continued_cycle_may_be_missing() {
         let mut story = overrun();
         let to_it = |what: &EventData| matches!(what, EventData::Switch { next_pid, .. } if *next_pid == LATE);
         story.window.events.retain(|event| !to_it(&event.what));
-        let told = story.ran(4_010);
-        let own = told.shares.iter().find(|share| share.cause == "own-cycle");
-        assert!(own.is_some_and(|share| share.ns > 3_900 * US), "{told:?}");
+        let explained = story.ran(4_010);
+        let own = explained.shares.iter().find(|share| share.cause == "own-cycle");
+        assert!(own.is_some_and(|share| share.ns > 3_900 * US), "{explained:?}");
     }
 
     #[test]
@@ -648,13 +653,16 @@ mod own_cycle_tests {
         let (expires_ns, soft_ns) = (DUE + 90 * US, DUE + 40 * US);
         let start = EventData::TimerStart { timer: 1, function: 2, expires_ns, soft_ns };
         let story = Story::new().event(-600, LATE, 0, start);
-        let told = story.timer(1_400, 7).runs(1_410, 7, 120);
+        let explained = story.timer(1_400, 7).runs(1_410, 7, 120);
         let share = |cause: &str| {
-            let found = told.shares.iter().find(|share| share.cause == cause);
+            let found = explained.shares.iter().find(|share| share.cause == cause);
             found.map_or(0, |share| share.ns / US)
         };
-        assert_eq!((share("own-cycle"), share("timer-slack")), (40, 50), "{told:?}");
-        assert_eq!(told.shares.iter().map(|share| share.ns).sum::<u64>(), told.wake.latency_ns());
+        assert_eq!((share("own-cycle"), share("timer-slack")), (40, 50), "{explained:?}");
+        assert_eq!(
+            explained.shares.iter().map(|share| share.ns).sum::<u64>(),
+            explained.wake.latency_ns()
+        );
     }
 
     /// Whichever two events are missing: no thread waits for itself.
@@ -686,20 +694,20 @@ mod preempted_tests {
 
     #[test]
     fn a_task_that_the_kernel_left_on_its_cpu_was_not_below() {
-        let told = |flags: u8| {
+        let explained = |flags: u8| {
             let woken = EventData::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
             let story = Story::new().with(60, "ceiling", TaskPolicy::Other, 0).timer(1, 60);
             story.switch(-50, 7, 120, 0, 60, 120).event(3, 60, flags, woken).runs(5_000, 60, 120)
         };
-        // The kernel asks who should give way before it writes the event.
-        let asked = told(
+        // The kernel sets NEED_RESCHED before it writes the event.
+        let asked = explained(
             rtproof_trace::event::flags::IRQS_OFF
                 | rtproof_trace::event::flags::HARDIRQ
                 | rtproof_trace::event::flags::NEED_RESCHED,
         );
         assert_eq!(top(&asked).0, "preempt-off", "{asked:?}");
         let kept =
-            told(rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ);
+            explained(rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ);
         assert_eq!((top(&kept).0, top(&kept).1), ("preempted", "ceiling [OTHER]"), "{kept:?}");
         assert!(
             kept.shares[0].detail.iter().any(|text| text.contains("did not ask it")),
@@ -707,7 +715,7 @@ mod preempted_tests {
         );
         assert_eq!(kept.shares[0].or, ["queued"]);
         // A trace without flags proves nothing.
-        assert_eq!(top(&told(0)).0, "preempt-off");
+        assert_eq!(top(&explained(0)).0, "preempt-off");
         // Nor does that of a kernel before 4.3, which writes the event before it asks.
         let woken = EventData::Wakeup { comm: "a".into(), pid: LATE, prio: 19, target_cpu: 0 };
         let flags = rtproof_trace::event::flags::IRQS_OFF | rtproof_trace::event::flags::HARDIRQ;
@@ -718,13 +726,13 @@ mod preempted_tests {
     }
 
     #[test]
-    fn the_application_is_not_to_be_stopped_for_itself() {
+    fn the_application_is_not_blamed_for_preempting_itself() {
         let advice = |of: &str| {
             let mut story = Story::new().with(60, "other", TaskPolicy::Rr, 99).timer(1, 7);
             story.window.tasks.get_mut(&LATE).unwrap().unit = Some("control.service".into());
             story.window.tasks.get_mut(&60).unwrap().unit = Some(of.into());
-            let told = story.switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 0);
-            format!("{:?}", told.shares[0].remedies)
+            let explained = story.switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 0);
+            format!("{:?}", explained.shares[0].remedies)
         };
         assert!(advice("multipathd.service").contains("disable --now"));
         let own = advice("control.service");
@@ -732,16 +740,20 @@ mod preempted_tests {
     }
 
     #[test]
-    fn a_task_that_was_lowered_as_it_left_had_outranked_the_thread() {
+    fn a_task_lowered_as_it_left_outranked_the_thread() {
         let story = || Story::new().with(60, "multipathd", TaskPolicy::Rr, 99);
-        let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);
-        assert_eq!(top(&told).0, "preempted", "{told:?}");
-        assert_eq!(top(&told).1, "multipathd [RR 99]", "{told:?}");
-        assert!(told.shares[0].is_certain(), "{told:?}");
+        let explained = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);
+        assert_eq!(top(&explained).0, "preempted", "{explained:?}");
+        assert_eq!(top(&explained).1, "multipathd [RR 99]", "{explained:?}");
+        assert!(explained.shares[0].is_certain(), "{explained:?}");
         // It came as an ordinary task and was raised at a time that is not known.
-        let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 120).runs(5_000, 60, 0);
-        assert_eq!((top(&told).0, top(&told).1), ("preempted", "multipathd [RR 99]"), "{told:?}");
-        assert_eq!(told.shares[0].or, ["preempt-off"]);
+        let explained = story().timer(1, 7).switch(6, 7, 120, 0, 60, 120).runs(5_000, 60, 0);
+        assert_eq!(
+            (top(&explained).0, top(&explained).1),
+            ("preempted", "multipathd [RR 99]"),
+            "{explained:?}"
+        );
+        assert_eq!(explained.shares[0].or, ["preempt-off"]);
     }
 
     /// A text of the tracer timerlat, and one without switches: that the thread ran once does not
@@ -761,13 +773,16 @@ mod preempted_tests {
                 story = story.event(-980, LATE, 0, EventData::VectorExit { vector }).timer(1, 60);
             }
             story = story.event(3_000, 60, 0, EventData::VectorEntry { vector });
-            let told = story.event(3_001, 60, 0, EventData::VectorExit { vector }).ran(5_000);
+            let explained = story.event(3_001, 60, 0, EventData::VectorExit { vector }).ran(5_000);
             assert_eq!(
-                (top(&told).0, top(&told).1),
+                (top(&explained).0, top(&explained).1),
                 ("preempted", "multipathd [RR 99]"),
-                "{told:?}"
+                "{explained:?}"
             );
-            assert!(told.shares.iter().all(|share| share.cause != "own-cycle"), "{told:?}");
+            assert!(
+                explained.shares.iter().all(|share| share.cause != "own-cycle"),
+                "{explained:?}"
+            );
         }
     }
 }
@@ -779,7 +794,7 @@ mod throttled_tests {
     use crate::causes::testing::{LATE, Story, US};
 
     #[test]
-    fn a_cpu_that_went_idle_before_the_thread_was_moved_to_it_passed_nobody_over() {
+    fn a_cpu_idle_before_the_move_did_not_skip_the_thread() {
         // Woken for CPU 1, where it waits; CPU 0 goes idle meanwhile, and gets it at 3 ms.
         let (comm, pid, prio) = ("control".into(), LATE, 19);
         let moved = EventData::Migrate { comm, pid, prio, from_cpu: 1, to_cpu: 0 };
@@ -789,14 +804,14 @@ mod throttled_tests {
                 *target_cpu = 1;
             }
         }
-        let told = story.event(3_000, 0, 0, moved).runs(3_080, 0, 120);
+        let explained = story.event(3_000, 0, 0, moved).runs(3_080, 0, 120);
         let of = |cause: &str| {
-            let shares = told.shares.iter().filter(|share| share.cause == cause);
+            let shares = explained.shares.iter().filter(|share| share.cause == cause);
             shares.map(|share| share.ns / US).sum::<u64>()
         };
-        assert_eq!((of("throttled"), of("migration")), (0, 2_997), "{told:?}");
+        assert_eq!((of("throttled"), of("migration")), (0, 2_997), "{explained:?}");
         // On the queue of this CPU all the time it is.
-        let told = Story::new().timer(1, 7).switch(50, 7, 120, 1, 0, 120).runs(3_080, 0, 120);
-        assert_eq!(told.shares[0].cause, "throttled", "{told:?}");
+        let explained = Story::new().timer(1, 7).switch(50, 7, 120, 1, 0, 120).runs(3_080, 0, 120);
+        assert_eq!(explained.shares[0].cause, "throttled", "{explained:?}");
     }
 }

@@ -29,7 +29,7 @@ impl Story {
     /// The late thread has slept since long ago; the CPU runs task 7, an ordinary one.
     pub(super) fn new() -> Self {
         let mut story = Self { window: Window { to_ns: u64::MAX, ..Window::default() } };
-        story.window.beside.guest = Some(false);
+        story.window.surroundings.guest = Some(false);
         story.task(LATE, "control", TaskPolicy::Fifo, 80);
         story.task(7, "worker", TaskPolicy::Other, 0);
         story.switch(-500, LATE, 19, 1, 7, 120)

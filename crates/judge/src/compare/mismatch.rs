@@ -32,7 +32,7 @@ impl Mismatch {
     }
 }
 
-/// All that stands against comparing these runs.
+/// Everything that prevents a comparison of these runs.
 pub(super) fn mismatches(groups: &[Group]) -> Vec<Mismatch> {
     let sides: Vec<&Side> = groups.iter().flat_map(|group| &group.sides).collect();
     let of = |what: &str, value: &dyn Fn(&Side) -> Option<(String, String)>| {
@@ -50,7 +50,7 @@ pub(super) fn mismatches(groups: &[Group]) -> Vec<Mismatch> {
     };
     let time = |ns: Option<u64>| ns.map(|ns| (ns.to_string(), quantity::ns(ns)));
     [
-        twice(&sides),
+        duplicate_run(&sides),
         of("machine", &machine).filter(|_| has_two_ids(&sides) || !is_one_boot(&sides)),
         of("workload", &|side| Some((side.kind().into(), side.kind().into()))),
         of("clock", &|side| side.facts.get("run.clock").map(|name| (name.clone(), name.clone()))),
@@ -62,7 +62,7 @@ pub(super) fn mismatches(groups: &[Group]) -> Vec<Mismatch> {
     .collect()
 }
 
-fn twice(sides: &[&Side]) -> Option<Mismatch> {
+fn duplicate_run(sides: &[&Side]) -> Option<Mismatch> {
     let mut seen = BTreeSet::new();
     let mut values = Vec::new();
     for side in sides.iter().filter(|side| !side.id.is_empty()) {
@@ -161,7 +161,7 @@ fn of_runs(sides: &[&Side]) -> Vec<String> {
             texts.push(doubt);
         }
     }
-    let told = |text: &str| {
+    let sentence_of = |text: &str| {
         let with: Vec<&Side> = sides
             .iter()
             .copied()
@@ -172,7 +172,7 @@ fn of_runs(sides: &[&Side]) -> Vec<String> {
             false => format!("{}: {text}", names(&with)),
         }
     };
-    texts.into_iter().map(told).collect()
+    texts.into_iter().map(sentence_of).collect()
 }
 
 /// Names of runs, not all of many.
@@ -195,7 +195,7 @@ const DRAWS: usize = 400;
 /// Rows drawn from, at most: longer runs are folded, neighbours together.
 const ROWS_MAX: usize = 400;
 
-/// Fewer rows than this say nothing of the others.
+/// Fewer rows than this do not represent the others.
 const ROWS_MIN: usize = 10;
 
 const BLOCK_NS: u64 = 2_000_000_000;
@@ -365,7 +365,7 @@ pub struct CauseLine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseCell {
     pub count: u64,
-    /// Those per hour of measuring.
+    /// Spikes per hour of measuring.
     pub per_hour: f64,
     /// Its largest share, nanoseconds.
     pub worst_ns: u64,
@@ -492,7 +492,7 @@ fn value<'a>(side: &'a Side, key: &str) -> Option<Option<&'a str>> {
     }
 }
 
-// One run of another tool as it stands in a comparison.
+// One run of another tool as a side of a comparison.
 
 impl Side {
     /// A file of another tool. Only like may be compared with like: where it has several kinds of
@@ -549,7 +549,7 @@ fn place(machine: &str) -> RunMachine {
     }
 }
 
-/// What was measured: the tool, where its latency is what a timer wake-up is.
+/// Workload: the tool, if its latency is that of a timer wake-up.
 fn workload(file: &Imported, kind: SampleKind) -> String {
     match kind {
         SampleKind::Latency => match file.tool.as_str() {

@@ -50,7 +50,8 @@ pub enum CompareDesign {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     pub schema: String,
-    pub wish: CompareRequest,
+    #[serde(rename = "wish")]
+    pub request: CompareRequest,
     /// How the runs lie to each other.
     pub design: CompareDesign,
     pub view: View,
@@ -83,38 +84,38 @@ pub struct Comparison {
 }
 
 /// Compares single runs with the first of them.
-pub fn compare(sides: &[Side], wish: &CompareRequest) -> Comparison {
+pub fn compare(sides: &[Side], request: &CompareRequest) -> Comparison {
     let groups: Vec<Group> = sides.iter().cloned().map(Group::single).collect();
-    compare_groups(&groups, wish)
+    compare_groups(&groups, request)
 }
 
 /// Compares groups of runs with the first group: single runs where no group has several.
-pub fn compare_groups(groups: &[Group], wish: &CompareRequest) -> Comparison {
+pub fn compare_groups(groups: &[Group], request: &CompareRequest) -> Comparison {
     let view = if groups.iter().flat_map(|group| &group.sides).all(Side::knows_missed) {
         View::Deadline
     } else {
         View::Wake
     };
-    let budget_ns = wish.budget_ns.or_else(|| mismatch::budget(groups));
+    let budget_ns = request.budget_ns.or_else(|| mismatch::budget(groups));
     let design = if groups.iter().all(|group| group.sides.len() < 2) {
         CompareDesign::Single
     } else {
         CompareDesign::Paired
     };
-    let seen: Vec<table::GroupObservation<'_>> =
+    let observations: Vec<table::GroupObservation<'_>> =
         groups.iter().map(|group| table::GroupObservation::of(group, view, budget_ns)).collect();
     let mismatches = mismatch::mismatches(groups);
-    let against = match seen.split_first() {
+    let against = match observations.split_first() {
         None => Vec::new(),
         Some((first, others)) => match design {
-            CompareDesign::Single => paired::against_single(first, others, wish),
-            CompareDesign::Paired => paired::against_paired(first, others, wish),
+            CompareDesign::Single => paired::against_single(first, others, request),
+            CompareDesign::Paired => paired::against_paired(first, others, request),
         },
     };
     let (answer, sentence) = sentence::of_all(groups, &against);
     Comparison {
         schema: SCHEMA.into(),
-        wish: wish.clone(),
+        request: request.clone(),
         design,
         view,
         answer,
@@ -122,7 +123,7 @@ pub fn compare_groups(groups: &[Group], wish: &CompareRequest) -> Comparison {
         doubts: mismatch::doubts(groups, view),
         mismatches,
         groups: groups.iter().map(|group| GroupSummary::of(group, view)).collect(),
-        table: table::statistic_lines(&seen, wish),
+        table: table::statistic_lines(&observations, request),
         against,
         facts: mismatch::fact_lines(groups),
         causes: mismatch::cause_lines(groups),
@@ -131,7 +132,7 @@ pub fn compare_groups(groups: &[Group], wish: &CompareRequest) -> Comparison {
     }
 }
 
-/// What is said of one group of runs against the first.
+/// Result for one group of runs against the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// Number of the group, from 0; the first one is what it is compared with.
@@ -208,7 +209,7 @@ fn equal_exposure(a: u64, b: u64) -> bool {
     a.abs_diff(b) as f64 <= EXPOSURE_SLACK * a.max(b) as f64
 }
 
-/// How a statistic lies to that of the first group.
+/// Relation of a statistic to that of the first group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -307,7 +308,7 @@ impl StatisticChange {
     }
 
     /// Not compared, because of this.
-    fn because(mut self, why: &str) -> Self {
+    fn not_compared(mut self, why: &str) -> Self {
         self.ratio = None;
         self.direction = Direction::Unknown;
         self.method = why.into();
@@ -315,7 +316,7 @@ impl StatisticChange {
     }
 }
 
-/// How a ratio lies to 1.
+/// Relation of a ratio to 1.
 fn direction(ratio: f64, margin: f64) -> Direction {
     let margin = rtproof_stats::paired::Margin::of_share(margin);
     match ratio.ln() {
@@ -352,7 +353,7 @@ fn cliffs_delta(a: &Bins, b: &Bins) -> Option<f64> {
 // Numbers and lists of the sentences.
 
 /// A value with its unit.
-fn value(value: f64, unit: ValueUnit) -> String {
+fn value_text(value: f64, unit: ValueUnit) -> String {
     match unit {
         ValueUnit::Ns => quantity::ns(value.max(0.0).round() as u64),
         ValueUnit::Share => quantity::probability(value),
@@ -362,7 +363,7 @@ fn value(value: f64, unit: ValueUnit) -> String {
 
 /// From one value to another, the unit once where it is the same: `55 → 57 µs`.
 fn arrow(from: f64, to: f64, unit: ValueUnit) -> String {
-    let (from, to) = (value(from, unit), value(to, unit));
+    let (from, to) = (value_text(from, unit), value_text(to, unit));
     match (from.split_once(' '), to.split_once(' ')) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} → {to}"),
         _ => format!("{from} → {to}"),
@@ -406,7 +407,7 @@ fn p_value(p: f64) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn list(parts: &[String], word: &str) -> String {
+fn and_list(parts: &[String], word: &str) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),

@@ -174,7 +174,7 @@ fn marks(run: &Run) -> Vec<(u64, String)> {
         let cpu = thread.map_or_else(String::new, |thread| format!("CPU {}: ", thread.info.cpu));
         (mark.at_ns, format!("{cpu}{} → {}", mark.before, mark.after))
     };
-    run.beside.marks.iter().map(of).collect()
+    run.surroundings.marks.iter().map(of).collect()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use super::{
     direction, equal_exposure, sentence, table,
 };
 
-/// Statistics that decide beside p99.9: the latest wake-up and the missed ones.
+/// Statistics that decide in addition to p99.9: the latest wake-up and the missed ones.
 const OTHERS: usize = 2;
 
 /// One statistic before the p values are adjusted.
@@ -42,38 +42,38 @@ impl Tested {
 pub(super) fn against_paired(
     first: &GroupObservation<'_>,
     others: &[GroupObservation<'_>],
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Vec<Against> {
-    let mut asked: Vec<(PairSummary, Vec<Tested>)> = others
+    let mut tests: Vec<(PairSummary, Vec<Tested>)> = others
         .iter()
-        .map(|seen| {
-            let pairs = PairSummary::of(&first.group.sides, &seen.group.sides);
-            let mut asked = ask(first, seen, &pairs, wish);
-            see(&mut asked, others.len(), wish);
-            (pairs, asked)
+        .map(|second| {
+            let pairs = PairSummary::of(&first.group.sides, &second.group.sides);
+            let mut tests = ask(first, second, &pairs, request);
+            add_detectable(&mut tests, others.len(), request);
+            (pairs, tests)
         })
         .collect();
-    decide(&mut asked, wish);
+    decide(&mut tests, request);
     let groups = others.len();
-    let one = |((at, seen), (pairs, asked)): (
+    let one = |((at, second), (pairs, tests)): (
         (usize, &GroupObservation<'_>),
         (PairSummary, Vec<Tested>),
     )| {
-        let changes: Vec<StatisticChange> = asked.into_iter().map(|asked| asked.change).collect();
+        let changes: Vec<StatisticChange> = tests.into_iter().map(|tests| tests.change).collect();
         let answer = answer(&changes);
-        let names = (first.group.label.as_str(), seen.group.label.as_str());
+        let names = (first.group.label.as_str(), second.group.label.as_str());
         Against {
             group: at + 1,
             answer,
-            sentence: sentence::of_paired(names, answer, &changes, &pairs, groups, wish),
-            reasons: sentence::reasons_of_paired(names, &changes, &pairs, groups, wish),
-            cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
-            shift: shift_paired(first, seen, &pairs, wish),
+            sentence: sentence::of_paired(names, answer, &changes, &pairs, groups, request),
+            reasons: sentence::reasons_of_paired(names, &changes, &pairs, groups, request),
+            cliffs_delta: cliffs_delta(&first.bins, &second.bins),
+            shift: shift_paired(first, second, &pairs, request),
             pairs: Some(pairs),
             changes,
         }
     };
-    others.iter().enumerate().zip(asked).map(one).collect()
+    others.iter().enumerate().zip(tests).map(one).collect()
 }
 
 /// Worse in one is worse; then better in one; then what p99.9 says.
@@ -88,43 +88,43 @@ fn answer(changes: &[StatisticChange]) -> CompareAnswer {
 }
 
 /// Which change of p99.9 so many pairs find.
-fn see(asked: &mut [Tested], groups: usize, wish: &CompareRequest) {
-    let main = asked.iter_mut().find(|asked| asked.change.statistic == PRIMARY.name());
-    if let Some(asked) = main {
-        let (level, margin) = (1.0 - wish.confidence, Margin::of_share(wish.margin));
-        asked.change.detectable = Spread::of_pairs(&asked.logs)
-            .and_then(|sd| paired::detectable(sd, asked.logs.len(), groups, level, margin))
+fn add_detectable(tests: &mut [Tested], groups: usize, request: &CompareRequest) {
+    let main = tests.iter_mut().find(|tests| tests.change.statistic == PRIMARY.name());
+    if let Some(tests) = main {
+        let (level, margin) = (1.0 - request.confidence, Margin::of_share(request.margin));
+        tests.change.detectable = Spread::of_pairs(&tests.logs)
+            .and_then(|sd| paired::detectable(sd, tests.logs.len(), groups, level, margin))
             .map(f64::exp);
     }
 }
 
 /// P values adjusted over all that decides, and what each then says.
-fn decide(asked: &mut [(PairSummary, Vec<Tested>)], wish: &CompareRequest) {
-    let groups = asked.len();
-    let mut deciding: Vec<(usize, &mut Tested)> = asked
+fn decide(tests: &mut [(PairSummary, Vec<Tested>)], request: &CompareRequest) {
+    let groups = tests.len();
+    let mut deciding: Vec<(usize, &mut Tested)> = tests
         .iter_mut()
         .enumerate()
-        .flat_map(|(of, (_, asked))| asked.iter_mut().map(move |asked| (of, asked)))
-        .filter(|(_, asked)| asked.decides && asked.paired.is_some())
+        .flat_map(|(of, (_, tests))| tests.iter_mut().map(move |tests| (of, tests)))
+        .filter(|(_, tests)| tests.decides && tests.paired.is_some())
         .collect();
-    let question = |(of, asked): &(usize, &mut Tested)| {
-        let is_main = asked.change.statistic == PRIMARY.name();
+    let question = |(of, tests): &(usize, &mut Tested)| {
+        let is_main = tests.change.statistic == PRIMARY.name();
         let weight = if is_main { MAIN } else { paired::rest(OTHERS) };
-        Some(WeightedQuestion { of: *of, paired: asked.paired?, weight })
+        Some(WeightedQuestion { of: *of, paired: tests.paired?, weight })
     };
     let questions: Vec<WeightedQuestion> = deciding.iter().filter_map(question).collect();
-    let answers = paired::answers(&questions, groups, 1.0 - wish.confidence);
-    for ((_, asked), (adjusted, answer)) in deciding.iter_mut().zip(answers) {
-        asked.change.p_adjusted = Some(adjusted.p);
-        asked.change.p_margin = Some(adjusted.p_margin);
-        asked.change.p_equivalent = Some(adjusted.p_equivalent);
-        asked.change.differs = match answer {
+    let answers = paired::answers(&questions, groups, 1.0 - request.confidence);
+    for ((_, tests), (adjusted, answer)) in deciding.iter_mut().zip(answers) {
+        tests.change.p_adjusted = Some(adjusted.p);
+        tests.change.p_margin = Some(adjusted.p_margin);
+        tests.change.p_equivalent = Some(adjusted.p_equivalent);
+        tests.change.differs = match answer {
             paired::PairedAnswer::Lower | paired::PairedAnswer::SomeLower => Direction::Lower,
             paired::PairedAnswer::Higher | paired::PairedAnswer::SomeHigher => Direction::Higher,
             paired::PairedAnswer::Equivalent => Direction::Same,
             paired::PairedAnswer::Undecided => Direction::Unknown,
         };
-        asked.change.answer = Some(match answer {
+        tests.change.answer = Some(match answer {
             paired::PairedAnswer::Lower => CompareAnswer::Better,
             paired::PairedAnswer::Higher => CompareAnswer::Worse,
             paired::PairedAnswer::Equivalent => CompareAnswer::NoDifference,
@@ -137,25 +137,25 @@ fn decide(asked: &mut [(PairSummary, Vec<Tested>)], wish: &CompareRequest) {
 
 fn ask(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Vec<Tested> {
     let mut all: Vec<Tested> = QUANTILES
         .into_iter()
         .map(|q| {
-            let (from, to) = (first.quantiles(q), seen.quantiles(q));
-            let mut asked = of_values(&q.name(), (&from, &to), pairs, wish);
-            asked.decides = q == PRIMARY;
-            asked
+            let (from, to) = (first.quantiles(q), second.quantiles(q));
+            let mut tests = of_values(&q.name(), (&from, &to), pairs, request);
+            tests.decides = q == PRIMARY;
+            tests
         })
         // What neither carries in any run is not spoken of, but for what decides.
-        .filter(|asked| asked.decides || asked.change.from.or(asked.change.to).is_some())
+        .filter(|tests| tests.decides || tests.change.from.or(tests.change.to).is_some())
         .collect();
-    all.push(max_paired(first, seen, pairs, wish));
-    all.extend(shares_paired(first, seen, pairs, wish));
-    let n = first.bins.total().min(seen.bins.total());
-    all.iter_mut().for_each(|asked| asked.change.n = n);
+    all.push(max_paired(first, second, pairs, request));
+    all.extend(shares_paired(first, second, pairs, request));
+    let n = first.bins.total().min(second.bins.total());
+    all.iter_mut().for_each(|tests| tests.change.n = n);
     all
 }
 
@@ -164,7 +164,7 @@ fn of_values(
     name: &str,
     (from, to): (&[Option<f64>], &[Option<f64>]),
     pairs: &PairSummary,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Tested {
     let change = StatisticChange::of(name, ValueUnit::Ns, middle(from), middle(to));
     let logs: Option<Vec<f64>> = pairs
@@ -173,23 +173,23 @@ fn of_values(
         .map(|&(a, b)| Some((to[b]?.max(1.0) / from[a]?.max(1.0)).ln()))
         .collect();
     match logs {
-        Some(logs) => of_differences(change, &logs, wish),
+        Some(logs) => of_differences(change, &logs, request),
         None => Tested::untested(
-            change.because("some of the runs have too few wake-ups, or do not report it"),
+            change.not_compared("some of the runs have too few wake-ups, or do not report it"),
         ),
     }
 }
 
 /// Logarithms of the ratios of all pairs, tested.
-fn of_differences(mut change: StatisticChange, logs: &[f64], wish: &CompareRequest) -> Tested {
+fn of_differences(mut change: StatisticChange, logs: &[f64], request: &CompareRequest) -> Tested {
     let logs = folded(logs);
-    let margin = Margin::of_share(wish.margin);
-    let Some(paired) = paired::compare(&logs, wish.confidence, margin) else {
-        return Tested::untested(change.because("no two runs are neighbours in time"));
+    let margin = Margin::of_share(request.margin);
+    let Some(paired) = paired::compare(&logs, request.confidence, margin) else {
+        return Tested::untested(change.not_compared("no two runs are neighbours in time"));
     };
     let ratio = paired.estimate.exp();
     change.ratio = Some(ratio);
-    change.direction = direction(ratio, wish.margin);
+    change.direction = direction(ratio, request.margin);
     (change.low, change.high) = paired.interval.map(|(low, high)| (low.exp(), high.exp())).unzip();
     change.p = Some(paired.p);
     change.n_eff = Some(logs.len() as u64);
@@ -217,37 +217,37 @@ fn middle(values: &[Option<f64>]) -> Option<f64> {
 /// The latest wake-up of each run, where the runs of each pair were as long.
 fn max_paired(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Tested {
-    let (from, to) = (first.maxima(), seen.maxima());
+    let (from, to) = (first.maxima(), second.maxima());
     let equal = pairs
         .pairs
         .iter()
-        .all(|&(a, b)| equal_exposure(first.runs[a].0.exposure(), seen.runs[b].0.exposure()));
+        .all(|&(a, b)| equal_exposure(first.runs[a].0.exposure(), second.runs[b].0.exposure()));
     if !equal {
         let change = StatisticChange::of("max", ValueUnit::Ns, middle(&from), middle(&to));
         let why = "unequal exposure: the longer run has the larger maximum by itself";
-        return Tested::untested(change.because(why));
+        return Tested::untested(change.not_compared(why));
     }
-    Tested { decides: true, ..of_values("max", (&from, &to), pairs, wish) }
+    Tested { decides: true, ..of_values("max", (&from, &to), pairs, request) }
 }
 
 /// Missed wake-ups, which decide, and those over the budget, where there were any.
 fn shares_paired(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Vec<Tested> {
     let whole = |runs: Vec<Option<(u64, u64)>>| runs.into_iter().collect::<Option<Vec<_>>>();
-    let missed = whole(first.missed()).zip(whole(seen.missed()));
-    let late = first.budget_ns.map(|budget_ns| (first.late(budget_ns), seen.late(budget_ns)));
+    let missed = whole(first.missed()).zip(whole(second.missed()));
+    let late = first.budget_ns.map(|budget_ns| (first.late(budget_ns), second.late(budget_ns)));
     let one = |(name, runs, decides): (&str, Option<(Vec<_>, Vec<_>)>, bool)| {
         let (from, to) = runs?;
-        let asked = share(name, &from, &to, pairs, wish);
-        Some(Tested { decides: decides && asked.paired.is_some(), ..asked })
+        let tests = share(name, &from, &to, pairs, request);
+        Some(Tested { decides: decides && tests.paired.is_some(), ..tests })
     };
     [("missed", missed, true), ("over budget", late, false)].into_iter().filter_map(one).collect()
 }
@@ -257,7 +257,7 @@ fn share(
     from: &[(u64, u64)],
     to: &[(u64, u64)],
     pairs: &PairSummary,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Tested {
     let pooled = |runs: &[(u64, u64)]| {
         let (k, n) = runs.iter().fold((0, 0), |(k, n), run| (k + run.0, n + run.1));
@@ -265,7 +265,7 @@ fn share(
     };
     let change = StatisticChange::of(name, ValueUnit::Share, pooled(from), pooled(to));
     if from.iter().chain(to).all(|run| run.0 == 0) {
-        let mut change = change.with_ratio(wish.margin);
+        let mut change = change.with_ratio(request.margin);
         change.method = "none in any run".into();
         return Tested::untested(change);
     }
@@ -273,18 +273,18 @@ fn share(
     let rate = |run: (u64, u64)| (run.0 as f64 + 0.5) / (run.1 as f64 + 1.0);
     let logs: Vec<f64> =
         pairs.pairs.iter().map(|&(a, b)| (rate(to[b]) / rate(from[a])).ln()).collect();
-    of_differences(change, &logs, wish)
+    of_differences(change, &logs, request)
 }
 
 fn shift_paired(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     pairs: &PairSummary,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Shift {
     let point = |q: Q| {
-        let (from, to) = (first.quantiles(q), seen.quantiles(q));
-        let change = of_values(&q.name(), (&from, &to), pairs, wish).change;
+        let (from, to) = (first.quantiles(q), second.quantiles(q));
+        let change = of_values(&q.name(), (&from, &to), pairs, request).change;
         Some(ShiftPoint {
             quantile: q.name(),
             share: q.value(),
@@ -311,25 +311,30 @@ const DRAWN_MAX: usize = 24;
 pub(super) fn against_single(
     first: &GroupObservation<'_>,
     others: &[GroupObservation<'_>],
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Vec<Against> {
     let drawn = drawn();
-    let draws = |seen: &GroupObservation<'_>, salt: usize| {
-        let (side, _) = seen.single()?;
-        (salt <= DRAWN_MAX).then(|| Draws::of(side, seen.view, &drawn, salt as u64)).flatten()
+    let draws = |second: &GroupObservation<'_>, salt: usize| {
+        let (side, _) = second.single()?;
+        (salt <= DRAWN_MAX).then(|| Draws::of(side, second.view, &drawn, salt as u64)).flatten()
     };
     let mine = draws(first, 0);
-    let one = |(at, seen): (usize, &GroupObservation<'_>)| {
-        let drawn = mine.as_ref().and_then(|mine| Some((mine, draws(seen, at + 1)?)));
+    let one = |(at, second): (usize, &GroupObservation<'_>)| {
+        let drawn = mine.as_ref().and_then(|mine| Some((mine, draws(second, at + 1)?)));
         let drawn = drawn.as_ref().map(|(mine, other)| (*mine, other));
-        let changes = changes(first, seen, drawn, wish);
+        let changes = changes(first, second, drawn, request);
         Against {
             group: at + 1,
             answer: CompareAnswer::CannotDecide,
-            sentence: sentence::of_single(&first.group.label, &seen.group.label, &changes, wish),
-            reasons: sentence::reasons_of_single(first, seen, wish),
-            cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
-            shift: shift_single(first, seen, drawn, wish),
+            sentence: sentence::of_single(
+                &first.group.label,
+                &second.group.label,
+                &changes,
+                request,
+            ),
+            reasons: sentence::reasons_of_single(first, second, request),
+            cliffs_delta: cliffs_delta(&first.bins, &second.bins),
+            shift: shift_single(first, second, drawn, request),
             pairs: None,
             changes,
         }
@@ -353,49 +358,50 @@ type Drawn<'a> = Option<(&'a Draws, &'a Draws)>;
 
 fn changes(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     drawn: Drawn<'_>,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Vec<StatisticChange> {
     let mut changes: Vec<StatisticChange> =
-        QUANTILES.into_iter().filter_map(|q| quantile(first, seen, q, drawn, wish)).collect();
-    changes.push(max_single(first, seen, wish));
+        QUANTILES.into_iter().filter_map(|q| quantile(first, second, q, drawn, request)).collect();
+    changes.push(max_single(first, second, request));
     let (from, _) = table::shape_of(&first.group.sides);
-    let (to, _) = table::shape_of(&seen.group.sides);
+    let (to, _) = table::shape_of(&second.group.sides);
     for (name, from, to) in [("mean", from.mean, to.mean), ("sd", from.sd, to.sd)] {
-        let mut change = StatisticChange::of(name, ValueUnit::Ns, from, to).with_ratio(wish.margin);
+        let mut change =
+            StatisticChange::of(name, ValueUnit::Ns, from, to).with_ratio(request.margin);
         change.method = "no interval".into();
         changes.push(change);
     }
-    changes.extend(shares_single(first, seen, wish));
-    let n = first.bins.total().min(seen.bins.total());
+    changes.extend(shares_single(first, second, request));
+    let n = first.bins.total().min(second.bins.total());
     changes.iter_mut().for_each(|change| change.n = n);
     changes
 }
 
 fn quantile(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     q: Q,
     drawn: Drawn<'_>,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Option<StatisticChange> {
-    let ((a, a_bins), (b, b_bins)) = first.single().zip(seen.single())?;
+    let ((a, a_bins), (b, b_bins)) = first.single().zip(second.single())?;
     let values = (a.quantile(a_bins, q), b.quantile(b_bins, q));
     let (from, to) = (values.0.map(|v| v.ns as f64), values.1.map(|v| v.ns as f64));
     let change = StatisticChange::of(&q.name(), ValueUnit::Ns, from, to);
     let (from, to) = match values {
         (None, None) => return None,
         (Some(from), Some(to)) => (from, to),
-        _ => return Some(change.because("too few wake-ups in one of the runs")),
+        _ => return Some(change.not_compared("too few wake-ups in one of the runs")),
     };
     if from.at_least || to.at_least {
-        return Some(change.because("beyond the end of a tool's histogram"));
+        return Some(change.not_compared("beyond the end of a tool's histogram"));
     }
-    let mut change = change.with_ratio(wish.margin);
+    let mut change = change.with_ratio(request.margin);
     let worth = |side: &Side, high_ns| side.n_eff(high_ns, first.view);
     change.n_eff = worth(a, from.high_ns).zip(worth(b, to.high_ns)).map(|(a, b)| a.min(b));
-    let (interval, method) = interval(first, seen, q, drawn, wish);
+    let (interval, method) = interval(first, second, q, drawn, request);
     (change.low, change.high) = interval;
     change.method = method;
     Some(change)
@@ -405,28 +411,28 @@ fn quantile(
 /// statistics' intervals, and never narrower than the cells that the values were read from.
 fn interval(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     q: Q,
     drawn: Drawn<'_>,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> ((Option<f64>, Option<f64>), String) {
     let at = drawn_at(q);
     let boot = drawn.zip(at).and_then(|((mine, other), at)| {
-        let (low, high) = mine.ratio(other, at, wish.confidence)?;
+        let (low, high) = mine.ratio(other, at, request.confidence)?;
         let block_ns = mine.block_ns.max(other.block_ns);
         Some((low, high, crate::quantity::duration(block_ns)))
     });
     if let Some((low, high, block)) = boot {
         return ((Some(low), Some(high)), format!("stationary bootstrap, blocks of {block}"));
     }
-    let Some(((a, a_bins), (b, b_bins))) = first.single().zip(seen.single()) else {
+    let Some(((a, a_bins), (b, b_bins))) = first.single().zip(second.single()) else {
         return ((None, None), "no interval".into());
     };
     let ends = |side: &Side, bins: &rtproof_stats::Bins| {
         let value = side.quantile(bins, q);
         let n_eff = value.and_then(|value| side.n_eff(value.high_ns, first.view));
         let (low, high) =
-            bins.interval_of(q.value(), wish.confidence, n_eff.unwrap_or(bins.total()));
+            bins.interval_of(q.value(), request.confidence, n_eff.unwrap_or(bins.total()));
         // A cell of whole microseconds holds what is a microsecond more, and not quite.
         let edge = |ns: u64| (ns + 1) as f64;
         let low = low.zip(value).map(|(ns, value)| ns.min(value.low_ns) as f64);
@@ -450,20 +456,21 @@ fn interval(
 /// Maxima are compared where both runs were as long.
 fn max_single(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
-    wish: &CompareRequest,
+    second: &GroupObservation<'_>,
+    request: &CompareRequest,
 ) -> StatisticChange {
-    let of = |seen: &GroupObservation<'_>| seen.single().and_then(|(side, _)| side.max());
-    let (from, to) = (of(first), of(seen));
+    let of = |second: &GroupObservation<'_>| second.single().and_then(|(side, _)| side.max());
+    let (from, to) = (of(first), of(second));
     let value = |max: Option<(u64, bool)>| max.map(|(ns, _)| ns as f64);
     let change = StatisticChange::of("max", ValueUnit::Ns, value(from), value(to));
     if [from, to].iter().flatten().any(|&(_, at_least)| at_least) {
-        return change.because("a tool's histogram ended before the largest value");
+        return change.not_compared("a tool's histogram ended before the largest value");
     }
-    if !equal_exposure(first.group.exposure(), seen.group.exposure()) {
-        return change.because("unequal exposure: the longer run has the larger maximum by itself");
+    if !equal_exposure(first.group.exposure(), second.group.exposure()) {
+        return change
+            .not_compared("unequal exposure: the longer run has the larger maximum by itself");
     }
-    let mut change = change.with_ratio(wish.margin);
+    let mut change = change.with_ratio(request.margin);
     change.method = "exact, at equal exposure; a maximum has no interval".into();
     change
 }
@@ -471,25 +478,27 @@ fn max_single(
 /// Missed wake-ups and those over the budget.
 fn shares_single(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
-    wish: &CompareRequest,
+    second: &GroupObservation<'_>,
+    request: &CompareRequest,
 ) -> Vec<StatisticChange> {
     let share = |run: (u64, u64)| (run.1 > 0).then(|| run.0 as f64 / run.1 as f64);
-    let missed =
-        |seen: &GroupObservation<'_>| seen.missed().into_iter().next().flatten().and_then(share);
-    let mut all = vec![("missed", missed(first), missed(seen))];
+    let missed = |second: &GroupObservation<'_>| {
+        second.missed().into_iter().next().flatten().and_then(share)
+    };
+    let mut all = vec![("missed", missed(first), missed(second))];
     if let Some(budget_ns) = first.budget_ns {
-        let late =
-            |seen: &GroupObservation<'_>| seen.late(budget_ns).into_iter().next().and_then(share);
-        all.push(("over budget", late(first), late(seen)));
+        let late = |second: &GroupObservation<'_>| {
+            second.late(budget_ns).into_iter().next().and_then(share)
+        };
+        all.push(("over budget", late(first), late(second)));
     }
     let change = |(name, from, to): (&str, _, _)| {
         let change = StatisticChange::of(name, ValueUnit::Share, from, to);
         match from.zip(to) {
-            None => change.because("not counted in one of the runs"),
+            None => change.not_compared("not counted in one of the runs"),
             Some(_) => StatisticChange {
                 method: "no interval of the ratio".into(),
-                ..change.with_ratio(wish.margin)
+                ..change.with_ratio(request.margin)
             },
         }
     };
@@ -498,19 +507,19 @@ fn shares_single(
 
 fn shift_single(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
+    second: &GroupObservation<'_>,
     drawn: Drawn<'_>,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Shift {
     let mut method = String::new();
     let mut points = Vec::new();
     for q in GRID {
-        let Some(((a, a_bins), (b, b_bins))) = first.single().zip(seen.single()) else { break };
+        let Some(((a, a_bins), (b, b_bins))) = first.single().zip(second.single()) else { break };
         let Some((from, to)) = a.quantile(a_bins, q).zip(b.quantile(b_bins, q)) else { continue };
         if from.ns == 0 || to.ns == 0 || from.at_least || to.at_least {
             continue;
         }
-        let ((low, high), how) = interval(first, seen, q, drawn, wish);
+        let ((low, high), how) = interval(first, second, q, drawn, request);
         method = how;
         points.push(ShiftPoint {
             quantile: q.name(),

@@ -1,7 +1,7 @@
-//! Where a run stands among runs of other machines that are kept for reference.
+//! Rank of a run among reference runs of other machines.
 //!
 //! Only like is ranked with like, each machine once, and quantiles alone: a maximum grows with the
-//! number of wake-ups. What a file does not record cannot be checked, and is said.
+//! number of wake-ups. What a file does not record cannot be checked, and is reported.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ impl Reference {
     }
 }
 
-/// What tells machines apart; `None`: the file names none.
+/// Key that identifies the machine; `None`: the file names none.
 fn identity(side: &Side) -> Option<String> {
     let place = side.machine.as_ref()?;
     let name = || place.hostname.as_ref().map(|name| format!("host {name}"));
@@ -255,7 +255,7 @@ mod tests {
             found.lines[1].starts_with("m0 beside 6 machines of reference with the same board")
         );
         assert!(found.left_out.is_empty() && found.all.len() == 2, "p99.99 of 2000 is not carried");
-        // Within one bucket nobody is first.
+        // Within one bucket there is no order.
         let same = Reference::of(&side(0, 20_010), &many(), &[]);
         assert_eq!((same.all[1].lower, same.all[1].same), (Some(2), Some(1)));
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_recorded_is_said() {
+    fn missing_data_is_reported() {
         let mut others = many();
         for other in &mut others {
             (other.policy, other.loads, other.machine) = (None, None, None);

@@ -5,8 +5,8 @@ use rtproof_stats::paired::pairs_least;
 use super::side::Group;
 use super::table::{GroupObservation, PairSummary};
 use super::{
-    Against, CompareAnswer, CompareRequest, Direction, PRIMARY, StatisticChange, arrow,
-    equal_exposure, list, p_value, percent, signed, value,
+    Against, CompareAnswer, CompareRequest, Direction, PRIMARY, StatisticChange, and_list, arrow,
+    equal_exposure, p_value, percent, signed, value_text,
 };
 use crate::quantity;
 
@@ -46,9 +46,9 @@ pub(super) fn of_single(
     first: &str,
     other: &str,
     changes: &[StatisticChange],
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> String {
-    let observed = observed(other, changes, wish);
+    let observed = observed(other, changes, request);
     format!(
         "Cannot decide between {first} and {other}: single runs, one after the other, drift not \
          excluded. {observed}"
@@ -56,7 +56,7 @@ pub(super) fn of_single(
 }
 
 /// What the two runs show, from p99.9 outwards.
-fn observed(other: &str, changes: &[StatisticChange], wish: &CompareRequest) -> String {
+fn observed(other: &str, changes: &[StatisticChange], request: &CompareRequest) -> String {
     let known = |change: &&StatisticChange| change.direction != Direction::Unknown;
     let quantile =
         |change: &&StatisticChange| change.statistic.starts_with('p') || change.statistic == "max";
@@ -69,8 +69,8 @@ fn observed(other: &str, changes: &[StatisticChange], wish: &CompareRequest) -> 
     };
     let bulk = &all[..from.unwrap_or(all.len().saturating_sub(1))];
     let main = match primary.direction {
-        Direction::Lower | Direction::Higher => led(other, tail),
-        Direction::Same | Direction::Unknown => trailing(other, tail, wish),
+        Direction::Lower | Direction::Higher => tail_sentence(other, tail),
+        Direction::Same | Direction::Unknown => trailing(other, tail, request),
     };
     let odd: Vec<String> = bulk
         .iter()
@@ -82,12 +82,12 @@ fn observed(other: &str, changes: &[StatisticChange], wish: &CompareRequest) -> 
             format!("{} is {word} ({})", change.statistic, arrows(change))
         })
         .collect();
-    let odd = if odd.is_empty() { String::new() } else { format!("; {}", list(&odd, "and")) };
+    let odd = if odd.is_empty() { String::new() } else { format!("; {}", and_list(&odd, "and")) };
     format!("In these runs {main}{odd}.")
 }
 
 /// p99.9 itself differs: what goes with it, and what does not.
-fn led(other: &str, tail: &[&StatisticChange]) -> String {
+fn tail_sentence(other: &str, tail: &[&StatisticChange]) -> String {
     let direction = tail[0].direction;
     let word = if direction == Direction::Lower { "lower" } else { "higher" };
     let (with, without): (Vec<&&StatisticChange>, Vec<&&StatisticChange>) =
@@ -95,12 +95,12 @@ fn led(other: &str, tail: &[&StatisticChange]) -> String {
     let texts = |some: &[&&StatisticChange]| -> Vec<String> {
         some.iter().map(|change| format!("{} ({})", change.statistic, arrows(change))).collect()
     };
-    let names = list(&texts(&with), "and");
+    let names = and_list(&texts(&with), "and");
     let head = format!("with {other} {names} {} {word}", is(with.len()));
     if without.is_empty() {
         return head;
     }
-    format!("{head}, but {} {} not {word}", list(&texts(&without), "and"), is(without.len()))
+    format!("{head}, but {} {} not {word}", and_list(&texts(&without), "and"), is(without.len()))
 }
 
 const fn is(n: usize) -> &'static str {
@@ -108,7 +108,7 @@ const fn is(n: usize) -> &'static str {
 }
 
 /// p99.9 stays: whether anything beyond it moves.
-fn trailing(other: &str, tail: &[&StatisticChange], wish: &CompareRequest) -> String {
+fn trailing(other: &str, tail: &[&StatisticChange], request: &CompareRequest) -> String {
     let moved = tail.iter().rev().map(|change| change.direction).next().unwrap_or(Direction::Same);
     let split = tail.iter().rposition(|change| change.direction != moved).map_or(0, |at| at + 1);
     let texts = |some: &[&StatisticChange]| -> Vec<String> {
@@ -124,10 +124,11 @@ fn trailing(other: &str, tail: &[&StatisticChange], wish: &CompareRequest) -> St
                 format!("{} is {word} ({})", change.statistic, arrows(change))
             })
             .collect();
-        let odd = if odd.is_empty() { String::new() } else { format!(", {}", list(&odd, "and")) };
+        let odd =
+            if odd.is_empty() { String::new() } else { format!(", {}", and_list(&odd, "and")) };
         return format!(
             "p99.9 differs by no more than {} ({}){odd}",
-            percent(wish.margin),
+            percent(request.margin),
             arrows(tail[0])
         )
         .replace("p99.9", &tail[0].statistic);
@@ -140,7 +141,7 @@ fn trailing(other: &str, tail: &[&StatisticChange], wish: &CompareRequest) -> St
         .collect();
     format!(
         "{other} did not {verb} {}; only the far tail is {word}: {}",
-        list(&texts(&tail[..split]), "nor"),
+        and_list(&texts(&tail[..split]), "nor"),
         far.join(", ")
     )
 }
@@ -152,18 +153,18 @@ fn arrows(change: &StatisticChange) -> String {
     }
 }
 
-/// What must be known of two single runs.
+/// Caveats of a comparison of two single runs.
 pub(super) fn reasons_of_single(
     first: &GroupObservation<'_>,
-    seen: &GroupObservation<'_>,
-    wish: &CompareRequest,
+    other: &GroupObservation<'_>,
+    request: &CompareRequest,
 ) -> Vec<String> {
     let mut reasons = vec![format!(
         "Runs of each that alternate would decide: {} pairs or more, \
          `rtproof compare --a A1 A2 … --b B1 B2 …`.",
         rtproof_stats::paired::PAIRS
     )];
-    let (a, b) = (first.group.exposure(), seen.group.exposure());
+    let (a, b) = (first.group.exposure(), other.group.exposure());
     if !equal_exposure(a, b) {
         reasons.push(format!(
             "Maxima are not compared: {} and {} wake-ups, and the longer run has the larger one \
@@ -172,9 +173,9 @@ pub(super) fn reasons_of_single(
             quantity::grouped(b)
         ));
     }
-    let resolution_ns = [first, seen]
+    let resolution_ns = [first, other]
         .iter()
-        .flat_map(|seen| &seen.runs)
+        .flat_map(|other| &other.runs)
         .map(|(side, _)| side.resolution_ns)
         .max()
         .unwrap_or(1);
@@ -184,13 +185,13 @@ pub(super) fn reasons_of_single(
             quantity::ns(resolution_ns)
         ));
     }
-    if first.bins.total() < 1000 || seen.bins.total() < 1000 {
+    if first.bins.total() < 1000 || other.bins.total() < 1000 {
         reasons.push("Fewer than 1000 wake-ups have no p99.9.".into());
     }
     reasons.push(format!(
         "Differences up to {} are taken for none; intervals are at {}.",
-        percent(wish.margin),
-        percent(wish.confidence)
+        percent(request.margin),
+        percent(request.confidence)
     ));
     reasons
 }
@@ -201,62 +202,62 @@ pub(super) fn of_paired(
     changes: &[StatisticChange],
     pairs: &PairSummary,
     groups: usize,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> String {
     let of = |answer: CompareAnswer| -> Vec<&StatisticChange> {
         changes.iter().filter(|change| change.answer == Some(answer)).collect()
     };
     let n = pairs.pairs.len();
-    let told = |some: &[&StatisticChange]| -> String {
-        let texts: Vec<String> = some.iter().map(|change| decided(change, wish)).collect();
-        list(&texts, "and")
+    let worded = |some: &[&StatisticChange]| -> String {
+        let texts: Vec<String> = some.iter().map(|change| decided(change, request)).collect();
+        and_list(&texts, "and")
     };
     match answer {
         CompareAnswer::Worse => {
             let better = of(CompareAnswer::Better);
             let but = match better.is_empty() {
                 true => String::new(),
-                false => format!(", though {}", told(&better)),
+                false => format!(", though {}", worded(&better)),
             };
             format!(
                 "Worse: with {other} against {first} {}{but}; {}.",
-                told(&of(CompareAnswer::Worse)),
+                worded(&of(CompareAnswer::Worse)),
                 quantity::count(n, "pair")
             )
         }
         CompareAnswer::Better => format!(
             "Better: with {other} against {first} {}; {}.",
-            told(&of(CompareAnswer::Better)),
+            worded(&of(CompareAnswer::Better)),
             quantity::count(n, "pair")
         ),
         CompareAnswer::NoDifference => format!(
             "No difference of {} larger than {}: {other} to {first} {}; {}.",
             PRIMARY.name(),
-            percent(wish.margin),
+            percent(request.margin),
             changes
                 .iter()
                 .find(|change| change.statistic == PRIMARY.name())
-                .map_or_else(String::new, |change| interval(change, wish)),
+                .map_or_else(String::new, |change| interval(change, request)),
             quantity::count(n, "pair")
         ),
         CompareAnswer::CannotDecide => {
-            let why = why_not(changes, pairs, groups, wish);
+            let why = why_not(changes, pairs, groups, request);
             format!("Cannot decide between {first} and {other}: {why}.")
         }
     }
 }
 
 /// `p99.9 is lower by more than 5 %: by 20 % (…), p 0.0029 of 5 % or less after Holm`.
-fn decided(change: &StatisticChange, wish: &CompareRequest) -> String {
+fn decided(change: &StatisticChange, request: &CompareRequest) -> String {
     let p = change.p_margin.map_or_else(String::new, |p| {
-        format!(", p {} of {} or less", p_value(p), percent(wish.margin))
+        format!(", p {} of {} or less", p_value(p), percent(request.margin))
     });
     format!(
         "{} is {} by more than {}: {}{p}",
         name(change),
         word(change),
-        percent(wish.margin),
-        interval(change, wish)
+        percent(request.margin),
+        interval(change, request)
     )
 }
 
@@ -281,13 +282,13 @@ fn ends(change: &StatisticChange) -> String {
 
 /// Estimate and interval of the pairs, and the medians of the groups: numbers of two kinds, each
 /// with its name.
-fn interval(change: &StatisticChange, wish: &CompareRequest) -> String {
+fn interval(change: &StatisticChange, request: &CompareRequest) -> String {
     let ratio = change.ratio.map_or_else(|| "not known".into(), signed);
     let of =
         if change.unit == super::ValueUnit::Share { "all runs" } else { "medians of the runs" };
     format!(
         "{ratio} (median of the ratios of pairs, {} interval {}; {of} {})",
-        percent(wish.confidence),
+        percent(request.confidence),
         ends(change),
         arrows(change)
     )
@@ -297,13 +298,13 @@ fn why_not(
     changes: &[StatisticChange],
     pairs: &PairSummary,
     groups: usize,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> String {
     let n = pairs.pairs.len();
     if let Some(why) = &pairs.why_none {
         return format!("{why}, so that they cannot be paired by time");
     }
-    let least = pairs_least(groups, 1.0 - wish.confidence);
+    let least = pairs_least(groups, 1.0 - request.confidence);
     if n < least {
         let left = match pairs.left_out {
             0 => String::new(),
@@ -316,7 +317,7 @@ fn why_not(
         return format!(
             "{}, and fewer than {least} decide nothing{of} at {}{left}",
             quantity::count(n, "pair"),
-            percent(wish.confidence)
+            percent(request.confidence)
         );
     }
     let Some(primary) = changes.iter().find(|change| change.statistic == PRIMARY.name()) else {
@@ -330,7 +331,7 @@ fn why_not(
         .filter(|change| matches!(change.differs, Direction::Lower | Direction::Higher))
         .collect();
     if !some.is_empty() {
-        let margin = percent(wish.margin);
+        let margin = percent(request.margin);
         let one = |change: &&StatisticChange| {
             let word = word(change);
             let p = change.p_adjusted.map_or_else(String::new, |p| {
@@ -339,36 +340,41 @@ fn why_not(
             format!(
                 "{} is {word}, but that it is {word} by more than {margin} is not shown: {}{p}",
                 name(change),
-                interval(change, wish)
+                interval(change, request)
             )
         };
         let texts: Vec<String> = some.iter().map(one).collect();
-        return format!("{}; {}{}", list(&texts, "and"), quantity::count(n, "pair"), seen(primary));
+        return format!(
+            "{}; {}{}",
+            and_list(&texts, "and"),
+            quantity::count(n, "pair"),
+            detectable_change(primary)
+        );
     }
     format!(
         "{} is neither shown to differ nor shown to be within {}: {}; {}{}",
         primary.statistic,
-        percent(wish.margin),
-        interval(primary, wish),
+        percent(request.margin),
+        interval(primary, request),
         quantity::count(n, "pair"),
-        seen(primary)
+        detectable_change(primary)
     )
 }
 
 /// Which change so many pairs find.
-fn seen(primary: &StatisticChange) -> String {
+fn detectable_change(primary: &StatisticChange) -> String {
     primary.detectable.map_or_else(String::new, |ratio| {
         format!("; so many pairs find a change by {} four times in five", percent(ratio - 1.0))
     })
 }
 
-/// What must be known of runs that alternate.
+/// Caveats of a comparison of alternating runs.
 pub(super) fn reasons_of_paired(
     (first, other): (&str, &str),
     changes: &[StatisticChange],
     pairs: &PairSummary,
     groups: usize,
-    wish: &CompareRequest,
+    request: &CompareRequest,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
     let n = pairs.pairs.len();
@@ -397,7 +403,7 @@ pub(super) fn reasons_of_paired(
              four times in five, where their ratios are log-normal.",
             primary.statistic,
             percent(ratio - 1.0),
-            percent(wish.margin)
+            percent(request.margin)
         ));
     }
     for change in
@@ -415,9 +421,9 @@ pub(super) fn reasons_of_paired(
         "Differences up to {} do not matter. P values of the exact sign-flip test below {} count, \
          after Holm over {}{of}, with {:.0} % of the level for {} first. They hold where a coin \
          decided which run of each pair came first.",
-        percent(wish.margin),
-        value(1.0 - wish.confidence, super::ValueUnit::Number),
-        list(&names, "and"),
+        percent(request.margin),
+        value_text(1.0 - request.confidence, super::ValueUnit::Number),
+        and_list(&names, "and"),
         100.0 * rtproof_stats::paired::MAIN,
         PRIMARY.name()
     ));

@@ -1,4 +1,4 @@
-//! One run as it stands in a comparison: of a record, or of a file of another tool.
+//! One run as a side of a comparison: of a record, or of a file of another tool.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::over_time::OverTime;
 use crate::causes::Spikes;
 use crate::report::MachineSummary;
 
-/// One run. What its tool did not tell is `None` or empty, never a guess.
+/// One run. Values that its tool does not record are `None` or empty, never guessed.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// Short name, e.g. that of the file.
@@ -20,7 +20,7 @@ pub struct Side {
     pub source: String,
     /// Identity of the run: no run is compared with itself.
     pub id: String,
-    /// Who measured, e.g. `rtproof 0.2.0`, `cyclictest`.
+    /// Measuring tool, e.g. `rtproof 0.2.0`, `cyclictest`.
     pub tool: String,
     /// Machine it ran on.
     pub machine: Option<RunMachine>,
@@ -33,7 +33,7 @@ pub struct Side {
     pub started_ns: Option<u64>,
     /// How long was measured.
     pub duration_ns: Option<u64>,
-    /// Smallest difference that the tool tells apart.
+    /// Resolution of the tool.
     pub resolution_ns: u64,
     /// Whether the tool names a cell by its lower edge, as those that print whole microseconds do.
     pub rounds_down: bool,
@@ -50,7 +50,7 @@ pub struct Side {
     pub policy: Option<String>,
     /// Loads that ran, in words, e.g. `idle, cpu+net`; `None`: not recorded.
     pub loads: Option<String>,
-    /// What it ran under: facts of the machine that may change latency, and what was asked.
+    /// Conditions: facts of the machine that may change latency, and the options.
     pub facts: BTreeMap<String, String>,
     /// Whether the facts of the machine are known at all.
     pub has_facts: bool,
@@ -214,7 +214,7 @@ impl Side {
             .try_fold(0_u64, |sum, missed| Some(sum.saturating_add(missed?)))
     }
 
-    /// What was put to the test: wake-ups measured, and missed as far as known.
+    /// Exposure: wake-ups measured, and missed as far as known.
     pub fn exposure(&self) -> u64 {
         self.sampled().saturating_add(self.missed().unwrap_or(0))
     }
@@ -313,7 +313,7 @@ fn rows(threads: &[Thread]) -> Vec<SideRow> {
         .collect()
 }
 
-/// What a run was made under. Interrupts are left to those who know the boot: see
+/// Conditions of a run. Interrupts are handled where the boot is known: see
 /// [`super::mismatch`].
 fn condition(run: &Run) -> BTreeMap<String, String> {
     let rows = run.facts_start.rows();
@@ -322,7 +322,7 @@ fn condition(run: &Run) -> BTreeMap<String, String> {
         .filter(|row| row.class.is_condition())
         .map(|row| (row.key, row.value))
         .collect();
-    facts.extend(asked(&run.options).map(|(key, value)| (format!("run.{key}"), value)));
+    facts.extend(option_facts(&run.options).map(|(key, value)| (format!("run.{key}"), value)));
     facts
 }
 
@@ -331,7 +331,7 @@ fn loads(options: &Options) -> String {
     phases.join(", ")
 }
 
-fn asked(options: &Options) -> [(&'static str, String); 9] {
+fn option_facts(options: &Options) -> [(&'static str, String); 9] {
     let dma = options.dma_latency_us.map_or("not held".into(), |us| format!("{us} µs"));
     [
         ("cpus", options.cpus.to_string()),

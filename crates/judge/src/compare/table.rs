@@ -120,21 +120,25 @@ impl<'a> GroupObservation<'a> {
 
 /// All lines.
 pub(super) fn statistic_lines(
-    seen: &[GroupObservation<'_>],
-    wish: &CompareRequest,
+    observation: &[GroupObservation<'_>],
+    request: &CompareRequest,
 ) -> Vec<StatisticLine> {
     let line = |statistic: &str, unit, cell: &dyn Fn(&GroupObservation<'_>) -> StatisticCell| {
-        StatisticLine { statistic: statistic.into(), unit, cells: seen.iter().map(cell).collect() }
+        StatisticLine {
+            statistic: statistic.into(),
+            unit,
+            cells: observation.iter().map(cell).collect(),
+        }
     };
     let mut lines: Vec<StatisticLine> = QUANTILES
         .into_iter()
-        .map(|q| line(&q.name(), ValueUnit::Ns, &|seen| quantile(seen, q, wish)))
+        .map(|q| line(&q.name(), ValueUnit::Ns, &|observation| quantile(observation, q, request)))
         .filter(|line| line.cells.iter().any(|cell| cell.value.is_some()))
         .collect();
     lines.push(line("max", ValueUnit::Ns, &max));
     let shape = |of: fn(&Shape) -> Option<f64>| {
-        move |seen: &GroupObservation<'_>| {
-            let (shape, exact) = shape_of(&seen.group.sides);
+        move |observation: &GroupObservation<'_>| {
+            let (shape, exact) = shape_of(&observation.group.sides);
             let method = if exact { "exact sums" } else { "from the cells of the histogram" };
             plain(of(&shape), shape.n, &format!("{method}, measured wake-ups"))
         }
@@ -143,9 +147,11 @@ pub(super) fn statistic_lines(
     lines.push(line("sd", ValueUnit::Ns, &shape(|shape| shape.sd)));
     lines.push(line("skewness", ValueUnit::Number, &shape(|shape| shape.skewness)));
     lines.push(line("kurtosis", ValueUnit::Number, &shape(|shape| shape.kurtosis)));
-    lines.push(line("missed", ValueUnit::Share, &|seen| missed(seen, wish)));
-    if let Some(budget_ns) = seen.first().and_then(|seen| seen.budget_ns) {
-        lines.push(line("over budget", ValueUnit::Share, &|seen| late(seen, budget_ns, wish)));
+    lines.push(line("missed", ValueUnit::Share, &|observation| missed(observation, request)));
+    if let Some(budget_ns) = observation.first().and_then(|observation| observation.budget_ns) {
+        lines.push(line("over budget", ValueUnit::Share, &|observation| {
+            late(observation, budget_ns, request)
+        }));
     }
     lines
 }
@@ -162,16 +168,16 @@ fn plain(value: Option<f64>, n: u64, method: &str) -> StatisticCell {
     }
 }
 
-fn quantile(seen: &GroupObservation<'_>, q: Q, wish: &CompareRequest) -> StatisticCell {
-    let Some((side, bins)) = seen.single() else {
-        return of_runs(&seen.quantiles(q), seen.bins.total());
+fn quantile(observation: &GroupObservation<'_>, q: Q, request: &CompareRequest) -> StatisticCell {
+    let Some((side, bins)) = observation.single() else {
+        return of_runs(&observation.quantiles(q), observation.bins.total());
     };
     let n = bins.total();
     let Some(value) = side.quantile(bins, q) else {
         return plain(None, n, "too few wake-ups");
     };
-    let n_eff = side.n_eff(value.high_ns, seen.view);
-    let (low, high) = bins.interval_of(q.value(), wish.confidence, n_eff.unwrap_or(n));
+    let n_eff = side.n_eff(value.high_ns, observation.view);
+    let (low, high) = bins.interval_of(q.value(), request.confidence, n_eff.unwrap_or(n));
     let method = match n_eff {
         Some(_) => "order statistics, worth of the wake-ups from the rows",
         None => "order statistics, wake-ups taken for independent",
@@ -210,12 +216,12 @@ pub(super) fn median(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*low, *high))
 }
 
-fn max(seen: &GroupObservation<'_>) -> StatisticCell {
-    let n = seen.bins.total();
-    let Some((side, _)) = seen.single() else {
+fn max(observation: &GroupObservation<'_>) -> StatisticCell {
+    let n = observation.bins.total();
+    let Some((side, _)) = observation.single() else {
         let largest: Vec<_> =
-            seen.runs.iter().map(|(side, _)| side.max().map(|max| max.0 as f64)).collect();
-        let at_least = seen.runs.iter().any(|(side, _)| side.max().is_some_and(|max| max.1));
+            observation.runs.iter().map(|(side, _)| side.max().map(|max| max.0 as f64)).collect();
+        let at_least = observation.runs.iter().any(|(side, _)| side.max().is_some_and(|max| max.1));
         return StatisticCell { at_least, ..of_runs(&largest, n) };
     };
     let (max_ns, at_least) = side.max().unzip();
@@ -226,21 +232,25 @@ fn max(seen: &GroupObservation<'_>) -> StatisticCell {
     }
 }
 
-fn missed(seen: &GroupObservation<'_>, wish: &CompareRequest) -> StatisticCell {
-    let all: Option<Vec<(u64, u64)>> = seen.missed().into_iter().collect();
+fn missed(observation: &GroupObservation<'_>, request: &CompareRequest) -> StatisticCell {
+    let all: Option<Vec<(u64, u64)>> = observation.missed().into_iter().collect();
     match all {
-        None => plain(None, seen.bins.total(), "the tool does not count them"),
-        Some(runs) => share(&runs, None, wish),
+        None => plain(None, observation.bins.total(), "the tool does not count them"),
+        Some(runs) => share(&runs, None, request),
     }
 }
 
-fn late(seen: &GroupObservation<'_>, budget_ns: u64, wish: &CompareRequest) -> StatisticCell {
-    let n_eff = seen.single().and_then(|(side, _)| side.n_eff(budget_ns, seen.view));
-    share(&seen.late(budget_ns), n_eff, wish)
+fn late(
+    observation: &GroupObservation<'_>,
+    budget_ns: u64,
+    request: &CompareRequest,
+) -> StatisticCell {
+    let n_eff = observation.single().and_then(|(side, _)| side.n_eff(budget_ns, observation.view));
+    share(&observation.late(budget_ns), n_eff, request)
 }
 
 /// A share of events with the exact bounds of Clopper and Pearson.
-fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &CompareRequest) -> StatisticCell {
+fn share(runs: &[(u64, u64)], n_eff: Option<u64>, request: &CompareRequest) -> StatisticCell {
     let (k, n) = runs.iter().fold((0_u64, 0_u64), |(k, n), run| (k + run.0, n + run.1));
     if n == 0 {
         return plain(None, 0, "nothing was measured");
@@ -248,7 +258,7 @@ fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &CompareRequest) -> Stat
     let value = k as f64 / n as f64;
     let worth = n_eff.unwrap_or(n).clamp(1, n);
     let events = ((value * worth as f64).ceil() as u64).min(worth);
-    let one_sided = f64::midpoint(1.0, wish.confidence);
+    let one_sided = f64::midpoint(1.0, request.confidence);
     let method = match n_eff {
         Some(_) => "Clopper-Pearson, worth of the wake-ups from the rows",
         None => "Clopper-Pearson, wake-ups taken for independent",
@@ -261,7 +271,7 @@ fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &CompareRequest) -> Stat
     }
 }
 
-// Where the level of each run of a comparison changes, and whether that was looked for.
+// Level changes of each run of a comparison, and whether they were searched for.
 
 /// CPUs of a run whose changes its sentence names.
 const NAMED: usize = 2;
@@ -273,8 +283,9 @@ pub struct RunLevels {
     pub run: String,
     /// In a sentence; also why nothing is known.
     pub text: String,
-    /// Whether it was looked for; else `changes` says nothing.
-    pub looked: bool,
+    /// Whether changes were searched; else `changes` has no meaning.
+    #[serde(rename = "looked")]
+    pub searched: bool,
     /// Changes of the level, one finding for each CPU that has any.
     pub changes: Vec<Structure>,
 }
@@ -308,7 +319,7 @@ pub(super) fn run_levels(groups: &[Group]) -> Vec<RunLevels> {
                 structure::SECONDS_MIN
             ),
         };
-        RunLevels { run: side.label.clone(), text, looked, changes }
+        RunLevels { run: side.label.clone(), text, searched: looked, changes }
     };
     sides.map(one).collect()
 }
@@ -492,12 +503,12 @@ mod tests {
     use crate::testing::slower_from as run;
 
     #[test]
-    fn what_was_not_looked_for_is_not_said_to_be_nothing() {
+    fn levels_not_searched_are_not_reported_as_none() {
         let text = |run: &Run| run_levels(&[Group::single(Side::of_run(run, "a", "a"))])[0].clone();
         let quiet = text(&run(40, 1000));
-        assert!(quiet.looked && quiet.text.starts_with("no change of the median found in 40"));
+        assert!(quiet.searched && quiet.text.starts_with("no change of the median found in 40"));
         let short = text(&run(10, 5));
-        assert!(!short.looked && short.text.contains("not looked for below 30 s"), "{short:?}");
+        assert!(!short.searched && short.text.contains("not looked for below 30 s"), "{short:?}");
         let mut empty = run(10, 5);
         empty.threads.iter_mut().for_each(|thread| thread.seconds.clear());
         assert_eq!(text(&empty).text, "no second is in its record");
@@ -507,6 +518,6 @@ mod tests {
     fn a_change_is_in_the_sentence_of_its_run() {
         let run = run(400, 250);
         let found = run_levels(&[Group::single(Side::of_run(&run, "a", "a"))]);
-        assert!(found[0].looked && found[0].text.contains("CPU 1 changed once at 250 s"));
+        assert!(found[0].searched && found[0].text.contains("CPU 1 changed once at 250 s"));
     }
 }

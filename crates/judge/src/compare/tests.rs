@@ -1,4 +1,4 @@
-//! Comparisons with known answers: what is said, what is refused, how often it is wrong.
+//! Comparisons with known answers: results, refusals, error rates.
 
 use rtproof_record::BudgetClass;
 use rtproof_stats::{Bin, Bins, paired};
@@ -118,7 +118,7 @@ fn maxima_are_compared_at_equal_exposure_alone() {
 }
 
 #[test]
-fn what_is_not_alike_is_told() {
+fn differences_are_reported() {
     let mut a = Side::of_run(&run(BudgetClass::Hundred, 1, 2, &[]), "a", "a.rtproof");
     let mut b = a.clone();
     let what = |a: &Side, b: &Side| -> Vec<String> {
@@ -146,7 +146,7 @@ fn what_is_not_alike_is_told() {
 }
 
 #[test]
-fn facts_that_differ_stand_beside() {
+fn differing_facts_are_listed() {
     let mut first = run(BudgetClass::Hundred, 1, 2, &[]);
     let mut a = Side::of_run(&first, "a", "a");
     let mut b = Side::of_run(&first, "b", "b");
@@ -236,18 +236,18 @@ fn json_round_trips_and_names_its_schema() {
 
 #[test]
 fn nothing_and_little_are_no_panic() {
-    let wish = CompareRequest::default();
-    assert_eq!(compare(&[], &wish).answer, CompareAnswer::CannotDecide);
+    let request = CompareRequest::default();
+    assert_eq!(compare(&[], &request).answer, CompareAnswer::CannotDecide);
     let empty = told_in_us("empty", &[], 0);
     let little = told_in_us("little", &[(5, 3)], 5);
-    assert_eq!(compare(std::slice::from_ref(&empty), &wish).answer, CompareAnswer::CannotDecide);
+    assert_eq!(compare(std::slice::from_ref(&empty), &request).answer, CompareAnswer::CannotDecide);
     for other in [empty.clone(), little.clone()] {
-        let comparison = compare(&[little.clone(), other, empty.clone()], &wish);
+        let comparison = compare(&[little.clone(), other, empty.clone()], &request);
         assert_eq!(comparison.answer, CompareAnswer::CannotDecide);
         assert_eq!(comparison.against.len(), 2);
     }
     let zero = told_in_us("zero", &[(0, 5000)], 0);
-    let comparison = compare(&[zero, little], &wish);
+    let comparison = compare(&[zero, little], &request);
     assert!(serde_json::to_string(&comparison).is_ok());
 }
 
@@ -416,7 +416,7 @@ fn few_pairs_and_runs_that_do_not_alternate_decide_nothing() {
 }
 
 #[test]
-fn always_the_same_order_is_told_and_many_pairs_are_folded() {
+fn a_constant_order_is_reported_and_many_pairs_are_folded() {
     let mut bench = Bench::new(11, 60);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for _ in 0..30 {

@@ -83,7 +83,7 @@ impl Story {
         self.enter(at, H, WAKE, 1).exit(at + 1, H).switch(at + 2, H, false, L)
     }
 
-    /// Those that are locks, those that may be, the rest.
+    /// Certain locks, possible locks, the rest.
     fn finish(self) -> (Vec<Waits>, u64, Others) {
         let (all, others) = self.0.finish();
         let (waits, not_sure): (Vec<_>, Vec<_>) =
@@ -102,9 +102,9 @@ fn a_middle_thread_in_the_holders_place_is_inversion() {
     assert_eq!((of.kind, of.count, of.sum_ns, of.worst_ns), (LockKind::Used, 2, 50, 25));
     assert_eq!((of.waiter.tid, of.holder.tid, of.hands), (H, L, 0));
     assert_eq!((of.waiter.priority, of.holder.priority), (Some(19), Some(89)));
-    let of = &of.meanwhile;
+    let of = &of.holder_time;
     assert_eq!((of.holder_ran_ns, of.inversion_ns(), of.unknown_ns), (5, 20, 0), "{of:?}");
-    assert_eq!((of.instead[0].tid, of.instead[0].name.as_str()), (M, "t9"));
+    assert_eq!((of.preempters[0].tid, of.preempters[0].name.as_str()), (M, "t9"));
     assert_eq!(others, Others::default());
 }
 
@@ -156,7 +156,7 @@ fn a_lock_that_names_its_holder_is_one_at_once() {
         let mut mutex = mutex;
         let mut story = Story::new();
         story.enter(99, H, WAIT, 2).switch(100, H, false, L);
-        story.0.look(&mut mutex);
+        story.0.read_memory(&mut mutex);
         story.enter(124, L, WAKE, 1).event(125, L, ProgramEventData::Woken { tid: H, cpu: 1 });
         story.exit(126, L).switch(127, L, true, H).exit(128, H);
         let (waits, ..) = story.finish();
@@ -165,9 +165,9 @@ fn a_lock_that_names_its_holder_is_one_at_once() {
 }
 
 #[test]
-fn who_ran_is_not_always_inversion() {
+fn a_running_task_is_not_always_an_inversion() {
     // The holder is long; it sleeps with the lock; a thread above the waiter runs; none does.
-    let told = |story: &dyn Fn(&mut Story)| {
+    let longest_wait = |story: &dyn Fn(&mut Story)| {
         let mut all = Story::new();
         all.switch(1, 0, true, H);
         all.enter(99, H, WAIT, 0x8000_0000 | u64::from(L)).switch(100, H, false, L);
@@ -177,27 +177,27 @@ fn who_ran_is_not_always_inversion() {
             .exit(201, L);
         all.switch(202, L, true, H).exit(203, H);
         let (mut waits, ..) = all.finish();
-        let of = waits.remove(0).meanwhile;
-        let rest: u64 = of.instead.iter().map(|it| it.ns).sum();
+        let of = waits.remove(0).holder_time;
+        let rest: u64 = of.preempters.iter().map(|it| it.ns).sum();
         let sum = of.holder_ran_ns + of.holder_slept_ns + of.unknown_ns + rest;
         assert_eq!((sum, of.unknown_ns), (100, 0), "{of:?}");
-        (of.holder_ran_ns, of.holder_slept_ns, of.inversion_ns(), of.instead)
+        (of.holder_ran_ns, of.holder_slept_ns, of.inversion_ns(), of.preempters)
     };
-    assert_eq!(told(&|_| {}), (100, 0, 0, vec![]));
-    let (ran, slept, inversion, _) = told(&|story| {
+    assert_eq!(longest_wait(&|_| {}), (100, 0, 0, vec![]));
+    let (ran, slept, inversion, _) = longest_wait(&|story| {
         story.switch(110, L, false, M).event(150, M, ProgramEventData::Woken { tid: L, cpu: 1 });
         story.switch(160, M, false, L);
     });
     assert_eq!((ran, slept, inversion), (50, 40, 10));
-    let (_, _, inversion, instead) = told(&|story| {
+    let (_, _, inversion, instead) = longest_wait(&|story| {
         story.switch(110, L, true, 0).switch(150, 0, true, L);
     });
     assert_eq!((inversion, instead[0].order, instead[0].ns), (0, LockOrder::Idle, 40));
-    let (_, _, inversion, instead) = told(&|story| {
+    let (_, _, inversion, instead) = longest_wait(&|story| {
         story.switch(110, L, true, 77).switch(150, 77, true, L);
     });
     assert_eq!((inversion, instead[0].order), (0, LockOrder::Lower));
-    let (_, _, inversion, instead) = told(&|story| {
+    let (_, _, inversion, instead) = longest_wait(&|story| {
         story.switch(110, L, true, H).switch(150, H, false, L);
     });
     assert_eq!((inversion, instead[0].order), (0, LockOrder::Higher));

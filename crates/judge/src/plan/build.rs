@@ -114,13 +114,13 @@ pub fn build_options(
     let mut add = |option: BuildOption| {
         let name = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
         let is_new = options.iter().all(|known| name(&known.option) != name(&option.option));
-        if is_new && lacks(config, &option.option) {
+        if is_new && built_otherwise(config, &option.option) {
             options.push(option);
         }
     };
     for finding in checks::judge_all(facts, intent) {
         let stands = matches!(finding.status, Status::Bad | Status::Doubtful);
-        if !wanted.takes(&finding.check) || finding.skipped.is_some() {
+        if !wanted.includes(&finding.check) || finding.skipped.is_some() {
             continue;
         }
         let of_check = EXTRAS.iter().filter(|extra| extra.check == finding.check);
@@ -156,7 +156,7 @@ fn is_set(config: &BTreeMap<String, String>, name: &str) -> bool {
 }
 
 /// Whether the running kernel is built otherwise. A module is as good as built in.
-fn lacks(config: &BTreeMap<String, String>, option: &str) -> bool {
+fn built_otherwise(config: &BTreeMap<String, String>, option: &str) -> bool {
     let Some((name, value)) = option.split_once('=') else { return true };
     match value {
         "y" | "m" => !is_set(config, name),

@@ -102,7 +102,7 @@ fn requests(group: &[WantedChange]) -> Vec<(String, String)> {
     group.iter().map(request).collect()
 }
 
-/// The one change that does what all want.
+/// The one change that satisfies all requests.
 fn merged(group: &[WantedChange]) -> Option<Change> {
     let mut changes = group.iter().map(|wanted| &wanted.change);
     let first = changes.next()?.clone();
@@ -169,7 +169,7 @@ fn merge_scheduling(one: Scheduling, other: &Scheduling) -> Option<Scheduling> {
 /// First line of every file of ours.
 const HEAD: &str = "# Made by rtproof tune; rtproof tune undo takes it away.";
 
-/// Files in the making, by path.
+/// Planned files by path, while requests are merged.
 #[derive(Debug, Default)]
 pub(super) struct PlanFiles(BTreeMap<String, (Vec<Line>, Reason)>);
 
@@ -177,13 +177,13 @@ pub(super) struct PlanFiles(BTreeMap<String, (Vec<Line>, Reason)>);
 struct Line {
     /// `[Service]`; empty where the file has no sections.
     section: String,
-    /// What it sets: all but the value.
+    /// Its key: the line without the value.
     subject: String,
     value: String,
     text: String,
     /// The check that wants it; empty: it is there already.
     check: String,
-    /// Whether it gives way to another: it is there already, or is in force and would only stay.
+    /// Whether another line replaces it: it exists already, or is in force and would only persist.
     gives_way: bool,
 }
 
@@ -278,7 +278,7 @@ fn kept(facts: &Facts, path: &str) -> Vec<Line> {
     if path == LIMITS_FILE {
         let lines = facts.rights.limit_lines.value().into_iter().flatten();
         for line in lines.filter(|line| line.file == path) {
-            text.push_str(&format!("{} {} {} {}\n", line.who, line.kind, line.item, line.value));
+            text.push_str(&format!("{} {} {} {}\n", line.domain, line.kind, line.item, line.value));
         }
     }
     if path == SYSCTL_FILE {

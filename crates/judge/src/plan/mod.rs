@@ -51,11 +51,11 @@ pub struct Plan {
     pub conflicts: Vec<Conflict>,
 }
 
-/// The plan for what stands of `findings`. Pure, and the same for the same arguments.
+/// The plan for the open findings. Pure, and the same for the same arguments.
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
     let mut making = PlanBuilder::new(facts, intent, wanted);
     let taken: Vec<&Finding> =
-        findings.iter().filter(|finding| wanted.takes(&finding.check)).collect();
+        findings.iter().filter(|finding| wanted.includes(&finding.check)).collect();
     making.choose(&taken);
     for finding in taken {
         making.add(finding);
@@ -63,7 +63,7 @@ pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selec
     making.finish()
 }
 
-/// A plan in the making.
+/// Builder of a plan.
 struct PlanBuilder<'a> {
     facts: &'a Facts,
     intent: &'a Intent,
@@ -191,7 +191,7 @@ impl<'a> PlanBuilder<'a> {
 
     fn finish(mut self) -> Plan {
         self.lift_the_limit();
-        let gone = gone(self.facts, self.changes.iter());
+        let gone = offline_cpus(self.facts, self.changes.iter());
         if !gone.is_empty() {
             for check in self.changes.map(|one, knob| without(one, knob, &gone)) {
                 let why = format!("{} go offline with this plan", crate::units::cpus(&gone));
@@ -223,7 +223,7 @@ impl<'a> PlanBuilder<'a> {
 // name them would be read back without them.
 
 /// The CPUs that these changes take offline.
-fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a WantedChange>) -> CpuList {
+fn offline_cpus<'a>(facts: &Facts, changes: impl Iterator<Item = &'a WantedChange>) -> CpuList {
     let mut gone = CpuList::default();
     for wanted in changes {
         let Change::Hotplug { path, value } = &wanted.change else { continue };
@@ -252,7 +252,7 @@ fn second_threads(facts: &Facts) -> CpuList {
 fn without(change: Change, knob: Option<&Knob>, gone: &CpuList) -> Option<Change> {
     let rest = |cpus: &CpuList| Some(cpus.difference(gone)).filter(|rest| !rest.is_empty());
     Some(match change {
-        Change::Value { path, .. } if is_gone(knob, &path, gone) => {
+        Change::Value { path, .. } if concerns_offline_only(knob, &path, gone) => {
             return None;
         }
         Change::Value { path, value, compare, couples } => {
@@ -289,7 +289,7 @@ fn without(change: Change, knob: Option<&Knob>, gone: &CpuList) -> Option<Change
 }
 
 /// Whether a file concerns one of these CPUs alone.
-fn is_gone(knob: Option<&Knob>, path: &str, gone: &CpuList) -> bool {
+fn concerns_offline_only(knob: Option<&Knob>, path: &str, gone: &CpuList) -> bool {
     knob.and_then(|knob| knob.cpu_of(path)).is_some_and(|cpu| gone.contains(cpu))
 }
 
@@ -439,7 +439,7 @@ pub struct Instruction {
 pub struct LeftOut {
     pub check: String,
     pub why: String,
-    /// Whether it is unknown if something has to be done.
+    /// Whether the need for a change is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
 }

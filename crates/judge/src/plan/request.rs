@@ -133,7 +133,7 @@ fn chosen(remedies: &[Remedy], durable: bool) -> Vec<&Remedy> {
     chosen
 }
 
-/// What is known of a boot parameter, with or without a value.
+/// Properties of a boot parameter, with or without a value.
 pub(super) fn parameter(word: &str) -> Option<&'static Knob> {
     knobs::parameter_of(word.split('=').next().unwrap_or_default())
 }
@@ -262,7 +262,7 @@ pub enum PlanLevel {
 /// means by CPUs of one's own (Documentation/timers/no_hz.rst, Documentation/admin-guide/
 /// kernel-per-CPU-kthreads.rst; Red Hat's and SUSE's guides; the real-time profiles of tuned).
 pub const STANDARD: &[&str] = &[
-    // Nobody else runs there.
+    // No other task runs there.
     "isolation",
     "isolcpus",
     "cpuset-partition",
@@ -279,7 +279,7 @@ pub const STANDARD: &[&str] = &[
     "workqueue-cpumask",
     "writeback-cpumask",
     "watchdog-cpumask",
-    // Nobody stops the application.
+    // Nothing stops the application.
     "rt-throttling",
     "fair-server",
     // The CPU stays awake and fast.
@@ -330,7 +330,7 @@ impl Selection {
     }
 
     /// Whether a check belongs to it.
-    pub fn takes(&self, check: &str) -> bool {
+    pub fn includes(&self, check: &str) -> bool {
         let section = section_of(check);
         self.ids.is_empty() || self.names(check) || self.ids.iter().any(|id| section == Some(id))
     }

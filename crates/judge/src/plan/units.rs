@@ -307,7 +307,7 @@ fn folder(name: &str) -> Change {
     Change::Folder { path: format!("{FOLDER}/{name}") }
 }
 
-/// Whether a word can stand in `After=`.
+/// Whether a word is valid in `After=`.
 fn is_unit(name: &str) -> bool {
     let is_known = |c: char| c.is_ascii_alphanumeric() || "@:-_.\\".contains(c);
     name.contains('.') && name.len() < 256 && name.chars().all(is_known)

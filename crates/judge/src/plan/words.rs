@@ -11,7 +11,7 @@ use super::request::{PlanRequest, parameter};
 use super::{BootWord, Conflict, Reason};
 use crate::Intent;
 
-/// Words in the making.
+/// Boot words while requests are merged.
 #[derive(Debug, Default)]
 pub(super) struct PlanWords(Vec<Wanted>);
 
@@ -61,7 +61,7 @@ impl PlanWords {
     }
 }
 
-/// Whether a word takes the place of others with its name that are there.
+/// Whether a word replaces existing ones of its name.
 fn replaces(facts: &Facts, parameter: &str) -> bool {
     let Some((key, _)) = parameter.split_once('=') else { return false };
     let is_there = facts.kernel.cmdline.value().is_some_and(|line| line.last(key).is_some());
@@ -94,7 +94,7 @@ fn conflict(group: &[Wanted]) -> Conflict {
     Conflict { target, requests: group.iter().map(request).collect() }
 }
 
-/// The one word that has what all want.
+/// The one word that satisfies all requests.
 fn merged(group: &[&Wanted]) -> Option<(String, bool)> {
     let first = group[0];
     if group.iter().all(|one| one.parameter == first.parameter && one.removes == first.removes) {

@@ -97,7 +97,7 @@ impl Rule {
     }
 
     /// What to do instead.
-    pub const fn instead(self) -> &'static str {
+    pub const fn advice(self) -> &'static str {
         match self {
             Self::PageFault => {
                 "before it is ready: mlockall(MCL_CURRENT | MCL_FUTURE), and write once to each \

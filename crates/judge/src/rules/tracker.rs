@@ -57,7 +57,7 @@ struct Open {
     stack: Option<Box<Stack>>,
     /// Made in it: process or not, and the new thread.
     made: Option<(bool, u32)>,
-    /// Who woke the thread last.
+    /// Last waker of the thread.
     woken_by: Option<u32>,
     waited: bool,
     /// Whether it began before it was observed: how long it takes is not known.
@@ -86,7 +86,7 @@ impl Open {
     }
 }
 
-/// What is known of a thread.
+/// State of a thread.
 #[derive(Debug, Default)]
 pub struct TrackedThread {
     pub pid: u32,
@@ -232,11 +232,11 @@ impl Tracker {
                 }
                 return;
             }
-            ProgramEventData::Born { priority } => return self.born(tid, priority),
+            ProgramEventData::Born { priority } => return self.thread_created(tid, priority),
             ProgramEventData::Lost(_) | ProgramEventData::Mapped(_) => return,
             _ => {}
         }
-        if let ProgramEventData::Reported { by, number } = what {
+        if let ProgramEventData::Reported { monitor: by, number } = what {
             if judged {
                 self.reported(by, number, tid, time_ns);
             }
@@ -326,11 +326,11 @@ impl Tracker {
             true => "sleep in no system call that is recorded",
             false => "sleep in a system call that it made before it was observed",
         };
-        self.told(slept, time_ns, None, what.into(), why, None);
+        self.file_monitor_breach(slept, time_ns, None, what.into(), why, None);
     }
 
     /// A report of the kernel's monitor of sleeps that is no breach of ours.
-    fn told(
+    fn file_monitor_breach(
         &mut self,
         tid: u32,
         time_ns: u64,
@@ -359,7 +359,7 @@ impl Tracker {
         self.threads.insert(tid, TrackedThread { pid, name, ..TrackedThread::default() });
     }
 
-    fn born(&mut self, parent: u32, priority: i32) {
+    fn thread_created(&mut self, parent: u32, priority: i32) {
         let made = self.threads.get_mut(&parent).and_then(|it| it.made.take());
         if let Some(thread) = made.and_then(|tid| self.threads.get_mut(&tid)) {
             thread.set_class(Some((priority < 100, priority)));
@@ -389,7 +389,7 @@ impl Tracker {
             let monitor = call.reported.map(|_| Monitor::Sleep);
             self.file(RuleBreach { monitor, ..found });
         } else if let Some(why) = call.reported {
-            self.told(tid, call.time_ns, None, call.what, why, call.stack);
+            self.file_monitor_breach(tid, call.time_ns, None, call.what, why, call.stack);
         }
     }
 
@@ -524,9 +524,9 @@ impl Tracker {
         };
         match call.kind {
             CallRule::Lock if call.waited => {
-                // Who ends a wait that times out or is interrupted had no lock.
+                // A wait that times out or is interrupted did not get the lock.
                 let what = match result {
-                    0 => format!("waited on a lock that {} held", self.who(call.woken_by)),
+                    0 => format!("waited on a lock that {} held", self.thread_name(call.woken_by)),
                     _ => "waited on a lock and did not get it; who held it is not known".into(),
                 };
                 let found = made(Rule::Lock, what, WHY_LOCK);
@@ -560,7 +560,14 @@ impl Tracker {
             }
             _ => {
                 if let Some(why) = call.reported {
-                    self.told(tid, call.time_ns, lasted_ns, call.what, why, call.stack);
+                    self.file_monitor_breach(
+                        tid,
+                        call.time_ns,
+                        lasted_ns,
+                        call.what,
+                        why,
+                        call.stack,
+                    );
                 }
             }
         }
@@ -618,7 +625,7 @@ impl Tracker {
         self.file(RuleBreach { rule, pid, tid, time_ns, lasted_ns, what, why, stack, monitor });
     }
 
-    fn who(&self, tid: Option<u32>) -> String {
+    fn thread_name(&self, tid: Option<u32>) -> String {
         match tid {
             None | Some(0) => "a thread that is not known".into(),
             Some(tid) => match self.threads.get(&tid) {

@@ -16,7 +16,7 @@ use super::{EVENTS_MIN, Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, SpikeTimes,
 use crate::causes::{Structure, StructureMoment};
 use crate::quantity;
 
-/// Seconds below which a level has no changes to speak of.
+/// Seconds below which level changes are not searched.
 pub const SECONDS_MIN: usize = 30;
 
 /// Changes of level by less, as a share, are not spoken of.
@@ -80,8 +80,8 @@ fn levels_of_cpu(spikes: &SpikeTimes<'_>, levels: &Levels) -> Vec<Hypothesis> {
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
         .collect();
-    let beside = Company::of(spikes.input, levels.cpu);
-    let mut asked = vec![changes(spikes, levels, &steps, &beside)];
+    let neighbours = Company::of(spikes.input, levels.cpu);
+    let mut hypotheses = vec![changes(spikes, levels, &steps, &neighbours)];
     let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
     let host = spikes.input.host;
     let hotter = periods::temperatures(host).iter().map(|change| change.at_ns).collect();
@@ -91,16 +91,16 @@ fn levels_of_cpu(spikes: &SpikeTimes<'_>, levels: &Levels) -> Vec<Hypothesis> {
         super::moments("temperature", "within a second of a jump of temperature", hotter),
         super::moments("interrupts", "within a second of a burst of interrupts", bursts(host)),
     ];
-    asked.extend(company.iter().filter_map(|marks| with(spikes, levels.cpu, &times, marks)));
-    asked
+    hypotheses.extend(company.iter().filter_map(|marks| with(spikes, levels.cpu, &times, marks)));
+    hypotheses
 }
 
-/// The changes alone: the largest one is reported, and what was read beside it.
+/// The changes alone: the largest one is reported, with simultaneous readings.
 fn changes(
     spikes: &SpikeTimes<'_>,
     levels: &Levels,
     steps: &[(u64, change::LevelStep)],
-    beside: &Company,
+    neighbours: &Company,
 ) -> Hypothesis {
     let size = |step: &change::LevelStep| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
@@ -120,7 +120,7 @@ fn changes(
         at_ns / SECOND_NS,
         ns(largest.before),
         ns(largest.after),
-        beside.sentence(*at_ns)
+        neighbours.sentence(*at_ns)
     );
     let found = Structure {
         kind: "level".into(),
@@ -132,7 +132,7 @@ fn changes(
         cpu: Some(cpu),
         moments: spikes.moments(steps.iter().map(|(at_ns, step)| {
             let level = format!("{} → {}", ns(step.before), ns(step.after));
-            (*at_ns, level + &beside.short(*at_ns))
+            (*at_ns, level + &neighbours.short(*at_ns))
         })),
     };
     Hypothesis { p: largest.p, found: Some(found) }
@@ -159,7 +159,7 @@ fn with(
     };
     let found = coincidence::pair(times, &marks.at_ns, &ask)?;
     let of = times.len() as u64;
-    let say = || Structure {
+    let as_structure = || Structure {
         kind: marks.kind.into(),
         text: format!(
             "{} of {} changes of the median latency of CPU {cpu} came {} ({} by chance, {{p}})",
@@ -176,7 +176,7 @@ fn with(
         moments: spikes
             .times(times.iter().copied().filter(|&at| near(&marks.at_ns, at, marks.within_ns))),
     };
-    Some(Hypothesis { p: found.p, found: (found.hits >= HITS_MIN).then(say) })
+    Some(Hypothesis { p: found.p, found: (found.hits >= HITS_MIN).then(as_structure) })
 }
 
 /// Beginnings of seconds with more than twice as many interrupts as half of them have.
@@ -199,7 +199,7 @@ fn bursts(host: &[HostSecond]) -> Vec<u64> {
 /// Ends this close together are one.
 const WITHIN_NS: u64 = 100_000;
 
-/// CPUs that are looked at in pairs, those with the most spikes first.
+/// Maximum number of CPUs compared in pairs, those with the most spikes first.
 const PAIRS_OF: usize = 8;
 
 /// Times as often as by chance that is spoken of.
@@ -219,21 +219,21 @@ pub(super) fn ask_cpus(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     cpus.retain(|cpu| cpu.ends.len() >= EVENTS_MIN);
     // Company is counted from the CPU with the fewest groups.
     cpus.sort_by_key(|cpu| (cpu.ends.len(), cpu.cpu));
-    let mut asked = Vec::new();
+    let mut hypotheses = Vec::new();
     if cpus.len() == spikes.input.cpus && cpus.len() >= 2 {
         let lists: Vec<&[u64]> = cpus.iter().map(|cpu| cpu.ends.as_slice()).collect();
         if let Some(found) = samples::together(&lists, &moves(spikes)) {
-            asked.push(Hypothesis { p: found.p, found: all(&found, &cpus, spikes) });
+            hypotheses.push(Hypothesis { p: found.p, found: all(&found, &cpus, spikes) });
         }
     }
     if spikes.input.cpus > 2 {
-        let together = asked.iter().any(|asked| asked.found.is_some());
+        let together = hypotheses.iter().any(|hypotheses| hypotheses.found.is_some());
         if together {
             leave_out_common(&mut cpus);
         }
-        asked.extend(pairs(&cpus, spikes));
+        hypotheses.extend(pairs(&cpus, spikes));
     }
-    asked
+    hypotheses
 }
 
 fn groups_of_cpu(spikes: &SpikeTimes<'_>, cpu: u32) -> Cpu {
@@ -310,7 +310,7 @@ fn structure(
     }
 }
 
-/// What came on all CPUs says nothing of two.
+/// Spikes of all CPUs are no evidence for two.
 fn leave_out_common(cpus: &mut [Cpu]) {
     let lists: Vec<Vec<u64>> = cpus.iter().map(|cpu| cpu.ends.clone()).collect();
     for cpu in cpus {
@@ -323,13 +323,13 @@ fn pairs(cpus: &[Cpu], spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     cpus.sort_by_key(|cpu| (std::cmp::Reverse(cpu.ends.len()), cpu.cpu));
     cpus.truncate(PAIRS_OF);
     cpus.sort_by_key(|cpu| cpu.cpu);
-    let mut asked = Vec::new();
+    let mut hypotheses = Vec::new();
     for (index, a) in cpus.iter().enumerate() {
         for b in &cpus[index + 1..] {
             let Some(found) = samples::together(&[&a.ends, &b.ends], &moves(spikes)) else {
                 continue;
             };
-            let say = || {
+            let as_structure = || {
                 let of = spikes.of(found.hits, &a.ends, a.spikes);
                 let text = format!(
                     "{of} of CPU {} came at once with one of CPU {}, within 100 µs ({} by chance, \
@@ -342,10 +342,11 @@ fn pairs(cpus: &[Cpu], spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
                 let together = a.ends.iter().copied().filter(|&at| near(&b.ends, at, WITHIN_NS));
                 structure(text, &found, a, spikes.times(together))
             };
-            asked.push(Hypothesis { p: found.p, found: worth_saying(&found).then(say) });
+            hypotheses
+                .push(Hypothesis { p: found.p, found: worth_saying(&found).then(as_structure) });
         }
     }
-    asked
+    hypotheses
 }
 
 #[cfg(test)]
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_with_the_frequency_are_told() {
+    fn changes_with_the_frequency_are_reported() {
         let found = texts(levels(&SLOW), &host(&SLOW));
         let kinds: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
         assert_eq!(kinds, ["level", "frequency"], "{found:?}");
@@ -496,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_with_the_temperature_are_told() {
+    fn jumps_with_the_temperature_are_reported() {
         let mut rows = host(&[]);
         for (s, row) in (0..).zip(&mut rows) {
             let slow = SLOW.iter().any(|&(from, to)| (from..to).contains(&s));

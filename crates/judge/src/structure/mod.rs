@@ -68,17 +68,18 @@ pub fn structure(input: &StructureInput<'_>) -> Vec<Structure> {
         input.spikes.iter().filter(|spike| spike.at_ns < input.duration_ns).copied().collect();
     spikes.sort_unstable_by_key(|spike| (spike.at_ns, spike.cpu));
     let spikes = SpikeTimes { all: &spikes, input };
-    let mut asked = periods::ask_periods(&spikes);
-    asked.extend(levels::ask_cpus(&spikes));
-    asked.extend(periods::ask_phases(&spikes));
-    asked.extend(ask(&spikes));
-    asked.extend(levels::ask_levels(&spikes));
-    let adjusted = dependence::adjust(&asked.iter().map(|asked| asked.p).collect::<Vec<_>>());
-    let mut found: Vec<Structure> = asked
+    let mut hypotheses = periods::ask_periods(&spikes);
+    hypotheses.extend(levels::ask_cpus(&spikes));
+    hypotheses.extend(periods::ask_phases(&spikes));
+    hypotheses.extend(ask_marks(&spikes));
+    hypotheses.extend(levels::ask_levels(&spikes));
+    let adjusted =
+        dependence::adjust(&hypotheses.iter().map(|hypotheses| hypotheses.p).collect::<Vec<_>>());
+    let mut found: Vec<Structure> = hypotheses
         .into_iter()
         .zip(adjusted)
         .filter(|&(_, p)| p < LEVEL)
-        .filter_map(|(asked, p)| asked.found.map(|found| (found, p)))
+        .filter_map(|(hypotheses, p)| hypotheses.found.map(|found| (found, p)))
         .map(|(found, p)| {
             let text = found.text.replace("{p}", &probability(p));
             Structure { text, p, ..found }
@@ -101,11 +102,11 @@ const TIMES: f64 = 1.5;
 struct Marks {
     kind: &'static str,
     what: &'static str,
-    /// The CPU it is of; `None`: all.
+    /// CPU number; `None` means all CPUs together.
     cpu: Option<u32>,
     at_ns: Vec<u64>,
     within_ns: u64,
-    /// Largest shift that stands for chance.
+    /// Largest shift for the null distribution.
     most_ns: u64,
 }
 
@@ -115,7 +116,7 @@ const fn moments(kind: &'static str, what: &'static str, at_ns: Vec<u64>) -> Mar
 }
 
 /// One question for each CPU and kind of moment.
-fn ask(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
+fn ask_marks(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let mut marks: Vec<Marks> = Vec::new();
     for cpu in spikes.cpus() {
         marks.push(frequency(spikes, cpu));
@@ -145,7 +146,7 @@ fn of(spikes: &SpikeTimes<'_>, marks: &Marks) -> Option<Hypothesis> {
     let moments = coincidence::pair(&marks.at_ns, &groups, &ask)?;
     let p = found.p.max(moments.p);
     let enough = found.hits >= EVENTS_MIN as u64 && found.hits as f64 >= TIMES * found.expected;
-    let say = || {
+    let as_structure = || {
         let count = spikes.all.iter().filter(|spike| own(spike.cpu)).count();
         let of = spikes.of(found.hits, &groups, count);
         let cpu = marks.cpu.map_or_else(String::new, |cpu| format!(" of CPU {cpu}"));
@@ -163,7 +164,7 @@ fn of(spikes: &SpikeTimes<'_>, marks: &Marks) -> Option<Hypothesis> {
             ),
         }
     };
-    Some(Hypothesis { p, found: enough.then(say) })
+    Some(Hypothesis { p, found: enough.then(as_structure) })
 }
 
 /// Between two rows the frequency changed: anywhere from one to the other.
@@ -216,15 +217,15 @@ fn edges(spikes: &SpikeTimes<'_>) -> Marks {
     }
 }
 
-// What all questions share: the spikes by time, the run that they are of, an answer.
+// Shared by all questions: the spikes by time, their run, an answer.
 
 /// Adjusted probability by chance below which a sentence is written.
 const LEVEL: f64 = 0.01;
 
-/// Groups of spikes below which nothing is said.
+/// Fewest groups of spikes for a test.
 const EVENTS_MIN: usize = 5;
 
-/// Shifts that stand for chance.
+/// Number of shifts for the null distribution.
 const SHIFTS: u32 = 500;
 
 /// Moments that are kept of one sentence: more than a picture can show apart.
@@ -244,11 +245,11 @@ pub struct SpikeAt<'a> {
     pub latency_ns: u64,
     /// Cause of the largest share, by id; empty: not explained.
     pub cause: &'a str,
-    /// Its culprit; empty: nobody to name.
+    /// Its culprit; empty: none.
     pub culprit: &'a str,
 }
 
-/// What is looked at.
+/// Input of the search for structure.
 #[derive(Clone, Copy, Debug)]
 pub struct StructureInput<'a> {
     /// Spikes, in any order.
@@ -265,11 +266,11 @@ pub struct StructureInput<'a> {
     pub levels: &'a [Levels],
 }
 
-/// A question that was asked. What was asked counts, whatever came out.
+/// A tested hypothesis. Each test counts, whatever the result.
 struct Hypothesis {
     /// Probability by chance.
     p: f64,
-    /// What to say, with `{p}` for the adjusted probability; `None`: too small to speak of.
+    /// Makes the finding, with `{p}` for the adjusted probability; `None`: too small an effect.
     found: Option<Structure>,
 }
 
@@ -281,7 +282,7 @@ pub struct Levels {
     pub rows: Vec<(u64, f64)>,
 }
 
-/// The spikes by time, and the run that they are of.
+/// The spikes by time, and their run.
 struct SpikeTimes<'a> {
     all: &'a [SpikeAt<'a>],
     input: &'a StructureInput<'a>,
@@ -336,13 +337,13 @@ fn near(times: &[u64], time: u64, within_ns: u64) -> bool {
     times.get(next).is_some_and(|&other| other <= time.saturating_add(within_ns))
 }
 
-// Who is known to come round at which period.
+// Known sources of periodic interference, by period.
 
 const MS: u64 = 1_000_000;
 
 struct Suspect {
     period_ns: u64,
-    who: &'static str,
+    title: &'static str,
     /// Whether it works in every cycle: then most of them have a spike, if it is the cause of one.
     every: bool,
 }
@@ -351,11 +352,11 @@ struct Suspect {
 const MOST_CYCLES: f64 = 0.5;
 
 const fn every(period_ns: u64, who: &'static str) -> Suspect {
-    Suspect { period_ns, who, every: true }
+    Suspect { period_ns, title: who, every: true }
 }
 
 const fn some(period_ns: u64, who: &'static str) -> Suspect {
-    Suspect { period_ns, who, every: false }
+    Suspect { period_ns, title: who, every: false }
 }
 
 /// Known periods: kernel/time, kernel/watchdog.c, mm/vmstat.c, kernel/sched/{rt,fair}.c,
@@ -381,7 +382,7 @@ const WITHIN: f64 = 5e-4;
 
 /// Known sources of this period, in words: candidates, by the period alone; otherwise what else it
 /// may be.
-fn name(found: &Period, cause: &str, sampling_ns: u64) -> String {
+fn suspects_text(found: &Period, cause: &str, sampling_ns: u64) -> String {
     let &Period { period_ns, error_ns, .. } = found;
     let slack = (3.0 * error_ns).max(WITHIN * period_ns);
     let is = |other_ns: f64| (other_ns - period_ns).abs() <= slack;
@@ -391,12 +392,12 @@ fn name(found: &Period, cause: &str, sampling_ns: u64) -> String {
     let fits = |suspect: &&Suspect| !suspect.every || found.occupancy() >= MOST_CYCLES;
     let known = SUSPECTS.iter().filter(fits);
     if let Some(suspect) = known.clone().find(|suspect| is(suspect.period_ns as f64)) {
-        return format!(": the period of {}", suspect.who);
+        return format!(": the period of {}", suspect.title);
     }
     let sampling = time(sampling_ns as f64);
     let beats = |suspect: &&Suspect| beat_ns(suspect.period_ns, sampling_ns).is_some_and(is);
     if let Some(suspect) = known.clone().find(beats) {
-        return format!(": the period of {}, seen at every {sampling} only", suspect.who);
+        return format!(": the period of {}, seen at every {sampling} only", suspect.title);
     }
     // Faster than the samples, it would show as something slower.
     match period_ns < 1000.0 * sampling_ns as f64 {
@@ -469,23 +470,23 @@ mod suspects_tests {
 
     #[test]
     fn known_unknown_and_beats() {
-        let named = |ns, cause| name(&found(ns, 1_000.0, 60), cause, 1_000_000);
+        let named = |ns, cause| suspects_text(&found(ns, 1_000.0, 60), cause, 1_000_000);
         assert!(named(1.000_2e9, "preempted").contains("vmstat"));
         assert_eq!(named(1.000_2e9, "throttled"), ": as kernel.sched_rt_period_us");
         assert!(named(100.01e6, "stall").contains("hypervisor"));
         assert!(named(123e6, "stall").contains("another period"));
         assert_eq!(named(3.7e9, "stall"), "");
         // A tick of 1 ms, looked at every 997 us: 1 / (1/997us - 1/1ms) = 332.333 ms.
-        let beat = name(&found(332.333e6, 1e3, 60), "", 997_000);
+        let beat = suspects_text(&found(332.333e6, 1e3, 60), "", 997_000);
         assert!(beat.contains("HZ=1000, seen at every 997 µs"));
         assert_eq!(beat_ns(MS, MS), None, "in step: it never shows as a period");
         assert!(SUSPECTS.is_sorted_by_key(|suspect| suspect.period_ns));
     }
 
     #[test]
-    fn few_of_the_cycles_is_nobody_who_works_in_each() {
-        assert_eq!(name(&found(1e9, 1e3, 20), "stall", 100_000), "");
-        let quota = name(&found(100e6, 1e3, 20), "stall", 10_000);
+    fn a_period_of_few_cycles_is_not_named() {
+        assert_eq!(suspects_text(&found(1e9, 1e3, 20), "stall", 100_000), "");
+        let quota = suspects_text(&found(100e6, 1e3, 20), "stall", 10_000);
         assert!(quota.contains("quota"), "{quota}");
     }
 }

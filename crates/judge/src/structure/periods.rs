@@ -12,7 +12,7 @@ use super::{EVENTS_MIN, Hypothesis, LEVEL, SECOND_NS, SpikeAt, SpikeTimes, Struc
 use crate::causes::Structure;
 use crate::{causes, quantity};
 
-/// Culprits that are looked at, the most frequent first.
+/// Maximum number of culprits, the most frequent first.
 const CULPRITS_MAX: usize = 6;
 
 /// Periods of one culprit: the most followed, then what the rest follows.
@@ -42,15 +42,15 @@ pub(super) fn ask_periods(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
     let mut culprits: Vec<_> = culprits.into_iter().collect();
     culprits.sort_by_key(|&(who, count)| (Reverse(count), who));
     let alone = culprits.len() == 1;
-    let mut asked = Vec::new();
+    let mut hypotheses = Vec::new();
     for ((cause, culprit), _) in culprits.into_iter().take(CULPRITS_MAX) {
         let want = |spike: &SpikeAt<'_>| (spike.cause, spike.culprit) == (cause, culprit);
-        asked.extend(of(spikes, want, cause, &by(cause, culprit)));
+        hypotheses.extend(of(spikes, want, cause, &by(cause, culprit)));
     }
     if !alone {
-        asked.extend(of(spikes, |_| true, "", ""));
+        hypotheses.extend(of(spikes, |_| true, "", ""));
     }
-    asked
+    hypotheses
 }
 
 /// ` by multipathd [RR 99]`, ` from a page fault of the thread`.
@@ -82,11 +82,11 @@ fn of<'a>(
     }
     let hints: Vec<u64> = super::SUSPECTS.iter().map(|suspect| suspect.period_ns).collect();
     let ask = period::PeriodOptions { sampling_ns: period_ns, shortest_ns, hints_ns: &hints };
-    let mut asked = Vec::new();
+    let mut hypotheses = Vec::new();
     let mut left = groups.clone();
-    while left.len() >= EVENTS_MIN && asked.len() < PERIODS_MAX {
+    while left.len() >= EVENTS_MIN && hypotheses.len() < PERIODS_MAX {
         let Some(mut found) = period::search(&left, &ask) else { break };
-        if !asked.is_empty() {
+        if !hypotheses.is_empty() {
             found = found.filled(&groups);
         }
         let p = if dense { (found.p * DENSE_P).min(1.0) } else { found.p };
@@ -94,7 +94,7 @@ fn of<'a>(
         // Where intervals are regular, phases are not by chance: what the test supposes fails.
         let all_ns = groups[groups.len() - 1] - groups[0];
         let keeps = found.p < P_PHASE && found.to_ns - found.from_ns >= all_ns / 2;
-        if asked.is_empty() && !dense && !keeps {
+        if hypotheses.is_empty() && !dense && !keeps {
             let regular = period::intervals(&groups).filter(|regular| {
                 regular.p < LEVEL && regular.mean_ns >= REGULAR_GAPS * shortest_ns as f64
             });
@@ -104,16 +104,16 @@ fn of<'a>(
         }
         let narrow = found.fold.width_ns <= WIDTH_MAX * found.period_ns;
         let is_one = narrow && follow >= EVENTS_MIN as u64;
-        let say = || {
+        let as_structure = || {
             let of = spikes.of(follow, &groups, count);
             sentence(&found, &of, (by, cause), spikes, &groups)
         };
-        asked.push(Hypothesis { p, found: is_one.then(say) });
+        hypotheses.push(Hypothesis { p, found: is_one.then(as_structure) });
         let rest = found.rest(&left, period_ns).filter(|_| is_one && p < LEVEL);
         let Some(rest) = rest else { break };
         left = rest;
     }
-    asked
+    hypotheses
 }
 
 /// Regular, but they keep no phase.
@@ -168,7 +168,7 @@ fn sentence(
         ),
         false => String::new(),
     };
-    let name = super::name(found, cause, sampling_ns);
+    let name = super::suspects_text(found, cause, sampling_ns);
     Structure {
         kind: "period".into(),
         text: format!(
@@ -214,10 +214,10 @@ const FREQUENCY_PARTS: u64 = 10;
 /// A change of temperature by less is not one, thousandths of a degree.
 const JUMP_MC: u64 = 2000;
 
-/// Rows further apart do not tell the second of a change.
+/// Rows further apart do not locate a change to the second.
 const APART_NS: u64 = 2 * SECOND_NS;
 
-/// Share of the run near to a change from which nearness says nothing.
+/// Share of the run near a change above which nearness is no evidence.
 const SHARE_MOST: f64 = 0.2;
 
 /// A change from one reading to the next.
@@ -276,7 +276,7 @@ struct Jumps {
     share: f64,
 }
 
-/// What was read beside the latencies of one CPU.
+/// Readings of one CPU besides its latencies.
 #[derive(Clone, Debug)]
 pub(super) struct Company([Jumps; 2]);
 
@@ -345,7 +345,7 @@ fn percent(share: f64) -> String {
 // With equal rates, the groups of a phase are a binomial share of all: its part of the time
 // (exact, Przyborowski and Wilenski 1940). Groups that bunch within phases are worth fewer.
 
-/// Parts of the run in which bunching is looked at.
+/// Parts of the run in which clustering is tested.
 const PARTS: u64 = 24;
 
 /// Times the rate of the other phases that is spoken of.
@@ -379,7 +379,7 @@ pub(super) fn ask_phases(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
             let (k, n) = ((own as f64 * worth) as u64, (of as f64 * worth).ceil() as u64);
             let p = binomial::tail(k, n, share);
             let times = own as f64 / share / ((of - own) as f64 / (1.0 - share)).max(1.0);
-            let say = || {
+            let as_structure = || {
                 let of = spikes.of(own, &groups, count);
                 let others = match own as usize == groups.len() {
                     true => "there was none in the others".into(),
@@ -401,7 +401,10 @@ pub(super) fn ask_phases(spikes: &SpikeTimes<'_>) -> Vec<Hypothesis> {
                     moments: Vec::new(),
                 }
             };
-            Hypothesis { p, found: (own as usize >= EVENTS_MIN && times >= TIMES).then(say) }
+            Hypothesis {
+                p,
+                found: (own as usize >= EVENTS_MIN && times >= TIMES).then(as_structure),
+            }
         })
         .collect()
 }
@@ -454,7 +457,7 @@ mod tests {
             .collect()
     }
 
-    fn beside(host: &[HostSecond], cpu: u32) -> Company {
+    fn company(host: &[HostSecond], cpu: u32) -> Company {
         let input = StructureInput {
             spikes: &[],
             host,
@@ -473,7 +476,7 @@ mod tests {
     #[test]
     fn a_change_is_named_with_how_often_that_is_so() {
         let rows = host(300, |s, cpu| if cpu == 1 && s >= 100 { SLOW } else { FAST });
-        let own = beside(&rows, 1);
+        let own = company(&rows, 1);
         assert_eq!(own.short(100 * SECOND_NS), ", 3 GHz → 1 GHz");
         assert_eq!(
             own.sentence(101 * SECOND_NS),
@@ -482,16 +485,16 @@ mod tests {
         );
         assert_eq!(own.short(102 * SECOND_NS), "", "a second further off");
         assert_eq!(own.short(99 * SECOND_NS), "");
-        assert_eq!(beside(&rows, 0).short(100 * SECOND_NS), "", "another CPU's");
-        assert_eq!(beside(&rows, 7).short(100 * SECOND_NS), "", "a CPU without rows");
+        assert_eq!(company(&rows, 0).short(100 * SECOND_NS), "", "another CPU's");
+        assert_eq!(company(&rows, 7).short(100 * SECOND_NS), "", "a CPU without rows");
     }
 
     #[test]
     fn what_nearly_every_second_has_is_not_named() {
         let rows = host(300, |s, _| if s % 2 == 0 { SLOW } else { FAST });
-        let own = beside(&rows, 1);
+        let own = company(&rows, 1);
         assert_eq!((own.0[0].changes.len(), own.0[0].share > 0.99), (299, true));
-        assert_eq!(beside(&rows, 1).sentence(100 * SECOND_NS), "");
+        assert_eq!(company(&rows, 1).sentence(100 * SECOND_NS), "");
     }
 
     #[test]
@@ -518,7 +521,7 @@ mod tests {
         for (s, row) in (0..).zip(&mut rows) {
             row.temp_max_mc = Some(if s < 100 { 45_000 } else { 86_500 });
         }
-        let own = beside(&rows, 1);
+        let own = company(&rows, 1);
         assert_eq!(own.short(100 * SECOND_NS), ", 3 GHz → 1 GHz, 45 °C → 86.5 °C");
         let text = own.sentence(100 * SECOND_NS);
         assert!(text.contains("a jump of temperature from 45 °C to 86.5 °C (0.7 % of"), "{text}");

@@ -205,7 +205,7 @@ fn spikes_with_changes_of_frequency_and_with_steal() {
 }
 
 #[test]
-fn nothing_is_said_of_noise() {
+fn noise_has_no_structure() {
     let mut alarms = Vec::new();
     for seed in 0..40 {
         let mut random = random(100 + seed);
@@ -230,7 +230,7 @@ fn nothing_is_said_of_noise() {
 }
 
 #[test]
-fn nothing_is_said_of_many_late_wake_ups_at_random() {
+fn random_late_wake_ups_have_no_structure() {
     for (seed, one_in) in [(1, 3), (2, 5), (3, 8), (4, 20)] {
         let mut random = random(seed);
         let late = (0..60_000).filter(|_| random.below(one_in) == 0);

@@ -76,7 +76,7 @@ impl VerdictCase<'_> {
              rate; at most {} was asked for.",
             units::count(rate.count, "group"),
             self.confidence_text(),
-            units::per_hour(rate.asked_per_hour),
+            units::per_hour(rate.requested_per_hour),
         )
     }
 
@@ -98,7 +98,7 @@ impl VerdictCase<'_> {
         )
     }
 
-    /// What is said of the tail, and whether its level may be over the budget.
+    /// Sentence on the tail, and whether its level may be over the budget.
     fn tail(&self) -> (String, bool) {
         let counted = "the rate is bounded by counting alone";
         self.tail.map_or_else(
@@ -161,7 +161,7 @@ fn whole(ns: u64) -> u64 {
 pub(super) struct LateRate {
     count: u64,
     confidence: f64,
-    asked_per_hour: f64,
+    requested_per_hour: f64,
     /// Time under load, in which groups must be few.
     exposure_h: f64,
     /// All the time in which they were counted.
@@ -183,7 +183,7 @@ impl LateRate {
         Self {
             count: groups.count,
             confidence: f64::from(requirement.confidence_ppm) / 1e6,
-            asked_per_hour: requirement.rate_per_1000h as f64 / 1000.0,
+            requested_per_hour: requirement.rate_per_1000h as f64 / 1000.0,
             exposure_h: exposure_ns as f64 / HOUR_NS,
             covered_h: covered_ns(run) as f64 / HOUR_NS,
             apart: apart.max(groups.at_least.min(1)),
@@ -205,7 +205,7 @@ impl LateRate {
 
     /// Whether the rate is shown to be above the one asked for.
     fn is_above(&self) -> bool {
-        self.lower_per_hour().is_none_or(|lower| lower > self.asked_per_hour)
+        self.lower_per_hour().is_none_or(|lower| lower > self.requested_per_hour)
     }
 
     /// How much longer to measure without a further group; 0 when it is enough, `None` when more of
@@ -214,7 +214,8 @@ impl LateRate {
         if self.in_episodes || self.count > 0 && self.is_above() {
             return None;
         }
-        let wanted_h = binomial::accepted_from(self.count, self.confidence) / self.asked_per_hour;
+        let wanted_h =
+            binomial::accepted_from(self.count, self.confidence) / self.requested_per_hour;
         Some(((wanted_h - self.exposure_h) * HOUR_NS).max(0.0).ceil() as u64)
     }
 }
@@ -244,7 +245,7 @@ impl VerdictCase<'_> {
             Some(0) if self.weak.is_empty() => (
                 VerdictAnswer::Accepted,
                 format!("meets 95 % real-time: {sentence}"),
-                vec![self.hidden()],
+                vec![self.undetected_episodes()],
             ),
             Some(further_ns) if further_ns > 0 => {
                 let step = format!(
@@ -291,7 +292,7 @@ impl VerdictCase<'_> {
         format!("{counted}{}; {bound}", self.idle_text())
     }
 
-    /// What was late without a load, which the bound does not hold for.
+    /// Late wake-ups without a load, which the bound does not cover.
     fn idle_text(&self) -> String {
         let idle = while_idle(self.run);
         let (late, n) = idle.iter().fold((0, 0), |(late, n), of| (late + of.1, n + of.2));
@@ -320,7 +321,7 @@ impl VerdictCase<'_> {
     /// Which lateness a run of this length does not see. Episodes of mean length d that make up 5 %
     /// of the time are 19 d apart; none begins in T with exp(-T / 19 d), and none goes on at its
     /// start with 0.95: T / 55.9 at 95 %.
-    fn hidden(&self) -> String {
+    fn undetected_episodes(&self) -> String {
         let wrong = 1.0 - self.confidence();
         let apart = (1.0 - ALLOWED) / ALLOWED * ((1.0 - ALLOWED) / wrong).ln().max(1.0);
         let longest_ns = self.basis.exposure_ns as f64 / apart;

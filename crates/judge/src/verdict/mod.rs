@@ -31,10 +31,10 @@ pub use rtproof_model::verdict::{
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
-pub fn judge(run: &Run, changed: &[String], standing: &Integrity) -> Verdict {
-    let basis = of(run);
+pub fn judge(run: &Run, changed: &[String], integrity: &Integrity) -> Verdict {
+    let basis = basis_of(run);
     let requirement = &run.options.requirement;
-    let weak = weaknesses(run, changed, standing);
+    let weak = weaknesses(run, changed, integrity);
     let asks = requirement.class == BudgetClass::Hundred && requirement.budget_ns.is_some();
     let tail = if asks { tail::extrapolate(run, basis.exposure_ns) } else { None };
     let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
@@ -68,7 +68,7 @@ fn not_judged(what: &str, step: &str) -> JudgedCase {
 
 // What the verdict rests on: counts, times and bounds.
 
-fn of(run: &Run) -> Basis {
+fn basis_of(run: &Run) -> Basis {
     let requirement = &run.options.requirement;
     let confidence = f64::from(requirement.confidence_ppm) / 1e6;
     let mut totals = Totals::default();
@@ -80,7 +80,7 @@ fn of(run: &Run) -> Basis {
         .sum();
     let exposure_ns = exposure_ns(run);
     let judged = requirement.budget_ns.is_some() && totals.accounted() > 0;
-    let late_groups = requirement.budget_ns.map(|budget_ns| share::of(run, budget_ns));
+    let late_groups = requirement.budget_ns.map(|budget_ns| share::groups_of(run, budget_ns));
     let rate = late_groups.filter(|_| judged).map(|groups| LateRate::of(run, &groups, exposure_ns));
     Basis {
         scheduled,
@@ -174,7 +174,7 @@ impl VerdictCase<'_> {
         let loaded: Vec<_> =
             self.run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
         match loaded.as_slice() {
-            // A program of `rtproof run`: nobody started a load for it.
+            // A program of `rtproof run`: no load was started for it.
             [] if self.run.options.phases.is_empty() => "beside what else ran".into(),
             [] => "with no load".into(),
             phases => {
@@ -219,9 +219,9 @@ impl VerdictCase<'_> {
             units::grouped(b.late),
             units::grouped(b.scheduled),
         );
-        if let Some(got) = self.lesser_policy() {
+        if let Some(policy) = self.lesser_policy() {
             let sentence =
-                format!("{sentence}, with {got}, which says nothing of the one asked for");
+                format!("{sentence}, with {policy}, which says nothing of the one asked for");
             return (VerdictAnswer::NotProven, sentence, vec![reason]);
         }
         (VerdictAnswer::Refused, sentence, vec![reason])
@@ -302,7 +302,7 @@ mod case_tests {
     use super::*;
 
     #[test]
-    fn the_worst_is_said_as_a_part_of_the_budget() {
+    fn the_worst_is_reported_as_a_share_of_the_budget() {
         assert_eq!(of_budget(47_000, 100_000), ", 47 % of the budget");
         assert_eq!(of_budget(1, 100_000), ", 1 % of the budget");
         assert_eq!(of_budget(100_000, 100_000), ", 100 % of the budget");

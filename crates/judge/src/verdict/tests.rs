@@ -32,7 +32,7 @@ fn one_late_wake_up_in_seconds_refuses_three_a_day() {
 }
 
 #[test]
-fn a_short_clean_run_proves_little_and_says_how_much() {
+fn a_short_clean_run_reports_how_little_it_proves() {
     let verdict = judge(&run(BudgetClass::Hundred, 1, 20, &[]), false);
     assert_eq!(verdict.answer, VerdictAnswer::NotProven);
     // -ln(0.04) / 20 s = 579.4 per hour.
@@ -324,8 +324,8 @@ fn a_record_that_contradicts_itself_or_is_not_whole_proves_nothing() {
     let mut good = run(BudgetClass::Hundred, 2, 20, &[]);
     good.options.requirement.rate_per_1000h = 1_000_000;
     assert_eq!(judge(&good, false).answer, VerdictAnswer::Accepted);
-    for standing in [Integrity::Torn, Integrity::Altered { why: "digest".into() }] {
-        assert_eq!(super::judge(&good, &[], &standing).answer, VerdictAnswer::NotProven);
+    for integrity in [Integrity::Torn, Integrity::Altered { why: "digest".into() }] {
+        assert_eq!(super::judge(&good, &[], &integrity).answer, VerdictAnswer::NotProven);
     }
     let weakened = |weaken: &dyn Fn(&mut Run)| {
         let mut run = good.clone();

@@ -1,4 +1,4 @@
-//! What became of words, on the good machine with one thing changed.
+//! Effects of words, on the good machine with one thing changed.
 
 use rtproof_host::{CpuList, Reading};
 
@@ -91,7 +91,7 @@ fn values_of_files() {
 }
 
 #[test]
-fn missing_and_to_be_away() {
+fn missing_words_and_words_to_remove() {
     assert_eq!(effect("isolcpus=2-3", "quiet", &[(ISOLATED, "2-3")]), WordEffect::Missing);
     assert_eq!(effect("isolcpus=2-3", "isolcpus=2", &[(ISOLATED, "2-3")]), WordEffect::Missing);
     let away = [WantedWord { parameter: "tsc".into(), removes: true }];
@@ -134,7 +134,7 @@ fn offloaded_callbacks_by_the_log_or_by_the_threads() {
 }
 
 #[test]
-fn facts_that_tell() {
+fn facts_that_show_an_effect() {
     let facts = good();
     let mut set = facts.clone();
     set_cmdline(&mut set, "preempt=full systemd.cpu_affinity=0-1");

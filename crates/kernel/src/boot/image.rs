@@ -148,7 +148,7 @@ impl ArchiveBuilder {
     }
 }
 
-// What a guest's console tells of a boot that failed: a panic, silence before init, no console,
+// Diagnosis of a failed boot from the guest's console: a panic, silence before init, no console,
 // a reset.
 
 /// Lines that are shown.
@@ -177,7 +177,7 @@ pub(super) struct Failed<'a> {
     pub has_driver: Option<bool>,
 }
 
-/// What is known of it.
+/// Status and hint of the boot.
 #[derive(Debug, PartialEq, Eq)]
 struct Known {
     status: String,
@@ -208,7 +208,7 @@ const HINTS: &[(&str, &str)] = &[
 ];
 
 impl Failed<'_> {
-    /// The error that tells it.
+    /// The error for the caller.
     pub(super) fn error(&self, log: &Path) -> KernelError {
         let Known { status, hint, lines } = self.known();
         KernelError::Failed {
@@ -393,12 +393,12 @@ fn locate_in(
 ) -> Result<Located, KernelError> {
     let is_name =
         what.components().count() == 1 && !what.as_os_str().as_encoded_bytes().contains(&b'/');
-    let (path, beside, below) = if what.is_dir() {
+    let (path, config_path, below) = if what.is_dir() {
         let (tree, path) = built(what)?;
         (path, Some(tree.join(".config")), Some(tree))
     } else if what.exists() {
-        let beside = beside(what);
-        (what.to_owned(), beside, None)
+        let config_path = config_of(what);
+        (what.to_owned(), config_path, None)
     } else if is_name {
         let path = boot.join(format!("vmlinuz-{}", what.display()));
         if !path.exists() {
@@ -411,10 +411,10 @@ fn locate_in(
     let image = Image::read(&read(&path)?)
         .map_err(|error| KernelError::path(&path, format!("{error:#}")))?;
     let config = match config {
-        Some(path) => Some(given(path)?),
+        Some(path) => Some(named_config(path)?),
         None => image.config().map_or_else(
             || {
-                let path = beside?;
+                let path = config_path?;
                 let text = fs::read_to_string(&path).ok()?;
                 Some(ConfigText { from: path.display().to_string(), text })
             },
@@ -448,7 +448,7 @@ fn built(folder: &Path) -> Result<(PathBuf, PathBuf), KernelError> {
 }
 
 /// `config-X` beside `vmlinuz-X`.
-fn beside(image: &Path) -> Option<PathBuf> {
+fn config_of(image: &Path) -> Option<PathBuf> {
     let name = image.file_name()?.to_str()?;
     let version = ["vmlinuz-", "vmlinux-", "Image-"].iter().find_map(|it| name.strip_prefix(it))?;
     Some(image.with_file_name(format!("config-{version}")))
@@ -472,7 +472,7 @@ fn not_found(path: &Path, boot: &Path) -> String {
 }
 
 /// A configuration that the user names, plain or packed as kernels are.
-pub fn given(path: &Path) -> Result<ConfigText, KernelError> {
+pub fn named_config(path: &Path) -> Result<ConfigText, KernelError> {
     let bytes = unpacked(&read(path)?)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     if !text.contains("\nCONFIG_") && !text.starts_with("CONFIG_") {

@@ -322,14 +322,14 @@ fn plan(
     }
     let modules = modules.modules.iter().map(|module| format!("{}.ko", module.name)).collect();
     let found = programs.iter().map(|program| {
-        inside::find(&program.display().to_string()).ok_or_else(|| {
+        inside::find_program(&program.display().to_string()).ok_or_else(|| {
             let why = "no such program: neither a file nor in a folder of PATH";
             KernelError::path(program, why)
         })
     });
     let mut found: Vec<PathBuf> = found.collect::<Result<_, _>>()?;
     if Arch::native() == Some(arch) && steps.iter().any(|step| step.name == "prove") {
-        found.extend(GUARD.iter().filter_map(|name| inside::find(name)));
+        found.extend(GUARD.iter().filter_map(|name| inside::find_program(name)));
     }
     Ok((GuestPlan { modules, steps }, found))
 }
@@ -460,7 +460,7 @@ fn failed(
     .error(log)
 }
 
-/// Writes what came out of the guest; the steps and all names.
+/// Writes the guest's output; the steps and all names.
 fn brought(
     outcome: &GuestOutcome,
     plan: &GuestPlan,

@@ -20,7 +20,7 @@ fn an_initramfs_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn nobody_but_a_guest_becomes_init() {
+fn only_a_guest_becomes_init() {
     let words = |line: &str| line.split(' ').map(std::ffi::OsString::from).collect::<Vec<_>>();
     assert!(init(words("rtproof guest-init").into_iter()).is_ok());
     let error = init(words("/init unknown guest-init").into_iter()).unwrap_err().to_string();
@@ -28,7 +28,7 @@ fn nobody_but_a_guest_becomes_init() {
 }
 
 #[test]
-fn the_kernel_says_how_many_cpus_came_up() {
+fn the_kernel_reports_how_many_cpus_came_up() {
     assert_eq!(cpus_up("[    0.1] smp: Brought up 1 node, 2 CPUs"), Some(2));
     assert_eq!(cpus_up("[    0.1] smp: Brought up 2 nodes, 16 CPUs"), Some(16));
     assert_eq!(cpus_up("[    0.1] smp: Bringing up secondary CPUs ..."), None);

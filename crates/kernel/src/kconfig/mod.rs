@@ -1,5 +1,5 @@
 //! The Kconfig files of a kernel source, read to explain why an option was dropped: what it depends
-//! on and who selects it. The kernel's own `conf` decides; this only names the condition.
+//! on and which options select it. The kernel's own `conf` decides; this only names the condition.
 
 mod read;
 
@@ -13,7 +13,7 @@ struct Definition {
     depends: Vec<String>,
     /// Condition of its prompt; `None`: no prompt, so that no user sets it.
     prompt: Option<String>,
-    /// Whether it stands in a choice.
+    /// Whether it belongs to a choice.
     in_choice: bool,
     /// Text of its prompt.
     text: Option<String>,
@@ -25,7 +25,7 @@ struct Definition {
 #[derive(Clone, Debug, Default)]
 pub struct KconfigOptions {
     defined: BTreeMap<String, Vec<Definition>>,
-    /// By the option that is selected: who selects it.
+    /// By selected option: the options that select it.
     selects: BTreeMap<String, Vec<String>>,
     /// Files that could not be followed.
     unread: Vec<String>,
@@ -45,7 +45,7 @@ impl KconfigOptions {
     }
 
     /// Why an option does not have the value that was asked for, under a configuration.
-    pub fn because(
+    pub fn why_not(
         &self,
         name: &str,
         wanted: &str,
@@ -128,7 +128,7 @@ fn is_set(config: &BTreeMap<String, String>, name: &str) -> bool {
 
 /// The parts that `&&` joins at the top.
 fn conjuncts(text: &str) -> Vec<&str> {
-    let text = stripped(text);
+    let text = without_parentheses(text);
     let (mut depth, mut from, mut parts) = (0_i32, 0, Vec::new());
     let bytes = text.as_bytes();
     for at in 0..bytes.len() {
@@ -150,7 +150,7 @@ fn conjuncts(text: &str) -> Vec<&str> {
 }
 
 /// Without parentheses around the whole.
-fn stripped(text: &str) -> &str {
+fn without_parentheses(text: &str) -> &str {
     let mut text = text.trim();
     while let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
         let mut depth = 0;

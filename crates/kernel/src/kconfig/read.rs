@@ -179,7 +179,7 @@ fn indent(line: &str) -> usize {
     column
 }
 
-/// Without a comment; `#` within quotes is none.
+/// Without a comment; `#` within quotes does not begin one.
 fn uncommented(line: &str) -> &str {
     let mut quote = None;
     for (at, c) in line.char_indices() {
@@ -229,7 +229,7 @@ endmenu\n";
     #[test]
     fn the_condition_that_fails_is_named() {
         let plain = options("config X86\n\tdef_bool y\n");
-        let said = plain.because("PREEMPT_RT", "y", &config(&["EXPERT"]));
+        let said = plain.why_not("PREEMPT_RT", "y", &config(&["EXPERT"]));
         assert_eq!(
             said,
             [
@@ -238,24 +238,24 @@ endmenu\n";
             ]
         );
         let patched = options("config X86\n\tdef_bool y\n\tselect ARCH_SUPPORTS_RT\n");
-        let said = patched.because("PREEMPT_RT", "y", &config(&["ARCH_SUPPORTS_RT"]));
+        let said = patched.why_not("PREEMPT_RT", "y", &config(&["ARCH_SUPPORTS_RT"]));
         assert_eq!(said, ["depends on EXPERT, which does not hold"]);
         let all = config(&["EXPERT", "ARCH_SUPPORTS_RT"]);
         assert_eq!(
-            patched.because("PREEMPT_RT", "y", &all),
+            patched.why_not("PREEMPT_RT", "y", &all),
             ["another option of its choice is set"]
         );
-        let said = patched.because("DEBUG_PREEMPT", "y", &config(&["EXPERT", "PREEMPTION"]));
+        let said = patched.why_not("DEBUG_PREEMPT", "y", &config(&["EXPERT", "PREEMPTION"]));
         assert_eq!(
             said,
             ["depends on DEBUG_KERNEL, which does not hold; this source does not \
                            define it"]
         );
         assert_eq!(
-            patched.because("NOT_ONE", "y", &all),
+            patched.why_not("NOT_ONE", "y", &all),
             ["no Kconfig file of this source defines NOT_ONE"]
         );
-        let said = patched.because("PREEMPTION", "n", &config(&["PREEMPT_RT"]));
+        let said = patched.why_not("PREEMPTION", "n", &config(&["PREEMPT_RT"]));
         assert_eq!(said, ["selected by PREEMPT_RT"]);
     }
 
@@ -263,7 +263,7 @@ endmenu\n";
     fn a_file_that_is_not_there_is_not_taken_as_empty() {
         let tree = tempfile::tempdir().unwrap();
         std::fs::write(tree.path().join("Kconfig"), "source \"gone/Kconfig\"\n").unwrap();
-        let said = read(tree.path(), "x86").because("A", "y", &BTreeMap::new());
+        let said = read(tree.path(), "x86").why_not("A", "y", &BTreeMap::new());
         assert!(said[0].contains("that could be read"), "{said:?}");
     }
 }

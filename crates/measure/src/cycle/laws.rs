@@ -138,7 +138,7 @@ impl Cycle {
             } else {
                 gaps.busy_ns += step_ns;
             }
-            // A clock that did not move between two readings tells nothing of the loop.
+            // A clock that did not move between two readings does not measure the loop.
             if step_ns < gaps.step_min_ns && step_ns > 0 {
                 gaps.step_min_ns = step_ns;
             }
@@ -220,7 +220,7 @@ impl Cycle {
     }
 
     /// Hands the slot over when its time is over. True: none was emptied for too long.
-    pub(crate) fn turn(&mut self, now_ns: u64) -> bool {
+    pub(crate) fn hand_over(&mut self, now_ns: u64) -> bool {
         let now_ns = now_ns.min(self.schedule.end_ns);
         self.next_due_ns = self.next_due_ns.max(now_ns);
         now_ns >= self.slot_end_ns && now_ns < self.schedule.end_ns && self.rotate(now_ns)
@@ -239,7 +239,7 @@ impl Cycle {
 // cyclic protocol does it: a slow answer delays no other message, and its own time is kept.
 
 /// Messages that can be under way at once; one that is this many cycles old is lost.
-const UNDER_WAY: usize = 1024;
+const IN_FLIGHT: usize = 1024;
 
 /// An answer that is not here after this, or after ten periods, is lost.
 const LOST_NS: u64 = 1_000_000_000;
@@ -265,14 +265,14 @@ pub(crate) struct Sending {
 pub(crate) struct ExchangeAnswer {
     /// Which message it answers.
     pub(crate) number: u64,
-    /// When the thread had it.
+    /// When the thread received it.
     pub(crate) at_ns: u64,
 }
 
 /// Messages that were sent. Ones that were answered or given up are `u64::MAX`.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    sent_ns: Box<[u64; UNDER_WAY]>,
+    sent_ns: Box<[u64; IN_FLIGHT]>,
     /// Number of the oldest one that may be open, and of the next one.
     oldest: u64,
     next: u64,
@@ -282,7 +282,7 @@ pub(crate) struct InFlight {
 
 impl InFlight {
     pub(crate) fn new() -> Self {
-        Self { sent_ns: Box::new([u64::MAX; UNDER_WAY]), oldest: 0, next: 0, lost: 0 }
+        Self { sent_ns: Box::new([u64::MAX; IN_FLIGHT]), oldest: 0, next: 0, lost: 0 }
     }
 
     /// Messages that were sent and never answered.
@@ -299,7 +299,7 @@ impl InFlight {
     #[inline(always)]
     fn close(&mut self, number: u64) -> Option<u64> {
         let is_open = (self.oldest..self.next).contains(&number);
-        let sent_ns = &mut self.sent_ns[number as usize % UNDER_WAY];
+        let sent_ns = &mut self.sent_ns[number as usize % IN_FLIGHT];
         let was_ns = is_open.then(|| std::mem::replace(sent_ns, u64::MAX))?;
         (was_ns != u64::MAX).then_some(was_ns)
     }
@@ -308,8 +308,8 @@ impl InFlight {
     #[inline(always)]
     fn give_up(&mut self, lost_ns: u64) -> Option<u64> {
         while self.oldest < self.next {
-            let sent_ns = self.sent_ns[self.oldest as usize % UNDER_WAY];
-            let is_full = self.next - self.oldest >= UNDER_WAY as u64;
+            let sent_ns = self.sent_ns[self.oldest as usize % IN_FLIGHT];
+            let is_full = self.next - self.oldest >= IN_FLIGHT as u64;
             if sent_ns != u64::MAX && sent_ns >= lost_ns && !is_full {
                 return None;
             }
@@ -325,7 +325,7 @@ impl InFlight {
 
     fn open(&self) -> u64 {
         let open = (self.oldest..self.next)
-            .filter(|number| self.sent_ns[*number as usize % UNDER_WAY] != u64::MAX);
+            .filter(|number| self.sent_ns[*number as usize % IN_FLIGHT] != u64::MAX);
         open.count() as u64
     }
 }
@@ -341,7 +341,7 @@ impl Cycle {
         &mut self,
         stop: &AtomicBool,
         exchange: &mut impl Exchange,
-        under_way: &mut InFlight,
+        in_flight: &mut InFlight,
     ) -> EndReason {
         let Schedule { period_ns, end_ns, .. } = self.schedule;
         let lost_ns = LOST_NS.max(period_ns.saturating_mul(10));
@@ -349,19 +349,19 @@ impl Cycle {
         loop {
             let due_ns = self.next_due_ns;
             while let Some(answer) = exchange.answer(due_ns.min(end_ns), stop) {
-                self.answered(under_way, answer, lost_ns);
+                self.answered(in_flight, answer, lost_ns);
             }
             if stop.load(Ordering::Relaxed) {
-                return self.cut(under_way);
+                return self.cut(in_flight);
             }
             if due_ns >= end_ns {
                 break;
             }
             if due_ns >= self.slot_end_ns && self.rotate(due_ns) {
-                self.cut(under_way);
+                self.cut(in_flight);
                 return EndReason::Starved;
             }
-            let number = under_way.next;
+            let number = in_flight.next;
             let sending = exchange.send(number);
             let due = Schedule { first_ns: due_ns, ..self.schedule };
             self.expect(due.due_before(sending.at_ns + 1).max(1));
@@ -369,39 +369,39 @@ impl Cycle {
             if sending.at_ns >= self.next_due_ns {
                 self.miss(due_ns, sending.at_ns - due_ns);
             }
-            under_way.sent_ns[number as usize % UNDER_WAY] = sending.at_ns;
-            under_way.next += 1;
-            if !sending.is_out && under_way.close(number).is_some() {
-                under_way.lost += 1;
+            in_flight.sent_ns[number as usize % IN_FLIGHT] = sending.at_ns;
+            in_flight.next += 1;
+            if !sending.is_out && in_flight.close(number).is_some() {
+                in_flight.lost += 1;
                 self.unanswered(sending.at_ns, sending.at_ns.saturating_add(lost_ns));
             }
-            while let Some(sent_ns) = under_way.give_up(sending.at_ns.saturating_sub(lost_ns)) {
+            while let Some(sent_ns) = in_flight.give_up(sending.at_ns.saturating_sub(lost_ns)) {
                 self.unanswered(sent_ns, sending.at_ns);
             }
         }
         let until_ns = end_ns.saturating_add(lost_ns);
-        while under_way.open() > 0 {
+        while in_flight.open() > 0 {
             match exchange.answer(until_ns, stop) {
-                Some(answer) => self.answered(under_way, answer, lost_ns),
-                None if stop.load(Ordering::Relaxed) => return self.cut(under_way),
+                Some(answer) => self.answered(in_flight, answer, lost_ns),
+                None if stop.load(Ordering::Relaxed) => return self.cut(in_flight),
                 None => break,
             }
         }
-        while let Some(sent_ns) = under_way.give_up(u64::MAX) {
+        while let Some(sent_ns) = in_flight.give_up(u64::MAX) {
             self.unanswered(sent_ns, until_ns);
         }
         EndReason::Complete
     }
 
     #[inline(always)]
-    fn answered(&mut self, under_way: &mut InFlight, answer: ExchangeAnswer, lost_ns: u64) {
+    fn answered(&mut self, in_flight: &mut InFlight, answer: ExchangeAnswer, lost_ns: u64) {
         // Not one that came twice, or after it was given up.
-        let Some(sent_ns) = under_way.close(answer.number) else { return };
+        let Some(sent_ns) = in_flight.close(answer.number) else { return };
         let took_ns = answer.at_ns.saturating_sub(sent_ns);
         if took_ns <= lost_ns {
             self.take_sample(sent_ns, took_ns);
         } else {
-            under_way.lost += 1;
+            in_flight.lost += 1;
             self.unanswered(sent_ns, answer.at_ns);
         }
     }
@@ -415,8 +415,8 @@ impl Cycle {
     /// Stopped: whether the open ones would have been answered is not known.
     #[cold]
     #[inline(never)]
-    fn cut(&mut self, under_way: &InFlight) -> EndReason {
-        let open = under_way.open();
+    fn cut(&mut self, in_flight: &InFlight) -> EndReason {
+        let open = in_flight.open();
         self.counted = self.counted.map(|counted| counted - open);
         EndReason::Stopped
     }

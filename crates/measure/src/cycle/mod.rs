@@ -475,7 +475,7 @@ mod tests {
             due_ns
         });
         // Slots 1 and 2 went out; the third grew from second 2 until one was free at 5.5 s. It goes
-        // out at 6 s; then two are used up, and from second 8 nobody collects for 4 s.
+        // out at 6 s; then two are used up, and from second 8 nothing is collected for 4 s.
         assert_eq!(reason, EndReason::Starved);
         assert_eq!(waits, 12_000);
         let mut counts = Vec::new();
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_go_out_beside_the_slots() {
+    fn spikes_are_sent_beside_the_slots() {
         // Above the budget, between spike and budget, at the threshold, and one of many periods.
         let late = |due: u64| match due - SLOT_NS {
             0 => 150_000,
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_that_nobody_takes_are_counted() {
+    fn dropped_spikes_are_counted() {
         let (mut cycle, _take, _give, mut inlet) = spiky(3, 0);
         assert_eq!(cycle.run(&AtomicBool::new(false), |due_ns| due_ns + 1), EndReason::Complete);
         let mut n = 0;

@@ -91,7 +91,7 @@ pub(super) const COMPILE: Load = Load {
 };
 
 fn work_compile(ctx: &LoadContext) -> Result<(), Failure> {
-    let compiler = trusted::find("cc").ok();
+    let compiler = trusted::find_program("cc").ok();
     let what = match &compiler {
         Some(path) => format!("{} -O1", path.display()),
         None => "no cc that belongs to root: reading and a no-op process".to_owned(),
@@ -136,7 +136,7 @@ fn cc(ctx: &LoadContext, compiler: &Path, dir: &Path, object: &Path) -> Command 
     command
 }
 
-/// What a compiler does with files; the process that it would be.
+/// File accesses and process of a compiler.
 fn by_itself(ctx: &LoadContext, dir: &Path, object: &Path) -> Result<Command, Failure> {
     let at = |path: &Path| {
         let path = path.display().to_string();

@@ -73,7 +73,7 @@ fn work_disk(ctx: &LoadContext) -> Result<(), Failure> {
     let mut space = Buffer::new();
     let scratch = Scratch::make(ctx.before.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
     (ctx.detail)(&scratch.describe(ctx.before.dir));
-    scratch.churn(space.aligned(), ctx).map_err(|(doing, error)| {
+    scratch.write_loop(space.aligned(), ctx).map_err(|(doing, error)| {
         let size = scratch.bytes >> 20;
         let how = format!("{size} MiB file in {}: cannot {doing}", ctx.before.dir.display());
         format!("{how}: {error}; {}", next_step(&error)).into()
@@ -149,7 +149,7 @@ impl Scratch {
     }
 
     /// Writes, reads and flushes until stopped.
-    fn churn(&self, buffer: &mut [u8], ctx: &LoadContext) -> Result<(), FailedStep> {
+    fn write_loop(&self, buffer: &mut [u8], ctx: &LoadContext) -> Result<(), FailedStep> {
         let mut rng = XorShift::new(self.bytes);
         let start = Instant::now();
         let mut written: u64 = 0;
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_flushes_are_left_out_and_said() {
+    fn refused_flushes_are_skipped_and_reported() {
         let failed = |errno: Errno| try_flush(Err(errno.into()));
         assert_eq!(try_flush(Ok(())).unwrap(), None);
         for errno in [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS] {

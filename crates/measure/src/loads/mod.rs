@@ -62,7 +62,7 @@ pub const LOADS: &[&Load] = &[
 ];
 
 /// The load of that name.
-pub fn find(name: &str) -> Option<&'static Load> {
+pub fn find_load(name: &str) -> Option<&'static Load> {
     LOADS.iter().copied().find(|load| load.name == name)
 }
 
@@ -73,7 +73,7 @@ pub fn find(name: &str) -> Option<&'static Load> {
 const DATA_BYTES: [usize; 2] = [56, 1472];
 
 /// Requests that are under way at once.
-const UNDER_WAY: usize = 32;
+const IN_FLIGHT: usize = 32;
 
 /// Longest wait for a reply before the next requests, as of ping -f.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -85,11 +85,11 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// The peer does not reply, or a request cannot be sent.
-fn run(echo: &Echo, ctx: &LoadContext) -> Result<(), Failure> {
+fn run_flood(echo: &Echo, ctx: &LoadContext) -> Result<(), Failure> {
     let mut requests = DATA_BYTES.map(|bytes| echo.request(bytes));
     let (mut number, mut heard) = (0_u16, Instant::now());
     while !ctx.stopped() {
-        for _ in 0..UNDER_WAY {
+        for _ in 0..IN_FLIGHT {
             number = number.wrapping_add(1);
             let request = &mut requests[usize::from(number) % DATA_BYTES.len()];
             apart::set_number(request, number);
@@ -126,7 +126,7 @@ fn replies(echo: &Echo) -> Result<u64, Failure> {
     let mut replies = 0;
     let mut buffer = [0; apart::READ_BYTES];
     // More than were sent: a peer that sends by itself must not keep this loop.
-    for _ in 0..2 * UNDER_WAY {
+    for _ in 0..2 * IN_FLIGHT {
         match echo.receive(&mut buffer) {
             Ok(data) => replies += u64::from(data.is_some()),
             Err(Errno::AGAIN) => break,
@@ -339,9 +339,9 @@ fn pin_thread(cpu: u32) -> Result<(), Failure> {
 /// # Errors
 /// It has a real-time policy, or cannot have the load CPUs.
 fn settle(name: &str, cpus: &CpuList) -> Result<(), Failure> {
-    // Traces and ps show who disturbed: `rtproof-memory`, not the `exe` of /proc/self/exe.
+    // Traces and ps show the load's name: `rtproof-memory`, not the `exe` of /proc/self/exe.
     set_name(name);
-    if let Some(policy) = own().map(|own| own.policy).filter(|p| REAL_TIME.contains(p)) {
+    if let Some(policy) = own_process().map(|own| own.policy).filter(|p| REAL_TIME.contains(p)) {
         return Err(Failure(format!(
             "a load must not be real-time and inherited policy {policy} (SCHED_OTHER is 0): start \
              it from a SCHED_OTHER thread, or with reset-on-fork"
@@ -368,7 +368,7 @@ pub(crate) fn sacrifice() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-// A worker's own process and the processes below it, as /proc/PID/stat tells: who they are, to end
+// A worker's own process and the processes below it, from /proc/PID/stat: to identify and end
 // them, and how much CPU time they used, to know that they worked. The worker is a subreaper, so
 // that descendants whose parents have ended, and those with sessions of their own, stay below it.
 
@@ -385,7 +385,7 @@ struct Process {
 }
 
 /// The calling process; `None` without /proc.
-fn own() -> Option<Process> {
+fn own_process() -> Option<Process> {
     parse(&text("self")?)
 }
 
@@ -397,7 +397,7 @@ fn descendants() -> Vec<Process> {
 
 /// CPU time used by everything below the calling process so far, ended or not, in milliseconds.
 fn cpu_time_ms() -> u64 {
-    let ended = own().map_or(0, |own| own.waited_ticks);
+    let ended = own_process().map_or(0, |own| own.waited_ticks);
     let live: u64 = descendants().iter().map(|p| p.used_ticks + p.waited_ticks).sum();
     (ended + live) * 1000 / rustix::param::clock_ticks_per_second().max(1)
 }
@@ -469,13 +469,13 @@ mod built_in_tests {
     #[test]
     fn names_are_found_and_differ() {
         for load in LOADS {
-            assert_eq!(find(load.name).map(|load| load.name), Some(load.name));
+            assert_eq!(find_load(load.name).map(|load| load.name), Some(load.name));
             assert!(load.name.chars().all(|c| c.is_ascii_lowercase()), "{}", load.name);
             assert!(!load.about.is_empty() && !load.about.contains('\n'), "{}", load.name);
             assert!(!load.unit.is_empty(), "{}", load.name);
             assert_eq!(LOADS.iter().filter(|other| other.name == load.name).count(), 1);
         }
-        assert!(find("nothing").is_none());
+        assert!(find_load("nothing").is_none());
     }
 
     #[test]
@@ -572,7 +572,7 @@ mod tree_tests {
 
     #[test]
     fn this_process_is_there_and_not_real_time() {
-        let own = own().unwrap();
+        let own = own_process().unwrap();
         assert_eq!(u32::try_from(own.pid).unwrap(), std::process::id());
         assert_eq!(own.policy, 0);
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{Load, LoadContext, LoadInput, LoadParameter};
-use crate::apart::{Echo, names};
+use crate::apart::{Echo, parse_interface_and_peer};
 use crate::{Failure, apart};
 
 // Floods the loopback device with datagrams and a stream. Brings out network softirqs, ksoftirqd,
@@ -167,14 +167,14 @@ fn is_passing(error: &std::io::Error) -> bool {
     ) || error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error())
 }
 
-// The loads that the sources of rtproof measured beside, as lists of those that are built in. S0
+// The loads of rtproof's sources, as lists of built-in ones. S0
 // to S4 are the documents of docs/coverage.md.
 
 /// Name, loads, and what the source says.
 pub struct NamedLoad {
     /// On the command line.
     pub name: &'static str,
-    /// What it stands for: the record holds that.
+    /// The loads it stands for, as the record holds them.
     pub loads: &'static str,
     /// What the source used, with its line, and what differs.
     pub about: &'static str,
@@ -213,7 +213,7 @@ pub const NAMED: &[NamedLoad] = &[
     },
 ];
 
-/// The loads that a name stands for.
+/// The loads of a name.
 pub(super) fn loads_of(name: &str) -> Option<&'static str> {
     NAMED.iter().find(|named| named.name == name).map(|named| named.loads)
 }
@@ -277,7 +277,7 @@ fn work_ping(ctx: &LoadContext) -> Result<(), Failure> {
             super::pin_thread(cpu)?;
             // Numbers of floods are below 64.
             let echo = Echo::open(apart::address(number, true), number as u16 + 1, None)?;
-            super::run(&echo, ctx)
+            super::run_flood(&echo, ctx)
         }
     });
     ctx.together(tasks.collect())
@@ -301,18 +301,21 @@ pub(super) const TRAFFIC: Load = Load {
         is_needed: true,
         expected: "the interface and the IPv4 address of a peer of your own, as in \
                    traffic:eth1:192.0.2.7",
-        check: |text| names(text).is_some(),
+        check: |text| parse_interface_and_peer(text).is_some(),
     }),
     prepare: None,
     work: work_traffic,
 };
 
 fn work_traffic(ctx: &LoadContext) -> Result<(), Failure> {
-    let (interface, peer) =
-        ctx.before.parameter.and_then(names).ok_or("which interface and which peer?")?;
+    let (interface, peer) = ctx
+        .before
+        .parameter
+        .and_then(parse_interface_and_peer)
+        .ok_or("which interface and which peer?")?;
     let echo = Echo::open(peer, std::process::id() as u16, Some(interface))?;
     (ctx.detail)(&format!("1 flood of ICMP echo to {peer} through {interface}"));
-    super::run(&echo, ctx)
+    super::run_flood(&echo, ctx)
 }
 
 #[cfg(test)]
@@ -325,7 +328,9 @@ mod named_tests {
         for named in NAMED {
             let set = LoadSet::from_command_line(named.name).expect(named.name);
             assert_eq!(set.to_string(), named.loads);
-            assert!(crate::loads::find(named.name).is_none() && loads_of(named.name).is_some());
+            assert!(
+                crate::loads::find_load(named.name).is_none() && loads_of(named.name).is_some()
+            );
         }
         let more = LoadSet::from_command_line("s4+disk").expect("with another");
         assert_eq!(more.to_string(), "memory+ping+disk");
@@ -339,7 +344,7 @@ mod ping_tests {
     use super::*;
 
     #[test]
-    fn a_number_of_floods_is_what_it_says() {
+    fn the_number_of_floods_is_as_given() {
         for (text, is_good) in [
             ("1", true),
             ("64", true),

@@ -17,7 +17,7 @@ use super::spec::{LoadSettings, LoadSpec};
 use super::{WorkCounter, cpu};
 
 /// Time for a worker to end after the request. Its own limit is shorter.
-const ASKED_MAX: Duration = Duration::from_secs(2);
+const REQUESTS_MAX: Duration = Duration::from_secs(2);
 
 /// Time from SIGTERM to SIGKILL for a worker that does not answer.
 const TERM_MAX: Duration = Duration::from_millis(200);
@@ -30,7 +30,7 @@ pub(super) struct LoadProcess {
     pid: Pid,
     pub(super) lines: Lines,
     pub(super) stderr: Tail,
-    is_asked: bool,
+    is_end_requested: bool,
     is_killed: bool,
 }
 
@@ -69,7 +69,7 @@ impl LoadProcess {
         let missing = || std::io::Error::other("a pipe is missing");
         let lines = Lines::new(child.stdout.take().ok_or_else(missing)?)?;
         let stderr = Tail::new(child.stderr.take().ok_or_else(missing)?)?;
-        Ok(Self { child, pid, lines, stderr, is_asked: false, is_killed: false })
+        Ok(Self { child, pid, lines, stderr, is_end_requested: false, is_killed: false })
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -77,8 +77,8 @@ impl LoadProcess {
     }
 
     /// Whether its end was requested.
-    pub(super) fn is_asked(&self) -> bool {
-        self.is_asked
+    pub(super) fn is_end_requested(&self) -> bool {
+        self.is_end_requested
     }
 
     /// Whether the request did not help.
@@ -87,8 +87,8 @@ impl LoadProcess {
     }
 
     /// Asks it to end, without waiting.
-    pub(super) fn ask_to_end(&mut self) {
-        self.is_asked = true;
+    pub(super) fn request_end(&mut self) {
+        self.is_end_requested = true;
         drop(self.child.stdin.take());
     }
 
@@ -100,8 +100,8 @@ impl LoadProcess {
 
     /// Requests, then demands, then kills; false: it has not ended.
     pub(super) fn end(&mut self) -> bool {
-        self.ask_to_end();
-        let mut has_ended = self.wait(ASKED_MAX);
+        self.request_end();
+        let mut has_ended = self.wait(REQUESTS_MAX);
         for (signal, time) in [(Signal::TERM, TERM_MAX), (Signal::KILL, KILL_MAX)] {
             if !has_ended {
                 self.is_killed = true;
@@ -162,7 +162,7 @@ pub enum LoadError {
     )]
     NoStressNg {
         load: String,
-        /// Where it was looked for.
+        /// Folders that were searched.
         source: std::io::Error,
     },
     /// The directory cannot be handed to a worker.

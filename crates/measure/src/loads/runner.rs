@@ -58,7 +58,7 @@ impl Runner {
             return Err(LoadError::NoCpus { load });
         }
         if let LoadKind::StressNg(_) = spec.kind()
-            && let Err(source) = trusted::find(spec::NAME)
+            && let Err(source) = trusted::find_program(spec::NAME)
         {
             return Err(LoadError::NoStressNg { load, source });
         }
@@ -68,7 +68,7 @@ impl Runner {
 
     /// Stops several loads in the time of one: all get the request before the first is waited for.
     pub fn stop_all(mut running: Vec<RunningLoad>) -> Vec<LoadOutcome> {
-        running.iter_mut().for_each(RunningLoad::ask_to_end);
+        running.iter_mut().for_each(RunningLoad::request_end);
         running.into_iter().map(RunningLoad::stop).collect()
     }
 }
@@ -123,9 +123,9 @@ impl RunningLoad {
     }
 
     /// Requests its end, without waiting for it.
-    pub fn ask_to_end(&mut self) {
+    pub fn request_end(&mut self) {
         if let Some(process) = &mut self.process {
-            process.ask_to_end();
+            process.request_end();
         }
     }
 
@@ -175,7 +175,7 @@ impl RunningLoad {
             return;
         };
         let status = process.reap();
-        if process.is_asked() && self.is_done {
+        if process.is_end_requested() && self.is_done {
             return;
         }
         if process.is_killed() {
@@ -184,8 +184,8 @@ impl RunningLoad {
                  report"
             ));
         }
-        let said = process.stderr.text();
-        self.fail(format!("its process ended by itself ({status}); stderr: {said}"));
+        let output = process.stderr.text();
+        self.fail(format!("its process ended by itself ({status}); stderr: {output}"));
     }
 
     fn fail(&mut self, what: String) {

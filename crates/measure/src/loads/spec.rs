@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use rtproof_host::{CpuList, trusted};
 
 use super::net::{NAMED, loads_of};
-use super::{LOADS, Load, cpu, find};
+use super::{LOADS, Load, cpu, find_load};
 
 const STRESS_NG: &str = "stress-ng:";
 
@@ -67,7 +67,7 @@ pub struct LoadSet(Vec<LoadSpec>);
 pub enum SpecError {
     #[error("\"{name}\" is not a load{}; known are {}", hint(name), known())]
     Unknown { name: String },
-    /// What follows the name of a load is not what it takes.
+    /// Invalid parameter after the name of a load.
     #[error("{load}{}: expected {expected}", written(parameter.as_deref()))]
     Parameter {
         load: &'static str,
@@ -100,7 +100,7 @@ pub enum SpecError {
 }
 
 impl LoadSpec {
-    /// Whether it is the absence of a load.
+    /// Whether it means no load.
     pub fn is_idle(&self) -> bool {
         matches!(self.0, LoadKind::BuiltIn(cpu::NAME, _))
     }
@@ -121,7 +121,7 @@ impl LoadSpec {
     /// The load of ours that it names.
     pub(super) fn built_in(&self) -> Option<&'static Load> {
         match self.0 {
-            LoadKind::BuiltIn(name, _) => find(name),
+            LoadKind::BuiltIn(name, _) => find_load(name),
             LoadKind::StressNg(_) | LoadKind::Command(_) => None,
         }
     }
@@ -145,7 +145,7 @@ impl LoadSpec {
         if let Some(args) = text.strip_prefix(STRESS_NG) {
             let args = clean(args);
             let example = "stress-ng:--cpu 2 --vm 1";
-            let split = words(args);
+            let split = split_words(args);
             if split.map_err(|quote| SpecError::Quote { quote, args: args.into() })?.is_empty() {
                 return Err(SpecError::NothingToRun { prefix: STRESS_NG, example });
             }
@@ -172,7 +172,7 @@ impl LoadSpec {
             Some((name, parameter)) => (name, Some(parameter.to_owned())),
             None => (text, None),
         };
-        let load = find(name).ok_or_else(|| SpecError::Unknown { name: name.into() })?;
+        let load = find_load(name).ok_or_else(|| SpecError::Unknown { name: name.into() })?;
         let expected = match (&load.parameter, &parameter) {
             (None, None) => None,
             (Some(takes), None) => takes.is_needed.then_some(takes.expected),
@@ -233,7 +233,7 @@ impl LoadSet {
             let split = if takes_all { None } else { part.split_once([',', '+']) };
             let (name, more) = split.map_or((part, None), |(name, more)| (name, Some(more)));
             if let Some(loads) = loads_of(name.trim()) {
-                // What it stands for is read in its place.
+                // The loads it stands for are read instead.
                 let added = Self::parse(loads, clean)?;
                 for spec in added.0 {
                     add(&mut specs, spec, text)?;
@@ -338,7 +338,7 @@ const METRICS: &str = "--metrics-brief";
 
 /// Program and arguments. Nothing is added but that it shall say how much it did.
 pub(super) fn program(args: Vec<String>) -> std::io::Result<Vec<String>> {
-    let path = trusted::find(NAME)?.to_string_lossy().into_owned();
+    let path = trusted::find_program(NAME)?.to_string_lossy().into_owned();
     Ok(std::iter::once(path).chain(with_metrics(args)).collect())
 }
 
@@ -382,7 +382,7 @@ fn unquoted(text: &str) -> &str {
 
 /// Splits arguments at white space, as a shell does with quotes and backslashes and nothing else:
 /// no variables, no globs, no second command. The error is the quote that is not closed.
-pub(super) fn words(args: &str) -> Result<Vec<String>, char> {
+pub(super) fn split_words(args: &str) -> Result<Vec<String>, char> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
@@ -477,7 +477,7 @@ mod text_tests {
 
     #[test]
     fn words_are_split_as_a_shell_does() {
-        let split = |text| words(text).unwrap();
+        let split = |text| split_words(text).unwrap();
         assert_eq!(split("--cpu 2  --vm\t1"), ["--cpu", "2", "--vm", "1"]);
         assert_eq!(split("--job 'a b' \"c 'd\"e \\'"), ["--job", "a b", "c 'de", "'"]);
         assert_eq!(split("'' \"\\\"\""), ["", "\""]);
@@ -501,7 +501,7 @@ mod text_tests {
 
     #[test]
     fn an_open_quote_is_named() {
-        assert_eq!(words("--job 'a"), Err('\''));
-        assert_eq!(words("a\\"), Ok(vec!["a".into()]));
+        assert_eq!(split_words("--job 'a"), Err('\''));
+        assert_eq!(split_words("a\\"), Ok(vec!["a".into()]));
     }
 }

@@ -15,21 +15,21 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::process::{LAUNCH, Message, WorkerCommand, WorkerShared};
 use super::spec;
-use super::spec::{LoadKind, LoadSpec, words};
+use super::spec::{LoadKind, LoadSpec, split_words};
 use crate::Failure;
 
 /// Unit of the work of other programs, unless stress-ng reports its own.
 pub(super) const UNIT: &str = "ms of CPU time";
 
-/// How often ended children are looked for. A wake-up of a load disturbs nothing that is not
+/// Interval between searches for ended children. A wake-up of a load disturbs nothing that is not
 /// disturbed.
-const LOOK: Duration = Duration::from_millis(100);
+const REAP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time from SIGTERM to SIGKILL.
 const END_SOFT: Duration = Duration::from_millis(1000);
 
 /// Time until a program that reports at its end is sent SIGTERM again.
-const ASK_AGAIN: Duration = Duration::from_millis(300);
+const SIGTERM_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Time from SIGTERM until what is left is left to the worker's own end.
 const END_HARD: Duration = Duration::from_millis(1600);
@@ -37,7 +37,7 @@ const END_HARD: Duration = Duration::from_millis(1600);
 /// What is kept of the output: the end, because that says why a program ended.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 
-/// What an error quotes of it.
+/// Length of its output quoted in an error.
 const QUOTE_BYTES_MAX: usize = 600;
 
 /// Runs the program until it is to stop.
@@ -97,8 +97,8 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
     match spec.kind() {
         LoadKind::Command(command) => Ok(vec!["sh".into(), "-c".into(), command.clone()]),
         LoadKind::StressNg(args) => {
-            let args =
-                words(args).map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
+            let args = split_words(args)
+                .map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
             Ok(spec::program(args).map_err(|error| error.to_string())?)
         }
         LoadKind::BuiltIn(name, _) => Err(Failure(format!("{name} is not another program"))),
@@ -130,7 +130,7 @@ impl Family {
     fn watch(&mut self, shared: &WorkerShared) {
         let mut counted = Instant::now();
         while self.reap() && !shared.stop.load(Ordering::Relaxed) {
-            std::thread::park_timeout(LOOK);
+            std::thread::park_timeout(REAP_INTERVAL);
             if counted.elapsed() >= Duration::from_secs(1) {
                 shared.counter.raise_to(super::cpu_time_ms());
                 counted = Instant::now();
@@ -160,7 +160,7 @@ impl Family {
         self.ask(main_only);
         let mut asked = start;
         while self.reap() && start.elapsed() < END_HARD {
-            if main_only && self.status.is_none() && asked.elapsed() > ASK_AGAIN {
+            if main_only && self.status.is_none() && asked.elapsed() > SIGTERM_INTERVAL {
                 self.ask(main_only);
                 asked = Instant::now();
             }

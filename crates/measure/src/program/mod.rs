@@ -26,12 +26,12 @@ use crate::sys::perf;
 use crate::sys::perf::{Attr, PerfRing};
 pub use calls::CALLS;
 
-/// What is looked for in the events.
+/// Purpose of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchPurpose {
     /// The rules of a real-time program.
     Rules,
-    /// Who holds the locks that its threads wait for, and who runs meanwhile on the whole machine.
+    /// Holders of the locks that its threads wait for, and tasks that run meanwhile, machine-wide.
     Locks,
 }
 
@@ -82,7 +82,7 @@ const MACHINE: &[Opened] = &[
     trace(EventSource::MachineMoves, "sched/sched_migrate_task", false),
 ];
 
-/// Who wakes a thread reports its sleep, so that these are of all threads of the machine, too.
+/// The waker reports a sleep, so these are of all threads of the machine, too.
 const MONITORS: &[(&str, Opened)] = &[
     ("rtapp:pagefault", trace(EventSource::MonitorFaults, "rv/error_pagefault", false)),
     ("rtapp:sleep", trace(EventSource::MonitorSleeps, "rv/error_sleep", false)),
@@ -236,10 +236,10 @@ impl ProgramWatch {
                 Err(error) if error.raw_os_error() == Some(NO_THREAD) => return Ok(false),
                 Err(error) => return Err(refused(&error)),
             };
-            let said = |error: io::Error| format!("perf_event_open(2), CPU {cpu}: {error}");
-            let id = perf::id(event.as_fd()).map_err(said)?;
+            let with_path = |error: io::Error| format!("perf_event_open(2), CPU {cpu}: {error}");
+            let id = perf::id(event.as_fd()).map_err(with_path)?;
             self.reader.add(id, opened.source, opened.has_stack, Arc::clone(&layout));
-            perf::set_output(event.as_fd(), owner.as_fd()).map_err(said)?;
+            perf::set_output(event.as_fd(), owner.as_fd()).map_err(with_path)?;
             if filters && !self.filter.is_empty() {
                 // A kernel without filters reports them all: the judge passes over them.
                 let _ = perf::set_filter(event.as_fd(), &self.filter);
@@ -321,7 +321,7 @@ impl ProgramWatch {
     pub fn disable(&self) {
         for (_, events) in self.events.iter().filter(|(source, _)| **source != EventSource::Threads)
         {
-            // One that does not go off reports what nobody judges any more.
+            // One that stays on reports events that are no longer judged.
             events.iter().for_each(|event| drop(perf::set_enabled(event.as_fd(), false)));
         }
     }
@@ -355,7 +355,7 @@ impl ProgramWatch {
     }
 }
 
-/// What all events have.
+/// Attributes of all events.
 fn common() -> Attr {
     Attr {
         sample_period: 1,
@@ -450,8 +450,9 @@ fn raise_limit(files: u64) {
     if limit.current.is_none_or(|now| now >= files) {
         return;
     }
-    let wish = Rlimit { current: Some(files), maximum: limit.maximum.map(|of| of.max(files)) };
-    let _ = setrlimit(Resource::Nofile, wish).or_else(|_| {
+    let limit_wanted =
+        Rlimit { current: Some(files), maximum: limit.maximum.map(|of| of.max(files)) };
+    let _ = setrlimit(Resource::Nofile, limit_wanted).or_else(|_| {
         let maximum = limit.maximum;
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
     });

@@ -224,7 +224,7 @@ impl Reader {
                 cpu: small("dest_cpu")?.cast_unsigned(),
             },
             EventSource::MonitorFaults | EventSource::MonitorSleeps => ProgramEventData::Reported {
-                by: match source {
+                monitor: match source {
                     EventSource::MonitorFaults => Monitor::PageFault,
                     _ => Monitor::Sleep,
                 },
@@ -382,7 +382,7 @@ print fmt: \"%s[%d]: violation detected\", __get_str(comm), REC->pid
         bytes.extend_from_slice(&body);
         let mut found = Vec::new();
         reader.read(&bytes, &mut |it| found.push(it));
-        let what = ProgramEventData::Reported { by: Monitor::Sleep, number: 77 };
+        let what = ProgramEventData::Reported { monitor: Monitor::Sleep, number: 77 };
         let expected = ProgramEvent { time_ns: 1_000, cpu: 1, pid: 3, tid: 4, what, stack: None };
         assert_eq!(found, [expected]);
     }

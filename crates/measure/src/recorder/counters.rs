@@ -70,7 +70,7 @@ impl CounterReader {
         let only = if online.len() == 1 { online.iter().next() } else { None };
         let smi_cpu = online.difference(measured).iter().next().or(only);
         let smi_cpu =
-            smi_cpu.filter(|cpu| idle::read(root, *cpu, idle::SMI_COUNT).value().is_some());
+            smi_cpu.filter(|cpu| idle::read_msr(root, *cpu, idle::SMI_COUNT).value().is_some());
         let servers = &facts.sched.fair_server;
         let is_served =
             servers.value().map(|servers| servers.iter().any(|server| server.runtime_ns > 0));
@@ -116,7 +116,7 @@ impl CounterReader {
             steal_ms: steal.map(|times| (times.cpu, times.steal_ms)).collect(),
             smi: self
                 .smi_cpu
-                .and_then(|cpu| idle::read(&self.root, cpu, idle::SMI_COUNT).value().copied()),
+                .and_then(|cpu| idle::read_msr(&self.root, cpu, idle::SMI_COUNT).value().copied()),
             throttled: self.groups.iter().map(|(_, file)| throttled(&self.root, file)).collect(),
         };
         sample.to_ns = clock();
@@ -137,8 +137,8 @@ impl CounterReader {
         }
     }
 
-    /// What is known of a CPU between two times, for a task of a group.
-    pub(super) fn beside(
+    /// Counters of a CPU between two times, for a task of a group.
+    pub(super) fn surroundings(
         &mut self,
         cpu: u32,
         group: Option<&str>,
@@ -149,25 +149,25 @@ impl CounterReader {
         if self.samples.back().is_none_or(|last| last.from_ns < to_ns) {
             self.take(clock(), &clock);
         }
-        let mut beside =
+        let mut surroundings =
             WindowSurroundings { idle_states: self.idle_states(cpu), ..self.fixed.clone() };
         let after = self.samples.partition_point(|sample| sample.from_ns < to_ns);
         let before = self.samples.partition_point(|sample| sample.to_ns <= from_ns);
         let (Some(before), Some(after)) =
             (before.checked_sub(1).and_then(|at| self.samples.get(at)), self.samples.get(after))
         else {
-            return beside;
+            return surroundings;
         };
-        beside.over_ns = after.to_ns.saturating_sub(before.from_ns);
+        surroundings.over_ns = after.to_ns.saturating_sub(before.from_ns);
         let steal = |sample: &Sample| {
             sample.steal_ms.iter().find(|(of, _)| *of == cpu).map(|(_, ms)| ms * 1_000_000)
         };
-        beside.steal_ns = since(steal(before), steal(after));
-        beside.smi = since(before.smi, after.smi);
+        surroundings.steal_ns = since(steal(before), steal(after));
+        surroundings.smi = since(before.smi, after.smi);
         let group = self.groups.iter().position(|(known, _)| Some(known.as_str()) == group);
         let count = |sample: &Sample| *sample.throttled.get(group?)?;
-        beside.throttled = since(count(before), count(after));
-        beside
+        surroundings.throttled = since(count(before), count(after));
+        surroundings
     }
 
     fn idle_states(&self, cpu: u32) -> BTreeMap<u32, WindowIdleState> {
@@ -310,7 +310,7 @@ pub(super) struct WakeUpWatch {
     scanner: Scanner,
     fresh: Fresh,
     /// Records up to here were seen.
-    seen_ns: u64,
+    scanned_ns: u64,
 }
 
 impl WakeUpWatch {
@@ -325,7 +325,7 @@ impl WakeUpWatch {
         Self {
             scanner: Scanner::new(subjects, threshold_ns, true).with_sleep_functions(addresses),
             fresh: Fresh::new(layout.data_at + layout.data_bytes),
-            seen_ns: 0,
+            scanned_ns: 0,
         }
     }
 
@@ -344,7 +344,7 @@ impl WakeUpWatch {
         }
     }
 
-    /// Nothing is known of what was before.
+    /// Earlier events are unknown.
     pub(super) fn lost(&mut self) {
         let cpus = std::mem::take(&mut self.fresh.numbers);
         cpus.iter().for_each(|cpu| self.scanner.lost(*cpu));
@@ -364,7 +364,7 @@ impl WakeUpWatch {
             match merge.next() {
                 Ok(Some(merged)) if merged.raw.at_ns > until_ns => break,
                 // The last sub-buffer of each CPU comes again: its end was not yet seen.
-                Ok(Some(merged)) if merged.raw.at_ns <= self.seen_ns => {}
+                Ok(Some(merged)) if merged.raw.at_ns <= self.scanned_ns => {}
                 Ok(Some(merged)) => {
                     self.scanner.feed_merged(decoder, &merged).for_each(&mut late);
                 }
@@ -374,7 +374,7 @@ impl WakeUpWatch {
         }
         drop(merge);
         self.fresh.forget(until_ns);
-        self.seen_ns = self.seen_ns.max(until_ns);
+        self.scanned_ns = self.scanned_ns.max(until_ns);
     }
 
     /// Wake-ups since the last call, where they are kept.
@@ -387,7 +387,7 @@ impl WakeUpWatch {
         tids.iter().for_each(|tid| self.scanner.follow(*tid));
     }
 
-    /// Who ran in the place of the threads.
+    /// Tasks that ran instead of the threads.
     pub(super) fn preemptions(&self) -> Vec<scan::PreemptedBy> {
         self.scanner.preemptions().copied().collect()
     }
@@ -489,16 +489,16 @@ mod tests {
         counters.sample(|| 300);
         set(&dir, 9, 9);
         counters.sample(|| 400);
-        let beside = counters.beside(1, Some("/plc"), 210, 290, || 500);
-        assert_eq!((beside.over_ns, beside.steal_ns), (100, Some(20_000_000)));
-        assert_eq!((beside.throttled, beside.smi), (Some(3), None));
-        let other = counters.beside(2, Some("/nothing"), 150, 350, || 500);
+        let surroundings = counters.surroundings(1, Some("/plc"), 210, 290, || 500);
+        assert_eq!((surroundings.over_ns, surroundings.steal_ns), (100, Some(20_000_000)));
+        assert_eq!((surroundings.throttled, surroundings.smi), (Some(3), None));
+        let other = counters.surroundings(2, Some("/nothing"), 150, 350, || 500);
         assert_eq!((other.over_ns, other.steal_ns, other.throttled), (300, None, None));
         // Nothing was counted before it: no delta.
-        assert_eq!(counters.beside(1, None, 50, 150, || 500).over_ns, 0);
+        assert_eq!(counters.surroundings(1, None, 50, 150, || 500).over_ns, 0);
         // Nothing was counted after it: that is made up for.
         set(&dir, 10, 9);
-        let last = counters.beside(1, None, 410, 450, || 500);
+        let last = counters.surroundings(1, None, 410, 450, || 500);
         assert_eq!((last.over_ns, last.steal_ns), (100, Some(10_000_000)));
     }
 
@@ -513,11 +513,11 @@ mod tests {
         counters.next_ns = 0;
         counters.sample(|| times.replace(900));
         set(&dir, 7, 1);
-        let beside = counters.beside(1, None, 500, 600, || 1_000);
-        assert_eq!((beside.over_ns, beside.steal_ns), (900, Some(20_000_000)));
+        let surroundings = counters.surroundings(1, None, 500, 600, || 1_000);
+        assert_eq!((surroundings.over_ns, surroundings.steal_ns), (900, Some(20_000_000)));
         // Nor does it end what began before it and lasted into it.
-        let beside = counters.beside(1, None, 350, 450, || 1_000);
-        assert_eq!((beside.over_ns, beside.steal_ns), (900, Some(20_000_000)));
+        let surroundings = counters.surroundings(1, None, 350, 450, || 1_000);
+        assert_eq!((surroundings.over_ns, surroundings.steal_ns), (900, Some(20_000_000)));
     }
 
     #[test]

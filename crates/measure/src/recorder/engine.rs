@@ -24,7 +24,7 @@ use crate::sys;
 use crate::task::pin_all;
 
 /// Wake-ups that wait for their answer, and windows that wait to be taken.
-pub(super) const ASKS_MAX: usize = 4_096;
+pub(super) const REQUESTS_MAX: usize = 4_096;
 
 /// Windows that wait to be taken: each may hold thousands of events.
 const READY_MAX: usize = 256;
@@ -47,9 +47,9 @@ pub(super) enum EngineCommand {
     On(bool, Reply),
     /// Stacks at the timer interrupt.
     Stack(bool, Reply),
-    /// Late wake-ups of other threads are looked for, or no longer.
+    /// Starts or stops the search for late wake-ups of other threads.
     Watch(Option<(Subjects, u64)>),
-    /// More threads whose wake-ups are looked for.
+    /// Adds threads whose wake-ups are searched.
     Follow(Vec<i32>),
 }
 
@@ -64,7 +64,7 @@ pub(super) struct EngineShared {
     pub(super) totals: Mutex<Vec<ThreadTotals>>,
     pub(super) preemptions: Mutex<Vec<PreemptedBy>>,
     pub(super) kept: Mutex<Vec<WakeUp>>,
-    /// Whether late wake-ups are looked for.
+    /// Whether late wake-ups are searched.
     pub(super) is_watching: AtomicBool,
 }
 
@@ -101,8 +101,8 @@ pub(super) struct Engine {
     pub(super) store: Store,
     pub(super) decoder: Decoder,
     pub(super) counters: CounterReader,
-    pub(super) who: TaskNames,
-    pub(super) asks: Receiver<WakeUp>,
+    pub(super) names: TaskNames,
+    pub(super) requests: Receiver<WakeUp>,
     pub(super) commands: Receiver<EngineCommand>,
     pub(super) shared: Arc<EngineShared>,
     pub(super) state: EngineState,
@@ -142,11 +142,11 @@ impl Engine {
     pub(super) fn run(mut self) {
         loop {
             let start = Instant::now();
-            self.look();
+            self.poll();
             let mut rest = self.settings.poll;
             loop {
                 match self.commands.recv_timeout(rest) {
-                    Ok(command) => self.obey(command),
+                    Ok(command) => self.execute(command),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return self.end(),
                 }
@@ -156,10 +156,10 @@ impl Engine {
     }
 
     /// What is done at every look.
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let now_ns = sys::now_ns();
-        let room = ASKS_MAX.saturating_sub(self.state.pending.len());
-        for wake in self.asks.try_iter().take(room) {
+        let room = REQUESTS_MAX.saturating_sub(self.state.pending.len());
+        for wake in self.requests.try_iter().take(room) {
             self.state.pending.push_back((now_ns, wake));
         }
         if self.mode == RingMode::Stream {
@@ -202,10 +202,10 @@ impl Engine {
     }
 
     fn is_named(&self) -> bool {
-        self.who.is_ready() || self.state.started.elapsed() > SYMBOLS_TIMEOUT
+        self.names.is_ready() || self.state.started.elapsed() > SYMBOLS_TIMEOUT
     }
 
-    /// Begins to watch when the addresses of timers are known by which to tell them.
+    /// Begins to watch once the addresses that identify timers are known.
     fn begin_watch(&mut self, now_ns: u64) {
         if !self.is_named() {
             return;
@@ -213,10 +213,10 @@ impl Engine {
         let Some((subjects, threshold_ns)) = self.state.wanted.take() else { return };
         // Quotas are known by what was counted before.
         for tid in &subjects.tids {
-            let group = self.who.task(*tid, now_ns).and_then(|task| task.cgroup.clone());
+            let group = self.names.task(*tid, now_ns).and_then(|task| task.cgroup.clone());
             group.iter().for_each(|group| self.counters.watch(group));
         }
-        let symbols = self.who.symbols();
+        let symbols = self.names.symbols();
         self.state.watch = Some(WakeUpWatch::new(&subjects, threshold_ns, symbols, &self.decoder));
         self.shared.is_watching.store(true, Ordering::Relaxed);
     }
@@ -227,7 +227,7 @@ impl Engine {
         let (pending, now_ns) = (&mut self.state.pending, sys::now_ns());
         let mut refused = 0;
         watch.find(&self.decoder, self.rings.complete_ns(), |wake| {
-            if pending.len() < ASKS_MAX {
+            if pending.len() < REQUESTS_MAX {
                 pending.push_back((now_ns, wake));
             } else {
                 refused += 1;
@@ -235,7 +235,7 @@ impl Engine {
         });
         let kept = watch.take_kept();
         let found = kept.len();
-        // Before the windows of the late ones, which follow: who takes both knows each of these.
+        // Before the windows of the late ones, which follow: users of both know each of these.
         let room = {
             let mut all = self.shared.kept();
             let room = KEPT_MAX.saturating_sub(all.len()).min(found);
@@ -282,10 +282,15 @@ impl Engine {
         }
         window.lost.sort_unstable_by_key(|lost| lost.from_ns);
         window.missing = self.instance.missing().iter().map(|m| m.event.to_owned()).collect();
-        self.who.name(&mut window, wake.tid, now_ns);
+        self.names.name(&mut window, wake.tid, now_ns);
         let group = window.tasks.get(&wake.tid).and_then(|task| task.cgroup.clone());
-        window.beside =
-            self.counters.beside(wake.cpu, group.as_deref(), wake.due_ns, wake.ran_ns, sys::now_ns);
+        window.surroundings = self.counters.surroundings(
+            wake.cpu,
+            group.as_deref(),
+            wake.due_ns,
+            wake.ran_ns,
+            sys::now_ns,
+        );
         if let Some(group) = group {
             self.counters.watch(&group);
         }
@@ -314,7 +319,7 @@ impl Engine {
         Ok(())
     }
 
-    fn obey(&mut self, command: EngineCommand) {
+    fn execute(&mut self, command: EngineCommand) {
         let (result, reply) = match command {
             EngineCommand::On(on, reply) => (self.switch(on), reply),
             EngineCommand::Stack(on, reply) => {
@@ -353,7 +358,7 @@ impl Engine {
         stats.pages = self.rings.pages;
         stats.bytes = self.rings.bytes;
         stats.error.clone_from(&self.rings.error);
-        stats.no_symbols = self.who.no_symbols();
+        stats.no_symbols = self.names.no_symbols();
         stats.cpu_time_ns = sys::thread_cpu_ns();
         stats.waiting = self.state.pending.len() as u64;
     }
@@ -376,7 +381,7 @@ impl Engine {
         self.rings.drain(&mut self.store, self.state.watch.as_mut(), sys::now_ns);
         self.find();
         let now_ns = sys::now_ns();
-        let left: Vec<WakeUp> = self.asks.try_iter().collect();
+        let left: Vec<WakeUp> = self.requests.try_iter().collect();
         self.state.pending.extend(left.into_iter().map(|wake| (now_ns, wake)));
         self.answer(now_ns);
         self.state.lost_read = None;
@@ -395,7 +400,7 @@ pub(super) fn settle(settings: &RecorderSettings) {
     let _ = rustix::process::setpriority_process(None, settings.nice);
 }
 
-// The kernel's rings, read without waiting and without disturbing whom they belong to.
+// The kernel's rings, read without waiting and without disturbing the CPUs they belong to.
 //
 // A read takes one sub-buffer out of a CPU's ring. The one that the CPU is still writing into is
 // handed out as far as it is filled, with the time of its first record, and the rest comes with
@@ -462,7 +467,7 @@ impl CpuRings {
         self.pipes.iter().map(|pipe| pipe.complete_ns).min().unwrap_or(0)
     }
 
-    /// Reads what there is into the store, and past who watches.
+    /// Reads all pages into the store and passes them to the watch.
     fn drain(
         &mut self,
         store: &mut Store,

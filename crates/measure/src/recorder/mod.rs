@@ -19,7 +19,9 @@ use std::{
 };
 
 use counters::CounterReader;
-use engine::{ASKS_MAX, CpuRings, Engine, EngineCommand, EngineShared, EngineState, Reply, settle};
+use engine::{
+    CpuRings, Engine, EngineCommand, EngineShared, EngineState, REQUESTS_MAX, Reply, settle,
+};
 
 use rtproof_host::{
     CpuList, Facts, Reading, Root,
@@ -43,7 +45,7 @@ pub struct Recorder {
     formats: Arc<Formats>,
     missing: Vec<String>,
     removed: Vec<String>,
-    asks: SyncSender<WakeUp>,
+    requests: SyncSender<WakeUp>,
     /// `None` once its end was requested.
     commands: Option<Sender<EngineCommand>>,
     shared: Arc<EngineShared>,
@@ -74,7 +76,7 @@ impl Recorder {
         let decoder = Decoder::new(&formats).with_strings(strings);
         let mut store = Store::new(decoder.clone(), settings.store_bytes);
         let mut rings = CpuRings::open(&instance, cpus.iter(), &decoder)?;
-        let (asks, asked) = mpsc::sync_channel(ASKS_MAX);
+        let (requests, requested) = mpsc::sync_channel(REQUESTS_MAX);
         let (commands, obeyed) = mpsc::channel();
         let shared = Arc::new(EngineShared::default());
         let mut recorder = Self {
@@ -83,13 +85,13 @@ impl Recorder {
             missing: instance.missing().iter().map(ToString::to_string).collect(),
             removed: instance.removed().to_vec(),
             formats: Arc::clone(&formats),
-            asks,
+            requests,
             commands: Some(commands),
             shared: Arc::clone(&shared),
             thread: None,
         };
         let mut counters = CounterReader::new(root, facts, &settings.measured);
-        // What is counted before the first wake-up tells what went by over it.
+        // Counters read before the first wake-up give its differences.
         let own = i32::try_from(std::process::id()).ok().and_then(|pid| task(root, pid));
         own.and_then(|own| own.cgroup).iter().for_each(|group| counters.watch(group));
         counters.sample(sys::now_ns);
@@ -98,7 +100,7 @@ impl Recorder {
         let root = root.clone();
         let life = move || {
             settle(&settings);
-            let who = TaskNames::new(&root);
+            let names = TaskNames::new(&root);
             let state = EngineState::new();
             let engine = Engine {
                 settings,
@@ -108,8 +110,8 @@ impl Recorder {
                 store,
                 decoder,
                 counters,
-                who,
-                asks: asked,
+                names,
+                requests: requested,
                 commands: obeyed,
                 shared,
                 state,
@@ -124,7 +126,7 @@ impl Recorder {
     /// Asks for the window of a wake-up; [`Recorder::take`] hands it out. Its times are
     /// CLOCK_MONOTONIC. Returns whether there was room for it.
     pub fn ask(&self, wake: WakeUp) -> bool {
-        match self.asks.try_send(wake) {
+        match self.requests.try_send(wake) {
             Ok(()) => true,
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.shared.stats().refused += 1;
@@ -143,12 +145,12 @@ impl Recorder {
     /// # Errors
     /// The write is refused, or the recorder has stopped.
     pub fn pause(&self) -> Result<(), RecorderError> {
-        self.tell(|reply| EngineCommand::On(false, reply))
+        self.send(|reply| EngineCommand::On(false, reply))
     }
 
     /// Goes on after [`Recorder::pause`].
     pub fn resume(&self) -> Result<(), RecorderError> {
-        self.tell(|reply| EngineCommand::On(true, reply))
+        self.send(|reply| EngineCommand::On(true, reply))
     }
 
     /// Takes the kernel stack at each timer interrupt from now on, or no longer.
@@ -156,7 +158,7 @@ impl Recorder {
     /// # Errors
     /// The kernel takes no stacks, or the recorder has stopped.
     pub fn arm_stack(&self, on: bool) -> Result<(), RecorderError> {
-        self.tell(|reply| EngineCommand::Stack(on, reply))
+        self.send(|reply| EngineCommand::Stack(on, reply))
     }
 
     /// Looks for wake-ups of any threads that are more than `threshold_ns` late, from now on, and
@@ -164,12 +166,12 @@ impl Recorder {
     ///
     /// # Errors
     /// [`RingMode::Freeze`] does not look; or the recorder has stopped.
-    pub fn watch(&self, whom: Option<(Subjects, u64)>) -> Result<(), RecorderError> {
+    pub fn watch(&self, subjects: Option<(Subjects, u64)>) -> Result<(), RecorderError> {
         if self.mode == RingMode::Freeze {
             return Err(RecorderError::Frozen);
         }
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
-        commands.send(EngineCommand::Watch(whom)).map_err(|_| RecorderError::Stopped)
+        commands.send(EngineCommand::Watch(subjects)).map_err(|_| RecorderError::Stopped)
     }
 
     /// Follows more threads: of a process that makes them while it is watched.
@@ -186,7 +188,7 @@ impl Recorder {
         self.shared.is_watching.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Who ran in the place of the watched threads while they were runnable, as of the last look.
+    /// Tasks that ran instead of the watched threads while these were runnable, at the last look.
     pub fn preemptions(&self) -> Vec<PreemptedBy> {
         self.shared.preemptions().clone()
     }
@@ -202,7 +204,7 @@ impl Recorder {
         std::mem::take(&mut *self.shared.kept())
     }
 
-    fn tell(&self, command: impl FnOnce(Reply) -> EngineCommand) -> Result<(), RecorderError> {
+    fn send(&self, command: impl FnOnce(Reply) -> EngineCommand) -> Result<(), RecorderError> {
         let (reply, answer) = mpsc::sync_channel(1);
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
         commands.send(command(reply)).map_err(|_| RecorderError::Stopped)?;
@@ -230,7 +232,7 @@ impl Recorder {
         &self.missing
     }
 
-    /// Instances that killed runs had left behind and that are gone now.
+    /// Instances left behind by killed runs and removed now.
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
@@ -402,7 +404,7 @@ pub struct RecorderStats {
     pub waiting: u64,
     /// Wake-ups that were not taken: too many at once.
     pub refused: u64,
-    /// Wake-ups that were to be kept and were not: nobody took them.
+    /// Wake-ups dropped because they were not taken in time.
     pub kept_lost: u64,
     /// Time without recording, nanoseconds, because reading stops it in freeze mode.
     pub blind_ns: u64,
@@ -418,7 +420,7 @@ pub struct RecorderStats {
 
 // Names for what is in a window: tasks by their ids, kernel addresses by their functions.
 
-/// A task may change its policy: what is known of it holds so long.
+/// A task may change its policy: its properties are cached this long.
 const FRESH_NS: u64 = 1_000_000_000;
 
 /// Tasks that are remembered, also after their end.

@@ -79,7 +79,7 @@ pub(crate) fn allow_nudges() {
 }
 
 /// Interrupts a thread of this process once, if it allows that.
-pub(crate) fn nudge(tid: u32) {
+pub(crate) fn interrupt_thread(tid: u32) {
     // SAFETY: three numbers; a thread that is gone is ESRCH.
     unsafe {
         libc::syscall(libc::SYS_tgkill, libc::getpid(), tid.cast_signed(), nudge_signal());
@@ -306,7 +306,7 @@ impl Alarm {
         }
     }
 
-    /// Whether nobody takes a signal that was sent to the process within 20 ms.
+    /// Whether a signal sent to the process stays pending for 20 ms.
     fn stays_pending(&self) -> bool {
         let is_pending = || {
             let mut set = MaybeUninit::<libc::sigset_t>::uninit();

@@ -1,4 +1,4 @@
-//! NAME: what is tried, and what can be known from it that no file tells. Say what bounds it.
+//! NAME: what is tried and what it shows that no file does. Say what bounds it.
 //!
 //! To add a trial: copy this into the file of its subject, fill it in, add one line to `TRIALS` and
 //! one variant to `Observation` in `mod.rs`; `crates/checks/src/trials` makes a finding of what it
@@ -26,6 +26,6 @@ impl Trial for Template {
 
     fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         // A type of its own, with what was seen and why something was not: no status, no advice.
-        Observation::Priority(PriorityObservation::unasked(ctx.priority))
+        Observation::Priority(PriorityObservation::not_requested(ctx.priority))
     }
 }

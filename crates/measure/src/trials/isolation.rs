@@ -1,5 +1,5 @@
 //! Isolation: does anything else run on the real-time CPUs while the others are loaded? They are
-//! looked at from outside, by counters of the kernel before and after: nothing of ours runs there.
+//! observed by counters of the kernel before and after: nothing of ours runs there.
 //!
 //! A task is said to have run there where its last CPU is one of them and its context switches or
 //! its CPU time grew since the look before, a second ago. Tasks that ran there in between and went
@@ -22,7 +22,7 @@ use crate::sys;
 /// softirqs of the network.
 const LOADS: &str = "cpu+fork+memory+net";
 
-/// Time for the loads to start: what starts them is not what is looked for.
+/// Time for the loads to start, which is not part of the trial.
 const SETTLE_NS: u64 = 500_000_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -66,12 +66,12 @@ impl Trial for IsolationTrial {
                         // What went wrong is in its outcome.
                         let _ = load.poll();
                     });
-                    who.look(ctx);
+                    who.poll(ctx);
                 }
                 false
             }),
         };
-        who.look(ctx);
+        who.poll(ctx);
         let after = Look::at(ctx);
         for outcome in Runner::stop_all(running) {
             let work = format!("{} {}", outcome.work, outcome.unit);
@@ -152,23 +152,23 @@ fn since(before: Vec<InterruptLine>, after: Vec<InterruptLine>) -> Vec<Interrupt
     after.into_iter().filter_map(grown).collect()
 }
 
-/// Who ran on the real-time CPUs.
+/// Tasks that ran on the real-time CPUs.
 struct RanTasks {
     last: HashMap<(u32, u64), (u64, u64)>,
     ran: Vec<RanTask>,
-    /// Why the tasks cannot be looked at.
+    /// Why the tasks cannot be read.
     state: Reading<()>,
 }
 
 impl RanTasks {
     fn new(ctx: &TrialContext<'_>) -> Self {
         let mut who = Self { last: HashMap::new(), ran: Vec::new(), state: Reading::known("", ()) };
-        who.look(ctx);
+        who.poll(ctx);
         who.ran.clear();
         who
     }
 
-    fn look(&mut self, ctx: &TrialContext<'_>) {
+    fn poll(&mut self, ctx: &TrialContext<'_>) {
         let reading = task::tasks(ctx.root, ctx.rt_cpus);
         for task in reading.value().into_iter().flatten() {
             let now = (task.switches, task.time_ms);
@@ -213,7 +213,7 @@ mod tests {
     use crate::trials::testing::try_out;
 
     #[test]
-    fn what_grew_is_told_by_cpu() {
+    fn growth_is_reported_by_cpu() {
         let line = |name: &str, counts: &[(u32, u64)]| InterruptLine {
             name: name.into(),
             about: "x".into(),
@@ -228,16 +228,16 @@ mod tests {
 
     #[test]
     fn a_look_without_a_load_names_what_failed() {
-        let Observation::Isolation(seen) = try_out(&IsolationTrial, 300_000_000, false) else {
+        let Observation::Isolation(observed) = try_out(&IsolationTrial, 300_000_000, false) else {
             panic!("another observation");
         };
-        if seen.load_cpus.is_empty() {
-            return assert_eq!(seen.duration_ns, 0);
+        if observed.load_cpus.is_empty() {
+            return assert_eq!(observed.duration_ns, 0);
         }
-        assert!((300_000_000..2_000_000_000).contains(&seen.duration_ns), "{seen:?}");
-        assert_eq!(seen.loads.len(), 4);
-        assert!(seen.loads.iter().all(|load| load.error.is_some()), "{:?}", seen.loads);
-        assert!(seen.times.value().is_some_and(|times| times.len() == 1));
-        assert!(seen.interrupts.value().is_some() && seen.tasks.value().is_some());
+        assert!((300_000_000..2_000_000_000).contains(&observed.duration_ns), "{observed:?}");
+        assert_eq!(observed.loads.len(), 4);
+        assert!(observed.loads.iter().all(|load| load.error.is_some()), "{:?}", observed.loads);
+        assert!(observed.times.value().is_some_and(|times| times.len() == 1));
+        assert!(observed.interrupts.value().is_some() && observed.tasks.value().is_some());
     }
 }

@@ -127,19 +127,19 @@ fn ask_child(ctx: &TrialContext<'_>) -> Result<Locked, Refusal> {
         let _ = child.wait();
         return Err(Refusal { errno: None, text: "the child process did not end".into() });
     };
-    let mut said = String::new();
+    let mut output = String::new();
     if let Some(stdout) = &mut child.stdout {
         // Some lines, which the pipe holds; what cannot be read is missing below.
-        let _ = stdout.read_to_string(&mut said);
+        let _ = stdout.read_to_string(&mut output);
     }
-    parse(&said).unwrap_or_else(|| {
+    parse(&output).unwrap_or_else(|| {
         Err(Refusal { errno: None, text: format!("the child process ended early: {status}") })
     })
 }
 
 /// `locked BYTES MINOR MAJOR`, or `refused ERRNO CALL`.
-fn parse(said: &str) -> Option<Result<Locked, Refusal>> {
-    let (word, rest) = said.trim_end().split_once(' ')?;
+fn parse(output: &str) -> Option<Result<Locked, Refusal>> {
+    let (word, rest) = output.trim_end().split_once(' ')?;
     if word == "refused" {
         let (errno, call) = rest.split_once(' ')?;
         let error = std::io::Error::from_raw_os_error(errno.parse().ok()?);
@@ -161,8 +161,8 @@ pub(crate) fn child(bytes: &str) -> Result<(), crate::loads::Failure> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     crate::loads::sacrifice();
     let answer = match lock_and_write(bytes) {
-        Ok(seen) => {
-            let Locked { locked_bytes, faults_minor, faults_major } = seen;
+        Ok(observed) => {
+            let Locked { locked_bytes, faults_minor, faults_major } = observed;
             format!("locked {locked_bytes} {faults_minor} {faults_major}\n")
         }
         Err((call, error)) => {
@@ -200,7 +200,7 @@ fn lock_and_write(bytes: usize) -> Result<Locked, (&'static str, std::io::Error)
 }
 
 // Priority: does this user get SCHED_FIFO at the priority of the application? Asked for by a
-// thread that ends at once; what else may stand behind a refusal is read beside it.
+// thread that ends at once; other possible reasons of a refusal are read, too.
 
 #[derive(Clone, Copy, Debug)]
 pub struct Priority;
@@ -215,12 +215,14 @@ impl Trial for Priority {
     }
 
     fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
-        let got = sys::set_policy(Policy::Fifo, ctx.priority).and_then(|()| sys::policy());
+        let granted = sys::set_policy(Policy::Fifo, ctx.priority).and_then(|()| sys::policy());
         // The thread of the trial ends with this; what it reads meanwhile it reads as an ordinary.
         let _ = become_ordinary();
         let name = format!("SCHED_FIFO {}", ctx.priority);
         Observation::Priority(PriorityObservation {
-            got: got.map(|(_, priority)| priority).map_err(|error| Refusal::new(&name, &error)),
+            granted: granted
+                .map(|(_, priority)| priority)
+                .map_err(|error| Refusal::new(&name, &error)),
             limit: sys::rtprio_limit(),
             seccomp: seccomp(ctx.root),
             user_namespace: ctx.root.trimmed("/proc/self/uid_map").map(|map| {
@@ -229,7 +231,7 @@ impl Trial for Priority {
                 words != ["0", "0", "4294967295"]
             }),
             group_runtime_us: group_runtime_us(ctx.root),
-            ..PriorityObservation::unasked(ctx.priority)
+            ..PriorityObservation::not_requested(ctx.priority)
         })
     }
 }
@@ -315,7 +317,7 @@ impl Length {
 /// What a trial is given.
 pub struct TrialContext<'a> {
     pub root: &'a Root,
-    /// What is known of it.
+    /// Facts of the machine.
     pub facts: &'a Facts,
     /// Real-time CPUs, online ones.
     pub rt_cpus: &'a CpuList,
@@ -434,8 +436,8 @@ mod tests {
 
     #[test]
     fn the_template_runs() {
-        let seen = testing::try_out(&template::Template, 0, false);
-        assert!(matches!(seen, Observation::Priority(_)));
+        let observed = testing::try_out(&template::Template, 0, false);
+        assert!(matches!(observed, Observation::Priority(_)));
     }
 }
 
@@ -445,7 +447,7 @@ mod memlock_tests {
     use super::*;
 
     #[test]
-    fn what_the_child_says_is_read_back() {
+    fn the_child_s_report_is_read_back() {
         let locked = Locked { locked_bytes: 5, faults_minor: 1, faults_major: 0 };
         assert_eq!(parse("locked 5 1 0\n"), Some(Ok(locked)));
         let refused = parse("refused 1 mlockall(x | y)\n").unwrap().unwrap_err();
@@ -456,11 +458,11 @@ mod memlock_tests {
     }
 
     #[test]
-    fn a_child_that_cannot_be_started_is_told() {
-        let Observation::Memlock(seen) = try_out(&Memlock, 0, false) else {
+    fn a_child_that_cannot_be_started_is_reported() {
+        let Observation::Memlock(observed) = try_out(&Memlock, 0, false) else {
             panic!("another observation");
         };
-        let refusal = seen.run.unwrap_err();
+        let refusal = observed.run.unwrap_err();
         assert!(refusal.text.starts_with("starting the child process: "), "{refusal:?}");
     }
 }
@@ -472,14 +474,14 @@ mod priority_tests {
 
     #[test]
     fn it_is_granted_or_refused_and_nothing_stays() {
-        let Observation::Priority(seen) = try_out(&Priority, 0, false) else {
+        let Observation::Priority(observed) = try_out(&Priority, 0, false) else {
             panic!("another observation");
         };
-        match &seen.got {
-            Ok(priority) => assert_eq!((*priority, seen.priority), (10, 10)),
+        match &observed.granted {
+            Ok(priority) => assert_eq!((*priority, observed.priority), (10, 10)),
             Err(refusal) => assert!(refusal.is_permission(), "{refusal:?}"),
         }
-        assert!(seen.seccomp.value().is_some() && seen.user_namespace.value().is_some());
+        assert!(observed.seccomp.value().is_some() && observed.user_namespace.value().is_some());
         assert_eq!(sys::policy().unwrap(), (Policy::Other, 0));
     }
 }

@@ -54,7 +54,7 @@ impl Trial for Smi {
     fn observe(&self, ctx: &TrialContext<'_>) -> Observation {
         // On x86 before 5.19 reading it interrupts busy CPUs: nothing is measured yet.
         let vendor = of_cpuinfo(ctx, "vendor_id");
-        let mut seen = SmiObservation {
+        let mut observed = SmiObservation {
             vendor,
             counter: None,
             duration_ns: 0,
@@ -63,24 +63,24 @@ impl Trial for Smi {
             hwlat: Reading::absent("available_tracers"),
         };
         let cpus = one_of_each_package(ctx);
-        match seen.vendor.value().map(String::as_str) {
+        match observed.vendor.value().map(String::as_str) {
             Some("GenuineIntel") => {
-                registers(ctx, &cpus, &mut seen);
-                if seen.duration_ns == 0 {
+                registers(ctx, &cpus, &mut observed);
+                if observed.duration_ns == 0 {
                     let smi = msr_event(ctx);
-                    by_perf(ctx, &cpus, SmiCounter::PerfMsr, &smi, &mut seen);
+                    by_perf(ctx, &cpus, SmiCounter::PerfMsr, &smi, &mut observed);
                 }
             }
             Some("AuthenticAMD") if family(ctx).is_some_and(|family| family >= ZEN) => {
                 let smi = Reading::known("perf_event_open", (RAW, LS_SMI_RX));
-                by_perf(ctx, &cpus, SmiCounter::PerfAmd, &smi, &mut seen);
+                by_perf(ctx, &cpus, SmiCounter::PerfAmd, &smi, &mut observed);
             }
             _ => {}
         }
-        if is_x86(ctx) && seen.duration_ns == 0 {
-            look(ctx, &mut seen);
+        if is_x86(ctx) && observed.duration_ns == 0 {
+            measure_gaps(ctx, &mut observed);
         }
-        Observation::Smi(seen)
+        Observation::Smi(observed)
     }
 }
 
@@ -103,12 +103,12 @@ fn family(ctx: &TrialContext<'_>) -> Option<u32> {
 }
 
 /// Counts by the register, if it can be read on any CPU.
-fn registers(ctx: &TrialContext<'_>, cpus: &[u32], seen: &mut SmiObservation) {
-    let read = |cpu: u32| idle::read(ctx.root, cpu, idle::SMI_COUNT);
+fn registers(ctx: &TrialContext<'_>, cpus: &[u32], observed: &mut SmiObservation) {
+    let read = |cpu: u32| idle::read_msr(ctx.root, cpu, idle::SMI_COUNT);
     let before: Vec<(u32, Reading<u64>)> = cpus.iter().map(|&cpu| (cpu, read(cpu))).collect();
-    seen.counter = Some(SmiCounter::Register);
+    observed.counter = Some(SmiCounter::Register);
     if before.iter().any(|(_, count)| count.value().is_some()) {
-        seen.duration_ns = pass(ctx, seen);
+        observed.duration_ns = pass(ctx, observed);
     }
     let since = |(cpu, before): (u32, Reading<u64>)| {
         let count = before.and_then(|_, before| {
@@ -117,17 +117,17 @@ fn registers(ctx: &TrialContext<'_>, cpus: &[u32], seen: &mut SmiObservation) {
         });
         (cpu, count)
     };
-    seen.counts = before.into_iter().map(since).collect();
+    observed.counts = before.into_iter().map(since).collect();
 }
 
 /// Lets the time pass in which is counted; returns how long that was. In a guest, whose counter
-/// says nothing of the host, the loop looks meanwhile.
-fn pass(ctx: &TrialContext<'_>, seen: &mut SmiObservation) -> u64 {
+/// does not show the host, the loop measures meanwhile.
+fn pass(ctx: &TrialContext<'_>, observed: &mut SmiObservation) -> u64 {
     let start_ns = sys::now_ns();
     if !matches!(ctx.facts.virt.hypervisor.value(), Some(None)) {
-        look(ctx, seen);
+        measure_gaps(ctx, observed);
     }
-    match &seen.gaps {
+    match &observed.gaps {
         Some(_) => sys::now_ns() - start_ns,
         None => ctx.wait(start_ns, ctx.duration_ns, |_| false),
     }
@@ -150,22 +150,22 @@ fn by_perf(
     cpus: &[u32],
     counter: SmiCounter,
     event: &Reading<(u32, u64)>,
-    seen: &mut SmiObservation,
+    observed: &mut SmiObservation,
 ) {
     let opened: Vec<(u32, Reading<OwnedFd>)> = cpus
         .iter()
         .map(|&cpu| (cpu, event.as_ref().and_then(|_, event| open(cpu, *event))))
         .collect();
     if opened.iter().all(|(_, event)| event.value().is_none()) {
-        if seen.counts.is_empty() {
-            seen.counter = Some(counter);
-            seen.counts = opened.into_iter().map(|(cpu, why)| (cpu, why.map(|_| 0))).collect();
+        if observed.counts.is_empty() {
+            observed.counter = Some(counter);
+            observed.counts = opened.into_iter().map(|(cpu, why)| (cpu, why.map(|_| 0))).collect();
         }
         return;
     }
-    seen.counter = Some(counter);
-    seen.duration_ns = pass(ctx, seen);
-    seen.counts = opened.into_iter().map(|(cpu, event)| (cpu, event.and_then(count))).collect();
+    observed.counter = Some(counter);
+    observed.duration_ns = pass(ctx, observed);
+    observed.counts = opened.into_iter().map(|(cpu, event)| (cpu, event.and_then(count))).collect();
 }
 
 /// Opens the event on a CPU, for all that runs there.
@@ -197,15 +197,15 @@ fn count(path: String, event: OwnedFd) -> Reading<u64> {
 }
 
 /// Looks for gaps on one CPU, a housekeeping one where there is one: firmware stops all.
-fn look(ctx: &TrialContext<'_>, seen: &mut SmiObservation) {
+fn measure_gaps(ctx: &TrialContext<'_>, observed: &mut SmiObservation) {
     let online = ctx.facts.cpus.online.value();
     let last = || online.and_then(|online| online.iter().last());
     let Some(cpu) = ctx.housekeeping.iter().last().or_else(last) else { return };
     let began = Instant::now();
     let tracer = HwlatRun::start(ctx.root, cpu, GAP_NS);
-    seen.gaps = spin_on(ctx, cpu);
+    observed.gaps = spin_on(ctx, cpu);
     let looked = tracer.and_then(|tracer| tracer.end(began.elapsed()));
-    seen.hwlat = match looked {
+    observed.hwlat = match looked {
         Ok(look) => Reading::known("current_tracer", look),
         Err(TracefsError::NoTracer { .. }) => Reading::absent("available_tracers"),
         Err(error) => Reading::denied("current_tracer", error.to_string()),
@@ -290,15 +290,15 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_is_looked_for() {
-        let Observation::Smi(seen) = try_out(&Smi, 100_000_000, false) else {
+        let Observation::Smi(observed) = try_out(&Smi, 100_000_000, false) else {
             panic!("another observation");
         };
-        let is_counted = seen.counts.iter().any(|(_, count)| count.value().is_some());
-        assert_eq!(seen.duration_ns > 0, is_counted, "{seen:?}");
+        let is_counted = observed.counts.iter().any(|(_, count)| count.value().is_some());
+        assert_eq!(observed.duration_ns > 0, is_counted, "{observed:?}");
         if is_counted {
             return;
         }
-        if let Some(gaps) = seen.gaps {
+        if let Some(gaps) = observed.gaps {
             assert!(gaps.duration_ns >= 90_000_000, "{gaps:?}");
             assert!(gaps.switched.sum_ns + gaps.beneath.sum_ns <= gaps.duration_ns, "{gaps:?}");
         }

@@ -1,5 +1,5 @@
 //! Throttling: a SCHED_FIFO spinner beside an ordinary one on one CPU. Is it paused, for how long,
-//! and who ran meanwhile?
+//! and which tasks ran meanwhile?
 //!
 //! The FIFO spinner reads the clock; a step of more than a millisecond is a gap. In a gap it looks
 //! whether it was switched out (ru_nivcsw) and whether the ordinary spinner, which writes down when
@@ -96,7 +96,7 @@ struct Shared {
     stop: AtomicBool,
     /// When the ordinary spinner last ran.
     ran_ns: AtomicU64,
-    /// CPU time that it has had.
+    /// CPU time used so far.
     ordinary_cpu_ns: AtomicU64,
     ordinary_tid: AtomicU32,
     fifo_tid: AtomicU32,
@@ -279,25 +279,25 @@ mod tests {
     fn a_short_spin_ends_and_adds_up() {
         let _alone = alone();
         let started_ns = sys::now_ns();
-        let Observation::Throttling(seen) = try_out(&Throttling, 300_000_000, false) else {
+        let Observation::Throttling(observed) = try_out(&Throttling, 300_000_000, false) else {
             panic!("another observation");
         };
-        adds_up(seen, started_ns);
+        adds_up(observed, started_ns);
     }
 
     #[test]
     fn it_ends_on_a_machine_of_one_cpu() {
         let _alone = alone();
         let started_ns = sys::now_ns();
-        let Observation::Throttling(seen) = try_on_one_cpu(&Throttling, 300_000_000) else {
+        let Observation::Throttling(observed) = try_on_one_cpu(&Throttling, 300_000_000) else {
             panic!("another observation");
         };
-        adds_up(seen, started_ns);
+        adds_up(observed, started_ns);
     }
 
-    fn adds_up(seen: ThrottlingObservation, started_ns: u64) {
+    fn adds_up(observed: ThrottlingObservation, started_ns: u64) {
         assert!(sys::now_ns() - started_ns < 5_000_000_000);
-        match seen.run {
+        match observed.run {
             Ok(run) => {
                 assert!((300_000_000..800_000_000).contains(&run.duration_ns), "{run:?}");
                 assert!(run.fifo_cpu_ns > 0 && run.fifo_cpu_ns <= run.duration_ns + 50_000_000);
@@ -312,9 +312,11 @@ mod tests {
     #[test]
     fn a_stop_ends_it_at_once() {
         let _alone = alone();
-        let Observation::Throttling(seen) = try_out(&Throttling, 3_000_000_000, true) else {
+        let Observation::Throttling(observed) = try_out(&Throttling, 3_000_000_000, true) else {
             panic!("another observation");
         };
-        assert!(seen.run.is_err() || seen.run.is_ok_and(|run| run.duration_ns < 500_000_000));
+        assert!(
+            observed.run.is_err() || observed.run.is_ok_and(|run| run.duration_ns < 500_000_000)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! NAME: what it measures, and for whom.
+//! NAME: what it measures, and for which use.
 //!
 //! Copy this into the file of its subject, fill it in, add one line to `WORKLOADS` in `mod.rs`.
 

@@ -28,7 +28,7 @@ use crate::cycle::Cycle;
 use crate::{EndReason, Failure, Quantity, sys, task};
 
 /// Longest wait for lines, so that a stop is seen.
-const LOOK_NS: u64 = 50_000_000;
+const POLL_INTERVAL_NS: u64 = 50_000_000;
 
 /// Longer is no sample but a slip of the tracer, and counts as lost: what a histogram holds, an
 /// hour.
@@ -86,7 +86,7 @@ impl Reader {
         let mut buffer = [0; 16 << 10];
         loop {
             let now_ns = sys::now_ns();
-            if cycle.turn(now_ns) {
+            if cycle.hand_over(now_ns) {
                 return Ok(EndReason::Starved);
             }
             let n = match pipe.read(&mut buffer) {
@@ -102,7 +102,7 @@ impl Reader {
                 return Ok(EndReason::Stopped);
             }
             if n == 0 {
-                let left_ns = cycle.edge_ns().saturating_sub(now_ns).min(LOOK_NS);
+                let left_ns = cycle.edge_ns().saturating_sub(now_ns).min(POLL_INTERVAL_NS);
                 let timeout = sys::timespec(left_ns);
                 let mut fds = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
                 let _ = poll(&mut fds, Some(&timeout));
@@ -254,8 +254,8 @@ pub(super) const HWLAT: Plain = Plain {
      CONFIG_HWLAT_TRACER.",
         Quantity::Gap,
     )
-    .beside()
-    .alone(),
+    .on_other_cpu()
+    .single_thread(),
     arm: |about, setting| {
         let shared = vec![("tracing_thresh", "1".into())];
         let request = TracerRequest::on_one_cpu("hwlat", setting.cpu, shared);
@@ -383,7 +383,7 @@ struct Line {
 }
 
 /// Reads a line; `None`: it says something else.
-fn line(text: &str) -> Option<Line> {
+fn parse_line(text: &str) -> Option<Line> {
     if let Some(rest) = text.strip_prefix("CPU:") {
         // `CPU:1 [LOST 38 EVENTS]`
         let (cpu, rest) = rest.split_once(" [LOST ")?;
@@ -462,7 +462,7 @@ impl Lines {
             let room = LINE_MAX.saturating_sub(self.partial.len());
             self.partial.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
-                if let Some(line) = line(String::from_utf8_lossy(&self.partial).trim_end()) {
+                if let Some(line) = parse_line(String::from_utf8_lossy(&self.partial).trim_end()) {
                     take(line);
                 }
                 self.partial.clear();
@@ -483,8 +483,8 @@ pub(super) const OSNOISE: Plain = Plain {
      and CONFIG_OSNOISE_TRACER.",
         Quantity::Gap,
     )
-    .beside()
-    .alone(),
+    .on_other_cpu()
+    .single_thread(),
     arm: |about, setting| {
         let shared = vec![
             ("osnoise/stop_tracing_us", "0".into()),
@@ -522,8 +522,8 @@ const DESCRIPTION: Description = Description {
          Needs root and CONFIG_TIMERLAT_TRACER.",
         Quantity::Latency,
     )
-    .beside()
-    .alone()
+    .on_other_cpu()
+    .single_thread()
 };
 
 impl Workload for Timerlat {
@@ -707,7 +707,7 @@ CPU:1 [LOST 38 EVENTS]
             "x-1 [000] d 1.0000000001: #1 context irq timer_latency 1 ns",
             "CPU:x [LOST 1 EVENTS]",
         ] {
-            assert_eq!(line(text), None, "{text}");
+            assert_eq!(parse_line(text), None, "{text}");
         }
         assert!(read(&[b'x'; 100_000]).is_empty());
         let mut long = vec![b'x'; 100_000];

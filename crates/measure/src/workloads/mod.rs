@@ -76,7 +76,7 @@ pub fn timer_wakeup() -> Arc<dyn Workload> {
 /// Why not, and which workloads can.
 pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), WorkloadError> {
     let about = workload.describe();
-    if about.clocks.have(clock) {
+    if about.clocks.contains(clock) {
         return Ok(());
     }
     let name = clock.name();
@@ -85,14 +85,14 @@ pub fn check_clock(workload: &dyn Workload, clock: Clock) -> Result<(), Workload
             "no timer of the kernel runs on it, so that nothing can sleep by it"
         }
         (_, Clocks::Relative) => "setting it moves even a relative sleep by it",
-        (ThreadPlace::Beside, _) => {
+        (ThreadPlace::OtherCpu, _) => {
             "the program or the kernel that it reads has a clock of its own"
         }
         (ThreadPlace::OnCpu, _) => "its times are those of CLOCK_MONOTONIC",
     };
     let able: Vec<&str> = WORKLOADS
         .iter()
-        .filter(|other| other.describe().clocks.have(clock))
+        .filter(|other| other.describe().clocks.contains(clock))
         .map(|other| other.name())
         .collect();
     let why = format!(
@@ -116,7 +116,7 @@ pub(crate) fn arm(
 /// `exec:./my-cycle --fast`).
 ///
 /// # Errors
-/// There is none of that name, or the parameter is not what it takes.
+/// No workload of that name, or an invalid parameter.
 pub fn parse(text: &str) -> Result<Arc<dyn Workload>, WorkloadError> {
     let text = text.trim();
     let (name, parameter) = match text.split_once(':') {

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::workload::{
     Armed, Description, OwnCost, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,
 };
-use crate::apart::{Echo, names};
+use crate::apart::{Echo, parse_interface_and_peer};
 use crate::cycle::{Cycle, Exchange, ExchangeAnswer, InFlight, Sending};
 use crate::{EndReason, Failure, Quantity, apart, calibrate, sys};
 
@@ -68,7 +68,7 @@ impl Workload for Packet {
 
     fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
         let Some(text) = parameter else { return Ok(Arc::new(WORKLOAD)) };
-        let (interface, peer) = names(text).ok_or_else(|| {
+        let (interface, peer) = parse_interface_and_peer(text).ok_or_else(|| {
             let expected = "an interface and the IPv4 address of a peer, as eth1:192.0.2.7";
             WorkloadError::parameter(self.name(), text, expected)
         })?;
@@ -88,7 +88,7 @@ impl Workload for Packet {
         let (port, fastest_ns) =
             ready.map_err(|Failure(why)| WorkloadError::unfit(self.name(), why))?;
         let clock_ps = calibrate::clock_read_ps(crate::clock::Clock::Monotonic);
-        Ok(Box::new(Ready { port, under_way: InFlight::new(), clock_ps, fastest_ns }))
+        Ok(Box::new(Ready { port, in_flight: InFlight::new(), clock_ps, fastest_ns }))
     }
 }
 
@@ -200,7 +200,7 @@ fn pair(id: u16) -> Result<(Echo, OwnedFd), Failure> {
 
 struct Ready {
     port: Port,
-    under_way: InFlight,
+    in_flight: InFlight,
     clock_ps: u64,
     fastest_ns: u64,
 }
@@ -228,18 +228,18 @@ impl Armed for Ready {
     fn memory(&self) -> Vec<(usize, usize)> {
         let Port { request, read, .. } = &self.port;
         vec![
-            self.under_way.memory(),
+            self.in_flight.memory(),
             (request.as_ptr() as usize, request.len()),
             (read.as_ptr() as usize, read.len()),
         ]
     }
 
     fn ending(&self) -> WorkloadEnding {
-        WorkloadEnding { unanswered: self.under_way.lost(), ..WorkloadEnding::default() }
+        WorkloadEnding { unanswered: self.in_flight.lost(), ..WorkloadEnding::default() }
     }
 }
 
 #[inline(never)]
 fn run(cycle: &mut Cycle, stop: &AtomicBool, own: &mut Ready) -> EndReason {
-    cycle.run_exchanges(stop, &mut own.port, &mut own.under_way)
+    cycle.run_exchanges(stop, &mut own.port, &mut own.in_flight)
 }

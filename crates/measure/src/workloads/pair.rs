@@ -1,7 +1,7 @@
-//! Two threads that hand over to each other: what the hand-off workloads share.
+//! Two threads that hand over to each other: common part of the hand-off workloads.
 //!
 //! The measuring thread wakes its partner once a period and waits for its answer. Both have read
-//! the clock; who takes the difference from where to where depends on the workload.
+//! the clock; the workload decides which thread takes the difference, from where to where.
 
 use std::{
     io,

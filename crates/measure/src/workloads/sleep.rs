@@ -35,7 +35,7 @@ pub(super) const NANOSLEEP_RELATIVE: Plain = Plain {
         Quantity::Interval,
     )
     .with_intervals()
-    .by(Clocks::Relative),
+    .with_clocks(Clocks::Relative),
     arm: |about, setting| match setting.clock {
         Clock::Monotonic => workload::armed(sys::timespec(setting.period_ns), run_nanosleep_relative),
         _ => workload::armed_by(about.name, setting, run_nanosleep_relative_by),
@@ -116,7 +116,7 @@ pub(super) const SETITIMER: Plain = Plain {
         Quantity::Latency,
     )
     .with_intervals()
-    .alone(),
+    .single_thread(),
     arm: |about, setting| {
         let period_us = workload::whole_microseconds(about.name, setting.period_ns)?;
         let alarm = Alarm::claim().map_err(|error| WorkloadError::unfit(about.name, error))?;
@@ -130,14 +130,14 @@ fn run_setitimer(
     stop: &AtomicBool,
     (alarm, period_us): &(Alarm, u64),
 ) -> EndReason {
-    if !begin(cycle, alarm, *period_us) {
+    if !begin_interval(cycle, alarm, *period_us) {
         return EndReason::Stopped;
     }
     workload::run_expiries(cycle, stop, || alarm.wait())
 }
 
 /// Starts the timer, and the cycles on its grid; false: it cannot be started.
-pub(super) fn begin(cycle: &mut Cycle, alarm: &Alarm, period_us: u64) -> bool {
+pub(super) fn begin_interval(cycle: &mut Cycle, alarm: &Alarm, period_us: u64) -> bool {
     let first_ns = cycle.schedule().first_ns;
     workload::sleep_until(first_ns.saturating_sub(LEAD_NS));
     let before_ns = sys::now_ns();
@@ -163,7 +163,7 @@ pub(super) const SIGALRM_HANDLER: Plain = Plain {
         Quantity::Latency,
     )
     .with_intervals()
-    .alone(),
+    .single_thread(),
     arm: |about, setting| {
         let period_us = workload::whole_microseconds(about.name, setting.period_ns)?;
         let unfit = |error| WorkloadError::unfit(about.name, error);
@@ -179,7 +179,7 @@ fn run_sigalrm_handler(
     stop: &AtomicBool,
     (alarm, period_us): &(Alarm, u64),
 ) -> EndReason {
-    if !begin(cycle, alarm, *period_us) {
+    if !begin_interval(cycle, alarm, *period_us) {
         return EndReason::Stopped;
     }
     cycle.run_keeping(stop, |due_ns| {
@@ -255,7 +255,7 @@ pub(super) const TIMER_WAKEUP: Plain = Plain {
      device interrupts, threaded handlers or the application's own work.",
         Quantity::Latency,
     )
-    .by(Clocks::Timers),
+    .with_clocks(Clocks::Timers),
     arm: |about, setting| match setting.clock {
         Clock::Monotonic => workload::armed((), run_timer_wakeup),
         _ => workload::armed_by(about.name, setting, run_timer_wakeup_by),

@@ -264,7 +264,7 @@ pub(super) const CLOCK_GETTIME: Plain = Plain {
      how late the work began.",
         Quantity::Duration,
     )
-    .by(Clocks::Read),
+    .with_clocks(Clocks::Read),
     arm: |_, setting| Ok(calibrate(Readings(clock::id(setting.clock)), setting)),
 };
 
@@ -292,7 +292,7 @@ pub(super) const KILL: Plain = Plain {
      group. Not how late the work began.",
         Quantity::Duration,
     )
-    .by(Clocks::Read),
+    .with_clocks(Clocks::Read),
     arm: |_, setting| Ok(calibrate(Calls, setting)),
 };
 
@@ -429,7 +429,7 @@ pub(super) const REGISTERS: Plain = Plain {
      memory, caches or the kernel, and not how late the work began.",
         Quantity::Duration,
     )
-    .by(Clocks::Read),
+    .with_clocks(Clocks::Read),
     arm: |_, setting| Ok(calibrate(Chain(1), setting)),
 };
 

@@ -1,4 +1,4 @@
-//! A workload: the choice, what one thread makes of it, and what both report.
+//! A workload: its description, its armed form in a thread, and their results.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -51,18 +51,18 @@ impl Description {
         Self { keeps_intervals: true, ..self }
     }
 
-    /// The same workload with a thread beside the measured CPU.
-    pub(super) const fn beside(self) -> Self {
-        Self { place: ThreadPlace::Beside, ..self }
+    /// The same workload with its thread on another CPU than the measured one.
+    pub(super) const fn on_other_cpu(self) -> Self {
+        Self { place: ThreadPlace::OtherCpu, ..self }
     }
 
     /// The same workload by other clocks too.
-    pub(super) const fn by(self, clocks: Clocks) -> Self {
+    pub(super) const fn with_clocks(self, clocks: Clocks) -> Self {
         Self { clocks, ..self }
     }
 
     /// The same workload for one thread of a session.
-    pub(super) const fn alone(self) -> Self {
+    pub(super) const fn single_thread(self) -> Self {
         Self { threads_max: 1, ..self }
     }
 }
@@ -82,7 +82,7 @@ pub enum Clocks {
 
 impl Clocks {
     /// Whether a clock is among them.
-    pub const fn have(self, clock: Clock) -> bool {
+    pub const fn contains(self, clock: Clock) -> bool {
         match (self, clock) {
             (_, Clock::Monotonic) | (Self::Read, _) => true,
             (Self::Timers, clock) => clock.keeps_its_distance(),
@@ -115,7 +115,7 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
         None
     }
     /// Whether a sample is how late the thread was that the session says, from a moment that it
-    /// slept for. Then kernel events tell why; a piece of work or a message has no such moment.
+    /// slept for. Then kernel events explain it; a piece of work or a message has no such moment.
     fn wakes(&self) -> bool {
         self.quantity().is_lateness() && self.place() == ThreadPlace::OnCpu
     }
@@ -166,7 +166,7 @@ pub enum ThreadPlace {
     OnCpu,
     /// Beside it, as an ordinary thread: it only records what another program, or the kernel,
     /// measures there.
-    Beside,
+    OtherCpu,
 }
 
 /// What a workload is armed for.
@@ -265,11 +265,11 @@ pub trait Armed {
 /// Why a workload is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// There is none of that name.
+    /// No workload of that name.
     #[error("`{name}` is no workload; expected one of {known}")]
     Name {
         name: String,
-        /// Those that there are.
+        /// Existing workloads.
         known: String,
     },
     /// It does not take this parameter.
@@ -290,7 +290,7 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// A parameter that is none.
+    /// An invalid parameter.
     pub(super) fn parameter(
         workload: &'static str,
         found: &str,

@@ -50,7 +50,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Sleeps to a time and tells how that went. Tried again where the thread was moved meanwhile.
+/// Sleeps until a time and returns the result. Tried again if the thread was moved meanwhile.
 fn sleep() -> WakeUp {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     let cpu = || u32::try_from(rustix::thread::sched_getcpu()).expect("a CPU");
@@ -144,9 +144,9 @@ fn on_cpu<T>(cpu: u32, what: impl FnOnce() -> T) -> T {
     outcome
 }
 
-/// A wake-up of this thread with the window that tells it, on a CPU whose kernel records it; where
-/// there is none, a window that tells at least that it was woken.
-fn told(recorder: &Recorder) -> (WakeUp, Window) {
+/// A wake-up of this thread with a window that explains it, on a CPU whose kernel records it; where
+/// there is none, a window that shows at least the waking.
+fn next_window(recorder: &Recorder) -> (WakeUp, Window) {
     match cpu_that_tells() {
         Some(cpu) => on_cpu(cpu, || told_here(recorder, true)),
         None => told_here(recorder, false),
@@ -187,10 +187,10 @@ fn ping_pong(stop: &AtomicBool) {
 }
 
 #[test]
-fn a_wake_up_is_told_with_names() {
+fn a_wake_up_is_reported_with_names() {
     let _alone = alone();
     let Some(mut recorder) = recorder(settings()) else { return };
-    let (wake, window) = told(&recorder);
+    let (wake, window) = next_window(&recorder);
     let own = &window.tasks[&wake.tid];
     assert_eq!(own.tgid, i32::try_from(std::process::id()).expect("a pid"));
     assert!(own.policy.is_some() && own.cpus_allowed.is_some(), "{own:?}");
@@ -199,8 +199,8 @@ fn a_wake_up_is_told_with_names() {
     let is_timer = |name: &String| name.starts_with("hrtimer_wakeup+0x0/");
     assert!(window.symbols.is_empty() || window.symbols.values().any(is_timer));
     // It was asked for at once, and yet counters were read before and after it.
-    assert!(window.beside.over_ns >= wake.latency_ns(), "{:?}", window.beside);
-    assert!(window.beside.steal_ns.is_some() && window.beside.preempt_rt.is_some());
+    assert!(window.surroundings.over_ns >= wake.latency_ns(), "{:?}", window.surroundings);
+    assert!(window.surroundings.steal_ns.is_some() && window.surroundings.preempt_rt.is_some());
     recorder.stop();
     let stats = recorder.stats();
     assert_eq!((stats.waiting, stats.refused), (0, 0));
@@ -213,13 +213,13 @@ fn a_wake_up_is_told_with_names() {
 }
 
 #[test]
-fn partly_filled_sub_buffers_go_on_in_time() {
+fn partly_filled_sub_buffers_continue_in_time() {
     let _alone = alone();
     let often = RecorderSettings { poll: Duration::from_millis(1), ..settings() };
     let Some(recorder) = recorder(often) else { return };
     // Hundreds of reads of the sub-buffer that is being written, and a wake-up across each.
     for _ in 0..100 {
-        told(&recorder);
+        next_window(&recorder);
     }
     assert!(recorder.stats().pages > 100);
 }
@@ -229,10 +229,10 @@ fn two_recorders_do_not_see_each_other() {
     let _alone = alone();
     let (Some(one), Some(two)) = (recorder(settings()), recorder(settings())) else { return };
     assert_ne!(one.name(), two.name());
-    told(&one);
-    told(&two);
+    next_window(&one);
+    next_window(&two);
     drop(one);
-    told(&two);
+    next_window(&two);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_pause_is_a_gap() {
     recorder.resume().expect("resumed");
     let of_pause = window(&recorder, &unseen);
     assert!(of_pause.lost_between(unseen.due_ns, unseen.ran_ns), "{of_pause:?}");
-    told(&recorder);
+    next_window(&recorder);
     assert_eq!(recorder.stats().blind_ns, 0, "a pause was asked for");
 }
 
@@ -257,7 +257,7 @@ fn frozen_it_reads_for_an_answer_and_counts_its_blind_time() {
     assert_eq!(recorder.stats().pages, 0, "nothing is read before it is asked for");
     for _ in 0..3 {
         let before = recorder.stats().blind_ns;
-        told(&recorder);
+        next_window(&recorder);
         let start = Instant::now();
         while recorder.stats().blind_ns == before && start.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(5));
@@ -294,7 +294,7 @@ fn lose(mode: RingMode) -> Option<usize> {
 }
 
 #[test]
-fn loss_is_told() {
+fn loss_is_reported() {
     let _alone = alone();
     for mode in [RingMode::Stream, RingMode::Freeze] {
         let Some(lost) = lose(mode) else { return };
@@ -318,7 +318,7 @@ fn stacks_are_taken_where_the_kernel_can() {
         };
         window.events.iter().filter_map(|event| frames(&event.what)).collect()
     };
-    let (_, window) = told(&recorder);
+    let (_, window) = next_window(&recorder);
     let found = stacks(&window);
     assert!(found.iter().any(|frames| frames.len() > 1), "{window:?}");
     let named = found.iter().flatten().filter(|frame| window.symbol(**frame).is_some()).count();
@@ -328,7 +328,7 @@ fn stacks_are_taken_where_the_kernel_can() {
     assert!(!recorder.stats().stacks);
     // Stacks of before are within the lead of the next window.
     std::thread::sleep(Duration::from_millis(20));
-    assert_eq!(stacks(&told(&recorder).1).len(), 0);
+    assert_eq!(stacks(&next_window(&recorder).1).len(), 0);
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn its_cost_is_measured_in_pairs() {
     let cost = cost(&recorder, &plan, 3, 50_000_000).expect("a cost");
     assert_eq!((cost.pairs, cost.deltas_ns.len()), (3, 3));
     assert_eq!(cost.delta_ns, cost.deltas_ns[1]);
-    told(&recorder);
+    next_window(&recorder);
 }
 
 #[test]
@@ -375,18 +375,18 @@ fn late_wake_ups_of_others_are_found_in_the_events() {
     let Some(mut recorder) = recorder(settings()) else { return };
     let stop = AtomicBool::new(false);
     let found = std::thread::scope(|scope| {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send_tid, tids) = std::sync::mpsc::channel();
         let stop = &stop;
         scope.spawn(move || {
-            let _ = tell.send(rustix::thread::gettid().as_raw_nonzero().get());
+            let _ = send_tid.send(rustix::thread::gettid().as_raw_nonzero().get());
             while !stop.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let tid = told.recv().expect("a thread id");
-        let whom = Subjects { tids: vec![tid], ..Subjects::default() };
+        let tid = tids.recv().expect("a thread id");
+        let subjects = Subjects { tids: vec![tid], ..Subjects::default() };
         // Every wake-up is late by more than this.
-        recorder.watch(Some((whom, 0))).expect("it is told");
+        recorder.watch(Some((subjects, 0))).expect("it is told");
         let mut found = Vec::new();
         let start = Instant::now();
         while found.len() < 50 && start.elapsed() < Duration::from_secs(30) {

@@ -137,7 +137,7 @@ fn every_clock_measures() {
     for clock in Clock::ALL.into_iter().filter(|clock| !clock.is_monotonic()) {
         for name in ["timer-wakeup", "nanosleep-relative", "clock-gettime", "busy-loop"] {
             let workload = workloads::parse(name).expect("a workload");
-            let takes = workload.describe().clocks.have(clock);
+            let takes = workload.describe().clocks.contains(clock);
             let plan = SessionPlan {
                 cpus: vec![0],
                 clock,
@@ -253,7 +253,7 @@ fn a_cpu_that_is_not_there_is_named() {
 }
 
 #[test]
-fn threads_that_nobody_collects_end_by_themselves() {
+fn uncollected_threads_end_by_themselves() {
     let _alone = alone();
     let plan = plan(1_000_000, 60_000_000_000);
     let session = Session::start(&plan).expect("a session");

@@ -164,7 +164,7 @@ fn whatever_sleeps_for_long_ends_when_it_is_asked_to() {
 }
 
 #[test]
-fn every_workload_says_what_it_is() {
+fn every_workload_describes_itself() {
     for workload in WORKLOADS {
         let words = workload.quantity().words();
         assert!(Quantity::ALL.iter().any(|quantity| quantity.words() == words));
@@ -215,9 +215,9 @@ fn policies_are_what_was_asked_for() {
     }
 }
 
-/// As rtproof has it, which stands on the housekeeping CPUs when it starts the threads.
+/// As in rtproof, which runs on the housekeeping CPUs when it starts the threads.
 #[test]
-fn a_deadline_is_had_from_a_thread_that_is_pinned() {
+fn sched_deadline_works_for_a_pinned_thread() {
     let _alone = alone();
     let mut plan = plan("timer-wakeup");
     plan.policy = Policy::Deadline;

@@ -1,4 +1,4 @@
-//! What loads do to the machine, as the kernel counts it, and that nobody else sees what they make.
+//! What loads do to the machine, as the kernel counts it, and that it is invisible to others.
 
 use std::path::Path;
 use std::time::Duration;

@@ -64,7 +64,7 @@ pub(crate) fn check(is_so: bool, otherwise: impl FnOnce() -> String) -> Result<(
     if is_so { Ok(()) } else { Err(otherwise()) }
 }
 
-/// Looks every 5 ms until it is so or the time is over.
+/// Polls every 5 ms until it is true or the time is over.
 pub(crate) fn becomes_so(within: Duration, mut is_so: impl FnMut() -> bool) -> Option<Duration> {
     let start = Instant::now();
     while !is_so() {

@@ -64,7 +64,7 @@ const TABLES: [(&str, &str, Rows); 14] = [
     (super::MOVING_TABLE, "", |run, lines| {
         // The default lengths fit every run.
         match crate::spans(run, Lengths::default()) {
-            Ok(spans) => super::rows(run, spans, lines.out),
+            Ok(spans) => super::moving_rows(run, spans, lines.out),
             Err(error) => Err(io::Error::other(error)),
         }
     }),
@@ -86,7 +86,7 @@ fn write(opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), Export
     for (_, head, rows) in TABLES.iter().filter(|(name, ..)| *name == table) {
         match table {
             "host" => writeln!(out, "{},{head}", host_columns().join(","))?,
-            super::MOVING_TABLE => super::head(out)?,
+            super::MOVING_TABLE => super::moving_head(out)?,
             _ => writeln!(out, "{head}")?,
         }
         rows(&opened.run, &mut Lines { out: &mut *out })?;
@@ -113,7 +113,7 @@ struct Text<'a>(&'a str);
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = text::text(self.0);
+        let text = text::harmless_text(self.0);
         if text.contains([',', '"', '\n']) {
             write!(f, "\"{}\"", text.replace('"', "\"\""))
         } else {

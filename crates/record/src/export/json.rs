@@ -65,7 +65,8 @@ pub struct RecordDocument<'a> {
     /// What changes of the machine did to latency; null: none were tried.
     effects: Option<&'a Effects>,
     /// Changes of the threads from outside and idle states of their CPUs.
-    beside: &'a Surroundings,
+    #[serde(rename = "beside")]
+    surroundings: &'a Surroundings,
     /// What another tool measured; null: rtproof measured.
     imported: Option<&'a Imported>,
     /// Findings as judged when the run ended; null: not judged.
@@ -116,7 +117,7 @@ struct CauseJson<'a> {
     /// Order of appearance: 0, 1, ...
     number: u32,
     cause: &'a str,
-    /// Who; empty where there is nobody to name.
+    /// Culprit; empty if there is none.
     culprit: &'a str,
     /// Spikes in which it has the largest share.
     top: u64,
@@ -251,7 +252,7 @@ impl<'a> RecordDocument<'a> {
             notes: &run.notes,
             spikes: run.spikes.as_ref().map(SpikesJson::new),
             effects: run.effects.as_ref(),
-            beside: &run.beside,
+            surroundings: &run.surroundings,
             imported: run.imported.as_ref(),
             findings: json(|judgement| document(&judgement.findings))?,
             verdict: json(|judgement| document(&judgement.verdict))?,

@@ -33,7 +33,7 @@ pub fn choose<'a>(
 ) -> Result<(&'static Exporter, &'a str), ExportError> {
     let found = FORMATS.iter().find(|format| format.id == id);
     let exporter = found.ok_or_else(|| ExportError::UnknownFormat {
-        asked: id.into(),
+        requested: id.into(),
         known: FORMATS.iter().map(|format| format.id).collect::<Vec<_>>().join(", "),
     })?;
     let (format, tables) = (exporter.id, exporter.tables);
@@ -41,9 +41,9 @@ pub fn choose<'a>(
         None => Ok((exporter, tables.first().copied().unwrap_or_default())),
         Some(table) if tables.contains(&table) => Ok((exporter, table)),
         Some(table) if tables.is_empty() => {
-            Err(ExportError::NoTables { format, asked: table.into() })
+            Err(ExportError::NoTables { format, requested: table.into() })
         }
-        Some(table) => Err(ExportError::UnknownTable { format, asked: table.into(), tables }),
+        Some(table) => Err(ExportError::UnknownTable { format, requested: table.into(), tables }),
     }
 }
 
@@ -78,8 +78,8 @@ pub fn export_moving(
     }
     let spans = crate::spans(&opened.run, asked)?;
     let mut out = BufWriter::new(out);
-    head(&mut out)?;
-    rows(&opened.run, spans, &mut out)?;
+    moving_head(&mut out)?;
+    moving_rows(&opened.run, spans, &mut out)?;
     Ok(out.flush()?)
 }
 
@@ -102,23 +102,23 @@ pub struct Exporter {
 #[derive(Debug, Error)]
 pub enum ExportError {
     /// There is no such format.
-    #[error("\"{asked}\" is not a format; choose one of {known}")]
+    #[error("\"{requested}\" is not a format; choose one of {known}")]
     UnknownFormat {
-        asked: String,
+        requested: String,
         /// Ids of the formats.
         known: String,
     },
     /// The format has no such table.
-    #[error("{format} has no table \"{asked}\"; choose one of {}", tables.join(", "))]
+    #[error("{format} has no table \"{requested}\"; choose one of {}", tables.join(", "))]
     UnknownTable {
         format: &'static str,
-        asked: String,
+        requested: String,
         /// The tables of the format.
         tables: &'static [&'static str],
     },
     /// The format holds whole records only.
-    #[error("{format} holds the whole record; leave \"{asked}\" away")]
-    NoTables { format: &'static str, asked: String },
+    #[error("{format} holds the whole record; leave \"{requested}\" away")]
+    NoTables { format: &'static str, requested: String },
     /// The record holds what the format cannot.
     #[error("{format} cannot hold {what}; use another format, e.g. json")]
     Content {
@@ -147,7 +147,7 @@ const KINDS: [MovingKind; 3] = [
 ];
 
 /// Writes the names of the columns.
-fn head(out: &mut dyn Write) -> io::Result<()> {
+fn moving_head(out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,
         "cpu,from_ns,to_ns,window_ns,half_life_ns,sampled,missed,gaps,window_missed,window_gaps"
@@ -162,7 +162,7 @@ fn head(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the rows. No CPU: all together.
-fn rows(run: &Run, spans: Spans, out: &mut dyn Write) -> io::Result<()> {
+fn moving_rows(run: &Run, spans: Spans, out: &mut dyn Write) -> io::Result<()> {
     write_moving(&run.threads, "", spans, out)?;
     if run.threads.len() < 2 {
         return Ok(());
@@ -179,7 +179,7 @@ fn write_moving(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut done = Ok(());
-    crate::each(threads, spans, |step| {
+    crate::each_step(threads, spans, |step| {
         if done.is_ok() {
             done = row(&step, cpu, spans, out);
         }
@@ -213,7 +213,7 @@ fn cell(out: &mut dyn Write, value: Option<f64>) -> io::Result<()> {
     }
 }
 
-// What all formats of distributions begin with: each thread's cells, of a run of ours or imported.
+// Common input of distribution formats: each thread's cells, of our run or imported.
 
 struct ExportSeries {
     /// `t0.cpu1`, or as the other tool names it.

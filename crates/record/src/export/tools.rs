@@ -381,7 +381,7 @@ struct Xml<'a>(&'a str);
 
 impl std::fmt::Display for Xml<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for c in text::text(self.0).chars() {
+        for c in text::harmless_text(self.0).chars() {
             match c {
                 '&' => f.write_str("&amp;")?,
                 '<' => f.write_str("&lt;")?,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::draft::{draft, series};
+use super::draft::{blank, series};
 use super::text::{
     ImportLine, ImportText, SeriesCells, decimal_ns, field, head, plain, quoted, scaled, tail,
 };
@@ -34,17 +34,18 @@ pub(super) fn is_aside(line: &str) -> bool {
 /// Holds data against the command line, gives each thread its period, counts what was skipped.
 /// `distance_ns`: by how much the period grows from thread to thread, where the file says it.
 pub(super) fn conclude(imported: &mut Imported, distance_ns: Option<u64>) {
-    let asked = imported.command.as_deref().and_then(super::draft::cyclictest);
-    if let Some(asked) = asked {
+    let options = imported.command.as_deref().and_then(super::draft::cyclictest);
+    if let Some(options) = options {
         let us = |us: u64| scaled(us, 1000).filter(|&ns| ns > 0);
-        imported.period_ns = imported.period_ns.or(us(asked.interval_us));
+        imported.period_ns = imported.period_ns.or(us(options.interval_us));
         let second = |s: u64| scaled(s, 1_000_000_000);
-        let by_loops = asked.loops.zip(imported.period_ns).and_then(|(n, ns)| n.checked_mul(ns));
+        let by_loops = options.loops.zip(imported.period_ns).and_then(|(n, ns)| n.checked_mul(ns));
         imported.duration_ns =
-            imported.duration_ns.or(asked.duration_s.and_then(second)).or(by_loops);
-        check(imported, &asked);
+            imported.duration_ns.or(options.duration_s.and_then(second)).or(by_loops);
+        check(imported, &options);
     }
-    let distance_ns = distance_ns.or(asked.map(|asked| asked.distance_us.saturating_mul(1000)));
+    let distance_ns =
+        distance_ns.or(options.map(|options| options.distance_us.saturating_mul(1000)));
     for (i, thread) in (0_u64..).zip(&mut imported.threads) {
         let behind_ns = if i == 0 { Some(0) } else { distance_ns.map(|ns| ns.saturating_mul(i)) };
         let own = imported.period_ns.zip(behind_ns).map(|(ns, more)| ns.saturating_add(more));
@@ -54,24 +55,24 @@ pub(super) fn conclude(imported: &mut Imported, distance_ns: Option<u64>) {
     imported.conclude();
 }
 
-fn check(imported: &mut Imported, asked: &super::draft::RequestedOptions) {
+fn check(imported: &mut Imported, options: &super::draft::RequestedOptions) {
     let threads = imported.threads.len() as u64;
-    if asked.threads.is_some_and(|asked| asked != threads) {
+    if options.threads.is_some_and(|options| options != threads) {
         let text = format!(
             "the command line asks for {} threads, the file has {threads}: they are not of the \
              same run, or threads were left out",
-            asked.threads.unwrap_or(0)
+            options.threads.unwrap_or(0)
         );
         imported.doubt("command-threads", text);
     }
-    if asked.nanoseconds != (imported.resolution_ns == 1) {
+    if options.nanoseconds != (imported.resolution_ns == 1) {
         imported.doubt(
             "command-unit",
             "the command line and the file differ in the unit of values (-N): one of them is of \
              another run, and all values may be wrong by 1000",
         );
     }
-    let rows_ns = asked.histogram.and_then(|rows| rows.checked_mul(imported.resolution_ns));
+    let rows_ns = options.histogram.and_then(|rows| rows.checked_mul(imported.resolution_ns));
     let highest = |t: &ImportedThread| {
         let exact = t.bins.iter().filter(|_| t.overflow == 0).map(|bin| bin.low_ns).max();
         exact.unwrap_or(0)
@@ -237,7 +238,7 @@ impl<'a> Read<'a> {
         Ok(())
     }
 
-    /// What stands round a histogram: live lines, prompts with the command.
+    /// Text around a histogram: live lines, prompts with the command.
     fn around(&mut self, line: ImportLine<'_>) -> Result<(), ImportError> {
         let shown = plain(line.text);
         let shown = shown.trim();
@@ -284,27 +285,27 @@ impl<'a> Read<'a> {
         }
         self.check_sums(n)?;
         let command = hints.command.clone().or(self.command.clone());
-        let asked = command.as_deref().and_then(super::draft::cyclictest);
-        let unit_ns = hints.unit_ns.unwrap_or(match asked {
-            Some(asked) if asked.nanoseconds => 1,
+        let options = command.as_deref().and_then(super::draft::cyclictest);
+        let unit_ns = hints.unit_ns.unwrap_or(match options {
+            Some(options) if options.nanoseconds => 1,
             _ => 1000,
         });
         // How far the rows go; where empty ones are left out, the command says it or nothing does.
         let last = self.rows.last().map_or(0, |(value, _)| value + 1);
-        let asked_rows = asked.and_then(|asked| asked.histogram).filter(|&rows| rows >= last);
+        let asked_rows = options.and_then(|options| options.histogram).filter(|&rows| rows >= last);
         let foot = Foot {
             mins,
             totals: self.foot(TOTAL, n)?,
-            avgs: self.must(text, AVG, n)?,
-            maxs: self.must(text, MAX, n)?,
-            overs: self.must(text, OVERFLOWS, n)?,
+            avgs: self.required_row(text, AVG, n)?,
+            maxs: self.required_row(text, MAX, n)?,
+            overs: self.required_row(text, OVERFLOWS, n)?,
             unit_ns,
             end_ns: self.rows_line.ns(asked_rows.unwrap_or(last), unit_ns)?,
         };
         if self.threads_listed != n as u64 {
             return Err(text.cut(&format!("a line \"# Thread {}:\"", n - 1)));
         }
-        let mut imported = draft("cyclictest", unit_ns, hints);
+        let mut imported = blank("cyclictest", unit_ns, hints);
         imported.command = command;
         imported.remarks.clone_from(&self.remarks);
         for i in 0..n {
@@ -319,7 +320,12 @@ impl<'a> Read<'a> {
         Ok(imported)
     }
 
-    fn must(&self, text: ImportText<'_>, which: usize, n: usize) -> Result<&[u64], ImportError> {
+    fn required_row(
+        &self,
+        text: ImportText<'_>,
+        which: usize,
+        n: usize,
+    ) -> Result<&[u64], ImportError> {
         self.foot(which, n)?.ok_or_else(|| text.cut(&quoted(FOOT[which])))
     }
 
@@ -435,7 +441,7 @@ fn read_rows(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         }
         rows += 1;
     }
-    let mut imported = draft("cyclictest", unit_ns, hints);
+    let mut imported = blank("cyclictest", unit_ns, hints);
     for (i, cells) in cells.into_iter().enumerate() {
         let mut thread = series(format!("thread {i}"), SampleKind::Latency);
         thread.n = cells.total();
@@ -502,7 +508,7 @@ fn read_summary(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(text.cut(&format!("thread {missing}")));
     }
     let tool = if found.is_jitterdebugger { "jitterdebugger" } else { "cyclictest" };
-    let mut imported = draft(tool, found.unit_ns, hints);
+    let mut imported = blank(tool, found.unit_ns, hints);
     imported.command = imported.command.or(found.command);
     imported.remarks = found.remarks;
     imported.threads = threads.into_values().collect();
@@ -563,7 +569,7 @@ impl Found {
         Ok((number, thread))
     }
 
-    /// Whether a line is one that these tools print beside.
+    /// Whether a line is an extra one of these tools.
     fn around(&mut self, line: &str) -> bool {
         if is_aside(line) && !line.starts_with("WARN") && !line.starts_with("INFO") {
             return true;
@@ -572,15 +578,15 @@ impl Found {
             self.command.get_or_insert_with(|| line.trim_start_matches(['#', '$', ' ']).into());
             return true;
         }
-        let told = line.starts_with('#')
+        let is_understood = line.starts_with('#')
             || ["WARN", "INFO", "jd_utils", "spikes =", "Max CPUs", "Online CPUs"]
                 .iter()
                 .any(|begin| line.starts_with(begin))
             || line.contains(" Spike: ");
-        if told && !line.contains(" Spike: ") {
+        if is_understood && !line.contains(" Spike: ") {
             self.remarks.push(line.trim_start_matches('#').trim().into());
         }
         self.remarks.truncate(100);
-        told
+        is_understood
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Deserialize;
 
 use super::cyclictest::is_aside;
-use super::draft::{draft, remark, series};
+use super::draft::{blank, remark, series};
 use super::text::{
     ImportLine, ImportText, Pairs, SeriesCells, SysInfo, ValueCounter, decimal_ns, head, scaled,
     too_large,
@@ -18,7 +18,7 @@ use crate::error::Contradiction;
 // cyclictest `--json`: exact counts of what fell into the histogram; what did not is only in the
 // count of cycles.
 
-/// What all tools of rt-tests write round their results.
+/// Common envelope of the results of rt-tests.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Envelope<T> {
     #[serde(rename = "cmdline:", alias = "cmdline", default)]
@@ -129,10 +129,10 @@ pub(crate) const JSON: Importer = Importer {
 };
 
 fn read_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse(bytes, hints)?;
+    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse_json(bytes, hints)?;
     let unit_ns = if envelope.resolution_in_ns == 1 { 1 } else { 1000 };
     let tool = program(bytes).unwrap_or_else(|| "cyclictest".into());
-    let mut imported = draft(&tool, unit_ns, hints);
+    let mut imported = blank(&tool, unit_ns, hints);
     let wrong = |what: String| hints.at_byte(0, what);
     let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;
     let asked = imported.command.as_deref().and_then(super::draft::cyclictest);
@@ -237,7 +237,7 @@ const LABELS_MAX: usize = 8;
 fn read_verbose(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
-    let mut imported = draft("cyclictest", unit_ns, hints);
+    let mut imported = blank("cyclictest", unit_ns, hints);
     let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
     let mut intervals_us = Vec::new();
     for line in text.lines() {
@@ -416,8 +416,8 @@ impl Task {
 
     /// Whether values come again after a ring, and not because they are all alike.
     fn copies(&self) -> bool {
-        let [(_, ring), (_, beside)] = self.equal;
-        ring >= COPIES_MIN && ring / 4 > beside
+        let [(_, ring), (_, next_to)] = self.equal;
+        ring >= COPIES_MIN && ring / 4 > next_to
     }
 
     /// Samples of which each is the largest; `None`: no number of them explains all cycles.

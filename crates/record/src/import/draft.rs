@@ -4,7 +4,7 @@ use rtproof_stats::{Bin, Bins};
 
 use super::{Doubt, Hints, Imported, ImportedThread, Omitted, SampleKind};
 
-/// Identifiers of doubts and what they stand for; `docs/import.md` lists them.
+/// Identifiers of doubts and their meaning; `docs/import.md` lists them.
 pub const DOUBTS: &[(&str, &str)] = &[
     ("command-threads", "the command line asks for another number of threads than there are"),
     ("command-duration", "the command line asks for another duration than was measured"),
@@ -39,7 +39,7 @@ pub const DOUBTS: &[(&str, &str)] = &[
 ];
 
 /// An import with nothing known yet.
-pub(super) fn draft(tool: &str, resolution_ns: u64, hints: &Hints) -> Imported {
+pub(super) fn blank(tool: &str, resolution_ns: u64, hints: &Hints) -> Imported {
     Imported {
         tool: tool.into(),
         tool_version: None,
@@ -75,7 +75,7 @@ pub(super) fn series(label: impl Into<String>, kind: SampleKind) -> ImportedThre
         overflow: 0,
         expected: None,
         period_ns: None,
-        told: Vec::new(),
+        quantiles: Vec::new(),
     }
 }
 
@@ -377,7 +377,7 @@ impl Imported {
             let period_ns = thread.period_ns.filter(|&ns| ns > 0);
             thread.expected = self.duration_ns.zip(period_ns).map(|(all, each)| all / each);
         }
-        if self.say_surplus() {
+        if self.note_surplus() {
             return self.forget_omitted();
         }
         let unknown = self.threads.iter().filter(|thread| thread.period_ns.is_none()).count();
@@ -433,9 +433,9 @@ impl Imported {
             by_thread.push(count);
         }
         let omitted = Omitted { by_thread, at_least, confirmed };
-        self.say_omitted(&omitted);
+        self.note_omitted(&omitted);
         self.omitted = Some(omitted);
-        self.say_short(&short);
+        self.note_short(&short);
     }
 
     /// Leaves open how many were skipped: the period is not that of the data.
@@ -454,7 +454,7 @@ impl Imported {
         );
     }
 
-    fn say_omitted(&mut self, omitted: &Omitted) {
+    fn note_omitted(&mut self, omitted: &Omitted) {
         let total = omitted.total();
         if total == 0 {
             return;
@@ -475,7 +475,7 @@ impl Imported {
         );
     }
 
-    fn say_short(&mut self, short: &[(String, u64)]) {
+    fn note_short(&mut self, short: &[(String, u64)]) {
         let Some((label, lacking)) = short.iter().max_by_key(|(_, lacking)| *lacking) else {
             return;
         };
@@ -488,7 +488,7 @@ impl Imported {
         );
     }
 
-    fn say_surplus(&mut self) -> bool {
+    fn note_surplus(&mut self) -> bool {
         let more =
             |t: &&ImportedThread| t.expected.is_some_and(|e| t.n > e.saturating_add(2 + e / 1000));
         let Some(thread) = self.threads.iter().find(more) else { return false };

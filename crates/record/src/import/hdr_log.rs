@@ -10,7 +10,7 @@ use flate2::read::ZlibDecoder;
 
 use rtproof_stats::{Bin, Bins};
 
-use super::draft::{draft, series};
+use super::draft::{blank, series};
 use super::text::{ImportLine, ImportText, decimal_ns, head, quoted, scaled};
 use super::{BINS_MAX, Hints, ImportError, Imported, Importer, SampleKind, THREADS_MAX};
 use crate::error::Contradiction;
@@ -40,7 +40,7 @@ fn detect(bytes: &[u8]) -> bool {
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1);
-    let mut imported = draft("HdrHistogram", unit_ns, hints);
+    let mut imported = blank("HdrHistogram", unit_ns, hints);
     let mut tags: BTreeMap<String, BTreeMap<(u64, u64), u64>> = BTreeMap::new();
     let (mut from, mut to) = (None, None);
     let mut starts = BTreeMap::new();

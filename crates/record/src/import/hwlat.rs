@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::draft::{draft, of_cpu, series};
+use super::draft::{blank, of_cpu, series};
 use super::text::{ImportLine, ImportText, ValueCounter, head, quoted};
 use super::{Hints, ImportError, Imported, Importer, SampleKind, THREADS_MAX};
 
@@ -78,7 +78,7 @@ fn detect_tracer(bytes: &[u8]) -> bool {
 
 fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("kernel hwlat tracer", UNIT_NS, hints);
+    let mut imported = blank("kernel hwlat tracer", UNIT_NS, hints);
     let mut cpus: BTreeMap<Option<u32>, ValueCounter> = BTreeMap::new();
     let (mut entries, mut declared, mut last, mut all) = (0_u64, None, None, 0_u64);
     for line in text.lines() {
@@ -157,7 +157,7 @@ pub(super) const DETECT: Importer = Importer {
 
 fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("hwlatdetect", UNIT_NS, hints);
+    let mut imported = blank("hwlatdetect", UNIT_NS, hints);
     let mut samples: Vec<Sample<'_>> = Vec::new();
     let mut lines = BTreeSet::new();
     let mut settings = Settings::default();
@@ -290,7 +290,7 @@ fn sample(line: ImportLine<'_>) -> Result<Sample<'_>, ImportError> {
 // sysjitter: gaps that a busy loop saw, as a table with its own quantiles or every one of them.
 
 /// Its quantiles, parts per million.
-const TOLD: [(&str, u32); 6] = [
+const QUANTILES: [(&str, u32); 6] = [
     ("int_median(ns)", 500_000),
     ("int_90(ns)", 900_000),
     ("int_99(ns)", 990_000),
@@ -319,7 +319,7 @@ pub(super) const TABLE: Importer = Importer {
 
 fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("sysjitter", 1, hints);
+    let mut imported = blank("sysjitter", 1, hints);
     let mut rows: Vec<(&str, ImportLine<'_>, &str)> = Vec::new();
     for line in text.lines() {
         let Some((key, values)) = line.text.split_once(':') else { continue };
@@ -353,10 +353,10 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         (of("int_n")?, of("int_min(ns)")?, of("int_mean(ns)")?, of("int_max(ns)")?);
     let runtime = of("runtime(ns)")?;
     imported.duration_ns = imported.duration_ns.or(runtime.iter().copied().max());
-    let mut told = Vec::new();
-    for (key, ppm) in TOLD {
+    let mut quantiles = Vec::new();
+    for (key, ppm) in QUANTILES {
         if find(key).is_some() {
-            told.push((ppm, of(key)?));
+            quantiles.push((ppm, of(key)?));
         }
     }
     for (i, &core) in cores.iter().enumerate() {
@@ -366,7 +366,7 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         if n[i] > 0 {
             (thread.min_ns, thread.max_ns) = (Some(min[i]), Some(max[i]));
             thread.mean_ns = Some(mean[i] as f64);
-            thread.told = told.iter().map(|(ppm, values)| (*ppm, values[i])).collect();
+            thread.quantiles = quantiles.iter().map(|(ppm, values)| (*ppm, values[i])).collect();
         }
         imported.threads.push(thread);
     }
@@ -392,7 +392,7 @@ fn detect_raw(bytes: &[u8]) -> bool {
 
 fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("sysjitter", 1, hints);
+    let mut imported = blank("sysjitter", 1, hints);
     let mut counter = ValueCounter::default();
     let (mut declared, mut found) = (None, 0_u64);
     for line in text.lines() {

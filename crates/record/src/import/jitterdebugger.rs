@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::draft::{draft, series};
+use super::draft::{blank, series};
 use super::text::{
     ImportText, Pairs, SeriesCells, SysInfo, ValueCounter, decimal_ns, head, scaled, too_large,
 };
@@ -39,7 +39,7 @@ pub(crate) const CSV: Importer = Importer {
 fn read_csv(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
-    let mut imported = draft("jitterdebugger", unit_ns, hints);
+    let mut imported = blank("jitterdebugger", unit_ns, hints);
     let mut threads: BTreeMap<u32, ValueCounter> = BTreeMap::new();
     let mut times = BTreeMap::new();
     for line in text.lines() {
@@ -106,7 +106,7 @@ fn detect(bytes: &[u8]) -> bool {
 }
 
 fn read_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let (document, repaired): (Document, bool) = text::parse(bytes, hints)?;
+    let (document, repaired): (Document, bool) = text::parse_json(bytes, hints)?;
     let wrong = |what: String| hints.at_byte(0, what);
     let unit_ns = match document.sysinfo.resolution_in_ns {
         Some(unit_ns @ (1 | 1000)) => unit_ns,
@@ -114,7 +114,7 @@ fn read_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             return Err(wrong(format!("resolution_in_ns is {other:?}, expected 1 or 1000")));
         }
     };
-    let mut imported = draft("jitterdebugger", unit_ns, hints);
+    let mut imported = blank("jitterdebugger", unit_ns, hints);
     imported.tool_version = Some(format!("format {}", document.version));
     imported.machine = document.sysinfo.text();
     if repaired {
@@ -241,7 +241,7 @@ fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         wrong(0, format!("no records of {RECORD} bytes as jitterdebugger writes them"))
     })?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
-    let mut imported = draft("jitterdebugger", unit_ns, hints);
+    let mut imported = blank("jitterdebugger", unit_ns, hints);
     let mut threads: BTreeMap<u32, ValueCounter> = BTreeMap::new();
     let mut times = BTreeMap::new();
     let mut span: Option<(i64, i64)> = None;

@@ -103,7 +103,7 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
 /// Reads a result file.
 ///
 /// # Errors
-/// If it is of no known format, or it is not as the tool writes it.
+/// Unknown format, or not as the tool writes it.
 pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let name = || hints.name.clone();
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -113,10 +113,9 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(ImportError::Huge { name: name(), bytes: bytes.len() as u64 });
     }
     let found = match &hints.format {
-        Some(asked) => FORMATS
-            .iter()
-            .find(|format| format.id == asked)
-            .ok_or_else(|| ImportError::UnknownFormat { asked: asked.clone(), known: known() })?,
+        Some(asked) => FORMATS.iter().find(|format| format.id == asked).ok_or_else(|| {
+            ImportError::UnknownFormat { requested: asked.clone(), known: known() }
+        })?,
         None => match FORMATS.iter().find(|format| (format.detect)(bytes)) {
             Some(found) => found,
             None => return read_pasted(bytes, hints),
@@ -147,7 +146,7 @@ fn read_pasted(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(ImportError::Trace { name: name() });
     }
     let unknown = || ImportError::Unknown { name: name(), begins: begins(bytes), known: known() };
-    let plain = plain(bytes).ok_or_else(unknown)?;
+    let plain = unpasted(bytes).ok_or_else(unknown)?;
     if !FORMATS.iter().any(|format| (format.detect)(&plain)) {
         return Err(if is_trace(&plain) { ImportError::Trace { name: name() } } else { unknown() });
     }
@@ -187,7 +186,7 @@ fn begins(bytes: &[u8]) -> String {
     format!("{:?}", text.lines().next().unwrap_or_default())
 }
 
-// What makes a format of another tool.
+// Description of a format of another tool.
 
 /// Largest file that is read.
 pub const BYTES_MAX: u64 = 512 << 20;
@@ -204,7 +203,7 @@ pub struct Importer {
     read: fn(&[u8], &Hints) -> Result<Imported, ImportError>,
 }
 
-/// What the user knows of a file that the file does not say.
+/// Information about a file from the user that the file lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Name of the file, for messages and the record.
@@ -261,9 +260,9 @@ pub enum ImportError {
     )]
     Trace { name: String },
     /// There is no such format.
-    #[error("\"{asked}\" is not a format; choose one of {known}")]
+    #[error("\"{requested}\" is not a format; choose one of {known}")]
     UnknownFormat {
-        asked: String,
+        requested: String,
         /// Ids of the known formats.
         known: String,
     },
@@ -273,7 +272,7 @@ pub enum ImportError {
         name: String,
         /// Line, from 1 on.
         line: u64,
-        /// What stands there and what was expected.
+        /// The text found and what was expected.
         what: String,
     },
     /// A byte is not what it should be.
@@ -282,15 +281,15 @@ pub enum ImportError {
         name: String,
         /// Offset, from 0 on.
         offset: u64,
-        /// What stands there and what was expected.
+        /// The text found and what was expected.
         what: String,
     },
 }
 
 // Results as people hand them on: quoted in a mail, indented, saved in UTF-16.
 
-/// The text as its tool wrote it; `None`: it is no text, or is so already.
-fn plain(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The text as its tool wrote it; `None`: it is no text, or unchanged.
+fn unpasted(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = decoded(bytes)?;
     let mut lines: Vec<&str> = text.lines().collect();
     let filled = |lines: &[&str]| lines.iter().filter(|line| !line.trim().is_empty()).count();
@@ -415,7 +414,8 @@ mod tests {
 
     #[test]
     fn what_mails_and_editors_add_is_taken_off() {
-        let plain = |text: &[u8]| plain(text).map(|bytes| String::from_utf8(bytes).expect("text"));
+        let plain =
+            |text: &[u8]| unpasted(text).map(|bytes| String::from_utf8(bytes).expect("text"));
         assert_eq!(plain(b"> > a 1\r\n> > \n> >   b\n"), Some("a 1\n\n  b\n".into()));
         assert_eq!(plain(b"    a\n      b\n"), Some("a\n  b\n".into()));
         assert_eq!(plain(b"\xef\xbb\xbfa\n"), Some("a\n".into()));

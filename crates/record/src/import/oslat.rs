@@ -8,7 +8,7 @@
 use serde::Deserialize;
 
 use super::cyclictest_verbose::{Envelope, program};
-use super::draft::{draft, of_cpu, remark};
+use super::draft::{blank, of_cpu, remark};
 use super::text::{
     ImportLine, ImportText, Pairs, SeriesCells, decimal_ns, gcd, head, quoted, tail,
 };
@@ -176,7 +176,7 @@ fn is_row(key: &str) -> bool {
 
 fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("oslat", UNIT_NS, hints);
+    let mut imported = blank("oslat", UNIT_NS, hints);
     let mut cores: Vec<Core> = Vec::new();
     let (mut has, mut duration_ns, mut has_bias, mut wrong) = ([false; 3], None, false, false);
     let (mut is_gap, mut last_ns, mut width_ns, mut has_last) = (false, None, None, false);
@@ -229,7 +229,7 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
                     label.ok_or_else(|| line.unexpected(key, "a row, e.g. \"001 (us)\""))?;
                 imported.resolution_ns = unit_ns([label].into_iter());
                 let label_ns = row(line, label.trim(), values, &mut cores)?;
-                // Dots stand for rows of zeros; the last row is always there.
+                // Dots replace rows of zeros; the last row is always there.
                 if let Some(before_ns) = last_ns.filter(|_| !is_gap) {
                     let step_ns = label_ns - before_ns;
                     if *width_ns.get_or_insert(step_ns) != step_ns {
@@ -328,8 +328,8 @@ pub(super) const OSLAT_JSON: Importer = Importer {
 };
 
 fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse(bytes, hints)?;
-    let mut imported = draft("oslat", UNIT_NS, hints);
+    let (envelope, repaired): (Envelope<OfThread>, bool) = text::parse_json(bytes, hints)?;
+    let mut imported = blank("oslat", UNIT_NS, hints);
     let wrong = |what: String| hints.at_byte(0, what);
     let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;
     let mut cores = Vec::with_capacity(threads.len());

@@ -1,10 +1,10 @@
-//! rtla: timerlat and osnoise, histogram and top, and what it tells when it stops.
+//! rtla: timerlat and osnoise, histogram and top, and its report when it stops.
 
 use std::collections::{BTreeMap, HashSet};
 
 use rtproof_stats::Bins;
 
-use super::draft::{base, draft, of_cpu, series};
+use super::draft::{base, blank, of_cpu, series};
 use super::text::{
     ImportLine, ImportText, SeriesCells, days_clock_ns, decimal_ns, gcd, head, plain, quoted,
     scaled,
@@ -45,7 +45,7 @@ pub(crate) const TIMERLAT_HIST: Importer = Importer {
 
 fn read_timerlat_hist(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let mut imported =
-        histogram(bytes, hints, draft("rtla timerlat", 1000, hints), TIMERLAT_TITLE)?;
+        histogram(bytes, hints, blank("rtla timerlat", 1000, hints), TIMERLAT_TITLE)?;
     imported.count_omitted();
     imported.conclude();
     Ok(imported)
@@ -59,7 +59,7 @@ pub(crate) const OSNOISE_HIST: Importer = Importer {
 };
 
 fn read_osnoise_hist(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let mut imported = histogram(bytes, hints, draft("rtla osnoise", 1000, hints), OSNOISE_TITLE)?;
+    let mut imported = histogram(bytes, hints, blank("rtla osnoise", 1000, hints), OSNOISE_TITLE)?;
     imported.doubt(
         "threshold",
         "noise below the tracer's threshold (5 µs unless asked) is not in the file, and \
@@ -111,7 +111,7 @@ fn histogram<'a>(
 }
 
 impl<'a> Table<'a> {
-    /// Takes a line of the table; `false`: it is none.
+    /// Takes a line of the table; `false`: no line of it.
     fn line(&mut self, line: ImportLine<'a>) -> Result<bool, ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let Some(&first) = words.first() else { return Ok(true) };
@@ -338,7 +338,7 @@ fn column(line: ImportLine<'_>, word: &str) -> Result<(SampleKind, u32), ImportE
     Ok((kind, cpu.parse().map_err(|_| bad())?))
 }
 
-// What rtla timerlat tells when it stops at a threshold, alone: one sample and its analysis.
+// The report of rtla timerlat that stopped at a threshold: one sample and its analysis.
 
 const MARK: &str = "hit stop tracing, analyzing it ##";
 
@@ -356,7 +356,7 @@ pub(crate) const STOP: Importer = Importer {
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
     // Values are in microseconds with two digits behind the point.
-    let mut imported = draft("rtla timerlat", 10, hints);
+    let mut imported = blank("rtla timerlat", 10, hints);
     let mut cpu = None;
     for line in text.lines() {
         remark(&mut imported, line.text);
@@ -364,7 +364,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         if let Some(rest) = shown.strip_prefix("## CPU ") {
             cpu = Some(line.cpu(rest.split(' ').next().unwrap_or(""))?);
         }
-        // The sum stands at the end, as all of itself.
+        // The sum is at the end, with 100 %.
         let Some(sum) = shown.strip_suffix("us (100%)").or(shown.strip_suffix("us (100 %)")) else {
             continue;
         };
@@ -414,7 +414,7 @@ pub(crate) const TIMERLAT_TOP: Importer = Importer {
 
 fn read_timerlat_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("rtla timerlat", 1000, hints);
+    let mut imported = blank("rtla timerlat", 1000, hints);
     let screen = last(text, &mut imported, "CPU COUNT", "Timer Latency")?;
     for &(line, ref shown) in &screen.above {
         if shown.contains("IRQ Timer Latency (ns)") {
@@ -458,7 +458,7 @@ fn detect_osnoise(bytes: &[u8]) -> bool {
 
 fn read_osnoise_top(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = ImportText::new(bytes, hints)?;
-    let mut imported = draft("rtla osnoise", 1000, hints);
+    let mut imported = blank("rtla osnoise", 1000, hints);
     let screen = last(text, &mut imported, "CPU Period", "Noise")?;
     let is_hardware = screen.above.iter().any(|(_, shown)| shown.contains("Hardware"));
     if is_hardware {
@@ -562,8 +562,8 @@ fn check_all(
     for (_, row) in rows {
         sum = sum.saturating_add(number(row)?);
     }
-    let said = number(shown)?;
-    if 10_u64.checked_pow(exponent.unwrap_or(0)).is_none_or(|cut| sum / cut != said) {
+    let printed = number(shown)?;
+    if 10_u64.checked_pow(exponent.unwrap_or(0)).is_none_or(|cut| sum / cut != printed) {
         return Err(
             line.at(format!("{} in all, but the rows above count {sum}", quoted(head.trim())))
         );

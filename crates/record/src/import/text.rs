@@ -123,12 +123,12 @@ pub(super) fn too_large(value: u64) -> String {
     format!("{value}, expected a time of less than 292 years")
 }
 
-/// What labels of rows have in common: their width, or a multiple of it.
+/// Common divisor of row labels: their width, or a multiple of it.
 pub(super) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What stands there, shortened.
+/// The text, shortened.
 pub(super) fn quoted(text: &str) -> String {
     const LONG: usize = 48;
     match text.char_indices().nth(LONG) {
@@ -270,7 +270,7 @@ pub(super) struct ValueCounter {
 }
 
 impl ValueCounter {
-    /// Adds `n` samples of a value that stands for the `width_ns` from it on.
+    /// Adds `n` samples of a value that covers `width_ns` from it on.
     pub(super) fn push(&mut self, ns: u64, width_ns: u64, n: u64) -> Result<(), Contradiction> {
         self.width_ns = self.width_ns.max(width_ns);
         self.n = self.n.checked_add(n).ok_or("more than 2^64 samples")?;
@@ -403,7 +403,7 @@ impl SysInfo {
 }
 
 /// Reads a document; `true`: its command line had to be repaired first.
-pub(super) fn parse<T: DeserializeOwned>(
+pub(super) fn parse_json<T: DeserializeOwned>(
     bytes: &[u8],
     hints: &Hints,
 ) -> Result<(T, bool), ImportError> {

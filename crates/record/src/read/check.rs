@@ -21,7 +21,7 @@ pub(super) fn run(run: &Run) -> Result<(), Contradiction> {
     }
     let threads: Vec<_> = run.threads.iter().map(|t| (t.info.number, t.info.cpu)).collect();
     run.spikes.as_ref().map_or(Ok(()), |spikes| spikes.check(&threads))?;
-    run.beside.check(&threads)?;
+    run.surroundings.check(&threads)?;
     run.effects.as_ref().map_or(Ok(()), Effects::check)
 }
 
@@ -135,10 +135,13 @@ fn same(
     Ok(())
 }
 
-// Seconds, and blocks of seconds, as they stand in rows.
+// Seconds, and blocks of seconds, from rows.
 
 /// The thread of a row.
-pub(super) fn of(threads: &mut BTreeMap<u32, Thread>, number: u32) -> RowResult<&mut Thread> {
+pub(super) fn thread_of(
+    threads: &mut BTreeMap<u32, Thread>,
+    number: u32,
+) -> RowResult<&mut Thread> {
     match threads.get_mut(&number) {
         Some(thread) => Ok(thread),
         None => fault(format!("rows of thread {number}, which table thread does not have")),

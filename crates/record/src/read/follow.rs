@@ -62,7 +62,7 @@ pub struct News {
     pub origin: Option<ClockOrigin>,
     pub started: Vec<ThreadInfo>,
     /// With the first look: all that was before it, by thread, with its whole histogram.
-    pub past: Vec<(u32, Second)>,
+    pub earlier: Vec<(u32, Second)>,
     /// With the first look: the last seconds of that one by one.
     pub recent: Vec<(u32, Second)>,
     /// New seconds, in the order of time for each thread.
@@ -114,7 +114,7 @@ impl Follower {
     ///
     /// # Errors
     /// The file is damaged, or its writer holds it for seconds.
-    pub fn look(&mut self) -> Result<News, ReadError> {
+    pub fn poll(&mut self) -> Result<News, ReadError> {
         let path = self.path.clone();
         let begin = self.source.conn.execute_batch("BEGIN");
         let news = begin.map_err(Fault::from).and_then(|()| self.news());
@@ -152,7 +152,7 @@ impl Follower {
             Ok(())
         })?;
         if std::mem::take(&mut self.is_first) {
-            self.past(&mut news)?;
+            self.earlier_seconds(&mut news)?;
         } else {
             news.seconds = self.seconds()?;
         }
@@ -176,7 +176,7 @@ impl Follower {
     }
 
     /// All seconds so far as one for each thread, and the last ones.
-    fn past(&mut self, news: &mut News) -> RowResult<()> {
+    fn earlier_seconds(&mut self, news: &mut News) -> RowResult<()> {
         let conn = &self.source.conn;
         let mut past: BTreeMap<u32, Second> = BTreeMap::new();
         each(conn, "SELECT * FROM stat ORDER BY second, thread", [], |c| {
@@ -213,7 +213,7 @@ impl Follower {
             let coarse = histogram.coarsened(Layout::COARSE);
             sums.wake = coarse.buckets().map(|(bucket, n)| (bucket as u16, n)).collect();
         }
-        news.past = past.into_iter().collect();
+        news.earlier = past.into_iter().collect();
         let next = self.next.clone();
         self.next.values_mut().for_each(|next| *next = next.saturating_sub(RECENT));
         news.recent = self.seconds()?;
@@ -286,7 +286,7 @@ fn checked(second: Second) -> RowResult<Second> {
     Ok(second)
 }
 
-/// What was asked, once the tables are those of this version.
+/// The options, once the tables are those of this version.
 fn head(conn: &Connection) -> RowResult<(Options, Vec<String>)> {
     let version = check_schema(conn)?;
     let newest = TABLES.iter().map(|table| table.since).max().unwrap_or(version);

@@ -42,7 +42,7 @@ use crate::{Run, seal};
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub run: Run,
-    /// Whether it is as it was when its run ended.
+    /// Integrity of the record.
     pub state: SealState,
     /// What was judged when the run ended; `None` if the run was torn before that.
     pub judgement: Option<Judgement>,
@@ -82,7 +82,7 @@ fn read_in<T>(
 ) -> Result<(Opened, Option<T>), ReadError> {
     check_header(path)?;
     let open = |source| ReadError::Open { path: path.into(), source };
-    let (scan, hoped) = hopefully(path, detail, work);
+    let (scan, hoped) = read_while_checking(path, detail, work);
     let scan = scan.map_err(open)?;
     if let Some(contents) = hoped.filter(|_| scan.is_whole()) {
         let (contents, made) = contents.map_err(|fault| fault.at(path, true))?;
@@ -111,7 +111,7 @@ fn read_in<T>(
     Ok((contents.opened(state).map_err(at)?, None))
 }
 
-/// What was read before it is known what that is worth, and what was made of it; `None`: nothing.
+/// Content read before the seal is verified, and the value made of it; `None`: nothing.
 type ReadAttempt<T> = Option<Result<(Contents, T), Fault>>;
 
 /// Files from this size on are read while they are hashed.
@@ -120,7 +120,7 @@ const LARGE_BYTES: u64 = 16 << 20;
 /// Reads a large file in the hope that it is sealed and whole, while another thread finds out
 /// whether it is. What is read counts for nothing where it is not; reading ends then, wherever it
 /// was.
-fn hopefully<T>(
+fn read_while_checking<T>(
     path: &Path,
     detail: ReadDetail,
     work: impl FnOnce(&Run) -> T,
@@ -199,7 +199,7 @@ fn contents(conn: &Connection, version: i32, detail: ReadDetail) -> Result<Conte
         if !is_long {
             intervals(conn, &mut run.threads)?;
         }
-        run.beside = beside(conn)?;
+        run.surroundings = read_surroundings(conn)?;
         run.imported = imported(conn)?;
     }
     check::run(&run)?;
@@ -367,13 +367,13 @@ fn imported(conn: &Connection) -> RowResult<Option<Imported>> {
     Ok(Some(imported))
 }
 
-// Rows of what is watched beside a measurement, read back. Records before version 4 have none.
+// Rows of the surroundings of a measurement, read back. Records before version 4 have none.
 
 /// CPUs that a record may have idle states of.
 const CPUS_MAX: usize = 8192;
 
 /// All of it, of a record that has the tables.
-fn beside(conn: &Connection) -> RowResult<Surroundings> {
+fn read_surroundings(conn: &Connection) -> RowResult<Surroundings> {
     Ok(Surroundings {
         marks: list(conn, 1, "ORDER BY number", MARKS_MAX)?,
         states: list(conn, 0, "ORDER BY cpu, state", CPUS_MAX * STATES_MAX as usize)?,

@@ -19,7 +19,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, limits::Limit
 
 use rtproof_stats::Moments;
 
-use super::check::{check_second, coarse, histogram, of, second};
+use super::check::{check_second, coarse, histogram, second, thread_of};
 use crate::Options;
 use crate::error::{BUSY_SECONDS, Fault, ReadError};
 use crate::rows::{RowColumns, RowResult, each, fault};
@@ -253,7 +253,7 @@ impl ReadBlocks {
         let mut lapping = (u64::MAX, Found::new());
         each(conn, "SELECT * FROM block ORDER BY block, thread", [], |c| {
             let (at, number) = (c.uint()?, c.get()?);
-            let thread = of(threads, number)?;
+            let thread = thread_of(threads, number)?;
             let place = places.entry(number).or_default();
             if at != place.blocks {
                 return fault(format!("block {at} of thread {number}, expected {}", place.blocks));
@@ -263,7 +263,7 @@ impl ReadBlocks {
                 thread.seconds.extend(place.piece.take());
             }
             let block = block(c)?;
-            if !self.laps(&block) {
+            if !self.splits(&block) {
                 match &mut place.piece {
                     Some(piece) if piece.to_ns <= block.from_ns => piece.merge(&block),
                     Some(_) => return fault(format!("block {at} of thread {number} laps")),
@@ -284,9 +284,9 @@ impl ReadBlocks {
         })?;
         let mut rest: BTreeMap<u64, Found> = BTreeMap::new();
         for (number, place) in places {
-            let thread = of(threads, number)?;
+            let thread = thread_of(threads, number)?;
             thread.seconds.extend(place.piece);
-            // What was not completed is less than a block.
+            // The incomplete rest is less than a block.
             let found = match rest.entry(place.blocks) {
                 std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
                 std::collections::btree_map::Entry::Vacant(none) => {
@@ -299,7 +299,7 @@ impl ReadBlocks {
     }
 
     /// Whether an edge lies within a block.
-    fn laps(&self, block: &Second) -> bool {
+    fn splits(&self, block: &Second) -> bool {
         let next = self.edges.partition_point(|&edge| edge <= block.from_ns);
         self.edges.get(next).is_some_and(|&edge| edge < block.to_ns)
     }

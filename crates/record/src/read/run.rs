@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use rtproof_model::{CauseCpu, CauseRow};
 use rtproof_stats::{Histogram, Layout, Sample};
 
-use super::check::{SECONDS_MAX, histogram, of, second, totals};
+use super::check::{SECONDS_MAX, histogram, second, thread_of, totals};
 use super::recover::{ReadBlocks, ReadDetail};
 use crate::rows::{Row, RowColumns, RowResult, each, each_of, fault, list, room};
 use crate::run::{
@@ -94,7 +94,7 @@ pub(super) fn run(conn: &Connection, detail: ReadDetail, version: i32) -> RowRes
         notes: list(conn, 1, "ORDER BY at_ns, number", usize::MAX)?,
         spikes: None,
         effects: None,
-        beside: Surroundings::default(),
+        surroundings: Surroundings::default(),
         imported: None,
     };
     Ok((run, blocks.is_some()))
@@ -138,7 +138,7 @@ fn thread(c: &mut RowColumns<'_, '_>) -> RowResult<Thread> {
 fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each(conn, "SELECT * FROM stat ORDER BY second, thread", [], |c| {
         let number = c.uint()?;
-        let thread = of(threads, c.get()?)?;
+        let thread = thread_of(threads, c.get()?)?;
         if number != thread.seconds.len() as u64 || number >= SECONDS_MAX {
             return fault(format!(
                 "second {number} of thread {}, expected {}",
@@ -154,7 +154,7 @@ fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<
 fn second_histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each(conn, "SELECT * FROM hist_second", [], |c| {
         let number = c.uint()?;
-        let thread = of(threads, c.get()?)?;
+        let thread = thread_of(threads, c.get()?)?;
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         let Some(second) = thread.seconds.get_mut(at) else {
             return fault(format!(
@@ -167,7 +167,7 @@ fn second_histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> 
 
 fn histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each(conn, "SELECT * FROM hist", [], |c| {
-        let thread = of(threads, c.get()?)?;
+        let thread = thread_of(threads, c.get()?)?;
         let view: String = c.get()?;
         let histogram = if view == "wake" { &mut thread.wake } else { &mut thread.missed };
         let (bucket, n) = (c.uint()?, c.count()?);
@@ -178,7 +178,7 @@ fn histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResu
 
 fn top(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> RowResult<()> {
     each_of(conn, "ORDER BY latency_ns DESC, due_ns", |number, sample: Sample| {
-        of(threads, number)?.top.push(sample);
+        thread_of(threads, number)?.top.push(sample);
         Ok(())
     })
 }

@@ -360,7 +360,7 @@ pub fn begin_seen(path: &Path, seconds: u64, mut seen: impl FnMut(&Tick)) -> (Wr
         }
         tick.spikes = spike_tick(at);
         tick.effects = effect_tick(at);
-        tick.beside = beside_tick(at);
+        tick.surroundings = beside_tick(at);
         writer.append(&tick).unwrap();
         seen(&tick);
     }
@@ -384,7 +384,7 @@ pub fn begin_seen(path: &Path, seconds: u64, mut seen: impl FnMut(&Tick)) -> (Wr
             1 => Some(effects_after_one()),
             _ => Some(effects_after_two()),
         },
-        beside: beside_after(seconds),
+        surroundings: beside_after(seconds),
         imported: None,
     };
     (writer, run)
@@ -631,7 +631,7 @@ pub fn assert_same(got: &Run, expected: &Run) {
     assert_eq!(got.notes, expected.notes);
     assert_eq!(got.spikes, expected.spikes);
     assert_eq!(got.effects, expected.effects);
-    assert_eq!(got.beside, expected.beside);
+    assert_eq!(got.surroundings, expected.surroundings);
 }
 
 /// Every field; says which one differs, not what all the others are.

@@ -117,7 +117,7 @@ fn skipped_wake_ups_are_counted_exactly() {
 }
 
 #[test]
-fn without_its_command_the_omission_is_said_to_be_unknown() {
+fn without_the_command_the_omission_is_unknown() {
     let path = "rpi4-stock-vs-rt/non-rt-stress-cyclictest.log";
     let Some(bytes) = capture(path) else { return };
     let read = read(path, &bytes);

@@ -94,8 +94,8 @@ fn an_interrupted_run_has_no_known_duration() {
     assert_eq!(cut.duration_ns, None);
     assert!(has(&cut, "command-duration") && counts(&cut) == [2, 1]);
     let hints = Hints { duration_ns: Some(7), ..hints("told") };
-    let told = import::read(text.as_bytes(), &hints).expect("read");
-    assert_eq!(told.duration_ns, Some(7));
+    let imported = import::read(text.as_bytes(), &hints).expect("read");
+    assert_eq!(imported.duration_ns, Some(7));
 }
 
 #[test]

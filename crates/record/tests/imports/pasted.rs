@@ -29,7 +29,7 @@ fn a_result_out_of_a_mail_or_an_editor_is_the_same() {
 }
 
 #[test]
-fn what_stands_around_a_result_is_no_part_of_it() {
+fn text_around_a_result_is_ignored() {
     for name in ["cyclictest-2.4-h.txt", "cyclictest-2.4-v.txt", "cyclictest-2.4-q.txt"] {
         let plain = read(name, text(name).as_bytes());
         for before in [
@@ -49,7 +49,7 @@ fn what_stands_around_a_result_is_no_part_of_it() {
 }
 
 #[test]
-fn a_last_line_without_an_end_is_whole_where_the_counts_say_so() {
+fn a_last_line_without_an_end_is_whole_if_the_counts_match() {
     let whole = text("cyclictest-2.4-h.txt");
     let read = read("x", whole.trim_end().as_bytes());
     assert_eq!(read.threads[0].n, 984 + 12);

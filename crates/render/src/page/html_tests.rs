@@ -159,7 +159,7 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
-fn banners_and_torn_records_are_said_first() {
+fn banners_and_torn_records_come_first() {
     let mut run = sample::run(&Shape { seconds: 5, ..Shape::default() });
     run.facts_end = None;
     run.meta.ended = None;
@@ -172,7 +172,7 @@ fn banners_and_torn_records_are_said_first() {
 }
 
 #[test]
-fn nothing_measured_is_said_and_drawn_as_nothing() {
+fn an_empty_measurement_is_reported_and_drawn_empty() {
     let mut run = sample::run(&Shape { seconds: 1, per_second: 0, ..Shape::default() });
     assert!(html(&run).contains("No wake-up was measured."));
     run.threads.clear();
@@ -285,7 +285,7 @@ fn eventful() -> (Run, rtproof_judge::Report) {
         before: before.into(),
         after: after.into(),
     };
-    run.beside.marks = vec![
+    run.surroundings.marks = vec![
         mark(14, MarkKind::Policy, "SCHED_OTHER", "SCHED_FIFO 1"),
         mark(15, MarkKind::Affinity, "CPU 3", "CPUs 2-3"),
         mark(48, MarkKind::Policy, "SCHED_FIFO 1", "SCHED_FIFO 98"),
@@ -337,7 +337,7 @@ fn eventful() -> (Run, rtproof_judge::Report) {
 }
 
 #[test]
-fn what_happened_beside_is_marked_in_the_pictures_over_time() {
+fn outside_changes_are_marked_in_the_pictures_over_time() {
     let (run, report) = eventful();
     let page = render(&run, &report, &Extra::default());
     check(&page);

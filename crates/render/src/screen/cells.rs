@@ -1,4 +1,4 @@
-//! Lines of styled words, columns, and how numbers stand in them. Words of others pass
+//! Lines of styled words, columns, and alignment of numbers. Untrusted words pass
 //! [`rtproof_host::text::line`] here, all of them.
 
 use jiff::{Timestamp, tz::TimeZone};
@@ -30,7 +30,7 @@ impl ScreenLine {
     }
 
     fn styled(&mut self, text: &str, style: Style) -> &mut Self {
-        self.parts.push((text::line(text), style));
+        self.parts.push((text::harmless_line(text), style));
         self
     }
 
@@ -66,7 +66,7 @@ impl ScreenLine {
     }
 }
 
-/// A column of a table: title, columns, whether numbers stand in it (at the right).
+/// A column of a table: title, columns, whether it holds numbers (right-aligned).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScreenColumn {
     pub(super) title: &'static str,
@@ -104,7 +104,7 @@ pub(super) fn row(
         if room == 0 {
             break;
         }
-        let text = cut(&text::line(text), room);
+        let text = cut(&text::harmless_line(text), room);
         let used = width(&text) as u16;
         let shift = if column.is_number { room.saturating_sub(used) } else { 0 };
         to.set_stringn(x + shift, y, &text, usize::from(room), *style);
@@ -285,7 +285,7 @@ fn lines(frame: &WatchFrame, look: ScreenStyle, columns: usize) -> Vec<ScreenLin
 fn entry(lines: &mut Vec<ScreenLine>, look: ScreenStyle, columns: usize, name: &str, text: &str) {
     const INDENT: usize = 28;
     let indent = if columns >= 70 { INDENT } else { 4 };
-    let text = text::line(text);
+    let text = text::harmless_line(text);
     let room = columns.saturating_sub(indent).max(10);
     let mut line = ScreenLine::new(look);
     line.text("  ").bold(name);

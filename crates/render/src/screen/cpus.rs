@@ -111,7 +111,7 @@ fn cpu_cells(cpu: &WatchCpu, bar: u16, look: ScreenStyle) -> Vec<ScreenCell> {
     ]
 }
 
-/// Time as a bar: not idle, then the idle states from shallow to deep; the rest nobody counted.
+/// Time as a bar: not idle, then the idle states from shallow to deep; the rest is not counted.
 fn bar_of(cpu: &WatchCpu, columns: u16, look: ScreenStyle) -> String {
     let [shallow, between, deep, busy] = look.shades();
     let mut bar = String::new();
@@ -144,7 +144,7 @@ fn names(rate: Option<&EventRate>) -> String {
     rate.top.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// All that is known of the chosen CPU, in a line.
+/// All values of the chosen CPU, in a line.
 fn about(cpu: &WatchCpu, look: ScreenStyle) -> ScreenLine {
     let mut line = ScreenLine::new(look);
     line.bold(&format!("CPU {}", cpu.cpu));
@@ -169,7 +169,7 @@ fn about(cpu: &WatchCpu, look: ScreenStyle) -> ScreenLine {
     line
 }
 
-// Real-time tasks: where, in which class, how much of a CPU, and who outranks them.
+// Real-time tasks: where, in which class, how much of a CPU, and what outranks them.
 
 pub(super) fn draw_tasks(
     frame: &WatchFrame,

@@ -289,7 +289,7 @@ pub(super) fn draw_spikes(
     }
 }
 
-/// That there is none, as far as that is known.
+/// Text if there is no spike, as far as known.
 fn none(frame: &WatchFrame) -> String {
     match (frame.spikes_seen, frame.threshold_ns) {
         (Some(0), Some(ns)) => format!("no spike: no wake-up later than {}", units::ns(ns)),

@@ -59,12 +59,12 @@ pub fn once(frame: &WatchFrame, columns: u16, look: ScreenStyle) -> String {
         buffer
     });
     for why in &frame.unknown {
-        let _ = writeln!(text, "? {}", text::line(why));
+        let _ = writeln!(text, "? {}", text::harmless_line(why));
     }
     text
 }
 
-/// What stands in a buffer, without colours and trailing spaces.
+/// Text of a buffer, without colours and trailing spaces.
 pub fn text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in buffer.area.rows().map(|row| row.y) {
@@ -200,7 +200,7 @@ fn keys(frame: &WatchFrame, view: &ScreenView, line: &mut ScreenLine) {
     }
 }
 
-// Where each panel stands: for drawing, and for finding what was clicked.
+// Position of each panel: for drawing, and for mouse clicks.
 
 /// Lines of the title, and of the keys.
 const TITLE: u16 = 2;
@@ -290,8 +290,8 @@ pub fn regions(frame: &WatchFrame, view: &ScreenView, area: Rect) -> Regions {
     }
 }
 
-/// What stands at a place of the screen.
-pub fn place(
+/// Panel and row at a position of the screen.
+pub fn panel_row_at(
     frame: &WatchFrame,
     view: &ScreenView,
     area: Rect,
@@ -438,7 +438,7 @@ pub struct ScreenView {
     pub scroll: usize,
     /// CPUs that are shown; `None`: all.
     pub filter: Option<CpuList>,
-    /// Whether the picture stands still.
+    /// Whether the picture is frozen.
     pub frozen: bool,
     /// What is being typed.
     pub input: Option<TypedInput>,

@@ -15,7 +15,7 @@ use rtproof_results::watch::{
 use rtproof_trace::Window;
 
 use super::{
-    Panel, ScreenPage, ScreenStyle, ScreenView, TypedInput, draw, once, picture, place, text,
+    Panel, ScreenPage, ScreenStyle, ScreenView, TypedInput, draw, once, panel_row_at, picture, text,
 };
 use crate::spike::sample;
 
@@ -353,7 +353,7 @@ fn a_click_finds_what_is_drawn_there() {
         let at = shown.lines().position(|line| line.contains(part));
         u16::try_from(at.unwrap_or_else(|| panic!("{part}: {shown}"))).expect("a screen")
     };
-    let at = |y| place(&frame, &view, area, 5, y).map(|place| (place.panel, place.row));
+    let at = |y| panel_row_at(&frame, &view, area, 5, y).map(|place| (place.panel, place.row));
     assert_eq!(at(line("multipathd")), Some((Panel::Spikes, Some(0))));
     assert_eq!(at(line("spike at")), Some((Panel::Spikes, None)));
     assert_eq!(at(line("real-time task") + 1), Some((Panel::Tasks, Some(0))));

@@ -28,7 +28,7 @@ pub(crate) const fn unit(of: &KernelBisected) -> &'static str {
 }
 
 /// The answer in one sentence.
-pub(crate) fn sentence(of: &KernelBisected) -> String {
+pub(crate) fn bisect_sentence(of: &KernelBisected) -> String {
     match of.is_reproduced {
         Some(false) => format!(
             "Not reproduced, a second boot of the same kernel ended otherwise: {}",
@@ -46,7 +46,7 @@ fn answer(of: &KernelBisected) -> String {
     };
     match (of.over, of.is_found, of.suspects.first()) {
         (BisectedOver::Commits, true, Some(BisectSuspect::Commit { commit, subject, .. })) => {
-            format!("The first bad commit is {}: {subject}", short(commit))
+            format!("The first bad commit is {}: {subject}", short_id(commit))
         }
         (BisectedOver::Commits, ..) => format!(
             "The first bad commit is one of {all}: those between could not be tested, so none is \
@@ -71,13 +71,13 @@ fn names(of: &KernelBisected) -> String {
         BisectSuspect::Option { option, .. } => {
             format!("{} ({} -> {})", option.name, option.values[0], option.values[1])
         }
-        BisectSuspect::Commit { commit, .. } => short(commit).to_owned(),
+        BisectSuspect::Commit { commit, .. } => short_id(commit).to_owned(),
     };
     of.suspects.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The first digits of an id.
-pub(crate) fn short(id: &str) -> &str {
+pub(crate) fn short_id(id: &str) -> &str {
     id.get(..DIGITS).unwrap_or(id)
 }
 
@@ -109,7 +109,7 @@ pub fn page(of: &KernelBisected) -> String {
     let body = html! {
         header {
             p.tool { "rtproof · kernel bisect" }
-            h1 { (sentence(of)) }
+            h1 { (bisect_sentence(of)) }
             p { "Bad is: " (test(of)) }
             p.quiet { (tally(of)) " · " (of.folder) }
         }
@@ -142,19 +142,19 @@ pub fn page(of: &KernelBisected) -> String {
             }
         }
         footer {
-            @if of.booted_in == BisectedIn::Guest { p { (GuestClock::Instructions.says()) } }
+            @if of.booted_in == BisectedIn::Guest { p { (GuestClock::Instructions.meaning()) } }
             p { "Made by rtproof " (version) ". The same in JSON: rtproof kernel bisect --json." }
         }
         (crate::html::data("bisect", of))
     };
-    crate::html::page(&sentence(of), Some(version), &body)
+    crate::html::page(&bisect_sentence(of), Some(version), &body)
 }
 
 fn suspect_html(of: &BisectSuspect) -> Markup {
     html! {
         @match of {
             BisectSuspect::Commit { commit, subject, author, date, stat, outcome } => {
-                h3 { (short(commit)) " " (subject) }
+                h3 { (short_id(commit)) " " (subject) }
                 p { (author) ", " (date) ", " (outcome.map_or("not tested", StepOutcome::name)) }
                 p.quiet { (commit) }
                 pre { @for line in stat { (line) "\n" } }
@@ -186,7 +186,7 @@ fn evidence_html(of: &KernelBisected) -> Markup {
         (crate::html::scroll("Both sides", &crate::html::table(&sides, &[
             ("side", &|it| html! { (it.0) }),
             ("step", &|it| html! { (it.1.number) }),
-            ("kernel", &|it| html! { (short(&it.1.id)) }),
+            ("kernel", &|it| html! { (short_id(&it.1.id)) }),
             ("~found", &|it| html! { (it.1.why) }),
             ("#due", &|it| length(it.1, |side| Some(side.scheduled))),
             ("#missed", &|it| length(it.1, |side| Some(side.missed))),
@@ -240,7 +240,7 @@ fn steps_html(of: &KernelBisected) -> Markup {
         &of.steps,
         &[
             ("step", &|it| html! { (it.number) }),
-            ("kernel", &|it| html! { (short(&it.id)) }),
+            ("kernel", &|it| html! { (short_id(&it.id)) }),
             ("outcome", &|it| outcome(it.outcome)),
             ("~what", &|it| html! { (it.title) }),
             ("~found", &|it| html! { (it.why) }),
@@ -258,12 +258,17 @@ fn steps_html(of: &KernelBisected) -> Markup {
 const SUSPECTS_MAX: usize = 10;
 
 pub fn kernel_bisected(to: &mut Terminal, of: &KernelBisected, page: &str) -> io::Result<()> {
-    wrapped(to, &BOLD.to_string(), "", &format!("{}{BOLD:#}", text::line(&sentence(of))))?;
-    writeln!(to, "  bad is    {}", text::line(&test(of)))?;
+    wrapped(
+        to,
+        &BOLD.to_string(),
+        "",
+        &format!("{}{BOLD:#}", text::harmless_line(&bisect_sentence(of))),
+    )?;
+    writeln!(to, "  bad is    {}", text::harmless_line(&test(of)))?;
     writeln!(to, "  {}", tally(of))?;
     writeln!(to, "  page      {page}")?;
     for note in &of.notes {
-        wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &text::line(note))?;
+        wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &text::harmless_line(note))?;
     }
     for suspect in of.suspects.iter().take(SUSPECTS_MAX) {
         suspect_text(to, suspect)?;
@@ -273,8 +278,8 @@ pub fn kernel_bisected(to: &mut Terminal, of: &KernelBisected, page: &str) -> io
     }
     if !of.changed.is_empty() {
         let changed = of.changed.iter().map(|it| {
-            let [good, bad] = it.values.each_ref().map(|value| text::line(value));
-            format!("{} {good} -> {bad}", text::line(&it.name))
+            let [good, bad] = it.values.each_ref().map(|value| text::harmless_line(value));
+            format!("{} {good} -> {bad}", text::harmless_line(&it.name))
         });
         let changed = changed.collect::<Vec<_>>().join(", ");
         writeln!(to)?;
@@ -285,20 +290,20 @@ pub fn kernel_bisected(to: &mut Terminal, of: &KernelBisected, page: &str) -> io
     match of.booted_in {
         BisectedIn::Guest => {
             writeln!(to)?;
-            wrapped(to, "", "", GuestClock::Instructions.says())
+            wrapped(to, "", "", GuestClock::Instructions.meaning())
         }
         BisectedIn::Machine => Ok(()),
     }
 }
 
 /// What comes next, where the machine has to boot first.
-pub fn next(to: &mut Terminal, of: &KernelBisectNext, reboots: bool) -> io::Result<()> {
+pub fn next_step(to: &mut Terminal, of: &KernelBisectNext, reboots: bool) -> io::Result<()> {
     if let Some(step) = of.steps.last() {
-        let why = text::line(&step.why);
+        let why = text::harmless_line(&step.why);
         writeln!(to, "step {}  {}: {why}", step.number, step.outcome.name())?;
     }
     let done = count(of.steps.len() as u64, "step");
-    wrapped(to, "", "  ", &format!("{done} done. Next: {}.", text::line(&of.then)))?;
+    wrapped(to, "", "  ", &format!("{done} done. Next: {}.", text::harmless_line(&of.then)))?;
     let argument = of.reboot.as_ref().map(|it| format!(" '{it}'")).unwrap_or_default();
     match reboots {
         true => writeln!(to, "  Rebooting; rtproof-bisect.service goes on after it."),
@@ -310,18 +315,23 @@ fn suspect_text(to: &mut Terminal, of: &BisectSuspect) -> io::Result<()> {
     writeln!(to)?;
     match of {
         BisectSuspect::Commit { commit, subject, author, date, stat, outcome } => {
-            writeln!(to, "{BOLD}{}{BOLD:#}  {}", short(commit), text::line(subject))?;
+            writeln!(to, "{BOLD}{}{BOLD:#}  {}", short_id(commit), text::harmless_line(subject))?;
             let outcome = outcome.map_or("not tested", StepOutcome::name);
-            writeln!(to, "  {}, {}, {outcome}", text::line(author), text::line(date))?;
-            stat.iter().try_for_each(|line| writeln!(to, "    {}", text::line(line)))
+            writeln!(
+                to,
+                "  {}, {}, {outcome}",
+                text::harmless_line(author),
+                text::harmless_line(date)
+            )?;
+            stat.iter().try_for_each(|line| writeln!(to, "    {}", text::harmless_line(line)))
         }
         BisectSuspect::Option { option, prompt, help, is_needed } => {
-            let [good, bad] = option.values.each_ref().map(|value| text::line(value));
+            let [good, bad] = option.values.each_ref().map(|value| text::harmless_line(value));
             let prompt = prompt.as_deref().unwrap_or("no prompt");
-            let name = text::line(&option.name);
-            writeln!(to, "{BOLD}{name}{BOLD:#}: {good} -> {bad}  {}", text::line(prompt))?;
+            let name = text::harmless_line(&option.name);
+            writeln!(to, "{BOLD}{name}{BOLD:#}: {good} -> {bad}  {}", text::harmless_line(prompt))?;
             for line in help {
-                writeln!(to, "    {DIM}{}{DIM:#}", text::line(line))?;
+                writeln!(to, "    {DIM}{}{DIM:#}", text::harmless_line(line))?;
             }
             if is_needed.is_none() {
                 writeln!(to, "  whether it is needed is unknown: no test without it")?;
@@ -338,8 +348,8 @@ fn evidence_text(to: &mut Terminal, of: &KernelBisected) -> io::Result<()> {
     let mut measured = Vec::new();
     for (name, number) in sides {
         let Some(step) = of.steps.iter().find(|step| step.number == number) else { continue };
-        let why = text::line(&step.why);
-        writeln!(to, "  {name:<4}  step {number}, {}: {why}", short(&step.id))?;
+        let why = text::harmless_line(&step.why);
+        writeln!(to, "  {name:<4}  step {number}, {}: {why}", short_id(&step.id))?;
         measured.extend(step.measured.as_ref().map(|side| (name, side)));
     }
     match &of.prove {
@@ -367,16 +377,16 @@ fn steps_text(to: &mut Terminal, of: &KernelBisected) -> io::Result<()> {
             to,
             "  {:>3}  {:<DIGITS$}  {style}{:<7}{style:#}  {:>7}  {:>7}  {:>7.1}  {}",
             step.number,
-            short(&step.id),
+            short_id(&step.id),
             step.outcome.name(),
             step.build_s,
             step.objects,
             step.boot_s,
-            text::line(&step.title)
+            text::harmless_line(&step.title)
         )?;
     }
     for step in of.iter().filter(|step| step.outcome == StepOutcome::Skipped) {
-        let text = format!("{}; logs: {}", text::line(&step.why), step.folder);
+        let text = format!("{}; logs: {}", text::harmless_line(&step.why), step.folder);
         wrapped(to, &format!("  {} skipped: ", step.number), "    ", &text)?;
     }
     Ok(())

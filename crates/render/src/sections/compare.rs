@@ -28,7 +28,7 @@ pub(crate) fn cell(unit: ValueUnit, cell: &StatisticCell) -> String {
     }
 }
 
-/// What stands before a value that may be larger.
+/// Prefix of a value that may be larger.
 pub(crate) const fn at_least(it_is: bool) -> &'static str {
     if it_is { "≥ " } else { "" }
 }
@@ -135,13 +135,13 @@ pub(crate) fn decided(change: &StatisticChange) -> &'static str {
 
 /// How the comparison was made, term by term.
 pub(crate) fn method_terms(comparison: &Comparison) -> Vec<(&'static str, String)> {
-    let wish = &comparison.wish;
+    let request = &comparison.request;
     let mut lines = vec![(
         "difference",
         format!(
             "Up to {} up or down it does not matter; intervals are at {} confidence.",
-            percent(wish.margin),
-            percent(wish.confidence)
+            percent(request.margin),
+            percent(request.confidence)
         ),
     )];
     match comparison.design {
@@ -303,7 +303,7 @@ fn two_text(to: &mut Terminal, comparison: &Comparison, one: &Against) -> io::Re
         fitting(label(0), to.page.columns),
         fitting(label(one.group), to.page.columns),
         if tested { "of pairs" } else { "change" }.into(),
-        format!("{} interval", percent(comparison.wish.confidence)),
+        format!("{} interval", percent(comparison.request.confidence)),
     ];
     if tested {
         heads.extend(["p (Holm)".into(), String::new()]);
@@ -399,7 +399,7 @@ fn grid(to: &mut Terminal, rows: &[Vec<String>], expendable: &[usize]) -> io::Re
 /// Where the level of each run changes: a line each.
 fn levels(to: &mut Terminal, comparison: &Comparison) -> io::Result<()> {
     // Of files without times there is one thing to say, once.
-    if comparison.levels.iter().all(|of| !of.looked && of.changes.is_empty()) {
+    if comparison.levels.iter().all(|of| !of.searched && of.changes.is_empty()) {
         return Ok(());
     }
     for (at, of) in comparison.levels.iter().take(SHOWN_TEXT).enumerate() {
@@ -452,7 +452,7 @@ fn more(to: &mut Terminal, count: usize, noun: &str, where_to: &str) -> io::Resu
     }
 }
 
-// What stands beside the latencies: why wake-ups were late, and what differs between the runs.
+// Besides the latencies: why wake-ups were late, and what differs between the runs.
 
 /// Lines shown; of facts, the others are folded away.
 const SHOWN_HTML: usize = 25;
@@ -609,7 +609,7 @@ fn convention(comparison: &Comparison) -> String {
         "{view} Below each value stands its interval at {}; a question mark is an end that the \
          samples do not give. Kurtosis is 3 of a normal distribution; it and skewness count \
          outliers more than anything else.{drift}",
-        percent(comparison.wish.confidence)
+        percent(comparison.request.confidence)
     )
 }
 
@@ -635,7 +635,7 @@ fn two_html(comparison: &Comparison, one: &Against) -> Markup {
                 th.num { (label(0)) }
                 th.num { (label(one.group)) }
                 th.num { (if tested { "change of pairs" } else { "change" }) }
-                th { (percent(comparison.wish.confidence)) " interval" }
+                th { (percent(comparison.request.confidence)) " interval" }
                 @if tested { th.num { "p (Holm)" } td {} }
             } }
             tbody {
@@ -721,7 +721,7 @@ fn rests_on(comparison: &Comparison) -> Markup {
     let label = |at: usize| comparison.groups.get(at).map_or("", |group| group.label.as_str());
     html! {
         table {
-            (crate::html::head(["", "run", "#wake-ups", "#worth", "how"]))
+            (crate::html::table_head(["", "run", "#wake-ups", "#worth", "how"]))
             tbody {
                 @for line in &comparison.table {
                     @for (at, cell) in line.cells.iter().enumerate() {

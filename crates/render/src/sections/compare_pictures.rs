@@ -174,11 +174,11 @@ pub struct GroupFigure {
 #[derive(Clone, Debug)]
 pub struct ComparePage<'a> {
     pub groups: &'a [Group],
-    /// What was made of them.
+    /// Their comparison.
     pub comparison: &'a Comparison,
     /// The same in short.
     pub answer: &'a Answer,
-    /// What stands above all: records that were altered or are torn.
+    /// Banners at the top: records that were altered or are torn.
     pub banners: Vec<String>,
     /// Whether runs over time are aligned by their load phases; else they begin together.
     pub by_phase: bool,
@@ -273,7 +273,7 @@ fn maxima(series: &[CompareSeries]) -> String {
 
 /// The budget, where the comparison counts against one.
 fn budget(page: &ComparePage<'_>) -> Option<u64> {
-    let asked = page.comparison.wish.budget_ns;
+    let asked = page.comparison.request.budget_ns;
     let of_runs = || page.groups.iter().flat_map(|g| &g.sides).find_map(|side| side.budget_ns);
     asked.or_else(of_runs)
 }
@@ -319,8 +319,12 @@ fn shifts(comparison: &Comparison) -> Markup {
             )
         });
         let id = format!("chart-shift-{}", one.group);
-        let picture =
-            over::draw(&one.shift, one.group, comparison.wish.margin, (&id, &title, &text));
+        let picture = over::draw_shift(
+            &one.shift,
+            one.group,
+            comparison.request.margin,
+            (&id, &title, &text),
+        );
         (title, text, picture)
     });
     let all = html! {
@@ -353,7 +357,7 @@ fn shift_figure(comparison: &Comparison, first: &str) -> Markup {
             Some((group.label.as_str(), one.group, &one.shift))
         })
         .collect();
-    let margin = comparison.wish.margin;
+    let margin = comparison.request.margin;
     let Some(picture) = over::together(&lines, margin, ("chart-shifts", &title, text)) else {
         return Markup::default();
     };
@@ -481,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_does_not_have_is_said() {
+    fn missing_parts_of_a_run_are_named() {
         let mut both = runs(1);
         both[1].host.clear();
         both[1].options.phases.clear();

@@ -32,7 +32,7 @@ pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from ex
     Worth: what the samples are worth in independent ones for their mean, from which its standard \
      error follows. Nothing is decided by these.";
 
-/// Why P² is beside the point.
+/// Why P² is not applicable.
 pub(crate) const P2_CAUTION: &str = "An estimate without an interval, as older tables have it, \
     made from the cells of each second in order of time: it can be off twelvefold, and cannot be \
     merged. The histogram's own quantile, and how far P² is off it, stand beside it.";
@@ -87,7 +87,7 @@ pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
-/// What became of the prediction.
+/// Result of the prediction.
 pub(crate) fn held_out(held: &Holdout) -> String {
     let (level, of) = (units::ns(held.level_ns.round() as u64), grouped(held.of));
     let found = match held.p < 0.01 {
@@ -178,7 +178,7 @@ fn p2(all: &[Distribution]) -> Markup {
         p.quiet { (P2_CAUTION) }
         (crate::html::scroll("P² beside the histogram", &html! {
             table.quantiles {
-                (crate::html::head(columns))
+                (crate::html::table_head(columns))
                 tbody {
                     @for of in all.iter().filter(|of| !of.p2.is_empty()) {
                         tr {
@@ -414,7 +414,7 @@ fn moving_table(moving: &Moving) -> Markup {
             code { "rtproof export --format csv --table moving" }
         }
         moving_table {
-            (crate::html::head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
+            (crate::html::table_head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
                 STATISTICS.iter().map(|of| format!("#{}", of.name)))))
             tbody {
                 @for step in moving.rows.iter().rev().step_by(every).rev() {
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_that_failed_is_told() {
+    fn a_failed_prediction_is_reported() {
         let held = Holdout { level_ns: 48_400.0, of: 120, expected: 6.0, exceeded: 7, p: 0.41 };
         assert!(held_out(&held).ends_with("48.4 µs: 7 did (p = 0.41), as chance has it."));
         let bad = Holdout { exceeded: 30, p: 1e-9, ..held };

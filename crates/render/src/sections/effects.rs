@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_first_and_every_knob_is_told() {
+    fn what_helps_comes_first_and_every_knob_is_listed() {
         let mut run = sample::run(&sample::Shape::default());
         assert_eq!(section(&run).into_string(), "");
         run.effects = Some(effects());

@@ -1,4 +1,4 @@
-//! What stands in the way: the findings, grouped by what the reader has to do about them.
+//! The open findings, grouped by what the reader has to do about them.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use rtproof_judge::{Finding, Remedy, Report, Status, When, report::MachineSummary, units};
 use rtproof_results::IntentShown;
 
-use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title_line, wrapped};
 
 /// Bad findings of a group in sight; the others are closed.
 const SHOWN_MAX: usize = 5;
@@ -89,7 +89,7 @@ pub(crate) fn section(report: &Report) -> Markup {
                     @let (bad, others): (Vec<&Finding>, Vec<&Finding>) =
                         findings.into_iter().partition(|f| f.status == Status::Bad);
                     @let bad: Vec<Markup> = bad.into_iter().map(card).collect();
-                    (crate::html::first(&bad, SHOWN_MAX, "more"))
+                    (crate::html::first_rows(&bad, SHOWN_MAX, "more"))
                     @if !others.is_empty() {
                         details.fine {
                             summary { (others.len()) " " (crate::html::status(others[0].status).2) }
@@ -180,7 +180,7 @@ pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
 fn fine_table(findings: &[&Finding]) -> Markup {
     html! {
         table {
-            (crate::html::head(["status", "check", "what is so", "read from"]))
+            (crate::html::table_head(["status", "check", "what is so", "read from"]))
             tbody {
                 @for finding in findings {
                     tr {
@@ -231,9 +231,9 @@ pub fn audit(
     findings: &[Finding],
     detail: FindingDetail,
 ) -> io::Result<()> {
-    title(to, machine)?;
+    title_line(to, machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &intent.line())?;
-    if machine.container.is_some() && findings.iter().any(Finding::stands) {
+    if machine.container.is_some() && findings.iter().any(Finding::is_open) {
         let text = "change /proc/sys, /sys and boot parameters there: a container sees them";
         wrapped(to, &format!("{BOLD}Host{BOLD:#}     "), "         ", text)?;
     }
@@ -244,7 +244,7 @@ pub fn audit(
     if detail.all {
         settled(to, findings, detail)?;
     }
-    if !detail.verbose && findings.iter().any(Finding::stands) {
+    if !detail.verbose && findings.iter().any(Finding::is_open) {
         let text = "Details: rtproof check -v, or rtproof check explain ID";
         writeln!(to, "{DIM}{text}{DIM:#}")?;
     }
@@ -291,7 +291,7 @@ pub(crate) fn summary(to: &mut Terminal, findings: &[Finding]) -> io::Result<()>
 /// The worst findings, as many as fit before a measurement.
 pub(crate) fn head(to: &mut Terminal, findings: &[Finding]) -> io::Result<()> {
     let mut bad: Vec<&Finding> =
-        findings.iter().filter(|f| f.stands() && f.status == Status::Bad).collect();
+        findings.iter().filter(|f| f.is_open() && f.status == Status::Bad).collect();
     bad.sort_by_key(|finding| (finding.impact, finding.when));
     let width = column(&bad[..bad.len().min(HEAD_MAX)]);
     for finding in bad.iter().take(HEAD_MAX) {
@@ -304,11 +304,11 @@ pub(crate) fn head(to: &mut Terminal, findings: &[Finding]) -> io::Result<()> {
     Ok(())
 }
 
-/// What stands in the way, by what has to be done.
+/// The open findings, by what has to be done.
 fn groups(to: &mut Terminal, findings: &[Finding], detail: FindingDetail) -> io::Result<()> {
     for when in [When::Now, When::Login, When::Boot, When::Kernel, When::Firmware] {
         let mut of: Vec<&Finding> =
-            findings.iter().filter(|finding| finding.stands() && finding.when == when).collect();
+            findings.iter().filter(|finding| finding.is_open() && finding.when == when).collect();
         of.sort_by_key(|finding| (finding.status, finding.impact));
         let Some(worst) = of.first() else { continue };
         let bad = of.iter().filter(|finding| finding.status == Status::Bad).count();
@@ -339,7 +339,7 @@ const FACTS: [&[&str]; 2] = [
     &["pm-qos-resume", "cpu-dma-latency", "cpuidle-states", "kvm-guest"],
 ];
 
-/// Findings, each with the ids of those that tell the same fact; with all detail each by itself.
+/// Findings, each with the ids of those about the same fact; with all detail each by itself.
 fn by_fact<'a>(of: &[&'a Finding], detail: FindingDetail) -> Vec<(&'a Finding, Vec<&'a str>)> {
     // The idle states are one fact only in a guest whose CPU may halt: elsewhere they are several.
     let halts = of.iter().any(|finding| finding.summary.contains("a guest's CPU may halt"));
@@ -393,8 +393,8 @@ fn one(
         if let Some(cpus) = &finding.cpus {
             more("on ", &units::cpus(cpus))?;
         }
-        for seen in finding.evidence.iter().take(EVIDENCE_MAX) {
-            more("saw", &format!("{}: {}", seen.path, seen.value))?;
+        for evidence in finding.evidence.iter().take(EVIDENCE_MAX) {
+            more("saw", &format!("{}: {}", evidence.path, evidence.value))?;
         }
         if finding.evidence.len() > EVIDENCE_MAX {
             let rest = finding.evidence.len() - EVIDENCE_MAX;

@@ -198,7 +198,7 @@ pub struct QuantileOf {
 }
 
 impl ImportedDocument {
-    /// What is known of a file.
+    /// A file with its series.
     pub fn of(imported: &Imported, record: Option<PathBuf>) -> Self {
         Self {
             schema: SCHEMA,

@@ -217,9 +217,9 @@ pub fn rebased(to: &mut Terminal, of: &Rebased) -> io::Result<()> {
 
 // A kernel that was booted under QEMU: what it is, what ran inside and how it ended.
 
-/// What came of the boot; then each step with its output.
+/// Result of the boot; then each step with its output.
 pub fn booted(to: &mut Terminal, of: &Booted) -> io::Result<()> {
-    let release = text::line(&of.release);
+    let release = text::harmless_line(&of.release);
     writeln!(
         to,
         "{BOLD}Linux {release}{BOLD:#}: booted; init after {:.1} s, end after {:.1} s",
@@ -236,7 +236,7 @@ pub fn booted(to: &mut Terminal, of: &Booted) -> io::Result<()> {
     writeln!(to, "  guest    QEMU {}, {clock}, {cpus}, {} MiB", guest.qemu, guest.memory_mib)?;
     writeln!(to, "  files    {} in {}", of.files.len(), of.folder)?;
     for note in &of.notes {
-        wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &text::line(note))?;
+        wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &text::harmless_line(note))?;
     }
     // The machine's form of a step that is shown already.
     let shown = of.steps.iter().filter(|step| !step.name.ends_with("-json"));
@@ -249,7 +249,7 @@ pub fn booted(to: &mut Terminal, of: &Booted) -> io::Result<()> {
     if !records.is_empty() {
         writeln!(to)?;
         let text = format!("The guest's /out is in {} now: {}", of.folder, records.join(", "));
-        wrapped(to, "", "", &text::line(&text))?;
+        wrapped(to, "", "", &text::harmless_line(&text))?;
     }
     let has = |name: &str| of.steps.iter().any(|step| step.name == name);
     if has("check") {
@@ -260,17 +260,17 @@ pub fn booted(to: &mut Terminal, of: &Booted) -> io::Result<()> {
     }
     if has("prove") || has("command") {
         writeln!(to)?;
-        wrapped(to, "", "", guest.clock.says())?;
+        wrapped(to, "", "", guest.clock.meaning())?;
     }
     Ok(())
 }
 
 fn step(to: &mut Terminal, of: &GuestStep) -> io::Result<()> {
-    let command = text::line(&of.command.join(" "));
+    let command = text::harmless_line(&of.command.join(" "));
     let (style, ended) = match (of.exit, &of.why) {
         (Some(0), _) => (GOOD, "exit code 0".to_owned()),
         (Some(code), _) => (WARN, format!("exit code {code}")),
-        (None, why) => (BAD, text::line(why.as_deref().unwrap_or("no exit code"))),
+        (None, why) => (BAD, text::harmless_line(why.as_deref().unwrap_or("no exit code"))),
     };
     writeln!(
         to,
@@ -281,7 +281,7 @@ fn step(to: &mut Terminal, of: &GuestStep) -> io::Result<()> {
     let is_shown = of.name == "command" || of.output.is_empty();
     let errors = of.errors.lines().filter(|_| is_shown);
     for line in of.output.lines().chain(errors) {
-        writeln!(to, "  {}", text::line(line))?;
+        writeln!(to, "  {}", text::harmless_line(line))?;
     }
     Ok(())
 }
@@ -294,17 +294,17 @@ const OPTIONS_MAX: usize = 20;
 /// Names of the kernels in the tables.
 const NAMES: [&str; 2] = ["A", "B"];
 
-/// What tells them apart.
+/// Differences between the two kernels.
 pub fn kernels_compared(to: &mut Terminal, of: &KernelsCompared, verbose: bool) -> io::Result<()> {
     for (name, kernel) in NAMES.iter().zip(&of.kernels) {
-        let release = text::line(&kernel.release);
+        let release = text::harmless_line(&kernel.release);
         writeln!(to, "{BOLD}{name}  Linux {release}{BOLD:#}")?;
         writeln!(to, "     image   {}", kernel.image)?;
         writeln!(to, "     config  {}", kernel.config.as_deref().unwrap_or("unknown"))?;
         writeln!(to, "     files   {}", kernel.folder)?;
     }
     for note in &of.notes {
-        wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &text::line(note))?;
+        wrapped(to, &format!("{WARN}note{WARN:#}: "), "  ", &text::harmless_line(note))?;
     }
     measured(
         to,
@@ -315,7 +315,7 @@ pub fn kernels_compared(to: &mut Terminal, of: &KernelsCompared, verbose: bool) 
     checks(to, &of.checks)?;
     options(to, of, verbose)?;
     writeln!(to)?;
-    wrapped(to, "", "", GuestClock::Instructions.says())
+    wrapped(to, "", "", GuestClock::Instructions.meaning())
 }
 
 /// What was measured in each kernel.
@@ -335,7 +335,7 @@ fn latency(
     unit: &str,
     kernels: &[(&str, &KernelSide)],
 ) -> io::Result<()> {
-    let arguments = text::line(prove);
+    let arguments = text::harmless_line(prove);
     writeln!(to, "\n{BOLD}From due to run{BOLD:#}, {unit} {DIM}(prove {arguments}){DIM:#}")?;
     let text = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), grouped);
     let heads = ["", "due", "missed", "min", "p50", "p99", "p99.9", "max"];
@@ -387,7 +387,7 @@ fn checks(to: &mut Terminal, of: &[CheckPair]) -> io::Result<()> {
         writeln!(to, "  {}: {style}{a}{style:#} -> {other}{b}{other:#}", pair.check)?;
         for (name, summary) in NAMES.iter().zip(&pair.summary) {
             if let Some(summary) = summary {
-                wrapped(to, &format!("    {name}  "), "       ", &text::line(summary))?;
+                wrapped(to, &format!("    {name}  "), "       ", &text::harmless_line(summary))?;
             }
         }
     }
@@ -405,8 +405,8 @@ fn options(to: &mut Terminal, of: &KernelsCompared, verbose: bool) -> io::Result
     )?;
     let shown = if verbose { options.len() } else { OPTIONS_MAX };
     for pair in options.iter().take(shown) {
-        let [first, second] = pair.values.each_ref().map(|value| text::line(value));
-        writeln!(to, "  {}: {first} -> {second}", text::line(&pair.name))?;
+        let [first, second] = pair.values.each_ref().map(|value| text::harmless_line(value));
+        writeln!(to, "  {}: {first} -> {second}", text::harmless_line(&pair.name))?;
     }
     if options.len() > shown {
         writeln!(to, "  {DIM}{} more: --verbose or --json{DIM:#}", options.len() - shown)?;

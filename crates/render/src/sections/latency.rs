@@ -192,7 +192,7 @@ fn histogram_table(run: &Run) -> Markup {
     let columns = columns.chain(["#missed".to_owned()]);
     html! {
         table {
-            (crate::html::head(columns))
+            (crate::html::table_head(columns))
             tbody {
                 @for (row, wake, missed) in rows {
                     tr {
@@ -261,7 +261,7 @@ fn percentile_table(report: &Report) -> Markup {
     };
     html! {
         table {
-            (crate::html::head(["quantile", "#wake-up view, µs", "#deadline view, µs"]))
+            (crate::html::table_head(["quantile", "#wake-up view, µs", "#deadline view, µs"]))
             tbody {
                 @for (i, quantile) in longer.iter().enumerate() {
                     tr {
@@ -444,7 +444,7 @@ fn quantiles_table(label: &str, rows: &[Row<'_>], view: View) -> Markup {
     let columns = fixed.chain(names.iter().map(|name| format!("#{name}")));
     let body = html! {
         quantiles_table.quantiles {
-            (crate::html::head(columns))
+            (crate::html::table_head(columns))
             tbody {
                 @for (name, measured) in rows {
                     @let (count, mean_ns) = view.count_and_mean(measured);
@@ -480,7 +480,7 @@ fn phase_table(report: &Report, rows: &[Row<'_>]) -> Markup {
     let columns = fixed.into_iter().chain(names.iter().map(|name| format!("#{name}")));
     let body = html! {
         quantiles_table.quantiles {
-            (crate::html::head(columns))
+            (crate::html::table_head(columns))
             tbody {
                 @for (phase, (name, measured)) in report.phases.iter().zip(rows) {
                     tr {
@@ -532,7 +532,7 @@ fn samples_table(report: &Report) -> Markup {
     let started_ns = report.run.started_realtime_ns;
     html! {
         samples_table {
-            (crate::html::head(columns))
+            (crate::html::table_head(columns))
             tbody {
                 @for (i, top) in report.top.iter().enumerate() {
                     tr {
@@ -542,7 +542,7 @@ fn samples_table(report: &Report) -> Markup {
                             td { (against(top.latency_ns, budget_ns)) }
                         }
                         td.num { (top.cpu) }
-                        td.num { (crate::html::at(top.due_ns)) }
+                        td.num { (crate::html::run_time(top.due_ns)) }
                         td { (crate::html::wall_clock(started_ns.saturating_add(top.due_ns))) }
                         td { (if top.phase.is_empty() { crate::html::NONE } else { top.phase.as_str() }) }
                     }
@@ -648,7 +648,7 @@ fn rate(load: &RecordedLoad) -> String {
     }
     let rate = (load.work as f64 / seconds).round() as u64;
     match load.unit.as_str() {
-        "bytes" => format!("{}/s", crate::html::bytes(rate)),
+        "bytes" => format!("{}/s", crate::html::binary_size(rate)),
         unit if rate < 1_000_000 => format!("{} {unit}/s", grouped(rate)),
         unit => format!("{} {unit}/s", count_text(rate as f64)),
     }
@@ -656,9 +656,9 @@ fn rate(load: &RecordedLoad) -> String {
 
 // The measurement as a table: CPUs as rows, the account and the quantiles as columns.
 
-/// What was asked, what was measured, what must be known of it.
+/// Request, measurement, caveats.
 pub fn measured(to: &mut Terminal, report: &Report) -> io::Result<()> {
-    asked(to, report)?;
+    request_line(to, report)?;
     table_text(to, report)?;
     cost(to, report)?;
     for note in report.notes.iter().take(NOTES_MAX) {
@@ -669,7 +669,7 @@ pub fn measured(to: &mut Terminal, report: &Report) -> io::Result<()> {
         let more = report.notes.len() - NOTES_MAX;
         writeln!(to, "         and {more} more: rtproof export --format csv --table notes")?;
     }
-    super::time::changes(to, &report.beside)?;
+    super::time::changes_text(to, &report.surroundings)?;
     for load in report.loads.iter().filter(|load| load.error.is_none()) {
         let seconds = (load.to_ns.saturating_sub(load.from_ns)) as f64 / 1e9;
         let rate = if seconds > 0.0 { load.work as f64 / seconds } else { 0.0 };
@@ -684,7 +684,7 @@ pub fn measured(to: &mut Terminal, report: &Report) -> io::Result<()> {
 /// Most notes in text: a run has a handful.
 const NOTES_MAX: usize = 200;
 
-fn asked(to: &mut Terminal, report: &Report) -> io::Result<()> {
+fn request_line(to: &mut Terminal, report: &Report) -> io::Result<()> {
     let options = &report.options;
     let policy = match options.policy.name().to_uppercase() {
         name if options.priority > 0 => format!("{name} {}", options.priority),
@@ -801,7 +801,7 @@ fn cost(to: &mut Terminal, report: &Report) -> io::Result<()> {
 /// A rate with a prefix: `1.2 M ops/s`; bytes with a binary one, as on the page: `1.2 GiB/s`.
 fn rate_text(rate: f64, unit: &str) -> String {
     if unit == "bytes" {
-        return format!("{}/s", crate::page::bytes(rate.round() as u64));
+        return format!("{}/s", crate::page::binary_size(rate.round() as u64));
     }
     let (value, prefix) = match rate {
         r if r >= 1e9 => (r / 1e9, "G "),

@@ -19,7 +19,7 @@ use rtproof_results::{
 use super::plan::steps;
 use super::spikes::spikes;
 use super::tune::taken_back;
-use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, title_line, wrapped};
 
 /// Most threads that are shown; the JSON form has all.
 const THREADS_MAX: usize = 16;
@@ -32,7 +32,7 @@ const WIDTH: usize = 23;
 
 /// What would be set.
 pub fn plan(to: &mut Terminal, plan: &LaunchPlan, verbose: bool) -> io::Result<()> {
-    title(to, &plan.machine.machine)?;
+    title_line(to, &plan.machine.machine)?;
     wrapped(to, "Program  ", "         ", &plan.command.join(" "))?;
     writeln!(to, "\n{BOLD}With the program: it ends with it{BOLD:#}")?;
     settings(to, &plan.program)?;
@@ -217,7 +217,7 @@ fn thread(to: &mut Terminal, it: &LaunchedThread) -> io::Result<()> {
     wrapped(to, "  in its place: ", "    ", &format!("{}{more}", names.join(", ")))
 }
 
-/// What became of the changes: in full only where something is not as it was.
+/// Outcome of the changes: in full only if something was not restored.
 fn undone(to: &mut Terminal, of: &Launched) -> io::Result<()> {
     let Some(undone) = &of.undone else { return Ok(()) };
     let is_plain = |it: &&rtproof_results::tune::TakenBack| {
@@ -233,7 +233,7 @@ fn undone(to: &mut Terminal, of: &Launched) -> io::Result<()> {
     taken_back(to, &left)
 }
 
-// The locks that real-time threads of an application waited for: who held each, and who ran in the
+// The locks that real-time threads of an application waited for: holders, and what ran in the
 // holder's place.
 
 /// Most locks that are shown; the JSON form has all.
@@ -305,8 +305,8 @@ fn waits(to: &mut Terminal, it: &LockWaits) -> io::Result<()> {
 
 /// The largest part of the longest wait.
 fn what(it: &LockWaits) -> &'static str {
-    let of = &it.meanwhile;
-    let longest = of.instead.iter().max_by_key(|it| it.ns);
+    let of = &it.holder_time;
+    let longest = of.preempters.iter().max_by_key(|it| it.ns);
     let instead = longest.map_or((0, "not run"), |it| match it.order {
         LockOrder::Higher => (it.ns, "outranked"),
         LockOrder::Middle | LockOrder::Lower | LockOrder::Idle => (it.ns, "not run"),
@@ -321,7 +321,7 @@ fn what(it: &LockWaits) -> &'static str {
 
 /// What the holder did meanwhile; sums to the wait.
 fn did(it: &LockWaits) -> String {
-    let of = &it.meanwhile;
+    let of = &it.holder_time;
     let instead = |it: &HolderPreempter| {
         let who = LockThread { tid: it.tid, name: it.name.clone(), priority: Some(it.priority) };
         let (who, ns) = (party(&who), units::ns(it.ns));
@@ -342,7 +342,7 @@ fn did(it: &LockWaits) -> String {
     let own = own.into_iter().filter(|(ns, _)| *ns > 0);
     let own = own.map(|(ns, text)| (ns, format!("{} {text}", units::ns(ns))));
     let mut all: Vec<(u64, String)> =
-        own.chain(of.instead.iter().map(|it| (it.ns, instead(it)))).collect();
+        own.chain(of.preempters.iter().map(|it| (it.ns, instead(it)))).collect();
     all.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     let (shown, rest) = all.split_at(all.len().min(4));
     let mut text: Vec<String> = shown.iter().map(|(_, text)| text.clone()).collect();
@@ -365,7 +365,7 @@ pub fn party(of: &LockThread) -> String {
     format!("{}:{} [{rank}]", of.name, of.tid)
 }
 
-/// Waits that are none for a lock without priority inheritance.
+/// Waits that are not for a lock without priority inheritance.
 fn others(to: &mut Terminal, of: &LocksFound) -> io::Result<()> {
     let it = &of.others;
     let count = |count: u64| units::count(count, "wait");
@@ -436,7 +436,7 @@ pub fn rules(to: &mut Terminal, of: &Rules, verbose: bool) -> io::Result<()> {
     for it in of.breaches.iter().take(BREACHES_MAX) {
         if before.replace(it.rule).is_none_or(|before| before != it.rule) {
             let first = format!("  {BAD}{}{BAD:#}  ", it.rule.id());
-            wrapped(to, &first, "    ", &format!("{}; instead: {}", it.rule.title(), it.instead))?;
+            wrapped(to, &first, "    ", &format!("{}; instead: {}", it.rule.title(), it.advice))?;
         }
         breach(to, it)?;
     }

@@ -23,7 +23,7 @@ pub(crate) fn machine_section(run: &Run, report: &Report) -> Markup {
             (changes(run, report))
             details.facts {
                 summary { "All facts, as read before the first wake-up" }
-                pre.code tabindex="0" { (crate::html::lines(&run.facts_start)) }
+                pre.code tabindex="0" { (crate::html::fact_lines(&run.facts_start)) }
             }
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn machine_section(run: &Run, report: &Report) -> Markup {
 fn table(rows: &[MachineRow]) -> Markup {
     html! {
         table.facts {
-            (crate::html::head(["fact", "value", "read from"]))
+            (crate::html::table_head(["fact", "value", "read from"]))
             tbody {
                 @for row in rows {
                     tr {
@@ -74,7 +74,7 @@ fn rows(facts: &Facts, report: &Report) -> Vec<MachineRow> {
         text("product", &facts.identity.model),
         text("CPU", &facts.identity.cpu_model),
         cpus("CPUs online", &facts.cpus.online),
-        row("memory", &facts.identity.memory_bytes, |&n| crate::html::bytes(n)),
+        row("memory", &facts.identity.memory_bytes, |&n| crate::html::binary_size(n)),
         text("kernel", &facts.kernel.release),
         text("kernel build", &facts.kernel.build),
         row("preemption", &facts.kernel.preemption, |_| report.machine.preemption.clone()),
@@ -123,7 +123,7 @@ fn settings(facts: &Facts) -> [MachineRow; 6] {
         text("transparent huge pages", &facts.memory.thp_enabled),
         row("swap", &facts.memory.swaps, |swaps| match swaps.len() {
             0 => "none".into(),
-            _ => crate::html::bytes(swaps.iter().map(|swap| swap.size_bytes).sum()),
+            _ => crate::html::binary_size(swaps.iter().map(|swap| swap.size_bytes).sum()),
         }),
     ]
 }

@@ -22,7 +22,7 @@ use super::{summary, time};
 use crate::svg::ranges;
 use crate::svg::ranges::RangeRow;
 use crate::text;
-use crate::text::{BAD, BOLD, DIM, Terminal, TextPage, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, Terminal, TextPage, WARN, title_line, wrapped};
 use crate::timeline::fitted;
 
 /// Rows of the picture, at most: the table has all.
@@ -302,7 +302,8 @@ fn spikes(index: &Index) -> Markup {
 }
 
 fn idle(index: &Index) -> Markup {
-    let cells: Vec<_> = index.cells.iter().filter(|cell| !cell.beside.idle.is_empty()).collect();
+    let cells: Vec<_> =
+        index.cells.iter().filter(|cell| !cell.surroundings.idle.is_empty()).collect();
     if cells.is_empty() {
         return Markup::default();
     }
@@ -312,7 +313,7 @@ fn idle(index: &Index) -> Markup {
                 @for cell in cells {
                     details.numbers {
                         summary { "Cell " (cell.cell.number) ": " (cell.cell.title()) }
-                        (crate::html::scroll("Idle states", &time::idle_html(&cell.beside)))
+                        (crate::html::scroll("Idle states", &time::idle_html(&cell.surroundings)))
                     }
                 }
             }
@@ -404,7 +405,7 @@ fn takes(to: &mut Terminal, plan: &MeasurePlan) -> io::Result<()> {
 
 /// What is printed before anything is measured.
 pub fn begin(to: &mut Terminal, machine: &MachineSummary, plan: &MeasurePlan) -> io::Result<()> {
-    title(to, machine)?;
+    title_line(to, machine)?;
     takes(to, plan)?;
     before(to, plan)
 }
@@ -466,8 +467,8 @@ fn of_cell(to: &mut Terminal, cell: &CellResult) -> io::Result<()> {
     if let Some(spikes) = &cell.spikes {
         wrapped(to, "       ", "         ", spikes)?;
     }
-    time::changes(to, &cell.beside)?;
-    time::states(to, &cell.beside)
+    time::changes_text(to, &cell.surroundings)?;
+    time::states(to, &cell.surroundings)
 }
 
 fn table(to: &mut Terminal, threads: &[ThreadResult]) -> io::Result<()> {
@@ -525,7 +526,7 @@ fn cell_row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
     ]
 }
 
-/// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
+/// Caveats of a cell: own cost, lost cycles, where time went. Said once where it is the
 /// same of several cells.
 fn notes<'a>(to: &mut Terminal, cell: &'a CellResult, shown: &mut Vec<&'a str>) -> io::Result<()> {
     for note in &cell.notes {
@@ -592,7 +593,7 @@ fn overview(to: &mut Terminal, index: &Index) -> io::Result<()> {
     for (row, cell) in rows.iter().zip(index.cells.iter().filter(|cell| !cell.threads.is_empty())) {
         let filled = (of(row) / most * BAR as f64).ceil() as usize;
         let bar: String = std::iter::repeat_n(glyphs.blocks[0], filled).collect();
-        let name = fitted(&rtproof_host::text::line(&row.name), room);
+        let name = fitted(&rtproof_host::text::harmless_line(&row.name), room);
         let figures =
             row.cells.iter().zip(&widths).map(|(text, width)| format!("  {text:>width$}"));
         let figures: String = figures.collect();
@@ -600,7 +601,10 @@ fn overview(to: &mut Terminal, index: &Index) -> io::Result<()> {
         let left = columns.saturating_sub(line.chars().count() + 2);
         let cause = row.worst.spikes.first().filter(|_| left >= CAUSE_MIN);
         let cause = cause.map_or_else(String::new, |cause| {
-            format!("  {DIM}{}{DIM:#}", fitted(&rtproof_host::text::line(cause.class()), left))
+            format!(
+                "  {DIM}{}{DIM:#}",
+                fitted(&rtproof_host::text::harmless_line(cause.class()), left)
+            )
         });
         writeln!(to, "{}{cause}", if cause.is_empty() { line.trim_end() } else { &line })?;
     }

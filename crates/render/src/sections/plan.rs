@@ -12,10 +12,10 @@ use rtproof_judge::{
 };
 use rtproof_results::tune::{BootPreview, PlanDocument, Previewed};
 
-use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, WARN, title_line, wrapped};
 
 pub fn plan(to: &mut Terminal, plan: &PlanDocument, verbose: bool) -> io::Result<()> {
-    title(to, &plan.machine)?;
+    title_line(to, &plan.machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &plan.intent.line())?;
     wrapped(to, &format!("{BOLD}Plan{BOLD:#}     "), "         ", &summary(plan))?;
     conflicts(to, &plan.conflicts)?;
@@ -25,11 +25,11 @@ pub fn plan(to: &mut Terminal, plan: &PlanDocument, verbose: bool) -> io::Result
     left_out(to, &plan.left_out, verbose)
 }
 
-/// What it comes to, in one line.
+/// Summary in one line.
 fn summary(plan: &PlanDocument) -> String {
     let steps = plan.steps.len();
     let words = plan.boot.words.len();
-    let by_hand = entries_by_hand(&plan.instructions);
+    let by_hand = manual_entries(&plan.instructions);
     let risky = plan.steps.iter().filter(|it| it.step.reason.risk.is_some()).count()
         + plan.boot.words.iter().filter(|word| word.reason.risk.is_some()).count();
     let nothing = usize::from(steps + words + by_hand == 0);
@@ -55,8 +55,8 @@ fn conflicts(to: &mut Terminal, conflicts: &[Conflict]) -> io::Result<()> {
     writeln!(to, "\n{BAD}{head}{BAD:#}")?;
     for conflict in conflicts {
         writeln!(to, "  {}", conflict.target)?;
-        for (check, wish) in &conflict.requests {
-            wrapped(to, &format!("{INDENT}{check} wants "), INDENT, wish)?;
+        for (check, wanted) in &conflict.requests {
+            wrapped(to, &format!("{INDENT}{check} wants "), INDENT, wanted)?;
         }
     }
     let how = "leave one of them out: --skip ID=REASON, or name the checks that you want";
@@ -128,7 +128,7 @@ fn instructions(to: &mut Terminal, all: &[Instruction], verbose: bool) -> io::Re
     if all.is_empty() {
         return Ok(());
     }
-    let count = entries_by_hand(all);
+    let count = manual_entries(all);
     writeln!(to, "\n{BOLD}By hand{BOLD:#}: {count} {DIM}(no program can do it){DIM:#}")?;
     for (at, it) in all.iter().enumerate() {
         let is_own = !is_other_way(all, at);
@@ -151,7 +151,7 @@ fn instructions(to: &mut Terminal, all: &[Instruction], verbose: bool) -> io::Re
 }
 
 /// How many entries the list by hand has.
-pub fn entries_by_hand(all: &[Instruction]) -> usize {
+pub fn manual_entries(all: &[Instruction]) -> usize {
     (0..all.len()).filter(|&at| !is_other_way(all, at)).count()
 }
 
@@ -304,7 +304,7 @@ fn boot(to: &mut Terminal, boot: &BootPreview, verbose: bool) -> io::Result<()> 
     writeln!(to)?;
     let text = format!("{count} {DIM}({lasts}){DIM:#}");
     wrapped(to, &format!("{BOLD}Next boot{BOLD:#}: "), "           ", &text)?;
-    place(to, boot)?;
+    entry_place(to, boot)?;
     for word in &boot.words {
         let has_value = word.parameter.contains('=');
         // A word that replaces others, or removes them.
@@ -328,7 +328,7 @@ fn boot(to: &mut Terminal, boot: &BootPreview, verbose: bool) -> io::Result<()> 
 }
 
 /// Loader and entry, or why there can be none.
-pub fn place(to: &mut Terminal, boot: &BootPreview) -> io::Result<()> {
+pub fn entry_place(to: &mut Terminal, boot: &BootPreview) -> io::Result<()> {
     if let (Some(loader), Some(entry)) = (&boot.loader, &boot.entry) {
         wrapped(to, "  ", "    ", &format!("entry \"{entry}\" of {loader}, beside the default"))?;
     }

@@ -62,7 +62,7 @@ pub(crate) fn section(spikes: &Spikes, findings: &[Finding], shown: &[Markup]) -
             h2 { "Why it was late" }
             p { (summary_html(spikes)) }
             @if !spikes.causes.is_empty() {
-                (table(spikes))
+                (causes_table(spikes))
                 (by_cpu(spikes))
             }
             (structure(&spikes.structure))
@@ -156,7 +156,7 @@ fn recorder_html(recorder: &RecorderSummary) -> Markup {
         texts.push(format!("For {} nothing was recorded.", units::duration(recorder.blind_ns)));
     }
     if let Some(from_ns) = recorder.stacks_from_ns {
-        let at = crate::html::at(from_ns);
+        let at = crate::html::run_time(from_ns);
         texts.push(format!("Stacks at the timer interrupt were recorded from {at} on."));
     }
     html! {
@@ -189,9 +189,9 @@ pub fn spikes(to: &mut Terminal, spikes: &Spikes, window: Option<&Window>) -> io
 
 /// The spikes of a run, where its record has any.
 pub fn spikes_of(to: &mut Terminal, run: &Run, report: &Report) -> io::Result<()> {
-    let Some(told) = &report.spikes else { return Ok(()) };
+    let Some(found) = &report.spikes else { return Ok(()) };
     let window = |worst: &ExplainedSpike| run.spikes.as_ref()?.window(worst.number);
-    spikes(to, told, told.worst.first().and_then(window))
+    spikes(to, found, found.worst.first().and_then(window))
 }
 
 impl TextPage {
@@ -315,8 +315,8 @@ fn shown(spikes: &Spikes) -> &[CauseRow] {
 }
 
 /// The causes, the largest sum first.
-fn table(spikes: &Spikes) -> Markup {
-    // A share of a bar that is always there; what is no number is none.
+fn causes_table(spikes: &Spikes) -> Markup {
+    // A share of a bar that is always drawn; not-a-number gives none.
     let part = |row: &CauseRow| row.sum_ns as f64 / spikes.sum_ns.max(1) as f64 * 100.0;
     let (first, rest) = shown(spikes).split_at(shown(spikes).len().min(FIRST));
     let part_table = |rows: &[CauseRow]| {
@@ -385,7 +385,7 @@ fn by_cpu(spikes: &Spikes) -> Markup {
     }
 }
 
-/// What would remove the largest of them.
+/// Knob that would remove the largest of them.
 fn remedies(spikes: &Spikes, findings: &[Finding]) -> Markup {
     let has = |row: &&CauseRow| !row.remedies.is_empty() || !row.checks.is_empty();
     let rows: Vec<&CauseRow> = spikes.causes.iter().filter(has).take(REMEDIES_MAX).collect();
@@ -402,7 +402,7 @@ fn remedies(spikes: &Spikes, findings: &[Finding]) -> Markup {
                     (removed(row, findings))
                 }
             }).collect();
-            (crate::html::first(&rows, REMEDIES_FIRST, "more"))
+            (crate::html::first_rows(&rows, REMEDIES_FIRST, "more"))
         }
     }
 }
@@ -451,7 +451,7 @@ fn is_card(finding: &Finding) -> bool {
     !matches!(FindingGroup::of(finding), FindingGroup::Skipped | FindingGroup::Fine)
 }
 
-// One spike: its picture, its shares as a sum, who woke it, and what more is known.
+// One spike: its picture, its shares as a sum, its wakers, and details.
 
 /// A spike, folded away. `remedy`: what removes its largest cause.
 fn spike(spike: &ExplainedSpike, window: Option<&Window>, remedy: &Markup) -> Markup {
@@ -472,7 +472,7 @@ fn spike(spike: &ExplainedSpike, window: Option<&Window>, remedy: &Markup) -> Ma
             // The anchor is within, so that a link to it opens the spike.
             p.quiet id=(id) {
                 "Spike " (spike.number) ": " (explanation.task) ", due "
-                (crate::html::at(spike.at_ns)) " after the start"
+                (crate::html::run_time(spike.at_ns)) " after the start"
                 @if !spike.phase.is_empty() { ", phase " (spike.phase) }
                 ". " a href="#timeline" { "Back to the time line" }
             }
@@ -501,7 +501,7 @@ fn shares(explanation: &Explanation) -> Markup {
     let (sum_ns, late_ns) = (spike::sum_ns(explanation), explanation.wake.latency_ns());
     html! {
         table.shares {
-            (crate::html::head(["#ns", "#share", "cause", "what more is known"]))
+            (crate::html::table_head(["#ns", "#share", "cause", "what more is known"]))
             tbody {
                 @for share in listed { (row(share, late_ns)) }
                 @if let Some((count, ns)) = rest {
@@ -564,7 +564,7 @@ fn known_html(share: &Share) -> Markup {
     }
 }
 
-// One late wake-up as text: its steps, its shares as a sum, its timeline, who woke it, what would
+// One late wake-up as text: its steps, its shares as a sum, its timeline, its wakers, what would
 // remove it.
 
 /// Shares of less than one in so many have no remedies shown.
@@ -609,7 +609,7 @@ impl TextPage {
         self.remedies(to, explanation)
     }
 
-    /// The shares with bars, what is known of each, and their sum.
+    /// The shares with bars, details and their sum.
     pub(crate) fn shares(self, to: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
         let (sum_ns, late_ns) = (spike::sum_ns(explanation), explanation.wake.latency_ns());
         let wide = format!("= {}", grouped(sum_ns)).chars().count();
@@ -710,7 +710,7 @@ fn steps(explanation: &Explanation) -> String {
     format!("{} (µs)", texts.join(", "))
 }
 
-/// What more is known of a share; frames of a stack one by one.
+/// Details of a share; frames of a stack one by one.
 fn known_text(share: &Share) -> Vec<(bool, String)> {
     let (frames, mut texts): (Vec<String>, Vec<String>) =
         share.detail.iter().cloned().partition(|detail| spike::is_frame(detail));
@@ -736,8 +736,8 @@ const HEADS: [&str; 4] = ["share", "certain", "spikes", "worst µs"];
 /// A line of the table.
 struct Line {
     name: String,
-    /// Who did it, where that belongs to the same line and there is room.
-    who: String,
+    /// Culprit, where it belongs to the same line and there is room.
+    culprit: String,
     cells: [String; 4],
     tone: TextStyle,
     fix: Option<String>,
@@ -754,7 +754,7 @@ impl TextPage {
         let shown = &classes[..classes.len().min(CLASSES_MAX)];
         let mut lines = vec![Line {
             name: String::new(),
-            who: String::new(),
+            culprit: String::new(),
             cells: HEADS.map(String::from),
             tone: DIM,
             fix: None,
@@ -767,7 +767,7 @@ impl TextPage {
         let widths: Vec<usize> = (0..HEADS.len()).map(|column| wide(column).unwrap_or(0)).collect();
         let room = self.columns.saturating_sub(2 + widths.iter().sum::<usize>() + HEADS.len() * 2);
         for line in &lines {
-            let (tone, name, who) = (line.tone, &line.name, text::line(&line.who));
+            let (tone, name, who) = (line.tone, &line.name, text::harmless_line(&line.culprit));
             let both = if who.is_empty() { name.clone() } else { format!("{name}: {who}") };
             let is_whole = both.chars().count() <= room;
             let first = fitted(if is_whole { &both } else { name }, room);
@@ -806,21 +806,21 @@ fn of_class(class: &CauseClass<'_>, all_ns: u64, with_fix: bool) -> Vec<Line> {
     let (certain_ns, worst_ns) = (class.certain_ns(), class.worst_ns);
     if let [row] = *class.rows.as_slice() {
         let cells = cells(class.sum_ns, certain_ns, Some(row.count), worst_ns);
-        let (name, who) = (class.title.to_owned(), who(row));
-        return vec![Line { name, who, cells, tone: BOLD, fix }];
+        let (name, who) = (class.title.to_owned(), culprit(row));
+        return vec![Line { name, culprit: who, cells, tone: BOLD, fix }];
     }
     let cells_of_class = cells(class.sum_ns, certain_ns, None, worst_ns);
     let line =
-        |name: String, cells, tone| Line { name, who: String::new(), cells, tone, fix: None };
+        |name: String, cells, tone| Line { name, culprit: String::new(), cells, tone, fix: None };
     let mut lines = vec![line(class.title.to_owned(), cells_of_class, BOLD)];
     // One that is left is shown rather than counted.
     let shown = if class.rows.len() == CULPRITS_MAX + 1 { CULPRITS_MAX + 1 } else { CULPRITS_MAX };
     lines.extend(class.rows.iter().take(shown).map(|row| {
-        let who = who(row);
+        let who = culprit(row);
         let who = if who.is_empty() { "(no culprit)".to_owned() } else { who };
         let certain_ns = row.sum_ns.saturating_sub(row.ambiguous_ns);
         let cells = cells(row.sum_ns, certain_ns, Some(row.count), row.worst_ns);
-        line(format!("  {}", text::line(&who)), cells, TextStyle::PLAIN)
+        line(format!("  {}", text::harmless_line(&who)), cells, TextStyle::PLAIN)
     }));
     let rest = class.rows.get(shown..).unwrap_or_default();
     if !rest.is_empty() {
@@ -838,7 +838,7 @@ fn of_class(class: &CauseClass<'_>, all_ns: u64, with_fix: bool) -> Vec<Line> {
 }
 
 /// Culprit and what it belongs to.
-fn who(row: &CauseRow) -> String {
+fn culprit(row: &CauseRow) -> String {
     match (&row.owner, row.culprit.is_empty()) {
         (Some(owner), false) => format!("{} ({owner})", row.culprit),
         (Some(owner), true) => owner.clone(),

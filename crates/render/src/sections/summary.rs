@@ -259,7 +259,7 @@ fn signature(report: &Report) -> Markup {
     }
 }
 
-// Where a run stands among machines that are kept for reference.
+// Rank of a run among reference machines.
 
 /// Files that are named in sight.
 const SHOWN_HTML: usize = 20;
@@ -277,7 +277,7 @@ pub(crate) fn reference_section(all: &[Reference]) -> Markup {
                 ul.reasons { @for line in &one.lines { li { (line) } } }
                 (crate::html::scroll("Ranks", &html! {
                     table {
-                        (crate::html::head([
+                        (crate::html::table_head([
                             "run", "among", "statistic", "#µs", "#machines", "#lower", "#same",
                             "#higher", "#least, µs", "#middle, µs", "#most, µs",
                         ]))
@@ -407,7 +407,12 @@ fn tiles(run: &Run, report: &Report) -> Vec<Tile> {
             "worst",
             worst.map_or(crate::html::NONE.into(), |worst| units::ns(worst.latency_ns)),
             worst.map_or(String::new(), |worst| {
-                format!("CPU {}, at {}, {}", worst.cpu, crate::html::at(worst.due_ns), worst.phase)
+                format!(
+                    "CPU {}, at {}, {}",
+                    worst.cpu,
+                    crate::html::run_time(worst.due_ns),
+                    worst.phase
+                )
             }),
         )
         .alarm(basis.late > 0),
@@ -523,7 +528,7 @@ fn notes(report: &Report) -> Markup {
                     @for note in report.notes.iter().take(NOTES_MAX) {
                         li {
                             code { (note.id) } " "
-                            @if note.at_ns > 0 { span.quiet { "at " (crate::html::at(note.at_ns)) " " } }
+                            @if note.at_ns > 0 { span.quiet { "at " (crate::html::run_time(note.at_ns)) " " } }
                             (note.text)
                             @if note.weakens { strong { " Weakens the verdict." } }
                         }
@@ -542,7 +547,7 @@ fn notes(report: &Report) -> Markup {
 /// Lines of a screen: below more, the answer is repeated.
 const SCREEN: usize = 24;
 
-pub fn answer(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
+pub fn answer_text(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
     to.in_answer(|to| block_text(to, answer))
 }
 
@@ -576,14 +581,14 @@ pub fn answer_again(to: &mut Terminal, answer: &Answer) -> io::Result<()> {
         return Ok(());
     }
     writeln!(to)?;
-    self::answer(to, answer)
+    self::answer_text(to, answer)
 }
 
 /// What to do next.
 pub fn next_text(to: &mut Terminal, command: Option<&str>) -> io::Result<()> {
     match command {
         // One line, however long: a break would end the command where it is pasted.
-        Some(command) => writeln!(to, "{BOLD}Next{BOLD:#}     {}", text::line(command)),
+        Some(command) => writeln!(to, "{BOLD}Next{BOLD:#}     {}", text::harmless_line(command)),
         None => Ok(()),
     }
 }
@@ -606,8 +611,8 @@ pub fn proofs(to: &mut Terminal, findings: &[&Finding], detail: FindingDetail) -
         let name = &finding.check;
         let first = format!("  {style}{status:<8}{style:#} {name:<width$}  ");
         wrapped(to, &first, &next, &finding.summary)?;
-        for seen in finding.evidence.iter().filter(|_| detail.all || detail.verbose) {
-            labelled(to, "saw:", &format!("{}: {}", seen.path, seen.value))?;
+        for evidence in finding.evidence.iter().filter(|_| detail.all || detail.verbose) {
+            labelled(to, "saw:", &format!("{}: {}", evidence.path, evidence.value))?;
         }
         for remedy in &finding.remedies {
             labelled(to, "fix:", &remedy.to_string())?;
@@ -616,7 +621,7 @@ pub fn proofs(to: &mut Terminal, findings: &[&Finding], detail: FindingDetail) -
     Ok(())
 }
 
-// Where a run stands among machines of reference, as text.
+// Rank of a run among reference machines, as text.
 
 /// Files that are named.
 const SHOWN_TEXT: usize = 8;

@@ -20,45 +20,45 @@ use crate::svg::time;
 use crate::svg::time::{Dot, HostSeries, StripRows};
 use crate::text::{DIM, Terminal, WARN, wrapped};
 
-// What was seen beside a measurement: threads that were changed from outside, before and after;
+// Surroundings of a measurement: threads that were changed from outside, before and after;
 // idle states and frequencies of the measured CPUs.
 
-/// The section of a report; nothing where there is nothing to tell.
+/// The section of a report; empty if there is nothing to show.
 pub(crate) fn beside_section(report: &Report) -> Markup {
-    let beside = &report.beside;
+    let surroundings = &report.surroundings;
     let cpu = |number: u32| {
         let found = report.cpus.iter().find(|cpu| cpu.thread.number == number);
         found.map_or(crate::html::NONE.into(), |cpu| cpu.thread.cpu.to_string())
     };
     html! {
         beside_section #beside {
-            @if !beside.marks.is_empty() {
+            @if !surroundings.marks.is_empty() {
                 h3 { "Threads that were changed while they measured" }
-                (crate::html::scroll("Changes", &marks(beside, &cpu)))
+                (crate::html::scroll("Changes", &marks(surroundings, &cpu)))
                 h3 { "What they measured between the changes" }
                 p.quiet { "Whole seconds; those in which a thread was changed are left out." }
-                (crate::html::scroll("Between the changes", &segments(beside.segments.iter())))
+                (crate::html::scroll("Between the changes", &segments(surroundings.segments.iter())))
             }
-            @if !beside.idle.is_empty() {
+            @if !surroundings.idle.is_empty() {
                 h3 { "Idle states of the measured CPUs" }
-                (crate::html::scroll("Idle states", &idle_html(beside)))
+                (crate::html::scroll("Idle states", &idle_html(surroundings)))
             }
-            @if !beside.frequencies.is_empty() {
+            @if !surroundings.frequencies.is_empty() {
                 h3 { "Frequency of the measured CPUs" }
-                (crate::html::scroll("Frequency", &frequencies(beside)))
+                (crate::html::scroll("Frequency", &frequencies(surroundings)))
             }
         }
     }
 }
 
-fn marks(beside: &RunSurroundings, cpu: &impl Fn(u32) -> String) -> Markup {
+fn marks(surroundings: &RunSurroundings, cpu: &impl Fn(u32) -> String) -> Markup {
     crate::html::table(
-        &beside.marks,
+        &surroundings.marks,
         &[
             ("#CPU", &|mark| html! { (cpu(mark.thread)) }),
             (
                 "between",
-                &|mark| html! { (crate::html::at(mark.since_ns)) " – " (crate::html::at(mark.at_ns)) },
+                &|mark| html! { (crate::html::run_time(mark.since_ns)) " – " (crate::html::run_time(mark.at_ns)) },
             ),
             ("was", &|mark| html! { (mark.before) }),
             ("is", &|mark| html! { (mark.after) }),
@@ -73,8 +73,8 @@ pub(super) fn segments<'a>(segments: impl Iterator<Item = &'a Segment>) -> Marku
         segments,
         &[
             ("#CPU", &|segment| html! { (segment.cpu) }),
-            ("from", &|segment| html! { (crate::html::at(segment.from_ns)) }),
-            ("to", &|segment| html! { (crate::html::at(segment.to_ns)) }),
+            ("from", &|segment| html! { (crate::html::run_time(segment.from_ns)) }),
+            ("to", &|segment| html! { (crate::html::run_time(segment.to_ns)) }),
             ("with", &|segment| {
                 html! {
                     (segment.policy.as_deref().unwrap_or_default()) " "
@@ -95,9 +95,9 @@ pub(super) fn segments<'a>(segments: impl Iterator<Item = &'a Segment>) -> Marku
 }
 
 /// Idle states as a table.
-pub(super) fn idle_html(beside: &RunSurroundings) -> Markup {
+pub(super) fn idle_html(surroundings: &RunSurroundings) -> Markup {
     crate::html::table(
-        &beside.idle,
+        &surroundings.idle,
         &[
             ("#CPU", &|of| html! { (of.cpu) }),
             ("state", &|of| html! { (of.name) }),
@@ -108,10 +108,10 @@ pub(super) fn idle_html(beside: &RunSurroundings) -> Markup {
     )
 }
 
-fn frequencies(beside: &RunSurroundings) -> Markup {
+fn frequencies(surroundings: &RunSurroundings) -> Markup {
     let ghz = |hz: u64| format!("{:.3}", hz as f64 / 1e9);
     crate::html::table(
-        &beside.frequencies,
+        &surroundings.frequencies,
         &[
             ("#CPU", &|of| html! { (of.cpu) }),
             ("#lowest, GHz", &|of| html! { (ghz(of.min_hz)) }),
@@ -136,7 +136,7 @@ pub(crate) fn dots_figure(
     shown: usize,
 ) -> Markup {
     let title = "Spikes over time";
-    let dots = time::of(run, report, shown);
+    let dots = time::dots_of(run, report, shown);
     if dots.is_empty() {
         let why = report.spikes.as_ref().map(|spikes| spikes.threshold_ns);
         let why = why.map_or("No wake-up was measured.".into(), |threshold_ns| {
@@ -180,7 +180,7 @@ fn dots_table(dots: &[Dot]) -> Markup {
     let table = crate::html::table(
         dots.iter().take(ROWS_MAX),
         &[
-            ("#at", &|dot| html! { (crate::html::at(dot.at_ns)) }),
+            ("#at", &|dot| html! { (crate::html::run_time(dot.at_ns)) }),
             ("#CPU", &|dot| html! { (dot.cpu) }),
             ("#latency, µs", &|dot| html! { (spike::us_number(dot.latency_ns)) }),
             ("~cause", &|dot| html! { (dot.why()) }),
@@ -352,7 +352,7 @@ fn heat_text(report: &Report, columns: &[BinColumn], time: TimeBins) -> String {
     worst.sort_unstable();
     let usual = worst.get(worst.len() / 2).copied().unwrap_or(0);
     let place = report.verdict.basis.worst.as_ref().map_or(String::new(), |worst| {
-        let at = crate::html::at(worst.due_ns);
+        let at = crate::html::run_time(worst.due_ns);
         format!(" The largest, {}, came at {at} on CPU {}.", units::ns(worst.latency_ns), worst.cpu)
     });
     format!(
@@ -431,7 +431,7 @@ fn strip_legend(low_ns: u64, high_ns: u64, budget_ns: Option<u64>) -> Markup {
 }
 
 fn strip_table(run: &Run) -> Markup {
-    let at = |thread: &Thread| thread.top.first().map(|top| crate::html::at(top.due_ns));
+    let at = |thread: &Thread| thread.top.first().map(|top| crate::html::run_time(top.due_ns));
     crate::html::table(
         &run.threads,
         &[
@@ -444,26 +444,26 @@ fn strip_table(run: &Run) -> Markup {
     )
 }
 
-// What was seen beside a measurement, as text: threads that were changed from outside, before and
+// Surroundings of a measurement, as text: threads that were changed from outside, before and
 // after; idle states and frequencies.
 
 /// CPUs whose idle states are shown; the page has a table of all.
 const CPUS_MAX: usize = 8;
 
 /// What was changed from outside.
-pub(super) fn changes(to: &mut Terminal, beside: &RunSurroundings) -> io::Result<()> {
-    for segment in &beside.segments {
+pub(super) fn changes_text(to: &mut Terminal, surroundings: &RunSurroundings) -> io::Result<()> {
+    for segment in &surroundings.segments {
         wrapped(to, &format!("         {WARN}│{WARN:#} "), "           ", &of_segment(segment))?;
     }
     Ok(())
 }
 
 /// Idle states and frequencies.
-pub(super) fn states(to: &mut Terminal, beside: &RunSurroundings) -> io::Result<()> {
-    let mut cpus: Vec<u32> = beside.idle.iter().map(|of| of.cpu).collect();
+pub(super) fn states(to: &mut Terminal, surroundings: &RunSurroundings) -> io::Result<()> {
+    let mut cpus: Vec<u32> = surroundings.idle.iter().map(|of| of.cpu).collect();
     cpus.dedup();
-    let idle = cpus.into_iter().take(CPUS_MAX).map(|cpu| idle_text(cpu, &beside.idle));
-    let frequencies = beside.frequencies.iter().take(CPUS_MAX).map(frequency);
+    let idle = cpus.into_iter().take(CPUS_MAX).map(|cpu| idle_text(cpu, &surroundings.idle));
+    let frequencies = surroundings.frequencies.iter().take(CPUS_MAX).map(frequency);
     let lines: Vec<String> = idle.chain(frequencies).collect();
     for line in lines {
         wrapped(to, &format!("         {DIM}"), "           ", &format!("{line}{DIM:#}"))?;

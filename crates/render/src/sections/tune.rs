@@ -13,7 +13,7 @@ use rtproof_results::tune::{
     Unusable,
 };
 
-use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title, wrapped};
+use crate::text::{BAD, BOLD, DIM, GOOD, Terminal, TextStyle, WARN, title_line, wrapped};
 
 /// Width of the column of outcomes.
 const WIDTH: usize = 18;
@@ -74,7 +74,7 @@ fn made(to: &mut Terminal, it: &Made) -> io::Result<()> {
         MadeOutcome::RolledBack | MadeOutcome::NotReached => DIM,
     };
     let target = target(&it.change);
-    let why = because(&target, it.why.as_deref());
+    let why = with_reason(&target, it.why.as_deref());
     let text = match it.outcome {
         MadeOutcome::Failed | MadeOutcome::LeftOut => format!("{target}{why}"),
         _ => format!("{target}: {} → {}{why}", it.old, it.new),
@@ -122,7 +122,7 @@ fn unusable(to: &mut Terminal, all: &[Unusable]) -> io::Result<()> {
 }
 
 /// A reason after its target, which an error may begin with.
-fn because(target: &str, why: Option<&str>) -> String {
+fn with_reason(target: &str, why: Option<&str>) -> String {
     let Some(why) = why else { return String::new() };
     let own = why.strip_prefix(target).and_then(|rest| rest.strip_prefix(": "));
     format!(": {}", own.unwrap_or(why))
@@ -144,7 +144,7 @@ pub fn taken_back(to: &mut Terminal, changes: &[TakenBack]) -> io::Result<()> {
 
 fn back(it: &TakenBack) -> String {
     let target = target(&it.change);
-    let why = because(&target, it.why.as_deref());
+    let why = with_reason(&target, it.why.as_deref());
     match it.outcome {
         TakenBackOutcome::Restored => format!("{target}: {} → {}{why}", it.ours, it.now),
         TakenBackOutcome::LeftAlone => {
@@ -159,10 +159,10 @@ pub fn status(to: &mut Terminal, status: &TuneStatus) -> io::Result<()> {
     unusable(to, &status.unusable)?;
     for journal in &status.journals {
         journal_head(to, journal)?;
-        journal.changes.iter().try_for_each(|it| stands(to, it))?;
+        journal.changes.iter().try_for_each(|it| change_line(to, it))?;
     }
     if let Some(boot) = &status.boot {
-        boot_stands(to, boot)?;
+        boot_status_line(to, boot)?;
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ fn journal_head(to: &mut Terminal, journal: &JournalStanding) -> io::Result<()> 
     Ok(())
 }
 
-fn stands(to: &mut Terminal, it: &StandingChange) -> io::Result<()> {
+fn change_line(to: &mut Terminal, it: &StandingChange) -> io::Result<()> {
     let style = match it.standing {
         StandingNow::AsApplied => GOOD,
         StandingNow::Changed => BAD,
@@ -232,17 +232,17 @@ fn stands(to: &mut Terminal, it: &StandingChange) -> io::Result<()> {
         }
     };
     if !it.by.is_empty() {
-        let who: Vec<&str> = it.by.iter().map(|suspect| suspect.who.as_str()).collect();
+        let who: Vec<&str> = it.by.iter().map(|suspect| suspect.name.as_str()).collect();
         text += &format!(" (perhaps by {})", who.join(", "));
     }
     line(to, it.standing.text(), style, &text)?;
     let next = " ".repeat(WIDTH + 4);
     it.by.iter().try_for_each(|suspect| {
-        wrapped(to, &format!("{next}{DIM}{}{DIM:#}: ", suspect.who), &next, &suspect.why)
+        wrapped(to, &format!("{next}{DIM}{}{DIM:#}: ", suspect.name), &next, &suspect.why)
     })
 }
 
-fn boot_stands(to: &mut Terminal, boot: &BootStanding) -> io::Result<()> {
+fn boot_status_line(to: &mut Terminal, boot: &BootStanding) -> io::Result<()> {
     let state = match (boot.standing, boot.is_running) {
         (EntryStanding::Absent, _) => "none",
         (EntryStanding::Default, true) => "the default, and running",
@@ -271,9 +271,9 @@ pub fn boot_left(to: &mut Terminal, parameters: &[String], command: &str) -> io:
     wrapped(to, &head, "  ", &format!("{command}{DIM:#}"))
 }
 
-/// What the boot did with its words, and how changes stand.
+/// Effects of the boot's words, and status of changes.
 pub fn verified(to: &mut Terminal, found: &tune::VerifiedDocument) -> io::Result<()> {
-    title(to, &found.machine)?;
+    title_line(to, &found.machine)?;
     if let Some(kernel) = &found.kernel {
         wrapped(to, &format!("{BOLD}Kernel{BOLD:#} of the boot entry: "), "  ", &kernel.text())?;
     }
@@ -287,12 +287,12 @@ pub fn verified(to: &mut Terminal, found: &tune::VerifiedDocument) -> io::Result
         let good = found.changes.iter().filter(|it| it.standing == StandingNow::AsApplied).count();
         let all = found.changes.len();
         writeln!(to, "\n{BOLD}Changes{BOLD:#}: {good} of {all} as applied")?;
-        found.changes.iter().try_for_each(|it| stands(to, it))?;
+        found.changes.iter().try_for_each(|it| change_line(to, it))?;
     }
     Ok(())
 }
 
-/// What became of the words of a command line.
+/// Effects of the words of a command line.
 pub fn parameters(to: &mut Terminal, all: &[Verified]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());

@@ -283,7 +283,7 @@ pub(crate) fn window(number: u32) -> Option<Window> {
         cut: false,
         coverage: Coverage::default(),
         section: None,
-        beside: WindowSurroundings {
+        surroundings: WindowSurroundings {
             idle_states: BTreeMap::from([(2, states)]),
             ..WindowSurroundings::default()
         },

@@ -214,7 +214,7 @@ impl BinColumn {
             let Some(max_ns) = second.totals.wake.max() else {
                 continue;
             };
-            // The largest sample stands where it was due, also when nobody could collect for long.
+            // The largest sample is drawn where it was due, even if collecting was delayed.
             let column = &mut columns[bins.index(second.max_at_ns.max(second.from_ns))];
             column.worst = column.worst.max(Some((max_ns, thread.info.cpu)));
         }

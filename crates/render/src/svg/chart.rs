@@ -107,7 +107,7 @@ impl Frame {
                     y1=(px(self.bottom)) y2=(px(self.bottom)) {}
                 @for (tick, text) in named(ticks) {
                     @let x = self.px_x(tick.value);
-                    // The last text must not stand out of the picture.
+                    // The last text must not exceed the picture.
                     @let last = x > self.right - 14.0;
                     text x=(px(if last { self.width } else { x })) y=(px(self.bottom + 18.0))
                         text-anchor=(if last { "end" } else { "middle" }) { (text) }
@@ -279,7 +279,7 @@ fn levels(measured: &Measured) -> Vec<(String, f64)> {
 }
 
 /// Draws those that the axis holds.
-pub(super) fn draw(frame: &Frame, measured: &Measured) -> Markup {
+pub(super) fn draw_levels(frame: &Frame, measured: &Measured) -> Markup {
     let mut levels = levels(measured);
     levels.retain(|&(_, ns)| frame.x.holds(ns));
     html! {
@@ -589,7 +589,7 @@ mod levels_tests {
     }
 
     #[test]
-    fn only_what_the_samples_carry_stands_in_order() {
+    fn only_quantiles_the_samples_support_are_drawn_in_order() {
         let of = measured(Some(7000.0), Some(2000.0), &[(Q::P50, 6500), (Q::P95, 9500)]);
         let found: Vec<_> = levels(&of);
         let names: Vec<(&str, f64)> = found.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();

@@ -23,7 +23,7 @@ pub(crate) struct CompareSeries {
     pub(crate) max_ns: Option<u64>,
     /// Whether that may have been larger.
     pub(crate) at_least: bool,
-    /// Whether a cell goes by its lower edge.
+    /// Whether a cell is represented by its lower edge.
     pub(crate) rounds_down: bool,
     /// Width of its cells at least.
     pub(crate) resolution_ns: u64,
@@ -274,7 +274,7 @@ fn curve(frame: &Frame, series: &CompareSeries) -> String {
 
 // Histograms over each other, counts logarithmic: the picture that the field posts.
 
-/// What is drawn besides the lines.
+/// Options of the picture besides the lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overlay<'a> {
     pub(crate) id: &'a str,
@@ -380,7 +380,7 @@ struct Placed<'a> {
     p999_ns: f64,
 }
 
-/// Draws the runs; `None` where fewer than three tell when they began.
+/// Draws the runs; `None` if fewer than three have a start time.
 pub(crate) fn draw_runs(
     comparison: &Comparison,
     (id, title, text): (&str, &str, &str),

@@ -1,4 +1,4 @@
-//! What happened beside the latencies, as marks over a picture of the run: threads that were
+//! Events of the surroundings, as marks over a picture of the run: threads that were
 //! changed from outside, changes of the level, periods, coincidences.
 //!
 //! Each sentence has a lane of its own between the load phases and the plot, with its name before
@@ -30,7 +30,7 @@ pub(crate) struct Lane {
     /// Name before the lane.
     name: String,
     text: String,
-    /// CPU that it is of; `None`: of several.
+    /// CPU; `None`: several.
     cpu: Option<u32>,
     /// Moments: nanoseconds after the first wake-up, and a label that may be empty.
     moments: Vec<(u64, String)>,
@@ -241,7 +241,7 @@ fn outside(report: &Report) -> Vec<Lane> {
     let lane = |cpu: &rtproof_judge::report::CpuReport| {
         let number = cpu.thread.number;
         let marks: Vec<&Mark> =
-            report.beside.marks.iter().filter(|mark| mark.thread == number).collect();
+            report.surroundings.marks.iter().filter(|mark| mark.thread == number).collect();
         let moments: Vec<_> =
             marks.iter().map(|mark| (mark.at_ns, mark.after.replace("SCHED_", ""))).collect();
         let texts: Vec<String> = marks
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_stand_where_there_is_room_and_never_meet() {
+    fn labels_are_placed_where_there_is_room_and_never_overlap() {
         let frame = frame();
         for seconds in [&[1, 30][..], &[30, 31], &[59], &[10, 11, 12, 13, 20], &[0, 58, 59, 60]] {
             let moments = moments(seconds);

@@ -34,7 +34,7 @@ pub(crate) fn bins(run: &Run) -> Option<LatencyBins> {
     LatencyBins::over(histograms, run.threads.len() > 12)
 }
 
-/// Bins of the same on a linear axis, as OSADL draws it, to where it is of use: the budget and what
+/// Bins of the same on a linear axis, as OSADL draws it, as far as useful: the budget and what
 /// is usual are in it. `None` when nothing was measured.
 pub(crate) fn linear_bins(run: &Run) -> Option<(LatencyBins, u64)> {
     let all = run.threads.iter().map(|thread| &thread.wake).filter(|wake| !wake.is_empty());

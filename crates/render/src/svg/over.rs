@@ -156,7 +156,7 @@ pub(crate) fn runs(
             g class={ "series " (class(run.colour)) } {
                 title { (run.label) }
                 path.line.faint d=(over_line(&plot, placing, at, run.over, &|i| median(run.over, i))) {}
-                path class=(look(run.colour))
+                path class=(colour_class(run.colour))
                     d=(over_line(&plot, placing, at, run.over, &|i| worst(run.over, i))) {}
             }
         }
@@ -214,7 +214,7 @@ pub(crate) fn class(colour: usize) -> String {
     format!("s{}", colour % COLOURS)
 }
 
-fn look(colour: usize) -> &'static str {
+fn colour_class(colour: usize) -> &'static str {
     if colour >= COLOURS { "line dashed" } else { "line" }
 }
 
@@ -272,7 +272,7 @@ fn drawn(
                 g class={ "series " (class(run.colour)) } {
                     title { (run.label) ", " (curve.title) }
                     path.range d=(over_band(&frame, placing, at, run.over, values, curve.unit)) {}
-                    path class=(look(run.colour)) d=(over_line(&frame, placing, at, run.over, &|i| {
+                    path class=(colour_class(run.colour)) d=(over_line(&frame, placing, at, run.over, &|i| {
                         values.get(i).copied().flatten().map(|value| value[1] / curve.unit)
                     })) {}
                 }
@@ -282,7 +282,7 @@ fn drawn(
     }
 }
 
-/// The ends of a scale and where their texts stand; one where they are alike.
+/// The ends of a scale and positions of their texts; one if they are equal.
 fn ends(frame: &Frame, low: f64, high: f64) -> Vec<(f64, f64)> {
     match number(low) == number(high) {
         true => vec![(low, frame.px_y(low) + 4.5)],
@@ -382,7 +382,7 @@ const NAME: f64 = 16.0;
 const APART: f64 = 20.0;
 
 /// Draws the quantiles of one group against the first; `None` where there are none.
-pub(crate) fn draw(
+pub(crate) fn draw_shift(
     shift: &Shift,
     colour: usize,
     margin: f64,
@@ -412,7 +412,7 @@ pub(crate) fn draw(
     Some(frame.root(about, &body))
 }
 
-/// Place of a point: the deciles stand close, the tail has room for its names.
+/// Place of a point: the deciles are close together, the tail has room for its names.
 fn place(at: usize) -> f64 {
     const DECILES: usize = 9;
     at.min(DECILES) as f64 * 0.72 + at.saturating_sub(DECILES) as f64 * 1.25

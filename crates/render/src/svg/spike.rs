@@ -181,7 +181,7 @@ fn above(layout: &Layout<'_>, y: &mut f64) -> Markup {
     }
     let extents: Vec<(f64, f64)> =
         names.iter().map(|(x, text, _)| (*x, width(text, SIZE) + 4.0)).collect();
-    let places = place(&extents, WIDTH - 4.0);
+    let places = place_names(&extents, WIDTH - 4.0);
     let rows = places.iter().map(|place| place.row + 1).max().unwrap_or(0);
     let bottom = *y + rows as f64 * ROW + if rows > 0 { 6.0 } else { 0.0 };
     *y = bottom;
@@ -237,7 +237,7 @@ fn falls(layout: &Layout<'_>, place: &dyn Fn(u64) -> f64, top: f64, bottom: f64)
     path.finish()
 }
 
-// The lanes below the causes: who ran on the late CPU, its interrupts and softirqs, what was lost
+// The lanes below the causes: tasks on the late CPU, its interrupts and softirqs, lost stretches
 // of its events, and what other CPUs did to it.
 
 /// Height of a lane, and from lane to lane.
@@ -393,7 +393,7 @@ fn row(layout: &Layout<'_>, moment: &OtherCpuMoment, is_first: bool, top: f64) -
     }
 }
 
-// Where everything lies in the picture of a spike.
+// Positions in the picture of a spike.
 
 /// Widest culprit that a bar is widened for.
 const CULPRIT_MAX: f64 = 118.0;
@@ -413,7 +413,7 @@ const MARGINS: (u64, u64) = (6, 4);
 /// Least width of a bar that is named from above, and of one that is not named.
 const LEAST: (f64, f64) = (9.0, 3.0);
 
-/// Where everything lies: what the parts of the picture need to know.
+/// Positions that the parts of the picture share.
 struct Layout<'a> {
     explanation: &'a Explanation,
     bars: Vec<Bar>,
@@ -556,7 +556,7 @@ struct Place {
 
 /// Places names at `(x, width)`: those with room to their right start at their leader; the others,
 /// and whatever lies under their texts, end there. No text meets another, nor another's leader.
-fn place(names: &[(f64, f64)], right: f64) -> Vec<Place> {
+fn place_names(names: &[(f64, f64)], right: f64) -> Vec<Place> {
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by(|&a, &b| names[a].0.total_cmp(&names[b].0).then(a.cmp(&b)));
     let mut is_end = vec![false; names.len()];
@@ -684,7 +684,7 @@ fn steps(layout: &Layout<'_>, top: f64, y: &mut f64) -> Markup {
         .collect();
     let extents: Vec<(f64, f64)> =
         steps.iter().map(|(x, text)| (*x, width(text, SIZE) + 4.0)).collect();
-    let places = place(&extents, WIDTH - 2.0);
+    let places = place_names(&extents, WIDTH - 2.0);
     let rows = places.iter().map(|place| place.row + 1).max().unwrap_or(0);
     let first = *y + 14.0;
     *y = first + (rows as f64 - 1.0) * ROW + 8.0;
@@ -720,7 +720,7 @@ mod text_tests {
         let spread: Vec<(f64, f64)> =
             (0..4).map(|i| (100.0 + 200.0 * f64::from(i), 90.0)).collect();
         for names in [&dense, &spread, &same] {
-            let places = place(names, 946.0);
+            let places = place_names(names, 946.0);
             for (i, a) in places.iter().enumerate() {
                 for (j, b) in places.iter().enumerate().filter(|&(j, _)| j != i) {
                     let extent = |(x, width): (f64, f64), is_end: bool| {
@@ -735,9 +735,12 @@ mod text_tests {
                 }
             }
         }
-        assert!(place(&spread, 946.0).iter().all(|place| place.row == 0), "one row is enough");
+        assert!(
+            place_names(&spread, 946.0).iter().all(|place| place.row == 0),
+            "one row is enough"
+        );
         let rows: std::collections::BTreeSet<usize> =
-            place(&same, 946.0).iter().map(|place| place.row).collect();
+            place_names(&same, 946.0).iter().map(|place| place.row).collect();
         assert_eq!(rows.len(), 3);
     }
 }

@@ -100,7 +100,7 @@ fn frequency(second: &HostSecond) -> Option<[f64; 3]> {
 // have a text each, those that the page explains a link; of very many the rest is drawn, no more.
 
 /// Dots that have a text of their own, at most: the worst.
-const TOLD_MAX: usize = 400;
+const REPORTED_MAX: usize = 400;
 
 /// Places of the others, at most: dots at one place are drawn once.
 const REST_MAX: usize = 3_000;
@@ -116,7 +116,7 @@ pub(crate) struct Dot {
     pub(crate) cpu: u32,
     /// Cause; empty: not explained.
     pub(crate) cause: String,
-    /// Who; may be empty.
+    /// Culprit; may be empty.
     pub(crate) culprit: String,
     /// Its number, where the page has its picture.
     pub(crate) picture: Option<u32>,
@@ -146,7 +146,7 @@ impl Dot {
 }
 
 /// The dots of a run, worst first. `shown`: numbers of spikes whose pictures the page has.
-pub(crate) fn of(run: &Run, report: &Report, shown: usize) -> Vec<Dot> {
+pub(crate) fn dots_of(run: &Run, report: &Report, shown: usize) -> Vec<Dot> {
     let pictures: Vec<(u32, u64, u32)> = report
         .spikes
         .iter()
@@ -177,7 +177,7 @@ pub(crate) fn of(run: &Run, report: &Report, shown: usize) -> Vec<Dot> {
         })
         .collect();
     if run.spikes.is_none() {
-        // Nothing looked for causes; the largest samples are known all the same.
+        // Causes were not searched; the largest samples are still known.
         dots = report
             .top
             .iter()
@@ -204,11 +204,11 @@ pub(crate) fn draw_dots(
     text: (&str, &str),
 ) -> Markup {
     let frame = dots_frame(run, dots, time, events);
-    let (told, rest): (Vec<_>, Vec<_>) = {
-        let is_told = |at: usize, dot: &Dot| at < TOLD_MAX || dot.picture.is_some();
-        let (told, rest): (Vec<_>, Vec<_>) =
+    let (explained, rest): (Vec<_>, Vec<_>) = {
+        let is_told = |at: usize, dot: &Dot| at < REPORTED_MAX || dot.picture.is_some();
+        let (explained, rest): (Vec<_>, Vec<_>) =
             dots.iter().enumerate().partition(|(at, dot)| is_told(*at, dot));
-        (told.into_iter().map(|t| t.1).collect(), rest.into_iter().map(|t| t.1).collect())
+        (explained.into_iter().map(|t| t.1).collect(), rest.into_iter().map(|t| t.1).collect())
     };
     let about =
         About { id: "chart-spikes", title: text.0, text: text.1, series: 1, units: ("time", "ns") };
@@ -222,7 +222,7 @@ pub(crate) fn draw_dots(
             g.series.dots data-cpu="all" {
                 (dust(&frame, &rest))
                 // The worst last, so that they lie on top.
-                @for dot in told.into_iter().rev() { (draw_one(&frame, dot)) }
+                @for dot in explained.into_iter().rev() { (draw_one(&frame, dot)) }
             }
         }
         (frame.budget_level(run.options.requirement.budget_ns))
@@ -484,7 +484,7 @@ impl HostSeries {
     pub(crate) fn columns(&self, time: TimeBins) -> Vec<Option<[f64; 3]>> {
         let mut sums = vec![(0_u32, [f64::INFINITY, 0.0, f64::NEG_INFINITY]); time.len];
         for &(at_ns, [low, mean, high]) in &self.points {
-            // A reading tells of the second before it.
+            // A reading covers the second before it.
             let (n, sum) = &mut sums[time.index(at_ns.saturating_sub(500_000_000))];
             *n += 1;
             *sum = [sum[0].min(low), sum[1] + mean, sum[2].max(high)];
@@ -940,7 +940,7 @@ mod tests {
         dots.sort_by_key(|dot| std::cmp::Reverse(dot.latency_ns));
         dots.last_mut().unwrap().picture = Some(3);
         let page = drawn(&dots);
-        assert_eq!(page.matches("<title>").count(), TOLD_MAX + 1 + 3, "dots and phases");
+        assert_eq!(page.matches("<title>").count(), REPORTED_MAX + 1 + 3, "dots and phases");
         assert!(page.contains("#spike-3") && page.len() < 200_000, "{}", page.len());
         assert!(!page.contains("NaN"));
     }
@@ -949,7 +949,7 @@ mod tests {
     fn without_causes_the_largest_samples_are_dots() {
         let run = sample::run(&Shape { seconds: 3, ..Shape::default() });
         let report = sample::report(&run);
-        let dots = of(&run, &report, 12);
+        let dots = dots_of(&run, &report, 12);
         assert_eq!(dots.len(), report.top.len());
         assert_eq!(classes(&dots), [("grey", "not explained", dots.len())]);
     }

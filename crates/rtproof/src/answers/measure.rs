@@ -53,7 +53,7 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
     }
 }
 
-/// What became of the cells that are not done.
+/// State of the cells that are not done.
 fn states(index: &Index) -> String {
     let states = [
         (CellState::CutShort, "cut short"),
@@ -163,7 +163,7 @@ fn unprivileged(index: &Index) -> Option<(&CellResult, &ThreadResult)> {
     })
 }
 
-/// What names who refused it.
+/// Text that names what refused it.
 fn proved(index: &Index) -> Option<String> {
     let (cell, _) = unprivileged(index)?;
     let priority = cell.cell.priority;

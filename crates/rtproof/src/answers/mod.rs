@@ -22,7 +22,7 @@ use rtproof_run::{explain::Explained, trace::Traced};
 use crate::next;
 use crate::next::GivenOptions;
 
-// The answer of `check`: how many findings stand, the worst of them, what to do about them.
+// The answer of `check`: number of open findings, the worst of them, the next step.
 
 /// Findings that are named.
 const FINDINGS_NAMED_MAX: usize = 3;
@@ -54,9 +54,9 @@ pub(crate) fn check_answer(
     Answer { result, tone, why: worst_findings(findings), next }
 }
 
-/// The worst findings that stand.
+/// The worst open findings.
 fn worst_findings(findings: &[Finding]) -> Option<String> {
-    let mut worst: Vec<&Finding> = findings.iter().filter(|finding| finding.stands()).collect();
+    let mut worst: Vec<&Finding> = findings.iter().filter(|finding| finding.is_open()).collect();
     worst.sort_by_key(|finding| (finding.status, finding.impact, finding.when));
     let more = worst.len().saturating_sub(FINDINGS_NAMED_MAX);
     let mut named: Vec<String> = worst
@@ -104,7 +104,7 @@ fn forced(comparison: &Comparison) -> Option<String> {
 }
 
 /// Causes of spikes that come more often in one of two groups, those with the largest sum first.
-/// That they are the reason of a difference is not said: nobody has removed one.
+/// They are not claimed as the reason of a difference: none has been removed.
 fn shifted_causes(comparison: &Comparison, groups: &[Group]) -> Option<String> {
     let spikes: Vec<_> = groups.iter().flat_map(|it| &it.sides).map(|it| &it.spikes).collect();
     let threshold = |it: &&Option<Spikes>| it.as_ref().map(|spikes| spikes.threshold_ns);
@@ -208,9 +208,9 @@ fn listed(names: &[String]) -> String {
 // The answer of `explain`: how many wake-ups were late, of what, and the knob that removes it.
 
 /// The answer; `next`: a command that can be pasted.
-pub(crate) fn explain_answer(told: &Explained, next: Option<String>) -> Answer {
-    let mut answer = of_wakes(told, next);
-    let locks = told.locks.iter().flat_map(|of| &of.waits);
+pub(crate) fn explain_answer(found: &Explained, next: Option<String>) -> Answer {
+    let mut answer = of_wakes(found, next);
+    let locks = found.locks.iter().flat_map(|of| &of.waits);
     if let Some(worst) = locks.filter(|of| of.is_inversion()).max_by_key(|of| of.inversion_ns) {
         answer.tone = if worst.is_certain { Tone::Bad } else { Tone::Doubtful };
         answer.result = format!(
@@ -226,16 +226,16 @@ pub(crate) fn explain_answer(told: &Explained, next: Option<String>) -> Answer {
     answer
 }
 
-fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
-    let Spikes { seen, explained, threshold_ns, .. } = &told.spikes;
+fn of_wakes(found: &Explained, next: Option<String>) -> Answer {
+    let Spikes { seen, explained, threshold_ns, .. } = &found.spikes;
     let over = units::ns(*threshold_ns);
-    if told.saw_none {
+    if found.no_wake_ups {
         let result = "not known: no wake-up of these threads was seen".to_owned();
         return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
     }
-    let doubts = told.doubts.join("; ");
-    if *seen == 0 && told.is_open() {
-        let gaps = [&told.doubts[..], &told.gaps[..]].concat().join("; ");
+    let doubts = found.doubts.join("; ");
+    if *seen == 0 && found.is_open() {
+        let gaps = [&found.doubts[..], &found.gaps[..]].concat().join("; ");
         let result = format!("not known: no wake-up was seen to be more than {over} late; {gaps}");
         return Answer { result, tone: Tone::Doubtful, ..Answer::default() };
     }
@@ -243,7 +243,7 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
         let result = format!("no wake-up was more than {over} late");
         return Answer { result, tone: Tone::Good, ..Answer::default() };
     }
-    let worst = told.spikes.worst.iter().map(|spike| spike.explanation.wake.latency_ns()).max();
+    let worst = found.spikes.worst.iter().map(|spike| spike.explanation.wake.latency_ns()).max();
     let worst = worst.map_or_else(String::new, |ns| format!(", the worst {}", units::ns(ns)));
     let is_doubtful = !doubts.is_empty();
     let result = format!(
@@ -255,11 +255,11 @@ fn of_wakes(told: &Explained, next: Option<String>) -> Answer {
     );
     let is_plain = explained == seen && !is_doubtful;
     let tone = if is_plain { Tone::Plain } else { Tone::Doubtful };
-    Answer { result, tone, why: rtproof_results::why(&told.spikes), next }
+    Answer { result, tone, why: rtproof_results::why(&found.spikes), next }
 }
 
-/// What is known of a cause that no knob removes here: the check that tells of the largest one.
-pub(crate) fn known(spikes: &Spikes) -> Option<String> {
+/// For causes that no knob removes here: the check that explains the largest one.
+pub(crate) fn known_cause(spikes: &Spikes) -> Option<String> {
     let id = spikes.causes.iter().flat_map(|cause| &cause.checks).next()?;
     Some(format!("rtproof check explain {id}"))
 }
@@ -280,8 +280,8 @@ pub(crate) fn trace_answer(
     let events = units::grouped(traced.lost_events);
     let lost =
         (traced.lost_events > 0).then(|| format!("{events} events were lost and may hold one"));
-    let told = &traced.explained;
-    let open = lost.iter().chain(&told.doubts).chain(&told.gaps);
+    let found = &traced.explained;
+    let open = lost.iter().chain(&found.doubts).chain(&found.gaps);
     let open: String = open.map(|clause| format!("; {clause}")).collect();
     let result = match traced.longest_ns {
         Some(ns) => {
@@ -290,7 +290,7 @@ pub(crate) fn trace_answer(
                 units::ns(ns)
             )
         }
-        None if traced.explained.saw_none => {
+        None if traced.explained.no_wake_ups => {
             format!(
                 "not known: nothing that {tracer} kept in {time} says how late a task was{open}"
             )
@@ -308,9 +308,9 @@ fn is_late(traced: &Traced, over_ns: u64) -> bool {
 
 /// Whether nothing late was seen, and yet may have been.
 pub(crate) fn is_open(traced: &Traced, over_ns: u64) -> bool {
-    let told = &traced.explained;
-    let is_blind = told.saw_none || told.is_open() || traced.lost_events > 0;
-    !is_late(traced, over_ns) && is_blind
+    let found = &traced.explained;
+    let is_unknown = found.no_wake_ups || found.is_open() || traced.lost_events > 0;
+    !is_late(traced, over_ns) && is_unknown
 }
 
 #[cfg(test)]
@@ -463,14 +463,14 @@ mod experiment_tests {
 mod explain_tests {
     use super::*;
 
-    fn told(seen: u64, explained: u64) -> Explained {
+    fn explained_of(seen: u64, explained: u64) -> Explained {
         let spikes = Spikes { threshold_ns: 100_000, seen, explained, ..Spikes::default() };
         Explained {
             about: String::new(),
             spikes,
             windows: Vec::new(),
             notes: Vec::new(),
-            saw_none: false,
+            no_wake_ups: false,
             gaps: Vec::new(),
             doubts: Vec::new(),
             locks: None,
@@ -480,26 +480,26 @@ mod explain_tests {
 
     #[test]
     fn what_was_not_seen_is_not_good() {
-        let of = |told: &Explained| explain_answer(told, Some("x".into()));
-        let none = of(&told(0, 0));
+        let of = |found: &Explained| explain_answer(found, Some("x".into()));
+        let none = of(&explained_of(0, 0));
         assert_eq!(none.result, "no wake-up was more than 100 µs late");
         assert_eq!((none.tone, none.next), (Tone::Good, None));
-        let unseen = of(&Explained { saw_none: true, ..told(0, 0) });
+        let unseen = of(&Explained { no_wake_ups: true, ..explained_of(0, 0) });
         assert_eq!((unseen.tone, unseen.next), (Tone::Doubtful, None));
         let gaps = vec!["lost: 3 kernel events".into()];
-        let gaps = of(&Explained { gaps, ..told(0, 0) });
+        let gaps = of(&Explained { gaps, ..explained_of(0, 0) });
         assert_eq!((gaps.tone, gaps.next), (Tone::Doubtful, None));
         assert!(gaps.result.ends_with("100 µs late; lost: 3 kernel events"), "{}", gaps.result);
-        let some = of(&told(1_431, 226));
+        let some = of(&explained_of(1_431, 226));
         assert_eq!(some.result, "1\u{202f}431 wake-ups more than 100 µs late; 226 explained");
         assert_eq!((some.tone, some.next.as_deref()), (Tone::Doubtful, Some("x")));
-        assert_eq!(of(&told(2, 2)).tone, Tone::Plain);
+        assert_eq!(of(&explained_of(2, 2)).tone, Tone::Plain);
         let doubts = vec!["it has no event of CPU 1".into()];
-        let doubted = of(&Explained { doubts: doubts.clone(), ..told(2, 2) });
+        let doubted = of(&Explained { doubts: doubts.clone(), ..explained_of(2, 2) });
         assert_eq!(doubted.tone, Tone::Doubtful);
         assert!(doubted.result.starts_with("seemingly 2 wake-ups"), "{}", doubted.result);
         assert!(doubted.result.ends_with("explained; it has no event of CPU 1"));
-        assert_eq!(of(&Explained { doubts, ..told(0, 0) }).tone, Tone::Doubtful);
+        assert_eq!(of(&Explained { doubts, ..explained_of(0, 0) }).tone, Tone::Doubtful);
     }
 }
 
@@ -517,7 +517,7 @@ mod trace_tests {
             spikes,
             windows: Vec::new(),
             notes: Vec::new(),
-            saw_none: longest_ns.is_none(),
+            no_wake_ups: longest_ns.is_none(),
             gaps: Vec::new(),
             doubts: Vec::new(),
             locks: None,

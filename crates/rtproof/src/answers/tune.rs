@@ -68,7 +68,7 @@ pub(crate) fn plan(document: &tune::PlanDocument, next: Option<String>) -> Answe
             count(words, "boot parameter")
         ),
     };
-    let by_hand = rtproof_render::page::entries_by_hand(&document.instructions);
+    let by_hand = rtproof_render::page::manual_entries(&document.instructions);
     let rest = parts(&[
         (by_hand, "to do by hand"),
         (document.left_out.len(), "left out"),
@@ -121,7 +121,7 @@ pub(crate) fn applied(applied: &Applied, prove: &str, trial: &str, root: Option<
         result += &format!(", {rest}");
     }
     let next = match applied.confirm_within_ns {
-        // What is not kept is undone while it is measured.
+        // Changes that are not kept are undone while measuring.
         Some(ns) => {
             result += &format!("; undone unless confirmed within {}", next::time(ns));
             format!("rtproof tune confirm{at}")
@@ -191,8 +191,10 @@ pub(crate) fn undone(undone: &Undone, root: Option<&Path>) -> Answer {
     Answer { result, tone, why: some(&reasons), next }
 }
 
-/// How changes stand: those as applied, and what is wrong with the others.
-fn standing<'a>(changes: impl Iterator<Item = &'a StandingChange>) -> (usize, Vec<String>, usize) {
+/// Status of changes: number as applied, and problems of the others.
+fn count_standing<'a>(
+    changes: impl Iterator<Item = &'a StandingChange>,
+) -> (usize, Vec<String>, usize) {
     let (mut good, mut wrong, mut unknown) = (0, Vec::new(), 0);
     for it in changes {
         match it.standing {
@@ -214,7 +216,7 @@ fn standing<'a>(changes: impl Iterator<Item = &'a StandingChange>) -> (usize, Ve
 pub(crate) fn status(status: &TuneStatus, root: Option<&Path>) -> Answer {
     let at = next::root(root);
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
-    let (good, mut why, unknown) = standing(changes());
+    let (good, mut why, unknown) = count_standing(changes());
     let changed = why.len();
     let result = if status.journals.is_empty() {
         "nothing of rtproof is applied".to_owned()
@@ -257,7 +259,7 @@ pub(crate) fn verified(
     root: Option<&Path>,
 ) -> Answer {
     let at = next::root(root);
-    let (good, wrong, unreadable) = standing(found.changes.iter());
+    let (good, wrong, unreadable) = count_standing(found.changes.iter());
     let effective = found.parameters.iter().filter(|it| it.effect == WordEffect::Effective).count();
     let lost = || found.parameters.iter().filter(|it| it.effect.is_bad());
     let mut why: Vec<String> = lost().map(became).collect();
@@ -300,7 +302,7 @@ pub(crate) fn verified(
     Answer { result, tone, why: some(&why), next }
 }
 
-/// What became of a parameter that is not as it was asked for.
+/// State of a parameter that differs from the request.
 fn became(it: &Verified) -> String {
     let word = &it.parameter;
     match it.effect {

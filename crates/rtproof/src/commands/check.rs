@@ -190,14 +190,14 @@ pub(crate) struct Audit {
 /// A root that is no captured machine; CPUs, checks, a process or a unit that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     match &args.command {
-        Some(CheckCommand::Explain(explain)) => return check_explain::run(explain),
+        Some(CheckCommand::Explain(explain)) => return check_explain::run_check_explain(explain),
         Some(CheckCommand::Tick(tick)) => return run_tick(tick),
         None => {}
     }
     let selection = Selection::of(&args.only)?;
     let profile = args.intent.requested().resolve()?;
     let root = open_root(args.root.as_deref())?;
-    let app = read(&root, args.pid, args.unit.as_deref())?;
+    let app = read_application(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
     let stated = IntentOptions {
         cpus: args.cpus.clone(),
@@ -224,7 +224,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         proofs: Vec::new(),
     };
     let (cpus, priority) = match &app {
-        // What was taken from the application; `tune` and `prove` do not look at it.
+        // Values taken from the application; `tune` and `prove` do not read them.
         Some(_) => (audit.cpus(), Some(intent.priority)),
         None => (args.cpus.clone(), args.priority),
     };
@@ -244,7 +244,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let detail = FindingDetail { all: args.all, verbose: crate::is_verbose() };
     // What is known is shown before the trials, which take seconds.
     TextOutput::new(!is_text).print(|to| {
-        rtproof_render::page::answer(to, &first)?;
+        rtproof_render::page::answer_text(to, &first)?;
         rtproof_render::page::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
         if let Some(application) = &audit.application {
             application.print(to, detail)?;
@@ -263,7 +263,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         let proven: Vec<&Finding> = audit.proofs.iter().map(|proof| &proof.finding).collect();
         TextOutput::new(!is_text).print(|to| rtproof_render::page::proofs(to, &proven, detail))?;
         // The trials may have found more.
-        TextOutput::new(!is_text).print(|to| rtproof_render::page::answer(to, &answer(&audit)))?;
+        TextOutput::new(!is_text)
+            .print(|to| rtproof_render::page::answer_text(to, &answer(&audit)))?;
     }
     let all = audit.all();
     match if args.json { CheckFormat::Json } else { args.format } {
@@ -300,7 +301,7 @@ impl Audit {
 
 // The application of `--pid` and `--unit`: whether it is really real-time.
 
-/// What is said of an application; its JSON form, too.
+/// Result for an application; its JSON form, too.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Application {
     /// Id of the main process.
@@ -309,7 +310,7 @@ pub(super) struct Application {
     unit: Option<String>,
     /// Name of the main process.
     name: String,
-    /// Number of processes that were looked at.
+    /// Number of processes that were read.
     processes: usize,
     /// Number of their threads.
     threads: usize,
@@ -319,8 +320,8 @@ pub(super) struct Application {
 /// The application asked for, if there is one.
 ///
 /// # Errors
-/// Usage: no such process or unit, one that does not run or may not be looked at.
-pub(super) fn read(
+/// Usage: no such process or unit, one that does not run or may not be read.
+pub(super) fn read_application(
     root: &Root,
     pid: Option<u32>,
     unit: Option<&str>,
@@ -418,7 +419,7 @@ impl Selection {
     }
 }
 
-// `rtproof check tick`: the list of what to set in the firmware, and who looked at what.
+// `rtproof check tick`: the list of firmware items, and which user checked them.
 
 /// Arguments of `check tick`.
 #[derive(Clone, Debug, clap::Args)]
@@ -487,16 +488,18 @@ pub(super) fn run_tick(args: &TickArgs) -> anyhow::Result<u8> {
             FirmwareChoiceArg::Kept => FirmwareChoice::Kept,
             FirmwareChoiceArg::Absent => FirmwareChoice::Absent,
         };
-        let who = || Ok::<_, anyhow::Error>(rtproof_run::who(intent::user(&root, None)?.as_ref()));
+        let who = || {
+            Ok::<_, anyhow::Error>(rtproof_run::current_user(intent::user(&root, None)?.as_ref()))
+        };
         let look = FirmwareTick {
             items: args.items.clone(),
             found: (!args.remove).then_some(found),
             note: args.note.clone(),
-            who: args.by.clone().map_or_else(who, Ok)?,
+            user: args.by.clone().map_or_else(who, Ok)?,
         };
         rtproof_run::tick(&machine, &look)?;
     }
-    check_explain::run(&check_explain::Args {
+    check_explain::run_check_explain(&check_explain::Args {
         ids: vec!["bios-profile".into()],
         root: args.root.clone(),
         json: args.json,

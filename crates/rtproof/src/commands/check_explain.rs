@@ -48,7 +48,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What is known of a check.
+/// A check as it is explained.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Explained {
     /// Check.
@@ -67,7 +67,7 @@ struct Explained {
     knobs: Vec<KnobShown>,
     /// What is wanted: profile and value.
     wanted: Vec<(String, String)>,
-    /// What it says of this machine; null: it is of applications.
+    /// Its finding on this machine; null: it judges applications.
     here: Option<Finding>,
 }
 
@@ -137,7 +137,7 @@ impl KnobShown {
 ///
 /// # Errors
 /// A check that does not exist, a root that is no captured machine.
-pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
+pub(super) fn run_check_explain(args: &Args) -> anyhow::Result<u8> {
     let text = TextOutput::new(args.json);
     if args.ids.is_empty() {
         text.print(list)?;

@@ -28,7 +28,7 @@ pub(super) struct TrialProof {
     pub(super) trial: &'static str,
     #[serde(flatten)]
     pub(super) finding: Finding,
-    /// What was seen, number by number: an object with one key, the name of the trial.
+    /// The observation, number by number: an object with one key, the name of the trial.
     #[schemars(with = "Option<serde_json::Value>")]
     pub(super) observed: Option<Observation>,
 }
@@ -40,7 +40,7 @@ pub struct WantedTrial(&'static dyn Trial);
 /// A name of `--prove`.
 ///
 /// # Errors
-/// It is none; the text lists them.
+/// Unknown trial; the text lists them.
 pub(super) fn parse_name(text: &str) -> Result<WantedTrial, Invalid> {
     let names = || trials::TRIALS.iter().map(|trial| trial.name()).collect::<Vec<_>>().join(", ");
     let wanted = trials::find(text.trim()).map(WantedTrial);
@@ -95,10 +95,10 @@ pub(super) fn prove(
             duration_ns: line.duration_ns,
             memory_bytes: bounds.memory_bytes,
             loads: &loads,
-            stop: &|| signals.came().is_some(),
+            stop: &|| signals.received().is_some(),
             progress: &|elapsed_ns| line.show(elapsed_ns),
         };
-        let observed = match signals.came() {
+        let observed = match signals.received() {
             None => trials::run(trial, &context).map_err(|error| error.to_string()),
             Some(signal) => Err(format!("ended by {signal}")),
         };
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_what_is_none() {
+    fn valid_and_invalid_names() {
         assert_eq!(parse_name("smi").map(|wanted| wanted.0.name()), Ok("smi"));
         assert!(parse_name("smo").is_err_and(|error| error.contains("throttling, isolation")));
         assert!(trials::TRIALS.iter().all(|trial| help().contains(trial.name())));

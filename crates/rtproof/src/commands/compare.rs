@@ -13,7 +13,7 @@ use rtproof_render::{
     sections::compare::{ComparePage, GroupFigure},
 };
 use rtproof_run::{
-    compare::{FileLoader, NamedFile, common, folder, short},
+    compare::{FileLoader, NamedFile, common_name, folder, short_names},
     parse,
 };
 
@@ -138,16 +138,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     check(args)?;
     let (groups, banners) = load(args)?;
     let figures = figures(args, &groups)?;
-    let wish =
+    let request =
         CompareRequest { margin: args.margin, budget_ns: args.budget, ..CompareRequest::default() };
-    let mut comparison = compare::compare_groups(&groups, &wish);
+    let mut comparison = compare::compare_groups(&groups, &request);
     refuse(args, &comparison)?;
     comparison.reference = reference(args, &groups)?;
     let answer = answers::compare_answer(&comparison, &groups);
     let text = TextOutput::new(args.json);
     text.print(|to| {
         banners.iter().try_for_each(|banner| page::banner(to, Some(banner)))?;
-        page::answer(to, &answer)?;
+        page::answer_text(to, &answer)?;
         page::comparison(to, &comparison)?;
         page::answer_again(to, &answer)
     })?;
@@ -209,10 +209,10 @@ fn refuse(args: &Args, comparison: &Comparison) -> anyhow::Result<()> {
 
 type Loaded = (Vec<Group>, Vec<String>);
 
-/// Where the first run of each condition stands among machines of reference.
+/// Rank of the first run of each condition among reference machines.
 fn reference(args: &Args, groups: &[Group]) -> anyhow::Result<Vec<Reference>> {
     let Some(path) = &args.reference else { return Ok(Vec::new()) };
-    // What was said of the files that are compared is not known of these.
+    // Options for the compared files do not apply to these.
     let (others, unread) = folder(&FileLoader::default(), path)?;
     let firsts = groups.iter().filter_map(|group| group.sides.first());
     Ok(firsts.map(|run| Reference::of(run, &others, &unread)).collect())
@@ -242,7 +242,7 @@ fn load(args: &Args) -> anyhow::Result<Loaded> {
     let mut groups = Vec::new();
     for (label, files) in group_names(args).into_iter().zip([&args.a, &args.b]) {
         let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-        let labels = short(&paths);
+        let labels = short_names(&paths);
         let sides: anyhow::Result<Vec<Side>> =
             paths.iter().zip(&labels).map(|(path, label)| side(path, label)).collect();
         groups.push(Group { label, sides: sides? });
@@ -254,7 +254,7 @@ fn load(args: &Args) -> anyhow::Result<Loaded> {
 fn labels(named: &[NamedFile]) -> Vec<String> {
     let paths: Vec<&Path> =
         named.iter().filter(|n| n.name.is_none()).map(|named| named.path.as_path()).collect();
-    let mut short = short(&paths).into_iter();
+    let mut short = short_names(&paths).into_iter();
     let label = |named: &NamedFile| named.name.clone().or_else(|| short.next()).unwrap_or_default();
     named.iter().map(label).collect()
 }
@@ -264,7 +264,8 @@ fn group_names(args: &Args) -> [String; 2] {
     if let [a, b] = args.names.as_slice() {
         return [a.clone(), b.clone()];
     }
-    let of = |files: &[PathBuf]| common(&files.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let of =
+        |files: &[PathBuf]| common_name(&files.iter().map(PathBuf::as_path).collect::<Vec<_>>());
     match (of(&args.a), of(&args.b)) {
         (Some(a), Some(b)) if a != b => [a, b],
         _ => ["A".into(), "B".into()],

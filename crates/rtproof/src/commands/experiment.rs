@@ -46,8 +46,9 @@ pub(crate) struct ExperimentDocument<'a> {
     pub(super) schema: &'static str,
     pub(super) record: String,
     pub(super) report: String,
-    /// What was to be seen, and what that rests on.
-    seen: &'a Detectable,
+    /// Smallest detectable change, and its basis.
+    #[serde(rename = "seen")]
+    detectable: &'a Detectable,
     /// The screening; null: there was none.
     screening: Option<&'a ShownScreening>,
     /// Numbers of the knobs that are worth having.
@@ -128,11 +129,11 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// Usage: knobs that are none, too many of them. A machine that cannot be changed, threads that
+/// Usage: unknown knobs, too many of them. A machine that cannot be changed, threads that
 /// cannot run, a machine that could not be put back.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(command) = &args.command {
-        return super::experiment_boots::run(command);
+        return super::experiment_boots::run_boots(command);
     }
     let words: Vec<Factor> =
         args.knobs.iter().map(|word| factors::factor(word)).collect::<Result<_, _>>()?;
@@ -143,7 +144,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             _ => None,
         })
         .collect();
-    tune::named(&checks)?;
+    tune::named_checks(&checks)?;
     let root = Root::live();
     let machine = Machine::new(&root, &LiveTasks)?;
     refuse_left_over(&machine)?;
@@ -174,7 +175,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         ));
     }
     let given = prove_args(args)?;
-    let options = prove::options(&given, &facts)?;
+    let options = prove::resolve_options(&given, &facts)?;
     let per_s = options.cpus.len() as f64 * 1e9 / options.period_ns as f64;
     let setup =
         ExperimentSetup::new(knobs.len(), args.pairs, args.slice_ns, args.one_by_one, per_s)?;
@@ -199,11 +200,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         output: &output,
         spread: args.spread,
     };
-    let seen = experiment::before(&wanted, &mut switch, &mut ExperimentProgress::new(text))?;
+    let detectable = experiment::before(&wanted, &mut switch, &mut ExperimentProgress::new(text))?;
     if !args.yes && !crate::consent("try them?")? {
         anyhow::bail!("nothing was changed");
     }
-    let found = experiment::run(&wanted, &seen, &mut switch, &mut ExperimentProgress::new(text))?;
+    let found = experiment::run_experiment(
+        &wanted,
+        &detectable,
+        &mut switch,
+        &mut ExperimentProgress::new(text),
+    )?;
     let cut_short = found.results.cut_short();
     let has_steps = !experiment::plan_of(&plan, &knobs, &found.profile).steps.is_empty();
     // More pairs decide nothing of a knob that could not be tried.
@@ -214,21 +220,21 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         _ => applied(args, names).filter(|_| has_steps),
     };
     let answer = answers::experiment_answer(found.results.effects()?, cut_short.as_deref(), apply);
-    let html = show::show(&found.results, &answer, text, &output)?;
+    let html = show::show_experiment(&found.results, &answer, text, &output)?;
     text.print_json(&answer.with(&ExperimentDocument {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),
-        seen: &seen,
+        detectable: &detectable,
         screening: found.screening.as_ref(),
         profile: &found.profile,
         effects: found.results.effects()?,
     }))?;
-    let (profile, code) = (found.profile, show::code(found.results, html)?);
+    let (profile, code) = (found.profile, show::experiment_code(found.results, html)?);
     if let Some(path) = &args.profile_out {
         let kept = experiment::plan_of(&plan, &knobs, &profile);
         let n = kept.steps.len();
-        experiment::write(path, &machine, &facts, &intent, kept)?;
+        experiment::write_profile(path, &machine, &facts, &intent, kept)?;
         let settings: Vec<String> =
             experiment::settings(&knobs, &profile).into_iter().map(ToString::to_string).collect();
         text.print(|to| {
@@ -260,7 +266,7 @@ fn applied(args: &Args, names: &[&str]) -> Option<String> {
     }
     let ids: Vec<String> =
         names.iter().flat_map(|name| name.split(' ')).map(str::to_owned).collect();
-    let is_known = tune::named(&ids).is_ok();
+    let is_known = tune::named_checks(&ids).is_ok();
     is_known.then(|| format!("rtproof {} --confirm 60s", args.request.title("tune apply", &ids)))
 }
 

@@ -146,7 +146,7 @@ pub(crate) struct ExperimentBootsDocument<'a> {
     effects: &'a Effects,
 }
 
-pub fn run(command: &BootsCommand) -> anyhow::Result<u8> {
+pub fn run_boots(command: &BootsCommand) -> anyhow::Result<u8> {
     match command {
         BootsCommand::Boots(args) => begin(args),
         BootsCommand::Resume(args) => resume(args),
@@ -159,8 +159,8 @@ fn begin(args: &BootsArgs) -> anyhow::Result<u8> {
     if !(6..=20).contains(&args.per_arm) {
         return Err(exit::usage("--boots: from 6, below which nothing can be decided, to 20"));
     }
-    let mut words = boots::asked(&args.words)?;
-    tune::named(&args.only)?;
+    let mut words = boots::parse_words(&args.words)?;
+    tune::named_checks(&args.only)?;
     let folder = args.at.root.as_deref();
     let root = open_root(folder)?;
     let machine = Machine::new(&root, &LiveTasks)?;
@@ -191,7 +191,7 @@ fn begin(args: &BootsArgs) -> anyhow::Result<u8> {
     let order = boots::order(seed, args.per_arm);
     let mut state = BootsState::new(seed, words, order, args.slice_ns, prove_words(args));
     // What cannot be measured is reported now, not after the first boot.
-    prove::options(&measured(&state)?, &Facts::read(&Root::live()))?;
+    prove::resolve_options(&measured(&state)?, &Facts::read(&Root::live()))?;
     let text = TextOutput::new(false);
     let sentence = boots::sentence(&state, args.spread.unwrap_or(SPREAD));
     text.print(|to| rtproof_render::sections::effects::experiment(to, &sentence))?;
@@ -207,13 +207,13 @@ fn begin(args: &BootsArgs) -> anyhow::Result<u8> {
 
 /// Further words of `prove`.
 fn prove_words(args: &BootsArgs) -> Vec<String> {
-    let wish = &args.request;
+    let request = &args.request;
     let options = [
-        ("--cpus", wish.cpus.clone()),
-        ("--profile", wish.intent.profile.clone()),
-        ("--priority", wish.priority.map(|priority| priority.to_string())),
-        ("--period", wish.period_ns.map(|ns| format!("{ns}ns"))),
-        ("--budget", wish.budget_ns.map(|ns| format!("{ns}ns"))),
+        ("--cpus", request.cpus.clone()),
+        ("--profile", request.intent.profile.clone()),
+        ("--priority", request.priority.map(|priority| priority.to_string())),
+        ("--period", request.period_ns.map(|ns| format!("{ns}ns"))),
+        ("--budget", request.budget_ns.map(|ns| format!("{ns}ns"))),
         ("--load", args.load.as_ref().map(ToString::to_string)),
     ];
     let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
@@ -278,7 +278,7 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
         None => {
             boots::take_back(&machine)?;
             BootsState::forget(folder)?;
-            tell(text, &state)
+            print_state(text, &state)
         }
     }
 }
@@ -293,7 +293,7 @@ fn measure(
     let live = Root::live();
     let facts = Facts::read(&live);
     let args = measured(state)?;
-    let options = prove::options(&args, &facts)?;
+    let options = prove::resolve_options(&args, &facts)?;
     let name = format!("boot-{:x}-{:02}", state.seed, state.boots.len());
     let stem = boots::folder(folder).join(name);
     // A resume that was killed left a record that holds no slice.
@@ -326,7 +326,7 @@ fn measure(
     let Some(slice) = slice else {
         anyhow::bail!("the slice was not measured to its end: run rtproof experiment resume again");
     };
-    let report = rtproof_judge::Report::new(&finishing.run, &finishing.standing());
+    let report = rtproof_judge::Report::new(&finishing.run, &finishing.integrity());
     if let Some(failure) = finishing.seal(&report)?.failure {
         return Err(failure);
     }
@@ -381,7 +381,7 @@ fn next(
         ),
         ..Answer::default()
     };
-    text.print(|to| rtproof_render::page::answer(to, &answer))?;
+    text.print(|to| rtproof_render::page::answer_text(to, &answer))?;
     text.print_json(&answer.clone().with(&ExperimentBootsDocument {
         schema: SCHEMA,
         boots: [done, all],
@@ -393,7 +393,7 @@ fn next(
     Ok(exit::ACCEPTED)
 }
 
-fn tell(text: TextOutput, state: &BootsState) -> anyhow::Result<u8> {
+fn print_state(text: TextOutput, state: &BootsState) -> anyhow::Result<u8> {
     let effects = boots::effects(state);
     let words: Vec<String> = state.words.iter().map(|word| hints::quoted(word)).collect();
     let missing = state.order.len() - state.boots.len();
@@ -404,7 +404,7 @@ fn tell(text: TextOutput, state: &BootsState) -> anyhow::Result<u8> {
     };
     let answer = answers::experiment_answer(&effects, cut_short.as_deref(), trial);
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::sections::effects::table_text(to, &effects)?;
         let records = units::count(state.boots.len(), "record");
         let line = match state.boots.first() {
@@ -433,7 +433,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
     let state = BootsState::read(folder);
     BootsState::forget(folder)?;
     match state {
-        Ok(Some(state)) => tell(TextOutput::new(args.json), &state),
+        Ok(Some(state)) => print_state(TextOutput::new(args.json), &state),
         Ok(None) => Err(exit::usage("no experiment over boots is under way")),
         Err(error) => {
             let why = "abandoned; no result";
@@ -443,7 +443,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
 }
 
 fn unit(args: &BootsUnitArgs) -> anyhow::Result<u8> {
-    let exe = rtproof_run::tune::making::of(&Root::live())?;
+    let exe = rtproof_run::tune::making::program_path(&Root::live())?;
     let reboot = if args.reboot { " --reboot" } else { "" };
     let unit = format!(
         "[Unit]\nDescription=Experiment of rtproof over boots: measure this one, choose the next\n\

@@ -140,47 +140,47 @@ struct Document<'a> {
 /// there was no wake-up to look at, or none was late but some may be missing.
 ///
 /// # Errors
-/// Files that cannot be read, threads that are not there, kernel events that cannot be had.
+/// Files that cannot be read, threads that are not there, kernel events that are not available.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let (Some(pid), true) = (args.pid, args.rules) {
         return run_rules(pid, args.duration_ns, args.junit.as_deref(), args.json);
     }
-    let mut told = told(args)?;
+    let mut explained = explain_request(args)?;
     if let Some(number) = args.spike {
-        let count = told.spikes.worst.len();
-        if told.spike(number).is_none() {
+        let count = explained.spikes.worst.len();
+        if explained.spike(number).is_none() {
             let text = format!("--spike {number}: there is no such spike; {count} are kept");
             return Err(exit::usage(text));
         }
-        told.spikes.worst.retain(|spike| spike.number == number);
+        explained.spikes.worst.retain(|spike| spike.number == number);
     }
-    export(args, &told)?;
+    export(args, &explained)?;
     let is_live = args.pid.is_some() || args.comm.is_some();
-    let answer = answers::explain_answer(&told, next(is_live, &told));
-    show(&told, answer, args.worst, args.json)
+    let answer = answers::explain_answer(&explained, next(is_live, &explained));
+    show(&explained, answer, args.worst, args.json)
 }
 
 /// Prints what was found. Returns how the command ends.
 pub(super) fn show(
-    told: &Explained,
+    explained: &Explained,
     answer: Answer,
     worst: usize,
     json: bool,
 ) -> anyhow::Result<u8> {
     let text = TextOutput::new(json);
-    let Explained { about, notes, spikes, locks, gaps, doubts, .. } = told;
+    let Explained { about, notes, spikes, locks, gaps, doubts, .. } = explained;
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
-        rtproof_render::page::told(to, about, notes)?;
-        if told.saw_none {
+        rtproof_render::page::answer_text(to, &answer)?;
+        rtproof_render::page::explained_head(to, about, notes)?;
+        if explained.no_wake_ups {
             return Ok(());
         }
         // The worst follow in full.
         let table = Spikes { worst: Vec::new(), ..spikes.clone() };
         rtproof_render::page::spikes(to, &table, None)
     })?;
-    for spike in told.spikes.worst.iter().take(worst) {
-        let window = told.window(spike.number);
+    for spike in explained.spikes.worst.iter().take(worst) {
+        let window = explained.window(spike.number);
         text.print(|to| {
             writeln!(to)?;
             rtproof_render::page::explanation(to, &spike.explanation, window)
@@ -202,34 +202,34 @@ pub(super) fn show(
         spikes,
         locks,
     })?;
-    let none = told.saw_none || told.spikes.seen == 0 && told.is_open();
-    let is_open = none || told.spikes.seen > 0 && told.spikes.explained == 0;
+    let none = explained.no_wake_ups || explained.spikes.seen == 0 && explained.is_open();
+    let is_open = none || explained.spikes.seen > 0 && explained.spikes.explained == 0;
     Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }
 
-/// The knob that removes the causes, where this machine has one, else what is known of them.
-pub(super) fn next(is_live: bool, told: &Explained) -> Option<String> {
-    let fix = match &told.report {
+/// The knob that removes the causes, where this machine has one, else their description.
+pub(super) fn next(is_live: bool, explained: &Explained) -> Option<String> {
+    let fix = match &explained.report {
         Some(report) => next::fix(report),
         None if is_live => {
             let facts = Facts::read(&Root::live());
             let intent = RequestedIntent::default().resolve().ok()?;
             let intent = intent.intent(IntentOptions::default(), &facts).ok()?;
-            next::fix_of(&told.spikes, &checks::judge_all(&facts, &intent))
+            next::fix_of(&explained.spikes, &checks::judge_all(&facts, &intent))
         }
         None => None,
     };
-    fix.or_else(|| answers::known(&told.spikes))
+    fix.or_else(|| answers::known_cause(&explained.spikes))
 }
 
-fn told(args: &Args) -> anyhow::Result<Explained> {
-    let whom = match (args.pid, &args.comm) {
+fn explain_request(args: &Args) -> anyhow::Result<Explained> {
+    let process = match (args.pid, &args.comm) {
         (Some(pid), _) => Some(ProcessTarget::Process(pid)),
         (None, Some(name)) => Some(ProcessTarget::Named(name.clone())),
         (None, None) => None,
     };
-    if let Some(whom) = whom {
-        return explain::live(&whom, args.duration_ns, args.over_ns);
+    if let Some(process) = process {
+        return explain::live(&process, args.duration_ns, args.over_ns);
     }
     let path = match &args.file {
         Some(path) => path.clone(),
@@ -274,14 +274,14 @@ fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     })
 }
 
-fn export(args: &Args, told: &Explained) -> anyhow::Result<()> {
+fn export(args: &Args, explained: &Explained) -> anyhow::Result<()> {
     if args.perfetto.is_none() && args.trace_dat.is_none() {
         return Ok(());
     }
-    let worst = told.spikes.worst.first();
-    let found = worst.and_then(|spike| Some((spike, told.window(spike.number)?)));
+    let worst = explained.spikes.worst.first();
+    let found = worst.and_then(|spike| Some((spike, explained.window(spike.number)?)));
     let Some((spike, window)) = found else {
-        let over = units::ns(told.spikes.threshold_ns);
+        let over = units::ns(explained.spikes.threshold_ns);
         anyhow::bail!("nothing to write: no wake-up was more than {over} late");
     };
     explain::export(spike, window, args.perfetto.as_deref(), args.trace_dat.as_deref())
@@ -329,7 +329,7 @@ fn run_rules(pid: u32, for_ns: u64, junit: Option<&Path>, json: bool) -> anyhow:
     let answer = Answer { result, tone, ..Answer::default() };
     let text = TextOutput::new(json);
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::page::rules(to, &rules, false)
     })?;
     text.print_json(&RulesDocument { answer, schema: RULES_SCHEMA, pid, name, rules })?;

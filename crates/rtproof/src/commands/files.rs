@@ -30,7 +30,7 @@ use rtproof_record::{
 use rtproof_render::{page, sections::imported::ImportedDocument};
 use rtproof_results::{
     Answer,
-    record_state::{banner, open_whole, standing},
+    record_state::{banner, integrity, open_whole},
 };
 use rtproof_run::{
     compare::{FileLoader, folder},
@@ -159,7 +159,7 @@ pub fn run_capture(args: &CaptureArgs) -> anyhow::Result<u8> {
         redacted,
     };
     // Progress that cannot be shown is no reason to fail.
-    let _ = tell(&captured);
+    let _ = print_captured(&captured);
     TextOutput::new(args.json).print_json(&captured)?;
     Ok(exit::ACCEPTED)
 }
@@ -175,14 +175,14 @@ fn check_free(path: &Path, force: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(captured: &Captured<'_>) -> io::Result<()> {
+fn print_captured(captured: &Captured<'_>) -> io::Result<()> {
     let Captured { file, entries, bytes, redacted, .. } = captured;
     let file = if *file == Path::new("-") { "stdout".into() } else { file.display().to_string() };
     let names = match redacted {
         Some(number) => format!("{number} names replaced or left out"),
         None => "names kept".to_owned(),
     };
-    crate::line(&format!("{file}: {entries} entries, {bytes} bytes; {names}"))
+    crate::stderr_line(&format!("{file}: {entries} entries, {bytes} bytes; {names}"))
 }
 
 // `rtproof export`: a record in the formats of other tools.
@@ -225,9 +225,9 @@ pub fn run_export(args: &ExportArgs) -> anyhow::Result<u8> {
     // A wrong format or table is reported before any file is opened.
     export::choose(&args.format, args.table.as_deref())
         .map_err(|error| exit::usage(error.to_string()))?;
-    let asked = args.moving.lengths();
+    let lengths = args.moving.lengths();
     let is_moving = args.format == "csv" && args.table.as_deref() == Some(export::MOVING_TABLE);
-    if asked != Lengths::default() && !is_moving {
+    if lengths != Lengths::default() && !is_moving {
         let why = "--moving and --half-life are of one table; give --format csv --table moving";
         return Err(exit::usage(why));
     }
@@ -237,7 +237,7 @@ pub fn run_export(args: &ExportArgs) -> anyhow::Result<u8> {
     let opened = open_whole(&args.record)?;
     let write = |to: &mut dyn Write| {
         let done = match is_moving {
-            true => export::export_moving(&opened, asked, to),
+            true => export::export_moving(&opened, lengths, to),
             false => export::export(&opened, &args.format, args.table.as_deref(), to),
         };
         done.map_err(|error| match error {
@@ -420,9 +420,9 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
     let judged = |run: &Run| Report::new(run, &Integrity::Sealed);
     let (opened, judged) = rtproof_record::read_shown_with(&args.record, judged)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
-    let asked = args.moving.lengths();
+    let lengths = args.moving.lengths();
     if let Some(imported) = &opened.run.imported {
-        if asked != Lengths::default() {
+        if lengths != Lengths::default() {
             let why = "another tool's result holds no seconds to make moving statistics of";
             return Err(exit::usage(format!("--moving: {}: {why}", args.record.display())));
         }
@@ -433,9 +433,9 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
         }
         return self::imported(args, imported, banner.as_deref());
     }
-    let mut report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
-    if asked != Lengths::default() {
-        report.moving = moving(&opened.run, asked)?;
+    let mut report = judged.unwrap_or_else(|| Report::new(&opened.run, &integrity(&opened.state)));
+    if lengths != Lengths::default() {
+        report.moving = moving(&opened.run, lengths)?;
     }
     if let Some(path) = &args.reference {
         if opened.run.effects.is_some() {
@@ -462,14 +462,14 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
     };
     text.print(|to| {
         page::banner(to, banner.as_deref())?;
-        page::answer(to, &answer)?;
-        page::head(to, &report.machine, &report.findings)?;
+        page::answer_text(to, &answer)?;
+        page::machine_head(to, &report.machine, &report.findings)?;
         page::measured(to, &report)?;
         if crate::is_verbose() {
             page::distribution(to, &report)?;
         }
-        if crate::is_verbose() || asked != Lengths::default() {
-            page::moving(to, &report, asked != Lengths::default())?;
+        if crate::is_verbose() || lengths != Lengths::default() {
+            page::moving(to, &report, lengths != Lengths::default())?;
         }
         page::spikes_of(to, &opened.run, &report)?;
         page::reference(to, &report.reference)?;
@@ -493,8 +493,8 @@ pub fn run_report(args: &ReportArgs) -> anyhow::Result<u8> {
 }
 
 /// Moving statistics with lengths of the user's own.
-fn moving(run: &Run, asked: Lengths) -> anyhow::Result<Moving> {
-    Moving::of(run, asked).map_err(|error| {
+fn moving(run: &Run, lengths: Lengths) -> anyhow::Result<Moving> {
+    Moving::of(run, lengths).map_err(|error| {
         let is_short = rtproof_record::spans(run, Lengths::default())
             .is_ok_and(|spans| spans.step_ns <= 1_000_000_000);
         let more =

@@ -222,7 +222,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         text.print_json(&plan)?;
         return Ok(exit::ACCEPTED);
     }
-    look(args, &plan)?;
+    show_and_ask(args, &plan)?;
     let folder = match folder {
         Some(folder) => folder,
         None => {
@@ -238,7 +238,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             &plan,
         )
     })?;
-    let index = measure::run(
+    let index = measure::run_cells(
         &root,
         &facts,
         &plan,
@@ -247,7 +247,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     )?;
     let answer = crate::answers::measure::answer(&index, folder.path());
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::sections::measure::index(to, &index, folder.path(), crate::is_verbose())?;
         rtproof_render::page::answer_again(to, &answer)
     })?;
@@ -271,7 +271,7 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<MeasurePlan> {
         true => default_block().workloads,
         false => args.workload.concat(),
     };
-    let wish = Block {
+    let block = Block {
         workloads,
         cpus: args.cpus.clone(),
         each: args.each,
@@ -294,13 +294,13 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<MeasurePlan> {
         load_cpus: args.load_cpus.clone(),
         load_dir: args.load_dir.clone(),
     };
-    let plan = cells::plan(std::slice::from_ref(&wish), Vec::new(), common.clone(), facts)?;
+    let plan = cells::plan(std::slice::from_ref(&block), Vec::new(), common.clone(), facts)?;
     if !args.tuned {
         return Ok(plan);
     }
     let conditions = tuned(&measure::cpus(&plan).to_string());
     cells::check_conditions(&conditions).map_err(exit::usage)?;
-    cells::plan(&[wish], conditions, common, facts)
+    cells::plan(&[block], conditions, common, facts)
 }
 
 /// The machine as it is, and tuned for the measured CPUs.
@@ -322,12 +322,12 @@ impl Args {
 }
 
 /// Shows what a matrix runs, and asks.
-fn look(args: &Args, plan: &MeasurePlan) -> anyhow::Result<()> {
+fn show_and_ask(args: &Args, plan: &MeasurePlan) -> anyhow::Result<()> {
     let commands = plan.commands();
     if !args.accept_owner || commands.is_empty() {
         return Ok(());
     }
-    commands.iter().try_for_each(|command| crate::line(command))?;
+    commands.iter().try_for_each(|command| crate::stderr_line(command))?;
     anyhow::ensure!(args.yes || crate::consent("run these?")?, "nothing was measured");
     Ok(())
 }

@@ -123,7 +123,7 @@ pub struct CompletionsArgs {
 }
 
 pub fn run_completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
-    exit::bytes(&script(args.shell))?;
+    exit::print_bytes(&script(args.shell))?;
     Ok(exit::ACCEPTED)
 }
 
@@ -162,7 +162,7 @@ pub fn run_man(args: &ManArgs) -> anyhow::Result<u8> {
         let given = args.command.join(" ");
         return Err(exit::usage(format!("`{given}` is no command; rtproof --help lists them")));
     };
-    exit::bytes(&page)?;
+    exit::print_bytes(&page)?;
     Ok(exit::ACCEPTED)
 }
 

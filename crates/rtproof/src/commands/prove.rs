@@ -249,7 +249,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = Root::live();
     let facts = Facts::read(&root);
     let request = args.request();
-    let options = prove::options(&request, &facts)?;
+    let options = prove::resolve_options(&request, &facts)?;
     let mut output = Output::choose(&args.output, &facts)?;
     if args.keep_samples {
         output = output.keeping_samples()?;
@@ -257,7 +257,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = TextOutput::new(args.json);
     let findings = checks::judge_all(&facts, &Intent::of(&options, &facts));
     text.print(|to| {
-        rtproof_render::page::head(
+        rtproof_render::page::machine_head(
             to,
             &rtproof_judge::report::MachineSummary::of(&facts),
             &findings,
@@ -271,13 +271,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         prove::measure(&root, facts, &options, load_dir, &output, &mut switcher, observer);
     now.end();
     let finished = finished?;
-    let report = Report::new(&finished.run, &finished.standing());
+    let report = Report::new(&finished.run, &finished.integrity());
     let sealed = finished.seal(&report)?;
     let next = next::of_report(&report, &output.record);
     let html = crate::write_html(&output.html, &sealed.run, &report, None, next.as_deref());
     let answer = Answer::of_report(&report, next);
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::page::measured(to, &report)?;
         if crate::is_verbose() {
             rtproof_render::page::distribution(to, &report)?;
@@ -285,7 +285,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         }
         rtproof_render::page::spikes_of(to, &sealed.run, &report)?;
         rtproof_render::page::verdict(to, &report)?;
-        rtproof_render::page::files(
+        rtproof_render::page::file_list(
             to,
             &output.record,
             &output.html,

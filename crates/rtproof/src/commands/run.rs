@@ -26,7 +26,7 @@ use rtproof_run::{
 use super::prove::JudgedArgs;
 use crate::{exit, next, open_root};
 
-/// When a program is taken to be ready that says nothing.
+/// When a program counts as ready that does not report it.
 const READY: Ready = Ready::After(2_000_000_000);
 
 /// Arguments of `run`.
@@ -252,7 +252,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             LaunchError::Failed(_) => exit::NOT_STARTED,
         };
         // Nowhere left to report a failure to print the error.
-        let _ = crate::line(&format!("rtproof: {error}"));
+        let _ = crate::stderr_line(&format!("rtproof: {error}"));
         Ok(code)
     })
 }
@@ -293,48 +293,49 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     // Before the plan: what is left of a run that was killed would look as if it were wanted.
     launch::recover(&root, lines)?;
     let planned = launch::plan(&root, &options)?;
-    let launch::LaunchResult { launched: mut got, proved } =
+    let launch::LaunchResult { launched: mut launched, proved } =
         launch::start(&root, &options, planned, lines)?;
-    let proven = proved.map(|proved| proof(&mut got, proved)).transpose()?;
+    let proven = proved.map(|proved| proof(&mut launched, proved)).transpose()?;
     if let Some(path) = &args.json {
-        write_json(path, &got)?;
+        write_json(path, &launched)?;
     }
-    if let (Some(path), Some(rules)) = (&args.junit, &got.rules) {
+    if let (Some(path), Some(rules)) = (&args.junit, &launched.rules) {
         let xml =
-            rtproof_render::sarif::rules("rtproof run --rules", &got.command.join(" "), rules);
+            rtproof_render::sarif::rules("rtproof run --rules", &launched.command.join(" "), rules);
         let written =
             rtproof_host::user_file::write_whole(path, |to| Ok(to.write_all(xml.as_bytes())?));
         written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))?;
     }
     if !args.quiet {
         let mut sheet = Terminal::new(100, Glyphs::BLOCKS);
-        text::launched(&mut sheet, &got, args.verbose).map_err(anyhow::Error::from)?;
-        text::proof(&mut sheet, &got, proven.flatten().as_ref()).map_err(anyhow::Error::from)?;
+        text::launched(&mut sheet, &launched, args.verbose).map_err(anyhow::Error::from)?;
+        text::proof(&mut sheet, &launched, proven.flatten().as_ref())
+            .map_err(anyhow::Error::from)?;
         let mut stderr = anstream::stderr().lock();
         // A reader that went away does not change what the program got.
         let _ = stderr.write_all(sheet.shown().as_bytes());
     }
-    Ok(code(&got))
+    Ok(code(&launched))
 }
 
 /// Judges the record, seals it and writes its page. `None`: there is no record.
 fn proof(
-    got: &mut Launched,
+    launched: &mut Launched,
     proved: Result<Proved, String>,
 ) -> Result<Option<Report>, LaunchError> {
     let Proved { finishing, output } = match proved {
         Ok(proved) => proved,
         Err(why) => {
-            got.proof = Some(RecordProof::Missing { why });
+            launched.proof = Some(RecordProof::Missing { why });
             return Ok(None);
         }
     };
-    let report = Report::new(&finishing.run, &finishing.standing());
+    let report = Report::new(&finishing.run, &finishing.integrity());
     let sealed = finishing.seal(&report).map_err(LaunchError::Failed)?;
     let page = crate::write_html(&output.html, &sealed.run, &report, None, None);
     let problems = [sealed.failure.as_ref(), page.as_ref().err()];
-    got.notes.extend(problems.into_iter().flatten().map(|error| format!("{error:#}.")));
-    got.proof = Some(RecordProof::Made {
+    launched.notes.extend(problems.into_iter().flatten().map(|error| format!("{error:#}.")));
+    launched.proof = Some(RecordProof::Made {
         file: output.record.display().to_string(),
         page: page.is_ok().then(|| output.html.display().to_string()),
         sealed: sealed.failure.is_none(),
@@ -344,26 +345,26 @@ fn proof(
 }
 
 /// The program's exit status, unless something of ours is worse.
-fn code(got: &Launched) -> u8 {
-    let undone = got
+fn code(launched: &Launched) -> u8 {
+    let undone = launched
         .undone
         .as_ref()
         .map_or(Ended::Done, |undone| making::undo_ended(std::slice::from_ref(undone)));
-    let budget = got.verdict.as_ref().map(|verdict| match verdict.answer {
+    let budget = launched.verdict.as_ref().map(|verdict| match verdict.answer {
         BudgetAnswer::Within => exit::ACCEPTED,
         BudgetAnswer::Exceeded => exit::REFUSED,
         BudgetAnswer::CannotTell => exit::NOT_PROVEN,
     });
-    let rules = got.rules.as_ref().map(|rules| match rules.answer {
+    let rules = launched.rules.as_ref().map(|rules| match rules.answer {
         Compliance::Kept => exit::ACCEPTED,
         Compliance::Broken => exit::REFUSED,
         Compliance::NotKnown => exit::NOT_PROVEN,
     });
-    let proof = got.proof.as_ref().map(|proof| match proof {
+    let proof = launched.proof.as_ref().map(|proof| match proof {
         RecordProof::Made { verdict, sealed, .. } => exit::of_answer(verdict.answer, *sealed),
         RecordProof::Missing { .. } => exit::NOT_PROVEN,
     });
-    match (undone, got.ending.status()) {
+    match (undone, launched.ending.status()) {
         (Ended::ToolFailed, _) => exit::NOT_STARTED,
         (_, 0) => {
             let answers = [budget, rules, proof];
@@ -476,7 +477,7 @@ impl Lines {
     fn line(&self, text: &str) {
         if !self.quiet {
             // Nowhere left to report it.
-            let _ = crate::line(&format!("rtproof: {text}"));
+            let _ = crate::stderr_line(&format!("rtproof: {text}"));
         }
     }
 }
@@ -488,7 +489,7 @@ impl LaunchObserver for Lines {
 
     fn started(&mut self, _: u32) {}
 
-    fn left(&mut self, processes: usize) {
+    fn processes_left(&mut self, processes: usize) {
         let word =
             if processes == 1 { "1 process".into() } else { format!("{processes} processes") };
         self.line(&format!(

@@ -105,7 +105,7 @@ impl MeasureEvents for CellPrinter {
             self.text.print(|to| writeln!(to, "{text}"))?;
         } else if !crate::is_quiet() {
             // Progress is a courtesy.
-            let _ = crate::line(&text);
+            let _ = crate::stderr_line(&text);
         }
         Ok(())
     }
@@ -157,8 +157,8 @@ impl ChangeProgress for ApplyProgress {
         if self.is_shown {
             let (made, of) = (self.made, self.of);
             let target: String =
-                rtproof_host::text::line(&change.title()).chars().take(60).collect();
-            // Progress that nobody sees is no loss.
+                rtproof_host::text::harmless_line(&change.title()).chars().take(60).collect();
+            // A failed write of progress does not matter.
             let _ = crate::rewrite("\r\x1b[K", &format!("{made}/{of} {target}"));
         }
     }
@@ -176,8 +176,8 @@ pub(crate) fn manager_line(line: &str) {
         return;
     }
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-    let line = rtproof_host::text::line(line);
-    // Progress that nobody sees is no loss.
+    let line = rtproof_host::text::harmless_line(line);
+    // A failed write of progress does not matter.
     let _ = crate::rewrite(clear, &format!("  {line}\n"));
 }
 
@@ -252,7 +252,7 @@ impl ProgressBar {
             return;
         }
         self.lines_done = step;
-        let line = rtproof_host::text::line(&self.line(at_ns, state));
+        let line = rtproof_host::text::harmless_line(&self.line(at_ns, state));
         let text = if self.terminal {
             let width = rustix::termios::tcgetwinsize(io::stderr())
                 .map_or(80, |size| usize::from(size.ws_col).max(20));
@@ -261,13 +261,13 @@ impl ProgressBar {
         } else {
             format!("{line}\n")
         };
-        self.say(text);
+        self.send(text);
         self.shown = true;
     }
 
     /// Hands a text to the thread that writes; dropped while it still writes the one before. A
-    /// paused terminal or a reader that does not read must not stop who empties the slots.
-    fn say(&self, text: String) {
+    /// paused terminal or a reader that does not read must not stop the collector.
+    fn send(&self, text: String) {
         if let Some(to) = &self.to {
             let _ = to.try_send(text);
         }
@@ -365,7 +365,7 @@ impl experiment::ExperimentEvents for ExperimentProgress {
 ///
 /// # Errors
 /// Those of stdout; a record without effects.
-pub(crate) fn show(
+pub(crate) fn show_experiment(
     results: &Results,
     answer: &Answer,
     text: TextOutput,
@@ -375,10 +375,10 @@ pub(crate) fn show(
     let html = crate::write_html(&output.html, &results.sealed.run, &results.report, None, next);
     let effects = results.effects()?;
     text.print(|to| {
-        page::answer(to, answer)?;
+        page::answer_text(to, answer)?;
         effects::table_text(to, effects)?;
         let is_sealed = results.sealed.failure.is_none();
-        page::files(to, &output.record, &output.html, is_sealed, html.is_ok())
+        page::file_list(to, &output.record, &output.html, is_sealed, html.is_ok())
     })?;
     Ok(html)
 }
@@ -387,7 +387,7 @@ pub(crate) fn show(
 ///
 /// # Errors
 /// What is wrong with the record or the report.
-pub(crate) fn code(results: Results, html: anyhow::Result<()>) -> anyhow::Result<u8> {
+pub(crate) fn experiment_code(results: Results, html: anyhow::Result<()>) -> anyhow::Result<u8> {
     let ended = results.ended()?;
     if let Some(failure) = results.sealed.failure {
         return Err(failure);

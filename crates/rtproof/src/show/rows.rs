@@ -36,7 +36,7 @@ struct Sums {
     missed: u64,
 }
 
-/// Lines to stdout by a thread of their own: a paused terminal must not stop who empties the slots.
+/// Lines to stdout by a thread of their own: a paused terminal must not stop the collector.
 #[derive(Debug)]
 struct Printer {
     to: Option<Sender<String>>,
@@ -51,7 +51,7 @@ impl RowPrinter {
             for line in lines {
                 let mut stdout = anstream::stdout().lock();
                 // A reader that went away is no reason to stop measuring.
-                let _ = writeln!(stdout, "{}", rtproof_host::text::text(&line))
+                let _ = writeln!(stdout, "{}", rtproof_host::text::harmless_text(&line))
                     .and_then(|()| stdout.flush());
             }
         };
@@ -128,7 +128,7 @@ impl Printer {
     }
 }
 
-/// What a row shows: a second of a thread, or all of them.
+/// Content of a row: a second of a thread, or of all.
 struct Row<'a> {
     info: &'a ThreadInfo,
     time: &'a str,

@@ -1,5 +1,5 @@
 //! `rtproof explain --pid`: the locks that a real-time thread waits for, and priority inversion on
-//! those without priority inheritance; and waits that are none.
+//! those without priority inheritance; and waits that are not for locks.
 
 use std::{
     fs,
@@ -83,7 +83,7 @@ fn middle(of: &Value) -> u64 {
 }
 
 #[test]
-fn who_ran_in_the_holders_place_is_named_and_waits_for_work_are_none() {
+fn tasks_that_ran_instead_of_the_holder_are_named() {
     if !may() {
         return;
     }

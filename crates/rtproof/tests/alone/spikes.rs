@@ -186,7 +186,7 @@ fn where_tracefs_is_not_mounted_spikes_are_explained_and_it_stays_so() {
     let (json, _) = report(&folder.path().join("run.rtproof"));
     assert!(number(&json["spikes"]["explained"]) > 0, "{}", stdout(&output));
     assert_exact(&json["spikes"]);
-    // What `check` says of the machine is as it is: mounted for nobody.
+    // `check` reports the machine as it is: not mounted.
     let check = unmounted(folder.path(), &["check", "--json"]).output().expect("unshare");
     let json: Value = serde_json::from_slice(&check.stdout).expect("JSON");
     let findings = json["findings"].as_array().expect("findings");
@@ -195,7 +195,7 @@ fn where_tracefs_is_not_mounted_spikes_are_explained_and_it_stays_so() {
 }
 
 #[test]
-fn in_a_pid_namespace_it_says_why_spikes_are_not_explained() {
+fn in_a_pid_namespace_unexplained_spikes_have_a_reason() {
     if !traces() {
         return;
     }
@@ -250,7 +250,7 @@ fn without_the_recorder_spikes_are_counted_and_tracefs_is_not_touched() {
     assert_eq!(spikes["recorder"]["off"], "--no-trace");
     let notes = json["notes"].as_array().expect("notes");
     assert!(notes.iter().any(|note| note["id"] == "no-trace" && note["weakens"] == false));
-    // Nobody gave a budget or a threshold.
+    // No budget or threshold was given.
     assert_eq!(spikes["adaptive"], true);
     assert!(number(&spikes["threshold_ns"]) >= 5000);
     assert_eq!(number(&spikes["explained"]), 0);

@@ -1,4 +1,4 @@
-//! A headless Chromium for tests: opens a page, tells what it logged, threw and asked for,
+//! A headless Chromium for tests: opens a page, returns what it logged, threw and requested,
 //! evaluates JavaScript in it, and takes pictures.
 //!
 //! Speaks the DevTools protocol over a pipe: JSON messages, each ended by a NUL byte, to file
@@ -88,7 +88,7 @@ pub(crate) struct Page<'a> {
 pub(crate) struct Heard {
     /// Calls of `console.*` and the browser's own log: level and text.
     pub(crate) console: Vec<(String, String)>,
-    /// Exceptions that nobody caught.
+    /// Uncaught exceptions.
     pub(crate) exceptions: Vec<String>,
     /// Every address asked for, the page's own first.
     pub(crate) requests: Vec<String>,
@@ -483,7 +483,7 @@ fn exception_text(details: &Value) -> String {
     }
 }
 
-/// A byte of a path as it stands in an address.
+/// A byte of a path, encoded for an address.
 fn url_byte(byte: u8) -> String {
     match byte {
         b'/' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),

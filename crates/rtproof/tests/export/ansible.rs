@@ -64,7 +64,7 @@ fn for_all(folder: &Path) {
 }
 
 #[test]
-fn ansible_does_what_check_mode_said_once_and_takes_it_back() {
+fn ansible_applies_what_check_mode_showed_once_and_reverts_it() {
     let Some(playbooks) = Playbooks::new() else { return };
     for_all(playbooks.folder.path());
     let root = playbooks.root();

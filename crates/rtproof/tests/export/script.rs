@@ -20,7 +20,7 @@ fn tuning(script: &Path, root: &Path, mode: &str) -> (bool, String) {
 }
 
 #[test]
-fn it_sets_in_order_says_what_is_not_so_and_puts_back() {
+fn the_script_sets_in_order_checks_and_restores() {
     let folder = written(&exported("systemd"));
     let script = script(folder.path());
     let root = tempfile::tempdir().expect("a root");
@@ -28,13 +28,16 @@ fn it_sets_in_order_says_what_is_not_so_and_puts_back() {
     machine(root);
     let before = tools::tree(root);
 
-    let (is_so, told) = tuning(&script, root, "check");
-    assert!(!is_so && told.contains("scaling_governor is schedutil, not performance"), "{told}");
+    let (is_so, output) = tuning(&script, root, "check");
+    assert!(
+        !is_so && output.contains("scaling_governor is schedutil, not performance"),
+        "{output}"
+    );
     assert_eq!(tools::tree(root), before, "check writes nothing");
 
     // Plain files say what was written, so words that add up read back as the last one alone.
-    let (_, told) = tuning(&script, root, "start");
-    assert!(!told.contains("refuses"), "{told}");
+    let (_, output) = tuning(&script, root, "start");
+    assert!(!output.contains("refuses"), "{output}");
     let cpu = |n: u32, file: &str| got(root, &format!("/sys/devices/system/cpu/cpu{n}/{file}"));
     for n in [2, 3] {
         assert_eq!(cpu(n, "cpufreq/scaling_governor"), "performance");
@@ -47,13 +50,13 @@ fn it_sets_in_order_says_what_is_not_so_and_puts_back() {
     assert_eq!(got(root, "/proc/irq/47/smp_affinity_list"), "0-3", "the other of that name");
     assert_eq!(got(root, "/proc/irq/48/smp_affinity_list"), "0-3", "a longer name");
     assert_eq!(got(root, "/sys/fs/cgroup/rt/cpuset.cpus.partition"), "isolated");
-    assert!(told.contains("no kernel thread rcuog/2"), "{told}");
+    assert!(output.contains("no kernel thread rcuog/2"), "{output}");
 
     // Something else changes one of them.
     let minimum = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_min_freq";
     put(root, &[(minimum, "900000\n")]);
-    let (_, told) = tuning(&script, root, "stop");
-    assert!(told.contains("scaling_min_freq is 900000, which is not ours"), "{told}");
+    let (_, output) = tuning(&script, root, "stop");
+    assert!(output.contains("scaling_min_freq is 900000, which is not ours"), "{output}");
     assert_eq!(got(root, minimum), "900000");
     put(root, &[(minimum, "800000\n")]);
     // What adds up is reversed by its own word, which a plain file keeps alone.

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 use super::tools::{self, exported, got, machine, ok, program, put, run, said, written};
 
 #[test]
-fn systemd_analyze_finds_nothing_to_say() {
+fn systemd_analyze_reports_nothing() {
     let Some(analyze) = program("systemd-analyze") else { return };
     let folder = written(&exported("systemd"));
     let root = folder.path().join("root");

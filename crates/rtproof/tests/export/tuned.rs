@@ -47,7 +47,7 @@ fn load(folder: &Path) -> Option<Value> {
 }
 
 #[test]
-fn tuned_reads_the_profile_as_it_is_meant() {
+fn tuned_reads_the_profile_as_intended() {
     let folder = written(&exported("tuned"));
     let Some(profile) = load(folder.path()) else { return };
     let units = &profile["units"];

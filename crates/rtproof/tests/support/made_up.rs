@@ -40,8 +40,8 @@ pub(crate) fn kernel(text: &str, then: Then) -> Vec<u8> {
 
 /// Whether QEMU is here.
 pub(crate) fn has_qemu() -> bool {
-    let here =
-        cfg!(target_arch = "x86_64") && rtproof_host::trusted::find("qemu-system-x86_64").is_ok();
+    let here = cfg!(target_arch = "x86_64")
+        && rtproof_host::trusted::find_program("qemu-system-x86_64").is_ok();
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(here || !is_ci, "CI needs qemu-system-x86_64: scripts/deps.sh");
     if !here {

@@ -33,7 +33,7 @@ impl Plant {
     /// `None` without the right to a real-time policy.
     pub(crate) fn start(file: PathBuf, fixed: &'static str) -> Option<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, receiver) = std::sync::mpsc::channel();
         let stopped = Arc::clone(&stop);
         let join = std::thread::spawn(move || {
             let begun = Instant::now();
@@ -56,7 +56,7 @@ impl Plant {
             }
         });
         let plant = Self { stop, join: Some(join) };
-        told.recv().expect("an answer").then_some(plant)
+        receiver.recv().expect("an answer").then_some(plant)
     }
 }
 

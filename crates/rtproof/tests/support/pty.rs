@@ -20,7 +20,7 @@ use rustix::{
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Starts a command on a terminal that goes away once something was drawn. It is in no session of
-/// the terminal, so that no signal tells it.
+/// the terminal, so that no signal announces it.
 pub(crate) fn start_and_hang_up(command: &mut Command) -> Child {
     let (mut master, name) = master();
     let open = || OpenOptions::new().read(true).write(true).open(&name).expect("its end");
@@ -95,7 +95,7 @@ impl Pty {
         self.screen.lock().expect("no panic").screen_mut().set_size(some(lines), some(columns));
         tcsetwinsize(self.terminal.as_fd(), size).expect("a size");
         let pid = rustix::process::Pid::from_child(&self.child);
-        // Without a session the kernel signals nobody.
+        // Without a session the kernel sends no signal.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::WINCH);
     }
 

@@ -32,7 +32,7 @@ pub(crate) const HEAD: &str = "#\n# Automatically generated file; DO NOT EDIT.\n
 pub(crate) fn has_programs() -> bool {
     let needed = ["git", "make", "gcc", "flex", "bison", "bc", "perl", "gzip", "base64"];
     let missing: Vec<_> =
-        needed.iter().filter(|name| rtproof_host::trusted::find(name).is_err()).collect();
+        needed.iter().filter(|name| rtproof_host::trusted::find_program(name).is_err()).collect();
     if !missing.is_empty() {
         let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
         assert!(!is_ci, "CI needs {missing:?}: scripts/deps.sh");

@@ -36,11 +36,11 @@ use crate::tune::{Once, kernel};
 /// Title of the journals of the boot entry.
 const TITLE: &str = "kernel bisect";
 
-/// Parameter that tells which step a boot belongs to; the kernel does not know it.
+/// Boot parameter with the number of the step; the kernel ignores it.
 const PARAMETER: &str = "rtproof.bisect";
 
 /// Between two looks at a program that runs.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time for a program to end by itself.
 const PROGRAM_REST: Duration = Duration::from_secs(5);
@@ -91,7 +91,7 @@ impl<'a> BisectBoots<'a> {
         Ok(tune::boot_id(self.root())?)
     }
 
-    /// What tells the boot of a step from all others.
+    /// Boot parameter that identifies the boot of a step.
     fn word(pending: &Pending) -> String {
         let boot = pending.boot_id.get(..8).unwrap_or(&pending.boot_id);
         format!("{PARAMETER}={}-{boot}", pending.step.number)
@@ -145,8 +145,8 @@ impl<'a> BisectBoots<'a> {
     /// another bisection that waits for its own is left alone, and this one cannot go on.
     pub(super) fn undo(&self) -> Result<(), KernelError> {
         let machine = self.machine()?;
-        let standing = tune::standing(&machine, TITLE)?;
-        if let Some(other) = standing.iter().find(|title| **title != self.title) {
+        let in_force = tune::in_force(&machine, TITLE)?;
+        if let Some(other) = in_force.iter().find(|title| **title != self.title) {
             let place = other.strip_prefix(TITLE).unwrap_or(other).trim();
             let why = "another bisection waits there for its boot: let it go on, or give it up \
                        with rtproof tune undo --all";
@@ -201,7 +201,7 @@ impl<'a> BisectBoots<'a> {
             if watch.is_stopped("the machine settles", Duration::ZERO) {
                 return Err(KernelError::path(path, "ended by a signal"));
             }
-            std::thread::sleep(rest.min(LOOK));
+            std::thread::sleep(rest.min(POLL_INTERVAL));
         }
     }
 }
@@ -212,7 +212,7 @@ fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, K
     let to = |ending: &str| File::create(file(ending)).map_err(KernelError::io(file(ending)));
     let found = match words.first().map(String::as_str) {
         Some("rtproof") => std::env::current_exe().map_err(KernelError::io("/proc/self/exe"))?,
-        Some(first) => inside::find(first).ok_or_else(|| {
+        Some(first) => inside::find_program(first).ok_or_else(|| {
             // Of this machine, not of a kernel.
             KernelError::Guest(anyhow::anyhow!(
                 "{first}: no such program: neither a file nor in a folder of PATH"
@@ -242,7 +242,7 @@ fn ran(test: &Test<'_, '_>, name: &str, words: &[String]) -> Result<GuestStep, K
             let why = format!("it did not end within {} s (--timeout)", test.limit.as_secs());
             break (None, Some(why));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let exit = status.and_then(|status| status.code());
     let signal = status.filter(|_| exit.is_none()).map(|status| status.to_string());
@@ -263,7 +263,7 @@ fn end(child: &mut Child) {
     let began = Instant::now();
     let _ = kill_process_group(pid, Signal::TERM);
     while began.elapsed() < PROGRAM_REST && matches!(child.try_wait(), Ok(None)) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let _ = kill_process_group(pid, Signal::KILL);
     let _ = child.wait();
@@ -311,13 +311,13 @@ const FILE: &str = "bisect.json";
 
 const LOCK: &str = "lock";
 
-/// What a killed bisection had started ends within this: make at the next line that it writes.
+/// Processes of a killed bisection end within this time: make at the next line that it writes.
 const BISECT_REST: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     version: String,
-    /// What was asked for, by name.
+    /// The request, as names and values.
     pub(super) arguments: BTreeMap<String, String>,
     /// Whether a build is under way: where that was cut off, the newest objects may be torn.
     pub(super) is_building: bool,
@@ -331,14 +331,14 @@ pub(super) struct State {
 /// A kernel that waits for its boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pending {
-    /// What is known of it.
+    /// The step that is tested.
     pub(super) step: BisectStep,
     /// Identity of the boot in which it was chosen.
     pub(super) boot_id: String,
 }
 
-/// The file in a folder that tells that a bisection was begun there.
-pub fn state(folder: &Path) -> PathBuf {
+/// The state file of a bisection in a folder.
+pub fn state_file(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
@@ -455,7 +455,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Takes the lock. What we start inherits it: a make that outlives us still writes objects.
+/// Takes the lock. Children inherit it: a make that outlives us still writes objects.
 #[expect(clippy::disallowed_methods, reason = "the folder of the answer")]
 fn lock(path: &Path) -> Result<File, KernelError> {
     let mut options = OpenOptions::new();

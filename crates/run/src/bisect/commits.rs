@@ -64,7 +64,7 @@ fn ask(at: &Path, words: &[&str]) -> Result<String, KernelError> {
     answer(command, at)
 }
 
-/// The commit that a name stands for in the user's repository.
+/// The commit of a name in the user's repository.
 pub(super) fn commit(source: &Path, name: &str) -> Result<String, KernelError> {
     ask(source, &["rev-parse", "--git-dir"])?;
     let wanted = format!("{name}^{{commit}}");
@@ -203,7 +203,7 @@ impl Repository {
         Ok(text.split_whitespace().map(str::to_owned).collect())
     }
 
-    /// What is known of a commit.
+    /// Subject, author, date and files of a commit.
     pub(super) fn suspect(
         &self,
         commit: &str,
@@ -296,7 +296,7 @@ fn without(set: &[usize], gone: &[usize]) -> Vec<usize> {
 }
 
 // Options: what differs between two resolved configurations, and candidates between them. A set
-// that is asked for is not the set that kconfig makes of it, so answers belong to the result.
+// that is requested is not the set that kconfig makes of it, so answers belong to the result.
 
 /// Options that a step's title names.
 const NAMED: usize = 4;
@@ -438,8 +438,9 @@ impl Pair {
         };
         let chosen = pick(&set);
         let result = resolve(rig, &self.mixed(&chosen), log)?;
-        let got = compare::options(&self.good.text, &result.text);
-        let value = |name: &str| got.iter().find(|pair| pair.name == name).map(|of| &of.values[1]);
+        let changed = compare::options(&self.good.text, &result.text);
+        let value =
+            |name: &str| changed.iter().find(|pair| pair.name == name).map(|of| &of.values[1]);
         for pair in chosen.iter().filter(|pair| value(&pair.name) != Some(&pair.values[1])) {
             notes.push(format!("{} was asked for and kconfig did not keep it", pair.name));
         }
@@ -451,7 +452,7 @@ impl Pair {
         });
         Ok(Reduced {
             suspects: suspects.collect(),
-            changed: got.iter().filter(|pair| !is_chosen(&pair.name)).cloned().collect(),
+            changed: changed.iter().filter(|pair| !is_chosen(&pair.name)).cloned().collect(),
             is_minimal: open.is_empty(),
             result,
             notes,

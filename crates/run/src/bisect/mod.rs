@@ -31,7 +31,7 @@ use rtproof_results::kernel::{
 };
 
 use crate::tune::kernel::InitrdChoice;
-pub use boots::state;
+pub use boots::state_file;
 pub use trial::Criterion;
 
 /// Characters of a subject in a line of progress.
@@ -68,7 +68,7 @@ pub fn open<'a>(
     Ok(Bisection { ends, held, rig, boots, limits: BisectLimits::default() })
 }
 
-/// What a bisection is of: another of it is another bisection.
+/// Subject of a bisection: with another subject it is another bisection.
 fn arguments(
     request: &BisectRequest,
     ends: &[String; 2],
@@ -136,7 +136,7 @@ impl Bisection<'_> {
     ///
     /// # Errors
     /// The ends are not as stated, this machine lacks something, the user ended it. With trial
-    /// boots [`KernelError::Reboots`], which is none: this machine has to boot, and the same
+    /// boots [`KernelError::Reboots`], which is no failure: this machine has to boot, and the same
     /// request goes on after it.
     pub fn run(&mut self) -> Result<KernelBisected, KernelError> {
         let outcome = self.work();
@@ -189,7 +189,7 @@ impl Bisection<'_> {
                 conclude(&mut self.held, &self.rig, self.limits, step)?;
                 Err(boots::next(&self.rig.request.place, None, None, &self.held.state.steps))
             }
-            // Chosen again: who was killed may not have come so far.
+            // Chosen again: a killed process may have stopped before it.
             (RunningBoot::Chosen, Some(pending)) => Err(self.chosen(pending)?),
             (_, Some(Pending { mut step, .. })) => {
                 boots.undo()?;
@@ -287,7 +287,7 @@ impl Bisection<'_> {
         let repository = Repository::open(&self.rig.request.source, &place)?;
         let [good, bad] = ends.each_ref().map(String::as_str);
         repository.check_order(good, bad)?;
-        let config = image::given(config)?.text;
+        let config = image::named_config(config)?.text;
         let mut clean = true;
         let mut test = |of: &mut Self, commit: &str, left: &str| {
             let title = repository.subject(commit)?;
@@ -328,8 +328,8 @@ impl Bisection<'_> {
             parents.extend(repository.parents(commit)?);
         }
         let is_good = |step: &&&BisectStep| step.outcome == StepOutcome::Good;
-        let beside = firsts.iter().filter(is_good).find(|step| parents.contains(&step.id));
-        let good = beside.or_else(|| firsts.iter().rfind(is_good)).map_or(1, |step| step.number);
+        let parent = firsts.iter().filter(is_good).find(|step| parents.contains(&step.id));
+        let good = parent.or_else(|| firsts.iter().rfind(is_good)).map_or(1, |step| step.number);
         let evidence = [good, bad.unwrap_or(2)];
         let suspects = all?;
         let is_reproduced = match is_found {
@@ -353,7 +353,7 @@ impl Bisection<'_> {
         let mut log = Log::begin(self.rig.request.place.join("kconfig.log"))?;
         self.rig.make.check_arch()?;
         let mut resolved = |path: &Path| {
-            let text = image::given(path)?.text;
+            let text = image::named_config(path)?.text;
             self.rig.make.check_config(path, &text)?;
             self.rig.watch.label(format!("configuration {}", path.display()));
             commits::resolve(&self.rig, &text, &mut log)
@@ -405,7 +405,7 @@ impl Bisection<'_> {
         })
     }
 
-    /// Both ends are what they are said to be, or nothing is bisected.
+    /// Both ends must be good and bad as stated, or nothing is bisected.
     fn check_ends(&mut self) -> Result<(), KernelError> {
         let criterion = &self.rig.request.criterion;
         let (ends, place) = (&mut self.held.state.steps[..2], &self.rig.request.place);
@@ -467,7 +467,7 @@ impl Bisection<'_> {
             );
         }
         if self.boots.is_some() {
-            notes.extend(trial::note(&request.criterion, &steps));
+            notes.extend(trial::chance_note(&request.criterion, &steps));
         }
         KernelBisected {
             schema: BISECT_SCHEMA,
@@ -515,7 +515,7 @@ fn conclude(
 
 // What is asked of a bisection.
 
-/// What lies between the ends.
+/// The range between good and bad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BisectRange {
     /// Commits of a git tree, all with one configuration.
@@ -569,7 +569,7 @@ pub struct TrialBoots {
 
 // The user while a bisection works: sees the progress, and may end it.
 
-/// Who sees the progress, and may stop the work.
+/// Receives the progress, and may stop the work.
 struct BisectWatch<'a> {
     observer: RefCell<OnProgress<'a>>,
     stopped: Cell<bool>,

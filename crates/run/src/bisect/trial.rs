@@ -1,5 +1,5 @@
-//! One kernel of a bisection: built, booted, tested. What belongs to the kernel skips the step.
-//! What belongs to this machine (a full disk, a missing program) ends the bisection, so that it
+//! One kernel of a bisection: built, booted, tested. A failure of the kernel skips the step.
+//! A failure of this machine (a full disk, a missing program) ends the bisection, so that it
 //! never passes for a property of a commit.
 
 use std::{
@@ -113,7 +113,7 @@ impl Rig<'_> {
         let began = Instant::now();
         let tested = match on {
             None => self.guest(step, folder),
-            Some(boots) => self.here(step, boots, &folder),
+            Some(boots) => self.test_on_machine(step, boots, &folder),
         };
         step.boot_s = began.elapsed().as_secs_f64();
         if let Err(error) = tested {
@@ -127,7 +127,7 @@ impl Rig<'_> {
         Ok(())
     }
 
-    fn here(
+    fn test_on_machine(
         &self,
         step: &mut BisectStep,
         boots: &BisectBoots<'_>,
@@ -198,7 +198,7 @@ impl Rig<'_> {
         Ok(())
     }
 
-    /// What of an error belongs to the kernel that is tested; all others, and the user's end of
+    /// Errors of the tested kernel; all others, and the user's end of
     /// the work, remain errors.
     fn of_kernel(
         &self,
@@ -286,7 +286,7 @@ fn is_torn(path: &Path) -> bool {
 const LEVEL: f64 = 0.95;
 
 /// How far the good steps can be trusted.
-pub(super) fn note(criterion: &Criterion, steps: &[BisectStep]) -> Option<String> {
+pub(super) fn chance_note(criterion: &Criterion, steps: &[BisectStep]) -> Option<String> {
     let booted_again: Vec<usize> = steps.iter().filter_map(|step| step.repeats).collect();
     let is_good = |step: &&BisectStep| {
         let is_once = step.repeats.is_none() && !booted_again.contains(&step.number);
@@ -327,7 +327,7 @@ fn share(of: f64) -> String {
 // What makes a kernel bad, and what a step's measurement says of it. A number that is not known
 // decides nothing: the step is skipped.
 
-/// Exit code of a command that stands for a panic while it ran.
+/// Exit code that represents a panic while a command ran.
 pub(super) const PANICKED: i32 = 255;
 
 /// Exit codes of `prove`.
@@ -338,7 +338,7 @@ const REFUSED: i32 = 2;
 /// `git bisect run`: this one cannot be tested.
 const SKIP: i32 = 125;
 
-/// What is looked for.
+/// The fault that is bisected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Criterion {
     /// More stretches of a cause than this.
@@ -443,7 +443,7 @@ impl Criterion {
                 (Some((status, summary)), wanted) => {
                     let is_bad = Some(*status) != wanted;
                     let outcome = if is_bad { StepOutcome::Bad } else { StepOutcome::Good };
-                    (outcome, format!("{}: {summary}", word(*status)))
+                    (outcome, format!("{}: {summary}", status_word(*status)))
                 }
             },
             Self::Cause(..) | Self::Longest(_) | Self::Stretch(..) => {
@@ -452,7 +452,7 @@ impl Criterion {
                     (Ok(number), Some(limit)) => {
                         let is_bad = number > limit;
                         let outcome = if is_bad { StepOutcome::Bad } else { StepOutcome::Good };
-                        (outcome, self.said(number))
+                        (outcome, self.describe(number))
                     }
                     (Err(why), _) => skipped(why),
                     (_, None) => skipped("no limit".into()),
@@ -461,7 +461,7 @@ impl Criterion {
         }
     }
 
-    fn said(&self, number: u64) -> String {
+    fn describe(&self, number: u64) -> String {
         match self {
             Self::Cause(name, _) => format!("{} of {name}", count(number, "stretch")),
             Self::Stretch(name, _) => {
@@ -477,15 +477,15 @@ impl Criterion {
             Self::Longest(_) => {
                 side.latency.max.ok_or_else(|| "no wake-up was measured".to_owned())
             }
-            Self::Cause(name, _) => Ok(stretches(side, name)?.map_or(0, |of| of.count)),
-            Self::Stretch(name, _) => Ok(stretches(side, name)?.map_or(0, |of| of.longest)),
+            Self::Cause(name, _) => Ok(cause_row(side, name)?.map_or(0, |of| of.count)),
+            Self::Stretch(name, _) => Ok(cause_row(side, name)?.map_or(0, |of| of.longest)),
             Self::Check(_) | Self::Verdict | Self::Command(_) => Err("not a number".into()),
         }
     }
 }
 
 /// The row of a cause; `None`: none, of wake-ups that were all explained.
-fn stretches<'a>(side: &'a KernelSide, name: &str) -> Result<Option<&'a Stretches>, String> {
+fn cause_row<'a>(side: &'a KernelSide, name: &str) -> Result<Option<&'a Stretches>, String> {
     let [seen, explained, incomplete] = side.spikes;
     if side.threshold.is_none() {
         return Err("causes are unknown: no wake-up was looked into (kernel events cannot be \
@@ -511,7 +511,7 @@ fn stretches<'a>(side: &'a KernelSide, name: &str) -> Result<Option<&'a Stretche
 }
 
 /// A status as it is written elsewhere.
-pub(super) const fn word(status: Status) -> &'static str {
+pub(super) const fn status_word(status: Status) -> &'static str {
     match status {
         Status::Bad => "bad",
         Status::Doubtful => "doubtful",
@@ -584,9 +584,9 @@ mod chance_tests {
     #[test]
     fn few_stretches_at_the_bad_end_leave_much_to_chance() {
         let of = Criterion::Cause("irqs-off".into(), 0);
-        let note_of = |seen, good| note(&of, &steps(seen, good));
+        let note_of = |seen, good| chance_note(&of, &steps(seen, good));
         assert_eq!(note_of(5, 0), None, "only the good end is good");
-        // exp(-0.0513): one stretch says nothing of the rate.
+        // exp(-0.0513): one stretch does not bound the rate.
         let one = note_of(1, 3).unwrap();
         assert!(one.contains("up to 95 % each") && one.contains("a longer --for"), "{one}");
         // exp(-5.425) = 0.44 %: three steps are 1.3 %.
@@ -595,10 +595,10 @@ mod chance_tests {
         // A kernel that booted twice was not judged by one boot.
         let mut twice = steps(10, 3);
         twice.push(BisectStep { number: 6, repeats: Some(5), ..twice[4].clone() });
-        let twice = note(&of, &twice).unwrap();
+        let twice = chance_note(&of, &twice).unwrap();
         assert!(twice.contains("each: 2 kernels."), "{twice}");
         let other = Criterion::Verdict;
-        assert!(note(&other, &steps(0, 2)).unwrap().contains("2 kernels; a bad one"));
+        assert!(chance_note(&other, &steps(0, 2)).unwrap().contains("2 kernels; a bad one"));
     }
 }
 
@@ -657,9 +657,9 @@ mod criterion_tests {
         assert_eq!(judged(&of, &step(None, [3, 3, 1], &[]), 0), StepOutcome::Skipped);
         let unsure: &[_] = &[("irqs-off", 3, 500, 1500)];
         assert_eq!(judged(&of, &step(None, [3, 3, 0], unsure), 0), StepOutcome::Skipped);
-        let mut blind = step(None, [0; 3], &[]);
-        blind.measured.as_mut().unwrap().threshold = None;
-        assert_eq!(judged(&of, &blind, 0), StepOutcome::Skipped);
+        let mut unmeasured = step(None, [0; 3], &[]);
+        unmeasured.measured.as_mut().unwrap().threshold = None;
+        assert_eq!(judged(&of, &unmeasured, 0), StepOutcome::Skipped);
         let longest = Criterion::Stretch("irqs-off".into(), Some(400));
         assert_eq!(judged(&longest, &step(None, [3, 3, 0], rows), 400), StepOutcome::Bad);
     }

@@ -1,4 +1,4 @@
-//! From slices to what is said of each knob. Pure.
+//! From slices to the report of each knob. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use rtproof_record::effects::{
 use rtproof_results::{percent, signed};
 use rtproof_stats::paired::{self, MAIN, Margin, PairedAnswer, Spread, WeightedQuestion};
 
-use super::factors::{Candidate, line};
+use super::factors::{Candidate, change_line};
 
 pub const CONFIDENCE: f64 = 0.95;
 
@@ -24,7 +24,7 @@ pub const MARGIN: f64 = 0.05;
 /// Statistics that are tested of each knob.
 pub const STATISTICS: usize = SliceStatistic::ALL.len();
 
-/// What the analysis needs to know beside the slices.
+/// Parameters of the analysis besides the slices.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// Differences up to this do not matter, as a share: 0.05.
@@ -40,7 +40,7 @@ pub struct Terms {
 /// A knob that could not be made, or was not tried, with the reason.
 pub type Untried = std::collections::BTreeMap<usize, String>;
 
-/// Everything that is said of the knobs.
+/// Reports of all knobs.
 pub fn analyse(
     knobs: &[Candidate],
     slices: &[Slice],
@@ -59,10 +59,10 @@ pub fn with_together(
     terms: Terms,
 ) -> (Vec<Reported>, Vec<(Effect, PairedAnswer)>) {
     let margin = Margin::of_share(terms.margin);
-    let mut told: Vec<Reported> = Vec::new();
+    let mut reported: Vec<Reported> = Vec::new();
     let mut looks: Vec<Option<ComparedStatistic>> = Vec::new();
     for (at, knob) in knobs.iter().enumerate() {
-        told.push(begin(at, knob));
+        reported.push(begin(at, knob));
         for statistic in SliceStatistic::ALL {
             let look = (knob.kind == Switching::Toggled && !untried.contains_key(&at))
                 .then(|| ComparedStatistic::at(at, statistic, slices, margin))
@@ -74,22 +74,22 @@ pub fn with_together(
     looks.extend(together);
     let mut answers = answers(&looks, terms).into_iter();
     let mut judged = looks.chunks(SliceStatistic::ALL.len()).map(|looks| -> Vec<Judged<'_>> {
-        let one = |(look, (adjusted, answer))| Judged { look, adjusted, answer };
+        let one = |(look, (adjusted, answer))| Judged { comparison: look, adjusted, answer };
         looks.iter().flatten().zip(answers.by_ref()).map(one).collect()
     });
-    for (at, (told, judged)) in told.iter_mut().zip(judged.by_ref()).enumerate() {
-        told.effects = judged.iter().map(Judged::effect).collect();
+    for (at, (reported, judged)) in reported.iter_mut().zip(judged.by_ref()).enumerate() {
+        reported.effects = judged.iter().map(Judged::effect).collect();
         if let Some(why) = untried.get(&at) {
-            told.why.clone_from(why);
+            reported.why.clone_from(why);
         } else if knobs[at].kind == Switching::Once {
-            once(told, at, slices);
+            report_once(reported, at, slices);
         } else if knobs[at].kind == Switching::Toggled {
-            decide(told, &judged, terms);
+            decide(reported, &judged, terms);
         }
     }
     let together = judged.next().unwrap_or_default();
     let together = together.iter().map(|it| (it.effect(), it.answer)).collect();
-    (told, together)
+    (reported, together)
 }
 
 /// What is said of each that was looked at, in order: two statistics of each knob, p99.9 first.
@@ -114,7 +114,7 @@ pub fn weight(statistic: SliceStatistic) -> f64 {
     }
 }
 
-/// What is said of a knob before it is tried.
+/// Report of a knob before it is tried.
 pub fn begin(at: usize, knob: &Candidate) -> Reported {
     let why = match knob.kind {
         Switching::Later => {
@@ -123,7 +123,7 @@ pub fn begin(at: usize, knob: &Candidate) -> Reported {
         }
         Switching::Toggled | Switching::Once => "the run ended before anything could be said",
     };
-    let changes = knob.now.iter().chain(&knob.later).map(|(_, item)| line(&item.change));
+    let changes = knob.now.iter().chain(&knob.later).map(|(_, item)| change_line(&item.change));
     Reported {
         number: u32::try_from(at).unwrap_or(u32::MAX),
         name: knob.name.clone(),
@@ -197,16 +197,16 @@ impl ComparedStatistic {
     }
 }
 
-/// A statistic with what is said of it.
+/// A statistic with its answer.
 struct Judged<'a> {
-    look: &'a ComparedStatistic,
+    comparison: &'a ComparedStatistic,
     adjusted: paired::Adjusted,
     answer: PairedAnswer,
 }
 
 impl Judged<'_> {
     fn effect(&self) -> Effect {
-        let ComparedStatistic { statistic, paired, off_ns, on_ns, .. } = *self.look;
+        let ComparedStatistic { statistic, paired, off_ns, on_ns, .. } = *self.comparison;
         let ends = paired.interval;
         Effect {
             statistic,
@@ -262,14 +262,15 @@ pub fn spread<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
 
 /// Decides a knob that was switched on and off: it helps or hurts where one statistic is shown to
 /// differ by more than the margin, and the other one is not shown to differ the other way.
-fn decide(told: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
+fn decide(reported: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
     use rtproof_stats::paired::PairedAnswer::{
         Equivalent, Higher, Lower, SomeHigher, SomeLower, Undecided,
     };
-    told.how = TrialMode::Toggled;
-    let Some(main) = judged.iter().find(|it| it.look.statistic == SliceStatistic::P999) else {
-        told.decision = Decision::CannotDecide;
-        told.why = "no pair of slices was measured to the end; give it more time".into();
+    reported.how = TrialMode::Toggled;
+    let Some(main) = judged.iter().find(|it| it.comparison.statistic == SliceStatistic::P999)
+    else {
+        reported.decision = Decision::CannotDecide;
+        reported.why = "no pair of slices was measured to the end; give it more time".into();
         return;
     };
     let changes = |those: &[PairedAnswer]| {
@@ -285,7 +286,7 @@ fn decide(told: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
     };
     let is_down = has(Lower) || has(SomeLower);
     let is_up = has(Higher) || has(SomeHigher);
-    (told.decision, told.why) = match main.answer {
+    (reported.decision, reported.why) = match main.answer {
         _ if is_down && is_up && (has(Lower) || has(Higher)) => (
             Decision::CannotDecide,
             format!(
@@ -302,7 +303,7 @@ fn decide(told: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
         _ if is_down && !is_up => (Decision::CannotDecide, some("lower", &[SomeLower])),
         _ if is_up && !is_down => (Decision::CannotDecide, some("higher", &[SomeHigher])),
         Lower | Higher | SomeLower | SomeHigher | Undecided => {
-            (Decision::CannotDecide, undecided(main.look, terms))
+            (Decision::CannotDecide, undecided(main.comparison, terms))
         }
     };
 }
@@ -351,7 +352,7 @@ fn undecided(look: &ComparedStatistic, terms: Terms) -> String {
 }
 
 /// Tells before and after of a knob that was made once.
-fn once(told: &mut Reported, at: usize, slices: &[Slice]) {
+fn report_once(reported: &mut Reported, at: usize, slices: &[Slice]) {
     let with = |slice: &&Slice| {
         slice.part == SlicePart::Once && slice.on.iter().any(|&on| on as usize == at)
     };
@@ -360,7 +361,7 @@ fn once(told: &mut Reported, at: usize, slices: &[Slice]) {
         let off = median_of(statistic, before);
         let on = median_of(statistic, slices.iter().filter(with));
         if let Some((off_ns, on_ns)) = off.zip(on) {
-            told.effects.push(Effect {
+            reported.effects.push(Effect {
                 statistic,
                 pairs: 0,
                 off_ns,
@@ -373,10 +374,10 @@ fn once(told: &mut Reported, at: usize, slices: &[Slice]) {
             });
         }
     }
-    if !told.effects.is_empty() {
-        told.how = TrialMode::Once;
-        told.decision = Decision::CannotDecide;
-        told.why = "measured once before and once after: drift is not excluded; judge by the \
+    if !reported.effects.is_empty() {
+        reported.how = TrialMode::Once;
+        reported.decision = Decision::CannotDecide;
+        reported.why = "measured once before and once after: drift is not excluded; judge by the \
                     numbers and apply it by name"
             .into();
     }

@@ -45,7 +45,7 @@ use crate::tune::{Once, boot as words};
 /// Title of the journals of the boot entry.
 pub const TITLE: &str = "experiment boots";
 
-/// Spread of p99.9 from boot to boot where nobody knows better.
+/// Default spread of p99.9 from boot to boot.
 pub const SPREAD: f64 = 0.1;
 
 /// Whether each boot is one with the parameters: blocks of four, with-without-without-with or the
@@ -130,8 +130,8 @@ pub fn take_back(machine: &Machine<'_>) -> anyhow::Result<()> {
 /// Words as the boot loader's entry takes them.
 ///
 /// # Errors
-/// Usage: one is none.
-pub fn asked(texts: &[String]) -> anyhow::Result<Vec<String>> {
+/// Usage: an invalid word.
+pub fn parse_words(texts: &[String]) -> anyhow::Result<Vec<String>> {
     texts.iter().map(|text| Ok(words::word(text)?.parameter)).collect()
 }
 
@@ -220,7 +220,7 @@ pub struct BootsState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boot {
     pub boot_id: String,
-    /// Whether it had the parameters.
+    /// Whether the boot had the parameters.
     pub with: bool,
     pub record: String,
     /// End of the slice.
@@ -302,13 +302,13 @@ impl BootsState {
         let folder = folder(root);
         let path = folder.join("state.json");
         let text = serde_json::to_vec_pretty(self)?;
-        let beside = folder.join("state.json.new");
+        let temporary = folder.join("state.json.new");
         let write = || -> io::Result<()> {
             fs::create_dir_all(&folder)?;
-            let mut file = fs::File::create(&beside)?;
+            let mut file = fs::File::create(&temporary)?;
             file.write_all(&text)?;
             file.sync_all()?;
-            fs::rename(&beside, &path)?;
+            fs::rename(&temporary, &path)?;
             #[expect(clippy::disallowed_methods, reason = "rtproof's own folder")]
             fs::File::open(&folder)?.sync_all()
         };
@@ -379,7 +379,7 @@ impl StagedExperiment {
         match staged.design.clone() {
             Some(design) => staged.screen(&design),
             None => {
-                let all: Vec<Arm> = (0..knobs.len()).map(|at| Arm::beside(at, &[])).collect();
+                let all: Vec<Arm> = (0..knobs.len()).map(|at| Arm::with_others(at, &[])).collect();
                 staged.confirm(&all, 0);
             }
         }
@@ -418,7 +418,7 @@ struct Arm {
 
 impl Arm {
     /// A knob beside others.
-    fn beside(knob: usize, others: &[usize]) -> Self {
+    fn with_others(knob: usize, others: &[usize]) -> Self {
         let without: Vec<usize> = others.iter().copied().filter(|&at| at != knob).collect();
         let mut with: Vec<usize> = without.iter().copied().chain([knob]).collect();
         with.sort_unstable();
@@ -440,21 +440,20 @@ impl TrialSchedule for StagedExperiment {
     }
 
     /// After the screening: what stands out gets pairs of its own.
-    fn look(&mut self, slices: &[Slice], _: &mut TrialSummary) -> Option<String> {
+    fn evaluate(&mut self, slices: &[Slice], _: &mut TrialSummary) -> Option<String> {
         let design = self.design.as_ref().filter(|_| self.found.is_none())?;
         if !self.tasks.is_empty() {
             return None;
         }
         let found = super::screening::screened(design, slices);
         let mut arms: Vec<Arm> =
-            found.standing_out.iter().map(|&at| Arm::beside(at, &found.lowering)).collect();
+            found.selected.iter().map(|&at| Arm::with_others(at, &found.lowering)).collect();
         if found.lowering.len() > 1 {
             let with = found.lowering.clone();
             arms.push(Arm { part: SlicePart::Together, with, without: Vec::new() });
         }
         let first = design.rows.len();
-        let names: Vec<&str> =
-            found.standing_out.iter().map(|&at| self.names[at].as_str()).collect();
+        let names: Vec<&str> = found.selected.iter().map(|&at| self.names[at].as_str()).collect();
         let text = match names.len() {
             0 => "of all at once none stands out".into(),
             n => format!(
@@ -472,14 +471,14 @@ impl TrialSchedule for StagedExperiment {
     fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported> {
         let screening =
             self.design.as_ref().map(|design| super::screening::screened(design, slices));
-        let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
+        let standing_out = screening.as_ref().map_or(0, |found| found.selected.len());
         let terms = Terms {
             margin: MARGIN,
             total_ns: self.setup.needs_ns(standing_out),
             mirrored: false,
             knobs: self.setup.decided(standing_out),
         };
-        super::screening::told(knobs, slices, untried, terms, screening.as_ref())
+        super::screening::report_knobs(knobs, slices, untried, terms, screening.as_ref())
     }
 
     fn keeps(&self) -> bool {
@@ -535,7 +534,7 @@ impl TrialSchedule for Pilot {
         Some(PlannedSlice { part, pair: 0, on: Vec::new() })
     }
 
-    fn look(&mut self, _: &[Slice], _: &mut TrialSummary) -> Option<String> {
+    fn evaluate(&mut self, _: &[Slice], _: &mut TrialSummary) -> Option<String> {
         None
     }
 
@@ -596,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_boots_say() {
+    fn effects_of_boots() {
         use rtproof_record::effects::Decision;
         let helps = effects(&state(8, 60_000));
         assert_eq!(helps.knobs[0].decision, Decision::Helps, "{:?}", helps.knobs[0]);

@@ -53,9 +53,9 @@ pub struct End {
 /// A trial under way.
 pub struct Conduct<'a> {
     switch: &'a mut dyn Switch,
-    tell: &'a mut dyn FnMut(String),
+    on_line: &'a mut dyn FnMut(String),
     knobs: Vec<Candidate>,
-    told: Vec<Reported>,
+    reported: Vec<Reported>,
     untried: Untried,
     schedule: Box<dyn TrialSchedule + 'a>,
     state: State,
@@ -76,22 +76,22 @@ impl<'a> Conduct<'a> {
     /// A trial of `knobs` on so many threads. `untried`: those for which the schedule has no time.
     pub fn new(
         switch: &'a mut dyn Switch,
-        tell: &'a mut dyn FnMut(String),
+        on_line: &'a mut dyn FnMut(String),
         knobs: Vec<Candidate>,
         schedule: Box<dyn TrialSchedule + 'a>,
         trial: TrialSummary,
         untried: Untried,
         threads: usize,
     ) -> Self {
-        let told: Vec<Reported> =
+        let reported: Vec<Reported> =
             knobs.iter().enumerate().map(|(at, knob)| analyse::begin(at, knob)).collect();
         let pending =
-            EffectTick { trial: Some(trial.clone()), knobs: told.clone(), slices: Vec::new() };
+            EffectTick { trial: Some(trial.clone()), knobs: reported.clone(), slices: Vec::new() };
         Self {
             switch,
-            tell,
+            on_line,
             knobs,
-            told,
+            reported,
             untried,
             schedule,
             state: State::Next,
@@ -111,7 +111,7 @@ impl<'a> Conduct<'a> {
         &self.slices
     }
 
-    /// What became of the machine, after the run.
+    /// State of the machine after the run.
     pub fn end(mut self) -> End {
         std::mem::take(&mut self.end)
     }
@@ -122,8 +122,8 @@ impl<'a> Conduct<'a> {
             return LEAD_NS;
         }
         let before = self.trial.clone();
-        if let Some(line) = self.schedule.look(&self.slices, &mut self.trial) {
-            (self.tell)(line);
+        if let Some(line) = self.schedule.evaluate(&self.slices, &mut self.trial) {
+            (self.on_line)(line);
         }
         if self.trial != before {
             self.pending.trial = Some(self.trial.clone());
@@ -134,7 +134,7 @@ impl<'a> Conduct<'a> {
         if let Err(error) = self.set(&task.on, now()) {
             return self.give_up(error, now());
         }
-        // Knobs that could not be made are out, and a slice without its knobs says nothing.
+        // Knobs that could not be made are out, and a slice without its knobs is no evidence.
         let on: Vec<usize> =
             task.on.iter().copied().filter(|at| !self.untried.contains_key(at)).collect();
         if task.part == SlicePart::Once && on.is_empty() {
@@ -241,13 +241,13 @@ impl<'a> Conduct<'a> {
         if let Err(error) = self.off() {
             return self.give_up(error, now());
         }
-        self.told = self.analysis();
-        let kept: Vec<usize> = (0..self.told.len())
-            .filter(|&at| self.schedule.keeps() && self.told[at].decision == Decision::Helps)
+        self.reported = self.analysis();
+        let kept: Vec<usize> = (0..self.reported.len())
+            .filter(|&at| self.schedule.keeps() && self.reported[at].decision == Decision::Helps)
             .collect();
         if !kept.is_empty() {
             match self.switch.keep(&self.items(&kept, true)) {
-                Ok(()) => kept.iter().for_each(|&at| self.told[at].kept = true),
+                Ok(()) => kept.iter().for_each(|&at| self.reported[at].kept = true),
                 Err(error) => {
                     let error = error.context("what helps could not be applied together");
                     self.end.trouble.get_or_insert(error);
@@ -257,7 +257,7 @@ impl<'a> Conduct<'a> {
                 self.schedule.kept(&kept);
             }
         }
-        self.pending.knobs.clone_from(&self.told);
+        self.pending.knobs.clone_from(&self.reported);
         now()
     }
 
@@ -291,7 +291,7 @@ impl<'a> Conduct<'a> {
         }
         if waits.is_empty() {
             let number = u32::try_from(self.slices.len()).unwrap_or(u32::MAX);
-            let on = task.on.iter().map(|&at| self.told[at].number).collect();
+            let on = task.on.iter().map(|&at| self.reported[at].number).collect();
             let slice = gather.slice(number, task.part, task.pair, on);
             self.pending.slices.push(slice.clone());
             self.slices.push(slice);
@@ -304,7 +304,7 @@ impl<'a> Conduct<'a> {
     }
 }
 
-/// What must be known of a run during which the machine was changed.
+/// Caveats of a run during which the machine was changed.
 fn note_of_trial() -> Note {
     let text = "The machine was changed during this run, to see what its changes do: the numbers \
                 of the whole run are of no one condition. Run `rtproof prove` for a verdict."
@@ -361,11 +361,13 @@ impl Switcher for Conduct<'_> {
         if let Err(error) = self.off() {
             self.give_up(error, now_ns);
         }
-        self.told = self.analysis();
-        for told in self.told.iter_mut().filter(|told| told.how != TrialMode::NotTried) {
-            told.why += "; the run was cut short, and nothing was kept";
+        self.reported = self.analysis();
+        for reported in
+            self.reported.iter_mut().filter(|reported| reported.how != TrialMode::NotTried)
+        {
+            reported.why += "; the run was cut short, and nothing was kept";
         }
-        self.pending.knobs.clone_from(&self.told);
+        self.pending.knobs.clone_from(&self.reported);
     }
 }
 
@@ -373,7 +375,7 @@ impl Drop for Conduct<'_> {
     /// A panic must not leave anything on either; kills are what the journal is for.
     fn drop(&mut self) {
         if let Err(error) = self.off() {
-            (self.tell)(format!("a change could not be taken back: {error:#}"));
+            (self.on_line)(format!("a change could not be taken back: {error:#}"));
         }
     }
 }

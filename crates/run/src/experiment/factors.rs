@@ -45,7 +45,7 @@ pub enum Factor {
 /// Reads a word: `ID`, `PATH=VALUE` (more of them after a blank), `OPTION=VALUE`, `placebo`.
 ///
 /// # Errors
-/// Usage: it is none of these.
+/// Usage: unknown factor.
 pub fn factor(word: &str) -> anyhow::Result<Factor> {
     let refuse = |why: &str| Err(usage(format!("{word}: {why}")));
     if word.starts_with('/') {
@@ -140,7 +140,7 @@ pub fn steps(root: &Root, name: &str, values: &[(String, String)]) -> anyhow::Re
 /// off, with the reason.
 pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Candidate>, Vec<(String, &'static str)>) {
     let (mut knobs, others): (Vec<Candidate>, Vec<Candidate>) =
-        of(plan).into_iter().partition(|knob| knob.kind == Switching::Toggled);
+        candidates_of(plan).into_iter().partition(|knob| knob.kind == Switching::Toggled);
     for factor in factors {
         let settings = match factor {
             Factor::Check(_) | Factor::Values(..) => continue,
@@ -258,7 +258,7 @@ pub struct Candidate {
 }
 
 /// The knobs of a plan, those that promise most first, in the plan's order otherwise.
-pub fn of(plan: &Plan) -> Vec<Candidate> {
+pub fn candidates_of(plan: &Plan) -> Vec<Candidate> {
     let mut group: Vec<usize> = (0..plan.steps.len()).collect();
     let mut owner: BTreeMap<String, usize> = BTreeMap::new();
     for (at, step) in plan.steps.iter().enumerate() {
@@ -321,7 +321,7 @@ fn knob(plan: &Plan, steps: &[usize]) -> Candidate {
 }
 
 /// A change in a line.
-pub fn line(change: &Change) -> String {
+pub fn change_line(change: &Change) -> String {
     match change {
         Change::Value { path, value, .. } | Change::Hotplug { path, value } => {
             format!("{path} = {value}")
@@ -409,7 +409,7 @@ impl<'a> Journaled<'a> {
                 let is_left = matches!(
                     &error,
                     ApplyError::Failed { undone, .. } | ApplyError::Journal { undone, .. }
-                        if left(undone).is_some()
+                        if not_restored(undone).is_some()
                 );
                 if is_left {
                     // The next `off` tries again and says what is left.
@@ -434,7 +434,7 @@ impl Switch for Journaled<'_> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let path = journal.path().to_owned();
         let undone = undo(self.machine, journal, &mut |_| {})?;
-        if let Some(left) = left(&undone) {
+        if let Some(left) = not_restored(&undone) {
             anyhow::bail!("{path}: {left}");
         }
         let journal = self.journal.take();
@@ -456,7 +456,7 @@ impl Switch for Journaled<'_> {
 }
 
 /// What is not as it was before.
-fn left(undone: &[UndoneChange]) -> Option<String> {
+fn not_restored(undone: &[UndoneChange]) -> Option<String> {
     let of = |undone: &UndoneChange| match &undone.outcome {
         Outcome::Failed { why } => Some(format!("{}: {why}", undone.change.target())),
         Outcome::LeftAlone { .. } => {
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_tried_is_told() {
+    fn untried_knobs_are_reported() {
         for (word, why) in [
             ("/etc/fstab=x", "below /proc and /sys"),
             ("/sys/../etc/fstab=x", "below /proc and /sys"),
@@ -634,7 +634,7 @@ mod knobs_tests {
             ],
             ..Plan::default()
         };
-        let knobs = of(&plan);
+        let knobs = candidates_of(&plan);
         let found: Vec<_> = knobs
             .iter()
             .map(|knob| (knob.name.as_str(), knob.kind, knob.now.len(), knob.later.len()))
@@ -646,7 +646,7 @@ mod knobs_tests {
             ("limits", Switching::Later, 0, 1),
         ];
         assert_eq!(found, expected);
-        assert!(of(&Plan::default()).is_empty());
+        assert!(candidates_of(&Plan::default()).is_empty());
     }
 }
 
@@ -709,7 +709,7 @@ mod switch_tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test's own files")]
-    fn what_somebody_else_changed_is_said() {
+    fn changes_by_others_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::create_dir_all(folder.join("proc/sys/vm")).unwrap();

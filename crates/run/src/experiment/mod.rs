@@ -89,7 +89,7 @@ pub fn settings<'a>(knobs: &'a [Candidate], those: &[usize]) -> Vec<&'a MeasureS
 ///
 /// # Errors
 /// A file that is there or cannot be made.
-pub fn write(
+pub fn write_profile(
     path: &Path,
     machine: &Machine<'_>,
     facts: &Facts,
@@ -136,7 +136,7 @@ pub fn measure(
     let finished = match (measured, trouble) {
         (Ok(finished), None) => finished,
         (Ok(finished), Some(trouble)) => {
-            let report = Report::new(&finished.run, &finished.standing());
+            let report = Report::new(&finished.run, &finished.integrity());
             // What is wrong with the machine is worse than what may be wrong with the record.
             let _ = finished.seal(&report);
             return Err(trouble.context("run `rtproof tune undo`"));
@@ -146,7 +146,7 @@ pub fn measure(
             return Err(error.context(format!("run `rtproof tune undo`: {trouble:#}")));
         }
     };
-    let report = Report::new(&finished.run, &finished.standing());
+    let report = Report::new(&finished.run, &finished.integrity());
     let sealed = finished.seal(&report)?;
     Ok(Results { sealed, report })
 }
@@ -189,7 +189,7 @@ pub fn is_open(effects: &Effects) -> bool {
 /// Why a run ended before its time.
 pub fn cut_short(run: &Run) -> Option<String> {
     match &run.meta.ended {
-        // Where all threads ended by themselves nobody ended the run.
+        // If all threads ended by themselves the run was not interrupted.
         Some(RunEnd::Complete) => {
             run.threads.iter().find_map(early_end).map(|how| format!("the {how}"))
         }
@@ -205,9 +205,9 @@ pub fn cut_short(run: &Run) -> Option<String> {
 /// The kernel has none.
 pub fn seed() -> anyhow::Result<u64> {
     let mut bytes = [0_u8; 8];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no random bits for the order of slices")?;
-    anyhow::ensure!(got == bytes.len(), "too few random bits for the order of slices");
+    anyhow::ensure!(filled == bytes.len(), "too few random bits for the order of slices");
     Ok(u64::from_le_bytes(bytes) >> 1)
 }
 
@@ -235,7 +235,7 @@ pub struct ExperimentOutcome {
     pub profile: Vec<usize>,
 }
 
-/// Everything an experiment needs beside its switch.
+/// Everything an experiment needs besides its switch.
 pub struct ExperimentInput<'a> {
     pub root: &'a Root,
     pub facts: &'a Facts,
@@ -245,7 +245,7 @@ pub struct ExperimentInput<'a> {
     pub args: &'a Request,
     /// Where record and report go.
     pub output: &'a Output,
-    /// Spread that is taken for granted; `None`: a pilot tells.
+    /// Assumed spread; `None`: a pilot measures it.
     pub spread: Option<f64>,
 }
 
@@ -272,19 +272,19 @@ pub fn before(
             (Spread::of_successive(sd, PILOT as usize), "pilot", level)
         }
     };
-    let seen = Detectable {
+    let detectable = Detectable {
         rests_on,
         spread: spread.sd.exp_m1(),
         one: setup.detectable(spread, 1),
         all: setup.detectable(spread, setup.knobs),
     };
-    events.line(&sentence_of(&seen, setup, level))?;
-    Ok(seen)
+    events.line(&sentence_of(&detectable, setup, level))?;
+    Ok(detectable)
 }
 
 /// What can be seen, as a sentence.
-fn sentence_of(seen: &Detectable, setup: &ExperimentSetup, level: Option<u64>) -> String {
-    let basis = match (seen.rests_on, level) {
+fn sentence_of(detectable: &Detectable, setup: &ExperimentSetup, level: Option<u64>) -> String {
+    let basis = match (detectable.rests_on, level) {
         ("pilot", Some(ns)) => {
             format!("pilot: p99.9 {} (median of {PILOT} slices), moves", units::ns(ns))
         }
@@ -294,7 +294,7 @@ fn sentence_of(seen: &Detectable, setup: &ExperimentSetup, level: Option<u64>) -
     let away = |share: Option<f64>| {
         share.map_or_else(|| "no change at all".into(), |share| format!("−{}", percent(share)))
     };
-    let (one, all) = (away(seen.one), away(seen.all));
+    let (one, all) = (away(detectable.one), away(detectable.all));
     let what = match setup.knobs {
         1 => format!("a change of p99.9 by {one} is found"),
         n if setup.design(0).is_none() => {
@@ -307,7 +307,7 @@ fn sentence_of(seen: &Detectable, setup: &ExperimentSetup, level: Option<u64>) -
     format!(
         "{basis} by {} from slice to slice: {what} four times in \
          five, a larger one more often.",
-        percent(seen.spread)
+        percent(detectable.spread)
     )
 }
 
@@ -323,12 +323,12 @@ fn pilot(
     let mut args = wanted.args.clone();
     args.duration_ns =
         Some((2 * wanted.setup.pilot_ns() + 10_000_000_000).next_multiple_of(1_000_000_000));
-    let options = prove::options(&args, wanted.facts)?;
+    let options = prove::resolve_options(&args, wanted.facts)?;
     let (schedule, trial) = Pilot::new(wanted.setup.slice_ns, PILOT);
-    let mut tell = |_| {};
+    let mut on_line = |_| {};
     let mut conduct = Conduct::new(
         switch,
-        &mut tell,
+        &mut on_line,
         Vec::new(),
         Box::new(schedule),
         trial,
@@ -367,27 +367,27 @@ fn pilot(
 ///
 /// # Errors
 /// Threads that cannot run, a machine that could not be put back, a record that cannot be written.
-pub fn run(
+pub fn run_experiment(
     wanted: &ExperimentInput<'_>,
-    seen: &Detectable,
+    detectable: &Detectable,
     switch: &mut dyn Switch,
     events: &mut dyn ExperimentEvents,
 ) -> anyhow::Result<ExperimentOutcome> {
     let (setup, knobs) = (&wanted.setup, wanted.knobs);
     let mut args = wanted.args.clone();
     args.duration_ns = Some(setup.most_ns());
-    let options = prove::options(&args, wanted.facts)?;
+    let options = prove::resolve_options(&args, wanted.facts)?;
     let seed = seed()?;
-    let (schedule, trial) = StagedExperiment::new(knobs, setup.clone(), seed, seen.one);
+    let (schedule, trial) = StagedExperiment::new(knobs, setup.clone(), seed, detectable.one);
     let mut observer = events.observer(setup.needs_ns(setup.knobs));
-    let mut tell = |line: String| {
+    let mut on_line = |line: String| {
         // Nowhere left to report that it cannot be reported.
         let _ = events.line(&line);
     };
     let threads = options.cpus.len();
     let conduct = Conduct::new(
         switch,
-        &mut tell,
+        &mut on_line,
         knobs.to_vec(),
         Box::new(schedule),
         trial,
@@ -399,7 +399,7 @@ pub fn run(
     let results = measure(wanted.root, facts, &options, load_dir, output, conduct, &mut *observer)?;
     let effects = results.effects()?;
     let screening = setup.design(seed).map(|design| screening::screened(&design, &effects.slices));
-    let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
+    let standing_out = screening.as_ref().map_or(0, |found| found.selected.len());
     let terms =
         Terms { margin: MARGIN, total_ns: 0, mirrored: false, knobs: setup.decided(standing_out) };
     let profile = match results.is_whole() {
@@ -431,7 +431,7 @@ pub trait TrialSchedule {
     /// Time after a change before it is measured.
     fn settle_ns(&self) -> u64;
 
-    /// The next slice, or nothing more. What there is no time for goes to `untried`.
+    /// The next slice, or nothing more. Knobs without time go to `untried`.
     fn task(
         &mut self,
         slices: &[Slice],
@@ -439,10 +439,10 @@ pub trait TrialSchedule {
         now_ns: u64,
     ) -> Option<PlannedSlice>;
 
-    /// Looks at what was measured before the next slice; a line to tell.
-    fn look(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String>;
+    /// Looks at the measurements before the next slice; returns a line to print.
+    fn evaluate(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String>;
 
-    /// Everything that is said of the knobs.
+    /// Reports of all knobs.
     fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported>;
 
     /// Whether what helps stays in force.
@@ -464,7 +464,7 @@ pub enum MeasureSetting {
     Policy(String),
     /// Priority of the measured threads, SCHED_FIFO or SCHED_RR.
     Priority(u32),
-    /// A load beside that of the whole time.
+    /// A load in addition to the permanent one.
     Load(LoadSet),
 }
 
@@ -621,7 +621,7 @@ impl ExperimentSetup {
                  suspect, or give --one-by-one"
             )));
         }
-        // What stands out of a screening is not known yet: one knob at least.
+        // The result of a screening is not known yet: at least one knob.
         let least = paired::pairs_least(if one_by_one { knobs } else { 1 }, LEVEL);
         if !(least..=PAIRS_MAX).contains(&pairs) {
             return Err(usage(format!(
@@ -651,7 +651,7 @@ impl ExperimentSetup {
         self.design(0).map_or(0, |design| design.rows.len())
     }
 
-    /// Pairs that follow where so many knobs stand out.
+    /// Pairs that follow if so many knobs are selected.
     fn confirmed(&self, standing_out: usize) -> usize {
         match self.screened() {
             0 => self.pairs * self.knobs,
@@ -659,7 +659,7 @@ impl ExperimentSetup {
         }
     }
 
-    /// What the slices take where so many knobs stand out.
+    /// Time of the slices if so many knobs are selected.
     pub fn needs_ns(&self, standing_out: usize) -> u64 {
         let slices = 2 * (self.screened() + self.confirmed(standing_out)) as u64;
         // A change, and waiting for the next slot and for the last slots of a slice.
@@ -752,7 +752,7 @@ mod setup_tests {
     }
 
     #[test]
-    fn what_it_takes_is_said() {
+    fn the_needed_time_is_reported() {
         let one = setup(1, 12, 60 * S).expect("a set-up");
         assert_eq!((one.settle_ns, one.design(1)), (5 * S, None));
         // 24 slices of a minute with five seconds each.

@@ -46,22 +46,22 @@ pub fn run(
         // One load for the whole time: slices are to be alike.
         request.load = Some(LOAD.parse().map_err(|error| anyhow::anyhow!("{LOAD}: {error}"))?);
     }
-    let options = prove::options(&request, &facts)?;
-    let knobs = factors::of(plan);
+    let options = prove::resolve_options(&request, &facts)?;
+    let knobs = factors::candidates_of(plan);
     let shares = shares(&knobs, &options)?;
     let output = Output::choose(&request.output, &facts)?;
-    events.setup(&sentence(&shares))?;
+    events.setup(&shares_sentence(&shares))?;
 
     let seed = seed()?;
     let mut observer = events.observer(options.duration_ns);
-    let mut tell = |line: String| {
+    let mut on_line = |line: String| {
         // Nowhere left to report that it cannot be reported.
         let _ = events.line(&line);
     };
     let (total_ns, threads) = (options.duration_ns, options.cpus.len());
     let (schedule, trial, untried) = SharedSchedule::new(&knobs, shares, total_ns, seed);
     let schedule = Box::new(schedule);
-    let conduct = Conduct::new(switch, &mut tell, knobs, schedule, trial, untried, threads);
+    let conduct = Conduct::new(switch, &mut on_line, knobs, schedule, trial, untried, threads);
     let load_dir = request.load_dir.as_deref();
     let results =
         super::measure(root, facts, &options, load_dir, &output, conduct, &mut *observer)?;
@@ -166,7 +166,7 @@ impl TrialSchedule for SharedSchedule {
     }
 
     /// After the slices before: what can be seen.
-    fn look(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String> {
+    fn evaluate(&mut self, slices: &[Slice], trial: &mut TrialSummary) -> Option<String> {
         if slices.len() != BEFORE as usize || trial.detectable_ppm.is_some() {
             return None;
         }
@@ -305,7 +305,7 @@ impl TimeShares {
 }
 
 /// Shares `total_ns` between `toggled` and `once` knobs. `None`: too short for the shortest slices
-/// of one knob; then [`shortest_ns`] tells what is needed.
+/// of one knob; then [`shortest_ns`] gives the needed time.
 pub(crate) fn share(
     total_ns: u64,
     toggled: usize,
@@ -373,7 +373,7 @@ pub(crate) fn shortest_ns(toggled: usize, once: usize, cpus: usize, period_ns: u
 }
 
 /// What is going to happen, before it does.
-pub(crate) fn sentence(shares: &TimeShares) -> String {
+pub(crate) fn shares_sentence(shares: &TimeShares) -> String {
     let knobs = |n: usize| if n == 1 { "1 knob".into() } else { format!("{n} knobs") };
     let slice = units::duration(shares.slice_ns);
     let mut text = match (shares.toggled, shares.mirrored) {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn too_short_is_said() {
+    fn too_short_an_experiment_is_reported() {
         assert_eq!(share(5 * S, 1, 0, 2, MS), None);
         let [one, all] = shortest_ns(3, 0, 2, MS);
         assert!(share(one, 3, 0, 2, MS).is_some() && share(one - SLOT_NS, 3, 0, 2, MS).is_none());

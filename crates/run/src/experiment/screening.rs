@@ -1,4 +1,4 @@
-//! What stood out of a screening, and what is said of every knob in the end.
+//! Result of a screening, and the final report of every knob.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use super::factors::Candidate;
 #[derive(Clone, Debug)]
 pub struct Screening {
     /// Knobs worth pairs of their own, what lowers p99.9 most first.
-    pub standing_out: Vec<usize>,
+    pub selected: Vec<usize>,
     /// Those of them that seem to lower it.
     pub lowering: Vec<usize>,
     /// Each knob's effects in the order of [`SliceStatistic::ALL`]; none where pairs were lost.
@@ -45,7 +45,7 @@ pub struct ShownScreening {
 struct ShownEffect {
     /// Number of the knob.
     knob: usize,
-    /// What of the wake-ups it is of.
+    /// Statistic of the wake-ups.
     statistic: SliceStatistic,
     /// With to without it, parts per million: the contrast of the design.
     ratio_ppm: u64,
@@ -54,7 +54,8 @@ struct ShownEffect {
     /// Lenth's margin of error as a ratio; null: too few contrasts.
     margin_ppm: Option<u64>,
     /// Whether it got pairs of its own.
-    stands_out: bool,
+    #[serde(rename = "stands_out")]
+    selected: bool,
 }
 
 /// What two knobs do together.
@@ -74,16 +75,14 @@ pub fn screened(design: &Design, slices: &[Slice]) -> Screening {
     let [(p999, noise), (max, noise_max)] =
         [p999, max].map(|pairs| screening::effects(design, &pairs, CONFIDENCE, margin));
     let stands_out = |at: &usize| {
-        [&p999, &max]
-            .into_iter()
-            .any(|of| of.get(*at).is_some_and(screening::MainEffect::stands_out))
+        [&p999, &max].into_iter().any(|of| of.get(*at).is_some_and(screening::MainEffect::is_large))
     };
     let mut standing_out: Vec<usize> = (0..design.factors).filter(stands_out).collect();
     let contrast = |at: usize| p999.get(at).map_or(0.0, |effect| effect.contrast);
     standing_out.sort_by(|&a, &b| contrast(a).total_cmp(&contrast(b)));
     let lowering = standing_out.iter().copied().filter(|&at| contrast(at) < 0.0).collect();
     Screening {
-        standing_out,
+        selected: standing_out,
         lowering,
         effects: [p999, max],
         margins: [noise, noise_max],
@@ -120,7 +119,7 @@ impl Screening {
                 ratio_ppm: ppm(effect.contrast.exp()),
                 p_ppb: (effect.paired.p * 1e9).round() as u64,
                 margin_ppm: margin,
-                stands_out: effect.stands_out(),
+                selected: effect.is_large(),
             })
         };
         let interactions = self
@@ -152,7 +151,7 @@ impl Screening {
     /// The effects of a knob as the screening has them, and whether p99.9 is within the margin.
     fn of(&self, knob: usize, slices: &[Slice]) -> (Vec<Effect>, bool) {
         let answers = self.answers();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (place, (statistic, effects)) in
             SliceStatistic::ALL.into_iter().zip(&self.effects).enumerate()
         {
@@ -166,7 +165,7 @@ impl Screening {
             {
                 let ends = effect.paired.interval;
                 let adjusted = answers.get(2 * knob + place).map(|(adjusted, _)| adjusted.p);
-                told.push(Effect {
+                reported.push(Effect {
                     statistic,
                     pairs: u32::try_from(effect.paired.n).unwrap_or(u32::MAX),
                     off_ns,
@@ -180,33 +179,33 @@ impl Screening {
             }
         }
         let is_small = answers.get(2 * knob).is_some_and(|(_, it)| *it == PairedAnswer::Equivalent);
-        (told, is_small)
+        (reported, is_small)
     }
 }
 
 /// What is said of every knob. With a screening, what did not stand out has the numbers of
 /// the screening.
-pub fn told(
+pub fn report_knobs(
     knobs: &[Candidate],
     slices: &[Slice],
     untried: &Untried,
     terms: Terms,
     screening: Option<&Screening>,
 ) -> Vec<Reported> {
-    let (mut told, together) = analyse::with_together(knobs, slices, untried, terms);
-    let Some(found) = screening else { return told };
-    for (at, told) in told.iter_mut().enumerate() {
-        let is_confirmed = told.effects.iter().any(|effect| effect.pairs > 0);
+    let (mut reported, together) = analyse::with_together(knobs, slices, untried, terms);
+    let Some(found) = screening else { return reported };
+    for (at, reported) in reported.iter_mut().enumerate() {
+        let is_confirmed = reported.effects.iter().any(|effect| effect.pairs > 0);
         if is_confirmed || untried.contains_key(&at) {
             continue;
         }
         let (effects, is_small) = found.of(at, slices);
-        told.effects = effects;
-        if told.effects.is_empty() || found.standing_out.contains(&at) {
+        reported.effects = effects;
+        if reported.effects.is_empty() || found.selected.contains(&at) {
             continue;
         }
-        told.how = TrialMode::Toggled;
-        (told.decision, told.why) = match is_small {
+        reported.how = TrialMode::Toggled;
+        (reported.decision, reported.why) = match is_small {
             true => (
                 Decision::NoDifference,
                 "no difference of p99.9 larger than the margin, all tried at once".into(),
@@ -224,25 +223,25 @@ pub fn told(
             signed(effect.ratio_ppm)
         );
         for &at in &found.lowering {
-            if told[at].decision != Decision::Helps && told[at].how == TrialMode::Toggled {
-                told[at].why += "; beside the others it adds nothing that can be seen";
+            if reported[at].decision != Decision::Helps && reported[at].how == TrialMode::Toggled {
+                reported[at].why += "; beside the others it adds nothing that can be seen";
             }
-            told[at].why += &text;
+            reported[at].why += &text;
         }
     }
-    told
+    reported
 }
 
 /// Knobs of a profile: those that help; where none does by itself beside the others and all of them
 /// together do, all of them.
 pub fn profile(
-    told: &[Reported],
+    reported: &[Reported],
     slices: &[Slice],
     knobs: &[Candidate],
     terms: Terms,
 ) -> Vec<usize> {
     let helps: Vec<usize> =
-        (0..told.len()).filter(|&at| told[at].decision == Decision::Helps).collect();
+        (0..reported.len()).filter(|&at| reported[at].decision == Decision::Helps).collect();
     if !helps.is_empty() {
         return helps;
     }

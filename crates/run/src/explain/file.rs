@@ -52,7 +52,7 @@ pub struct TextFile {
 /// Longest text in UTF-16, which is decoded whole.
 const UTF16_BYTES_MAX: u64 = 64 << 20;
 
-/// How much of the beginning is looked at at once.
+/// Bytes of the beginning read at once.
 const START_BYTES: u64 = 1 << 20;
 
 /// How SQLite files, trace.dat files and those of perf begin.
@@ -145,7 +145,7 @@ impl TextFile {
         })
     }
 
-    /// Its beginning, where an analysis of rtla would stand.
+    /// Its beginning, which would hold an analysis of rtla.
     pub fn start(&self) -> io::Result<String> {
         let mut bytes = Vec::new();
         self.open()?.take(START_BYTES).read_to_end(&mut bytes)?;
@@ -180,7 +180,7 @@ impl ReadAt for OnDisk {
 // What rtla's own analysis says, as an explanation: its sums, and no event to check them with.
 
 /// What makes each of them likely only.
-const UNSEEN: &str = "the events: rtla prints sums alone";
+const UNRECORDED: &str = "the events: rtla prints sums alone";
 
 /// The wake-ups that rtla analysed; `None`: the text holds no analysis.
 pub(super) fn of_rtla(text: &str) -> Option<Vec<(WakeUp, Window, Explanation)>> {
@@ -230,7 +230,7 @@ fn of_cpu(cpu: &RtlaCpu) -> Option<(WakeUp, Window, Explanation)> {
 fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<Share> {
     let ns = |name: &str| cpu.part(name).and_then(|part| part.ns).unwrap_or(0);
     let who = |part: &RtlaPart| -> String {
-        let names = part.who.iter().map(|(name, id, _)| format!("{name}:{id}"));
+        let names = part.tasks.iter().map(|(name, id, _)| format!("{name}:{id}"));
         names.collect::<Vec<_>>().join(", ")
     };
     let blocking = cpu.part("Blocking thread");
@@ -270,8 +270,8 @@ fn shares(cpu: &RtlaCpu, whole_ns: u64) -> Vec<Share> {
         ("Thread interference", "preempted"),
     ] {
         let Some(part) = cpu.part(name) else { continue };
-        let named_ns: u64 = part.who.iter().filter_map(|(_, _, ns)| *ns).sum();
-        for (name, id, ns) in &part.who {
+        let named_ns: u64 = part.tasks.iter().filter_map(|(_, _, ns)| *ns).sum();
+        for (name, id, ns) in &part.tasks {
             shares.push(share(cause, &format!("{name}:{id}"), ns.unwrap_or(0), Vec::new()));
         }
         let rest_ns = part.ns.unwrap_or(0).saturating_sub(named_ns);
@@ -294,7 +294,7 @@ fn share(cause: &str, culprit: &str, ns: u64, detail: Vec<String>) -> Share {
         culprit: culprit.into(),
         ns,
         or: Vec::new(),
-        unseen: vec![UNSEEN.into()],
+        unseen: vec![UNRECORDED.into()],
         certainty: None,
         detail,
         owner: None,
@@ -373,36 +373,36 @@ fn explained(
     for (trace, finder) in traces.iter().zip(finders) {
         let wake_ups = finder.wake_ups();
         all += wake_ups;
-        open.extend(hidden(trace, &finder));
+        open.extend(hidden_wake_ups(trace, &finder));
         doubts.extend(super::doubts(trace.misfits, trace.reversals, &trace.silent_cpus));
         notes.extend(super::inferred(finder.totals()));
         let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
-        gather.unexamined(count.saturating_sub(found.len() as u64));
-        say(trace, &found, (wake_ups, over_ns), &mut notes);
+        gather.add_unexamined(count.saturating_sub(found.len() as u64));
+        notes_of(trace, &found, (wake_ups, over_ns), &mut notes);
         late.push(found);
     }
     if late.iter().any(|late| !late.is_empty()) {
         windows(&mut *text.open().with_context(at)?, &traces, late, &mut gather)?;
     }
     let about = format!("{}: {}", path.display(), about(&traces));
-    let told = gather.finish(over_ns, causes::RecorderSummary::default(), about);
-    let saw_none = all == 0 && told.spikes.seen == 0;
-    Ok(Explained { notes, saw_none, gaps: open, doubts, ..told })
+    let gathered = gather.finish(over_ns, causes::RecorderSummary::default(), about);
+    let no_wake_ups = all == 0 && gathered.spikes.seen == 0;
+    Ok(Explained { notes, no_wake_ups, gaps: open, doubts, ..gathered })
 }
 
 /// Where it may hide wake-ups.
-fn hidden(trace: &TextTrace, finder: &Finder) -> Vec<String> {
+fn hidden_wake_ups(trace: &TextTrace, finder: &Finder) -> Vec<String> {
     let cut = trace.entries.filter(|(said, read)| read < said);
     let cut = cut.map(|(said, read)| format!("its header says {said} entries, {read} are here"));
     let skipped = trace.skipped.count;
     // A few are what people write round a trace.
     let skipped = (skipped > trace.count / 10)
         .then(|| format!("not understood: {}", units::count(skipped, "line")));
-    // What was overwritten before the first event of a CPU is before the trace.
+    // Events overwritten before a CPU's first one are before the trace.
     let lost = trace.lost.iter().filter(|(_, lost)| lost.from_ns > 0).count();
     let lost = (lost > 0).then(|| format!("events are missing in {}", units::count(lost, "place")));
     let lossy = trace.is_lossy.then(|| "perf says that it lost events, not which".to_owned());
-    let unseen = super::unseen(finder.totals()).into_iter();
+    let unseen = super::wake_ups_without_end(finder.totals()).into_iter();
     unseen.chain(lost).chain(lossy).chain(cut).chain(skipped).collect()
 }
 
@@ -444,7 +444,7 @@ fn windows(
         }
     })?;
     let left: Vec<u64> = all.into_iter().map(|windows| windows.finish(&mut found)).collect();
-    left.into_iter().for_each(|count| gather.unexamined(count));
+    left.into_iter().for_each(|count| gather.add_unexamined(count));
     Ok(())
 }
 
@@ -462,7 +462,7 @@ fn about(traces: &[TextTrace]) -> String {
 }
 
 /// What the user must know of a text.
-fn say(
+fn notes_of(
     trace: &TextTrace,
     late: &[WakeUp],
     (wake_ups, over_ns): (u64, u64),
@@ -507,11 +507,11 @@ fn say(
         ));
     }
     if late.is_empty() && trace.latency_ns.is_none() {
-        let blind =
+        let is_incomplete =
             !trace.coverage.has(EventClass::WakeUps) || !trace.coverage.has(EventClass::Switches);
         notes.push(if trace.tracer == "hwlat" {
             "hwlat found no gap above its own threshold, which the text does not say.".into()
-        } else if wake_ups == 0 && blind {
+        } else if wake_ups == 0 && is_incomplete {
             format!(
                 "It holds {} events and no wake-up of these threads (sched_waking with \
                  sched_switch, or timerlat): whether one was late cannot be seen in it.",

@@ -28,7 +28,7 @@ use crate::now_ns;
 use crate::prove::Signals;
 use crate::rules::program;
 
-/// How often answers are taken and the end is looked for.
+/// Interval between polls for answers and the end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Gives way to all but SCHED_IDLE.
@@ -37,7 +37,7 @@ const NICE_LEAST: i32 = 19;
 /// Threads that are named in the first line.
 const NAMED_MAX: usize = 4;
 
-/// Who is looked at.
+/// Which processes are observed.
 #[derive(Clone, Debug)]
 pub enum ProcessTarget {
     /// All threads of a process.
@@ -49,18 +49,18 @@ pub enum ProcessTarget {
 /// Watches for a while.
 ///
 /// # Errors
-/// No such process (usage); why kernel events cannot be had.
-pub fn live(whom: &ProcessTarget, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
+/// No such process (usage); why kernel events are not available.
+pub fn live(target: &ProcessTarget, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
     let root = Root::live();
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let facts = Facts::read(&root);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
-    let whom = &match whom {
+    let target = &match target {
         ProcessTarget::Process(pid) => ProcessTarget::Process(program(&root, *pid)?.pid),
-        ProcessTarget::Named(_) => whom.clone(),
+        ProcessTarget::Named(_) => target.clone(),
     };
-    let (recorder, _) = observe(&root, &facts, whom, over_ns)?;
-    let locking = match whom {
+    let (recorder, _) = observe(&root, &facts, target, over_ns)?;
+    let locking = match target {
         ProcessTarget::Process(pid) => {
             Some(Locking::begin(&root, *pid, &online, housekeeping(&facts, &online)))
         }
@@ -77,35 +77,35 @@ pub fn live(whom: &ProcessTarget, duration_ns: u64, over_ns: u64) -> anyhow::Res
         std::thread::sleep(POLL);
         watch.take(begin_ns);
         let passed_ns = now_ns().saturating_sub(begin_ns);
-        if passed_ns >= duration_ns || signals.came().is_some() {
+        if passed_ns >= duration_ns || signals.received().is_some() {
             let times = (begin_ns, passed_ns);
-            let told = watch.finish(whom, times, over_ns, is_alone(&online));
-            return Ok(with_locks(told, locking));
+            let explained = watch.finish(target, times, over_ns, is_alone(&online));
+            return Ok(with_locks(explained, locking));
         }
     }
 }
 
 /// With what was found of locks, or why nothing was.
-fn with_locks(mut told: Explained, locking: Option<Result<Locking, String>>) -> Explained {
+fn with_locks(mut explained: Explained, locking: Option<Result<Locking, String>>) -> Explained {
     match locking {
-        Some(Ok(locking)) => told.locks = Some(locking.finish()),
-        Some(Err(why)) => told.notes.push(format!("Locks were not observed: {why}.")),
+        Some(Ok(locking)) => explained.locks = Some(locking.finish()),
+        Some(Err(why)) => explained.notes.push(format!("Locks were not observed: {why}.")),
         None => {}
     }
-    told
+    explained
 }
 
-/// Starts to look at the wake-ups of threads: the recorder, and whom it looks for.
+/// Starts to observe the wake-ups of threads: the recorder, and its subjects.
 ///
 /// # Errors
 /// Those of [`live`].
 pub(crate) fn observe(
     root: &Root,
     facts: &Facts,
-    whom: &ProcessTarget,
+    target: &ProcessTarget,
     over_ns: u64,
 ) -> anyhow::Result<(Recorder, Subjects)> {
-    let subjects = subjects(root, whom)?;
+    let subjects = subjects(root, target)?;
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     let recorder = Recorder::start(root, facts, settings(facts, &online))?;
     recorder.watch(Some((subjects.clone(), over_ns)))?;
@@ -132,8 +132,8 @@ fn housekeeping(facts: &Facts, online: &CpuList) -> CpuList {
     if others.is_empty() { online.clone() } else { others }
 }
 
-fn subjects(root: &Root, whom: &ProcessTarget) -> anyhow::Result<Subjects> {
-    match whom {
+fn subjects(root: &Root, target: &ProcessTarget) -> anyhow::Result<Subjects> {
+    match target {
         ProcessTarget::Named(name) => {
             Ok(Subjects { comms: vec![name.clone()], ..Subjects::default() })
         }
@@ -201,7 +201,7 @@ impl LiveWatch {
         self.recorder.stop();
         self.take(begin_ns);
         self.info();
-        self.gather.unexamined(self.recorder.stats().refused);
+        self.gather.add_unexamined(self.recorder.stats().refused);
         let failed = self
             .arming_failed
             .map(|error| format!("Stacks at the timer interrupt are not available: {error}."));
@@ -216,7 +216,7 @@ impl LiveWatch {
 
     fn finish(
         self,
-        whom: &ProcessTarget,
+        target: &ProcessTarget,
         (begin_ns, passed_ns): (u64, u64),
         over_ns: u64,
         is_alone: bool,
@@ -236,15 +236,16 @@ impl LiveWatch {
             notes.push(format!(
                 "No thread of {} woke in this time: is it asleep, or is the name another one (the \
                  kernel cuts names to 15 bytes)?",
-                name(whom)
+                name(target)
             ));
         }
         notes.extend(super::inferred(closed.totals.iter()));
         let lost = super::lost(closed.info.lost_events);
-        let gaps = super::unseen(closed.totals.iter()).into_iter().chain(lost).collect();
-        let about = about(whom, &closed.totals, passed_ns);
-        let told = closed.gather.finish(over_ns, closed.info, about);
-        Explained { notes, saw_none: wake_ups == 0, gaps, ..told }
+        let gaps =
+            super::wake_ups_without_end(closed.totals.iter()).into_iter().chain(lost).collect();
+        let about = about(target, &closed.totals, passed_ns);
+        let explained = closed.gather.finish(over_ns, closed.info, about);
+        Explained { notes, no_wake_ups: wake_ups == 0, gaps, ..explained }
     }
 }
 
@@ -252,7 +253,7 @@ impl LiveWatch {
 pub(crate) struct Closed {
     /// Wake-ups of each thread.
     pub(crate) totals: Vec<ThreadTotals>,
-    /// Who ran in the place of each thread.
+    /// Tasks that ran in the place of each thread.
     pub(crate) preemptions: Vec<PreemptedBy>,
     /// What the user must know.
     pub notes: Vec<String>,
@@ -261,16 +262,16 @@ pub(crate) struct Closed {
     pub info: causes::RecorderSummary,
 }
 
-/// Who is looked at, in words.
-pub(crate) fn name(whom: &ProcessTarget) -> String {
-    match whom {
+/// The observed process, in words.
+pub(crate) fn name(target: &ProcessTarget) -> String {
+    match target {
         ProcessTarget::Process(pid) => format!("process {pid}"),
         ProcessTarget::Named(name) => format!("name {name}"),
     }
 }
 
-/// Who was looked at, how many wake-ups there were, and the worst.
-fn about(whom: &ProcessTarget, totals: &[ThreadTotals], passed_ns: u64) -> String {
+/// The observed threads, their number of wake-ups, and the worst one.
+fn about(target: &ProcessTarget, totals: &[ThreadTotals], passed_ns: u64) -> String {
     let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
     let mut names: Vec<String> =
         totals.iter().map(|of| format!("{}:{}", of.comm, of.tid)).collect();
@@ -281,7 +282,7 @@ fn about(whom: &ProcessTarget, totals: &[ThreadTotals], passed_ns: u64) -> Strin
     let worst = worst.map_or_else(String::new, |ns| format!(", worst {}", units::ns(ns)));
     format!(
         "{} ({}{more}): {wake_ups} wake-ups in {}{worst}",
-        name(whom),
+        name(target),
         names.join(", "),
         units::duration(passed_ns)
     )

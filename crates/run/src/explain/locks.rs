@@ -20,10 +20,10 @@ use rtproof_results::{LockWaits, LocksFound, launch::StackFrame};
 
 use crate::now_ns;
 use crate::rules::symbols::{ProgramSymbols, own};
-use crate::rules::{Ordered, RunningThread, list, name};
+use crate::rules::{Ordered, RunningThread, program_threads, thread_name};
 
 /// Longest time between two looks at the events.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Observes the locks of a process until it is finished.
 pub(super) struct Locking {
@@ -49,7 +49,7 @@ impl Locking {
         // What is observed delays the whole machine, an ordinary application most of all. A thread
         // that cannot be asked may be a real-time one.
         let is_real_time = |of: &RunningThread| program::class_of(of.tid).is_none_or(|(is, _)| is);
-        if !list(root, pid).iter().any(is_real_time) {
+        if !program_threads(root, pid).iter().any(is_real_time) {
             return Err("no thread of the program had a real-time policy when rtproof came".into());
         }
         if has_other_width(root, pid) {
@@ -61,7 +61,7 @@ impl Locking {
         }
         let numbers = CALLS.iter().filter(|(_, name)| *name == "futex").map(|(number, _)| *number);
         let numbers: Vec<i64> = numbers.collect();
-        let list = || list(root, pid);
+        let list = || program_threads(root, pid);
         let is_futex: Vec<_> = numbers.iter().map(|number| format!("id == {number}")).collect();
         let purpose = (WatchPurpose::Locks, is_futex.join(" || "));
         let tid = |of: &RunningThread| of.tid;
@@ -78,7 +78,7 @@ impl Locking {
         }
         let mut locks = Locks::new(numbers);
         for of in &found {
-            locks.find(of.pid, of.tid, name(of));
+            locks.find(of.pid, of.tid, thread_name(of));
         }
         watch.enable();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -122,11 +122,11 @@ impl Observing {
     fn run(mut self, is_over: &AtomicBool) -> LocksFound {
         let mut before_ns = 0;
         while !is_over.load(Ordering::Relaxed) {
-            self.events.watch.wait(LOOK);
+            self.events.watch.wait(POLL_INTERVAL);
             let at_ns = now_ns();
             self.events.take();
             self.judge(before_ns);
-            self.locks.look(&mut Live);
+            self.locks.read_memory(&mut Live);
             before_ns = at_ns;
         }
         self.events.watch.disable();
@@ -171,9 +171,9 @@ fn placed(of: Waits, symbols: &mut ProgramSymbols, is_whole: bool) -> LockWaits 
         count: of.count,
         sum_ns: of.sum_ns,
         worst_ns: of.worst_ns,
-        inversion_ns: of.meanwhile.inversion_ns(),
+        inversion_ns: of.holder_time.inversion_ns(),
         hands: of.hands,
-        meanwhile: of.meanwhile,
+        holder_time: of.holder_time,
         at: own(&frames).cloned(),
     }
 }

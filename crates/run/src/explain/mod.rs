@@ -1,4 +1,4 @@
-//! What stands behind `explain`: late wake-ups with their windows, wherever they come from.
+//! The work of `explain`: late wake-ups with their windows, from any source.
 
 mod file;
 pub(crate) mod live;
@@ -23,7 +23,7 @@ use rtproof_judge::{
 use rtproof_record::{run::Note, spikes::SpikeSummary};
 use rtproof_results::{
     LocksFound,
-    record_state::{open_whole, standing},
+    record_state::{integrity, open_whole},
 };
 use rtproof_trace::{WakeUp, Window, dat, perfetto, scan::ThreadTotals};
 pub use trace_dat::of_trace_dat;
@@ -31,7 +31,7 @@ pub use trace_dat::of_trace_dat;
 /// Late wake-ups with their causes, and what was missing to explain them.
 #[derive(Debug)]
 pub struct Explained {
-    /// What was looked at, in a line: file, thread, how many wake-ups.
+    /// The subject in a line: file, thread, number of wake-ups.
     pub about: String,
     /// The table and the worst.
     pub spikes: Spikes,
@@ -40,14 +40,14 @@ pub struct Explained {
     /// What the user must know of how it was found.
     pub notes: Vec<String>,
     /// Whether there was no wake-up at all to look at: nothing is known then.
-    pub saw_none: bool,
+    pub no_wake_ups: bool,
     /// What leaves open whether more wake-ups were late than were found: clauses.
     pub gaps: Vec<String>,
     /// Why how late a wake-up was may be wrong: clauses.
     pub doubts: Vec<String>,
     /// The locks that a running application waits for; `None`: they were not observed.
     pub locks: Option<LocksFound>,
-    /// The run that it is of, judged; `None`: a trace, or a running application.
+    /// The judged run; `None`: a trace, or a running application.
     pub report: Option<Box<Report>>,
 }
 
@@ -117,7 +117,7 @@ fn cannot(path: &Path) -> String {
 // none was.
 
 /// Wake-ups without an end.
-fn unseen<'a>(totals: impl Iterator<Item = &'a ThreadTotals>) -> Option<String> {
+fn wake_ups_without_end<'a>(totals: impl Iterator<Item = &'a ThreadTotals>) -> Option<String> {
     let unseen: u64 = totals.map(|of| of.unseen).sum();
     (unseen > 0).then(|| {
         format!("when the thread ran was not recorded in {}", units::count(unseen, "wake-up"))
@@ -176,7 +176,7 @@ pub struct ExplanationGather {
 
 impl ExplanationGather {
     /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns
-    /// whether a stack at the timer interrupt would tell more.
+    /// whether a stack at the timer interrupt would help.
     pub fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
         let explanation = explain(wake, &window);
         self.explained(wake, window, explanation, origin_ns)
@@ -207,7 +207,7 @@ impl ExplanationGather {
     }
 
     /// Late wake-ups of which there is no window.
-    pub fn unexamined(&mut self, count: u64) {
+    pub fn add_unexamined(&mut self, count: u64) {
         self.seen += count;
     }
 
@@ -238,7 +238,7 @@ impl ExplanationGather {
             spikes,
             windows,
             notes: Vec::new(),
-            saw_none: false,
+            no_wake_ups: false,
             gaps: Vec::new(),
             doubts: Vec::new(),
             locks: None,
@@ -258,7 +258,7 @@ const LEAVE_OPEN: &[&str] = &["events-lost", "wake-ups-left-out", "wake-ups-unse
 /// A file that is no record or was altered; a record without spikes, with the reason.
 pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
     let opened = open_whole(path)?;
-    let report = Report::new(&opened.run, &standing(&opened.state));
+    let report = Report::new(&opened.run, &integrity(&opened.state));
     let run = opened.run;
     let Some(spikes) = report.spikes.clone() else {
         anyhow::bail!(
@@ -277,7 +277,7 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
         spikes,
         windows,
         notes: Vec::new(),
-        saw_none: false,
+        no_wake_ups: false,
         gaps,
         doubts: Vec::new(),
         locks: None,

@@ -47,8 +47,8 @@ pub fn of_trace_dat(
     let decoder = Decoder::new(trace.formats()).with_strings(strings);
     let mut pages = trace.pages(buffer).with_context(at)?;
     // The name may be wrong: trace-cmd extract writes `local` for an instance on `mono`.
-    let told = dat::is_monotonic(&mut pages, &decoder).with_context(at)?;
-    let is_mono = told.unwrap_or(clock == "mono");
+    let explained = dat::is_monotonic(&mut pages, &decoder).with_context(at)?;
+    let is_mono = explained.unwrap_or(clock == "mono");
     let mut found = find(&mut pages, &trace, &decoder, &symbols, subjects, (over_ns, is_mono))
         .with_context(at)?;
     anyhow::ensure!(
@@ -66,7 +66,7 @@ pub fn of_trace_dat(
     );
     found.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
     let mut gather = ExplanationGather::default();
-    gather.unexamined(found.over.saturating_sub(found.late.len() as u64));
+    gather.add_unexamined(found.over.saturating_sub(found.late.len() as u64));
     let mut lost = 0;
     for wake in &found.late {
         let mut window =
@@ -101,14 +101,14 @@ pub fn of_trace_dat(
     notes.extend(super::inferred(found.totals.iter()));
     let missing = found.missing;
     let doubts = super::doubts(found.misfits, 0, &found.silent_cpus);
-    let open = super::unseen(found.totals.iter()).into_iter().chain(
+    let open = super::wake_ups_without_end(found.totals.iter()).into_iter().chain(
         (missing > 0).then(|| format!("events are missing in {}", units::count(missing, "place"))),
     );
     let gaps = open.collect();
     let about = about(path, &buffer_name, &found);
-    let told = gather.finish(over_ns, recorder, about);
-    let saw_none = found.totals.iter().all(|of| of.wake_ups == 0) && told.spikes.seen == 0;
-    Ok(Explained { notes, saw_none, gaps, doubts, ..told })
+    let explained = gather.finish(over_ns, recorder, about);
+    let no_wake_ups = found.totals.iter().all(|of| of.wake_ups == 0) && explained.spikes.seen == 0;
+    Ok(Explained { notes, no_wake_ups, gaps, doubts, ..explained })
 }
 
 /// What the first pass found.
@@ -133,7 +133,7 @@ struct Found {
 
 /// Events of one number that are looked at for what they show of their class: the first one of
 /// an interrupt's may be of a device, a later one the timer's.
-const LOOKED_AT: u64 = 1_000;
+const EXAMINED: u64 = 1_000;
 
 /// What a file holds: the most frequent events.
 fn held(dat: &TraceDat<OnDisk>, ids: &BTreeMap<u16, u64>) -> String {
@@ -192,7 +192,7 @@ fn find(
             seen.lose(merged.cpu);
         }
         seen.was_on(merged.cpu, merged.raw.at_ns);
-        if counts[id] > LOOKED_AT {
+        if counts[id] > EXAMINED {
             seen.choose();
         } else if decoder.knows(merged.raw.id) {
             seen.take(&decoder.event(merged.cpu, &merged.raw));

@@ -64,7 +64,7 @@ fn cookie() -> Result<u64, String> {
 }
 
 /// Gives this thread a cookie, which all that it starts inherits, and reads it back.
-fn make() -> anyhow::Result<()> {
+fn make_cookie() -> anyhow::Result<()> {
     let before = cookie().map_err(anyhow::Error::msg)?;
     create_core_scheduling_cookie(gettid(), CoreSchedulingScope::Thread)
         .map_err(|error| anyhow::Error::msg(refused(error)))?;
@@ -89,7 +89,7 @@ fn refused(error: Errno) -> String {
 }
 
 /// What the cookie means for these CPUs, where their cores are known.
-fn note(facts: &Facts, cpus: &CpuList) -> Option<String> {
+fn cookie_note(facts: &Facts, cpus: &CpuList) -> Option<String> {
     let mut others = CpuList::default();
     for number in cpus.iter() {
         let cpu = facts.cpus.cpus.iter().find(|cpu| cpu.id == number)?;
@@ -538,7 +538,7 @@ mod core_tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_what_to_do() {
+    fn a_refusal_names_the_next_step() {
         assert!(refused(Errno::NODEV).contains("leave --core-sched out"));
         assert!(refused(Errno::INVAL).contains("CONFIG_SCHED_CORE"));
         assert!(refused(Errno::PERM).contains("seccomp"));
@@ -547,7 +547,7 @@ mod core_tests {
     #[test]
     fn what_the_kernel_has_can_be_set_and_what_it_lacks_is_refused() {
         // A thread of its own, which ends with its cookie.
-        let made = thread::spawn(make).join().unwrap();
+        let made = thread::spawn(make_cookie).join().unwrap();
         assert_eq!(made.is_ok(), cookie().is_ok(), "{made:?}");
     }
 }
@@ -580,7 +580,7 @@ mod options_tests {
     }
 
     #[test]
-    fn a_program_is_a_fifo_one_unless_something_else_is_said() {
+    fn a_program_is_fifo_by_default() {
         let (policy, scheduling) = Options::default().scheduling().unwrap();
         assert_eq!((policy, scheduling.priority), (LaunchPolicy::Fifo, Some(PRIORITY)));
         let other = Options { policy: Some(LaunchPolicy::Other), ..Options::default() };

@@ -219,7 +219,7 @@ impl Guard {
 ///
 /// # Errors
 /// One could not be made; everything is as it was then.
-pub(super) fn make(
+pub(super) fn make_changes(
     machine: &Machine<'_>,
     title: &str,
     steps: &[Previewed],
@@ -265,10 +265,10 @@ impl AppliedChanges {
     pub(super) fn name_program(&mut self, root: &Root, pid: u32, group: Option<&str>) {
         let Some(ticks) = task::start_ticks(root, pid) else { return };
         self.program = format!("{pid} {ticks} {}\n", group.unwrap_or_default());
-        self.tell();
+        self.send_program();
     }
 
-    fn tell(&mut self) {
+    fn send_program(&mut self) {
         if let Some(stdin) = &mut self.guard.stdin {
             // A guard that has died is seen by `mend`.
             let _ = stdin.write_all(self.program.as_bytes());
@@ -280,13 +280,13 @@ impl AppliedChanges {
         self.guard.process.id()
     }
 
-    /// Looks whether the guard lives, and starts another where it does not; whether that was so.
-    pub(super) fn mend(&mut self, guarding: Guarding<'_>) -> anyhow::Result<bool> {
+    /// Restarts the guard if it has died; returns whether it had.
+    pub(super) fn restart_guard(&mut self, guarding: Guarding<'_>) -> anyhow::Result<bool> {
         if self.guard.process.try_wait()?.is_none() {
             return Ok(false);
         }
         self.guard = Guard::start(self.number, guarding)?;
-        self.tell();
+        self.send_program();
         Ok(true)
     }
 

@@ -26,10 +26,11 @@ use super::{LatencyLimit, LaunchError, LaunchPolicy, Options, place, service, se
 use crate::intent::IntentOptions;
 use crate::tune::boot;
 
-/// Checks that are acted on for CPUs of its own: nobody interrupts the program there.
-const QUIET: &[&str] = &["irq-affinity", "irqbalance", "kthread-affinity", "workqueue-cpumask"];
+/// Checks that are acted on for CPUs of its own: nothing interrupts the program there.
+const INTERRUPT_CHECKS: &[&str] =
+    &["irq-affinity", "irqbalance", "kthread-affinity", "workqueue-cpumask"];
 
-/// And for one of a fixed priority: nobody stops it.
+/// And for one of a fixed priority: nothing stops it.
 const UNSTOPPED: &[&str] = &["rt-throttling", "fair-server"];
 
 #[derive(Debug)]
@@ -128,8 +129,8 @@ pub fn plan(root: &Root, options: &Options) -> Result<PlannedLaunch, LaunchError
         cannot.push(Cannot { what: "changes of the machine".into(), why: next(&error) });
     }
     let mut notes = notes(options, &changes, &setup.scheduling);
-    notes.extend(setup::note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
-    notes.extend(has_cookie.then(|| super::note(&facts, &setup.cpus)).flatten());
+    notes.extend(setup::numa_note(root, &facts, &setup.cpus, setup.nodes.as_ref()));
+    notes.extend(has_cookie.then(|| super::cookie_note(&facts, &setup.cpus)).flatten());
     let latency_us = latency(options, is_real_time, &mut cannot, &mut notes);
     let held = latency_us.into_iter().map(held).collect();
     let mut program = setup.words(&placed.how);
@@ -164,7 +165,7 @@ fn ids(options: &Options, policy: LaunchPolicy) -> anyhow::Result<Vec<String>> {
             // The limit of real-time tasks is what admits deadlines, and what holds them back.
             let is_fixed = matches!(policy, LaunchPolicy::Fifo | LaunchPolicy::Rr);
             let unstopped = if is_fixed { UNSTOPPED } else { &[] };
-            QUIET.iter().chain(unstopped).map(|id| (*id).to_owned()).collect()
+            INTERRUPT_CHECKS.iter().chain(unstopped).map(|id| (*id).to_owned()).collect()
         }
     };
     let selection = Selection { ids, ..Selection::default() };

@@ -26,7 +26,7 @@ use crate::prove::{Output, clock_ns, engine, snapshot};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// So long a thread's wake-ups are looked at before its period is known.
+/// Time of observation before a thread's period is known.
 const LEARN_NS: u64 = 2 * SECOND_NS;
 
 /// So long a program may take until it has a real-time thread. One that has none by then is judged
@@ -82,7 +82,7 @@ impl PreparedRecord {
         let output = Output::choose_for("run", &wanted.output, &facts)?;
         let online = facts.cpus.online.value();
         let cpu = cpus.or(online).and_then(|cpus| cpus.as_slice().first()).copied().unwrap_or(0);
-        // What it costs to measure stands beside the numbers; they hold without it, too.
+        // The cost of measuring is reported with the numbers; they hold without it, too.
         let cost = calibrate::calibrate(cpu, Policy::Other, 0, Clock::Monotonic);
         let cost = cost.unwrap_or_default();
         let requirement = wanted.requirement.clone();
@@ -134,7 +134,7 @@ impl RunRecord {
             start: Start::Aligned,
             clock: Clock::Monotonic,
             dma_latency_us: of.latency_us,
-            // Nothing is loaded by rtproof: what ran beside the program was its load.
+            // rtproof starts no load: other tasks were the load.
             phases: Vec::new(),
             requirement: of.requirement.clone(),
             profile: String::new(),
@@ -142,7 +142,7 @@ impl RunRecord {
             spike_ns: Some(over_ns),
             trace: true,
         };
-        let mut notes = vec![whose()];
+        let mut notes = vec![threads_note()];
         let sampler = HostSampler::new(&Root::live(), &of.facts, &online);
         notes.extend(sampler.skipped().iter().map(|what| not_sampled(what)));
         Self {
@@ -374,11 +374,11 @@ impl RunRecord {
             };
             ends.push((thread.info.number, end));
             if thread.has_moved {
-                self.notes.push(moved(now_ns, &thread.info));
+                self.notes.push(moved_note(now_ns, &thread.info));
             }
         }
         self.sums.give_up();
-        self.notes.extend(self::unseen(now_ns, unseen));
+        self.notes.extend(self::wake_ups_without_end(now_ns, unseen));
         self.notes.extend(self::inferred(now_ns, inferred));
         self.notes.extend(self::lost(now_ns, recorder.lost_events, lost + self.left_out));
         self.notes.extend(ending.map(|how| ended(now_ns, &how)));
@@ -397,7 +397,7 @@ impl RunRecord {
             threads: ends,
             options: Some(options),
         };
-        let finishing = engine::end(tail, self.failure, writer, &self.of.output)
+        let finishing = engine::finish_record(tail, self.failure, writer, &self.of.output)
             .with_context(|| self.of.output.record.display().to_string())?;
         Ok(Proved { finishing, output: self.of.output })
     }
@@ -407,7 +407,9 @@ impl RunRecord {
 fn spike(sums: &mut Sums, number: u32, wake: &WakeUp, over_ns: u64) {
     let latency_ns = wake.latency_ns();
     if latency_ns > over_ns {
-        sums.came(number, LateWakeUp { due_ns: wake.due_ns, latency_ns }, over_ns, |_| true);
+        sums.spike_arrived(number, LateWakeUp { due_ns: wake.due_ns, latency_ns }, over_ns, |_| {
+            true
+        });
     }
 }
 
@@ -418,7 +420,7 @@ fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
 }
 
 /// Whose wake-ups these are.
-fn whose() -> Note {
+fn threads_note() -> Note {
     let text = "The wake-ups are those of the program's own threads, as the kernel's events show \
                 them. The load was what ran beside it; rtproof started none. What it does \
                 after it woke is not seen. Nor are cycles that it leaves out by itself.";
@@ -440,7 +442,7 @@ fn no_period(name: &str, tid: i32) -> Note {
 }
 
 /// A thread that ran on several CPUs.
-fn moved(at_ns: u64, of: &ThreadInfo) -> Note {
+fn moved_note(at_ns: u64, of: &ThreadInfo) -> Note {
     let name = of.workload.trim_start_matches(APPLICATION);
     let text = format!(
         "Thread {name} ({}) ran on other CPUs, too; it is listed under CPU {}, that of its first \
@@ -467,7 +469,7 @@ fn lost(at_ns: u64, events: u64, wake_ups: u64) -> Vec<Note> {
 }
 
 /// Wake-ups without an end.
-fn unseen(at_ns: u64, wake_ups: u64) -> Option<Note> {
+fn wake_ups_without_end(at_ns: u64, wake_ups: u64) -> Option<Note> {
     let text = format!(
         "The kernel did not record when {wake_ups} wake-ups of the program's threads ended: they \
          are not in the record. Some kernels leave out switches from the idle task."

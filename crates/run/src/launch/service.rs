@@ -35,7 +35,7 @@ const PROPERTIES: &str = "LoadState,ActiveState,SubState,MainPID,ExecMainPID,Exe
     CPUSchedulingPriority,CPUAffinity,LimitRTPRIO,LimitMEMLOCK";
 
 /// Time between two questions.
-const ASK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long a service may be without a process before it counts as not started.
 const START_MAX: Duration = Duration::from_secs(90);
@@ -215,7 +215,7 @@ impl LaunchedService {
             service: self.clone(),
             group: None,
             main: 0,
-            asked: Instant::now(),
+            asked_at: Instant::now(),
             ending: ProgramEnding::Exited(0),
             is_forgotten: false,
         };
@@ -230,7 +230,7 @@ impl LaunchedService {
             let is_off = matches!(shown.get("ActiveState"), "inactive" | "failed");
             let name = &self.name;
             anyhow::ensure!(
-                !(is_off && has_no_job && began.elapsed() > ASK),
+                !(is_off && has_no_job && began.elapsed() > POLL_INTERVAL),
                 "{name} has no process: it was not started, or has ended at once ({}); systemctl \
                  status {name}",
                 shown.get("Result")
@@ -253,7 +253,7 @@ pub(super) struct StartedService {
     group: Option<String>,
     /// Its main process, the last one where it was started again.
     main: u32,
-    asked: Instant,
+    asked_at: Instant,
     ending: ProgramEnding,
     /// Whether systemd has dropped what it knew of the run, as it does after a success.
     is_forgotten: bool,
@@ -293,12 +293,12 @@ impl StartedService {
     ///
     /// # Errors
     /// systemd does not answer.
-    pub(super) fn look(&mut self, root: &Root) -> anyhow::Result<bool> {
+    pub(super) fn has_ended(&mut self, root: &Root) -> anyhow::Result<bool> {
         // One that was started again has other processes, and with them another first one.
-        if self.asked.elapsed() < ASK || task::start_ticks(root, self.main).is_some() {
+        if self.asked_at.elapsed() < POLL_INTERVAL || task::start_ticks(root, self.main).is_some() {
             return Ok(false);
         }
-        self.asked = Instant::now();
+        self.asked_at = Instant::now();
         let shown = Shown::ask(&self.service.name)?;
         self.take(&shown);
         let is_off = matches!(shown.get("ActiveState"), "inactive" | "failed");

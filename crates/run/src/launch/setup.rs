@@ -146,17 +146,17 @@ fn affinity(setup: &ProgramSetup) -> anyhow::Result<()> {
         )
     })?;
     let now = LiveTasks.scheduling(0)?.cpus.unwrap_or_default();
-    // The kernel takes those of a list that the group allows, and says nothing of the others.
+    // The kernel takes those of a list that the group allows, and ignores the others silently.
     anyhow::ensure!(now == *cpus, "CPUs {cpus}: only {now} are allowed to this group of processes");
     Ok(())
 }
 
 fn cookie(setup: &ProgramSetup) -> anyhow::Result<()> {
-    if setup.has_cookie { super::make() } else { Ok(()) }
+    if setup.has_cookie { super::make_cookie() } else { Ok(()) }
 }
 
 fn memory(setup: &ProgramSetup) -> anyhow::Result<()> {
-    setup.nodes.as_ref().map_or(Ok(()), make)
+    setup.nodes.as_ref().map_or(Ok(()), bind_nodes)
 }
 
 fn rtprio(setup: &ProgramSetup) -> anyhow::Result<()> {
@@ -322,7 +322,7 @@ fn of(facts: &Facts, cpus: &CpuList) -> Option<CpuList> {
 }
 
 /// Where the CPUs are, on a machine with several nodes.
-pub(super) fn note(
+pub(super) fn numa_note(
     root: &Root,
     facts: &Facts,
     cpus: &CpuList,
@@ -362,7 +362,7 @@ fn named(nodes: &CpuList) -> String {
 }
 
 /// Binds this thread and what it starts, and reads it back.
-pub(super) fn make(nodes: &CpuList) -> anyhow::Result<()> {
+pub(super) fn bind_nodes(nodes: &CpuList) -> anyhow::Result<()> {
     bind_memory(nodes.as_slice()).with_context(|| {
         format!(
             "set_mempolicy(2), {}: the kernel refuses it: is it outside of this group's nodes \
@@ -392,6 +392,6 @@ mod tests {
         assert_eq!(of(&facts, &list("3-4")), None);
         facts.cpus.nodes = Reading::absent(path);
         assert_eq!(of(&facts, &list("2")), None);
-        assert_eq!(note(&Root::live(), &facts, &list("2"), None), None);
+        assert_eq!(numa_note(&Root::live(), &facts, &list("2"), None), None);
     }
 }

@@ -29,15 +29,15 @@ pub struct LaunchResult {
 
 /// What happens while a program is started and runs.
 pub trait LaunchObserver {
-    /// What a run that was killed had left behind was undone: the number of its journal.
+    /// Changes left by a killed run were undone: number of its journal.
     fn recovered(&mut self, journal: u32);
 
     fn started(&mut self, pid: u32);
 
     /// Its first process has ended; so many others run on and are waited for.
-    fn left(&mut self, processes: usize);
+    fn processes_left(&mut self, processes: usize);
 
-    /// The process that would undo everything had died, and another one was started.
+    /// The guard process had died and was restarted.
     fn guard_replaced(&mut self);
 }
 
@@ -71,7 +71,7 @@ pub fn start(
     set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| {
         LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER"))
     })?;
-    // Where it may not be changed: said in `cannot`, and started all the same.
+    // Where it may not be changed: reported in `cannot`, and started nevertheless.
     let machine = Machine::new(root, &LiveTasks).ok();
     if let Some(machine) = machine.as_ref().filter(|_| planned.acts) {
         place::refuse_second(machine)?;
@@ -82,7 +82,8 @@ pub fn start(
     let mut changes = None;
     if let Some(machine) = &machine {
         let steps = &planned.plan.machine.steps;
-        let made = place::make(machine, &options.title, steps, options.best_effort, guarding)?;
+        let made =
+            place::make_changes(machine, &options.title, steps, options.best_effort, guarding)?;
         changes = Some(made.0);
         not_set.extend(made.1);
     }
@@ -93,13 +94,13 @@ pub fn start(
         _ => None,
     };
     match (ran, undone) {
-        (Ok(got), None) => Ok(got),
-        (Ok(mut got), Some((changes, Ok(undone)))) => {
-            (got.launched.changes, got.launched.undone) = (changes, Some(undone));
-            Ok(got)
+        (Ok(result), None) => Ok(result),
+        (Ok(mut result), Some((changes, Ok(undone)))) => {
+            (result.launched.changes, result.launched.undone) = (changes, Some(undone));
+            Ok(result)
         }
-        (Ok(got), Some((_, Err(error)))) => {
-            let how = ended(got.launched.ending);
+        (Ok(result), Some((_, Err(error)))) => {
+            let how = ended(result.launched.ending);
             Err(LaunchError::Failed(error.context(format!(
                 "the program {how}, and what was changed is not undone yet: a process goes on \
                  trying; rtproof tune status shows it"
@@ -216,7 +217,7 @@ impl Run<'_> {
             stops: false,
         };
         let ended =
-            running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
+            running.wait(|ours, happened| self.supervise(changes, ours, happened, observer));
         let mut ended = ended.map_err(failed)?;
         notes.extend(ended.note.take());
         drop(held);
@@ -253,14 +254,14 @@ impl Run<'_> {
         if let Some(changes) = changes {
             changes.name_program(&Root::live(), pid, setup.group.as_deref());
         }
-        if let Some(signal) = self.came() {
+        if let Some(signal) = self.pending_signal() {
             becoming.give_up();
             return Err(interrupted(signal));
         }
-        let mut ours = self.ours();
+        let mut ours = self.own_processes();
         ours.remove(&pid);
         let began_ns = crate::now_ns();
-        let child = becoming.go().map_err(failed)?;
+        let child = becoming.release().map_err(failed)?;
         let child = child.map_err(|error| not_executed(file, &error))?;
         Ok(StartedProgram { main: MainProcess::Child(child), pid, ours, began_ns, rules })
     }
@@ -274,7 +275,7 @@ impl Run<'_> {
         recording: To<'_>,
     ) -> Result<StartedProgram, LaunchError> {
         self.watch(recording, None);
-        if let Some(signal) = self.came() {
+        if let Some(signal) = self.pending_signal() {
             return Err(interrupted(signal));
         }
         let began_ns = crate::now_ns();
@@ -289,11 +290,11 @@ impl Run<'_> {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let join = |of| rules::join(of, pid, &online, placed.cpus.as_ref());
         let rules = self.options.rules.map(join).transpose();
-        Ok(StartedProgram { main, pid, ours: self.ours(), began_ns, rules })
+        Ok(StartedProgram { main, pid, ours: self.own_processes(), began_ns, rules })
     }
 
     /// All children but the program are ours: the guards of the journal and of the tracing.
-    fn ours(&self) -> BTreeSet<u32> {
+    fn own_processes(&self) -> BTreeSet<u32> {
         task::descendants(&Root::live(), std::process::id()).into_iter().collect()
     }
 
@@ -305,7 +306,7 @@ impl Run<'_> {
         }
     }
 
-    /// A group that could not be made is none to join.
+    /// A group that could not be made is not joined.
     fn without_missing_group(&self, setup: &ProgramSetup, not_set: &[Cannot]) -> ProgramSetup {
         let is_missing = self.options.best_effort && !not_set.is_empty();
         let group = setup
@@ -320,12 +321,12 @@ impl Run<'_> {
     }
 
     /// A signal that ends what has not begun.
-    fn came(&self) -> Option<i32> {
+    fn pending_signal(&self) -> Option<i32> {
         let next = || self.signals.take(Duration::ZERO);
         std::iter::from_fn(next).map(|taken| taken.signal).find(|it| threads::ENDING.contains(it))
     }
 
-    fn look_after(
+    fn supervise(
         &self,
         changes: &mut Option<AppliedChanges>,
         ours: &mut BTreeSet<u32>,
@@ -333,10 +334,10 @@ impl Run<'_> {
         observer: &mut dyn LaunchObserver,
     ) {
         match (happened, changes) {
-            (ProgramSignal::Left(processes), _) => observer.left(processes),
+            (ProgramSignal::Left(processes), _) => observer.processes_left(processes),
             (ProgramSignal::Second, Some(changes)) => {
                 // Where none can be started, the next second tries again.
-                if changes.mend(self.guarding).unwrap_or(false) {
+                if changes.restart_guard(self.guarding).unwrap_or(false) {
                     ours.insert(changes.guard());
                     observer.guard_replaced();
                 }

@@ -90,7 +90,7 @@ fn become_program(
     let mut text = String::new();
     lines.read_line(&mut text)?;
     let setup: ProgramSetup = serde_json::from_str(&text)?;
-    say(&stream, &ChildMessage { cannot: setup.make(), error: None })?;
+    send_message(&stream, &ChildMessage { cannot: setup.make(), error: None })?;
     let mut go = String::new();
     lines.read_line(&mut go)?;
     if go.trim() != "go" {
@@ -103,11 +103,11 @@ fn become_program(
         command.env("HOME", &user.home).env("USER", &user.name).env("LOGNAME", &user.name);
     }
     let error = command.exec();
-    say(&stream, &ChildMessage { cannot: Vec::new(), error: error.raw_os_error() })?;
+    send_message(&stream, &ChildMessage { cannot: Vec::new(), error: error.raw_os_error() })?;
     Err(error)
 }
 
-fn say(mut stream: &UnixStream, said: &ChildMessage) -> io::Result<()> {
+fn send_message(mut stream: &UnixStream, said: &ChildMessage) -> io::Result<()> {
     let mut line = serde_json::to_string(said)?;
     line.push('\n');
     stream.write_all(line.as_bytes())
@@ -139,7 +139,7 @@ impl StartingProcess {
             let mut line = serde_json::to_string(setup)?;
             line.push('\n');
             (&stream).write_all(line.as_bytes())?;
-            said(&stream)?.context("it ended before it was set up")
+            read_message(&stream)?.context("it ended before it was set up")
         };
         match answer() {
             Ok(said) => Ok(Self { child, stream, cannot: said.cannot }),
@@ -155,9 +155,9 @@ impl StartingProcess {
     ///
     /// # Errors
     /// Why the program could not be executed.
-    pub(super) fn go(mut self) -> anyhow::Result<Result<Child, io::Error>> {
+    pub(super) fn release(mut self) -> anyhow::Result<Result<Child, io::Error>> {
         (&self.stream).write_all(b"go\n").context("the process for the program")?;
-        match said(&self.stream)? {
+        match read_message(&self.stream)? {
             None => Ok(Ok(self.child)),
             Some(said) => {
                 let _ = self.child.wait();
@@ -177,7 +177,7 @@ impl StartingProcess {
 }
 
 /// The next line of the process; `None`: it has become the program, or has ended.
-fn said(stream: &UnixStream) -> anyhow::Result<Option<ChildMessage>> {
+fn read_message(stream: &UnixStream) -> anyhow::Result<Option<ChildMessage>> {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).context("the process for the program")?;
     Ok(if line.is_empty() { None } else { Some(serde_json::from_str(&line)?) })
@@ -222,8 +222,8 @@ impl Threads {
         self.seen.get(&tid)?.1.as_ref()
     }
 
-    /// Looks at all of them again. One that has ended keeps what it had.
-    pub(super) fn look(&mut self, root: &Root) {
+    /// Looks at all of them again. An ended thread keeps its last values.
+    pub(super) fn refresh(&mut self, root: &Root) {
         for (&tid, (pid, seen)) in &mut self.seen {
             let now = task::of_thread(root, *pid, tid);
             let is_same = |now: &TaskCounts| {
@@ -267,7 +267,7 @@ fn thread(
         .into_iter()
         .flat_map(|of| &of.preemptions)
         .filter(|it| it.tid == id)
-        .map(|it| Preempted { by: it.by.to_string(), times: it.times, waited_ns: it.waited_ns })
+        .map(|it| Preempted { by: it.comm.to_string(), times: it.times, waited_ns: it.waited_ns })
         .collect();
     preempted_by.sort_by_key(|it| std::cmp::Reverse((it.waited_ns, it.times)));
     let counted = seen.as_ref();
@@ -290,8 +290,8 @@ fn thread(
 }
 
 /// Whether the budget was kept, as far as it was recorded: by the real-time threads where there are
-/// any, else by all. No confidence is claimed, which `prove` has: nobody chose how long this ran,
-/// and under which load.
+/// any, else by all. No confidence is claimed, which `prove` has: its length was not chosen,
+/// nor its load.
 pub(super) fn verdict(
     budget_ns: u64,
     threads: &[LaunchedThread],
@@ -361,7 +361,7 @@ pub(super) const ENDING: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 const FIND: Duration = Duration::from_millis(20);
 
 /// Time between two looks at all counts and all processes.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What happened while a program ran.
 pub(super) enum ProgramSignal {
@@ -395,7 +395,7 @@ pub(super) struct RunningProgram<'a> {
 }
 
 pub(super) struct EndedProgram {
-    /// What the ending says beside its number.
+    /// Note on the ending besides its number.
     pub(super) note: Option<String>,
     pub(super) ending: ProgramEnding,
     pub(super) faults: Option<Faults>,
@@ -404,7 +404,7 @@ pub(super) struct EndedProgram {
     pub(super) rules: Result<Option<Watching>, String>,
 }
 
-/// All signals that are taken: SIGURG by itself does nothing to who does not wait for it.
+/// All signals that are taken: by default SIGURG is ignored.
 pub(super) fn taken() -> Vec<i32> {
     PASSED.iter().copied().chain([SIGCHLD, SIGURG]).collect()
 }
@@ -425,7 +425,7 @@ impl RunningProgram<'_> {
         loop {
             let taken = self.signals.take(pause);
             if let Ok(Some(rules)) = &mut self.rules {
-                rules.look(taken.is_some_and(|taken| taken.signal == SIGURG));
+                rules.poll(taken.is_some_and(|taken| taken.signal == SIGURG));
             }
             if let Some(taken) = taken {
                 self.pass(taken, ended.is_none(), &others);
@@ -443,21 +443,21 @@ impl RunningProgram<'_> {
             }
             if ended.is_none() && self.main.is_over(&root)? {
                 // Until it is waited for, the kernel still has its counts.
-                self.threads.look(&root);
+                self.threads.refresh(&root);
                 let faults = task::faults_of_process(&root, self.main.id());
                 let faults = faults.map(|(minor, major)| Faults { minor, major });
                 ended = Some((self.main.ending()?, faults));
-                others = self.others(&root);
+                others = self.child_processes(&root);
                 if !others.is_empty() {
                     happened(&mut self.ours, ProgramSignal::Left(others.len()));
                 }
             }
-            if looked.is_none_or(|at| at.elapsed() >= LOOK) || ended.is_some() {
-                others = self.others(&root);
+            if looked.is_none_or(|at| at.elapsed() >= POLL_INTERVAL) || ended.is_some() {
+                others = self.child_processes(&root);
                 self.reap(&root);
-                if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+                if looked.is_none_or(|at| at.elapsed() >= POLL_INTERVAL) {
                     looked = Some(Instant::now());
-                    self.threads.look(&root);
+                    self.threads.refresh(&root);
                     if let Some(recording) = &mut self.recording {
                         recording.second(&self.threads);
                     }
@@ -476,7 +476,7 @@ impl RunningProgram<'_> {
     }
 
     /// The processes of the program, its first one left out. Those whose parent has ended are ours.
-    fn others(&self, root: &Root) -> Vec<u32> {
+    fn child_processes(&self, root: &Root) -> Vec<u32> {
         let main = self.main.id();
         let all = match &self.main {
             MainProcess::Child(_) => task::descendants(root, std::process::id()),
@@ -537,7 +537,7 @@ impl MainProcess {
     fn is_over(&mut self, root: &Root) -> anyhow::Result<bool> {
         match self {
             Self::Child(child) => Ok(is_over(child.id())?),
-            Self::Service(service) => service.look(root),
+            Self::Service(service) => service.has_ended(root),
         }
     }
 
@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_says_no_more_than_was_recorded() {
+    fn a_verdict_claims_no_more_than_was_recorded() {
         let recorded = |lost_events| {
             let spikes = Spikes::default();
             Some(WakeUps { over_ns: 10_000, lost_events, unseen: 0, inferred: 0, spikes })

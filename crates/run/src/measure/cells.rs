@@ -40,7 +40,7 @@ use crate::{online_cpus, parse, prove};
 /// Cells of a matrix, at most: more are a slip of the hand.
 const CELLS_MAX: usize = 10_000;
 
-/// Duration of a cell where nothing is said.
+/// Default duration of a cell.
 const CELL_NS: u64 = 10_000_000_000;
 
 /// The cells of some blocks on this machine.
@@ -268,13 +268,13 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
     })
 }
 
-/// What may stand in a file name anywhere.
+/// Characters valid in any file name.
 fn safe(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "+.,_-".contains(c) { c } else { '_' };
     text.chars().map(safe).collect::<String>().trim_matches(['.', '_', '-']).into()
 }
 
-/// Names of conditions must tell them apart.
+/// Names of conditions must be unique.
 ///
 /// # Errors
 /// A name twice, or none.
@@ -359,7 +359,7 @@ const RTPROOF: &str = "rtproof() { /proc/\"$RTPROOF_PID\"/exe \"$@\"; }\n";
 /// Runs a command line. What it prints goes to stderr: stdout is for results.
 fn run(command: &str) -> Result<(), Invalid> {
     let failed = |error| format!("`{command}` cannot be run: {error}");
-    let mut shell = Command::new(trusted::find("sh").map_err(failed)?);
+    let mut shell = Command::new(trusted::find_program("sh").map_err(failed)?);
     shell.arg("-c").arg(format!("{RTPROOF}{command}")).stdin(Stdio::null());
     shell.env("RTPROOF_PID", std::process::id().to_string()).stdout(std::io::stderr());
     match shell.status() {
@@ -400,7 +400,7 @@ pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
             || run.options.phases.iter().all(|phase| loads_ran(run, phase)),
         started_realtime_ns: Some(run.meta.started_realtime_ns),
         threads: report.cpus.iter().map(thread).collect(),
-        beside: report.beside.clone(),
+        surroundings: report.surroundings.clone(),
         spikes: report.spikes.as_ref().and_then(spiked),
         notes: report.notes.iter().map(|note| note.text.clone()).collect(),
         ..CellResult::missing(cell)
@@ -537,7 +537,7 @@ pub fn quantity(workload: &str) -> Quantity {
     workloads::parse(workload).map_or(Quantity::Latency, |workload| workload.quantity())
 }
 
-/// What samples should be, and what percentages are of; nanoseconds.
+/// Nominal value of samples, and the value that is 100 %; nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NominalScale {
     /// What they should be.

@@ -72,7 +72,7 @@ impl Matrix {
     }
 }
 
-/// What a block is where nothing is said.
+/// The default block.
 pub fn default_block() -> Block {
     Block {
         workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into())],
@@ -127,14 +127,14 @@ fn of_table(table: &DeTable<'_>) -> Result<Matrix> {
 }
 
 fn block(base: &Block, table: &DeTable<'_>) -> Result<Block> {
-    let mut wish = base.clone();
+    let mut own = base.clone();
     for (key, value) in table {
-        if !set(&mut wish, key.get_ref(), value)? {
+        if !set(&mut own, key.get_ref(), value)? {
             let what = format!("no such key \"{}\"; expected {OF_BLOCK}", key.get_ref());
             return Err(Wrong { at: key.span(), what });
         }
     }
-    Ok(wish)
+    Ok(own)
 }
 
 fn condition(table: &DeTable<'_>) -> Result<Condition> {
@@ -154,25 +154,25 @@ fn condition(table: &DeTable<'_>) -> Result<Condition> {
     Ok(condition)
 }
 
-/// Sets a key of a block; `false`: it is none.
-fn set(wish: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
+/// Sets a key of a block; `false`: unknown key.
+fn set(own: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
-        "workload" => wish.workloads = many(value, super::workloads)?.concat(),
-        "cpus" => wish.cpus = Some(text(value)?.to_owned()),
-        "each" => wish.each = boolean(value)?,
-        "policy" => wish.policies = many(value, super::policy)?,
-        "priority" => wish.priorities = many(value, parse::priority)?,
-        "period" => wish.periods_ns = many(value, parse::period)?,
-        "load" => wish.loads = many(value, super::load)?,
-        "for" => wish.duration_ns = Some(one(value, parse::run_duration)?),
-        "samples" => wish.samples = Some(one(value, parse::samples)?),
-        "repeat" => wish.repeat = one(value, super::repeat)?,
+        "workload" => own.workloads = many(value, super::workloads)?.concat(),
+        "cpus" => own.cpus = Some(text(value)?.to_owned()),
+        "each" => own.each = boolean(value)?,
+        "policy" => own.policies = many(value, super::policy)?,
+        "priority" => own.priorities = many(value, parse::priority)?,
+        "period" => own.periods_ns = many(value, parse::period)?,
+        "load" => own.loads = many(value, super::load)?,
+        "for" => own.duration_ns = Some(one(value, parse::run_duration)?),
+        "samples" => own.samples = Some(one(value, parse::samples)?),
+        "repeat" => own.repeat = one(value, super::repeat)?,
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-/// Sets a key that holds for all; `false`: it is none.
+/// Sets a key that holds for all; `false`: unknown key.
 fn set_common(common: &mut Common, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
         "budget" => common.budget_ns = Some(one(value, parse::budget)?),
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_inherit_what_stands_outside() {
+    fn blocks_inherit_outer_keys() {
         let text = "for = \"2s\"\ncpus = \"1-3\"\nperiod = [\"1ms\", \"500us\"]\ntrace = false\n\
                     [[block]]\neach = true\n[[block]]\npriority = [20, 80]\nfor = \"5s\"\n\
                     [[condition]]\nname = \"tuned\"\nbefore = \"true\"\nafter = \"true\"\n";

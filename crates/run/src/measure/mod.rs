@@ -339,7 +339,7 @@ pub trait MeasureEvents {
 ///
 /// # Errors
 /// What no cell can do without: the folder, the signals. A cell that fails is in the index.
-pub fn run(
+pub fn run_cells(
     root: &Root,
     facts: &Facts,
     plan: &MeasurePlan,
@@ -369,10 +369,10 @@ pub fn run(
         }
         let start = Instant::now();
         let result = one(root, plan, cell, folder, &signals, events, after_ns);
-        pace.took(start.elapsed().as_nanos(), cell.duration_ns);
+        pace.add(start.elapsed().as_nanos(), cell.duration_ns);
         index.put(result.unwrap_or_else(|error| CellResult::failed(cell, format!("{error:#}"))));
         write(folder, &index, events)?;
-        if signals.came().is_some() {
+        if signals.received().is_some() {
             break;
         }
     }
@@ -439,7 +439,7 @@ fn one(
     let measured = prove::run(root, facts, &job, &mut NoSwitcher, observer);
     events.end();
     let finished = measured?;
-    let report = Report::new(&finished.run, &finished.standing());
+    let report = Report::new(&finished.run, &finished.integrity());
     let sealed = finished.seal(&report)?;
     events.sealed(&output, &sealed.run, &report)?;
     let mut result = cells::cell_result(cell, &sealed.run, &report);
@@ -450,22 +450,22 @@ fn one(
     Ok(result)
 }
 
-/// What cells take beside their measuring time, as it was so far.
+/// Mean overhead of cells besides their measuring time so far.
 #[derive(Debug, Default)]
 struct CellOverhead {
     cells: u64,
-    beside_ns: u64,
+    overhead_ns: u64,
 }
 
 impl CellOverhead {
-    fn took(&mut self, all_ns: u128, duration_ns: u64) {
+    fn add(&mut self, all_ns: u128, duration_ns: u64) {
         self.cells += 1;
         let all_ns = u64::try_from(all_ns).unwrap_or(u64::MAX);
-        self.beside_ns = self.beside_ns.saturating_add(all_ns.saturating_sub(duration_ns));
+        self.overhead_ns = self.overhead_ns.saturating_add(all_ns.saturating_sub(duration_ns));
     }
 
     fn overhead_ns(&self) -> u64 {
-        self.beside_ns.checked_div(self.cells).unwrap_or(OVERHEAD_NS)
+        self.overhead_ns.checked_div(self.cells).unwrap_or(OVERHEAD_NS)
     }
 }
 

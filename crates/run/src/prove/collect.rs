@@ -119,7 +119,7 @@ impl Collector {
     }
 
     /// Single samples go to a file.
-    pub(crate) fn keeps(&mut self, samples: Option<SampleFile>) {
+    pub(crate) fn keep_samples(&mut self, samples: Option<SampleFile>) {
         self.samples = samples;
     }
 
@@ -143,7 +143,7 @@ impl Collector {
             self.pending.started.push(info.clone());
             self.watch.add(&self.sampler, info, started.is_pinned);
         }
-        self.pending.beside.states = self.idle.states();
+        self.pending.surroundings.states = self.idle.states();
     }
 
     /// The threads that measure.
@@ -182,13 +182,13 @@ impl Collector {
 
     fn watch_clock(&mut self, now_ns: u64, steps: impl Iterator<Item = (u32, Steps)>) {
         let cpu = |number| self.watch.thread(number).map_or(0, |info| info.cpu);
-        self.pending.notes.extend(self.steps.look(now_ns, steps, cpu));
+        self.pending.notes.extend(self.steps.poll(now_ns, steps, cpu));
     }
 
     fn sample_host(&mut self, now_ns: u64) {
         self.sampled_ns = now_ns;
         self.pending.host = Some(self.sampler.sample(now_ns));
-        self.pending.beside.idle = self.idle.sample(now_ns);
+        self.pending.surroundings.idle = self.idle.sample(now_ns);
     }
 
     /// Empties the slots; the switcher's are shorter than a second and are put together.
@@ -238,10 +238,10 @@ impl Collector {
         if now_ns >= self.options.duration_ns {
             return;
         }
-        let seen = self.watch.look(&mut self.sampler, now_ns);
+        let seen = self.watch.poll(&mut self.sampler, now_ns);
         seen.lost.into_iter().for_each(|number| session.stop_one(number));
         self.pending.notes.extend(seen.notes);
-        self.pending.beside.marks.extend(seen.marks);
+        self.pending.surroundings.marks.extend(seen.marks);
     }
 
     /// Starts and stops loads when a phase begins.
@@ -263,7 +263,7 @@ impl Collector {
         let Some(specs) = requested.loads else { return };
         self.stop_loads(now_ns);
         self.by_hand = true;
-        self.pending.notes.push(notes::load_by_hand(now_ns, &specs));
+        self.pending.notes.push(notes::manual_load_note(now_ns, &specs));
         self.start_loads(specs, now_ns);
     }
 
@@ -359,7 +359,7 @@ impl Collector {
         let at_ns = now_ns();
         self.pending.notes.extend(samples.map(|samples| samples.finish(at_ns)));
         self.stop_loads(at_ns);
-        // A row stands for a second: what is left of one after the last tick would look like a dip.
+        // A row represents a second: what is left of one after the last tick would look like a dip.
         if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {
             self.sample_host(at_ns);
         }
@@ -595,7 +595,7 @@ mod samples_tests {
     }
 
     #[test]
-    fn a_line_a_sample_and_what_is_missing_is_told() {
+    fn one_line_a_sample_and_missing_ones_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.samples.csv");
         let mut file = SampleFile::create(&path).unwrap();
@@ -619,7 +619,7 @@ mod samples_tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_and_ends_nothing() {
+    fn a_full_disk_is_reported_and_ends_nothing() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let (path, to) = (PathBuf::from("x.csv"), BufWriter::with_capacity(8, full));
         let mut file = SampleFile { path, to, lines: 0, unkept: 0, failed: None };

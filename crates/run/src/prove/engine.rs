@@ -145,7 +145,7 @@ pub fn run(
     early_notes.extend(notes::of_start(options, session.started()));
     early_notes.extend(notes::of_workloads(&plan, session.started()));
     let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
-    collector.keeps(samples);
+    collector.keep_samples(samples);
     collector.slots_are(plan.slot_ns);
     collector.announce(
         session.started(),
@@ -192,7 +192,7 @@ impl Rig<'_> {
             if self.session.is_finished() {
                 break RunEnd::Complete;
             }
-            if let Some(signal) = signals.came() {
+            if let Some(signal) = signals.received() {
                 break RunEnd::Interrupted { signal: signal.into() };
             }
             if self.switcher.is_over() && self.switcher.trouble().is_none() {
@@ -239,7 +239,7 @@ impl Rig<'_> {
     }
 }
 
-/// What to do where a CPU cannot be had.
+/// The next step if a CPU is not available.
 fn cannot_run(cpu: u32, facts: &Facts) -> String {
     match facts.cpus.allowed.value() {
         Some(allowed) if !allowed.contains(cpu) => format!(
@@ -263,9 +263,9 @@ fn sleep_until(at_ns: u64) {
 /// 128 random bits as hex.
 pub(crate) fn run_id() -> anyhow::Result<String> {
     let mut bytes = [0_u8; 16];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no random bits for the identity of the run")?;
-    anyhow::ensure!(got == bytes.len(), "too few random bits for the identity of the run");
+    anyhow::ensure!(filled == bytes.len(), "too few random bits for the identity of the run");
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -315,14 +315,14 @@ fn close(
     writer.tick(collected.tick);
     let facts = Some(snapshot(&facts));
     let tail = RunTail { ended, facts, threads: collected.ends, options: None };
-    end(tail, collected.failure, writer, output)
+    finish_record(tail, collected.failure, writer, output)
 }
 
 /// Closes the record and reads it back. `failure`: why it could not be written before.
 ///
 /// # Errors
 /// As [`close`].
-pub(crate) fn end(
+pub(crate) fn finish_record(
     tail: RunTail,
     failed: Option<WriteError>,
     writer: WriterThread,
@@ -340,7 +340,7 @@ pub(crate) fn end(
 
 impl Finishing {
     /// What the record will be when the run is over.
-    pub fn standing(&self) -> Integrity {
+    pub fn integrity(&self) -> Integrity {
         if self.finished.is_some() { Integrity::Sealed } else { Integrity::Torn }
     }
 

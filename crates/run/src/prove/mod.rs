@@ -345,14 +345,14 @@ const DEFAULT_LOAD: &str = "cpu+memory+net+disk";
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Duration of a run where nothing is said.
+/// Default duration of a run.
 const RUN_NS: u64 = 60 * SECOND_NS;
 
 /// Decides everything that a run needs to know.
 ///
 /// # Errors
 /// Usage errors: CPUs that are not there, a period longer than the run.
-pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
+pub fn resolve_options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
     let intent = request.intent.resolve()?;
     let period_ns = request.period_ns.or(intent.period_ns).unwrap_or(PERIOD_NS);
     let duration_ns = parse::until(request.samples, period_ns, request.duration_ns, RUN_NS)
@@ -405,7 +405,7 @@ pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
 pub struct Rooms {
     /// The tool's own work.
     pub housekeeping: CpuList,
-    /// Loads, where nobody says.
+    /// Default loads.
     pub load: CpuList,
 }
 
@@ -491,7 +491,7 @@ fn ignored(root: &Root) -> u64 {
 /// The signals that came.
 #[derive(Clone, Debug)]
 pub struct Signals {
-    came: Arc<AtomicUsize>,
+    received: Arc<AtomicUsize>,
     /// Of each signal: whether the next one ends the program where it is.
     ends: Vec<Arc<AtomicBool>>,
 }
@@ -500,7 +500,7 @@ impl Signals {
     /// Catches them from now on. The first one ends the run in order, a second one of the same kind
     /// ends the program where it is. What the parent had ignored (nohup) stays ignored.
     pub fn catch(root: &Root) -> io::Result<Self> {
-        let came = Arc::new(AtomicUsize::new(0));
+        let received = Arc::new(AtomicUsize::new(0));
         let ignored = ignored(root);
         let mut ends = Vec::new();
         for (i, (signal, _)) in SIGNALS.iter().enumerate() {
@@ -511,11 +511,11 @@ impl Signals {
             flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&second))?;
             flag::register(*signal, Arc::clone(&second))?;
             ends.push(second);
-            flag::register_usize(*signal, Arc::clone(&came), i + 1)?;
+            flag::register_usize(*signal, Arc::clone(&received), i + 1)?;
         }
         // A file that may not grow is a full disk, not a death.
         flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-        Ok(Self { came, ends })
+        Ok(Self { received, ends })
     }
 
     /// From now on any signal ends the program where it is: everything is put back, and what
@@ -526,12 +526,12 @@ impl Signals {
 
     /// Ends the run as a signal does: the user quits it.
     pub fn quit(&self) {
-        self.came.store(SIGNALS.len() + 1, Ordering::Relaxed);
+        self.received.store(SIGNALS.len() + 1, Ordering::Relaxed);
     }
 
     /// Name of the signal that came last; `quit`: the user ended it.
-    pub fn came(&self) -> Option<&'static str> {
-        let at = self.came.load(Ordering::Relaxed).checked_sub(1)?;
+    pub fn received(&self) -> Option<&'static str> {
+        let at = self.received.load(Ordering::Relaxed).checked_sub(1)?;
         Some(SIGNALS.get(at).map_or("quit", |(_, name)| name))
     }
 }
@@ -571,7 +571,7 @@ pub trait Switcher {
     /// What a thread measured in a slot. `origin_ns`: first wake-up of the run, on its clock.
     fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64);
 
-    /// Does what is due. `now_ns` tells the time after the first wake-up, before and after things
+    /// Does what is due. `now_ns` gives the time after the first wake-up, before and after things
     /// that take long. Returns when to come again; the slots until then are handed over before.
     fn due(&mut self, now_ns: &dyn Fn() -> u64) -> u64;
 

@@ -65,7 +65,7 @@ pub(crate) fn of_start(options: &Options, started: &[StartedThread]) -> Vec<Note
         if options.priority > 0 {
             asked += &format!(" {}", options.priority);
         }
-        let got = match first.policy {
+        let used_policy = match first.policy {
             Policy::Fifo => format!("SCHED_FIFO {}", first.priority),
             Policy::Rr => format!("SCHED_RR {}", first.priority),
             Policy::Deadline => "SCHED_DEADLINE".into(),
@@ -79,7 +79,7 @@ pub(crate) fn of_start(options: &Options, started: &[StartedThread]) -> Vec<Note
             ),
         };
         let text = format!(
-            "{asked} was refused ({}): {} measured with {got}.{next}",
+            "{asked} was refused ({}): {} measured with {used_policy}.{next}",
             first.policy_error.clone().unwrap_or_default(),
             match unpolicied.len() {
                 1 => format!("{} was", cpus(unpolicied.clone())),
@@ -234,7 +234,7 @@ pub(crate) fn marked(at_ns: u64, text: &str) -> Note {
 }
 
 /// The user switched the loads: the phases of the options are not what ran.
-pub(crate) fn load_by_hand(at_ns: u64, specs: &[String]) -> Note {
+pub(crate) fn manual_load_note(at_ns: u64, specs: &[String]) -> Note {
     let what = if specs.is_empty() { "off".into() } else { specs.join("+") };
     let text = format!(
         "Load switched by hand: {what}. From here on the phases do not say which load ran; the \
@@ -290,7 +290,7 @@ pub(crate) fn trace_left_out() -> Note {
     note(0, "no-trace", false, text)
 }
 
-/// Kernel events would tell nothing.
+/// Kernel events would explain nothing.
 pub(crate) fn no_wake_ups(why: &str) -> Note {
     note(0, "no-trace", false, format!("Spikes are counted, not explained: {why}."))
 }
@@ -313,7 +313,7 @@ pub(crate) fn other_pids() -> Note {
     note(0, "pid-namespace", false, text)
 }
 
-/// What killed runs had left behind.
+/// Leftovers of killed runs.
 pub(crate) fn instances_removed(removed: &[String]) -> Note {
     let text = format!(
         "A run that was killed had left the recording of kernel events on ({}); it is off now.",
@@ -360,7 +360,7 @@ pub(crate) fn stacks(at_ns: u64) -> Note {
     note(at_ns, "trace-stacks", false, text)
 }
 
-/// Stacks cannot be had.
+/// Stacks are not available.
 pub(crate) fn no_stacks(at_ns: u64, why: &str) -> Note {
     let text = format!(
         "The kernel's stack cannot be recorded ({why}): interrupts being off and the machine \
@@ -428,7 +428,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_never_sleeps_tells_where_its_time_went() {
+    fn a_loop_that_never_sleeps_accounts_for_its_time() {
         let gaps = Gaps {
             run_ns: 10_000_000_000,
             busy_ns: 9_990_000_000,

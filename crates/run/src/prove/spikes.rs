@@ -31,7 +31,7 @@ use super::notes::Unexamined;
 /// How often spikes are asked for while kernel events are recorded.
 const POLL_NS: u64 = 50_000_000;
 
-/// After so long explaining waits for the next poll: whose slots nobody empties ends its run.
+/// After so long explaining waits for the next poll: a thread with full slots ends its run.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// Longest wait for answers after the last wake-up.
@@ -77,7 +77,7 @@ impl Explainer {
     pub(super) fn poll(&mut self, session: &mut Session, now_ns: u64) {
         let threshold_ns = self.threshold.ns();
         session.spikes(|thread, spike| {
-            self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
+            self.sums.spike_arrived(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
         });
         self.answers(now_ns, AT_ONCE);
     }
@@ -143,7 +143,7 @@ impl Explainer {
     /// A spike that came out of a thread that has ended.
     pub(super) fn last(&mut self, thread: u32, spike: LateWakeUp) {
         let threshold_ns = self.threshold.ns();
-        self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
+        self.sums.spike_arrived(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
     }
 
     /// All threads have ended: waits for the answers that are still to come, ends the recorder, and
@@ -201,7 +201,7 @@ impl Recording {
         Self { recorder: None, info, arming_failed: false }
     }
 
-    /// Starts it, if it is wanted and can be had, and measures what it costs.
+    /// Starts it if it is requested and available, and measures its cost.
     fn start(
         root: &Root,
         facts: &Facts,
@@ -311,7 +311,7 @@ impl Recording {
         }
     }
 
-    /// What is known of it so far.
+    /// Its summary so far.
     fn info(&mut self) -> &causes::RecorderSummary {
         if let Some(recorder) = &self.recorder {
             let stats = recorder.stats();
@@ -325,7 +325,7 @@ impl Recording {
     /// user must know of that.
     fn stop(&mut self, now_ns: u64) -> Option<Note> {
         let left = self.recorder.as_mut()?.stop()?;
-        Some(notes::instance_left(now_ns, &rtproof_host::tracefs::shown(left)))
+        Some(notes::instance_left(now_ns, &rtproof_host::tracefs::shown_path(left)))
     }
 }
 
@@ -333,7 +333,7 @@ impl Recording {
 // the record.
 
 /// Spikes explained in a second, at most; others are counted.
-const ASKED_MAX: u32 = 2000;
+const REQUESTS_MAX: u32 = 2000;
 
 /// With every so many that wait for an answer, a spike must be twice as late to be asked for: where
 /// not all can be explained, the worst are.
@@ -349,13 +349,13 @@ pub(crate) struct Sums {
     origin_ns: u64,
     table: CauseTable,
     /// Came out of the measuring threads.
-    came: u64,
+    arrived: u64,
     lost: Unexamined,
     listed: usize,
     /// Asked for and not answered yet, by thread id and due time, with the thread's number.
     waiting: BTreeMap<(i32, u64), (u32, LateWakeUp)>,
     /// Asked for in a second, and which one it is.
-    asked: (u64, u32),
+    requests_in: (u64, u32),
     tick: SpikeTick,
     /// Of the spike that was explained last.
     last: Option<MainCause>,
@@ -372,7 +372,7 @@ impl Sums {
         self.threads.push(Some((tid, cpu)));
     }
 
-    /// Who is measured, and since when.
+    /// The measured threads, and since when.
     fn begin(&mut self, plan: &SessionPlan, started: &[StartedThread], origin_ns: u64) {
         let wakes = |s: &StartedThread| plan.workload_of(s.number).wakes();
         let of = |s| wakes(s).then_some((s.tid.cast_signed(), s.cpu));
@@ -387,23 +387,23 @@ impl Sums {
 
     /// A spike came: `ask` for its window, unless there are too many. It says whether there will be
     /// an answer. `threshold_ns`: what makes a spike.
-    pub(crate) fn came(
+    pub(crate) fn spike_arrived(
         &mut self,
         thread: u32,
         spike: LateWakeUp,
         threshold_ns: u64,
         ask: impl FnOnce(WakeUp) -> bool,
     ) {
-        self.came += 1;
+        self.arrived += 1;
         let second = spike.due_ns / SECOND_NS;
-        if self.asked.0 != second {
-            self.asked = (second, 0);
+        if self.requests_in.0 != second {
+            self.requests_in = (second, 0);
         }
         let doublings = (self.waiting.len() / CROWD).min(32);
         let is_worth = spike.latency_ns >> doublings >= threshold_ns || doublings == 0;
         let wake = self.wake_up(thread, spike);
-        if let Some(wake) = wake.filter(|_| is_worth && self.asked.1 < ASKED_MAX) {
-            self.asked.1 += 1;
+        if let Some(wake) = wake.filter(|_| is_worth && self.requests_in.1 < REQUESTS_MAX) {
+            self.requests_in.1 += 1;
             if ask(wake) {
                 self.waiting.insert((wake.tid, wake.due_ns), (thread, spike));
                 return;
@@ -432,7 +432,7 @@ impl Sums {
         self.tick.list.push(spikes::Spike { thread, due_ns, latency_ns, why });
     }
 
-    /// An answer came. Returns the explanation; `None`: nobody had asked.
+    /// An answer came. Returns the explanation; `None`: not requested.
     pub(crate) fn answered(&mut self, wake: &WakeUp, mut window: Window) -> Option<Explanation> {
         let (thread, spike) = self.waiting.remove(&(wake.tid, wake.due_ns))?;
         if window.events.len() > EVENTS_MAX {
@@ -496,7 +496,7 @@ impl Sums {
 
     /// What came since the last call, with the numbers as they are now.
     pub(crate) fn take(&mut self, mut summary: SpikeSummary) -> SpikeTick {
-        summary.seen = self.came + self.lost.dropped;
+        summary.seen = self.arrived + self.lost.dropped;
         summary.dropped = self.lost.dropped;
         self.table.fill(&mut summary);
         self.tick.causes = self.table.take_changed();
@@ -505,7 +505,7 @@ impl Sums {
     }
 }
 
-// From when on a wake-up is a spike, where nobody said it: the threshold follows the machine.
+// The threshold of spikes if none is given: it follows the machine.
 //
 // It begins at four times what the machine needs to turn round, 20 µs at least, and is looked at
 // once a second: where more than about twenty wake-ups a second and CPU are beyond it, or fewer
@@ -620,7 +620,7 @@ mod sums_tests {
 
     fn ask(sums: &mut Sums, thread: u32, spike: LateWakeUp) -> Option<WakeUp> {
         let mut asked = None;
-        sums.came(thread, spike, 1000, |wake| {
+        sums.spike_arrived(thread, spike, 1000, |wake| {
             asked = Some(wake);
             true
         });
@@ -661,7 +661,7 @@ mod sums_tests {
         let mut sums = sums();
         sums.learn(&Slot { spikes_dropped: 5, ..Slot::default() });
         // Refused by the recorder, of a thread that is not known, and never answered.
-        sums.came(0, spike(1, 9000), 1000, |_| false);
+        sums.spike_arrived(0, spike(1, 9000), 1000, |_| false);
         assert_eq!(ask(&mut sums, 7, spike(2, 9000)), None);
         ask(&mut sums, 0, spike(3, 9000)).expect("asked");
         assert_eq!(ask(&mut sums, 2, spike(4, 9000)), None, "no wake-up");
@@ -691,7 +691,7 @@ mod sums_tests {
         for at in 10_000..20_000 {
             let _ = asked(&mut sums, at, u64::MAX / 2);
         }
-        assert_eq!(sums.waiting.len(), ASKED_MAX as usize);
+        assert_eq!(sums.waiting.len(), REQUESTS_MAX as usize);
         assert!(asked(&mut sums, SECOND_NS, u64::MAX / 2), "a new second");
     }
 
@@ -792,7 +792,7 @@ mod threshold_tests {
         }
         let lowest = threshold.ns();
         assert!((8000..8100).contains(&lowest), "twice the median: {lowest}");
-        // A second without a wake-up says nothing.
+        // A second without a wake-up is ignored.
         assert_eq!(after(&mut threshold, &SlotCounts::default()), lowest);
     }
 

@@ -1,5 +1,5 @@
 //! The measured threads seen from outside, once a second: whether each is still where it was put,
-//! and who changed its policy or the CPUs that it may run on.
+//! and changes of its policy or allowed CPUs.
 
 use rtproof_host::{
     HostSampler, Placement, Root,
@@ -26,7 +26,7 @@ struct Watched {
     /// Whether it was put on its CPU: else it may be anywhere.
     is_pinned: bool,
     lost: bool,
-    /// Times that it had come to another CPU when it was last seen.
+    /// Number of migrations at the last look.
     migrations: Option<u64>,
     /// How it was scheduled, and when that was seen; `None`: it could not be asked.
     last: Option<(Scheduling, u64)>,
@@ -78,7 +78,7 @@ impl ThreadWatch {
                 observer.second(info, &row.second);
             }
         }
-        for mark in &tick.beside.marks {
+        for mark in &tick.surroundings.marks {
             if let Some(info) = self.thread(mark.thread) {
                 observer.mark(info, mark);
             }
@@ -86,7 +86,7 @@ impl ThreadWatch {
     }
 
     /// Looks at all threads.
-    pub(super) fn look(&mut self, sampler: &mut HostSampler, now_ns: u64) -> Look {
+    pub(super) fn poll(&mut self, sampler: &mut HostSampler, now_ns: u64) -> Look {
         let online = sampler.online();
         let mut seen = Look::default();
         for watched in self.threads.iter_mut().filter(|watched| !watched.lost) {
@@ -249,7 +249,7 @@ impl StepWatch {
     }
 
     /// What is new, of all threads with their numbers. `cpu` names the CPU of a thread.
-    pub(super) fn look(
+    pub(super) fn poll(
         &mut self,
         at_ns: u64,
         now: impl Iterator<Item = (u32, Steps)>,
@@ -291,7 +291,7 @@ impl StepWatch {
             self.clock.name(),
             self.left_out,
             moved(&most),
-            left(most.unmeasured, most.bounds)
+            lost_cycles(most.unmeasured, most.bounds)
         );
         (self.left_out > 0).then(|| step_note(at_ns, &most, text))
     }
@@ -310,7 +310,7 @@ fn note(at_ns: u64, clock: Clock, new: &[(u32, Steps)]) -> Note {
         Clock::Boottime => ", as a suspend does",
         _ => "",
     };
-    // A sample that may hold it is said to.
+    // A sample that may hold it is marked.
     let free = if bounds == 0 { "the step is in no latency; " } else { "" };
     let text = format!(
         "{} was set{why}: {}, noticed {} after the start on {}; {free}{}.",
@@ -318,7 +318,7 @@ fn note(at_ns: u64, clock: Clock, new: &[(u32, Steps)]) -> Note {
         moved(&most),
         units::duration(at_ns),
         units::cpus(&cpus),
-        left(unmeasured, bounds)
+        lost_cycles(unmeasured, bounds)
     );
     step_note(at_ns, &Steps { unmeasured, bounds, ..most }, text)
 }
@@ -340,7 +340,7 @@ fn moved(steps: &Steps) -> String {
 }
 
 /// What of the cycles was lost to it.
-fn left(unmeasured: u64, bounds: u64) -> String {
+fn lost_cycles(unmeasured: u64, bounds: u64) -> String {
     let cycles = match unmeasured {
         0 => "no cycle was left out for it".into(),
         1 => "1 cycle that fell into it is not measured".into(),
@@ -384,13 +384,13 @@ mod tests {
         assert_eq!(thread.changes(&fifo(80), 9), []);
         let both = Scheduling { cpus: Some(CpuList::new([0, 1])), ..fifo(81) };
         let marks = thread.changes(&both, 9);
-        let told: Vec<_> =
+        let reported: Vec<_> =
             marks.iter().map(|m| (m.kind, m.before.as_str(), m.after.as_str())).collect();
         let expected = [
             (MarkKind::Policy, "SCHED_FIFO 80", "SCHED_FIFO 81"),
             (MarkKind::Affinity, "CPU 1", "CPUs 0-1"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         assert!(marks.iter().all(|m| (m.thread, m.since_ns, m.at_ns) == (3, 5, 9)));
         assert_eq!(watched(None).changes(&both, 9), [], "what was is not known");
     }
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn who_went_away_and_came_back_has_moved() {
+    fn a_thread_that_left_and_returned_has_moved() {
         let mut thread = watched(None);
         let at = |migrations| Placement { cpu: 1, migrations };
         assert!(!thread.has_moved(&at(Some(1))));
@@ -459,16 +459,16 @@ mod steps_tests {
         let mut watch = StepWatch::of(Clock::Realtime);
         let cpu = |number| number + 2;
         let none = Steps::default();
-        assert!(watch.look(1, [(0, none), (1, none)].into_iter(), cpu).is_none());
-        let note = watch.look(2_000_000_000, [(0, STEP), (1, STEP)].into_iter(), cpu);
+        assert!(watch.poll(1, [(0, none), (1, none)].into_iter(), cpu).is_none());
+        let note = watch.poll(2_000_000_000, [(0, STEP), (1, STEP)].into_iter(), cpu);
         let note = note.expect("news");
         assert!(!note.weakens);
         for part in ["set: once, back by", "CPUs 2-3", "in no latency", "no cycle was left out"] {
             assert!(note.text.contains(part), "{part}: {}", note.text);
         }
-        assert!(watch.look(3, [(0, STEP), (1, STEP)].into_iter(), cpu).is_none(), "noted before");
+        assert!(watch.poll(3, [(0, STEP), (1, STEP)].into_iter(), cpu).is_none(), "noted before");
         let worse = Steps { steps: 2, unmeasured: 7, bounds: 1, ..STEP };
-        let note = watch.look(4, [(0, STEP), (1, worse)].into_iter(), cpu).expect("news");
+        let note = watch.poll(4, [(0, STEP), (1, worse)].into_iter(), cpu).expect("news");
         assert!(note.weakens && note.text.contains("7 cycles"), "{}", note.text);
         // One sample may hold it.
         assert!(!note.text.contains("in no latency"), "{}", note.text);
@@ -480,7 +480,7 @@ mod steps_tests {
         let mut watch = StepWatch::of(Clock::Tai);
         let noted = (1..=30_u64).filter_map(|n| {
             let steps = Steps { steps: n, ahead_ns: n * 1000, ..Steps::default() };
-            watch.look(n, [(0, steps)].into_iter(), |number| number)
+            watch.poll(n, [(0, steps)].into_iter(), |number| number)
         });
         assert_eq!(noted.count(), 20);
         let text = watch.rest(31).expect("the rest").text;

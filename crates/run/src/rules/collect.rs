@@ -96,7 +96,7 @@ impl CollectedBreaches {
             stack,
             is_cut,
             why: found.why,
-            instead: found.rule.instead(),
+            advice: found.rule.advice(),
             monitor: found.monitor.map(Monitor::name),
             monitor_count: u64::from(found.monitor.is_some()),
         };
@@ -218,7 +218,7 @@ pub(super) fn unknown(ready: String, why: String) -> Rules {
         .rules(ready, 0)
 }
 
-/// The events that a rule rests on; who is real-time rests on the first three.
+/// The events that a rule rests on; being real-time rests on the first three.
 const fn needs(rule: Rule) -> &'static [EventSource] {
     use rtproof_measure::program::EventSource::{
         Births, Enters, Exits, Faults, Migrations, Signals, Switches, Threads, Wakes,

@@ -33,10 +33,10 @@ use rtproof_results::launch::{MonitorReport, Rules};
 
 use crate::now_ns;
 use crate::prove::Signals;
-pub(crate) use symbols::{RunningThread, list, name, program};
+pub(crate) use symbols::{RunningThread, program, program_threads, thread_name};
 
 /// Longest time between two looks at the events.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Time between two comparisons with the threads in /proc.
 const COMPARE: Duration = Duration::from_secs(1);
@@ -111,7 +111,7 @@ impl Watching {
         own: Option<&CpuList>,
     ) -> Result<Self, String> {
         let root = Root::live();
-        let mut watch = ProgramWatch::new(WatchPurpose::Rules, online.as_slice(), heard())?;
+        let mut watch = ProgramWatch::new(WatchPurpose::Rules, online.as_slice(), call_filter())?;
         if !watch.add(&root, pid)? {
             return Err(format!("process {pid} has ended"));
         }
@@ -150,7 +150,7 @@ impl Watching {
 
     /// Looks whether the program is ready, or was observed for long enough; `signalled`: it sent
     /// SIGURG.
-    pub(crate) fn look(&mut self, signalled: bool) {
+    pub(crate) fn poll(&mut self, signalled: bool) {
         let at_ns = now_ns();
         let is_ready = || match self.requested.ready {
             Ready::After(ns) => at_ns >= self.began_ns.saturating_add(ns),
@@ -204,7 +204,7 @@ pub(crate) fn not_observed(requested: RequestedRules, why: String) -> Rules {
 }
 
 /// The filter that leaves out the calls that are not judged.
-fn heard() -> String {
+fn call_filter() -> String {
     let unheard = CALLS.iter().filter(|(_, name)| UNHEARD.contains(name));
     unheard.map(|(number, _)| format!("id != {number}")).collect::<Vec<_>>().join(" && ")
 }
@@ -240,7 +240,7 @@ impl Observing {
     fn find(&mut self, found: Vec<RunningThread>) {
         self.symbols.find(&found);
         for of in &found {
-            self.tracker.find(of.pid, of.tid, name(of));
+            self.tracker.find(of.pid, of.tid, thread_name(of));
         }
         self.found = found;
     }
@@ -255,7 +255,7 @@ impl Observing {
                 Ok(Command::Finish(ended_ns)) => break ended_ns,
                 Err(_) => {}
             }
-            self.events.watch.wait(LOOK);
+            self.events.watch.wait(POLL_INTERVAL);
             let at_ns = now_ns();
             self.events.take();
             // An event is written some time after its stamp: those of this look wait for the next.
@@ -304,7 +304,7 @@ impl Observing {
     fn judge(&mut self, before_ns: u64) {
         for event in self.events.before(before_ns) {
             self.symbols.learn(&event);
-            if self.is_asked_to_end(&event) {
+            if self.is_end_signal(&event) {
                 self.until_ns.fetch_min(event.time_ns, Ordering::SeqCst);
             }
             let is_over = event.time_ns >= self.until_ns.load(Ordering::SeqCst);
@@ -324,7 +324,7 @@ impl Observing {
     /// Whether the first process takes a signal to end: one that it started may be ended at any
     /// time. A key of the terminal, or timeout(1), sends it to the program as well as to us, and
     /// the program may be first.
-    fn is_asked_to_end(&self, event: &ProgramEvent) -> bool {
+    fn is_end_signal(&self, event: &ProgramEvent) -> bool {
         let is_ready = self.collected.from_ns.is_some_and(|from| event.time_ns >= from);
         let asks = |signal: i64| ASKING.iter().any(|it| i64::from(*it) == signal);
         is_ready
@@ -349,8 +349,10 @@ impl Observing {
 
     /// Compares the threads in /proc with those that the kernel reports.
     fn compare(&mut self) {
-        let live: Vec<(u32, u32)> =
-            list(&Root::live(), self.pid).into_iter().map(|of| (of.pid, of.tid)).collect();
+        let live: Vec<(u32, u32)> = program_threads(&Root::live(), self.pid)
+            .into_iter()
+            .map(|of| (of.pid, of.tid))
+            .collect();
         // What they did until they were seen.
         let seen_ns = now_ns();
         thread::sleep(Duration::from_millis(2));
@@ -364,7 +366,7 @@ impl Observing {
 // The rules of a program that already runs: it is not changed, and goes on when the observation
 // ends.
 
-/// How often its end is looked for.
+/// Interval between checks for its end.
 const POLL: Duration = Duration::from_millis(50);
 
 /// What was found of a running program.
@@ -402,9 +404,9 @@ pub(crate) fn join(
     own: Option<&CpuList>,
 ) -> Result<Watching, String> {
     let root = Root::live();
-    let list = || list(&root, pid);
+    let list = || program_threads(&root, pid);
     let tid = |of: &RunningThread| of.tid;
-    let purpose = (WatchPurpose::Rules, heard());
+    let purpose = (WatchPurpose::Rules, call_filter());
     let monitors = Monitored::begin(&root);
     let (watch, found) = attach(&root, &purpose, online.as_slice(), tid, list)?;
     if found.is_empty() {
@@ -414,15 +416,15 @@ pub(crate) fn join(
 }
 
 fn follow(root: &Root, app: &App, signals: &Signals, mut watching: Watching) -> Rules {
-    while !watching.is_stopped() && signals.came().is_none() && runs(root, app) {
-        watching.look(false);
+    while !watching.is_stopped() && signals.received().is_none() && runs(root, app) {
+        watching.poll(false);
         thread::sleep(POLL);
     }
     watching.stop();
     watching.finish(now_ns())
 }
 
-// The kernel's own monitors of real-time applications beside the rules: on while a program is
+// The kernel's monitors of real-time applications in addition to the rules: on while a program is
 // observed, and what of their reports was seen.
 
 /// The monitors that are on, or why there are none.
@@ -486,7 +488,7 @@ pub(crate) struct Ordered {
     done_ns: u64,
     /// Events that were lost; `Some(0)`: an unknown number.
     pub(crate) lost: Option<u64>,
-    /// Events that came after later ones had been handed out.
+    /// Number of events that arrived after later ones were passed on.
     pub(crate) late: u64,
 }
 

@@ -338,7 +338,7 @@ pub(crate) struct RunningThread {
 /// The application that a process is.
 ///
 /// # Errors
-/// No such process, or one that is none (usage).
+/// No such process, or a kernel thread (usage).
 pub(crate) fn program(root: &Root, pid: u32) -> anyhow::Result<App> {
     if pid == std::process::id() {
         return Err(usage(format!(
@@ -366,7 +366,7 @@ pub(super) fn runs(root: &Root, app: &App) -> bool {
 
 /// The threads of a process and of those that it has started; rtproof's own left out, which may be
 /// among them.
-pub(crate) fn list(root: &Root, pid: u32) -> Vec<RunningThread> {
+pub(crate) fn program_threads(root: &Root, pid: u32) -> Vec<RunningThread> {
     let own = std::process::id();
     let ours: BTreeSet<u32> = task::descendants(root, own).into_iter().chain([own]).collect();
     let all = task::descendants(root, pid).into_iter().chain([pid]);
@@ -383,7 +383,7 @@ fn is_live(root: &Root, of: RunningThread) -> bool {
 }
 
 /// The name of a thread.
-pub(crate) fn name(of: &RunningThread) -> String {
+pub(crate) fn thread_name(of: &RunningThread) -> String {
     let name = Root::live().trimmed(&format!("/proc/{}/task/{}/comm", of.pid, of.tid));
     name.value().cloned().unwrap_or_default()
 }
@@ -482,7 +482,7 @@ mod threads_tests {
         // The parent of the tests has them as descendants.
         let root = Root::live();
         let parent = rustix::process::getppid().map(|of| of.as_raw_nonzero().get().cast_unsigned());
-        let found = list(&root, parent.expect("a parent"));
+        let found = program_threads(&root, parent.expect("a parent"));
         assert!(found.iter().all(|of| of.pid != std::process::id()), "{found:?}");
     }
 }

@@ -62,7 +62,7 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
                     preview.then = Some(changes.cmdline);
                     preview.entry = loader.no_entry.is_none().then(|| TITLE.to_owned());
                     preview.printed = changes.printed;
-                    let is_default = loader.standing(root) == Ok(OwnEntryState::Default);
+                    let is_default = loader.entry_state(root) == Ok(OwnEntryState::Default);
                     let is_default = is_default.then(|| IS_DEFAULT.to_owned());
                     preview.refused = loader.no_entry.or(is_default).or(loader.no_trial);
                 }
@@ -81,7 +81,7 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
 /// A word of the command line of `tune trial` and `tune verify`.
 ///
 /// # Errors
-/// Usage: it is none.
+/// Usage: an invalid word.
 pub fn word(text: &str) -> anyhow::Result<WantedWord> {
     let key = text.split('=').next().unwrap_or_default();
     if key.is_empty() || key.contains(char::is_whitespace) {
@@ -91,8 +91,8 @@ pub fn word(text: &str) -> anyhow::Result<WantedWord> {
     Ok(WantedWord { parameter: cmdline::shortened(text), removes: false })
 }
 
-/// What the entry of rtproof asks for beside what the default entry has; nothing without one.
-pub fn asked(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
+/// Words of the rtproof entry that the default entry lacks; empty without an entry.
+pub fn requested_words(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
     let loader = boot::detect(root)?;
     let Some(entry) = loader.entry(root)? else { return Ok(Vec::new()) };
     let tokens = |line: &str| -> Vec<String> {
@@ -132,15 +132,15 @@ pub fn kernel(root: &Root, loader: &Loader) -> anyhow::Result<Option<EntryKernel
     }))
 }
 
-/// How the entry of rtproof stands; `None` without one.
-pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStanding>> {
+/// Status of the rtproof entry; `None` without one.
+pub fn entry_standing(machine: &Machine<'_>) -> anyhow::Result<Option<BootStanding>> {
     let root = machine.root();
     let loader = boot::detect(root)?;
-    let standing = loader.standing(root)?;
+    let standing = loader.entry_state(root)?;
     if standing == OwnEntryState::Absent {
         return Ok(None);
     }
-    let asked = asked(root)?;
+    let asked = requested_words(root)?;
     let cmdline = root.trimmed("/proc/cmdline");
     let running = cmdline.value().map(|line| cmdline::split(line)).unwrap_or_default();
     let has = |asked: &WantedWord| match asked.removes {
@@ -261,7 +261,7 @@ fn is_same_value(change: &Change, one: &str, other: &str) -> bool {
     }
 }
 
-// A plan that `tune plan --json` printed, taken to the letter: it is applied as it stands, or not
+// A plan that `tune plan --json` printed, taken to the letter: it is applied unchanged, or not
 // at all when the machine is no longer what it was made for.
 
 /// Largest plan read: one of a thousand CPUs with every knob is below 8 MiB.
@@ -283,7 +283,7 @@ pub struct StoredPlan {
 /// # Errors
 /// Usage: it is none, or it has a step that rtproof never makes. Another user could have written
 /// it.
-pub fn read(path: &Path, accept_owner: bool) -> anyhow::Result<StoredPlan> {
+pub fn read_plan(path: &Path, accept_owner: bool) -> anyhow::Result<StoredPlan> {
     let text =
         text(path, accept_owner).with_context(|| format!("{}: cannot be read", path.display()))?;
     from_text(&text).map_err(|why| {
@@ -309,7 +309,7 @@ fn text(path: &Path, accept_owner: bool) -> io::Result<Vec<u8>> {
 /// A plan from its text.
 ///
 /// # Errors
-/// It is none, or has a step that rtproof never makes.
+/// No plan, or one with a step that rtproof never makes.
 pub fn from_text(text: &[u8]) -> Result<StoredPlan, Invalid> {
     let value: serde_json::Value =
         serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_plan_is_told() {
+    fn an_invalid_plan_is_reported() {
         for (text, word) in [
             ("", "not JSON"),
             ("[]", "no schema"),

@@ -141,7 +141,7 @@ pub fn taken_back(entries: &[JournalEntry], undone: &UndoneChange) -> TakenBack 
         Outcome::Restored => (TakenBackOutcome::Restored, old, None),
         Outcome::WasBefore => (TakenBackOutcome::WasBefore, old, None),
         Outcome::Gone { why } => {
-            (TakenBackOutcome::Gone, String::new(), Some(gone(*why).to_owned()))
+            (TakenBackOutcome::Gone, String::new(), Some(gone_because(*why).to_owned()))
         }
         Outcome::LeftAlone { found } => (TakenBackOutcome::LeftAlone, change.before(found), None),
         Outcome::Failed { why } => (TakenBackOutcome::Failed, String::new(), Some(why.clone())),
@@ -199,7 +199,7 @@ pub fn take_back(
     let entries = journal.entries();
     let number = number(journal);
     let mut changes: Vec<TakenBack> = undone.iter().map(|it| taken_back(entries, it)).collect();
-    changes.extend(journal.unnoted(machine).into_iter().map(unnoted));
+    changes.extend(journal.planned_only(machine).into_iter().map(not_in_journal));
     if journal.is_closed() && number > 0 {
         staging::clear(machine, number)?;
         dismiss(machine.root(), number);
@@ -230,8 +230,8 @@ pub fn sweep_marks(machine: &Machine<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A change of which the journal says nothing.
-fn unnoted(change: Change) -> TakenBack {
+/// A change that is not in the journal.
+fn not_in_journal(change: Change) -> TakenBack {
     let (ours, why) = (change.after(), Some(tune::UNNOTED.to_owned()));
     TakenBack { change, now: ours.clone(), ours, outcome: TakenBackOutcome::Unnoted, why }
 }
@@ -267,7 +267,7 @@ pub fn undo_phrase(undone: &[TakenBack]) -> String {
     }
 }
 
-const fn gone(why: Gone) -> &'static str {
+const fn gone_because(why: Gone) -> &'static str {
     match why {
         Gone::Reboot => "with the reboot",
         Gone::Ended => "what it was about has ended",
@@ -289,7 +289,7 @@ pub const USUAL: &str = "/usr/local/bin/rtproof";
 ///
 /// # Errors
 /// It is not in a place that lasts, or others could replace it; with where to copy it.
-pub fn of(root: &Root) -> anyhow::Result<String> {
+pub fn program_path(root: &Root) -> anyhow::Result<String> {
     if !root.is_live() {
         return Ok(USUAL.into());
     }
@@ -302,11 +302,11 @@ pub fn of(root: &Root) -> anyhow::Result<String> {
 /// # Errors
 /// It was moved, replaced or removed since it was started.
 pub fn running() -> anyhow::Result<PathBuf> {
-    there(std::env::current_exe().context("the program's own path")?)
+    without_deleted(std::env::current_exe().context("the program's own path")?)
 }
 
 /// The kernel adds ` (deleted)` to a path that is no longer the program's.
-fn there(exe: PathBuf) -> anyhow::Result<PathBuf> {
+fn without_deleted(exe: PathBuf) -> anyhow::Result<PathBuf> {
     let gone = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
     if let (Some(was), false) = (gone, exe.exists()) {
         anyhow::bail!(
@@ -335,7 +335,7 @@ pub fn allows<'a>(
         _ => false,
     };
     match changes.into_iter().any(starts_us) {
-        true => of(root).map(drop),
+        true => program_path(root).map(drop),
         false => Ok(()),
     }
 }
@@ -387,7 +387,7 @@ fn of_root(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-// The dead man's switch of `tune apply --confirm`: someone else takes the changes back when nobody
+// The dead man's switch of `tune apply --confirm`: another process undoes the changes when nobody
 // confirms them in time, also when this process, its terminal or its session is gone by then.
 //
 // With systemd that is a transient timer, which outlives the session. Elsewhere it is this program
@@ -426,7 +426,7 @@ pub fn arm(
 ) -> anyhow::Result<RollbackTimer> {
     // A timer of systemd is set whether its program is there or not.
     let program = running()?;
-    // Root would start it later: until then nobody else may have replaced it.
+    // Root would start it later: until then no other user may have replaced it.
     let is_ours = of_root(&program).is_ok();
     let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
     args.push(journal.to_string());
@@ -575,7 +575,7 @@ mod tests {
             run(&[gone.clone(), value("/proc/sys/x")]),
             (vec![MadeOutcome::LeftOut, MadeOutcome::Applied], Ended::Done)
         );
-        // A name that only says so is none.
+        // A thread that only has such a name is no kernel thread.
         assert_eq!(
             run(&[gone, value("/proc/sys/x: gone")]),
             (vec![MadeOutcome::LeftOut, MadeOutcome::Failed], Ended::MachineFailed)
@@ -593,14 +593,14 @@ mod place_tests {
     }
 
     #[test]
-    fn a_program_that_is_gone_is_told_by_its_name() {
+    fn a_deleted_program_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let exe = dir.path().join("rtproof (deleted)");
-        let why = there(exe.clone()).unwrap_err().to_string();
+        let why = without_deleted(exe.clone()).unwrap_err().to_string();
         assert!(why.contains("rtproof: the program that runs is no longer there"), "{why}");
         // A program may have this name.
         fs::copy("/usr/bin/env", &exe).unwrap();
-        assert_eq!(there(exe.clone()).unwrap(), exe);
+        assert_eq!(without_deleted(exe.clone()).unwrap(), exe);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<TuneStatus> {
         });
     }
     superseded(&mut journals);
-    let boot = boot::stands(machine)?;
+    let boot = boot::entry_standing(machine)?;
     Ok(TuneStatus { schema: ACTIVE_SCHEMA, journals, unusable, boot })
 }
 
@@ -122,8 +122,8 @@ fn changes(
     let stands = |standing: tune::ChangeStanding| {
         let change = standing.change;
         let ours = change.after();
-        let is_old = matches!(standing.stands, tune::Standing::Changed { is_old: true, .. });
-        let (standing, now, why) = match standing.stands {
+        let is_old = matches!(standing.standing, tune::Standing::Changed { is_old: true, .. });
+        let (standing, now, why) = match standing.standing {
             tune::Standing::AsApplied | tune::Standing::Changed { .. }
                 if earlier_boot && is_for_one_boot(&change) =>
             {
@@ -163,10 +163,10 @@ pub fn until_ended(
     let end = ends()?;
     hold(&Root::live(), limit_us, |text| {
         begun(text)?;
-        tell(&format!("READY=1\nSTATUS={text}")).context("NOTIFY_SOCKET")?;
+        notify(&format!("READY=1\nSTATUS={text}")).context("NOTIFY_SOCKET")?;
         // One byte is one signal; an end of the stream cannot come, as we hold its other side.
         (&end).read_exact(&mut [0])?;
-        tell("STOPPING=1").context("NOTIFY_SOCKET")?;
+        notify("STOPPING=1").context("NOTIFY_SOCKET")?;
         Ok(())
     })
 }
@@ -227,14 +227,14 @@ pub fn limit_us(text: &str) -> Result<u32, Invalid> {
 ///
 /// # Errors
 /// The socket that it named cannot be written to.
-pub fn tell(state: &str) -> io::Result<bool> {
+pub fn notify(state: &str) -> io::Result<bool> {
     match std::env::var_os("NOTIFY_SOCKET") {
         None => Ok(false),
-        Some(socket) => tell_to(&socket, state).map(|()| true),
+        Some(socket) => notify_socket(&socket, state).map(|()| true),
     }
 }
 
-fn tell_to(socket: &OsStr, state: &str) -> io::Result<()> {
+fn notify_socket(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         [b'/', ..] => SocketAddr::from_pathname(socket)?,
@@ -247,7 +247,7 @@ fn tell_to(socket: &OsStr, state: &str) -> io::Result<()> {
     }
 }
 
-// A boot entry for the next boot alone, under a journal whose title tells whose it is. Experiments
+// A boot entry for the next boot alone, under a journal whose title names the owner. Experiments
 // and bisections boot a machine with one after the other.
 
 /// What boots once: another kernel, further parameters, or both.
@@ -276,7 +276,7 @@ impl Once<'_> {
             anyhow::bail!("{why}; nothing was changed");
         }
         anyhow::ensure!(
-            loader.standing(root)? != OwnEntryState::Default,
+            loader.entry_state(root)? != OwnEntryState::Default,
             "the entry of rtproof is the default of {}, so that another one would have no way \
              back; nothing was changed; take it back first: rtproof tune undo --all",
             loader.name
@@ -303,7 +303,7 @@ impl Once<'_> {
 }
 
 /// Titles of what is in force, of those that begin so.
-pub fn standing(machine: &Machine<'_>, beginning: &str) -> anyhow::Result<Vec<String>> {
+pub fn in_force(machine: &Machine<'_>, beginning: &str) -> anyhow::Result<Vec<String>> {
     let all = Journal::list(machine)?.into_iter().filter(|it| is_open(it, beginning));
     Ok(all.map(|summary| summary.what).collect())
 }
@@ -404,17 +404,17 @@ mod notify_tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notify");
         let by_path = UnixDatagram::bind(&path).unwrap();
-        tell_to(path.as_os_str(), "READY=1").unwrap();
+        notify_socket(path.as_os_str(), "READY=1").unwrap();
         assert_eq!(received(&by_path), "READY=1");
 
         let name = format!("rtproof-test-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let by_name = UnixDatagram::bind_addr(&address).unwrap();
-        tell_to(OsStr::new(&format!("@{name}")), "STOPPING=1").unwrap();
+        notify_socket(OsStr::new(&format!("@{name}")), "STOPPING=1").unwrap();
         assert_eq!(received(&by_name), "STOPPING=1");
 
         for nobody in ["/no/such/socket", "vsock:2:1", ""] {
-            assert!(tell_to(OsStr::new(nobody), "READY=1").is_err(), "{nobody}");
+            assert!(notify_socket(OsStr::new(nobody), "READY=1").is_err(), "{nobody}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `rtproof tune apply --from FILE` and `undo --from FILE`: what `rtproof.service` does at each
-//! boot. What fails or is not there does not keep the rest from being set; the exit code tells.
+//! boot. A failure does not stop the other changes; the exit code reports it.
 
 use std::{io::Write, path::Path};
 
@@ -71,7 +71,7 @@ pub fn prepare(machine: &Machine<'_>, config: &Config) -> PreparedRepeat {
 /// # Errors
 /// A place of the journal that cannot be written; another rtproof at work.
 pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Result<RepeatOutcome> {
-    for summary in ours(machine, path)?.into_iter().filter(|summary| summary.earlier_boot) {
+    for summary in own_journals(machine, path)?.into_iter().filter(|summary| summary.earlier_boot) {
         let mut journal = Journal::open_number(machine, summary.number)?;
         tune::undo(machine, &mut journal, &mut |_| {})
             .with_context(|| format!("{}: left by an earlier boot", summary.path))?;
@@ -102,7 +102,7 @@ pub fn undo(
     progress: &mut dyn making::ChangeProgress,
 ) -> anyhow::Result<Vec<JournalUndone>> {
     let mut undone = Vec::new();
-    for summary in ours(machine, path)?.into_iter().rev() {
+    for summary in own_journals(machine, path)?.into_iter().rev() {
         let mut journal = Journal::open_number(machine, summary.number)?;
         making::refuse_older(machine, &journal)?;
         undone.push(making::take_back(machine, &mut journal, progress)?);
@@ -111,7 +111,7 @@ pub fn undo(
 }
 
 /// Open journals of a file, oldest first.
-fn ours(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::JournalSummary>> {
+fn own_journals(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::JournalSummary>> {
     let mut all = Journal::list(machine)?;
     let title = title(path);
     all.retain(|summary| !summary.closed && summary.problem.is_none() && summary.what == title);
@@ -212,7 +212,7 @@ mod tests {
         let path = Path::new("/etc/rtproof.toml");
         let config = Config::parse(FILE, "/etc/rtproof.toml").unwrap();
         let interval = || fs::read_to_string(dir.path().join("proc/sys/vm/stat_interval")).unwrap();
-        let open = || ours(&machine, path).unwrap().len();
+        let open = || own_journals(&machine, path).unwrap().len();
 
         let repeated = apply(&machine, path, &config).unwrap();
         assert_eq!(repeated.ended(), Ended::CannotTell);

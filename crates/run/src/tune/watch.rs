@@ -1,7 +1,7 @@
 //! `rtproof tune status --watch`: a line when something that was applied is no longer so, with who
 //! may have changed it, and when it is so again.
 //!
-//! Values of the kernel tell nobody when they change: they are read every few seconds, on a
+//! Kernel values send no notification when they change: they are read every few seconds, on a
 //! housekeeping CPU, and at once when a device or a CPU comes or goes. Nothing is changed.
 
 #[cfg(test)]
@@ -35,10 +35,10 @@ use crate::parse;
 /// Version of the JSON form of a line.
 pub const SCHEMA: &str = "rtproof/tune-drift/1";
 
-/// How often values are read where nobody says, nanoseconds.
+/// Default interval between reads of values, nanoseconds.
 pub const EVERY_NS: u64 = 10_000_000_000;
 
-/// One change that stands otherwise than before.
+/// One change whose status differs from before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drift {
     /// Version of this form: `rtproof/tune-drift/1`.
@@ -57,7 +57,7 @@ pub struct Drift {
     /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Who may have changed it.
+    /// Suspects that may have changed it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Suspect>,
 }
@@ -84,9 +84,9 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Looks at every change that is in force, and tells of those that stand otherwise than the
-    /// last time; the first time, of those that are not as applied.
-    pub fn look(&mut self, machine: &Machine<'_>, time: &str) -> anyhow::Result<Vec<Drift>> {
+    /// Looks at every change in force, and reports those whose state differs from the
+    /// last time; the first time, those that are not as applied.
+    pub fn poll(&mut self, machine: &Machine<'_>, time: &str) -> anyhow::Result<Vec<Drift>> {
         let mut now = BTreeMap::new();
         let mut drifts = Vec::new();
         for summary in Journal::list(machine)? {
@@ -101,10 +101,10 @@ impl Watcher {
                 if journal.entries().get(at).is_some_and(|entry| entry.stage == Stage::Begun) {
                     continue;
                 }
-                if self.is_news(key, &standing.stands) {
+                if self.is_news(key, &standing.standing) {
                     drifts.push(drift(machine, summary.number, &standing, time));
                 }
-                now.insert(key, standing.stands);
+                now.insert(key, standing.standing);
             }
         }
         self.last = now;
@@ -133,7 +133,7 @@ fn drift(
     time: &str,
 ) -> Drift {
     let change = standing.change.clone();
-    let (now, found, why) = match &standing.stands {
+    let (now, found, why) = match &standing.standing {
         Standing::AsApplied => (DriftStanding::AsApplied, None, None),
         Standing::Changed { found, .. } => (DriftStanding::Changed, Some(found.clone()), None),
         Standing::Gone => (DriftStanding::Gone, None, None),
@@ -175,7 +175,7 @@ impl Drift {
             .iter()
             .map(|suspect| {
                 let clue = suspect.evidence.last().map(ToString::to_string).unwrap_or_default();
-                format!("{} ({clue})", suspect.who)
+                format!("{} ({clue})", suspect.name)
             })
             .collect();
         let by = if by.is_empty() { String::new() } else { format!("; maybe {}", by.join(", ")) };
@@ -225,7 +225,7 @@ pub fn run(
     let mut watcher = Watcher::default();
     let mut is_first = true;
     loop {
-        let drifts = watcher.look(&machine, &now())?;
+        let drifts = watcher.poll(&machine, &now())?;
         match report(&DriftEvent::Drifts(&drifts)) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             reported => reported?,
@@ -250,7 +250,7 @@ pub fn write(to: &mut dyn Write, drifts: &[Drift], json: bool) -> io::Result<()>
                 let mut json = serde_json::Serializer::with_formatter(&mut *to, text::Json);
                 drift.serialize(&mut json)?;
             }
-            false => to.write_all(text::text(&drift.line()).as_bytes())?,
+            false => to.write_all(text::harmless_text(&drift.line()).as_bytes())?,
         }
         to.write_all(b"\n")?;
     }

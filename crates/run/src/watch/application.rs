@@ -72,14 +72,14 @@ impl Application {
     pub(super) fn start(
         root: &Root,
         facts: &Facts,
-        whom: &ProcessTarget,
+        target: &ProcessTarget,
         over_ns: u64,
     ) -> anyhow::Result<Self> {
-        let (recorder, subjects) = crate::explain::observe(root, facts, whom, over_ns)?;
+        let (recorder, subjects) = crate::explain::observe(root, facts, target, over_ns)?;
         let realtime = i128::from(clock_ns(ClockId::Realtime));
         Ok(Self {
-            about: crate::explain::name(whom),
-            pid: match whom {
+            about: crate::explain::name(target),
+            pid: match target {
                 ProcessTarget::Process(pid) => Some(*pid),
                 ProcessTarget::Named(_) => None,
             },

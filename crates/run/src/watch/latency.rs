@@ -107,7 +107,7 @@ impl Latencies {
     pub(super) fn news(&mut self, news: News) {
         self.origin = news.origin.or(self.origin);
         self.started(news.started);
-        for (number, past) in &news.past {
+        for (number, past) in &news.earlier {
             let Some(thread) = self.threads.get_mut(number) else { continue };
             thread.add(past);
         }
@@ -206,7 +206,7 @@ impl Latencies {
     fn add_spikes(&mut self, mut new: Vec<spikes::Spike>) {
         new.sort_by_key(|spike| spike.due_ns);
         for spike in new {
-            // An explanation may come late: newest first all the same.
+            // An explanation may come late: still newest first.
             let at = self.spikes.iter().position(|older| older.due_ns <= spike.due_ns);
             self.spikes.insert(at.unwrap_or(self.spikes.len()), spike);
         }
@@ -439,7 +439,7 @@ impl Measuring {
 
     /// Ends the run, where it has not ended, and waits for its record.
     pub(super) fn finish(self) -> anyhow::Result<FinishedRun> {
-        if !self.join.is_finished() && self.signals.came().is_none() {
+        if !self.join.is_finished() && self.signals.received().is_none() {
             self.signals.quit();
         }
         self.join.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the thread of the run panicked")))
@@ -461,7 +461,7 @@ fn measure(
         signals,
     };
     let finishing = prove::run(&root, Facts::read(&root), &job, &mut NoSwitcher, &mut between)?;
-    let report = Report::new(&finishing.run, &finishing.standing());
+    let report = Report::new(&finishing.run, &finishing.integrity());
     let sealed = finishing.seal(&report)?;
     Ok(FinishedRun { record: run.output.record.clone(), failure: sealed.failure })
 }

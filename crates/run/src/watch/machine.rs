@@ -1,4 +1,4 @@
-//! What each CPU does, from files that interrupt nobody: one reading a second.
+//! Activity of each CPU, from files whose reading interrupts no CPU: once a second.
 
 use std::collections::BTreeMap;
 
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "tests make the machines that they read")]
-    fn a_captured_machine_that_goes_on() {
+    fn a_captured_machine_that_continues() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);

@@ -87,7 +87,7 @@ pub enum WatchRow {
 }
 
 impl Watch {
-    /// Starts. `msr`: idle residency is read from the registers of CPUs that nobody measures.
+    /// Starts. `msr`: idle residency is read from the registers of unmeasured CPUs.
     ///
     /// # Errors
     /// Those of the source.
@@ -111,8 +111,8 @@ impl Watch {
                 let cpus = CpuList::new(attached.latencies.cpus());
                 (Live::Record(Box::new(attached)), cpus, news)
             }
-            LatencySource::Application(whom, over_ns) => {
-                let application = Application::start(root, facts, &whom, over_ns)?;
+            LatencySource::Application(target, over_ns) => {
+                let application = Application::start(root, facts, &target, over_ns)?;
                 // Its threads may be woken anywhere.
                 (Live::Application(Box::new(application)), online.clone(), News::default())
             }
@@ -155,7 +155,7 @@ impl Watch {
                             .into_iter()
                             .map(|row| (row.number, row.second))
                             .collect(),
-                        marks: tick.beside.marks,
+                        marks: tick.surroundings.marks,
                         ..News::default()
                     });
                 }
@@ -163,7 +163,7 @@ impl Watch {
             Live::Record(record) => self.news.push(record.take()),
             Live::Application(application) => application.take(&self.root),
         }
-        // Where nobody takes rows they must not pile up.
+        // Rows that are not taken must not pile up.
         let excess = self.news.len().saturating_sub(10);
         self.news.drain(..excess);
     }
@@ -354,7 +354,7 @@ struct Attached {
 #[derive(Debug)]
 enum State {
     Goes,
-    /// Nobody writes any more, or nothing can be read.
+    /// The writer has ended, or nothing can be read.
     Over(String),
 }
 
@@ -365,7 +365,7 @@ impl Attached {
     /// It is no record, or its run has ended (usage).
     fn open(path: &Path) -> anyhow::Result<(Self, News)> {
         let mut follower = Follower::open(path)?;
-        let mut news = follower.look()?;
+        let mut news = follower.poll()?;
         if news.ended.is_some() {
             let path = path.display();
             return Err(usage(format!(
@@ -393,7 +393,7 @@ impl Attached {
         if matches!(self.state, State::Over(_)) {
             return News::default();
         }
-        let mut news = match self.follower.look() {
+        let mut news = match self.follower.poll() {
             Ok(news) => news,
             // Its writer closes it; the next look is in a second.
             Err(ReadError::Busy { .. }) => return News::default(),
@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(outranked(&all[3], &all), (3, names));
         assert_eq!(outranked(&all[1], &all), (1, vec!["migration/1".into()]));
         assert_eq!(outranked(&all[0], &all).0, 0);
-        // One that is only called so is none.
+        // A thread that only has such a name is no kernel thread.
         let false_stop = task(7, "migration", Policy::Fifo, 99, Some(1));
         assert_eq!(outranked(&false_stop, &all).0, 2);
     }

@@ -7,7 +7,7 @@ use crate::{Histogram, Layout};
 
 const S: u64 = 1_000_000_000;
 
-/// What a row is of.
+/// Contents of a row.
 struct Second {
     thread: u32,
     at_s: u64,

@@ -94,7 +94,7 @@ fn ten_changes_are_not_ten_chances() {
 }
 
 #[test]
-fn what_is_said_to_be_seen_is_seen() {
+fn the_detectable_effect_is_detected() {
     // The detectable difference of one experiment is put into another one.
     let mut found = 0;
     let experiments = 300;

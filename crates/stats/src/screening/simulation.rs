@@ -61,7 +61,7 @@ fn experiment(seed: u64, changes: [f64; KNOBS]) -> (Vec<usize>, bool) {
     let pairs = machine.screened(&plan);
     let of = |statistic: usize| -> Vec<_> { pairs.iter().map(|pair| pair[statistic]).collect() };
     let [main, worst] = [0, 1].map(|statistic| effects(&plan, &of(statistic), 0.95, margin).0);
-    let stands_out = |&at: &usize| main[at].stands_out() || worst[at].stands_out();
+    let stands_out = |&at: &usize| main[at].is_large() || worst[at].is_large();
     let candidates: Vec<usize> = (0..KNOBS).filter(stands_out).collect();
     // Each with the others that seem to help, and without them.
     let base: Vec<usize> =
@@ -130,7 +130,7 @@ fn a_fifth_is_found_among_eleven() {
 }
 
 #[test]
-fn several_changes_are_told_apart() {
+fn several_changes_are_separated() {
     let mut changes = [0.0; KNOBS];
     (changes[1], changes[5], changes[8]) = (0.5_f64.ln(), 0.75_f64.ln(), 1.4_f64.ln());
     let experiments = 100;

@@ -58,7 +58,7 @@ fn all_of_the_late_cpu_and_the_state_at_the_beginning() {
 }
 
 #[test]
-fn what_had_begun_and_not_ended_is_there() {
+fn unfinished_events_are_included() {
     let m = machine();
     let vec = |vec| [("vec", vec)];
     let late = pages_of(
@@ -175,7 +175,7 @@ fn an_interrupt_is_not_taken_for_the_task_it_interrupts() {
 }
 
 #[test]
-fn lost_stretches_are_told_and_nothing_is_carried_over_one() {
+fn lost_stretches_are_reported_and_reset_the_state() {
     let m = machine();
     let thing = |at_ns| m.plain(at_ns, "mine:thing");
     let first = m.page(&[m.switch(100, 1, 2), thing(200)]);
@@ -260,7 +260,7 @@ fn only_the_pages_round_it_are_read() {
 }
 
 #[test]
-fn what_was_dropped_tells_the_state_at_the_beginning() {
+fn dropped_events_give_the_initial_state() {
     let m = machine();
     let mut store = Store::new(Decoder::new(&m.formats), 600);
     store.note_read(LATE, 5);
@@ -279,7 +279,7 @@ fn what_was_dropped_tells_the_state_at_the_beginning() {
 }
 
 #[test]
-fn completeness_is_what_was_noted_or_what_the_pages_say() {
+fn completeness_is_noted_or_follows_from_the_pages() {
     let m = machine();
     let events = [m.switch(950, 1, 2), m.switch(1100, 2, 3)];
     let late = pages_of(&m, &[&events]);

@@ -58,7 +58,7 @@ fn interrupts_stack_over_tasks() {
 }
 
 #[test]
-fn a_preempted_softirq_goes_on_with_its_task() {
+fn a_preempted_softirq_continues_with_its_task() {
     // PREEMPT_RT: blame.md's trap; a per-CPU stack would call the time of task 7 a softirq.
     let events = [
         switch(0, 9, 3),
@@ -99,7 +99,7 @@ fn a_trace_that_begins_inside_an_interrupt() {
 }
 
 #[test]
-fn a_non_maskable_interrupt_is_told_when_it_has_ended() {
+fn an_nmi_is_reported_when_it_has_ended() {
     let events = [switch(0, 1, 2), event(50, 2, EventData::Nmi { handler: 3, delta_ns: 20 })];
     let all = reconstruct(&events, 0, 10, 100);
     covers(&all, 10, 100);
@@ -108,7 +108,7 @@ fn a_non_maskable_interrupt_is_told_when_it_has_ended() {
 }
 
 #[test]
-fn no_events_is_one_stretch_of_nobody_knows() {
+fn no_events_give_one_unknown_stretch() {
     let all = reconstruct(&[], 0, 5, 9);
     assert_eq!((spans(&all), all[0].state.task), (vec![(5, 9)], -1));
     assert!(reconstruct(&[], 0, 5, 5).is_empty());

@@ -23,7 +23,7 @@ const STRINGS_MAX: u64 = 4 << 20;
 pub(super) const OPTION_MAX: u64 = 1 << 20;
 
 /// Formats that are not understood, listed one by one.
-const REFUSED_TOLD: u32 = 3;
+const REFUSED_REPORTED: u32 = 3;
 
 /// More CPUs than Linux can have.
 pub(super) const CPUS_MAX: u32 = 1 << 16;
@@ -207,7 +207,7 @@ impl DatHead {
         // One that is not understood costs its event, not the file.
         if let Err(error) = formats.add(system, &text) {
             self.formats_refused += 1;
-            if self.formats_refused <= REFUSED_TOLD {
+            if self.formats_refused <= REFUSED_REPORTED {
                 self.notes.push(error.to_string());
             }
         }
@@ -309,7 +309,7 @@ impl DatHead {
         }
     }
 
-    /// The statistics of one CPU, or the name of the buffer that those after it are of.
+    /// The statistics of one CPU, or the name of the buffer that the following ones belong to.
     fn take_stat(&mut self, text: &str) {
         if let Some(name) = text.strip_prefix("Buffer:") {
             name.trim().clone_into(&mut self.stats_of);

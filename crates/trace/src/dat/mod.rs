@@ -120,7 +120,7 @@ impl<R: ReadAt> TraceDat<R> {
         &self.head.buffers
     }
 
-    /// The buffer with the most bytes: what a user means who names none.
+    /// The buffer with the most bytes: the default.
     pub fn main_buffer(&self) -> Option<&Buffer> {
         let bytes = |buffer: &Buffer| buffer.data.iter().map(|data| data.size).sum::<u64>();
         // Of equals the first.
@@ -222,7 +222,7 @@ pub enum DatError {
 const TORN: &str =
     "The file is torn: copy it again; after a killed `trace-cmd record` run `trace-cmd restore`";
 
-/// The next step for a file that nobody writes.
+/// The next step for a complete file.
 const DAMAGED: &str =
     "The file is damaged: see whether `trace-cmd report` reads it, or record again";
 
@@ -547,7 +547,7 @@ mod kinds_tests {
     fn names_are_unique_and_fields_lie_where_the_kernel_has_them() {
         let names: BTreeSet<_> = table::written().map(|kind| kind.name).collect();
         assert_eq!(names.len(), table::written().count());
-        let switch = table::find("sched", "sched_switch").expect("a kind");
+        let switch = table::find_event("sched", "sched_switch").expect("a kind");
         let text = format(id(switch).expect("a number"), switch);
         for line in [
             "field:char prev_comm[16];\toffset:8;\tsize:16;",

@@ -382,7 +382,7 @@ fn many_chunks_have_few_marks_and_all_are_found() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_next_step() {
+fn errors_have_the_next_step() {
     let window = window_of(vec![event(1, 3, EventData::IdleExit)]);
     let six = files(&window).swap_remove(0).1;
     let error = |bytes: &[u8]| TraceDat::open(bytes).expect_err("a bad file").to_string();
@@ -419,7 +419,7 @@ fn a_torn_file_is_an_error_wherever_it_ends() {
 #[test]
 fn the_clock_is_known_by_the_timers() {
     let is_mono = |offset_ns: u64| {
-        // A timer of the real-time clock besides.
+        // Also a timer of the real-time clock.
         let expire = |at_ns: u64, now_ns| EventData::TimerExpire {
             timer: 1,
             function: 2,

@@ -168,13 +168,13 @@ fn read_buffer<R: ReadAt + ?Sized>(
     }
     // Old files end their table here, and events follow after zeros.
     let size = bytes.u64("the length of the clock").unwrap_or(0);
-    let told = if (1..4096).contains(&size) {
+    let recorded = if (1..4096).contains(&size) {
         let text = bytes.text(size, 4096, "the clock").unwrap_or_default();
         current_clock(&text)
     } else {
         String::new()
     };
-    let clock = if told.is_empty() { clock.to_owned() } else { told };
+    let clock = if recorded.is_empty() { clock.to_owned() } else { recorded };
     let page_bytes = head.page_bytes;
     Ok(Buffer { name, clock, page_bytes, data, compression: Compression::None })
 }

@@ -395,7 +395,7 @@ const fn delta_is_far(from_ns: u64, to_ns: u64) -> bool {
 
 /// The record of an event, a whole number of words. `None`: there is no format for it.
 fn record(event: &Event, text_start: u64) -> Option<Vec<u8>> {
-    let (kind, values) = table::values(&event.what)?;
+    let (kind, values) = table::event_values(&event.what)?;
     let mut bytes = Vec::with_capacity(64);
     bytes.extend(super::id(kind)?.to_le_bytes());
     bytes.extend([event.flags, event.preempt]);

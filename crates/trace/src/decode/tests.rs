@@ -323,8 +323,8 @@ fn an_event_without_one_of_its_fields_is_not_known() {
 }
 
 #[test]
-fn fields_lie_where_the_format_says_not_where_they_use_to() {
-    // Kernels with the PREEMPT_RT patches had more common fields; comm is elsewhere since 6.12.
+fn fields_are_read_where_the_format_says() {
+    // Kernels with the PREEMPT_RT patches have more common fields; comm is elsewhere since 6.12.
     let kernel = &KERNELS[0];
     let fields = "int common_preempt_lazy_count; __data_loc char[] comm; long pid; short prio; \
                   unsigned char target_cpu";
@@ -373,7 +373,7 @@ fn what_is_not_known_keeps_its_number_and_task() {
 }
 
 #[test]
-fn the_brief_form_says_the_same() {
+fn the_brief_form_agrees() {
     for kernel in &KERNELS {
         let formats = kernel.formats();
         let decoder = decoder(&formats);

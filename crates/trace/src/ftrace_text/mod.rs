@@ -289,14 +289,14 @@ impl<'s, 'e> Reader<'s, 'e> {
         let other = EventData::Other { id: 0 };
         match line.body() {
             Body::StackBegins => self.stack = Some((line.event(other), Vec::new(), false)),
-            // The name of who left is that of the first column, and cut.
+            // The name of the task that left is that of the first column, and cut.
             Body::Switch(what) => self.push(line.event(what), true),
             Body::Wakeup(what) => {
                 self.is_wakeup = true;
                 self.push(line.event(what), false);
             }
             Body::Event { name, fields } => {
-                match table::parse(name, fields, &mut self.symbols) {
+                match table::parse_event(name, fields, &mut self.symbols) {
                     Some(Ok(what)) => self.push(line.event(what), false),
                     // Known, but not as it is here.
                     Some(Err(())) => self.skip(whole),
@@ -305,12 +305,12 @@ impl<'s, 'e> Reader<'s, 'e> {
                         if count < OTHERS_MAX || self.trace.others.contains_key(name) {
                             *self.trace.others.entry(name.to_owned()).or_default() += 1;
                         }
-                        // Whatever it means, it tells which task was current.
+                        // Whatever it means, it shows the current task.
                         self.push(line.event(other), false);
                     }
                 }
             }
-            Body::Call(call) => match table::parse("function", call, &mut self.symbols) {
+            Body::Call(call) => match table::parse_event("function", call, &mut self.symbols) {
                 Some(Ok(what)) => self.push(line.event(what), false),
                 _ => self.skip(whole),
             },
@@ -510,7 +510,7 @@ impl TextTrace {
     pub fn window(&self) -> Option<Window> {
         let subject = self.subject?;
         let (from_ns, _) = span(&subject);
-        // The last switch before shows who ran when the window begins.
+        // The last switch before shows the task at the beginning of the window.
         let is_before = |event: &&Event| {
             event.cpu == subject.cpu
                 && event.at_ns < from_ns

@@ -219,7 +219,7 @@ fn gap(event: &Event, due_ns: u64, ran_ns: u64) -> WakeUp {
     WakeUp { tid: event.pid, cpu: event.cpu, due_ns, ran_ns, how: WakeUpBasis::Gap }
 }
 
-// What `rtla timerlat --auto-analysis` prints when it stops: its numbers, as it tells them.
+// What `rtla timerlat --auto-analysis` prints when it stops: its numbers, unchanged.
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtlaText {
@@ -248,8 +248,8 @@ pub struct RtlaPart {
     pub share_e4: Option<u32>,
     /// A remark in parentheses, e.g. `exit from idle`.
     pub remark: Option<String>,
-    /// Who, e.g. name and number of a task or an interrupt, and how long each.
-    pub who: Vec<(String, i32, Option<u64>)>,
+    /// Tasks or interrupts: name, number, time of each.
+    pub tasks: Vec<(String, i32, Option<u64>)>,
 }
 
 impl RtlaCpu {
@@ -276,8 +276,8 @@ pub fn parse_rtla(text: &str) -> Option<RtlaText> {
             cpu.stack.push(symbol.trim().to_owned());
         } else if let Some(part) = part(trimmed) {
             cpu.parts.push(part);
-        } else if let (Some(who), Some(part)) = (who(trimmed), cpu.parts.last_mut()) {
-            part.who.push(who);
+        } else if let (Some(who), Some(part)) = (task_and_time(trimmed), cpu.parts.last_mut()) {
+            part.tasks.push(who);
         }
     }
     (!found.cpus.is_empty()).then_some(found)
@@ -308,7 +308,7 @@ fn part(text: &str) -> Option<RtlaPart> {
 }
 
 /// `objtool:49256   3.79 us`
-fn who(text: &str) -> Option<(String, i32, Option<u64>)> {
+fn task_and_time(text: &str) -> Option<(String, i32, Option<u64>)> {
     let mut words = text.rsplitn(2, ':');
     let (rest, name) = (words.next()?, words.next()?);
     let mut words = rest.split_whitespace();
@@ -335,7 +335,7 @@ fn decimal(text: &str, digits: usize) -> Option<u64> {
 // those that are still to come are kept.
 
 /// Events of all windows together, where they lie closer than elsewhere in the trace.
-const HANDED_MAX: usize = 10_000_000;
+const WINDOW_EVENTS_MAX: usize = 10_000_000;
 
 /// Takes windows out of a stream of events.
 #[derive(Debug)]
@@ -388,7 +388,7 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Makes room: many at once, so that the time stays linear. The beginning shows who ran, the
+    /// Makes room: many at once, so that the time stays linear. The beginning shows the task, the
     /// end what came last; what is between them is unknown from then on.
     fn leave_out(&mut self) {
         let mut gone = self.events.drain(EVENTS_MAX / 2..EVENTS_MAX / 4 * 3);
@@ -414,7 +414,7 @@ impl<'a> Windows<'a> {
         let Some(wake) = self.waiting.pop() else { return };
         let (from_ns, _) = span(&wake);
         self.handed += self.events.len();
-        if self.handed > HANDED_MAX {
+        if self.handed > WINDOW_EVENTS_MAX {
             self.unexamined += 1;
             return self.advance();
         }
@@ -471,7 +471,7 @@ mod tests {
         \x20 Thread latency:                                41.96 us (100%)\n";
 
     #[test]
-    fn its_numbers_come_out_as_it_tells_them() {
+    fn rtla_s_numbers_are_kept() {
         let text = parse_rtla(TEXT).expect("an analysis");
         let cpu = &text.cpus[0];
         let delay = cpu.part("IRQ handler delay").expect("a part");
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(delay.remark.as_deref(), Some("exit from idle"));
         assert_eq!(cpu.part("IRQ latency").and_then(|part| part.ns), Some(28_100));
         let blocking = cpu.part("Blocking thread").expect("a part");
-        assert_eq!(blocking.who, [("kworker/u8:1".to_owned(), 49_256, Some(3_790))]);
+        assert_eq!(blocking.tasks, [("kworker/u8:1".to_owned(), 49_256, Some(3_790))]);
         assert_eq!(cpu.stack, ["timerlat_irq"]);
         assert_eq!(cpu.parts.last().and_then(|part| part.share_e4), Some(10_000));
         assert_eq!(parse_rtla("Timer Latency\n"), None);

@@ -377,7 +377,7 @@ impl<'a> Record<'a, '_> {
     }
 }
 
-// What is known of a kernel event: its names, its fields, and how it becomes a typed event.
+// Description of a kernel event: names, fields, and conversion to a typed event.
 
 /// An event has at most so many fields here.
 pub(crate) const FIELDS_MAX: usize = 7;

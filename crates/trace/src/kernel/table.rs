@@ -18,7 +18,7 @@ use crate::event::{HandlerName, Vector};
 /// ; "print fmt" ; function that reads the text, where the keys do not suffice
 /// ```
 ///
-/// A constant tells events of one variant apart; a default does not. The text before a field is
+/// A constant distinguishes events of one variant; a default does not. The text before a field is
 /// `kernel_name=` by default. A field whose type is empty exists in Perfetto only.
 macro_rules! event {
     ($role:ident $system:literal $name:literal $perfetto:expr =>
@@ -518,17 +518,17 @@ pub(super) fn all() -> impl Iterator<Item = &'static EventKind> {
 }
 
 /// The event of this name.
-pub(crate) fn find(system: &str, name: &str) -> Option<&'static EventKind> {
+pub(crate) fn find_event(system: &str, name: &str) -> Option<&'static EventKind> {
     all().find(|kind| kind.name == name && kind.system == system)
 }
 
 /// The event and the values of its fields; `None`: there is no kernel event for it.
-pub(crate) fn values(what: &EventData) -> Option<(&'static EventKind, Vec<FieldValue<'_>>)> {
+pub(crate) fn event_values(what: &EventData) -> Option<(&'static EventKind, Vec<FieldValue<'_>>)> {
     all().find_map(|kind| Some((kind, (kind.write)(what)?)))
 }
 
 /// An event of a text. `None`: it has no meaning here; `Err`: its fields are not as expected.
-pub(crate) fn parse(
+pub(crate) fn parse_event(
     name: &str,
     text: &str,
     symbols: &mut TextSymbols,

@@ -228,7 +228,7 @@ pub(crate) fn task_state(text: &str) -> Option<u64> {
                 "Z" => 0x20,
                 "P" => 0x40,
                 "I" => 0x80,
-                // Wake-kill, waking and such say nothing of whether it can run.
+                // Wake-kill, waking and such do not decide whether it can run.
                 "K" | "W" | "N" | "x" | "L" => 0,
                 number => match number.strip_prefix("0x") {
                     Some(digits) => u64::from_str_radix(digits, 16).ok()? & 0xff,

@@ -93,7 +93,7 @@ fn long_and_aligned_records_have_their_length_in_the_second_word() {
 }
 
 #[test]
-fn lost_events_are_told_with_their_number_where_the_kernel_says_it() {
+fn lost_events_are_counted_where_the_kernel_counts_them() {
     for kernel in &KERNELS {
         for count in [None, Some(77), Some(0x1_0002)] {
             let bytes = kernel.page(9).event(9, &A).missed(count).done();

@@ -1,5 +1,5 @@
 //! Finds the wake-ups of chosen threads in a merged stream of events: for running applications and
-//! for traces of other tools, where nobody measured.
+//! for traces of other tools, without a measurement.
 //!
 //! A thread should have run when the timer was to expire that it slept on; or, when it was woken
 //! by something else, when it was woken.
@@ -59,7 +59,7 @@ pub struct Scanner {
     index: HashMap<i32, u32, BuildHasherDefault<TidHasher>>,
     threads: Vec<ScannedThread>,
     cpus: Vec<Cpu>,
-    /// Wake-ups that nobody has taken yet, where they are kept.
+    /// Kept wake-ups that were not taken yet.
     kept: Option<Vec<WakeUp>>,
     /// Threads that were woken and may not have run since.
     awaited: Vec<usize>,
@@ -153,8 +153,8 @@ impl Scanner {
         let at = *self.awaited.iter().find(is_its)?;
         let thread = &mut self.threads[at];
         let not_before_ns = last.filter(|(other, _)| *other != pid).map_or(0, |(_, at_ns)| at_ns);
-        let (due, ran_ns) = thread.seen(not_before_ns, at_ns, self.threshold_ns)?;
-        thread.runs(at_ns, cpu);
+        let (due, ran_ns) = thread.switched_unrecorded(not_before_ns, at_ns, self.threshold_ns)?;
+        thread.switched_on(at_ns, cpu);
         let wake = WakeUp { tid: pid, cpu, due_ns: due.at_ns, ran_ns, how: due.how };
         let is_over = wake.latency_ns() > self.threshold_ns;
         thread.count(&wake, is_over);
@@ -177,26 +177,26 @@ impl Scanner {
         match *brief {
             EventBrief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
                 if let Some(at) = self.find(prev_pid) {
-                    self.threads[at].leave(prev_state == 0);
+                    self.threads[at].switched_away(prev_state == 0);
                     if prev_state == 0 {
                         self.threads[at].preempt(at_ns, Comm::of(next_comm));
                     }
                 }
                 let at = self.subject(next_pid, next_prio, next_comm)?;
-                return self.come(at, at_ns, cpu, next_comm);
+                return self.switched_to(at, at_ns, cpu, next_comm);
             }
             EventBrief::Waking { pid, prio, comm, .. } => {
                 self.wakings += 1;
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
                 self.threads[at].waking(due);
-                self.awaits(at);
+                self.add_awaited(at);
             }
             EventBrief::Wakeup { pid, prio, comm, .. } => {
                 self.wakings += 1;
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
-                self.awaits(at);
+                self.add_awaited(at);
                 return self.overrun(at, at_ns, cpu, due);
             }
             EventBrief::TimerStart { pid, flags, timer, function, expires_ns, soft_ns } => {
@@ -236,7 +236,7 @@ impl Scanner {
         self.threads.iter().map(|thread| &thread.totals)
     }
 
-    /// Who ran in the place of each thread while it was runnable.
+    /// Tasks that ran in the place of each thread while it was runnable.
     pub fn preemptions(&self) -> impl Iterator<Item = &PreemptedBy> {
         self.threads.iter().flat_map(|thread| &thread.preempted)
     }
@@ -273,11 +273,11 @@ impl Scanner {
         is_over.then_some(wake)
     }
 
-    fn come(&mut self, at: usize, at_ns: u64, cpu: u32, comm: &[u8]) -> Option<WakeUp> {
+    fn switched_to(&mut self, at: usize, at_ns: u64, cpu: u32, comm: &[u8]) -> Option<WakeUp> {
         let thread = &mut self.threads[at];
         thread.totals.comm = Comm::of(comm);
-        thread.runs(at_ns, cpu);
-        let due = thread.come()?;
+        thread.switched_on(at_ns, cpu);
+        let due = thread.switched_to()?;
         let tid = thread.totals.tid;
         let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
         let is_over = wake.latency_ns() > self.threshold_ns;
@@ -286,7 +286,7 @@ impl Scanner {
         is_over.then_some(wake)
     }
 
-    fn awaits(&mut self, at: usize) {
+    fn add_awaited(&mut self, at: usize) {
         if !self.awaited.contains(&at) {
             self.awaited.push(at);
         }

@@ -1,4 +1,4 @@
-//! What is known of one thread while its wake-ups are looked for.
+//! State of one thread while its wake-ups are searched for.
 
 use crate::event::Comm;
 use crate::{WakeUp, WakeUpBasis};
@@ -15,7 +15,7 @@ pub struct ThreadTotals {
     pub wake_ups: u64,
     /// Those later than the threshold.
     pub over: u64,
-    /// Times that it was woken before it had left the CPU: no wake-ups.
+    /// Wakings before it left the CPU: no wake-ups.
     pub never_left: u64,
     /// Times that it was woken and left a CPU later, without a switch to it in between: some
     /// kernels leave out switches from the idle task. How late these wake-ups were is not known.
@@ -34,14 +34,14 @@ pub struct ThreadTotals {
     pub migrations: u64,
 }
 
-/// Who ran in the place of a thread that was runnable.
+/// A task that ran in the place of a runnable thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreemptedBy {
     /// The thread that was switched away from. A thread that yields is among them: the event does
     /// not distinguish it.
     pub tid: i32,
     /// Name of the task that was switched to.
-    pub by: Comm,
+    pub comm: Comm,
     pub times: u64,
     /// How long the thread waited in all, until it was switched to again; others may have run in
     /// that time, too.
@@ -106,14 +106,14 @@ impl ScannedThread {
     /// Another task was switched to while it was runnable.
     pub(super) fn preempt(&mut self, at_ns: u64, by: Comm) {
         let is_full = self.preempted.len() >= NAMES_MAX;
-        let name = |comm: Comm| self.preempted.iter().position(|known| known.by == comm);
+        let name = |comm: Comm| self.preempted.iter().position(|known| known.comm == comm);
         let by = match name(by) {
             None if is_full => Comm::default(),
             _ => by,
         };
         let at = name(by).unwrap_or_else(|| {
             let tid = self.totals.tid;
-            self.preempted.push(PreemptedBy { tid, by, times: 0, waited_ns: 0 });
+            self.preempted.push(PreemptedBy { tid, comm: by, times: 0, waited_ns: 0 });
             self.preempted.len() - 1
         });
         self.preempted[at].times += 1;
@@ -121,7 +121,7 @@ impl ScannedThread {
     }
 
     /// It was switched to on a CPU.
-    pub(super) fn runs(&mut self, at_ns: u64, cpu: u32) {
+    pub(super) fn switched_on(&mut self, at_ns: u64, cpu: u32) {
         if let Some((since_ns, at)) = self.waits.take() {
             self.preempted[at].waited_ns += at_ns.saturating_sub(since_ns);
         }
@@ -176,7 +176,7 @@ impl ScannedThread {
 
     /// It runs, though no switch to it was recorded: since an unknown time between two. What it was
     /// woken for and when that ended, as far as it is certain whether that was late.
-    pub(super) fn seen(
+    pub(super) fn switched_unrecorded(
         &mut self,
         not_before_ns: u64,
         at_ns: u64,
@@ -198,7 +198,7 @@ impl ScannedThread {
     }
 
     /// It was switched away from.
-    pub(super) fn leave(&mut self, is_runnable: bool) {
+    pub(super) fn switched_away(&mut self, is_runnable: bool) {
         if self.is_awaited() {
             self.woken = None;
             self.totals.unseen += 1;
@@ -214,7 +214,7 @@ impl ScannedThread {
     }
 
     /// It was switched to. What it was woken for, if that is a wake-up.
-    pub(super) fn come(&mut self) -> Option<Due> {
+    pub(super) fn switched_to(&mut self) -> Option<Due> {
         let was_on_cpu = self.is_on_cpu();
         self.place = Place::Running;
         let due = self.woken.take()?;
@@ -225,7 +225,7 @@ impl ScannedThread {
         Some(due)
     }
 
-    /// Events were lost: nothing is known of it any more.
+    /// Events were lost: its state is unknown now.
     pub(super) fn forget(&mut self) {
         self.place = Place::Unknown;
         self.woken = None;

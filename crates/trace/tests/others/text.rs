@@ -109,7 +109,7 @@ fn the_analysis_of_rtla_over_a_network_driver() {
     assert_eq!(cpu.cpu, 1);
     assert_eq!((ns("IRQ latency"), ns("IRQ handler delay")), (Some(709_250), Some(0)));
     let blocking = cpu.part("Blocking thread").expect("a part");
-    assert_eq!(blocking.who, [("ip".to_owned(), 3_567, None)]);
+    assert_eq!(blocking.tasks, [("ip".to_owned(), 3_567, None)]);
     assert!(cpu.stack.iter().any(|name| name == "igb_update_mc_addr_list"), "{:?}", cpu.stack);
     assert_eq!(cpu.parts.last().and_then(|part| part.share_e4), Some(10_000));
 }

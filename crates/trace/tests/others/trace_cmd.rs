@@ -189,7 +189,7 @@ fn recordings_in_every_version_are_read_as_trace_cmd_reads_them() {
         let dat = TraceDat::open(bytes.as_slice()).expect("a trace.dat");
         let main = dat.main_buffer().expect("a buffer");
         assert!(main.name.starts_with("rtproof-test-"), "{}", main.name);
-        // trace-cmd may tell another clock than the instance had.
+        // trace-cmd may report another clock than the one of the instance.
         let mut pages = dat.pages(main).expect("its pages");
         let is_mono = is_monotonic(&mut pages, &Decoder::new(dat.formats()));
         assert_eq!(is_mono.expect("pages"), Some(true));
@@ -283,7 +283,7 @@ fn the_text_of_a_recording_has_the_events_of_its_pages() {
         events.sort_by_key(|event| event.cpu);
     };
     let mut events = trace.events;
-    // Letters do not tell all the bits.
+    // The letters do not show all bits.
     let known = rtproof_trace::event::flags::HARDIRQ | rtproof_trace::event::flags::SOFTIRQ;
     for event in pages.iter_mut().chain(&mut events) {
         event.flags &= known;

@@ -153,7 +153,7 @@ fn lines_of_a_file_are_kept_and_the_rest_is_not_known() {
     assert_eq!(Capture::parse(capture.to_text().as_bytes()).as_ref(), Ok(&capture));
     let root = Root::captured(capture);
     assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
-    // What was not read is not what the file lacks.
+    // An unread file is not an absent one.
     for unknown in [root.excerpt("/s", &["Cpus", "Pid"]), root.read_text("/s")] {
         assert!(unknown.why_unknown().unwrap().contains("not in the capture"));
     }

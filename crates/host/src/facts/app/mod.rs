@@ -19,7 +19,7 @@ use crate::{CpuList, Reading, Root};
 pub(crate) use unit::is_setting as is_unit_setting;
 pub use unit::{Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, UnitFile};
 
-/// Most processes of a unit that are looked at: those that started first.
+/// Maximum number of processes of a unit: those that started first.
 const PROCESSES_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct App {
 pub enum AppError {
     #[error("no process {0} can be seen: list processes with `ps -e` as root")]
     NoProcess(u32),
-    /// The process cannot be looked at.
+    /// The process cannot be read.
     #[error("process {pid}: {path}: {why}; {next}")]
     Unreadable {
         pid: u32,
@@ -104,7 +104,7 @@ impl App {
         };
         let cgroup = root.read_text(&format!("/proc/{}/cgroup", main.pid));
         let unit = cgroup.clone().map(|text| unit_of(&text).filter(|name| is_running_unit(name)));
-        let unit_file = unit::read(root, &cgroup, &unit);
+        let unit_file = unit::read_unit_file(root, &cgroup, &unit);
         Ok(Self {
             name: main.name.clone(),
             pid: main.pid,
@@ -172,7 +172,7 @@ fn of_unit(root: &Root, name: &str) -> Result<Vec<AppProcess>, AppError> {
     if !processes.is_empty() {
         return Ok(processes);
     }
-    match unit::find(root, name) {
+    match unit::find_unit_file(root, name) {
         Some((file, _)) => match alias(root, &file, name) {
             Some(target) => of_unit(root, &target),
             None => Err(AppError::NotRunning(name.into())),
@@ -186,7 +186,7 @@ fn alias(root: &Root, file: &str, name: &str) -> Option<String> {
     let target = root.read_link(file);
     let target = target.value()?.rsplit('/').next()?;
     let is_unit = is_running_unit(target) && target != name && !target.contains("@.");
-    // An alias of an alias is none for systemd: this ends.
+    // systemd does not follow an alias of an alias: this ends.
     let is_alias =
         root.read_link(&format!("{}/{target}", file.rsplit_once('/')?.0)).value().is_none();
     (is_unit && is_alias).then(|| target.to_owned())
@@ -212,7 +212,7 @@ pub(super) fn uptime_ticks(text: &str) -> Option<u64> {
 // One process and its threads, from /proc/PID.
 
 /// Most ordinary threads whose affinity is read: a thread costs a file each.
-const ORDINARY_ASKED_MAX: usize = 256;
+const ORDINARY_READ_MAX: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppProcess {
@@ -359,8 +359,8 @@ fn thread(root: &Root, pid: u32, tid: u32, ordinary: &mut usize) -> Option<AppTh
     *ordinary += usize::from(!is_real_time);
     let (status, slack) =
         (format!("/proc/{pid}/task/{tid}/status"), format!("/proc/{tid}/timerslack_ns"));
-    if *ordinary > ORDINARY_ASKED_MAX && !is_real_time {
-        let why = format!("the process has more than {ORDINARY_ASKED_MAX} ordinary threads");
+    if *ordinary > ORDINARY_READ_MAX && !is_real_time {
+        let why = format!("the process has more than {ORDINARY_READ_MAX} ordinary threads");
         let (status, slack) = (Reading::denied(status, &why), Reading::denied(slack, &why));
         return Some(AppThread { tid, pid, sched, status, timer_slack_ns: slack });
     }

@@ -13,7 +13,7 @@ use crate::{CpuList, Reading, Root};
 // own: the controller is not enabled in it, or it is the root. That is known where the group's
 // folder can be listed.
 
-/// Deepest group that is looked at.
+/// Maximum depth of groups.
 const DEPTH_MAX: usize = 32;
 
 /// memory.limit_in_bytes of version 1 that is no limit: the largest number of whole pages.
@@ -350,7 +350,7 @@ pub struct Assignment {
 }
 
 /// The files of the unit that a process runs in. `cgroup` says which manager started it.
-pub(super) fn read(
+pub(super) fn read_unit_file(
     root: &Root,
     cgroup: &Reading<String>,
     unit: &Reading<Option<String>>,
@@ -363,7 +363,7 @@ pub(super) fn read(
             let why = "a unit of a user's service manager: its files are not looked for";
             return Reading::denied(format!("files of {name}"), why);
         }
-        let Some(found) = find(root, &name) else {
+        let Some(found) = find_unit_file(root, &name) else {
             return Reading::absent(format!("files of {name}"));
         };
         parse_all(root, &name, found)
@@ -382,7 +382,7 @@ fn is_of_user(cgroup: &str, unit: &str) -> bool {
 }
 
 /// The unit's file, or its template's, and its drop-ins by name; `None`: no file.
-pub(super) fn find(root: &Root, name: &str) -> Option<(String, Vec<String>)> {
+pub(super) fn find_unit_file(root: &Root, name: &str) -> Option<(String, Vec<String>)> {
     let listed: Vec<(&str, Vec<String>)> = FOLDERS
         .iter()
         .filter_map(|folder| Some((*folder, root.list_dir(folder).value()?.clone())))
@@ -491,7 +491,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_go_on_lists_add_up_and_an_empty_value_clears() {
+    fn lines_continue_lists_add_up_and_an_empty_value_clears() {
         let mut settings = BTreeMap::new();
         let text = "[Service]\nCPUAffinity=2 \\\n# why\n 3\nNice=5\nRestrictRealtime = yes\nX=1\n";
         parse(text, "a", &mut settings);

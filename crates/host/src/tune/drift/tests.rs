@@ -20,13 +20,13 @@ fn of(tree: &Tree, change: &Change) -> Vec<String> {
     let suspects = suspects(&root, change);
     let line = |suspect: Suspect| {
         let clues: Vec<String> = suspect.evidence.iter().map(DriftClue::to_string).collect();
-        format!("{} <- {}", suspect.who, clues.join(" | "))
+        format!("{} <- {}", suspect.name, clues.join(" | "))
     };
     suspects.into_iter().map(line).collect()
 }
 
 #[test]
-fn where_nobody_is_there_nobody_is_suspected() {
+fn without_programs_there_are_no_suspects() {
     let tree = Tree::new(&[("proc/stat", "")]);
     for change in [
         value("/proc/sys/vm/swappiness"),
@@ -60,7 +60,7 @@ fn sysctl_files_are_named_with_their_line() {
 }
 
 #[test]
-fn rules_of_udev_that_write_are_told_from_those_that_compare() {
+fn udev_rules_that_write_are_distinguished_from_comparisons() {
     let rules = "ATTR{queue/scheduler}==\"none\", GOTO=\"x\"\n\
                  ACTION==\"add\", ATTR{queue/scheduler}=\"mq-deadline\"\n\
                  RUN+=\"/bin/sh -c 'echo 1 > /sys$devpath/queue/read_ahead_kb'\"\n\

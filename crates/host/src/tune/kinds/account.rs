@@ -77,9 +77,9 @@ impl Kind for GroupChange<'_> {
     }
 
     /// A group that has members is used by others, whoever made it.
-    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        match (three.after, three.current) {
-            (_, current) if current == three.before => Owner::Before,
+    fn side(&self, _: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        match (states.after, states.current) {
+            (_, current) if current == states.before => Owner::Before,
             (Some(after), current) => Owner::ours_if(after == current),
             (None, State::Group { members, .. }) => Owner::ours_if(members.is_empty()),
             (None, _) => Owner::Theirs,
@@ -89,9 +89,9 @@ impl Kind for GroupChange<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        match three.before {
+        match states.before {
             State::Absent => machine.account(Task::Delete(self.name)),
             other => Err(ChangeError::not_expected(other, "the state of this change")),
         }
@@ -123,7 +123,7 @@ impl Kind for Member<'_> {
         rights_group(self.group)?;
         match self.user.contains(['\\', ':']) {
             true => Err(format!("{}: no name of a user", self.user)),
-            false => change::name(self.user, "a user"),
+            false => change::check_name(self.user, "a user"),
         }
     }
 
@@ -158,13 +158,13 @@ impl Kind for Member<'_> {
 
     /// No member is as before, whatever became of the group. A group of this name that another
     /// made since has another number, and its members are not ours.
-    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
+    fn side(&self, _: &Machine<'_>, states: StateComparison<'_>) -> Owner {
         let (State::Member { gid: old, .. }, State::Member { gid, is_member }) =
-            (three.before, three.current)
+            (states.before, states.current)
         else {
             return Owner::Theirs;
         };
-        let ours = match three.after {
+        let ours = match states.after {
             Some(State::Member { gid, .. }) => gid,
             _ => old,
         };
@@ -174,9 +174,9 @@ impl Kind for Member<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        match three.before {
+        match states.before {
             State::Member { is_member: false, .. } => {
                 machine.account(Task::Remove(self.group, self.user))
             }
@@ -188,7 +188,7 @@ impl Kind for Member<'_> {
 impl Machine<'_> {
     /// Number and members of a group of /etc/group.
     fn group(&self, name: &str) -> Result<Option<(u32, Vec<String>)>, ChangeError> {
-        let Some(text) = ChangeError::there(self.root.read_text(GROUP_FILE))? else {
+        let Some(text) = ChangeError::present(self.root.read_text(GROUP_FILE))? else {
             return Ok(None);
         };
         let Some(line) = text.lines().find(|line| line.split(':').next() == Some(name)) else {
@@ -209,7 +209,7 @@ impl Machine<'_> {
 
     /// The number of a user's first group; `None`: the user is not in /etc/passwd.
     fn first_group(&self, user: &str) -> Result<Option<u32>, ChangeError> {
-        let text = ChangeError::there(self.root.read_text(PASSWD_FILE))?;
+        let text = ChangeError::present(self.root.read_text(PASSWD_FILE))?;
         let of = |line: &str| {
             let fields: Vec<&str> = line.split(':').collect();
             (fields[0] == user).then(|| fields.get(3)?.parse().ok()).flatten()
@@ -336,7 +336,7 @@ pub(crate) struct AccountTools;
 
 impl Accounts for AccountTools {
     fn has(&self, program: &str) -> bool {
-        trusted::find(program).is_ok()
+        trusted::find_program(program).is_ok()
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> io::Result<ToolAnswer> {

@@ -63,7 +63,7 @@ impl Kind for EfiVariable<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        change::name(self.name, "a variable of the firmware")
+        change::check_name(self.name, "a variable of the firmware")
     }
 
     fn nature(&self) -> ChangeProperties {
@@ -91,19 +91,19 @@ impl Kind for EfiVariable<'_> {
         self.put(machine, &self.bytes())
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        match three.current {
-            State::Value { bytes, .. } if machine.is_torn(bytes, three) => Owner::Ours,
-            _ => three.side(|state| self.is_done(machine, state)),
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        match states.current {
+            State::Value { bytes, .. } if machine.is_torn(bytes, states) => Owner::Ours,
+            _ => states.side(|state| self.is_done(machine, state)),
         }
     }
 
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        match three.before {
+        match states.before {
             State::Value { bytes, .. } => self.put(machine, bytes),
             State::Absent => {
                 let path = self.path();
@@ -155,7 +155,7 @@ impl Kind for GrubEnv<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        change::file(self.path)
+        change::check_file(self.path)
     }
 
     fn nature(&self) -> ChangeProperties {
@@ -172,9 +172,9 @@ impl Kind for GrubEnv<'_> {
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
-        let state = machine.look(&machine.grub_path(self.path)?)?;
+        let state = machine.state_at(&machine.grub_path(self.path)?)?;
         if let State::File { bytes, .. } = &state {
-            self.block(grub::get(bytes, self.key))?;
+            self.block(grub::variable(bytes, self.key))?;
         }
         Ok(state)
     }
@@ -190,12 +190,12 @@ impl Kind for GrubEnv<'_> {
             State::Absent => grub::empty(),
             other => return Err(machine.in_the_way(self.path, other)),
         };
-        let new = self.block(grub::with(&block, self.key, Some(self.value.as_bytes())))?;
+        let new = self.block(grub::with_variable(&block, self.key, Some(self.value.as_bytes())))?;
         machine.write_file(&real, Some(&new), None, before)
     }
 
-    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        let (before, current) = (three.before, three.current);
+    fn side(&self, _: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        let (before, current) = (states.before, states.current);
         let (was, is) = (self.value_in(before), self.value_in(current));
         match is {
             _ if *current == State::Absent && *before != State::Absent => Owner::Theirs,
@@ -216,9 +216,9 @@ impl Kind for GrubEnv<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        let StateComparison { before, current, .. } = three;
+        let StateComparison { before, current, .. } = states;
         let real = machine.grub_path(self.path)?;
         let State::File { bytes: now, .. } = current else {
             return machine.restore_file(&real, before, current);
@@ -230,8 +230,8 @@ impl Kind for GrubEnv<'_> {
         if grub::is_same_but_for(&old, now, self.key) {
             return machine.restore_file(&real, before, current);
         }
-        let was = self.block(grub::get(&old, self.key))?;
-        let new = self.block(grub::with(now, self.key, was.as_deref()))?;
+        let was = self.block(grub::variable(&old, self.key))?;
+        let new = self.block(grub::with_variable(now, self.key, was.as_deref()))?;
         machine.write_file(&real, Some(&new), None, current)
     }
 }
@@ -239,7 +239,7 @@ impl Kind for GrubEnv<'_> {
 impl GrubEnv<'_> {
     fn value_in(&self, state: &State) -> Option<Vec<u8>> {
         let State::File { bytes, .. } = state else { return None };
-        grub::get(bytes, self.key).ok().flatten()
+        grub::variable(bytes, self.key).ok().flatten()
     }
 
     fn block<T>(&self, made: Result<T, grub::BlockError>) -> Result<T, ChangeError> {
@@ -328,8 +328,8 @@ impl Kind for Initrd<'_> {
         machine.place(&staged, self.path, before)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        side(machine, self.path, three, |state| self.is_done(machine, state))
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        side(machine, self.path, states, |state| self.is_done(machine, state))
     }
 
     fn clean(&self, machine: &Machine<'_>) -> Result<(), ChangeError> {
@@ -339,9 +339,9 @@ impl Kind for Initrd<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        machine.remove_placed(self.path, three)
+        machine.remove_placed(self.path, states)
     }
 }
 
@@ -425,12 +425,12 @@ impl Kind for PlacedChange<'_> {
         machine.place(self.from, self.path, before)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        side(machine, self.path, three, |state| self.is_done(machine, state))
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        side(machine, self.path, states, |state| self.is_done(machine, state))
     }
 
-    fn is_partly_ours(&self, three: StateComparison<'_>) -> bool {
-        is_partly_ours(three)
+    fn is_partly_ours(&self, states: StateComparison<'_>) -> bool {
+        is_partly_ours(states)
     }
 
     fn clean(&self, machine: &Machine<'_>) -> Result<(), ChangeError> {
@@ -440,7 +440,7 @@ impl Kind for PlacedChange<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
         let release = self.path.strip_prefix(MODULES);
         let running = machine.root.trimmed("/proc/sys/kernel/osrelease");
@@ -452,34 +452,34 @@ impl Kind for PlacedChange<'_> {
                     .into(),
             });
         }
-        machine.remove_placed(self.path, three)
+        machine.remove_placed(self.path, states)
     }
 }
 
-/// Whose it is: ours, where nothing was added and nothing is another's by now. What was removed of
+/// Owner: ours if nothing was added and nothing belongs to others by now. What was removed of
 /// it makes it no other's.
 pub(super) fn side(
     machine: &Machine<'_>,
     path: &str,
-    three: StateComparison<'_>,
+    states: StateComparison<'_>,
     is_done: impl Fn(&State) -> bool,
 ) -> Owner {
-    let State::Tree { files: now } = three.current else {
-        return three.side(is_done);
+    let State::Tree { files: now } = states.current else {
+        return states.side(is_done);
     };
     Owner::ours_if(
-        *three.before == State::Absent
-            && match three.after {
+        *states.before == State::Absent
+            && match states.after {
                 Some(State::Tree { files }) => is_within(now, files),
-                _ => is_done(three.current),
+                _ => is_done(states.current),
             }
             && !is_of_package(machine.root, path),
     )
 }
 
 /// Whether others have added to it, or changed a part of it.
-pub(super) fn is_partly_ours(three: StateComparison<'_>) -> bool {
-    match (three.before, three.after, three.current) {
+pub(super) fn is_partly_ours(states: StateComparison<'_>) -> bool {
+    match (states.before, states.after, states.current) {
         (State::Absent, Some(State::Tree { files }), State::Tree { files: now }) => {
             now.len() > 1 && !is_within(now, files)
         }
@@ -530,12 +530,12 @@ impl Machine<'_> {
     }
 
     /// Removes what was put there; of what others have added to, what is still as it was.
-    fn remove_placed(&self, path: &str, three: StateComparison<'_>) -> Result<(), ChangeError> {
-        let removed = match three.after {
-            _ if *three.before != State::Absent => {
-                return Err(ChangeError::not_expected(three.before, "the state of this change"));
+    fn remove_placed(&self, path: &str, states: StateComparison<'_>) -> Result<(), ChangeError> {
+        let removed = match states.after {
+            _ if *states.before != State::Absent => {
+                return Err(ChangeError::not_expected(states.before, "the state of this change"));
             }
-            Some(State::Tree { files }) if is_partly_ours(three) => {
+            Some(State::Tree { files }) if is_partly_ours(states) => {
                 match is_of_package(self.root, path) {
                     true => Ok(()),
                     false => self.gate.remove_of_tree(path, files),
@@ -556,8 +556,8 @@ pub(super) fn examples() -> Vec<change::Change> {
         path: path.into(),
         from: format!("{STAGING}/{from}"),
         digest: writes::digest(files),
-        files: writes::count(files),
-        bytes: writes::bytes(files),
+        files: writes::tree_count(files),
+        bytes: writes::tree_bytes(files),
     };
     let folder =
         |path: &str| TreeFile { path: path.into(), mode: 0o40_755, bytes: 0, modified_ns: 0 };

@@ -50,7 +50,7 @@ impl Kind for FileChange<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        change::file(self.path)?;
+        change::check_file(self.path)?;
         match self.mode.filter(|mode| mode & !MODE_MAX != 0) {
             Some(mode) => Err(format!(
                 "{}: mode {mode:04o}; rtproof gives no file the rights of its owner",
@@ -76,7 +76,7 @@ impl Kind for FileChange<'_> {
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
-        machine.look(self.path)
+        machine.state_at(self.path)
     }
 
     fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
@@ -93,13 +93,13 @@ impl Kind for FileChange<'_> {
         machine.write_file(self.path, self.content, self.mode, before)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        if is_same(three.before, three.current) {
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        if is_same(states.before, states.current) {
             return Owner::Before;
         }
-        Owner::ours_if(match three.after {
-            Some(after) => is_same(after, three.current),
-            None => self.is_done(machine, three.current),
+        Owner::ours_if(match states.after {
+            Some(after) => is_same(after, states.current),
+            None => self.is_done(machine, states.current),
         })
     }
 
@@ -110,9 +110,9 @@ impl Kind for FileChange<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        machine.restore_file(self.path, three.before, three.current)
+        machine.restore_file(self.path, states.before, states.current)
     }
 }
 
@@ -141,8 +141,8 @@ fn is_same(a: &State, b: &State) -> bool {
 
 impl Machine<'_> {
     /// What is under a path, links not followed.
-    pub(crate) fn look(&self, path: &str) -> Result<State, ChangeError> {
-        self.gate.look(path).map_err(|error| self.refusal(path, error))
+    pub(crate) fn state_at(&self, path: &str) -> Result<State, ChangeError> {
+        self.gate.state_at(path).map_err(|error| self.refusal(path, error))
     }
 
     /// Removes what a write that was cut short left beside a file.
@@ -273,8 +273,8 @@ impl Kind for FolderChange<'_> {
 
     fn may_be_made(&self) -> Result<(), String> {
         match self.path.starts_with("/sys/fs/cgroup/") {
-            true => change::plain(self.path),
-            false => change::file(self.path),
+            true => change::check_plain(self.path),
+            false => change::check_file(self.path),
         }
     }
 
@@ -289,7 +289,7 @@ impl Kind for FolderChange<'_> {
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
-        machine.look(self.path)
+        machine.state_at(self.path)
     }
 
     fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
@@ -300,19 +300,19 @@ impl Kind for FolderChange<'_> {
         machine.make_folder(self.path)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        match (three.before, three.current) {
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        match (states.before, states.current) {
             (State::Absent, State::Folder) => Owner::Ours,
-            _ => three.side(|state| self.is_done(machine, state)),
+            _ => states.side(|state| self.is_done(machine, state)),
         }
     }
 
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        match three.before {
+        match states.before {
             State::Absent => machine.remove_folder(self.path),
             other => Err(ChangeError::not_expected(other, "the state of this change")),
         }

@@ -36,7 +36,7 @@ impl Kind for Hotplug<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        change::value(self.path)
+        change::check_value(self.path)
     }
 
     fn nature(&self) -> ChangeProperties {
@@ -47,7 +47,7 @@ impl Kind for Hotplug<'_> {
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
         let bytes = machine.bytes(self.path)?;
-        let going = going(machine.root, self.path, self.value);
+        let going = leaving_cpus(machine.root, self.path, self.value);
         if going.is_empty() {
             let (tasks, irqs, groups) = (Vec::new(), Vec::new(), Vec::new());
             return Ok(State::Hotplug { bytes, tasks, irqs, groups });
@@ -78,12 +78,12 @@ impl Kind for Hotplug<'_> {
         machine.write_value(self.path, self.value)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        match (three.before, three.current) {
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        match (states.before, states.current) {
             (State::Hotplug { .. }, State::Hotplug { .. }) => {
-                machine.value_side(self.as_value(), three)
+                machine.value_side(self.as_value(), states)
             }
-            _ => three.side(|state| self.is_done(machine, state)),
+            _ => states.side(|state| self.is_done(machine, state)),
         }
     }
 
@@ -91,11 +91,11 @@ impl Kind for Hotplug<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
         let value = self.as_value();
-        let before = three.before;
-        let left = three.after.unwrap_or(three.current);
+        let before = states.before;
+        let left = states.after.unwrap_or(states.current);
         let (
             State::Hotplug { bytes, tasks, irqs, groups },
             State::Hotplug { tasks: tasks_left, irqs: irqs_left, groups: groups_left, .. },
@@ -138,7 +138,7 @@ impl Kind for Hotplug<'_> {
             let is_ours =
                 get(irqs_left, name).is_none_or(|left| get(&now.irqs, name) == Some(left));
             let Ok(number) = task::find_irq(machine.root, name) else { continue };
-            let path = task::file(number);
+            let path = task::irq_file(number);
             let there = machine.root.cpu_list(&path);
             if is_ours && there.value().is_some_and(|there| there != old) {
                 machine.put_back(machine.write_value(&path, &old.to_string()))?;
@@ -160,7 +160,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 const GROUPS_MAX: usize = 20_000;
 
 /// The CPUs that go when a value is written to a switch.
-fn going(root: &Root, path: &str, value: &str) -> CpuList {
+fn leaving_cpus(root: &Root, path: &str, value: &str) -> CpuList {
     let cpu = path.strip_prefix("/sys/devices/system/cpu/cpu");
     if let Some(cpu) = cpu.and_then(|rest| rest.strip_suffix("/online")) {
         return CpuList::new(cpu.parse().ok().filter(|_| value.trim() == "0"));
@@ -223,7 +223,7 @@ impl Machine<'_> {
         };
         let delivery = |name: &IrqName| {
             let number = task::find_irq(self.root, name).ok()?;
-            self.root.cpu_list(&task::file(number)).value().cloned()
+            self.root.cpu_list(&task::irq_file(number)).value().cloned()
         };
         let tasks = tasks.iter().filter_map(|(name, _)| Some((name.clone(), affinity(name)?)));
         let irqs = irqs.iter().filter_map(|(name, _)| Some((name.clone(), delivery(name)?)));
@@ -261,7 +261,7 @@ fn groups(root: &Root, going: &CpuList) -> Result<Vec<(String, Bytes)>, ChangeEr
             if seen > GROUPS_MAX {
                 return Ok(found);
             }
-            let Some(names) = ChangeError::there(root.list_dir(&folder))? else { continue };
+            let Some(names) = ChangeError::present(root.list_dir(&folder))? else { continue };
             let Some(file) = files.iter().find(|file| names.iter().any(|name| name == *file))
             else {
                 // The root group of version 2 has no such file, and its children may.
@@ -271,7 +271,7 @@ fn groups(root: &Root, going: &CpuList) -> Result<Vec<(String, Bytes)>, ChangeEr
                 continue;
             };
             let path = format!("{folder}/{file}");
-            let bytes = ChangeError::there(root.read_bytes(&path))?.unwrap_or_default();
+            let bytes = ChangeError::present(root.read_bytes(&path))?.unwrap_or_default();
             let is_own = bytes.iter().any(u8::is_ascii_digit);
             if is_own && folder != *top && !found.iter().any(|(known, _)| *known == path) {
                 let text = String::from_utf8_lossy(&bytes);

@@ -129,7 +129,7 @@ pub(crate) trait Kind {
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError>;
 
-    /// What it left, with what it moved along.
+    /// State after it, with coupled values.
     fn state_after(&self, machine: &Machine<'_>, _before: &State) -> Result<State, ChangeError> {
         self.state(machine)
     }
@@ -144,8 +144,8 @@ pub(crate) trait Kind {
     }
 
     /// Whose state it is: as before the change, ours, or that of another program.
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        three.side(|state| self.is_done(machine, state))
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        states.side(|state| self.is_done(machine, state))
     }
 
     /// Whether a part of it is still ours while another part is not.
@@ -159,11 +159,14 @@ pub(crate) trait Kind {
     }
 
     /// Restores what was there before.
-    fn restore(&self, machine: &Machine<'_>, three: StateComparison<'_>)
-    -> Result<(), ChangeError>;
+    fn restore(
+        &self,
+        machine: &Machine<'_>,
+        states: StateComparison<'_>,
+    ) -> Result<(), ChangeError>;
 }
 
-// Three-way comparison: what was before, what we made of it, what is there now.
+// Three-way comparison: state before, state that we applied, current state.
 
 /// Whose value is there now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

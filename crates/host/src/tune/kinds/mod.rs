@@ -150,18 +150,18 @@ impl Machine<'_> {
     }
 
     /// Whose state it is.
-    pub(super) fn side(&self, change: &Change, three: StateComparison<'_>) -> Owner {
-        change.kind().side(self, three)
+    pub(super) fn side(&self, change: &Change, states: StateComparison<'_>) -> Owner {
+        change.kind().side(self, states)
     }
 
     /// Restores what was there before.
     pub(super) fn restore(
         &self,
         change: &Change,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
         self.may_change(change)?;
-        change.kind().restore(self, three)
+        change.kind().restore(self, states)
     }
 
     fn may_change(&self, change: &Change) -> Result<(), ChangeError> {

@@ -29,17 +29,17 @@ impl Package<'_> {
     /// Each package that is added, before, now, and whose it is now.
     fn sides<'t>(
         &'t self,
-        three: StateComparison<'t>,
+        states: StateComparison<'t>,
     ) -> Option<impl Iterator<Item = (&'t AddedPackage, &'t PackageState, Owner)>> {
         let (State::Packages { packages: before }, State::Packages { packages: now }) =
-            (three.before, three.current)
+            (states.before, states.current)
         else {
             return None;
         };
         let is_complete = before.len() == self.adds.len() && now.len() == self.adds.len();
         let all = self.adds.iter().zip(before).zip(now);
         let of = move |((added, before), now): ((&'t _, &'t _), &'t _)| {
-            (added, before, side(added, before, now, three.may_be_halfway()))
+            (added, before, side(added, before, now, states.may_be_halfway()))
         };
         is_complete.then(|| all.map(of))
     }
@@ -121,7 +121,7 @@ impl Kind for Package<'_> {
         Ok(State::Packages { packages: machine.package_states(self.adds)? })
     }
 
-    /// What adds nothing is there.
+    /// A change that adds nothing is done.
     fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
         let State::Packages { packages } = state else { return false };
         let is_in = |(added, now): (&AddedPackage, &PackageState)| {
@@ -139,15 +139,15 @@ impl Kind for Package<'_> {
         Some(format!("in force once {release} was booted"))
     }
 
-    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        let Some(sides) = self.sides(three) else { return Owner::Theirs };
+    fn side(&self, _: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        let Some(sides) = self.sides(states) else { return Owner::Theirs };
         let sides: Vec<Owner> = sides.map(|(_, _, side)| side).collect();
         let first = [Owner::Theirs, Owner::Ours].into_iter().find(|side| sides.contains(side));
         first.unwrap_or(Owner::Before)
     }
 
-    fn is_partly_ours(&self, three: StateComparison<'_>) -> bool {
-        self.sides(three).is_some_and(|mut sides| sides.any(|(_, _, side)| side == Owner::Ours))
+    fn is_partly_ours(&self, states: StateComparison<'_>) -> bool {
+        self.sides(states).is_some_and(|mut sides| sides.any(|(_, _, side)| side == Owner::Ours))
     }
 
     /// What is left by scripts that were killed, or by a full disk. While a package is there its
@@ -160,13 +160,13 @@ impl Kind for Package<'_> {
         for (added, _) in self.adds.iter().zip(states).filter(|(_, now)| now.status == ABSENT) {
             let Some(release) = added.release() else { continue };
             let initrd = format!("/boot/initrd.img-{release}.new");
-            if matches!(machine.look(&initrd)?, State::File { .. }) {
+            if matches!(machine.state_at(&initrd)?, State::File { .. }) {
                 let removed = machine.gate.remove(&initrd);
                 removed.map_err(|error| machine.refusal(&initrd, error))?;
             }
-            // Where /lib is a link it is this one.
+            // If /lib is a link, the files are here.
             let modules = format!("/usr/lib/modules/{release}");
-            if machine.look(&modules)? == State::Folder {
+            if machine.state_at(&modules)? == State::Folder {
                 machine.remove_if_empty(&modules)?;
             }
         }
@@ -176,10 +176,10 @@ impl Kind for Package<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        let Some(sides) = self.sides(three) else {
-            return Err(ChangeError::not_expected(three.before, "the state of this change"));
+        let Some(sides) = self.sides(states) else {
+            return Err(ChangeError::not_expected(states.before, "the state of this change"));
         };
         let (mut purges, mut keeps) = (Vec::new(), Vec::new());
         for (added, before, side) in sides {
@@ -187,7 +187,7 @@ impl Kind for Package<'_> {
                 _ if side != Owner::Ours => {}
                 ABSENT => purges.push(added),
                 SETTINGS => keeps.push(added),
-                _ => return Err(ChangeError::not_expected(three.before, "packages that are new")),
+                _ => return Err(ChangeError::not_expected(states.before, "packages that are new")),
             }
         }
         let mut releases = purges.iter().chain(&keeps).filter_map(|one| one.release());
@@ -231,7 +231,7 @@ pub(super) fn example() -> Change {
 // What a machine asks of apt and dpkg: what an installation would add, how packages are now, to
 // install, and to remove exactly those that came with it.
 
-/// What is neither removed nor upgraded on the way, and what is not waited for.
+/// Options: nothing else is removed or upgraded, and no lock is waited for.
 const INSTALL: &[&str] = &[
     "-y",
     "-q",
@@ -246,7 +246,7 @@ const INSTALL: &[&str] = &[
 
 const REMOVE: &[&str] = &["-y", "-q", "-o", "DPkg::Lock::Timeout=0"];
 
-/// Where dpkg notes what it is about to do.
+/// Folder of dpkg's pending operations.
 const UPDATES: &str = "/var/lib/dpkg/updates";
 
 /// Lines of a complaint that are shown.
@@ -327,7 +327,7 @@ impl Machine<'_> {
         let words = words("dpkg-query", &["-W", "..."]);
         let answer = self.packages(&words)?.ask("dpkg-query", &arguments);
         let answer = answer.map_err(|error| unstarted(&words, &error))?;
-        // It fails when one of them is unknown to it, and shows the others all the same.
+        // It fails when one of them is unknown to it, but shows the others.
         let is_unknown = |line: &str| line.starts_with("dpkg-query: no packages found matching ");
         if !answer.success && !answer.complaint.lines().all(is_unknown) {
             return Err(refused(&words, complaint(&answer)));
@@ -379,7 +379,7 @@ impl Machine<'_> {
         let names = |of: &[&AddedPackage]| of.iter().map(|it| it.qualified()).collect::<Vec<_>>();
         let (all_names, purged) = (names(&all), names(purges));
         let verb = if keeps.is_empty() { "purge" } else { "remove" };
-        self.alone(&all, &all_names, verb)?;
+        self.removes_only(&all, &all_names, verb)?;
         let arguments = |front: &[&'static str], names: &[String]| -> Vec<String> {
             front.iter().map(ToString::to_string).chain(names.iter().cloned()).collect()
         };
@@ -405,7 +405,7 @@ impl Machine<'_> {
     }
 
     /// Looks whether the removal takes nothing else along.
-    fn alone(
+    fn removes_only(
         &self,
         all: &[&AddedPackage],
         names: &[String],
@@ -517,25 +517,25 @@ fn complaint(answer: &ToolAnswer) -> String {
             || line.contains("No space left on device")
     };
     let lines = || answer.complaint.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut said: Vec<&str> = lines().filter(is_error).collect();
-    if said.is_empty() {
-        said = lines().collect();
+    let mut errors: Vec<&str> = lines().filter(is_error).collect();
+    if errors.is_empty() {
+        errors = lines().collect();
     }
-    let said = said[said.len().saturating_sub(LINES_MAX)..].join("; ");
+    let errors = errors[errors.len().saturating_sub(LINES_MAX)..].join("; ");
     let next = match () {
-        () if said.contains("Could not get lock") || said.contains("was locked by") => {
+        () if errors.contains("Could not get lock") || errors.contains("was locked by") => {
             "; another program works with packages: wait until it has ended, then try again"
         }
-        () if said.contains("No space left") || said.contains("enough free space") => {
+        () if errors.contains("No space left") || errors.contains("enough free space") => {
             "; make room, then try again"
         }
-        () if said.contains("dpkg was interrupted") => "; run dpkg --configure -a first",
-        () if said.contains("Unable to fetch") || said.contains("Failed to fetch") => {
+        () if errors.contains("dpkg was interrupted") => "; run dpkg --configure -a first",
+        () if errors.contains("Unable to fetch") || errors.contains("Failed to fetch") => {
             "; see whether the network is there; lists that are too old: apt-get update"
         }
         () => "",
     };
-    format!("{said}{next}")
+    format!("{errors}{next}")
 }
 
 // The package manager's programs, or a test double: short questions whose time is bounded, and
@@ -544,10 +544,10 @@ fn complaint(answer: &ToolAnswer) -> String {
 /// Time that a question may take; a simulation of apt takes one to three seconds.
 const QUESTION_MAX: Duration = Duration::from_secs(60);
 
-/// How often the output is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between reads of the output.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// For the maintainers' scripts and hooks of apt: nobody is there to answer, and no service is
+/// For the maintainers' scripts and hooks of apt: no one can answer, and no service is
 /// restarted (needrestart does on Ubuntu).
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
@@ -609,19 +609,19 @@ impl Packages for PackageTools {
             command.process_group(0);
         }
         let mut child = command.spawn()?;
-        let (mut said, mut shown) = (String::new(), 0);
+        let (mut written, mut shown) = (String::new(), 0);
         loop {
             let ended = child.try_wait()?;
-            said += &text(&trusted::written(&output, said.len() as u64)?);
+            written += &text(&trusted::written(&output, written.len() as u64)?);
             let end = match ended {
-                Some(_) => said.len(),
-                None => said.rfind('\n').map_or(0, |at| at + 1),
+                Some(_) => written.len(),
+                None => written.rfind('\n').map_or(0, |at| at + 1),
             };
-            said[shown..end].lines().for_each(show);
+            written[shown..end].lines().for_each(show);
             shown = end;
             match ended {
-                Some(status) => return Ok(answer(status, String::new(), &said)),
-                None => thread::sleep(LOOK),
+                Some(status) => return Ok(answer(status, String::new(), &written)),
+                None => thread::sleep(POLL_INTERVAL),
             }
         }
     }
@@ -640,8 +640,8 @@ fn text(bytes: &[u8]) -> String {
 
 fn answer(status: ExitStatus, text: String, complaint: &str) -> ToolAnswer {
     let complaint = match (status.code(), complaint.trim()) {
-        (None, said) => format!("{said}\nended by {status}"),
-        (_, said) => said.to_owned(),
+        (None, written) => format!("{written}\nended by {status}"),
+        (_, written) => written.to_owned(),
     };
     ToolAnswer { success: status.success(), text, complaint }
 }

@@ -100,36 +100,36 @@ impl Kind for TaskChange<'_> {
         machine.set_task(self.task, self.set)
     }
 
-    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        let sides = FIELDS.map(|field| field_side(field, self.set, three));
+    fn side(&self, _: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        let sides = FIELDS.map(|field| field_side(field, self.set, states));
         let first = [Owner::Theirs, Owner::Ours].into_iter().find(|side| sides.contains(side));
         first.unwrap_or(Owner::Before)
     }
 
-    fn is_partly_ours(&self, three: StateComparison<'_>) -> bool {
-        FIELDS.into_iter().any(|field| field_side(field, self.set, three) == Owner::Ours)
+    fn is_partly_ours(&self, states: StateComparison<'_>) -> bool {
+        FIELDS.into_iter().any(|field| field_side(field, self.set, states) == Owner::Ours)
     }
 
     /// Restores what we set and no other program has changed since.
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        let old = of(three.before)
-            .ok_or_else(|| ChangeError::not_expected(three.before, "scheduling of a task"))?;
+        let old = of(states.before)
+            .ok_or_else(|| ChangeError::not_expected(states.before, "scheduling of a task"))?;
         let mut back = Scheduling::default();
-        if field_side(Field::Policy, self.set, three) == Owner::Ours {
+        if field_side(Field::Policy, self.set, states) == Owner::Ours {
             back = Scheduling { cpus: None, ..old.clone() };
         }
-        if field_side(Field::Cpus, self.set, three) == Owner::Ours {
+        if field_side(Field::Cpus, self.set, states) == Owner::Ours {
             back.cpus.clone_from(&old.cpus);
         }
         machine.set_task(self.task, &back)
     }
 }
 
-/// What of a task is set by one call.
+/// Part of the scheduling that one call sets.
 #[derive(Clone, Copy)]
 enum Field {
     Policy,
@@ -234,7 +234,7 @@ impl Machine<'_> {
     }
 }
 
-/// Whether every field that is set is so.
+/// Whether every field of the change is in force.
 fn is_done(set: &Scheduling, current: &Scheduling) -> bool {
     fn holds<T: PartialEq>(wanted: Option<&T>, current: Option<&T>) -> bool {
         wanted.is_none() || wanted == current
@@ -254,19 +254,19 @@ const fn of(state: &State) -> Option<&Scheduling> {
     }
 }
 
-fn field_side(field: Field, set: &Scheduling, three: StateComparison<'_>) -> Owner {
+fn field_side(field: Field, set: &Scheduling, states: StateComparison<'_>) -> Owner {
     let cut = |whole: &Scheduling| match field {
         Field::Policy => Scheduling { cpus: None, ..whole.clone() },
         Field::Cpus => Scheduling { cpus: whole.cpus.clone(), ..Scheduling::default() },
     };
-    let (Some(before), Some(current)) = (of(three.before), of(three.current)) else {
+    let (Some(before), Some(current)) = (of(states.before), of(states.current)) else {
         return Owner::Theirs;
     };
     let (set, before, current) = (cut(set), cut(before), cut(current));
     if set == Scheduling::default() || current == before {
         return Owner::Before;
     }
-    let is_ours = match three.after.and_then(of) {
+    let is_ours = match states.after.and_then(of) {
         Some(after) => current == cut(after),
         None => is_done(&set, &current),
     };
@@ -284,7 +284,7 @@ pub(super) struct IrqChange<'a> {
 
 impl Kind for IrqChange<'_> {
     fn target(&self) -> String {
-        file(self.irq.number)
+        irq_file(self.irq.number)
     }
 
     fn line(&self) -> String {
@@ -336,7 +336,7 @@ impl Kind for IrqChange<'_> {
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
-        machine.value_state(&file(find_irq(machine.root, self.irq)?), &[])
+        machine.value_state(&irq_file(find_irq(machine.root, self.irq)?), &[])
     }
 
     fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
@@ -346,7 +346,7 @@ impl Kind for IrqChange<'_> {
 
     fn write(&self, machine: &Machine<'_>, _before: &State) -> Result<(), ChangeError> {
         let number = find_irq(machine.root, self.irq)?;
-        machine.write_value(&file(number), &self.cpus.to_string())
+        machine.write_value(&irq_file(number), &self.cpus.to_string())
     }
 
     /// Where the interrupt is really delivered, when that is not yet where it is wanted.
@@ -360,17 +360,17 @@ impl Kind for IrqChange<'_> {
         })
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        machine.value_side(cpu_list("", &self.cpus.to_string()), three)
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        machine.value_side(cpu_list("", &self.cpus.to_string()), states)
     }
 
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        let path = file(find_irq(machine.root, self.irq)?);
-        machine.restore_value(cpu_list(&path, ""), three)
+        let path = irq_file(find_irq(machine.root, self.irq)?);
+        machine.restore_value(cpu_list(&path, ""), states)
     }
 }
 
@@ -444,7 +444,7 @@ fn irq_gone(name: &IrqName) -> ChangeError {
 }
 
 /// The file of an interrupt's CPUs.
-pub(super) fn file(number: u32) -> String {
+pub(super) fn irq_file(number: u32) -> String {
     format!("/proc/irq/{number}/smp_affinity_list")
 }
 
@@ -453,7 +453,7 @@ pub(super) fn file(number: u32) -> String {
 // /proc and /sys send no message when they change.
 
 /// Devices come in crowds: as long as more of them come, up to [`CROWD_MAX`], looking waits.
-const QUIET: Duration = Duration::from_millis(200);
+const SETTLE_TIME: Duration = Duration::from_millis(200);
 
 /// Longest wait for a crowd to end.
 const CROWD_MAX: Duration = Duration::from_secs(2);
@@ -530,7 +530,7 @@ impl Wake {
         let end = Instant::now() + CROWD_MAX;
         while Instant::now() < end {
             self.drain();
-            match self.poll(QUIET, call)? {
+            match self.poll(SETTLE_TIME, call)? {
                 WakeReason::Timer => break,
                 WakeReason::Called => return Ok(WakeReason::Called),
                 WakeReason::Files | WakeReason::Devices => {}
@@ -561,7 +561,7 @@ impl Wake {
         Ok(first.map_or(WakeReason::Timer, |(at, _)| sources[at].1))
     }
 
-    /// What came is of no interest but that it came.
+    /// The content does not matter.
     fn drain(&self) {
         let mut buffer = [0; 8192];
         let mut left = 4096;
@@ -622,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_is_called_stops_waiting() {
+    fn a_call_ends_the_wait() {
         let tree = Tree::new(&[]);
         let (ours, theirs) = UnixStream::pair().unwrap();
         (&theirs).write_all(b"x").unwrap();

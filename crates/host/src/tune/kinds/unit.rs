@@ -58,7 +58,7 @@ impl Kind for UnitChange<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        change::name(self.unit, "a unit")
+        change::check_name(self.unit, "a unit")
     }
 
     fn nature(&self) -> ChangeProperties {
@@ -88,7 +88,7 @@ impl Kind for UnitChange<'_> {
             }
             None => false,
         };
-        let (links, folders) = all(machine.root, self.unit)?;
+        let (links, folders) = unit_links(machine.root, self.unit)?;
         Ok(State::Unit { active, links, folders })
     }
 
@@ -109,15 +109,15 @@ impl Kind for UnitChange<'_> {
     }
 
     /// Links that a killed change left half done are ours, too.
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
         let (
             State::Unit { active: ran, links: old, folders: had },
             State::Unit { active, links: now, folders: has },
-        ) = (three.before, three.current)
+        ) = (states.before, states.current)
         else {
             return Owner::Theirs;
         };
-        let made = match three.after {
+        let made = match states.after {
             Some(State::Unit { links, .. }) => links.clone(),
             _ => match planned(machine.root, self.unit, self.want, old) {
                 Ok(planned) => planned,
@@ -125,7 +125,7 @@ impl Kind for UnitChange<'_> {
             },
         };
         let runs_as_before = machine.units.is_none() || ran == active;
-        let is_halfway = three.may_be_halfway();
+        let is_halfway = states.may_be_halfway();
         if same_links(old, now) && runs_as_before {
             return if is_halfway && had != has { Owner::Ours } else { Owner::Before };
         }
@@ -139,19 +139,19 @@ impl Kind for UnitChange<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
         let (State::Unit { active: ran, links: old, folders }, State::Unit { links, active, .. }) =
-            (three.before, three.current)
+            (states.before, states.current)
         else {
-            return Err(ChangeError::not_expected(three.before, "a unit"));
+            return Err(ChangeError::not_expected(states.before, "a unit"));
         };
         // What we started is stopped while its links are still there.
         if !ran {
             machine.run_unit(self.unit, *active, false)?;
         }
         machine.set_links(links, old)?;
-        let (_, now) = all(machine.root, self.unit)?;
+        let (_, now) = unit_links(machine.root, self.unit)?;
         for folder in now.iter().filter(|folder| !folders.contains(folder)) {
             machine.remove_if_empty(folder)?;
         }
@@ -182,10 +182,10 @@ impl Machine<'_> {
         }
         for (path, to) in wanted.iter().filter(|(path, to)| text(there, path).as_ref() != Some(to))
         {
-            change::file(path).map_err(|why| ChangeError::Elsewhere { why })?;
+            change::check_file(path).map_err(|why| ChangeError::Elsewhere { why })?;
             self.units_stale.set(true);
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            if self.look(folder)? == State::Absent {
+            if self.state_at(folder)? == State::Absent {
                 self.make_folder(folder)?;
             }
             self.gate.link(path, to).map_err(|error| self.refusal(path, error))?;
@@ -228,8 +228,8 @@ impl Kind for PropertyChange<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        change::name(self.unit, "a unit")?;
-        change::name(self.property, "a property")
+        change::check_name(self.unit, "a unit")?;
+        change::check_name(self.property, "a property")
     }
 
     fn nature(&self) -> ChangeProperties {
@@ -257,7 +257,7 @@ impl Kind for PropertyChange<'_> {
                 expected: format!("one that `systemctl show {unit}` lists"),
             });
         };
-        let drop_in = match machine.look(&drop_in(unit, property))? {
+        let drop_in = match machine.state_at(&drop_in(unit, property))? {
             State::File { bytes, .. } => Some(bytes),
             _ => None,
         };
@@ -272,11 +272,11 @@ impl Kind for PropertyChange<'_> {
         machine.write_property(self.unit, self.property, self.value)
     }
 
-    fn side(&self, _: &Machine<'_>, three: StateComparison<'_>) -> Owner {
+    fn side(&self, _: &Machine<'_>, states: StateComparison<'_>) -> Owner {
         let (
             State::Property { value: old, drop_in: had },
             State::Property { value: now, drop_in: has },
-        ) = (three.before, three.current)
+        ) = (states.before, states.current)
         else {
             return Owner::Theirs;
         };
@@ -284,8 +284,8 @@ impl Kind for PropertyChange<'_> {
         if is_old && had == has {
             return Owner::Before;
         }
-        let is_ours = match three.after {
-            Some(after) if !three.undoing => after == three.current,
+        let is_ours = match states.after {
+            Some(after) if !states.undoing => after == states.current,
             _ => is_old || is_same_property(self.value, now),
         };
         Owner::ours_if(is_ours)
@@ -294,7 +294,7 @@ impl Kind for PropertyChange<'_> {
     /// Removes the folders of a drop-in that are empty.
     fn clean(&self, machine: &Machine<'_>) -> Result<(), ChangeError> {
         for folder in [&format!("{CONTROL}/{}.d", self.unit), CONTROL] {
-            if machine.look(folder)? == State::Folder {
+            if machine.state_at(folder)? == State::Folder {
                 machine.remove_if_empty(folder)?;
             }
         }
@@ -304,14 +304,14 @@ impl Kind for PropertyChange<'_> {
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        let State::Property { value, drop_in: old } = three.before else {
-            return Err(ChangeError::not_expected(three.before, "a property"));
+        let State::Property { value, drop_in: old } = states.before else {
+            return Err(ChangeError::not_expected(states.before, "a property"));
         };
         machine.write_property(self.unit, self.property, value)?;
         let path = drop_in(self.unit, self.property);
-        match (machine.look(&path)?, old) {
+        match (machine.state_at(&path)?, old) {
             (State::File { bytes, .. }, Some(old)) if bytes == *old => {}
             (there, Some(old)) => machine.write_file(&path, Some(old), None, &there)?,
             (State::File { .. }, None) => {
@@ -364,7 +364,7 @@ const LEVELS: std::ops::RangeInclusive<u32> = 2..=5;
 ///
 /// # Errors
 /// One cannot be looked at: it may be the unit's, and undo would take it away.
-fn all(root: &Root, unit: &str) -> Result<Found, ChangeError> {
+fn unit_links(root: &Root, unit: &str) -> Result<Found, ChangeError> {
     let (mut links, mut folders) = (Vec::new(), Vec::new());
     for top in OURS {
         for name in names(root, top)? {
@@ -384,7 +384,7 @@ fn all(root: &Root, unit: &str) -> Result<Found, ChangeError> {
         for entry in names(root, &folder)? {
             if Some(script_of(&entry)) == unit.strip_suffix(".service").map(Some) {
                 let path = format!("{folder}/{entry}");
-                let to = ChangeError::there(root.read_link(&path))?;
+                let to = ChangeError::present(root.read_link(&path))?;
                 links.extend(to.map(|to| (path, to)));
             }
         }
@@ -393,7 +393,7 @@ fn all(root: &Root, unit: &str) -> Result<Found, ChangeError> {
 }
 
 fn names(root: &Root, folder: &str) -> Result<Vec<String>, ChangeError> {
-    Ok(ChangeError::there(root.list_dir(folder))?.unwrap_or_default())
+    Ok(ChangeError::present(root.list_dir(folder))?.unwrap_or_default())
 }
 
 /// The link at a path when it is the unit's: by its own name, or by where it leads.
@@ -403,7 +403,7 @@ fn link(
     name: &str,
     unit: &str,
 ) -> Result<Option<(String, String)>, ChangeError> {
-    let Some(to) = ChangeError::there(root.read_link(path))? else { return Ok(None) };
+    let Some(to) = ChangeError::present(root.read_link(path))? else { return Ok(None) };
     let is_ours = name == unit || to.rsplit('/').next() == Some(unit);
     Ok(is_ours.then(|| (path.to_owned(), to)))
 }

@@ -71,7 +71,7 @@ impl Kind for ValueChange<'_> {
     }
 
     fn may_be_made(&self) -> Result<(), String> {
-        self.couples.iter().map(String::as_str).chain([self.path]).try_for_each(change::value)
+        self.couples.iter().map(String::as_str).chain([self.path]).try_for_each(change::check_value)
     }
 
     fn nature(&self) -> ChangeProperties {
@@ -90,19 +90,19 @@ impl Kind for ValueChange<'_> {
         machine.write_value(self.path, self.value)
     }
 
-    fn side(&self, machine: &Machine<'_>, three: StateComparison<'_>) -> Owner {
-        match (three.before, three.current) {
-            (State::Value { .. }, State::Value { .. }) => machine.value_side(*self, three),
-            _ => three.side(|state| self.is_done(machine, state)),
+    fn side(&self, machine: &Machine<'_>, states: StateComparison<'_>) -> Owner {
+        match (states.before, states.current) {
+            (State::Value { .. }, State::Value { .. }) => machine.value_side(*self, states),
+            _ => states.side(|state| self.is_done(machine, state)),
         }
     }
 
     fn restore(
         &self,
         machine: &Machine<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        machine.restore_value(*self, three)
+        machine.restore_value(*self, states)
     }
 }
 
@@ -112,7 +112,7 @@ impl<'a> ValueChange<'a> {
         Self { path, value, compare, couples: &[] }
     }
 
-    /// Whether bytes that were read are what is wanted.
+    /// Whether the read bytes equal the wanted value.
     pub(super) fn holds(&self, bytes: &Bytes) -> bool {
         text::is_done(self.compare, self.value, &bytes.text())
     }
@@ -120,8 +120,8 @@ impl<'a> ValueChange<'a> {
     pub(super) fn is_same(&self, a: &Bytes, b: &Bytes) -> bool {
         let meaning = |bytes: &Bytes| meaning(self.compare, self.value, &bytes.text());
         // A partition is identified by what was written: it turns invalid by itself.
-        let is_kind =
-            text::is_partition(self.path) && text::kind(&a.text()) == text::kind(&b.text());
+        let is_kind = text::is_partition(self.path)
+            && text::written_kind(&a.text()) == text::written_kind(&b.text());
         a == b || is_kind || meaning(a) == meaning(b)
     }
 }
@@ -173,24 +173,24 @@ impl Machine<'_> {
     }
 
     /// Whose value is there.
-    pub(super) fn value_side(&self, value: ValueChange<'_>, three: StateComparison<'_>) -> Owner {
+    pub(super) fn value_side(&self, value: ValueChange<'_>, states: StateComparison<'_>) -> Owner {
         let (Some((before, old)), Some((current, now))) =
-            (parts(three.before), parts(three.current))
+            (parts(states.before), parts(states.current))
         else {
             return Owner::Theirs;
         };
-        if self.is_torn(current, three) {
+        if self.is_torn(current, states) {
             return Owner::Ours;
         }
         if value.is_same(before, current) {
             // Killed after the value was put back and before what moves with it was.
-            let is_moved = matches!(three.before, State::Hotplug { .. })
+            let is_moved = matches!(states.before, State::Hotplug { .. })
                 || old.iter().any(|(path, bytes)| {
                     now.iter().any(|(name, now)| name == path && now != bytes)
                 });
-            return if three.undoing && is_moved { Owner::Ours } else { Owner::Before };
+            return if states.undoing && is_moved { Owner::Ours } else { Owner::Before };
         }
-        let is_ours = match three.after.and_then(parts) {
+        let is_ours = match states.after.and_then(parts) {
             Some((after, _)) => value.is_same(after, current),
             // Killed between write and read-back: as wanted.
             None => value.holds(current),
@@ -200,24 +200,24 @@ impl Machine<'_> {
 
     /// In a folder a value is a file: opened, so empty, and not yet written when the process was
     /// killed.
-    pub(super) fn is_torn(&self, current: &Bytes, three: StateComparison<'_>) -> bool {
-        let was_empty = parts(three.before).is_some_and(|(before, _)| before.0.is_empty());
-        !self.root.is_live() && three.may_be_halfway() && current.0.is_empty() && !was_empty
+    pub(super) fn is_torn(&self, current: &Bytes, states: StateComparison<'_>) -> bool {
+        let was_empty = parts(states.before).is_some_and(|(before, _)| before.0.is_empty());
+        !self.root.is_live() && states.may_be_halfway() && current.0.is_empty() && !was_empty
     }
 
     /// Puts a value back, and what moved with it unless another program has set that since.
     pub(super) fn restore_value(
         &self,
         value: ValueChange<'_>,
-        three: StateComparison<'_>,
+        states: StateComparison<'_>,
     ) -> Result<(), ChangeError> {
-        let (main, couples) = parts(three.before)
-            .ok_or_else(|| ChangeError::not_expected(three.before, "a value"))?;
+        let (main, couples) = parts(states.before)
+            .ok_or_else(|| ChangeError::not_expected(states.before, "a value"))?;
         let is_theirs = |path: &String, before: &Bytes| {
-            let now = couple(three.current, path);
-            let after = three.after.and_then(|after| couple(after, path));
+            let now = couple(states.current, path);
+            let after = states.after.and_then(|after| couple(after, path));
             let is_other = |now: &Bytes| now != before && after.is_some_and(|after| now != after);
-            !three.may_be_halfway() && now.is_some_and(is_other)
+            !states.may_be_halfway() && now.is_some_and(is_other)
         };
         let as_text = |path| ValueChange::of(path, "", Compare::Text);
         let mut all = vec![(value, main)];
@@ -240,12 +240,14 @@ impl Machine<'_> {
             }
         }
         match refused {
-            Some(error) if all.iter().any(|(value, bytes)| !self.has(*value, bytes)) => Err(error),
+            Some(error) if all.iter().any(|(value, bytes)| !self.holds_bytes(*value, bytes)) => {
+                Err(error)
+            }
             _ => Ok(()),
         }
     }
 
-    fn has(&self, value: ValueChange<'_>, bytes: &Bytes) -> bool {
+    fn holds_bytes(&self, value: ValueChange<'_>, bytes: &Bytes) -> bool {
         self.bytes(value.path).is_ok_and(|now| value.is_same(&now, bytes))
     }
 }

@@ -82,7 +82,7 @@ fn a_group_that_others_use_by_now_stays() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_nothing_stays() {
+fn impossible_changes_are_reported_and_leave_nothing() {
     let tree = tree("root:x:0:\n");
     let root = tree.root();
     let failed = |tools: &'static [&'static str], changes: &[Change]| {

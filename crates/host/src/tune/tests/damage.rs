@@ -69,7 +69,7 @@ fn differ(tree: &Tree, before: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 #[test]
-fn an_undo_never_says_more_than_it_did() {
+fn an_undo_never_reports_more_than_it_did() {
     let tree = tree();
     let root = tree.root();
     let before = snapshot(tree.path());
@@ -113,7 +113,7 @@ fn an_undo_never_says_more_than_it_did() {
                 };
                 assert!(undone.iter().all(fine), "{seed}: {undone:?}");
                 let unnoted: Vec<String> =
-                    journal.unnoted(&machine).iter().map(Change::target).collect();
+                    journal.planned_only(&machine).iter().map(Change::target).collect();
                 let mut left = left();
                 // The folder's file is named by its path, as every other.
                 left.sort();
@@ -176,9 +176,9 @@ fn what_a_damaged_journal_names_is_listed_and_it_is_put_aside() {
         undo(&machine, &mut journal, &mut |_| {}),
         Err(UndoError::Unrecorded { undone, .. }) if undone.len() == 4
     ));
-    assert_eq!(journal.unnoted(&machine).len(), 1);
+    assert_eq!(journal.planned_only(&machine).len(), 1);
     fs::remove_file(tree.path().join("etc/new")).unwrap();
-    assert_eq!(journal.unnoted(&machine), []);
+    assert_eq!(journal.planned_only(&machine), []);
     assert_eq!(fs::read(&path).unwrap(), later, "evidence stays as it is");
     journal.put_aside(&machine).unwrap();
     assert_eq!(fs::read(path.with_extension("damaged")).unwrap(), later);

@@ -283,7 +283,7 @@ fn everything_is_made_and_put_back() {
     let machine = whole.machine();
     let journal = Journal::open(&machine, None).unwrap();
     for standing in status(&machine, &journal) {
-        assert_eq!(standing.stands, Standing::AsApplied, "{:?}", standing.change);
+        assert_eq!(standing.standing, Standing::AsApplied, "{:?}", standing.change);
     }
     assert_eq!(text(&whole.tree, "proc/sys/kernel/watchdog_cpumask"), "0-1\n");
     assert_eq!(whole.tasks.0.borrow()[&400].priority, Some(80));

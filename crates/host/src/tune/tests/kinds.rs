@@ -38,7 +38,7 @@ fn why(result: Result<ApplySummary, ApplyError>) -> String {
 }
 
 #[test]
-fn a_value_that_is_not_there_is_no_file_to_be_made() {
+fn a_missing_value_is_not_created_as_a_file() {
     let small = Small::new(&[("proc/sys/x", "1\n")]);
     let refused = why(small.apply(&value("/proc/sys/vm/none", "1")));
     assert!(refused.contains("/proc/sys/vm/none: not there"), "{refused}");
@@ -58,13 +58,15 @@ fn a_value_that_is_not_there_is_no_file_to_be_made() {
     assert_eq!((applied.done, applied.failed.len()), (2, 1));
     assert_eq!(text(&small.tree, "proc/sys/x"), "3\n");
     let standing = status(&machine, &journal);
-    assert!(matches!(&standing[0].stands, Standing::Changed { .. }), "{standing:?}");
-    assert!(matches!(&standing[1].stands, Standing::NotMade { why } if why.contains("not there")));
-    assert_eq!((&standing[2].stands, &standing[2].checks[0][..]), (&Standing::AsApplied, "x"));
+    assert!(matches!(&standing[0].standing, Standing::Changed { .. }), "{standing:?}");
+    assert!(
+        matches!(&standing[1].standing, Standing::NotMade { why } if why.contains("not there"))
+    );
+    assert_eq!((&standing[2].standing, &standing[2].checks[0][..]), (&Standing::AsApplied, "x"));
 }
 
 #[test]
-fn what_has_ended_is_left_out_and_told() {
+fn ended_tasks_are_skipped_and_listed() {
     let small = Small::new(&[("proc/sys/x", "1\n")]);
     let machine = small.machine();
     let task = TaskName { tid: 41, start_ticks: Some(1), comm: "gone".into() };
@@ -82,13 +84,13 @@ fn what_has_ended_is_left_out_and_told() {
     let standing = status(&machine, &journal);
     for at in [0, 2] {
         let not_made = |stands: &Standing| matches!(stands, Standing::NotMade { .. });
-        assert!(not_made(&standing[at].stands), "{standing:?}");
+        assert!(not_made(&standing[at].standing), "{standing:?}");
     }
-    assert_eq!(standing[1].stands, Standing::AsApplied);
+    assert_eq!(standing[1].standing, Standing::AsApplied);
 }
 
 #[test]
-fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
+fn an_interrupt_that_the_kernel_places_is_skipped_and_listed() {
     let file = "/proc/irq/7/smp_affinity_list";
     let small = Small::new(&[("proc/sys/x", "1\n"), (file, "0-3\n")]);
     let machine = small.machine();
@@ -102,7 +104,7 @@ fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
     assert!(why.contains("managed interrupt"), "{why}");
     let journal = Journal::open(&machine, None).unwrap();
     let standing = status(&machine, &journal);
-    assert!(matches!(&standing[1].stands, Standing::NotMade { .. }), "{standing:?}");
+    assert!(matches!(&standing[1].standing, Standing::NotMade { .. }), "{standing:?}");
     assert_eq!(text(&small.tree, &file[1..]), "0-3\n");
     // Another value that is refused takes all back.
     drop(journal);
@@ -126,7 +128,9 @@ fn what_others_have_changed_is_left_alone() {
     let found = |stands: &Standing| matches!(stands, Standing::Changed { .. });
     let standing = status(&machine, &journal);
     assert!(
-        found(&standing[0].stands) && found(&standing[1].stands) && !found(&standing[2].stands)
+        found(&standing[0].standing)
+            && found(&standing[1].standing)
+            && !found(&standing[2].standing)
     );
     let outcomes = undo_on(&machine);
     assert_eq!(outcomes[0], Outcome::Restored);
@@ -528,8 +532,8 @@ fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
         let journal = Journal::open(&machine, None).unwrap();
         let standing = status(&machine, &journal).pop().unwrap();
         match shown == invalid {
-            true => assert!(matches!(standing.stands, Standing::Changed { .. }), "{standing:?}"),
-            false => assert_eq!(standing.stands, Standing::AsApplied),
+            true => assert!(matches!(standing.standing, Standing::Changed { .. }), "{standing:?}"),
+            false => assert_eq!(standing.standing, Standing::AsApplied),
         }
         drop(journal);
         let outcomes = undo_on(&machine);

@@ -20,7 +20,7 @@ pub(super) struct PlayedPackages {
     tree: std::path::PathBuf,
     /// What the next installation or removal complains of, half way.
     fails: Cell<Option<&'static str>>,
-    /// Lines that a simulation has beside its own.
+    /// Additional lines of a simulation.
     beside: RefCell<String>,
     worked: RefCell<Vec<String>>,
 }

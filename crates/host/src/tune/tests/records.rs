@@ -100,7 +100,7 @@ fn a_torn_last_line_is_left_out_and_any_other_damage_is_refused() {
 
 /// An id that was taken for none would make the journal another machine's.
 #[test]
-fn whose_journal_it_is_has_to_be_known() {
+fn a_journal_needs_a_known_machine_id() {
     let tree = tree();
     let id = tree.path().join("etc/machine-id");
     fs::remove_file(&id).unwrap();
@@ -155,7 +155,7 @@ fn a_journal_of_another_machine_is_refused_and_a_copy_works() {
 }
 
 #[test]
-fn a_second_one_is_told_who_is_at_it() {
+fn a_second_process_is_told_the_holder_of_the_lock() {
     let tree = tree();
     let root = tree.root();
     let machine = Machine::new(&root, &NoTasks).unwrap();
@@ -181,7 +181,7 @@ fn a_second_one_is_told_who_is_at_it() {
 }
 
 #[test]
-fn a_machine_that_cannot_be_changed_says_so() {
+fn a_machine_that_cannot_be_changed_is_an_error() {
     let tree = tree();
     let capture = crate::Capture::of_files([("/etc/machine-id", &b"x\n"[..])]);
     let captured = Root::captured(capture);

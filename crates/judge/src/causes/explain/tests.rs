@@ -12,15 +12,15 @@ const ENTRY: &str = "asm_sysvec_apic_timer_interrupt+0x1a/0x20";
 
 #[test]
 fn an_undisturbed_wake_up_is_the_normal_path() {
-    let told = Story::new().timer(1, 7).runs(8, 7, 120);
-    let ids: Vec<&str> = told.shares.iter().map(|share| share.cause.as_str()).collect();
+    let explained = Story::new().timer(1, 7).runs(8, 7, 120);
+    let ids: Vec<&str> = explained.shares.iter().map(|share| share.cause.as_str()).collect();
     assert!(ids.iter().all(|id| ["switch", "timer-work"].contains(id)), "{ids:?}");
-    assert_eq!(told.irq_ns, Some(DUE + US));
-    assert_eq!(told.woken_ns, Some(DUE + 3 * US));
-    assert_eq!(told.switched_ns, Some(DUE + 8 * US));
-    assert_eq!((told.task.as_str(), told.incomplete.len()), ("control [FIFO 80]", 0));
-    assert_eq!(told.wakers, ["local timer on CPU 0"]);
-    assert_eq!(told.certain_ns(), told.wake.latency_ns());
+    assert_eq!(explained.irq_ns, Some(DUE + US));
+    assert_eq!(explained.woken_ns, Some(DUE + 3 * US));
+    assert_eq!(explained.switched_ns, Some(DUE + 8 * US));
+    assert_eq!((explained.task.as_str(), explained.incomplete.len()), ("control [FIFO 80]", 0));
+    assert_eq!(explained.wakers, ["local timer on CPU 0"]);
+    assert_eq!(explained.certain_ns(), explained.wake.latency_ns());
 }
 
 #[test]
@@ -29,9 +29,9 @@ fn a_task_of_higher_priority() {
     if let Some(task) = story.window.tasks.get_mut(&60) {
         task.unit = Some("multipathd.service".into());
     }
-    let told = story.switch(-5, 7, 120, 0, 60, 0).timer(1, 60).runs(700, 60, 0);
-    assert_eq!(top(&told), ("preempted", "multipathd [RR 99]", 696));
-    let share = told.top().expect("a share");
+    let explained = story.switch(-5, 7, 120, 0, 60, 0).timer(1, 60).runs(700, 60, 0);
+    assert_eq!(top(&explained), ("preempted", "multipathd [RR 99]", 696));
+    let share = explained.top().expect("a share");
     assert_eq!(share.owner.as_deref(), Some("multipathd.service"));
     assert!(share.checks.contains(&"rogue-rt-tasks".into()));
     assert!(share.remedies[0].to_string().contains("multipathd.service"));
@@ -40,13 +40,13 @@ fn a_task_of_higher_priority() {
 
 #[test]
 fn preempted_again_on_the_way_out() {
-    let told = Story::new()
+    let explained = Story::new()
         .with(60, "rogue", TaskPolicy::Fifo, 99)
         .timer(1, 7)
         .switch(8, 7, 120, 0, LATE, 19)
         .switch(9, LATE, 19, 0, 60, 0)
         .runs(509, 60, 0);
-    assert_eq!(top(&told), ("preempted", "rogue [FIFO 99]", 500));
+    assert_eq!(top(&explained), ("preempted", "rogue [FIFO 99]", 500));
 }
 
 #[test]
@@ -62,50 +62,50 @@ fn a_name_is_the_one_at_the_end() {
         next_pid: 60,
         next_prio: 0,
     };
-    let told = story.event(-5, 7, 0, what).timer(1, 60).runs(300, 60, 0);
-    assert_eq!(top(&told).1, "hog [FIFO 99]");
+    let explained = story.event(-5, 7, 0, what).timer(1, 60).runs(300, 60, 0);
+    assert_eq!(top(&explained).1, "hog [FIFO 99]");
 }
 
 #[test]
 fn a_task_of_the_same_priority() {
     let story = Story::new().with(61, "twin", TaskPolicy::Fifo, 80);
-    let told = story.switch(-5, 7, 120, 0, 61, 19).timer(1, 61).runs(400, 61, 19);
-    assert_eq!(top(&told), ("queued", "twin [FIFO 80]", 396));
+    let explained = story.switch(-5, 7, 120, 0, 61, 19).timer(1, 61).runs(400, 61, 19);
+    assert_eq!(top(&explained), ("queued", "twin [FIFO 80]", 396));
 }
 
 #[test]
 fn a_kworker_with_its_function_and_an_interrupt_thread() {
     let mut story = Story::new().with(62, "kworker/0:1", TaskPolicy::Fifo, 90);
     story.window.symbols.insert(900, "vmstat_update+0x0/0x90".into());
-    let told = story
+    let explained = story
         .switch(-5, 7, 120, 0, 62, 9)
         .event(-4, 62, 0, EventData::WorkStart { work: 1, function: 900 })
         .timer(1, 62)
         .runs(200, 62, 9);
-    assert_eq!(top(&told), ("kworker", "vmstat_update (kworker/0:1)", 196));
+    assert_eq!(top(&explained), ("kworker", "vmstat_update (kworker/0:1)", 196));
     let story = Story::new().with(63, "irq/24-eth0", TaskPolicy::Fifo, 90);
-    let told = story.switch(-5, 7, 120, 0, 63, 9).timer(1, 63).runs(200, 63, 9);
-    assert_eq!(top(&told), ("irq-thread", "irq/24-eth0 [FIFO 90]", 196));
-    assert_eq!(told.top().and_then(|share| share.owner.as_deref()), Some("eth0"));
+    let explained = story.switch(-5, 7, 120, 0, 63, 9).timer(1, 63).runs(200, 63, 9);
+    assert_eq!(top(&explained), ("irq-thread", "irq/24-eth0 [FIFO 90]", 196));
+    assert_eq!(explained.top().and_then(|share| share.owner.as_deref()), Some("eth0"));
 }
 
 #[test]
 fn a_task_that_should_give_way() {
-    let told = Story::new().timer(1, 7).runs(900, 7, 120);
-    assert_eq!(top(&told), ("preempt-off", "worker [OTHER]", 896));
-    assert_eq!(told.top().map(|share| share.or.clone()), Some(vec!["stall".to_owned()]));
+    let explained = Story::new().timer(1, 7).runs(900, 7, 120);
+    assert_eq!(top(&explained), ("preempt-off", "worker [OTHER]", 896));
+    assert_eq!(explained.top().map(|share| share.or.clone()), Some(vec!["stall".to_owned()]));
     // A stack inside the kernel proves it.
-    let told = Story::new()
+    let explained = Story::new()
         .timer(1, 7)
         .stack(1, 7, &[ENTRY, "plant_preemptoff+0x9/0x20 [plant]"])
         .runs(900, 7, 120);
-    assert_eq!(top(&told).0, "preempt-off");
-    let share = told.top().expect("a share");
+    assert_eq!(top(&explained).0, "preempt-off");
+    let share = explained.top().expect("a share");
     assert!(share.or.is_empty() && share.detail.iter().any(|l| l.contains("plant_preemptoff")));
     assert_eq!(share.owner.as_deref(), Some("module plant"));
     // One that ends in user mode rules it out.
-    let told = Story::new().timer(1, 7).stack(1, 7, &[ENTRY]).runs(900, 7, 120);
-    assert_eq!(top(&told).0, "stall");
+    let explained = Story::new().timer(1, 7).stack(1, 7, &[ENTRY]).runs(900, 7, 120);
+    assert_eq!(top(&explained).0, "stall");
 }
 
 #[test]
@@ -113,20 +113,20 @@ fn the_scheduler_passes_it_over() {
     // Woken at 3 us, the rogue is throttled at 50 us and the ordinary task chosen.
     let story = Story::new().with(60, "hog", TaskPolicy::Fifo, 90);
     let mut story = story.switch(-5, 7, 120, 0, 60, 9).timer(1, 60);
-    story.window.beside.rt_runtime_us = Some(950_000);
-    story.window.beside.rt_period_us = Some(1_000_000);
-    let told = story.switch(50, 60, 9, 0, 7, 120).runs(50_050, 7, 120);
-    assert_eq!(top(&told), ("throttled", "RT throttling or fair server", 50_000));
-    assert!(told.top().is_some_and(|share| share.detail[0].contains("worker [OTHER]")));
-    let told = Story::new().timer(1, 7).switch(5, 7, 120, 0, 0, 120).runs(50_005, 0, 120);
-    assert_eq!(top(&told).1, "RT throttling", "nobody at all may run");
+    story.window.surroundings.rt_runtime_us = Some(950_000);
+    story.window.surroundings.rt_period_us = Some(1_000_000);
+    let explained = story.switch(50, 60, 9, 0, 7, 120).runs(50_050, 7, 120);
+    assert_eq!(top(&explained), ("throttled", "RT throttling or fair server", 50_000));
+    assert!(explained.top().is_some_and(|share| share.detail[0].contains("worker [OTHER]")));
+    let explained = Story::new().timer(1, 7).switch(5, 7, 120, 0, 0, 120).runs(50_005, 0, 120);
+    assert_eq!(top(&explained).1, "RT throttling", "nobody at all may run");
 }
 
 #[test]
-fn a_cpu_that_goes_to_sleep_beside_a_runnable_thread() {
+fn a_cpu_that_goes_idle_with_a_runnable_thread() {
     // Throttled already when it is woken: the idle task stays where it is, and sleeps again.
     let idle = |state| EventData::Idle { state };
-    let told = Story::new()
+    let explained = Story::new()
         .switch(-400, 7, 120, 1, 0, 120)
         .event(-399, 0, 0, idle(1))
         .timer(2, 0)
@@ -134,7 +134,7 @@ fn a_cpu_that_goes_to_sleep_beside_a_runnable_thread() {
         .event(30, 0, 0, idle(1))
         .event(50_050, 0, 0, EventData::IdleExit)
         .runs(50_060, 0, 120);
-    assert_eq!(top(&told), ("throttled", "RT throttling", 50_020));
+    assert_eq!(top(&explained), ("throttled", "RT throttling", 50_020));
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn others_were_passed_over_before_it_was_woken() {
             .timer(1, 7)
             .stack(1, 7, &[ENTRY])
     };
-    let told = served(0x100).runs(50_003, 7, 120);
-    assert_eq!(top(&told).0, "throttled", "{told:#?}");
+    let explained = served(0x100).runs(50_003, 7, 120);
+    assert_eq!(top(&explained).0, "throttled", "{explained:#?}");
     // It slept, so the scheduler passed over no task.
-    let told = served(1).runs(900, 7, 120);
-    assert_eq!(top(&told).0, "stall");
+    let explained = served(1).runs(900, 7, 120);
+    assert_eq!(top(&explained).0, "stall");
     // A real-time task has run since.
     let story = served(0).switch(-50, 7, 120, 0, 60, 89).switch(-40, 60, 89, 1, 7, 120);
     assert_eq!(top(&story.runs(900, 7, 120)).0, "stall");
@@ -167,18 +167,18 @@ fn others_were_passed_over_before_it_was_woken() {
 #[test]
 fn interrupts_off_or_a_stall() {
     // Without a stack the cause is ambiguous.
-    let told = Story::new().timer(3000, 7).runs(3008, 7, 120);
-    assert_eq!(top(&told), ("irqs-off", "worker [OTHER]", 3000));
-    assert_eq!(told.top().map(|share| share.or.len()), Some(1));
+    let explained = Story::new().timer(3000, 7).runs(3008, 7, 120);
+    assert_eq!(top(&explained), ("irqs-off", "worker [OTHER]", 3000));
+    assert_eq!(explained.top().map(|share| share.or.len()), Some(1));
     // User mode cannot turn interrupts off.
-    let told = Story::new().timer(3000, 7).stack(3000, 7, &[ENTRY]).runs(3008, 7, 120);
-    assert_eq!(top(&told), ("stall", "hardware or firmware", 3000));
-    assert!(told.top().is_some_and(|share| share.or.is_empty()));
+    let explained = Story::new().timer(3000, 7).stack(3000, 7, &[ENTRY]).runs(3008, 7, 120);
+    assert_eq!(top(&explained), ("stall", "hardware or firmware", 3000));
+    assert!(explained.top().is_some_and(|share| share.or.is_empty()));
     // An interrupt that comes just where interrupts are turned on was held up by that code.
     let frames = [ENTRY, "_raw_spin_unlock_irq+0x1/0x9", "move_expired_inodes+0x50/0x200"];
-    let told = Story::new().timer(457, 7).stack(457, 7, &frames).runs(465, 7, 120);
-    assert_eq!(top(&told), ("irqs-off", "move_expired_inodes in worker [OTHER]", 457));
-    assert!(told.top().is_some_and(|share| share.or.is_empty()));
+    let explained = Story::new().timer(457, 7).stack(457, 7, &frames).runs(465, 7, 120);
+    assert_eq!(top(&explained), ("irqs-off", "move_expired_inodes in worker [OTHER]", 457));
+    assert!(explained.top().is_some_and(|share| share.or.is_empty()));
 }
 
 #[test]
@@ -186,16 +186,16 @@ fn idle_and_what_is_longer_than_its_way_out() {
     let idle = |us: i64| {
         let mut story = Story::new().switch(-400, 7, 120, 1, 0, 120);
         let state = WindowIdleState { name: "C6".into(), exit_latency_ns: 85_000 };
-        story.window.beside.idle_states.insert(3, state);
+        story.window.surroundings.idle_states.insert(3, state);
         let story = story.event(-399, 0, 0, EventData::Idle { state: 3 });
         let story = story.event(us, 0, 0, EventData::IdleExit).timer(us + 1, 0);
         story.runs(us + 8, 0, 120)
     };
     assert_eq!(top(&idle(200)).0, "idle-exit");
     assert_eq!(top(&idle(200)).1, "C6");
-    let told = idle(5000);
-    assert_eq!(top(&told).0, "stall");
-    let exit = told.shares.iter().find(|share| share.cause == "idle-exit").expect("a share");
+    let explained = idle(5000);
+    assert_eq!(top(&explained).0, "stall");
+    let exit = explained.shares.iter().find(|share| share.cause == "idle-exit").expect("a share");
     assert_eq!(exit.ns, 265 * US, "three times the declared latency and a little");
 }
 
@@ -206,17 +206,17 @@ fn interrupts_mask_and_delay() {
         let story = Story::new().event(us, 7, 0, EventData::IrqEntry { irq: 30, name });
         story.event(end, 7, 8, EventData::IrqExit { irq: 30 })
     };
-    let told = irq(-10, 300).timer(301, 7).runs(308, 7, 120);
-    assert_eq!(top(&told), ("masked", "IRQ 30 nvme0q1", 300));
-    let told = irq(5, 305).timer(1, 7).runs(308, 7, 120);
-    assert_eq!(top(&told), ("irq", "IRQ 30 nvme0q1", 300));
+    let explained = irq(-10, 300).timer(301, 7).runs(308, 7, 120);
+    assert_eq!(top(&explained), ("masked", "IRQ 30 nvme0q1", 300));
+    let explained = irq(5, 305).timer(1, 7).runs(308, 7, 120);
+    assert_eq!(top(&explained), ("irq", "IRQ 30 nvme0q1", 300));
 }
 
 #[test]
 fn a_softirq_on_top_and_on_preempt_rt() {
     let flood = |rt: bool| {
         let mut story = Story::new().timer(1, 7);
-        story.window.beside.preempt_rt = Some(rt);
+        story.window.surroundings.preempt_rt = Some(rt);
         let story = story.event(5, 7, 0, EventData::SoftirqEntry { vec: 3 });
         story.event(900, 7, 0x10, EventData::SoftirqExit { vec: 3 }).runs(905, 7, 120)
     };
@@ -236,14 +236,14 @@ fn timers_that_expire_before_its_own() {
         story = story.event(2 + n * 2, 7, 9, expire);
         story = story.event(3 + n * 2, 7, 9, EventData::TimerExpired { timer: n as u64 });
     }
-    let told =
+    let explained =
         story.waking(203, 7).event(204, 7, 9, EventData::VectorExit { vector }).runs(208, 7, 120);
-    assert_eq!(top(&told), ("timer-work", "timerfd_tmrproc", 201));
+    assert_eq!(top(&explained), ("timer-work", "timerfd_tmrproc", 201));
 }
 
 #[test]
 fn a_function_that_is_always_short_did_not_run_for_milliseconds() {
-    let told = |name: &str, us: i64| {
+    let explained = |name: &str, us: i64| {
         let mut story = Story::new();
         story.window.symbols.insert(800, name.into());
         let vector = Vector::LocalTimer;
@@ -251,78 +251,79 @@ fn a_function_that_is_always_short_did_not_run_for_milliseconds() {
         let expire = EventData::TimerExpire { timer: 1, function: 800, now_ns: DUE };
         let story = story.event(2, 7, 9, expire).waking(us, 7);
         let story = story.event(us + 1, 7, 9, EventData::TimerExpired { timer: 1 });
-        let told = story.event(us + 2, 7, 9, EventData::VectorExit { vector }).runs(us + 4, 7, 120);
-        (top(&told).0.to_owned(), told.shares[0].or.join(" "))
+        let explained =
+            story.event(us + 2, 7, 9, EventData::VectorExit { vector }).runs(us + 4, 7, 120);
+        (top(&explained).0.to_owned(), explained.shares[0].or.join(" "))
     };
     let is = |cause: &str, or: &str| (cause.to_owned(), or.to_owned());
-    assert_eq!(told("hrtimer_wakeup+0x0/0x40", 5_000), is("stall", "timer-work"));
-    assert_eq!(told("hrtimer_wakeup+0x0/0x40", 800), is("timer-work", ""));
-    assert_eq!(told("timerfd_tmrproc+0x0/0x40", 5_000), is("timer-work", ""));
+    assert_eq!(explained("hrtimer_wakeup+0x0/0x40", 5_000), is("stall", "timer-work"));
+    assert_eq!(explained("hrtimer_wakeup+0x0/0x40", 800), is("timer-work", ""));
+    assert_eq!(explained("timerfd_tmrproc+0x0/0x40", 5_000), is("timer-work", ""));
 }
 
 #[test]
-fn the_timer_interrupt_had_begun_before_it_was_due() {
+fn the_timer_interrupt_began_before_it_was_due() {
     // A trap of the prototype: handled inside an interrupt that was already running.
-    let told = Story::new().timer(-2, 7).runs(6, 7, 120);
-    assert_eq!(told.irq_ns, Some(DUE - 2 * US));
-    assert!(told.shares.iter().all(|share| share.cause != "irqs-off"));
+    let explained = Story::new().timer(-2, 7).runs(6, 7, 120);
+    assert_eq!(explained.irq_ns, Some(DUE - 2 * US));
+    assert!(explained.shares.iter().all(|share| share.cause != "irqs-off"));
 }
 
 #[test]
 fn a_page_fault_on_the_way_back() {
     let fault = EventData::PageFault { user: true, address: 0x7000, ip: 0x400 };
     let story = Story::new().timer(1, 7).switch(8, 7, 120, 0, LATE, 19);
-    let told = story.event(10, LATE, 0, fault.clone()).ran(150);
-    assert_eq!(top(&told), ("page-fault", "control", 140));
+    let explained = story.event(10, LATE, 0, fault.clone()).ran(150);
+    assert_eq!(top(&explained), ("page-fault", "control", 140));
     // A major fault waits for the disk.
     let story = Story::new().timer(1, 7).switch(8, 7, 120, 0, LATE, 19);
     let story = story.event(10, LATE, 0, fault).switch(12, LATE, 19, 2, 7, 120);
-    let told = story.waking(5000, 7).runs(5010, 7, 120);
-    assert_eq!(top(&told).0, "page-fault");
+    let explained = story.waking(5000, 7).runs(5010, 7, 120);
+    assert_eq!(top(&explained).0, "page-fault");
 }
 
 #[test]
 fn its_own_previous_cycle() {
-    let told = Story::new().timer(-400, 7).switch(-390, 7, 120, 0, LATE, 19).ran(300);
-    assert_eq!(top(&told), ("own-cycle", "control", 300));
-    assert_eq!(told.switched_ns, None);
+    let explained = Story::new().timer(-400, 7).switch(-390, 7, 120, 0, LATE, 19).ran(300);
+    assert_eq!(top(&explained), ("own-cycle", "control", 300));
+    assert_eq!(explained.switched_ns, None);
 }
 
 #[test]
 fn stopped_by_a_signal() {
     let sender = Story::new().with(70, "kill", TaskPolicy::Other, 0);
     let signal = EventData::Signal { number: 19, comm: Comm::default(), pid: LATE };
-    let told = sender
+    let explained = sender
         .event(-300, 70, 0, signal)
         .waking(-299, 70)
         .switch(-290, 70, 120, 0, LATE, 19)
         .switch(-280, LATE, 19, 4, 7, 120)
         .waking(20_000, 7)
         .runs(20_010, 7, 120);
-    assert_eq!(top(&told), ("stopped", "signal 19 of kill", 20_000));
+    assert_eq!(top(&explained), ("stopped", "signal 19 of kill", 20_000));
 }
 
 #[test]
-fn woken_before_it_had_switched_out() {
+fn woken_before_it_switched_out() {
     // No switch to it: it goes on where it was.
-    let told = Story::new()
+    let explained = Story::new()
         .timer(-100, 7)
         .switch(-90, 7, 120, 0, LATE, 19)
         .event(5, LATE, 1, EventData::VectorEntry { vector: Vector::LocalTimer })
         .waking(6, LATE)
         .event(7, LATE, 9, EventData::VectorExit { vector: Vector::LocalTimer })
         .ran(12);
-    assert!(told.shares.iter().all(|share| share.cause != "preempted"));
-    assert!(told.incomplete.is_empty());
+    assert!(explained.shares.iter().all(|share| share.cause != "preempted"));
+    assert!(explained.incomplete.is_empty());
 }
 
 #[test]
 fn a_cpu_that_goes_away() {
     let story = Story::new().with(15, "migration/0", TaskPolicy::Fifo, 99);
     let step = EventData::Hotplug { of_cpu: 2, target: 0, function: 1 };
-    let told =
+    let explained =
         story.event(-50, 7, 0, step).switch(-5, 7, 120, 0, 15, 0).timer(1, 15).runs(1400, 15, 0);
-    assert_eq!(top(&told), ("hotplug", "CPU 2", 1398));
+    assert_eq!(top(&explained), ("hotplug", "CPU 2", 1398));
 }
 
 #[test]
@@ -331,8 +332,8 @@ fn rtproof_itself() {
     if let Some(task) = story.window.tasks.get_mut(&51) {
         task.tgid = LATE;
     }
-    let told = story.switch(-5, 7, 120, 0, 51, 19).timer(1, 51).runs(300, 51, 19);
-    assert_eq!(top(&told).0, "rtproof");
+    let explained = story.switch(-5, 7, 120, 0, 51, 19).timer(1, 51).runs(300, 51, 19);
+    assert_eq!(top(&explained).0, "rtproof");
 }
 
 #[test]
@@ -349,12 +350,12 @@ fn an_ipi_and_its_sender() {
         what: send,
     });
     let vector = Vector::CallFunction;
-    let told = story
+    let explained = story
         .event(6, 7, 1, EventData::VectorEntry { vector })
         .event(206, 7, 9, EventData::VectorExit { vector })
         .runs(208, 7, 120);
-    assert_eq!(top(&told), ("ipi", "function call interrupt", 200));
-    let share = told.top().expect("a share");
+    assert_eq!(top(&explained), ("ipi", "function call interrupt", 200));
+    let share = explained.top().expect("a share");
     assert_eq!(share.detail, ["sent by worker on CPU 1 (flush_tlb_func)"]);
 }
 
@@ -362,8 +363,8 @@ fn an_ipi_and_its_sender() {
 fn priority_inheritance_is_not_preemption() {
     let raise = EventData::PiSetprio { comm: "worker".into(), pid: 7, old_prio: 120, new_prio: 10 };
     let story = Story::new().event(-50, 7, 0, raise).switch(-20, 0, 120, 0, 7, 10);
-    let told = story.timer(1, 7).runs(600, 7, 10);
-    assert_eq!(top(&told).0, "priority-inheritance");
+    let explained = story.timer(1, 7).runs(600, 7, 10);
+    assert_eq!(top(&explained).0, "priority-inheritance");
 }
 
 #[test]
@@ -375,26 +376,28 @@ fn lost_events_make_it_incomplete() {
         story.runs(900, 7, 120)
     };
     // Time before the loss is explained, time after it is not.
-    let told = lost(100, 200);
-    assert_eq!(told.incomplete.len(), 1);
-    assert_eq!(top(&told), ("unexplained", "", 800));
+    let explained = lost(100, 200);
+    assert_eq!(explained.incomplete.len(), 1);
+    assert_eq!(top(&explained), ("unexplained", "", 800));
     // Before it was due: what the thread did is unknown until its own next event, its wake-up.
-    let told = lost(-200, -100);
-    assert_eq!(told.incomplete.len(), 1);
-    let unexplained = told.shares.iter().find(|share| share.cause == "unexplained");
-    assert_eq!(unexplained.map(|share| share.ns), Some(3 * US), "{told:?}");
+    let explained = lost(-200, -100);
+    assert_eq!(explained.incomplete.len(), 1);
+    let unexplained = explained.shares.iter().find(|share| share.cause == "unexplained");
+    assert_eq!(unexplained.map(|share| share.ns), Some(3 * US), "{explained:?}");
     // A wake-up that was due before the recording began: explained from where all is known.
     let mut story = Story::new();
     story.window.events.clear();
     story.window.from_ns = DUE + 5000 * US;
     let story = story.switch(6000, 60, 19, 0, 7, 120).switch(7000, 7, 120, 0, LATE, 19);
-    let told = story.switch(7100, LATE, 19, 0, 7, 120).runs(9100, 7, 120);
-    assert_eq!(top(&told), ("unexplained", "", 7000));
-    assert!(told.shares.iter().any(|share| share.cause == "throttled" && share.ns == 2_000 * US));
+    let explained = story.switch(7100, LATE, 19, 0, 7, 120).runs(9100, 7, 120);
+    assert_eq!(top(&explained), ("unexplained", "", 7000));
+    assert!(
+        explained.shares.iter().any(|share| share.cause == "throttled" && share.ns == 2_000 * US)
+    );
     // Both are known again.
-    let told = lost(-900, -600);
-    assert!(told.incomplete.is_empty());
-    assert_eq!(top(&told).0, "preempt-off");
+    let explained = lost(-900, -600);
+    assert!(explained.incomplete.is_empty());
+    assert_eq!(top(&explained).0, "preempt-off");
     let nothing = explain(
         &WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE + 99, how: WakeUpBasis::Measured },
         &Window { to_ns: u64::MAX, ..Window::default() },
@@ -472,42 +475,45 @@ fn any_events_in_any_order_sum_exactly() {
 #[test]
 fn a_wake_up_that_was_not_late_has_no_shares() {
     let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE, how: WakeUpBasis::Woken };
-    let told = explain(&wake, &Story::new().window);
-    assert!(told.shares.is_empty() && told.spans.is_empty());
+    let explained = explain(&wake, &Story::new().window);
+    assert!(explained.shares.is_empty() && explained.spans.is_empty());
 }
 
 #[test]
 fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
-    let told = |guest: bool, us: i64, timer_us: i64| {
+    let explained = |guest: bool, us: i64, timer_us: i64| {
         let mut story = Story::new();
-        story.window.beside.guest = Some(guest);
+        story.window.surroundings.guest = Some(guest);
         let story = story.timer(timer_us, 7).stack(timer_us, 7, &[ENTRY, "memset_erms+0x1/0x2"]);
-        let told = story.runs(us, 7, 120);
-        // What was on the CPU is named all the same.
-        assert!(told.shares[0].detail.iter().any(|line| line.contains("memset_erms")), "{told:?}");
-        top(&told).0.to_owned()
+        let explained = story.runs(us, 7, 120);
+        // The task on the CPU is still named.
+        assert!(
+            explained.shares[0].detail.iter().any(|line| line.contains("memset_erms")),
+            "{explained:?}"
+        );
+        top(&explained).0.to_owned()
     };
     // Interrupts came late, inside code.
-    assert_eq!(told(true, 30_100, 30_000), "stall");
-    assert_eq!(told(false, 30_100, 30_000), "irqs-off");
-    assert_eq!(told(true, 10_100, 10_000), "irqs-off");
+    assert_eq!(explained(true, 30_100, 30_000), "stall");
+    assert_eq!(explained(false, 30_100, 30_000), "irqs-off");
+    assert_eq!(explained(true, 10_100, 10_000), "irqs-off");
     // Just where they are turned on: either; a serial console takes so long.
     for (caller, is, or) in
         [("n_tty_write+0x1/0x2", "stall", "irqs-off"), ("uart_write+0x1/0x2", "irqs-off", "stall")]
     {
         let mut story = Story::new();
-        story.window.beside.guest = Some(true);
+        story.window.surroundings.guest = Some(true);
         let frames = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", caller];
         let both = story.timer(30_000, 7).stack(30_000, 7, &frames).runs(30_100, 7, 120);
         assert_eq!((top(&both).0, &both.shares[0].or[..]), (is, &[or.to_owned()][..]));
     }
     // The switch did.
-    assert_eq!(told(true, 30_100, 1), "stall");
-    assert_eq!(told(false, 30_100, 1), "preempt-off");
-    assert_eq!(told(true, 10_100, 1), "preempt-off");
+    assert_eq!(explained(true, 30_100, 1), "stall");
+    assert_eq!(explained(false, 30_100, 1), "preempt-off");
+    assert_eq!(explained(true, 10_100, 1), "preempt-off");
     // Not where something went on meanwhile.
     let mut story = Story::new();
-    story.window.beside.guest = Some(true);
+    story.window.surroundings.guest = Some(true);
     let waking = EventData::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
     let story = story.timer(1, 7).event(15_000, 7, 0, waking);
     assert_eq!(top(&story.runs(30_100, 7, 120)).0, "preempt-off");
@@ -523,10 +529,10 @@ fn a_thread_that_was_woken_on_its_way_to_sleep_is_not_queued_behind_itself() {
             story.window.events.clear();
         }
         // It goes on until 400 us: the next cycle is due meanwhile.
-        let told = story.timer(-100, LATE).switch(400, LATE, 19, 1, 7, 120).timer(420, 7);
-        let told = told.runs(430, 7, 120);
-        assert_eq!(top(&told), ("own-cycle", "control", 400), "{is_seen}: {told:?}");
-        assert!(told.shares.iter().all(|share| share.cause != "queued"), "{told:?}");
+        let explained = story.timer(-100, LATE).switch(400, LATE, 19, 1, 7, 120).timer(420, 7);
+        let explained = explained.runs(430, 7, 120);
+        assert_eq!(top(&explained), ("own-cycle", "control", 400), "{is_seen}: {explained:?}");
+        assert!(explained.shares.iter().all(|share| share.cause != "queued"), "{explained:?}");
     }
 }
 
@@ -534,7 +540,7 @@ fn a_thread_that_was_woken_on_its_way_to_sleep_is_not_queued_behind_itself() {
 fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
     let sleeps = |until_us: i64, stack: &[&str]| {
         let mut story = Story::new().switch(-300, 7, 120, 0, LATE, 19);
-        story.window.beside.guest = Some(true);
+        story.window.surroundings.guest = Some(true);
         let start = EventData::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
         story = story.event(-20, LATE, 0, start);
         if !stack.is_empty() {
@@ -545,17 +551,20 @@ fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
         story = story.switch(until_us, LATE, 19, 1, 7, 120).timer(until_us + 4, 7);
         story.runs(until_us + 12, 7, 120)
     };
-    let told = sleeps(10, &[]);
-    assert!(told.shares.iter().all(|share| share.cause != "own-cycle"), "{told:?}");
-    // Its own way to sleep takes no 50 ms: the machine stood.
+    let explained = sleeps(10, &[]);
+    assert!(explained.shares.iter().all(|share| share.cause != "own-cycle"), "{explained:?}");
+    // Going to sleep takes no 50 ms: the machine stalled.
     assert_eq!(top(&sleeps(50_000, &[])).0, "stall");
     let ends = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", "hrtimer_start_range_ns+0x3/0x4"];
-    let told = sleeps(50_000, &ends);
-    assert_eq!((top(&told).0, top(&told).2), ("stall", 50_000), "{told:?}");
-    assert_eq!((told.woken_ns, told.irq_ns), (Some(DUE + 50_002 * US), Some(DUE + 50_000 * US)));
+    let explained = sleeps(50_000, &ends);
+    assert_eq!((top(&explained).0, top(&explained).2), ("stall", 50_000), "{explained:?}");
+    assert_eq!(
+        (explained.woken_ns, explained.irq_ns),
+        (Some(DUE + 50_002 * US), Some(DUE + 50_000 * US))
+    );
     // It was late with that: until then it is its own cycle.
     let start = EventData::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
     let story = Story::new().switch(-300, 7, 120, 0, LATE, 19).event(500, LATE, 0, start);
-    let told = story.switch(505, LATE, 19, 1, 7, 120).timer(506, 7).runs(515, 7, 120);
-    assert_eq!(top(&told), ("own-cycle", "control", 500), "{told:?}");
+    let explained = story.switch(505, LATE, 19, 1, 7, 120).timer(506, 7).runs(515, 7, 120);
+    assert_eq!(top(&explained), ("own-cycle", "control", 500), "{explained:?}");
 }

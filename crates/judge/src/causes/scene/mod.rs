@@ -92,7 +92,7 @@ impl<'a> Moment<'a> {
     }
 }
 
-/// A late wake-up with everything known of it.
+/// A late wake-up and its context.
 #[derive(Debug)]
 pub struct Scene<'a> {
     pub wake: WakeUp,
@@ -108,12 +108,12 @@ pub struct Scene<'a> {
     pub set_for_ns: Option<u64>,
     /// Until when the kernel may put that timer off, by the thread's timer slack.
     pub slack_ns: Option<u64>,
-    /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
+    /// End of a timer interrupt on its CPU that did not wake the thread although it was due.
     pub served_ns: Option<u64>,
     /// The timer of an earlier cycle that it still waited for when it was due.
-    pub earlier: Option<EarlierWait>,
-    /// Who wakes it in the place of the interrupt, where its timer expires in a thread.
-    pub handed: Option<SoftirqWaker>,
+    pub earlier_wait: Option<EarlierWait>,
+    /// The thread that wakes it instead of the interrupt, where its timer expires in a thread.
+    pub softirq_waker: Option<SoftirqWaker>,
     /// When it was woken.
     pub woken_ns: Option<u64>,
     /// When it was switched to.
@@ -121,13 +121,13 @@ pub struct Scene<'a> {
     /// What the timer interrupt interrupted, where its stack was recorded.
     pub interrupted: Interrupted,
     /// Stretches in which nothing is certain: events are missing, and with them what was going on.
-    pub blind: Vec<UnknownStretch>,
+    pub unknown_stretches: Vec<UnknownStretch>,
     /// What the source of the events holds.
     pub coverage: Coverage,
     /// Stretches in which events are missing, and yet the same task was current before and after.
     pub doubts: Vec<DoubtfulStretch>,
-    /// Stretches in which the machine stood still, by the witness of another CPU.
-    pub stood: Vec<SilentStretch>,
+    /// Stretches in which the machine stalled, as another CPU witnesses.
+    pub silent_stretches: Vec<SilentStretch>,
     /// What the thread was doing, in order, from due to run.
     thread: Vec<(u64, u64, ThreadActivity)>,
     /// What the CPU was doing.
@@ -136,7 +136,7 @@ pub struct Scene<'a> {
     prios: Vec<(u64, i32)>,
     /// Events of the few kinds that causes look for in the whole window.
     rare: Vec<&'a Event>,
-    /// What is known of a task, in words.
+    /// Name, priority and origin of a task, in words.
     pub details: RefCell<BTreeMap<i32, Vec<String>>>,
     /// The lowest priority that a task has in the window.
     lowest: RefCell<BTreeMap<i32, Option<i32>>>,
@@ -156,7 +156,7 @@ impl<'a> Scene<'a> {
             _ => (None, None),
         };
         let (woken_ns, switched_ns) = wake_and_switch(wake, window, armed_ns);
-        let (blind, doubts) = thread::missing_stretches(wake, window, &thread);
+        let (unknown, doubts) = thread::missing_stretches(wake, window, &thread);
         // From the window's start: an interrupt may have begun before the thread was due.
         let from_ns = window.from_ns.min(wake.due_ns);
         let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
@@ -185,15 +185,15 @@ impl<'a> Scene<'a> {
             set_for_ns,
             slack_ns,
             served_ns,
-            earlier,
-            handed,
+            earlier_wait: earlier,
+            softirq_waker: handed,
             woken_ns,
             switched_ns,
             interrupted: interrupted(wake, window, irq_ns),
-            blind,
+            unknown_stretches: unknown,
             doubts,
             coverage: coverage(window),
-            stood: thread::idle_stretches(wake, window),
+            silent_stretches: thread::idle_stretches(wake, window),
             thread,
             stretches,
             prios: window
@@ -226,14 +226,16 @@ impl<'a> Scene<'a> {
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
         edges.extend(self.armed_ns);
-        edges.extend(self.earlier.iter().flat_map(|of| [of.irq_ns, of.set_for_ns]).flatten());
+        edges.extend(self.earlier_wait.iter().flat_map(|of| [of.irq_ns, of.set_for_ns]).flatten());
         edges.extend(self.set_for_ns);
         edges.extend(self.slack_ns);
         edges.extend(self.served_ns);
-        edges.extend(self.handed.map(|handed| handed.from_ns));
-        edges.extend(self.blind.iter().flat_map(|blind| [blind.from_ns, blind.to_ns]));
+        edges.extend(self.softirq_waker.map(|handed| handed.from_ns));
+        edges.extend(
+            self.unknown_stretches.iter().flat_map(|unknown| [unknown.from_ns, unknown.to_ns]),
+        );
         edges.extend(self.doubts.iter().flat_map(|doubt| [doubt.from_ns, doubt.to_ns]));
-        edges.extend(self.stood.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
+        edges.extend(self.silent_stretches.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
         edges.extend(faults.iter().map(|fault| fault.at_ns));
         edges.retain(|at_ns| (self.wake.due_ns..=self.wake.ran_ns).contains(at_ns));
         edges.sort_unstable();
@@ -248,7 +250,7 @@ impl<'a> Scene<'a> {
         let stretch = &self.stretches[at.min(self.stretches.len() - 1)];
         let at = self.thread.partition_point(|(_, end_ns, _)| *end_ns <= from_ns);
         let (begin_ns, _, thread) = self.thread[at.min(self.thread.len() - 1)];
-        // The switch to it was not recorded, and later events show that it had the CPU.
+        // The switch to it was not recorded, and later events show that it ran.
         let thread = match thread {
             ThreadActivity::Runnable { .. } if stretch.state.task == self.wake.tid => {
                 ThreadActivity::Running { cpu: self.wake.cpu }
@@ -264,7 +266,7 @@ impl<'a> Scene<'a> {
         };
         let runnable_since_ns = match thread {
             ThreadActivity::Runnable { since_ns, .. } => since_ns,
-            _ => self.handed_at(from_ns).map_or(begin_ns, |handed| handed.from_ns),
+            _ => self.softirq_waker_at(from_ns).map_or(begin_ns, |handed| handed.from_ns),
         };
         Moment {
             scene: self,
@@ -322,7 +324,9 @@ impl<'a> Scene<'a> {
                 WakeUpPhase::Blocked
             }
             // As good as runnable: whoever wakes it is.
-            ThreadActivity::Sleeping if self.handed_at(from_ns).is_some() => WakeUpPhase::Runnable,
+            ThreadActivity::Sleeping if self.softirq_waker_at(from_ns).is_some() => {
+                WakeUpPhase::Runnable
+            }
             ThreadActivity::Sleeping => self.waiting(from_ns),
             ThreadActivity::Runnable { .. } => WakeUpPhase::Runnable,
             ThreadActivity::Running { .. }
@@ -374,7 +378,7 @@ impl<'a> Scene<'a> {
 
     /// The earlier cycle whose timer it waits for at a time.
     pub fn earlier_at(&self, at_ns: u64) -> Option<&EarlierWait> {
-        self.earlier.as_ref().filter(|earlier| at_ns < earlier.woken_ns)
+        self.earlier_wait.as_ref().filter(|earlier| at_ns < earlier.woken_ns)
     }
 
     /// What the timer is set for that it waits for at a time, where that is later than it was due.
@@ -383,15 +387,16 @@ impl<'a> Scene<'a> {
         earlier.map_or(self.set_for_ns, |of| of.set_for_ns).filter(|&set_ns| set_ns > at_ns)
     }
 
-    /// Who has to run at a time for the thread to be woken.
-    pub fn handed_at(&self, at_ns: u64) -> Option<SoftirqWaker> {
-        self.handed.filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
+    /// The thread that has to run at a time before the late one can be woken.
+    pub fn softirq_waker_at(&self, at_ns: u64) -> Option<SoftirqWaker> {
+        self.softirq_waker
+            .filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
     }
 
     /// Priority of the late thread, or of the one that is to wake it, at a time: as the last event
     /// before recorded it, else the next.
     pub fn prio_at(&self, at_ns: u64) -> Option<i32> {
-        if let Some(handed) = self.handed_at(at_ns) {
+        if let Some(handed) = self.softirq_waker_at(at_ns) {
             return handed.prio;
         }
         let first = self.prios.partition_point(|(then_ns, _)| *then_ns <= at_ns);
@@ -416,7 +421,7 @@ impl<'a> Scene<'a> {
 /// Why a task is not certain to have run that a later event shows.
 const INFERRED: &str = "the switch to this task (inferred from a later event)";
 
-/// What was recorded: what the source says, less what the kernel does not have. Of interrupts with
+/// Recorded classes: those of the source without those that the kernel lacks. Of interrupts with
 /// a vector of their own, and of non-maskable ones, a kernel for another processor has no events.
 fn coverage(window: &Window) -> Coverage {
     let mut coverage = window.coverage.clone();
@@ -582,7 +587,7 @@ fn prio_of(event: &Event, tid: i32) -> Option<i32> {
 }
 
 fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
-    let told = window.events.iter().rev().find_map(|event| match &event.what {
+    let recorded = window.events.iter().rev().find_map(|event| match &event.what {
         EventData::Waking { pid, prio, .. } | EventData::Wakeup { pid, prio, .. }
             if *pid == wake.tid =>
         {
@@ -591,7 +596,7 @@ fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
         EventData::Switch { next_pid, next_prio, .. } if *next_pid == wake.tid => Some(*next_prio),
         _ => None,
     });
-    told.or_else(|| {
+    recorded.or_else(|| {
         let task = window.tasks.get(&wake.tid).filter(|task| task.policy.is_some())?;
         Some(if task.rt_priority > 0 {
             99 - i32::try_from(task.rt_priority).ok()?

@@ -55,7 +55,7 @@ pub(super) mod state {
 
 /// What the thread was doing from due to run, from its own events on any CPU.
 pub(super) fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, ThreadActivity)> {
-    // Where no switch is recorded nobody sees it leave, and that it ran then says nothing of later.
+    // Without recorded switches its leaving is not seen, and having run proves nothing of later.
     let has_switches =
         window.events.iter().any(|event| matches!(event.what, EventData::Switch { .. }));
     let changes = window.events.iter().filter_map(|event| {
@@ -241,7 +241,7 @@ pub(super) fn missing_stretches(
         let at = |event: Option<&Event>| event.map_or(u64::MAX, |event| event.at_ns);
         at(cpu).max(at(thread))
     };
-    let (mut blind, mut doubts) = (Vec::new(), Vec::new());
+    let (mut unknown, mut doubts) = (Vec::new(), Vec::new());
     let add = |list: &mut Vec<UnknownStretch>, from_ns: u64, to_ns: u64, why| {
         let (from_ns, to_ns) = (from_ns.max(wake.due_ns), to_ns.min(wake.ran_ns));
         if from_ns < to_ns {
@@ -256,23 +256,23 @@ pub(super) fn missing_stretches(
         if by_hand && before.is_some() && before == behind && behind != Some(wake.tid) {
             add(&mut doubts, lost.from_ns, lost.to_ns, LEFT_OUT);
         } else {
-            add(&mut blind, lost.from_ns, known_ns(lost.to_ns), LOST);
+            add(&mut unknown, lost.from_ns, known_ns(lost.to_ns), LOST);
         }
     }
     if window.from_ns > wake.due_ns {
-        add(&mut blind, 0, known_ns(window.from_ns), LOST);
+        add(&mut unknown, 0, known_ns(window.from_ns), LOST);
     }
     if window.to_ns < wake.ran_ns {
-        add(&mut blind, window.to_ns, u64::MAX, ENDS);
+        add(&mut unknown, window.to_ns, u64::MAX, ENDS);
     }
     // Nothing where switches are not recorded at all.
     let has_switches = own().any(|event| matches!(event.what, EventData::Switch { .. }));
     let is_whole = || runs_in_the_end(wake, window, thread) || ends_before_it_ran(wake, window);
-    if has_switches && blind.is_empty() && !is_whole() {
+    if has_switches && unknown.is_empty() && !is_whole() {
         let last = own().rfind(|event| event.at_ns < wake.ran_ns);
-        add(&mut blind, last.map_or(0, |event| event.at_ns), wake.ran_ns, UNRECORDED);
+        add(&mut unknown, last.map_or(0, |event| event.at_ns), wake.ran_ns, UNRECORDED);
     }
-    (blind, doubts)
+    (unknown, doubts)
 }
 
 /// The task that is current when an event is written.
@@ -392,7 +392,7 @@ pub struct SoftirqWaker {
     pub tid: i32,
     /// Its priority in the kernel's scale.
     pub prio: Option<i32>,
-    /// Since when it had to run for that.
+    /// Time from which it had to run for that.
     pub from_ns: u64,
 }
 
@@ -445,7 +445,7 @@ pub(super) fn softirq_waker(
     })
 }
 
-// Stretches in which the machine stood still: the late CPU was silent, and another one that was
+// Stretches in which the machine stalled: the late CPU was silent, and another one that was
 // idle got its timer late meanwhile. No code holds up an idle CPU; what stops two at once is
 // below the kernel.
 
@@ -465,7 +465,7 @@ pub(super) fn idle_stretches(wake: &WakeUp, window: &Window) -> Vec<SilentStretc
     let mut found: Vec<SilentStretch> = Vec::new();
     for &witness in &window.late_idle {
         let own = window.events.iter().filter(|event| event.cpu == wake.cpu);
-        // What it wrote last before the witness's timer came, and what first since.
+        // Its last event before the witness's timer, and its first one since.
         let last = own.clone().rfind(|event| event.at_ns < witness.due_ns.max(wake.due_ns));
         let begin_ns = last.map_or(window.from_ns, |event| event.at_ns);
         let next = own.clone().find(|event| event.at_ns > begin_ns);
@@ -538,28 +538,29 @@ mod earlier_tests {
 
     #[test]
     fn a_cycle_that_was_due_while_the_one_before_it_was_late_is_late_for_that_reason() {
-        let told = made_up(Some(-500));
-        assert!(told.shares.iter().all(|share| share.cause != "blocked"), "{told:?}");
-        assert_eq!((top(&told).0, top(&told).2), ("irqs-off", 2_000), "{told:?}");
+        let explained = made_up(Some(-500));
+        assert!(explained.shares.iter().all(|share| share.cause != "blocked"), "{explained:?}");
+        assert_eq!((top(&explained).0, top(&explained).2), ("irqs-off", 2_000), "{explained:?}");
     }
 
     #[test]
     fn a_timer_that_was_set_for_later_than_the_next_cycle_is_the_threads_own_doing() {
-        let told = made_up(Some(1_500));
+        let explained = made_up(Some(1_500));
         let share = |cause: &str| {
-            let found = told.shares.iter().find(|share| share.cause == cause);
+            let found = explained.shares.iter().find(|share| share.cause == cause);
             found.map_or(0, |share| share.ns / US)
         };
-        assert_eq!((share("own-cycle") >= 1_500, share("irqs-off")), (true, 500), "{told:?}");
+        assert_eq!((share("own-cycle") >= 1_500, share("irqs-off")), (true, 500), "{explained:?}");
     }
 
     #[test]
     fn a_timer_that_was_set_before_the_events_begin_makes_nothing_certain() {
-        let told = made_up(None);
-        let (cause, culprit, _) = top(&told);
+        let explained = made_up(None);
+        let (cause, culprit, _) = top(&explained);
         assert_eq!((cause, culprit), ("blocked", "the timer of an earlier cycle"));
-        let share = told.shares.iter().find(|share| share.cause == "blocked").expect("it is there");
-        assert_eq!(share.or, ["own-cycle", "stall", "irqs-off"], "{told:?}");
+        let share =
+            explained.shares.iter().find(|share| share.cause == "blocked").expect("it is there");
+        assert_eq!(share.or, ["own-cycle", "stall", "irqs-off"], "{explained:?}");
     }
 }
 
@@ -574,7 +575,7 @@ mod handed_tests {
     const KTIMERS: i32 = 15;
 
     /// The timer of the late thread expires in ktimers [FIFO 1], which waits for the hog.
-    fn told(hog: (TaskPolicy, u32, i32), is_woken: bool) -> Explanation {
+    fn explanation_of(hog: (TaskPolicy, u32, i32), is_woken: bool) -> Explanation {
         let (policy, priority, prio) = hog;
         let story = Story::new().with(HOG, "hog", policy, priority);
         let story = story.with(KTIMERS, "ktimers/0", TaskPolicy::Fifo, 1);
@@ -597,19 +598,27 @@ mod handed_tests {
     }
 
     #[test]
-    fn who_keeps_the_thread_that_does_its_timers_from_running_is_the_cause() {
+    fn a_task_that_keeps_ktimers_from_running_is_the_cause() {
         for is_woken in [true, false] {
             // The hog is below the late thread (FIFO 80), and above the one that is to wake it.
-            let told = told((TaskPolicy::Fifo, 50, 49), is_woken);
-            assert_eq!((top(&told).0, top(&told).1), ("preempted", "hog [FIFO 50]"), "{told:?}");
-            assert!(told.shares[0].is_certain(), "{told:?}");
+            let explained = explanation_of((TaskPolicy::Fifo, 50, 49), is_woken);
+            assert_eq!(
+                (top(&explained).0, top(&explained).1),
+                ("preempted", "hog [FIFO 50]"),
+                "{explained:?}"
+            );
+            assert!(explained.shares[0].is_certain(), "{explained:?}");
             assert!(
-                told.shares[0].detail.iter().any(|line| line.contains("ktimers/0")),
-                "{told:?}"
+                explained.shares[0].detail.iter().any(|line| line.contains("ktimers/0")),
+                "{explained:?}"
             );
         }
-        let told = told((TaskPolicy::Other, 0, 120), true);
-        assert_eq!((top(&told).0, top(&told).1), ("preempt-off", "hog [OTHER]"), "{told:?}");
+        let explained = explanation_of((TaskPolicy::Other, 0, 120), true);
+        assert_eq!(
+            (top(&explained).0, top(&explained).1),
+            ("preempt-off", "hog [OTHER]"),
+            "{explained:?}"
+        );
     }
 }
 
@@ -623,42 +632,42 @@ mod stood_tests {
     const STACK: [&str; 2] = ["asm_sysvec_apic_timer_interrupt+0x1a/0x20", "memset_erms+0x1/0x2"];
 
     /// Task 7 on the CPU, interrupts come after 8 ms, while it runs kernel code.
-    fn told(from_us: u64, due_us: u64, to_us: u64) -> Explanation {
+    fn explanation_of(from_us: u64, due_us: u64, to_us: u64) -> Explanation {
         let mut story = Story::new();
         let at = |us: u64| DUE + us * US;
         let witness =
             LateTimer { cpu: 1, from_ns: at(from_us), due_ns: at(due_us), to_ns: at(to_us) };
         story.window.late_idle.push(witness);
-        story.window.beside.guest = Some(true);
+        story.window.surroundings.guest = Some(true);
         let story = story.timer(8_000, 7).stack(8_000, 7, &STACK);
         story.runs(8_100, 7, 120)
     }
 
     /// Microseconds, and what it may as well be.
-    fn of(told: &Explanation, cause: &str) -> Vec<(u64, String)> {
-        let shares = told.shares.iter().filter(|share| share.cause == cause);
+    fn of(explained: &Explanation, cause: &str) -> Vec<(u64, String)> {
+        let shares = explained.shares.iter().filter(|share| share.cause == cause);
         shares.map(|share| (share.ns / US, share.or.join(" "))).collect()
     }
 
     #[test]
     fn an_idle_cpu_that_was_late_as_well_proves_that_both_stood_still() {
-        let all = told(0, 1_000, 8_500);
+        let all = explanation_of(0, 1_000, 8_500);
         assert_eq!(of(&all, "stall"), [(8_000, String::new())], "{all:?}");
         assert!(of(&all, "irqs-off").is_empty());
         assert!(all.shares[0].detail.iter().any(|line| line.contains("CPU 1 was idle")));
         // It was silent from 1.5 ms on, and came back after 7 ms: the rest is not proven.
-        let part = told(1_500, 2_000, 7_000);
+        let part = explanation_of(1_500, 2_000, 7_000);
         assert_eq!(of(&part, "stall"), [(5_500, String::new())], "{part:?}");
         assert_eq!(of(&part, "irqs-off"), [(2_500, "stall".into())]);
     }
 
     #[test]
-    fn a_witness_that_tells_little_or_of_another_time_is_not_heard() {
+    fn a_short_or_distant_witness_is_ignored() {
         // Less than a millisecond late; late for the smaller part of the silence; long before.
         for (from_us, due_us, to_us) in [(0, 7_200, 8_000), (0, 6_000, 8_000), (0, 20, 500)] {
-            let told = told(from_us, due_us, to_us);
-            assert!(of(&told, "stall").is_empty(), "{told:?}");
-            assert_eq!(of(&told, "irqs-off"), [(8_000, "stall".into())]);
+            let explained = explanation_of(from_us, due_us, to_us);
+            assert!(of(&explained, "stall").is_empty(), "{explained:?}");
+            assert_eq!(of(&explained, "irqs-off"), [(8_000, "stall".into())]);
         }
         // The late CPU was at work meanwhile.
         let mut story = Story::new();
@@ -672,7 +681,7 @@ mod stood_tests {
                 rtproof_trace::EventData::IdleExit,
             );
         }
-        let told = story.timer(8_000, 7).runs(8_100, 7, 120);
-        assert!(of(&told, "stall").is_empty(), "{told:?}");
+        let explained = story.timer(8_000, 7).runs(8_100, 7, 120);
+        assert!(of(&explained, "stall").is_empty(), "{explained:?}");
     }
 }

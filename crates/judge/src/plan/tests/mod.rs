@@ -29,10 +29,10 @@ fn shown(plan: &Plan) -> Vec<String> {
         let removes = word.removes && !word.parameter.contains('=');
         format!("{} {}", if removes { "boot without" } else { "boot" }, word.parameter)
     });
-    let told = plan.instructions.iter().map(|one| format!("human: {}", one.text));
+    let instructions = plan.instructions.iter().map(|one| format!("human: {}", one.text));
     let left = plan.left_out.iter().map(|one| format!("not {}: {}", one.check, one.why));
     let conflicts = plan.conflicts.iter().map(|one| format!("conflict {}", one.target));
-    steps.chain(words).chain(told).chain(left).chain(conflicts).collect()
+    steps.chain(words).chain(instructions).chain(left).chain(conflicts).collect()
 }
 
 fn change(change: &Change) -> String {
@@ -111,7 +111,7 @@ fn each_level_has_the_one_below_and_standard_needs_cpus_of_ones_own() {
 }
 
 #[test]
-fn what_is_named_and_as_wanted_says_so() {
+fn a_named_check_that_is_good_is_reported() {
     let plan = plan_for(&good(), &intent(), &["cpufreq-governor"]);
     let [one] = plan.left_out.as_slice() else { panic!("{plan:#?}") };
     assert!(one.why.starts_with("nothing to do: "), "{}", one.why);
@@ -132,7 +132,7 @@ fn what_the_user_skips_is_left_out_with_the_reason() {
 }
 
 #[test]
-fn ids_that_nobody_has_are_told() {
+fn unknown_ids_are_reported() {
     let wanted = Selection {
         ids: ["smt", "power", "application", "app-policy", "isolation", "smtt"]
             .map(str::to_owned)
@@ -140,8 +140,8 @@ fn ids_that_nobody_has_are_told() {
         ..Selection::default()
     };
     assert_eq!(wanted.unknown().collect::<Vec<_>>(), ["smtt"]);
-    assert!(wanted.takes("cpufreq-governor") && wanted.takes("nohz-full"));
-    assert!(!wanted.takes("thp") && !wanted.names("nohz-full"));
+    assert!(wanted.includes("cpufreq-governor") && wanted.includes("nohz-full"));
+    assert!(!wanted.includes("thp") && !wanted.names("nohz-full"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn every_row_that_is_bad_has_something_to_do() {
         let all = Selection { risky: true, level: PlanLevel::Max, ..Selection::default() };
         let plan = make(&facts, &findings, &intent(), &all);
         assert_eq!(plan.conflicts, [], "{}", knob.id);
-        for finding in findings.iter().filter(|finding| finding.stands()) {
+        for finding in findings.iter().filter(|finding| finding.is_open()) {
             let has = |checks: &[String]| checks.contains(&finding.check);
             let is_there = plan.steps.iter().any(|step| has(&step.reason.checks))
                 || plan.boot.iter().any(|word| has(&word.reason.checks))

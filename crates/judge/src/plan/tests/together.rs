@@ -279,7 +279,7 @@ fn nothing_risky_is_planned_by_itself() {
         write("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
         unit("irqbalance.service", "disable --now"),
         boot("nohz_full=2-3"),
-        // What takes a risk away is none.
+        // A change that removes a risk is not risky.
         Remedy::Unboot { parameter: "idle".into() },
     ] {
         assert_eq!(plan(&good(), vec![("a", vec![plain])]).left_out, []);
@@ -405,7 +405,7 @@ fn lines_of_one_file_are_one_change_and_what_is_there_stays() {
     }
     let kept: Vec<String> = lines
         .iter()
-        .map(|l| format!("{} {} {} {}", l.who, l.kind, l.item, l.value))
+        .map(|l| format!("{} {} {} {}", l.domain, l.kind, l.item, l.value))
         .filter(|line| !line.starts_with("@realtime - rtprio"))
         .collect();
     facts.rights.limit_lines = Reading::known("/etc/security/limits.d", lines);
@@ -455,7 +455,7 @@ fn what_lasts_has_the_value_that_is_planned() {
 }
 
 #[test]
-fn a_file_of_others_and_a_file_of_a_process_are_told_and_not_written() {
+fn files_of_others_and_of_processes_are_listed_not_written() {
     let foreign = Remedy::File { path: "/etc/pam.d/sshd".into(), line: "session".into() };
     let remedies = vec![("a", vec![foreign]), ("b", vec![write("/proc/812/timerslack_ns", "1")])];
     let plan = plan(&good(), remedies);
@@ -469,7 +469,7 @@ fn a_file_of_others_and_a_file_of_a_process_are_told_and_not_written() {
 }
 
 #[test]
-fn the_first_remedy_says_how_and_what_has_to_be_early_comes_beside() {
+fn the_first_remedy_is_used_and_early_ones_are_added() {
     let remedies = || {
         vec![
             Remedy::Manual { text: "think".into() },

@@ -468,7 +468,7 @@ fn each_item_of_the_lists_is_planned() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The page that tells what is covered.
+/// The page that lists what is covered.
 const PAGE: &str = include_str!("../../../../../docs/coverage.md");
 
 #[test]

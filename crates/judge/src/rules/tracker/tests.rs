@@ -136,11 +136,11 @@ fn what_is_not_observed_is_known() {
 }
 
 fn reported(by: Monitor, number: u32) -> ProgramEventData {
-    ProgramEventData::Reported { by, number }
+    ProgramEventData::Reported { monitor: by, number }
 }
 
 /// Rule, monitor and reason of each breach, and the page faults that were not handled.
-fn told(is_real_time: bool, all: &[ProgramEvent]) -> (Vec<(Rule, bool, &'static str)>, u64) {
+fn judged(is_real_time: bool, all: &[ProgramEvent]) -> (Vec<(Rule, bool, &'static str)>, u64) {
     let mut outside = Known(is_real_time);
     let mut tracker = Tracker::new(7, NAMES, None);
     tracker.begin(10, &mut outside);
@@ -164,17 +164,17 @@ fn a_sleep_that_the_kernels_monitor_reports_is_one_breach() {
             event(23, 7, exit(230)),
         ]
     };
-    let (found, _) = told(true, &call(0, 7));
+    let (found, _) = judged(true, &call(0, 7));
     assert_eq!(found, [(Rule::RelativeSleep, true, "it waits for a time from now on")]);
-    assert_eq!(told(true, &call(1, 7)).0, [(Rule::KernelMonitor, true, WHY_SLEEP)]);
-    assert_eq!(told(true, &call(1, 9)).0, [(Rule::KernelMonitor, true, WHY_WAKE)]);
+    assert_eq!(judged(true, &call(1, 7)).0, [(Rule::KernelMonitor, true, WHY_SLEEP)]);
+    assert_eq!(judged(true, &call(1, 9)).0, [(Rule::KernelMonitor, true, WHY_WAKE)]);
     // An ordinary thread that the kernel raised.
-    assert_eq!(told(false, &call(1, 9)).0, [(Rule::KernelMonitor, true, WHY_RAISED)]);
+    assert_eq!(judged(false, &call(1, 9)).0, [(Rule::KernelMonitor, true, WHY_RAISED)]);
     // It never returns; no call was seen at all; and before it was ready.
-    assert_eq!(told(true, &call(1, 7)[..3]).0, [(Rule::KernelMonitor, true, WHY_SLEEP)]);
+    assert_eq!(judged(true, &call(1, 7)[..3]).0, [(Rule::KernelMonitor, true, WHY_SLEEP)]);
     let alone = [event(15, 7, switched(19)), event(21, 9, sleep.clone())];
-    assert_eq!(told(true, &alone).0, [(Rule::KernelMonitor, true, WHY_WAKE)]);
-    assert_eq!(told(true, &[event(15, 7, switched(19)), event(5, 9, sleep)]).0, []);
+    assert_eq!(judged(true, &alone).0, [(Rule::KernelMonitor, true, WHY_WAKE)]);
+    assert_eq!(judged(true, &[event(15, 7, switched(19)), event(5, 9, sleep)]).0, []);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn a_page_fault_that_the_kernels_monitor_reports_is_one_breach() {
     let why = "the kernel finds or makes the page, or reads it from a disk";
     let twice = [report(20), fault(21), fault(22)];
     let found = vec![(Rule::PageFault, true, why), (Rule::PageFault, false, why)];
-    assert_eq!(told(true, &twice), (found, 0));
-    assert_eq!(told(false, &twice), (vec![(Rule::KernelMonitor, true, WHY_RAISED)], 0));
+    assert_eq!(judged(true, &twice), (found, 0));
+    assert_eq!(judged(false, &twice), (vec![(Rule::KernelMonitor, true, WHY_RAISED)], 0));
     // Nothing had to be handled, and the fault after that is another one.
     let other = [report(20), event(21, 7, exit(9)), fault(22)];
-    assert_eq!(told(true, &other), (vec![(Rule::PageFault, false, why)], 1));
+    assert_eq!(judged(true, &other), (vec![(Rule::PageFault, false, why)], 1));
 }

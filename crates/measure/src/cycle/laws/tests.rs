@@ -153,12 +153,12 @@ fn the_time_of_a_busy_loop_adds_up() {
 }
 
 #[test]
-fn what_others_report_is_counted_as_they_say() {
+fn reported_latencies_are_counted_as_reported() {
     let Rig { mut cycle, mut take, spikes: mut inlet, .. } = rig();
     cycle.begin_counting();
     for i in 0..1500 {
         let now_ns = SLOT_NS + i * MS;
-        assert!(!cycle.turn(now_ns));
+        assert!(!cycle.hand_over(now_ns));
         cycle.expect(1);
         cycle.take_sample(now_ns, if i == 30 { 4 * MS } else { 10 });
     }

@@ -28,7 +28,7 @@ use crate::cycle::Cycle;
 use crate::task::pin;
 use crate::{EndReason, Failure, Policy, Quantity, sys, task};
 
-/// A program that says nothing for this long, or for ten periods, hangs.
+/// A program that is silent for this long, or for ten periods, hangs.
 const SILENT_NS: u64 = 5_000_000_000;
 
 /// Longest command, bytes.
@@ -53,7 +53,7 @@ const DESCRIPTION: Description = Description {
          examples in C, Rust and Python: docs/workloads.md.",
         Quantity::Lateness,
     )
-    .beside()
+    .on_other_cpu()
     .with_intervals()
 };
 
@@ -128,10 +128,10 @@ impl Reader {
         let mut heard_ns = cycle.schedule().first_ns;
         loop {
             let now_ns = sys::now_ns();
-            if cycle.turn(now_ns) {
+            if cycle.hand_over(now_ns) {
                 return EndReason::Starved;
             }
-            match self.look(&running, cycle) {
+            match self.poll(&running, cycle) {
                 Ok(Look::Something) => heard_ns = heard_ns.max(now_ns),
                 Ok(Look::Nothing) => running.wait(cycle.edge_ns()),
                 Ok(Look::Ended) => return self.at_end(&mut running),
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    fn look(&mut self, running: &Running, cycle: &mut Cycle) -> Result<Look, Failure> {
+    fn poll(&mut self, running: &Running, cycle: &mut Cycle) -> Result<Look, Failure> {
         let mut buffer = [0_u8; 4096];
         match running.read(&mut buffer) {
             Ok(None) => Ok(Look::Nothing),
@@ -173,7 +173,7 @@ impl Reader {
         }
     }
 
-    /// It has ended by itself: well, when it said so and had cycles.
+    /// It ended by itself: successfully if it reported that and ran cycles.
     fn at_end(&mut self, running: &mut Running) -> EndReason {
         match running.ended() {
             Some(status) if status.success() && self.cycles > 0 => EndReason::Complete,
@@ -387,7 +387,7 @@ fn spawn(command: &str, setting: &WorkloadSetting) -> io::Result<Born> {
         Policy::Deadline => None,
         policy => sys::set_policy_for_children(policy, setting.priority).err(),
     };
-    let child = Command::new(trusted::find("sh")?)
+    let child = Command::new(trusted::find_program("sh")?)
         .args(["-c", &format!("exec {command}")])
         .env("RTPROOF_CPU", setting.cpu.to_string())
         .env("RTPROOF_PERIOD_NS", setting.period_ns.to_string())

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn due_times_tell_what_was_missed() {
+    fn due_times_show_what_was_missed() {
         let mut grid = Grid::new(1000);
         let step = |due, first_late_ns| Ok(Step { due, first_late_ns });
         assert_eq!(grid.step(5000, 10), step(1, 0));

@@ -22,7 +22,7 @@ use crate::cycle::Cycle;
 use crate::{EndReason, Failure, Policy, Quantity, sys, task};
 
 /// Time between two looks: a ring of 4096 cycles holds this much of 200 kHz.
-const LOOK_NS: u64 = 20_000_000;
+const POLL_INTERVAL_NS: u64 = 20_000_000;
 
 /// Folder of rings, unless they are elsewhere.
 const FOLDER: &str = "/dev/shm";
@@ -52,7 +52,7 @@ const DESCRIPTION: Description = Description {
          are not in the account; the period of the measurement is not used.",
         Quantity::Duration,
     )
-    .beside()
+    .on_other_cpu()
     .with_intervals()
 };
 
@@ -150,7 +150,7 @@ fn rings_of(pid: u32, folders: &[String]) -> Vec<PathBuf> {
     rings
 }
 
-/// A ring for the fuzz targets, looked at after each change.
+/// A ring for the fuzz targets, read after each change.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(
     path: &Path,
@@ -161,7 +161,7 @@ pub(crate) fn fuzz(
     let mut reader =
         Reader { ring, last_begin_ns: None, cycles: 0, ending: WorkloadEnding::default() };
     while change() {
-        reader.look(cycle)?;
+        reader.poll(cycle)?;
     }
     Ok(())
 }
@@ -181,11 +181,11 @@ impl Reader {
         let could_be_seen = self.is_alive();
         loop {
             let now_ns = sys::now_ns();
-            if cycle.turn(now_ns) {
+            if cycle.hand_over(now_ns) {
                 return Ok(EndReason::Starved);
             }
             let was_alive = self.is_alive();
-            self.look(cycle)?;
+            self.poll(cycle)?;
             if now_ns >= schedule.end_ns {
                 break;
             }
@@ -196,7 +196,7 @@ impl Reader {
             if could_be_seen && !was_alive {
                 break;
             }
-            sleep_until(cycle.edge_ns().min(now_ns + LOOK_NS));
+            sleep_until(cycle.edge_ns().min(now_ns + POLL_INTERVAL_NS));
         }
         match self.cycles {
             0 => Err("no cycle was marked; does the application run?".into()),
@@ -204,7 +204,7 @@ impl Reader {
         }
     }
 
-    fn look(&mut self, cycle: &mut Cycle) -> Result<(), Failure> {
+    fn poll(&mut self, cycle: &mut Cycle) -> Result<(), Failure> {
         let Self { ring, last_begin_ns, cycles, ending } = self;
         let found = ring.read(|Marked { begin_ns, end_ns }| {
             cycle.take_sample(begin_ns, end_ns - begin_ns);
@@ -217,7 +217,7 @@ impl Reader {
         cycle.expect(found.marked - found.lost);
         ending.lost += found.lost;
         if found.lost > 0 {
-            // What lies between was not seen.
+            // Marks in between were lost.
             *last_begin_ns = None;
         }
         Ok(())

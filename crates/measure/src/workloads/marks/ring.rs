@@ -19,8 +19,8 @@ const HEADER: usize = 64;
 
 const CYCLE: usize = 32;
 
-/// How often one that is being made is looked at, and how long between.
-const MAKING_LOOKS: u32 = 100;
+/// Number of reads of an incomplete ring, and the time between them.
+const INCOMPLETE_TRIES: u32 = 100;
 
 const MAKING_WAIT: Duration = Duration::from_millis(10);
 
@@ -66,7 +66,7 @@ pub(super) struct Found {
     pub(super) lost: u64,
 }
 
-/// The first bytes of a ring. Its name is there before they are: they are looked for so often.
+/// The first bytes of a ring. Its name exists before they do: they are read so often.
 fn header(file: &File, looks: u32) -> Option<[u8; HEADER]> {
     let mut header = [0; HEADER];
     for look in 0..looks {
@@ -86,15 +86,15 @@ fn header(file: &File, looks: u32) -> Option<[u8; HEADER]> {
 impl MarkRing {
     /// Opens a ring; what was marked before is not read.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        Self::looked_for(path, 1)
+        Self::open_when_complete(path, 1)
     }
 
-    /// The same of one that may be in the making.
+    /// The same for a file that may still be incomplete.
     pub(super) fn await_made(path: &Path) -> Result<Self, Failure> {
-        Self::looked_for(path, MAKING_LOOKS)
+        Self::open_when_complete(path, INCOMPLETE_TRIES)
     }
 
-    fn looked_for(path: &Path, looks: u32) -> Result<Self, Failure> {
+    fn open_when_complete(path: &Path, looks: u32) -> Result<Self, Failure> {
         let at = |why: &str| Failure(format!("{}: {why}", path.display()));
         #[expect(clippy::disallowed_methods, reason = "the application's own file")]
         let file = {

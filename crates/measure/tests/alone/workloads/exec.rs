@@ -8,7 +8,7 @@ fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/cycle").join(name)
 }
 
-/// Runs a tool; false: it is not installed, which is said.
+/// Runs a tool; false: it is not installed, which is reported.
 fn build(tool: &str, args: &[&str]) -> bool {
     match Command::new(tool).args(args).status() {
         Ok(status) => {
@@ -106,7 +106,7 @@ fn a_malformed_line_ends_the_run_with_its_number_and_text() {
 }
 
 #[test]
-fn a_program_that_ends_is_told() {
+fn a_program_that_ends_is_reported() {
     let (got, failure) = script(&format!("{LATER} echo 100; exit 3"));
     assert!(failure.contains("exit status: 3 after 1 cycles"), "{failure}");
     assert_eq!(got.totals.wake.count(), 1);
@@ -121,7 +121,7 @@ fn a_program_that_ends_is_told() {
 }
 
 #[test]
-fn a_program_without_a_line_is_told() {
+fn a_program_without_a_line_is_reported() {
     let (_, failure) = script("sleep 30");
     assert!(failure.contains("wrote no line. Does it flush"), "{failure}");
     let (_, failure) = script("exec >&-; sleep 30");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_tracer_of_the_kernel_measures_or_says_what_is_missing() {
+fn a_kernel_tracer_measures_or_reports_what_is_missing() {
     let _alone = alone();
     for text in ["timerlat", "timerlat:irq", "osnoise", "hwlat"] {
         match Session::start(&plan(text)) {

@@ -171,7 +171,7 @@ fn a_marked_application_in_python_is_measured_until_it_ends() {
 }
 
 #[test]
-fn an_application_that_marks_nothing_is_told() {
+fn an_application_without_marks_is_reported() {
     let _alone = alone();
     let dir = tempfile::tempdir().expect("a folder");
     let marks = rtproof_mark::Marks::open_at(&dir.path().join("ring")).expect("a ring");

@@ -64,7 +64,7 @@ fn minutes_are_the_sums_of_their_seconds() {
     // The minute of the first edge by seconds, two minutes a piece, what is no minute by seconds.
     let expected: Vec<u64> = (1..=60).chain([120, 240, 360]).chain(361..=400).collect();
     assert_eq!(ends, expected);
-    // No room for seconds: the minute of the edge stands alone.
+    // No room for seconds: the minute of the edge is alone.
     let ends = |thread: &Thread| thread.seconds.iter().map(|s| s.to_ns / SECOND_NS).collect();
     let few: Vec<Vec<u64>> = shown(&path, 10).run.threads.iter().map(ends).collect();
     let expected: Vec<u64> = [60, 120, 240, 360].into_iter().chain(361..=400).collect();

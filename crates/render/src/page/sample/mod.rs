@@ -44,7 +44,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         }],
         spikes: None,
         effects: None,
-        beside: rtproof_record::Surroundings::default(),
+        surroundings: rtproof_record::Surroundings::default(),
         imported: None,
     }
 }

@@ -1,4 +1,4 @@
-//! What a run for tests is to look like, and the numbers that it is made from.
+//! Shape of a run for tests, and its numbers.
 
 pub(super) const SECOND: u64 = 1_000_000_000;
 

@@ -110,7 +110,7 @@ fn names_without_a_number_and_interrupts() {
 }
 
 #[test]
-fn a_step_says_all_that_there_is_to_say() {
+fn a_step_shows_everything_known() {
     let mut risky = value("/proc/sys/x", "0", None);
     risky.step.reason.risk = Some("less security".into());
     let text = plain(|to| steps(to, &[value("/sys/run", "0", Some("1\n")), risky], true));

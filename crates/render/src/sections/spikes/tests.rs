@@ -28,7 +28,7 @@ fn plain(text: &str) -> String {
 }
 
 #[test]
-fn everything_is_said() {
+fn everything_is_shown() {
     let page = plain(&shown(&sample::spikes()));
     for text in [
         "431 wake-ups were later than 50 µs",
@@ -56,7 +56,7 @@ fn everything_is_said() {
 }
 
 #[test]
-fn a_sum_that_is_not_the_latency_is_said() {
+fn a_sum_that_differs_from_the_latency_is_reported() {
     let mut spikes = sample::spikes();
     spikes.worst[0].explanation.shares[0].ns -= 1;
     assert_eq!(shown(&spikes).matches("not the latency").count(), 1);
@@ -75,7 +75,7 @@ fn ids_are_unique_and_links_lead_somewhere() {
 fn checks_of_the_page_are_linked() {
     let run = run_sample::run(&run_sample::Shape { seconds: 1, ..run_sample::Shape::default() });
     let findings = run_sample::report(&run).findings;
-    let bad = findings.iter().find(|finding| finding.stands()).unwrap();
+    let bad = findings.iter().find(|finding| finding.is_open()).unwrap();
     let list = [bad.check.clone(), "not-on-this-page".into()];
     let text = checks(&list, &findings).into_string();
     assert!(text.contains(&format!("href=\"#check-{}\"", bad.check)));
@@ -89,7 +89,7 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
-fn nothing_seen_and_nothing_recorded_are_said() {
+fn no_spikes_and_no_recording_are_reported() {
     let mut spikes = sample::spikes();
     (spikes.seen, spikes.explained, spikes.unexamined, spikes.sum_ns) = (0, 0, 0, 0);
     spikes.worst.clear();
@@ -167,7 +167,7 @@ fn check(text: &str, columns: usize) {
 }
 
 #[test]
-fn a_run_is_told_at_every_width() {
+fn a_run_fits_every_width() {
     for columns in WIDTHS {
         let text = of_run(page(columns), &sample::spikes());
         check(&text, columns);
@@ -204,7 +204,7 @@ fn a_name_begins_no_line() {
 }
 
 #[test]
-fn a_spike_is_told_at_every_width_and_sums_up() {
+fn a_spike_fits_every_width_and_sums_up() {
     for spike in sample::spikes().worst {
         for columns in WIDTHS {
             let text = of_spike(page(columns), &spike);
@@ -224,7 +224,7 @@ fn a_spike_is_told_at_every_width_and_sums_up() {
 }
 
 #[test]
-fn incompleteness_stacks_and_wakers_are_told() {
+fn incompleteness_stacks_and_wakers_are_shown() {
     let text = of_spike(page(100), &sample::incomplete());
     for part in [
         "incomplete: 17 events of CPU 1 were lost within it",
@@ -241,7 +241,7 @@ fn incompleteness_stacks_and_wakers_are_told() {
 }
 
 #[test]
-fn a_sum_that_is_not_the_latency_is_told() {
+fn a_sum_that_differs_from_the_latency_is_reported() {
     let mut spike = sample::stall();
     spike.explanation.shares[0].ns += 1;
     assert!(of_spike(page(80), &spike).contains("not the latency"));
@@ -266,7 +266,7 @@ fn plain_terminals_get_plain_characters() {
 }
 
 #[test]
-fn degenerate_and_hostile_spikes_are_told() {
+fn degenerate_and_hostile_spikes_are_shown() {
     for columns in WIDTHS {
         let spikes = sample::hostile();
         of_run(page(columns), &spikes);

@@ -89,7 +89,7 @@ fn every_cause_is_named_and_no_name_lies_on_another() {
 }
 
 #[test]
-fn who_ran_and_who_woke_is_told() {
+fn running_tasks_and_wakers_are_shown() {
     let svg = drawn(&sample::incomplete());
     for text in ["kworker/1:0", "IRQ 38 can0", "17 events", "wakes the late task", "flush_tlb_func"]
     {

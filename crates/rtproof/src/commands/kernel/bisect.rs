@@ -161,13 +161,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let criterion = criterion(args)?;
     let trial = args.trial.request(&args.guest.append)?;
-    args.trial.consent(!bisect::state(&args.folder).exists())?;
+    args.trial.consent(!bisect::state_file(&args.folder).exists())?;
     let is_new = !args.folder.exists();
-    let place = rtproof_kernel::place(&args.folder)?;
+    let place = rtproof_kernel::build_folder(&args.folder)?;
     let request = request(args, criterion, place, trial)?;
     let signals = Signals::catch(&Root::live())?;
-    let mut shown = super::shown();
-    let mut observer = |of: &WorkProgress| match signals.came() {
+    let mut shown = super::show_progress();
+    let mut observer = |of: &WorkProgress| match signals.received() {
         Some(_) => ControlFlow::Break(()),
         None => shown(of),
     };
@@ -178,16 +178,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let mut bisection = opened?;
     let outcome = bisection.run();
-    super::end();
+    super::clear_progress();
     let text = TextOutput::new(args.make.json);
     let mut ended = Ok(());
     if let Some(trial) = &request.trial {
         if let Err(KernelError::Reboots(next)) = &outcome {
-            return self::next(&args.trial, trial, next, text);
+            return self::after_boot(&args.trial, trial, next, text);
         }
         // A machine that is shut down goes on when it is up again.
-        if signals.came() != Some("SIGTERM") {
-            ended = end(trial, &request.place);
+        if signals.received() != Some("SIGTERM") {
+            ended = remove_unit(trial, &request.place);
         }
     }
     let bisected = outcome?;
@@ -320,7 +320,7 @@ impl TrialArgs {
         let root = open_root(self.at.root.as_deref())?;
         if self.reboot {
             // A unit starts it at each boot.
-            making::of(&root)?;
+            making::program_path(&root)?;
         }
         let settle = if root.is_live() { SETTLE } else { Duration::ZERO };
         let words = cmdline::split(append).into_iter().map(|token| token.text).collect();
@@ -332,7 +332,7 @@ impl TrialArgs {
         }))
     }
 
-    /// Asks before the machine boots a kernel that nobody has booted.
+    /// Asks before the machine boots an untested kernel.
     ///
     /// # Errors
     /// The user declines.
@@ -349,7 +349,7 @@ impl TrialArgs {
 ///
 /// # Errors
 /// The unit cannot be put in place, the reboot fails.
-fn next(
+fn after_boot(
     args: &TrialArgs,
     trial: &TrialBoots,
     next: &KernelBisectNext,
@@ -358,7 +358,7 @@ fn next(
     if args.reboot {
         put_unit(&Machine::new(&trial.root, &LiveTasks)?, &next.folder)?;
     }
-    text.print(|to| text_of::next(to, next, args.reboot))?;
+    text.print(|to| text_of::next_step(to, next, args.reboot))?;
     text.print_json(next)?;
     if args.reboot {
         reboot(&trial.root, next.reboot.as_deref())?;
@@ -369,8 +369,8 @@ fn next(
 /// The unit that runs this command after each boot, unless it is there.
 fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
     let title = title(place);
-    match tune::standing(machine, TITLE)?.first() {
-        Some(standing) if *standing == title => return Ok(()),
+    match tune::in_force(machine, TITLE)?.first() {
+        Some(in_force) if *in_force == title => return Ok(()),
         Some(other) => anyhow::bail!(
             "{}: this bisection has the unit that goes on after a boot; give it up first, with \
              rtproof tune undo --all",
@@ -378,7 +378,7 @@ fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
         ),
         None => {}
     }
-    let exe = making::of(machine.root())?;
+    let exe = making::program_path(machine.root())?;
     let words: Option<Vec<String>> =
         std::env::args_os().skip(1).map(|word| word.into_string().ok()).collect();
     let words = words.context("an argument is no UTF-8, which a unit cannot hold")?;
@@ -388,7 +388,7 @@ fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
         &exe,
         &words,
         folder,
-        &bisect::state(Path::new(place)).display().to_string(),
+        &bisect::state_file(Path::new(place)).display().to_string(),
     );
     let items: Vec<Item> =
         changes.into_iter().map(|change| Item { change, checks: Vec::new() }).collect();
@@ -401,10 +401,10 @@ fn put_unit(machine: &Machine<'_>, place: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// It cannot be taken away.
-fn end(trial: &TrialBoots, place: &Path) -> anyhow::Result<()> {
+fn remove_unit(trial: &TrialBoots, place: &Path) -> anyhow::Result<()> {
     let machine = Machine::new(&trial.root, &LiveTasks)?;
     let title = title(&place.display().to_string());
-    match tune::standing(&machine, TITLE)?.contains(&title) {
+    match tune::in_force(&machine, TITLE)?.contains(&title) {
         true => tune::undo(&machine, &title),
         false => Ok(()),
     }

@@ -90,10 +90,10 @@ pub fn run_build(args: &BuildArgs) -> anyhow::Result<u8> {
         return Ok(code);
     }
     args.test.iter().try_for_each(|name| target(name))?;
-    let place = rtproof_kernel::place(&args.folder)?;
-    let mut observer = super::shown();
+    let place = rtproof_kernel::build_folder(&args.folder)?;
+    let mut observer = super::show_progress();
     let outcome = made(args, &place, &mut observer);
-    super::end();
+    super::clear_progress();
     outcome
 }
 
@@ -106,19 +106,19 @@ fn made(args: &BuildArgs, place: &Path, observer: OnProgress<'_>) -> anyhow::Res
     let text = TextOutput::new(args.make.json);
     if !args.test.is_empty() {
         let tests = make::test(&tree, &make, place, &args.test, jobs, observer)?;
-        super::end();
+        super::clear_progress();
         text.print(|to| text_of::build_tests(to, &tests))?;
         text.print_json(&tests)?;
         let all = tests.rows.iter().all(|row| row.builds);
         return Ok(if all { exit::ACCEPTED } else { exit::REFUSED });
     }
     if let Some(config) = &args.config {
-        rtproof_kernel::place(&make.objects)?;
+        rtproof_kernel::build_folder(&make.objects)?;
         make::take_config(config, &make.objects)?;
     }
     let product = if args.deb { Product::Deb } else { Product::Image };
     let built = make::build(&tree, make, place, product, jobs, observer)?;
-    super::end();
+    super::clear_progress();
     text.print(|to| text_of::built(to, &built))?;
     text.print_json(&built)?;
     Ok(exit::ACCEPTED)
@@ -226,14 +226,14 @@ pub fn run_boot(args: &BootArgs) -> anyhow::Result<u8> {
     let request = request(args)?;
     let signals = Signals::catch(&Root::live())?;
     let began = Instant::now();
-    let shown = RefCell::new(super::shown());
+    let shown = RefCell::new(super::show_progress());
     let interrupted = || {
         let step = "guest".to_owned();
         let _ = shown.borrow_mut()(&WorkProgress { step, objects: 0, elapsed: began.elapsed() });
-        signals.came().is_some()
+        signals.received().is_some()
     };
     let outcome = boot::boot(&request, &interrupted);
-    super::end();
+    super::clear_progress();
     let booted = outcome?;
     let text = TextOutput::new(args.json);
     text.print(|to| text_of::booted(to, &booted))?;
@@ -372,7 +372,7 @@ pub fn run_config(args: &ConfigArgs) -> anyhow::Result<u8> {
     }
     let root = open_root(args.root.as_deref())?;
     let is_guest = args.purpose.is_some();
-    // Nothing is known of a guest that is not there yet.
+    // A guest that does not exist yet has no facts.
     let facts = if is_guest && args.root.is_none() {
         Facts::read(&Root::captured(Capture::of_files([])))
     } else {
@@ -386,8 +386,8 @@ pub fn run_config(args: &ConfigArgs) -> anyhow::Result<u8> {
     let intent = args.intent.requested().resolve()?.intent(stated, &facts)?;
     let base = base(args, &root, &facts)?;
     let modules = args.minimal.then(|| modules(&root)).transpose()?;
-    let place = rtproof_kernel::place(&args.folder)?;
-    let mut observer = super::shown();
+    let place = rtproof_kernel::build_folder(&args.folder)?;
+    let mut observer = super::show_progress();
     let outcome = (|observer: OnProgress<'_>| -> anyhow::Result<_> {
         let make = match &args.source {
             None => None,
@@ -410,7 +410,7 @@ pub fn run_config(args: &ConfigArgs) -> anyhow::Result<u8> {
         };
         Ok(config::configure(&request, observer)?)
     })(&mut observer);
-    super::end();
+    super::clear_progress();
     let configured = outcome?;
     let text = TextOutput::new(args.make.json);
     text.print(|to| text_of::configured(to, &configured, crate::is_verbose()))?;

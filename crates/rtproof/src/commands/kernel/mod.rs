@@ -163,14 +163,14 @@ pub fn run_compare(args: &CompareArgs) -> anyhow::Result<u8> {
     let requests = [request(&args.first, &args.config_a), request(&args.second, &args.config_b)];
     let signals = Signals::catch(&Root::live())?;
     let began = Instant::now();
-    let shown = RefCell::new(shown());
+    let shown = RefCell::new(show_progress());
     let interrupted = || {
         let step = "guests".to_owned();
         let _ = shown.borrow_mut()(&WorkProgress { step, objects: 0, elapsed: began.elapsed() });
-        signals.came().is_some()
+        signals.received().is_some()
     };
     let outcome = compare::compare(&requests, &args.output, &interrupted);
-    end();
+    clear_progress();
     let compared = outcome?;
     let text = TextOutput::new(args.json);
     text.print(|to| text_of::kernels_compared(to, &compared, crate::is_verbose()))?;
@@ -206,7 +206,7 @@ pub struct FindArgs {
 pub fn run_find(args: &FindArgs) -> anyhow::Result<u8> {
     let offers = match find::find() {
         Err(error @ FindError::NoManager(_)) => {
-            crate::line(&error.to_string())?;
+            crate::stderr_line(&error.to_string())?;
             return Ok(exit::NOT_PROVEN);
         }
         found => found?,
@@ -283,7 +283,7 @@ impl GuestArgs {
 // objects there will be is not known, so no part of a whole is shown.
 
 /// Shows progress; elsewhere than on a terminal a line each minute.
-fn shown() -> impl FnMut(&WorkProgress) -> ControlFlow<()> {
+fn show_progress() -> impl FnMut(&WorkProgress) -> ControlFlow<()> {
     let is_terminal = std::io::stderr().is_terminal();
     let mut minute = 0;
     move |progress| {
@@ -298,13 +298,13 @@ fn shown() -> impl FnMut(&WorkProgress) -> ControlFlow<()> {
             let _ = crate::rewrite("\r\x1b[K", &text);
         } else if seconds / 60 != minute {
             minute = seconds / 60;
-            let _ = crate::line(&text);
+            let _ = crate::stderr_line(&text);
         }
         ControlFlow::Continue(())
     }
 }
 
-fn end() {
+fn clear_progress() {
     if std::io::stderr().is_terminal() {
         // As above.
         let _ = crate::rewrite("\r\x1b[K", "");
@@ -368,7 +368,7 @@ pub fn run_rebase(args: &RebaseArgs) -> anyhow::Result<u8> {
             Ok(exit::ACCEPTED)
         }
         Err(error @ KernelError::Conflict { .. }) => {
-            crate::line(&error.to_string())?;
+            crate::stderr_line(&error.to_string())?;
             Ok(exit::REFUSED)
         }
         Err(error) => Err(error.into()),

@@ -130,7 +130,7 @@ fn trial(args: &Args) -> String {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before the machine is read: a usage error needs no rights.
-    let named = super::named(&args.ids)?;
+    let named = super::named_checks(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?.showing(&manager_line);
     if let Some(path) = &args.from {
         let taken = (args.yes, args.accept_owner);
@@ -139,7 +139,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let todo = todo(args, &machine)?;
     let text = TextOutput::new(args.json);
     making::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
-    if let Some(LeftOut { check, why, .. }) = todo.blind(&named) {
+    if let Some(LeftOut { check, why, .. }) = todo.unknown_check(&named) {
         anyhow::bail!(
             "{check}: {why}; nothing was changed; rtproof check -v tells more, or leave {check} out"
         );
@@ -147,7 +147,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         let answer = answer(args, &applied);
-        text.print(|to| rtproof_render::page::answer(to, &answer))?;
+        text.print(|to| rtproof_render::page::answer_text(to, &answer))?;
         text.print_json(&answer.with(&applied))?;
         return Ok(exit::ACCEPTED);
     }
@@ -185,7 +185,7 @@ struct Todo {
 impl Todo {
     /// A requested check whose answer is unknown and that therefore gives nothing to do: that is
     /// not "nothing to do".
-    fn blind(&self, named: &[String]) -> Option<&LeftOut> {
+    fn unknown_check(&self, named: &[String]) -> Option<&LeftOut> {
         let gives =
             |check: &String| self.steps.iter().any(|it| it.step.reason.checks.contains(check));
         let is_blind =
@@ -198,7 +198,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
     let mut then = Vec::new();
     let (steps, boot, conflicts, left_out) = match &args.plan {
         Some(path) => {
-            let stored = boot::read(path, args.accept_owner)?;
+            let stored = boot::read_plan(path, args.accept_owner)?;
             (stored.steps, stored.boot, stored.conflicts, Vec::new())
         }
         None => {
@@ -258,7 +258,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: TextOutput) -> any
     let guardian = match args.confirm_ns {
         None => None,
         Some(ns) => {
-            staging::set(machine, number)?;
+            staging::set_confirmation(machine, number)?;
             let after = Duration::from_nanos(ns);
             let root = args.at.root.as_deref();
             let guardian = making::arm(machine.root(), root, number, after);
@@ -272,7 +272,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: TextOutput) -> any
     let planned: Vec<Made> = todo.steps.iter().map(planned).collect();
     let options = ApplyOptions { keep_going: args.keep_going };
     let made = making::apply(machine, &mut journal, &items, options, &mut ApplyProgress::new());
-    let interrupted = signals.came();
+    let interrupted = signals.received();
     let taken_back = match interrupted.is_some() && made.is_ok() {
         true => Some(making::take_back(machine, &mut journal, &mut ApplyProgress::new())?),
         false => None,
@@ -297,7 +297,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: TextOutput) -> any
     }
     let answer = answer(args, &applied);
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::page::applied(to, &applied, &next::root(args.at.root.as_deref()))?;
         if !applied.rolled_back {
             rtproof_render::page::boot_left(to, &applied.boot_parameters, &trial(args))?;
@@ -312,7 +312,8 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: TextOutput) -> any
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
         wait(machine, &guardian, number, left, &signals)?;
-        let is_kept = staging::of(machine.root(), number) == Some(Confirmation::Confirmed);
+        let is_kept =
+            staging::confirmation_of(machine.root(), number) == Some(Confirmation::Confirmed);
         let next = is_kept.then(|| args.request.given().prove());
         text.print(|to| rtproof_render::page::next_text(to, next.as_deref()))?;
     }
@@ -338,21 +339,21 @@ fn wait(
 ) -> anyhow::Result<()> {
     let seconds = left.as_secs_f64().ceil();
     if !crate::is_terminal() {
-        crate::line(&format!(
+        crate::stderr_line(&format!(
             "keep it with: rtproof tune confirm, within {seconds} s; else {} takes it back",
             guardian.text()
         ))?;
         return Ok(());
     }
-    crate::write(&format!("press ENTER within {seconds} s to keep it: "))?;
-    let came = crate::enter_within(left, || signals.came().is_some());
-    if came && staging::confirm(machine, number)? {
+    crate::stderr_write(&format!("press ENTER within {seconds} s to keep it: "))?;
+    let received = crate::enter_within(left, || signals.received().is_some());
+    if received && staging::confirm(machine, number)? {
         making::dismiss(machine.root(), number);
-        crate::line("kept")?;
+        crate::stderr_line("kept")?;
         return Ok(());
     }
-    crate::line("")?;
-    if let Some(signal) = signals.came() {
+    crate::stderr_line("")?;
+    if let Some(signal) = signals.received() {
         let undone = making::take_back(
             machine,
             &mut Journal::open_number(machine, number)?,
@@ -362,8 +363,9 @@ fn wait(
     }
     // The confirmation may have come from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
-    if is_open && staging::of(machine.root(), number) == Some(Confirmation::Confirmed) {
-        crate::line("confirmed elsewhere: kept")?;
+    if is_open && staging::confirmation_of(machine.root(), number) == Some(Confirmation::Confirmed)
+    {
+        crate::stderr_line("confirmed elsewhere: kept")?;
         return Ok(());
     }
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
@@ -400,24 +402,24 @@ pub(super) fn run_prove(
     // What helps is kept: what is left is the proof.
     let prove = |names: &[&str]| (!names.is_empty()).then(|| request.given().prove());
     let answer = answers::experiment_answer(results.effects()?, cut_short.as_deref(), prove);
-    let html = show::show(&results, &answer, text, &output)?;
+    let html = show::show_experiment(&results, &answer, text, &output)?;
     text.print_json(&answer.with(&TuneProveDocument {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),
         effects: results.effects()?,
     }))?;
-    show::code(results, html)
+    show::experiment_code(results, html)
 }
 
 /// The run that is requested.
-pub(crate) fn measured(wish: &RequestArgs, ns: u64) -> Request {
+pub(crate) fn measured(request: &RequestArgs, ns: u64) -> Request {
     Request {
-        cpus: wish.cpus.clone(),
-        intent: wish.intent.requested(),
-        priority: wish.priority,
-        period_ns: wish.period_ns,
-        budget_ns: wish.budget_ns,
+        cpus: request.cpus.clone(),
+        intent: request.intent.requested(),
+        priority: request.priority,
+        period_ns: request.period_ns,
+        budget_ns: request.budget_ns,
         ..Request::new(ns, ".")
     }
 }

@@ -98,7 +98,7 @@ fn not_closed(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
 ///
 /// # Errors
 /// They cannot be read, or one of them is damaged.
-pub(crate) fn open(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn open_journals(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
     let list = Journal::list(machine)?;
     match list.iter().find_map(|journal| journal.problem.clone()) {
         Some(problem) => anyhow::bail!(problem),
@@ -221,7 +221,7 @@ impl RequestArgs {
         }
     }
 
-    /// What the machine is meant for: the command line, else the profile's file, else the machine.
+    /// The intent: from the command line, else the profile's file, else the machine.
     ///
     /// # Errors
     /// Usage: a profile, checks or CPUs that are not there; no name of a user.
@@ -248,7 +248,7 @@ const fn installs(change: &Change) -> bool {
 ///
 /// # Errors
 /// Usage: one that is not, with names like it.
-pub(crate) fn named(ids: &[String]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn named_checks(ids: &[String]) -> anyhow::Result<Vec<String>> {
     let words = ids.iter().flat_map(|ids| ids.split(',')).map(str::trim);
     let words: Vec<String> = words.filter(|id| !id.is_empty()).map(str::to_owned).collect();
     let selection = Selection { ids: words, ..Selection::default() };
@@ -306,13 +306,13 @@ pub fn run_status(args: &StatusArgs) -> anyhow::Result<u8> {
     let text = TextOutput::new(args.json);
     let answer = crate::answers::tune::status(&status, args.root.as_deref());
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::page::status(to, &status)?;
         rtproof_render::page::answer_again(to, &answer)
     })?;
     text.print_json(&answer.with(&status))?;
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
-    // What went with the reboot is no surprise: the journal of an earlier boot says so.
+    // Changes lost by the reboot are expected: the journal is of an earlier boot.
     Ok(match () {
         () if changes().any(StandingChange::is_changed) => exit::REFUSED,
         () if changes().any(StandingChange::is_unknown) || !status.unusable.is_empty() => {
@@ -328,7 +328,7 @@ fn watch(root: &Root, every_ns: u64, json: bool) -> anyhow::Result<u8> {
         DriftEvent::Drifts(drifts) => watch::write(&mut anstream::stdout().lock(), drifts, json),
         DriftEvent::Begun(watched, off) => {
             let seconds = every_ns / 1_000_000_000;
-            crate::line(&format!(
+            crate::stderr_line(&format!(
                 "{watched} changes watched, {off} not as applied; looking every {seconds} s and \
                  when devices come or go; Ctrl-C ends"
             ))
@@ -381,7 +381,7 @@ pub fn run_verify(args: &VerifyArgs) -> anyhow::Result<u8> {
                  parameters to look for, e.g. isolcpus=2-3",
             ));
         }
-        [] => boot::asked(&root)?,
+        [] => boot::requested_words(&root)?,
         words => words.iter().map(|word| boot::word(word)).collect::<Result<_, _>>()?,
     };
     let kernel = match args.words.is_empty() {
@@ -402,7 +402,7 @@ pub fn run_verify(args: &VerifyArgs) -> anyhow::Result<u8> {
     };
     let answer = crate::answers::tune::verified(&document, boot.as_ref(), args.root.as_deref());
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::page::verified(to, &document)?;
         rtproof_render::page::answer_again(to, &answer)
     })?;

@@ -62,11 +62,11 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
-    let exe = making::of(&root)?;
-    let meant = ConfigIntent::from(&args.request.intent(&root, &Facts::read(&root))?);
+    let exe = making::program_path(&root)?;
+    let intent = ConfigIntent::from(&args.request.intent(&root, &Facts::read(&root))?);
     let applied = in_force(&machine)?;
     let items = applied.iter().map(|it| (&it.change, it.checks.as_slice(), reasons(&it.checks)));
-    let (config, left_out) = Config::of(&root, meant, items);
+    let (config, left_out) = Config::of(&root, intent, items);
     anyhow::ensure!(
         !config.changes.is_empty(),
         "nothing that a reboot takes away is applied; rtproof tune apply first"
@@ -97,15 +97,15 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// last change.
 fn in_force(machine: &Machine<'_>) -> anyhow::Result<Vec<Item>> {
     let mut items: Vec<Item> = Vec::new();
-    for number in super::open(machine)? {
+    for number in super::open_journals(machine)? {
         let journal = Journal::open_number(machine, number)?;
-        for standing in rtproof_host::tune::status(machine, &journal) {
-            if standing.stands != Standing::AsApplied {
+        for status in rtproof_host::tune::status(machine, &journal) {
+            if status.standing != Standing::AsApplied {
                 continue;
             }
             let target = |change: &Change| change.target();
-            items.retain(|item| target(&item.change) != target(&standing.change));
-            items.push(Item { change: standing.change, checks: standing.checks });
+            items.retain(|item| target(&item.change) != target(&status.change));
+            items.push(Item { change: status.change, checks: status.checks });
         }
     }
     Ok(items)
@@ -133,7 +133,7 @@ pub struct RepeatDocument {
     pub changes: Vec<Made>,
     /// What the file names and this boot has not.
     pub absent: Vec<AbsentTarget>,
-    /// What is there under another name than the file says.
+    /// Targets found under another name than in the file.
     pub notes: Vec<String>,
 }
 

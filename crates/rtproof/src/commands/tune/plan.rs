@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         (why, refused) => why.or(refused),
     };
     text.print(|to| {
-        rtproof_render::page::answer(to, &answer)?;
+        rtproof_render::page::answer_text(to, &answer)?;
         rtproof_render::page::plan(to, &document, crate::is_verbose())?;
         let trial = trial.filter(|_| both).map(|trial| format!("for one boot: {trial}"));
         rtproof_render::page::hint(to, trial.as_slice())?;
@@ -99,45 +99,45 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// Makes the plan of a machine.
 pub(super) fn make(
     machine: &Machine<'_>,
-    wish: &RequestArgs,
+    args: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<PlanDocument> {
-    let offer = |findings: &mut [Finding]| rebase::put(machine.root(), findings);
-    let (facts, intent, plan) = plan_with(machine.root(), wish, ids, &offer)?;
+    let offer = |findings: &mut [Finding]| rebase::replace_advice(machine.root(), findings);
+    let (facts, intent, plan) = plan_with(machine.root(), args, ids, &offer)?;
     Ok(boot::document(machine, &facts, &intent, plan))
 }
 
 /// Facts, intent and plan of a machine.
 pub(crate) fn plan_of(
     root: &Root,
-    wish: &RequestArgs,
+    args: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<(Facts, Intent, plan::Plan)> {
-    plan_with(root, wish, ids, &|_| {})
+    plan_with(root, args, ids, &|_| {})
 }
 
 /// As [`plan_of`], with what is offered for findings that the plan is about.
 fn plan_with(
     root: &Root,
-    wish: &RequestArgs,
+    args: &RequestArgs,
     ids: &[String],
     offer: &dyn Fn(&mut [Finding]),
 ) -> anyhow::Result<(Facts, Intent, plan::Plan)> {
-    let ids = super::named(ids)?;
+    let ids = super::named_checks(ids)?;
     let facts = Facts::read(root);
-    let intent = wish.intent(root, &facts)?;
+    let intent = args.intent(root, &facts)?;
     let is_ours = |cpu: u32| intent.rt_cpus.contains(cpu);
     let online = facts.cpus.online.value();
     let selection = Selection {
         ids,
-        level: wish.level.level(),
+        level: args.level.level(),
         has_own_cpus: online.is_some_and(|online| !online.iter().all(is_ours)),
-        risky: wish.risky,
-        durable: wish.durable,
-        exe: making::of(root).unwrap_or_else(|_| making::USUAL.into()),
+        risky: args.risky,
+        durable: args.durable,
+        exe: making::program_path(root).unwrap_or_else(|_| making::USUAL.into()),
     };
     let mut findings = checks::judge_all(&facts, &intent);
-    if selection.takes(rebase::CHECK) {
+    if selection.includes(rebase::CHECK) {
         offer(&mut findings);
     }
     let plan = plan::make(&facts, &findings, &intent, &selection);
@@ -176,7 +176,7 @@ fn next(document: &PlanDocument, args: &Args) -> (Option<String>, Option<String>
     (now, trial)
 }
 
-// `rtproof tune export`: the plan as files for those who manage machines otherwise. Changes
+// `rtproof tune export`: the plan as files for other configuration management. Changes
 // nothing on the machine; what a format cannot express is listed.
 
 /// Arguments of `tune export`.
@@ -234,9 +234,9 @@ pub fn run_export(args: &TuneExportArgs) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
     let (facts, intent, mut plan) = plan_of(&root, &args.request, &args.ids)?;
-    let selection = Selection { ids: super::named(&args.ids)?, ..Selection::default() };
+    let selection = Selection { ids: super::named_checks(&args.ids)?, ..Selection::default() };
     let build = build_options(&facts, &intent, &selection);
-    // The machine tells interrupts of one name apart.
+    // Interrupts of one name are distinguished by the machine's numbers.
     for step in &mut plan.steps {
         if let Ok(named) = machine.named(step.change.clone()) {
             step.change = named;
@@ -284,12 +284,12 @@ fn write(folder: &Path, exported: &Exported, force: bool) -> anyhow::Result<()> 
         );
     }
     for (file, path) in exported.files.iter().zip(&paths) {
-        let said = || format!("{}: cannot be written", path.display());
+        let context = || format!("{}: cannot be written", path.display());
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).with_context(said)?;
+            fs::create_dir_all(parent).with_context(context)?;
         }
-        write_whole(path, |to| Ok(to.write_all(file.content.as_bytes())?)).with_context(said)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(file.mode)).with_context(said)?;
+        write_whole(path, |to| Ok(to.write_all(file.content.as_bytes())?)).with_context(context)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(file.mode)).with_context(context)?;
     }
     Ok(())
 }

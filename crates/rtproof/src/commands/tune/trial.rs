@@ -106,7 +106,7 @@ pub struct Args {
 /// made (the others are undone then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let asked: Vec<_> = args.words.iter().map(|text| word(text)).collect::<Result<_, _>>()?;
-    super::named(&args.only)?;
+    super::named_checks(&args.only)?;
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let mut words: Vec<Word> = asked.iter().map(|asked| Word::set(&asked.parameter)).collect();
@@ -174,7 +174,7 @@ fn refuse(args: &Args, root: &Root, loader: &Loader) -> anyhow::Result<()> {
         anyhow::bail!("{why}; nothing was changed");
     }
     anyhow::ensure!(
-        loader.standing(root)? != OwnEntryState::Default,
+        loader.entry_state(root)? != OwnEntryState::Default,
         "the entry of rtproof is the default of {}: another try would change what boots from now \
          on, with no way back. Nothing was changed. Take it back first: rtproof tune undo --all",
         loader.name
@@ -228,7 +228,7 @@ fn show(
         if let Some(kernel) = kernel {
             rtproof_render::page::trial_kernel(to, kernel)?;
         }
-        rtproof_render::page::place(to, &preview)?;
+        rtproof_render::page::entry_place(to, &preview)?;
         rtproof_render::page::tokens(to, &preview)
     })
 }
@@ -281,18 +281,18 @@ pub(super) fn all_or_none<'a>(
 }
 
 fn next(to: &mut Terminal, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
-    rtproof_render::page::note(to, &changes.fallback)?;
+    rtproof_render::page::note_text(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
     if changes.trial.is_empty() && changes.reboot.is_none() {
         let by_hand = format!("boot, and choose \"{TITLE}\" in the boot menu; {after}");
-        return rtproof_render::page::note(to, &by_hand);
+        return rtproof_render::page::note_text(to, &by_hand);
     }
     let text = match (&changes.reboot, reboots) {
         (_, true) => after.to_owned(),
         (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
         (None, false) => format!("boot it with: reboot; {after}"),
     };
-    rtproof_render::page::note(to, &text)
+    rtproof_render::page::note_text(to, &text)
 }
 
 pub(crate) fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {

@@ -108,19 +108,19 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     };
     let text = TextOutput::new(args.json);
     let ended = undo_requested(&machine, args, &mut undone);
-    // What was undone before an error is reported all the same.
+    // Changes undone before an error are reported nevertheless.
     if ended.is_ok() || !undone.journals.is_empty() {
         undone.still_open = super::not_closed(&machine)?;
         undone.still_open.retain(|open| !undone.unusable.iter().any(|it| it.journal == *open));
         let answer = tune::undone(&undone, args.at.root.as_deref());
         text.print(|to| {
-            rtproof_render::page::answer(to, &answer)?;
+            rtproof_render::page::answer_text(to, &answer)?;
             rtproof_render::page::undone(to, &undone)?;
             rtproof_render::page::answer_again(to, &answer)
         })?;
         text.print_json(&answer.with(&undone))?;
     }
-    // What a trial that was killed had prepared of a kernel.
+    // Kernel files staged by a killed trial.
     machine.sweep_staging()?;
     making::sweep_marks(&machine)?;
     ended?;
@@ -146,7 +146,7 @@ fn undo_requested(machine: &Machine<'_>, args: &Args, undone: &mut Undone) -> an
         };
         making::refuse_older(machine, &journal)?;
         if args.accept_owner {
-            look(&journal)?;
+            show_undo(&journal)?;
             let question = "write this?";
             anyhow::ensure!(args.yes || crate::consent(question)?, "nothing was undone");
         }
@@ -189,7 +189,7 @@ fn named(machine: &Machine<'_>, name: &str) -> Result<Journal, JournalError> {
 }
 
 /// Shows what an undo would write: on stderr, for whoever is asked.
-fn look(journal: &Journal) -> anyhow::Result<()> {
+fn show_undo(journal: &Journal) -> anyhow::Result<()> {
     for entry in journal.entries().iter().rev().filter(|entry| !entry.is_settled()) {
         let Some(before) = &entry.before else { continue };
         let change = &entry.item.change;
@@ -198,7 +198,7 @@ fn look(journal: &Journal) -> anyhow::Result<()> {
             _ => String::new(),
         };
         let (target, old) = (change.target(), change.before(before));
-        crate::line(&format!("{target}: {} → {old}{owner}", change.after()))?;
+        crate::stderr_line(&format!("{target}: {} → {old}{owner}", change.after()))?;
     }
     Ok(())
 }
@@ -251,7 +251,7 @@ pub fn run_confirm(args: &ConfirmArgs) -> anyhow::Result<u8> {
     let mut journals = Vec::new();
     // One that is damaged does not keep another from being confirmed.
     for number in super::not_closed(&machine)? {
-        if staging::of(&root, number) == Some(Confirmation::Expired) {
+        if staging::confirmation_of(&root, number) == Some(Confirmation::Expired) {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }
         if staging::confirm(&machine, number)? {
@@ -261,9 +261,9 @@ pub fn run_confirm(args: &ConfirmArgs) -> anyhow::Result<u8> {
         }
     }
     let boot_entry = match entry_is_confirmed(args, &machine, text) {
-        // What was asked for may be the journals alone: an entry that is not booted yet stays.
+        // Only journals may be confirmed: an entry that is not booted yet stays.
         Err(error) if !journals.is_empty() && !args.force => {
-            crate::line(&format!("the boot entry is not confirmed: {error:#}"))?;
+            crate::stderr_line(&format!("the boot entry is not confirmed: {error:#}"))?;
             false
         }
         confirmed => confirmed?,
@@ -284,10 +284,10 @@ fn entry_is_confirmed(
 ) -> anyhow::Result<bool> {
     let root = machine.root();
     let loader = boot::detect(root)?;
-    if matches!(loader.standing(root)?, OwnEntryState::Absent | OwnEntryState::Default) {
+    if matches!(loader.entry_state(root)?, OwnEntryState::Absent | OwnEntryState::Default) {
         return Ok(false);
     }
-    let verified = entry::verified(root, &Facts::read(root), &entry::asked(root)?);
+    let verified = entry::verified(root, &Facts::read(root), &entry::requested_words(root)?);
     text.print(|to| rtproof_render::page::parameters(to, &verified))?;
     let missing = entry::missing(&verified);
     anyhow::ensure!(
@@ -346,7 +346,7 @@ pub struct GuardArgs {
 }
 
 /// Time between two looks at the confirmation and at the lock.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time between two tries to put back what could not be.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -364,7 +364,7 @@ pub fn run_guard(args: &GuardArgs) -> anyhow::Result<u8> {
         let until = Instant::now() + after;
         leave_terminal()?;
         while Instant::now() < until && !is_settled(&root, args.journal) {
-            thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+            thread::sleep(POLL_INTERVAL.min(until.saturating_duration_since(Instant::now())));
         }
     }
     if args.program {
@@ -388,16 +388,16 @@ pub fn run_guard(args: &GuardArgs) -> anyhow::Result<u8> {
 /// the program itself: `PID TICKS` is the line that names it. What is left in its control group
 /// and the groups below, which a third word names, is waited for, too.
 fn wait_for_program(root: &Root, journal: u32) {
-    let mut said = String::new();
+    let mut input = String::new();
     // An error says as much as the end.
-    let _ = std::io::stdin().read_to_string(&mut said);
-    let mut words = said.lines().last().unwrap_or_default().split_whitespace();
+    let _ = std::io::stdin().read_to_string(&mut input);
+    let mut words = input.lines().last().unwrap_or_default().split_whitespace();
     let (Some(pid), Some(ticks)) = (words.next(), words.next()) else { return };
     let (Ok(pid), Ok(ticks)) = (pid.parse(), ticks.parse()) else { return };
     let group = words.next();
     let is_left = || group.is_some_and(|group| !task::in_group(root, group).is_empty());
     while !is_settled(root, journal) && (task::is_running(&Root::live(), pid, ticks) || is_left()) {
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -417,7 +417,7 @@ fn leave_terminal() -> anyhow::Result<()> {
 /// Whether nothing is left to undo: confirmed, or undone. A mark that is missing, with a journal
 /// that is open or cannot be read, says neither.
 fn is_settled(root: &Root, number: u32) -> bool {
-    match staging::of(root, number) {
+    match staging::confirmation_of(root, number) {
         Some(Confirmation::Confirmed) => true,
         Some(Confirmation::Pending | Confirmation::Expired) => false,
         Some(Confirmation::Running) | None => Machine::to_undo(root, &LiveTasks)
@@ -440,11 +440,11 @@ fn undo_all(root: &Root, number: u32) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let undone = match rtproof_host::tune::undo(&machine, &mut journal, &mut |_| {}) {
-        // What cannot be written down is undone all the same.
+        // Changes are undone even if the journal cannot be written.
         Err(UndoError::Unrecorded { undone, .. }) => undone,
         undone => undone?,
     };
-    // What was left alone is for the user: the mark says that nobody confirmed it.
+    // What was left alone is for the user: the mark says that it was not confirmed.
     if journal.is_closed() {
         let _ = staging::clear(&machine, number);
     }
@@ -474,6 +474,6 @@ pub struct HoldArgs {
 /// # Errors
 /// The limit cannot be held, or is not in force; the service manager cannot be reached.
 pub fn run_hold(args: &HoldArgs) -> anyhow::Result<u8> {
-    until_ended(args.limit_us, crate::line)?;
+    until_ended(args.limit_us, crate::stderr_line)?;
     Ok(exit::ACCEPTED)
 }

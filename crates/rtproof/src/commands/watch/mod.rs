@@ -209,16 +209,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let duration_ns = args.duration_ns.filter(|_| !args.measure);
     let end = duration_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
     let shown = match () {
-        () if is_screen => screen::run_terminal(&mut watch, &signals, end, look(), args.measure),
+        () if is_screen => {
+            screen::run_terminal(&mut watch, &signals, end, screen_style(), args.measure)
+        }
         () if args.once => once(&mut watch, &signals, args.json),
         () => screen::run_rows(&mut watch, &signals, end, args.json),
     };
-    // What was started ends, whatever became of showing it.
+    // A started source is ended, even if showing it failed.
     let finished = watch.finish();
     shown?;
     if let Some(finished) = finished? {
         let record = finished.record.display().to_string();
-        crate::line(&format!("record {record}; see it with rtproof report {record}"))?;
+        crate::stderr_line(&format!("record {record}; see it with rtproof report {record}"))?;
         if let Some(failure) = finished.failure {
             return Err(failure);
         }
@@ -309,16 +311,16 @@ fn once(watch: &mut Watch, signals: &Signals, json: bool) -> anyhow::Result<()> 
         let frame = watch.frame();
         let is_waiting = frame.source.kind != WatchSourceKind::Passive
             && frame.latencies.iter().all(|latency| latency.n == 0);
-        let is_over = watch.is_over() || signals.came().is_some() || start.elapsed() > ONCE_MAX;
+        let is_over = watch.is_over() || signals.received().is_some() || start.elapsed() > ONCE_MAX;
         if !is_waiting || is_over {
             break frame;
         }
     };
     let text = match json {
         true => text::json(&serde_json::to_string(&frame)?) + "\n",
-        false => rtproof_render::screen::once(&frame, exit::columns(), look()),
+        false => rtproof_render::screen::once(&frame, exit::columns(), screen_style()),
     };
-    Ok(exit::bytes(text.as_bytes())?)
+    Ok(exit::print_bytes(text.as_bytes())?)
 }
 
 /// Whether a screen can be drawn: a terminal on both sides that knows where its cursor is.
@@ -328,7 +330,7 @@ fn is_terminal() -> bool {
 }
 
 /// What the terminal can show: by NO_COLOR (<https://no-color.org>) and by the locale.
-fn look() -> ScreenStyle {
+fn screen_style() -> ScreenStyle {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
     let locale = locale.to_ascii_lowercase();
@@ -496,7 +498,7 @@ fn mouse(
         MouseEventKind::ScrollDown => view.step(frame, WHEEL),
         MouseEventKind::ScrollUp => view.step(frame, -WHEEL),
         MouseEventKind::Down(MouseButton::Left) if view.page == ScreenPage::Main => {
-            match rtproof_render::screen::place(frame, view, area, mouse.column, mouse.row) {
+            match rtproof_render::screen::panel_row_at(frame, view, area, mouse.column, mouse.row) {
                 Some(rtproof_render::screen::PanelRow { panel, row: Some(row) }) => {
                     view.choose(frame, panel, row)
                 }

@@ -53,7 +53,7 @@ pub(super) fn run_rows(
     let written = loop {
         wait(next, signals);
         next += SECOND;
-        let is_over = signals.came().is_some() || end.is_some_and(|end| Instant::now() >= end);
+        let is_over = signals.received().is_some() || end.is_some_and(|end| Instant::now() >= end);
         let frame = watch.frame();
         let rows = watch.rows();
         let written = match (json, frame.source.kind) {
@@ -72,7 +72,7 @@ pub(super) fn run_rows(
     };
     threads.end();
     if let Some(why) = watch.frame().source.ended.filter(|_| !json) {
-        crate::line(&why)?;
+        crate::stderr_line(&why)?;
     }
     match written {
         // A reader that has enough ends it.
@@ -83,7 +83,7 @@ pub(super) fn run_rows(
 
 /// Sleeps; a signal ends it.
 fn wait(until: Instant, signals: &Signals) {
-    while signals.came().is_none() {
+    while signals.received().is_none() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
@@ -198,7 +198,7 @@ fn of_thread(time: &str, latency: &ThreadLatency) -> String {
 /// Written at once: a log is read while it grows.
 fn line(text: &str) -> io::Result<()> {
     let mut stdout = stdout().lock();
-    writeln!(stdout, "{}", text::line(text))?;
+    writeln!(stdout, "{}", text::harmless_line(text))?;
     stdout.flush()
 }
 
@@ -234,27 +234,27 @@ pub(super) fn run_terminal(
     loop {
         let left = next.saturating_duration_since(Instant::now());
         let mut is_new = false;
-        if is_gone(left.min(PATIENCE)).context("the terminal cannot be waited for")? {
+        if terminal_closed(left.min(PATIENCE)).context("the terminal cannot be waited for")? {
             return Ok(());
         }
         if event::poll(BRIEF).context("keys cannot be read")? {
             match handle(&mut screen, watch, &frame, &mut view, look)? {
                 KeyAction::Quit => return Ok(()),
                 KeyAction::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
-                KeyAction::Redraw => screen.anew()?,
+                KeyAction::Redraw => screen.clear()?,
                 KeyAction::Nothing => {}
             }
             is_new = true;
         }
-        if signals.came().is_some() || end.is_some_and(|end| Instant::now() >= end) {
+        if signals.received().is_some() || end.is_some_and(|end| Instant::now() >= end) {
             return Ok(());
         }
         if measures && watch.is_over() {
             return Ok(());
         }
-        is_new |= stops.look(&mut screen, &mut view, measures)?;
+        is_new |= stops.poll(&mut screen, &mut view, measures)?;
         if Instant::now() >= next {
-            // Sampled also while the picture stands still: nothing piles up behind it.
+            // Sampled also while the picture is frozen, so that no backlog builds up.
             let new = watch.frame();
             if !view.frozen {
                 frame = new;
@@ -270,7 +270,7 @@ pub(super) fn run_terminal(
 }
 
 /// Waits for a key, and says whether the terminal has gone: crossterm reads its end for ever.
-fn is_gone(longest: Duration) -> io::Result<bool> {
+fn terminal_closed(longest: Duration) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = io::stdin();
     let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
@@ -328,7 +328,7 @@ impl Screen {
 
     /// Draws all with the next picture. `Terminal::clear` would ask the terminal for its cursor
     /// and wait seconds for an answer that a slow link may not give.
-    fn anew(&mut self) -> io::Result<()> {
+    fn clear(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::new(0, 0, size.width, size.height))
     }
@@ -400,7 +400,7 @@ impl Stops {
     }
 
     /// Whether one of the signals came, and was obeyed.
-    fn look(
+    fn poll(
         &self,
         screen: &mut Screen,
         view: &mut ScreenView,
@@ -414,7 +414,7 @@ impl Stops {
             // Stopped from outside: a shell has used the terminal since.
             put_back();
             take_over()?;
-            screen.anew()?;
+            screen.clear()?;
             return Ok(true);
         }
         Ok(false)
@@ -438,7 +438,7 @@ impl Stops {
             .context("cannot stop this process")?;
         take_over()?;
         self.go_on.store(false, Ordering::SeqCst);
-        screen.anew()?;
+        screen.clear()?;
         Ok(())
     }
 }

@@ -61,63 +61,68 @@ fn pairs(wobble: u64, on: impl Fn(u64, u64) -> (u64, u64)) -> Vec<Slice> {
         .collect()
 }
 
-fn told(slices: &[Slice]) -> Reported {
+fn result_of(slices: &[Slice]) -> Reported {
     analyse(&[knob("k", Switching::Toggled)], slices, &Untried::new(), TERMS).remove(0)
 }
 
 #[test]
 fn what_helps_helps() {
-    let told = told(&pairs(100, |p999, max| (p999 * 7 / 10, max)));
-    assert_eq!((told.decision, told.how, told.kept), (Decision::Helps, TrialMode::Toggled, false));
-    let [p999, max] = &told.effects[..] else { panic!("{told:?}") };
+    let reported = result_of(&pairs(100, |p999, max| (p999 * 7 / 10, max)));
+    assert_eq!(
+        (reported.decision, reported.how, reported.kept),
+        (Decision::Helps, TrialMode::Toggled, false)
+    );
+    let [p999, max] = &reported.effects[..] else { panic!("{reported:?}") };
     assert!((690_000..710_000).contains(&p999.ratio_ppm), "{p999:?}");
     assert!(p999.low_ppm < Some(p999.ratio_ppm) && p999.high_ppm > Some(p999.ratio_ppm));
     assert_eq!((p999.p_ppb, p999.adjusted_ppb), (Some(488_281), Some(530_740)));
     assert!((990_000..1_010_000).contains(&max.ratio_ppm));
     assert!(
-        told.why.starts_with("lower by more than 5 %: p99.9 −30 % (median of the ratios of pairs"),
+        reported
+            .why
+            .starts_with("lower by more than 5 %: p99.9 −30 % (median of the ratios of pairs"),
         "{}",
-        told.why
+        reported.why
     );
 }
 
 #[test]
 fn what_hurts_the_worst_hurts() {
-    let told = told(&pairs(100, |p999, max| (p999, 3 * max)));
-    assert_eq!(told.decision, Decision::Hurts);
-    assert!(told.why.starts_with("higher by more than 5 %: max +200 %"), "{}", told.why);
+    let reported = result_of(&pairs(100, |p999, max| (p999, 3 * max)));
+    assert_eq!(reported.decision, Decision::Hurts);
+    assert!(reported.why.starts_with("higher by more than 5 %: max +200 %"), "{}", reported.why);
 }
 
 #[test]
 fn a_choice_is_left_to_the_user() {
-    let told = told(&pairs(100, |p999, max| (p999 / 2, 3 * max)));
-    assert_eq!(told.decision, Decision::CannotDecide);
-    assert!(told.why.contains("a choice for you"), "{}", told.why);
+    let reported = result_of(&pairs(100, |p999, max| (p999 / 2, 3 * max)));
+    assert_eq!(reported.decision, Decision::CannotDecide);
+    assert!(reported.why.contains("a choice for you"), "{}", reported.why);
 }
 
 #[test]
-fn nothing_is_told_from_too_little() {
-    let same = told(&pairs(10, |p999, max| (p999, max)));
+fn too_few_slices_give_no_answer() {
+    let same = result_of(&pairs(10, |p999, max| (p999, max)));
     assert_eq!(same.decision, Decision::NoDifference);
     assert!(same.why.contains("larger than 5 %"), "{}", same.why);
-    let noisy = told(&pairs(20_000, |p999, max| (p999, max)));
+    let noisy = result_of(&pairs(20_000, |p999, max| (p999, max)));
     assert_eq!(noisy.decision, Decision::CannotDecide);
     assert!(
         noisy.why.contains("is found four times in five") && noisy.why.contains("would show it"),
         "{}",
         noisy.why
     );
-    let few = told(&pairs(10, |p999, max| (p999 / 9, max))[..10]);
+    let few = result_of(&pairs(10, |p999, max| (p999 / 9, max))[..10]);
     assert_eq!(few.decision, Decision::CannotDecide);
     assert!(
         few.why.starts_with("5 pairs were measured, and fewer than 6 decide nothing of 1 knob"),
         "{}",
         few.why
     );
-    let none = told(&[]);
+    let none = result_of(&[]);
     assert_eq!((none.decision, none.effects.len()), (Decision::CannotDecide, 0));
-    // Half a pair is none.
-    assert_eq!(told(&pairs(10, |p999, max| (p999, max))[..1]).effects.len(), 0);
+    // Half a pair does not count.
+    assert_eq!(result_of(&pairs(10, |p999, max| (p999, max))[..1]).effects.len(), 0);
 }
 
 #[test]

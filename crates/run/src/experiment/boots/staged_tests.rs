@@ -28,7 +28,7 @@ fn knob(name: &str) -> Candidate {
 
 /// What an experiment left behind.
 struct Done {
-    told: Vec<Reported>,
+    reported: Vec<Reported>,
     slices: Vec<Slice>,
     said: Vec<String>,
     profile: Vec<usize>,
@@ -42,7 +42,7 @@ fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
     let (mut slices, mut said, mut untried) = (Vec::new(), Vec::new(), Untried::new());
     let mut random = seed.wrapping_mul(2) + 1;
     loop {
-        said.extend(schedule.look(&slices, &mut trial));
+        said.extend(schedule.evaluate(&slices, &mut trial));
         let Some(task) = schedule.task(&slices, &mut untried, 0) else { break };
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
         let noise = 0.96 + (random >> 40) as f64 / (1 << 24) as f64 * 0.08;
@@ -62,14 +62,14 @@ fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
             missed: 0,
         });
     }
-    let told = schedule.analysis(&knobs, &slices, &untried);
+    let reported = schedule.analysis(&knobs, &slices, &untried);
     let terms = Terms { margin: MARGIN, total_ns: 0, mirrored: false, knobs: 1 };
-    let profile = screening::profile(&told, &slices, &knobs, terms);
-    Done { told, slices, said, profile }
+    let profile = screening::profile(&reported, &slices, &knobs, terms);
+    Done { reported, slices, said, profile }
 }
 
 fn decisions(done: &Done, those: &[usize]) -> Vec<Decision> {
-    those.iter().map(|&at| done.told[at].decision).collect()
+    those.iter().map(|&at| done.reported[at].decision).collect()
 }
 
 #[test]
@@ -81,18 +81,18 @@ fn of_eleven_the_ones_that_matter_are_named() {
         one * other * worse
     });
     use rtproof_record::effects::Decision::{Helps, Hurts};
-    assert_eq!(decisions(&done, &[3, 7, 9]), [Helps, Helps, Hurts], "{:#?}", done.told);
-    assert!(
-        done.told.iter().enumerate().all(|(at, told)| {
-            [3, 7, 9].contains(&at) || ![Helps, Hurts].contains(&told.decision)
-        })
-    );
+    assert_eq!(decisions(&done, &[3, 7, 9]), [Helps, Helps, Hurts], "{:#?}", done.reported);
+    assert!(done.reported.iter().enumerate().all(|(at, reported)| {
+        [3, 7, 9].contains(&at) || ![Helps, Hurts].contains(&reported.decision)
+    }));
     assert_eq!(done.profile, [3, 7]);
-    assert!(done.told.iter().all(|told| !told.kept && told.how == TrialMode::Toggled));
+    assert!(
+        done.reported.iter().all(|reported| !reported.kept && reported.how == TrialMode::Toggled)
+    );
     let screened = done.slices.iter().filter(|slice| slice.part == SlicePart::Screen).count();
     assert_eq!(screened, 24, "Plackett and Burman's twelve rows, folded over");
     assert!(done.said[0].contains("stand out: k3, k7"), "{:?}", done.said);
-    assert!(done.told[3].why.contains("together: p99.9 −"), "{}", done.told[3].why);
+    assert!(done.reported[3].why.contains("together: p99.9 −"), "{}", done.reported[3].why);
     // Each is compared beside the others that help.
     let pairs = done.slices.iter().filter(|slice| slice.part == SlicePart::Pair);
     assert!(pairs.clone().any(|slice| slice.on == [3, 7]) && pairs.clone().any(|s| s.on == [7]));
@@ -100,13 +100,13 @@ fn of_eleven_the_ones_that_matter_are_named() {
 }
 
 #[test]
-fn two_that_do_the_same_are_told_as_such() {
+fn two_knobs_of_the_same_effect_are_reported_as_such() {
     // Either of them takes all of it away.
     let done = experiment(3, 8, |on| if on.contains(&0) || on.contains(&1) { 0.5 } else { 1.0 });
     use rtproof_record::effects::Decision::{Helps, Hurts};
     for at in [0, 1] {
-        assert!(![Helps, Hurts].contains(&done.told[at].decision), "{:?}", done.told[at]);
-        assert!(done.told[at].why.contains("beside the others it adds nothing"));
+        assert!(![Helps, Hurts].contains(&done.reported[at].decision), "{:?}", done.reported[at]);
+        assert!(done.reported[at].why.contains("beside the others it adds nothing"));
     }
     assert_eq!(done.profile, [0, 1], "together they help");
     let screened = done.slices.iter().filter(|slice| slice.part == SlicePart::Screen).count();
@@ -118,17 +118,20 @@ fn where_nothing_matters_nothing_is_named() {
     for seed in 0..10 {
         let done = experiment(6, seed, |_| 1.0);
         let is_named =
-            |told: &&Reported| [Decision::Helps, Decision::Hurts].contains(&told.decision);
-        assert_eq!(done.told.iter().find(is_named), None);
+            |reported: &&Reported| [Decision::Helps, Decision::Hurts].contains(&reported.decision);
+        assert_eq!(done.reported.iter().find(is_named), None);
         assert!(done.profile.is_empty());
-        assert!(done.told.iter().all(|told| !told.effects.is_empty()), "numbers for each");
+        assert!(
+            done.reported.iter().all(|reported| !reported.effects.is_empty()),
+            "numbers for each"
+        );
     }
 }
 
 #[test]
 fn a_single_knob_is_paired_at_once() {
     let done = experiment(1, 2, |on| if on.is_empty() { 1.0 } else { 0.8 });
-    assert_eq!((done.told[0].decision, done.profile.as_slice()), (Decision::Helps, &[0][..]));
+    assert_eq!((done.reported[0].decision, done.profile.as_slice()), (Decision::Helps, &[0][..]));
     assert!(done.slices.iter().all(|slice| slice.part == SlicePart::Pair) && done.said.is_empty());
     assert_eq!(done.slices.len(), 24);
 }

@@ -1,4 +1,4 @@
-//! A made-up machine whose latency follows the knobs, and what a trial makes of it.
+//! A made-up machine whose latency follows the knobs, and the result of a trial on it.
 
 use rtproof_host::tune::{Change, Compare, Item, Switching};
 use rtproof_judge::Impact;
@@ -65,7 +65,7 @@ fn knob(path: &str, kind: Switching) -> Candidate {
 
 /// What a trial left behind.
 struct Done {
-    told: Vec<Reported>,
+    reported: Vec<Reported>,
     slices: Vec<Slice>,
     trial: Option<TrialSummary>,
     said: Vec<String>,
@@ -83,7 +83,7 @@ fn trial(
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
     let shares =
         share(60 * S, count(Switching::Toggled), count(Switching::Once), 2, MS).expect("shares");
-    let (mut said, mut told) = (Vec::new(), Vec::<Reported>::new());
+    let (mut said, mut reported) = (Vec::new(), Vec::<Reported>::new());
     let (mut slices, mut trial, mut now_ns, mut seed) = (Vec::new(), None, 0, 1_u64);
     let mut tell = |text: String| said.push(text);
     let fake_ptr = std::cell::RefCell::new(fake);
@@ -107,7 +107,7 @@ fn trial(
         let (tick, _) = conduct.tick();
         trial = tick.trial.or(trial.take());
         if !tick.knobs.is_empty() {
-            told = tick.knobs;
+            reported = tick.knobs;
         }
         slices.extend(tick.slices);
     };
@@ -136,7 +136,7 @@ fn trial(
     conduct.finish(now_ns);
     take(&mut conduct);
     let trouble = conduct.end().trouble.map(|error| format!("{error:#}"));
-    Done { told, slices, trial, said, trouble }
+    Done { reported, slices, trial, said, trouble }
 }
 
 fn noise(random: u64) -> u64 {
@@ -156,12 +156,13 @@ fn what_helps_is_kept_and_the_rest_is_not() {
         let more = if on.contains(&"c".into()) { 3 } else { 1 };
         noise(random) / less * more
     });
-    let decisions: Vec<_> = done.told.iter().map(|told| (told.decision, told.kept)).collect();
+    let decisions: Vec<_> =
+        done.reported.iter().map(|reported| (reported.decision, reported.kept)).collect();
     assert_eq!(
         decisions[1..],
         [(Decision::Helps, true), (Decision::Hurts, false)],
         "{:#?}",
-        done.told
+        done.reported
     );
     assert!(!decisions[0].1 && decisions[0].0 != Decision::Helps);
     assert_eq!(fake.kept, ["b.conf", "b"], "in the order of the plan, with what comes later");
@@ -182,7 +183,12 @@ fn many_knobs_are_tried_at_once() {
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
-    let kept: Vec<_> = done.told.iter().filter(|told| told.kept).map(|told| &told.name).collect();
+    let kept: Vec<_> = done
+        .reported
+        .iter()
+        .filter(|reported| reported.kept)
+        .map(|reported| &reported.name)
+        .collect();
     assert_eq!(kept, ["e"]);
     assert_eq!(done.trial.expect("a trial").design, TrialDesign::Mirrored);
 }
@@ -195,25 +201,25 @@ fn a_knob_that_cannot_be_made_is_left_out() {
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
-    assert_eq!(done.told[0].decision, Decision::NotTried);
-    assert!(done.told[0].why.contains("a: permission denied"), "{}", done.told[0].why);
-    assert_eq!(done.told[4].decision, Decision::Helps);
+    assert_eq!(done.reported[0].decision, Decision::NotTried);
+    assert!(done.reported[0].why.contains("a: permission denied"), "{}", done.reported[0].why);
+    assert_eq!(done.reported[4].decision, Decision::Helps);
     assert!(done.slices.iter().all(|slice| !slice.on.contains(&0)));
 }
 
 #[test]
-fn what_is_made_once_is_told_and_taken_back() {
+fn what_is_made_once_is_reported_and_undone() {
     let mut fake = Fake::default();
     let knobs = [knob("smt", Switching::Once), knob("limits", Switching::Later)];
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.is_empty() { noise(random) } else { noise(random) / 10 }
     });
     assert_eq!(
-        (done.told[0].how, done.told[0].decision),
+        (done.reported[0].how, done.reported[0].decision),
         (TrialMode::Once, Decision::CannotDecide)
     );
-    assert!((90_000..110_000).contains(&done.told[0].effects[0].ratio_ppm));
-    assert_eq!((done.told[1].how, done.told[1].kept), (TrialMode::NotTried, false));
+    assert!((90_000..110_000).contains(&done.reported[0].effects[0].ratio_ppm));
+    assert_eq!((done.reported[1].how, done.reported[1].kept), (TrialMode::NotTried, false));
     assert!(fake.on.is_empty() && fake.kept.is_empty());
     assert_eq!(fake.calls, 1);
 }
@@ -226,8 +232,12 @@ fn cut_short_nothing_stays() {
             if on.is_empty() { noise(random) } else { noise(random) / 10 }
         });
         assert!(fake.on.is_empty() && fake.kept.is_empty());
-        assert!(done.told.iter().all(|told| !told.kept));
-        assert!(until == 0 || done.told[0].why.contains("nothing was kept"), "{:?}", done.told);
+        assert!(done.reported.iter().all(|reported| !reported.kept));
+        assert!(
+            until == 0 || done.reported[0].why.contains("nothing was kept"),
+            "{:?}",
+            done.reported
+        );
     }
 }
 

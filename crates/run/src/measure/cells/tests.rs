@@ -10,7 +10,7 @@ fn facts(online: &str) -> Facts {
     facts
 }
 
-fn wish() -> Block {
+fn block() -> Block {
     Block {
         workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into())],
         cpus: Some("1-3".into()),
@@ -38,7 +38,7 @@ fn every_combination_is_a_cell_and_repetitions_lie_apart() {
         periods_ns: vec![1_000_000, 500_000],
         loads: vec!["idle".into(), "memory".into()],
         repeat: 2,
-        ..wish()
+        ..block()
     };
     let cells = plan(&[two]).unwrap().cells;
     // 3 CPUs, other + 2 fifo + 2 rr, 2 periods, 2 loads, 2 repetitions.
@@ -61,7 +61,7 @@ fn workloads_with_cpus_are_one_cell_also_where_each_is_measured_alone() {
     let both = Block {
         each: true,
         workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into()), placed],
-        ..wish()
+        ..block()
     };
     let cells = plan(&[both]).unwrap().cells;
     let cpus: Vec<&[u32]> = cells.iter().map(|cell| cell.cpus.as_slice()).collect();
@@ -74,14 +74,14 @@ fn workloads_with_cpus_are_one_cell_also_where_each_is_measured_alone() {
 fn conditions_are_outermost_and_take_turns() {
     let condition = |name: &str| Condition { name: name.into(), before: None, after: None };
     let conditions = vec![condition("baseline"), condition("tuned")];
-    let plan = super::plan(&[wish()], conditions, Common::default(), &facts("0-3")).unwrap();
+    let plan = super::plan(&[block()], conditions, Common::default(), &facts("0-3")).unwrap();
     let names: Vec<&str> = plan.cells.iter().map(|cell| cell.condition.as_str()).collect();
     assert_eq!(names, ["baseline", "tuned"]);
     assert_eq!(MeasurePlan::takes_ns(plan.cells.iter(), 5), 2_000_000_010);
     // Repeated, each repetition has both, and some begin with the second: all of 60 alike would
     // be a coin of 2^-59.
     let conditions = vec![condition("baseline"), condition("tuned")];
-    let repeated = Block { repeat: 60, ..wish() };
+    let repeated = Block { repeat: 60, ..block() };
     let plan = super::plan(&[repeated], conditions, Common::default(), &facts("0-3")).unwrap();
     let names: Vec<&str> = plan.cells.iter().map(|cell| cell.condition.as_str()).collect();
     assert!(names.chunks(2).all(|pair| pair[0] != pair[1]));
@@ -94,18 +94,18 @@ fn conditions_are_outermost_and_take_turns() {
 #[test]
 fn what_cannot_be_is_refused() {
     let error = |wish: Block| plan(&[wish]).unwrap_err().to_string();
-    assert!(error(Block { cpus: Some("2-7".into()), ..wish() }).contains("not online"));
-    let long = error(Block { periods_ns: vec![2_000_000_000], ..wish() });
+    assert!(error(Block { cpus: Some("2-7".into()), ..block() }).contains("not online"));
+    let long = error(Block { periods_ns: vec![2_000_000_000], ..block() });
     assert!(long.contains("2 s is longer than a cell of 1 s"), "{long}");
-    let few = error(Block { samples: Some(3), duration_ns: None, ..wish() });
+    let few = error(Block { samples: Some(3), duration_ns: None, ..block() });
     assert!(few.contains("--samples 3 with a period of 1 ms"), "{few}");
-    let many = error(Block { each: true, repeat: 10_000, ..wish() });
+    let many = error(Block { each: true, repeat: 10_000, ..block() });
     assert!(many.contains("more than 10000 cells"), "{many}");
 }
 
 #[test]
 fn one_application_is_measured_once_whatever_the_cpus() {
-    let on = |each, workloads| plan(&[Block { each, workloads, ..wish() }]);
+    let on = |each, workloads| plan(&[Block { each, workloads, ..block() }]);
     for each in [false, true] {
         // The ring is not there; that is said when it is measured.
         let cells =

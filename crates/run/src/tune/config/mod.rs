@@ -33,13 +33,13 @@ pub const VERSION: u32 = 1;
 /// What is repeated at each boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// What the machine is meant for.
+    /// Intent of the machine.
     pub intent: ConfigIntent,
     /// Changes, in the order in which they are made.
     pub changes: Vec<RepeatedChange>,
 }
 
-/// What the machine is meant for, as far as the file says.
+/// Intent of the machine, as far as the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigIntent {
     pub cpus: Option<CpuList>,
@@ -49,7 +49,7 @@ pub struct ConfigIntent {
     pub priority: Option<u32>,
     /// Period of its loop, nanoseconds.
     pub period_ns: Option<u64>,
-    /// Latency that it can bear, nanoseconds.
+    /// Latency budget, nanoseconds.
     pub budget_ns: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ pub struct RepeatedChange {
 /// A change by names that hold over boots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedChange {
-    /// A value, a folder, a unit ...; `*` in a path stands for any part of a name.
+    /// A value, a folder, a unit ...; `*` in a path matches any part of a name.
     Plain(Change),
     /// Interrupts: all that is given has to fit.
     Irq {
@@ -83,7 +83,7 @@ pub enum NamedChange {
     Task {
         /// Name; `*` stands for anything.
         comm: String,
-        /// Unit of a service. Without one, threads of the kernel are meant and no others: anybody
+        /// Unit of a service. Without one, only kernel threads match: anybody
         /// can give a process their names, and would get their priority.
         unit: Option<String>,
         set: Scheduling,
@@ -142,7 +142,7 @@ fn usual_compare(path: &str) -> Compare {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any text.
+/// Whether a name matches a pattern, in which `*` matches any text.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -163,7 +163,7 @@ fn fits(pattern: &str, name: &str) -> bool {
 
 // From the names of the file to what this boot has of them.
 
-/// Most paths that one pattern may stand for.
+/// Most paths that one pattern may match.
 const PATHS_MAX: usize = 65_536;
 
 /// What this boot has.
@@ -172,7 +172,7 @@ pub struct ResolvedChanges {
     /// Changes to be made, in the order of the file.
     pub found: Vec<ResolvedChange>,
     /// What is not there: a device that has not come yet, another kernel. No failure, but it is
-    /// said, and the exit code tells.
+    /// said, and sets the exit code.
     pub absent: Vec<AbsentTarget>,
 }
 
@@ -251,7 +251,8 @@ impl Now<'_> {
                 self.irqs(actions.as_deref(), hwirq.as_deref(), chip.as_deref(), cpus)
             }
             NamedChange::Task { comm, unit, set } => {
-                let set_all = self.tasks().iter().filter(|(_, task)| is_meant(task, comm, unit));
+                let set_all =
+                    self.tasks().iter().filter(|(_, task)| matches_task(task, comm, unit));
                 let changes: Vec<Change> = set_all
                     .map(|(tid, task)| Change::Task {
                         task: TaskName { tid: *tid, start_ticks: None, comm: task.comm.clone() },
@@ -357,7 +358,7 @@ impl Now<'_> {
 }
 
 /// Whether the file means a task.
-fn is_meant(task: &Task, comm: &str, unit: &Option<String>) -> bool {
+fn matches_task(task: &Task, comm: &str, unit: &Option<String>) -> bool {
     fits(comm, &task.comm)
         && match unit {
             None => task.kernel,

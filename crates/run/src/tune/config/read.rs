@@ -101,7 +101,7 @@ impl Config {
             }
             None => return Err(error(Wrong::new(0..0, format!("no `version = {VERSION}`")))),
         }
-        let intent = file.intent.meant().map_err(error)?;
+        let intent = file.intent.intent().map_err(error)?;
         let mut changes = Vec::with_capacity(file.change.len());
         for change in file.change {
             let at = change.get_ref().kind.as_ref().map_or_else(|| change.span(), |k| k.span());
@@ -234,7 +234,7 @@ const LASTING: [&str; 2] = ["grub-env", "efi-variable"];
 const POLICIES: [&str; 7] = ["other", "fifo", "rr", "batch", "idle", "deadline", "ext"];
 
 impl IntentTable {
-    fn meant(self) -> Result<ConfigIntent, Wrong> {
+    fn intent(self) -> Result<ConfigIntent, Wrong> {
         Ok(ConfigIntent {
             cpus: self.cpus.map(|cpus| cpu_list(&cpus)).transpose()?,
             profile: self.profile,
@@ -400,12 +400,12 @@ impl Table {
             },
             "unit" => {
                 let want = needs.word("want", self.want)?;
-                let wish = *want.get_ref();
-                if !matches!(wish, UnitState::Stopped | UnitState::Started) {
+                let state = *want.get_ref();
+                if !matches!(state, UnitState::Stopped | UnitState::Started) {
                     let what = "lasts by itself; at boot a unit can be \"stopped\" or \"started\"";
                     return Err(Wrong::new(want.span(), what));
                 }
-                Change::Unit { unit: line(needs.word("unit", self.unit)?)?, want: wish }
+                Change::Unit { unit: line(needs.word("unit", self.unit)?)?, want: state }
             }
             _ => Change::Property {
                 unit: line(needs.word("unit", self.unit)?)?,

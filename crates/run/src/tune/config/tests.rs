@@ -145,7 +145,7 @@ fn written(root: &Root, changes: &[Change]) -> (Config, Vec<NotRepeated>) {
 }
 
 #[test]
-fn the_file_says_again_what_was_applied() {
+fn the_file_repeats_what_was_applied() {
     let (_dir, root) = busy_machine();
     let (mut config, left_out) = written(&root, &every_kind());
     assert_eq!(left_out, []);
@@ -199,7 +199,7 @@ fn names_hold_over_boots() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line_and_what_was_expected() {
+fn a_mistake_is_reported_with_its_line_and_the_expected_value() {
     for (text, line, words) in [
         ("version = 1\n[[change]]\nkind = \"valeu\"", "3:8", "no kind \"valeu\"; there are value"),
         ("version = 1\n[[change]]\nkind = \"grub-env\"", "3:8", "lasts by itself"),

@@ -26,7 +26,7 @@ fn write_ansible(source: &ExportSource<'_>) -> Exported {
     let layout = ExportLayout::of(source, At::Boot);
     let tree = FileTree::of(source, &layout, ANSIBLE.id, true);
     let missed = missed(source, &layout, &tree);
-    let head = super::head(source, ANSIBLE.id);
+    let head = super::file_head(source, ANSIBLE.id);
     let file = |path: &str, text: String| OutFile::new(path, format!("---\n{head}{text}"));
     let has_script = tree.files.iter().any(|file| file.path == SCRIPT);
     let mut tasks = TASKS.to_owned();
@@ -102,7 +102,7 @@ fn vars(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree) -
     text += &list(
         "rtproof_units",
         layout.units.iter().map(|(unit, want, step)| {
-            let (state, enabled, masked) = wish(*want);
+            let (state, enabled, masked) = service_words(*want);
             let enabled = enabled.map(|is| format!(", enabled: {is}")).unwrap_or_default();
             let masked = if masked { ", masked: true" } else { "" };
             let why = super::why(&step.reason);
@@ -169,7 +169,7 @@ fn before(source: &ExportSource<'_>, layout: &ExportLayout<'_>) -> String {
 }
 
 /// State, enabled, masked in the words of `systemd_service`.
-fn wish(want: UnitState) -> (&'static str, Option<bool>, bool) {
+fn service_words(want: UnitState) -> (&'static str, Option<bool>, bool) {
     match want {
         UnitState::Stopped => ("stopped", None, false),
         UnitState::Disabled => ("stopped", Some(false), false),
@@ -235,7 +235,7 @@ fn write_tuned(source: &ExportSource<'_>) -> Exported {
     actions.append(&mut layout.actions);
     actions.extend(layout.properties.iter().copied().map(ScriptAction::Property));
 
-    let mut conf = super::head(source, TUNED.id)
+    let mut conf = super::file_head(source, TUNED.id)
         + "\n[main]\nsummary=Real-time tuning of one machine, made by rtproof\n";
     section(
         &mut conf,

@@ -36,7 +36,7 @@ fn write_buildroot(source: &ExportSource<'_>) -> Exported {
         what: named(property.step),
         why: "control groups of systemd; `--format systemd` has the drop-in".into(),
     }));
-    let head = super::head(source, BUILDROOT.id);
+    let head = super::file_head(source, BUILDROOT.id);
     let post = post_build(&head, &layout, &tree, &words);
     missed.extend(words.missed);
     let mut files = vec![
@@ -67,7 +67,7 @@ fn defconfig(head: &str) -> String {
     )
 }
 
-/// What an overlay cannot do: links, files that are to be away, lines of other packages' files.
+/// Not possible in an overlay: links, removed files, lines of other packages' files.
 fn post_build(
     head: &str,
     layout: &ExportLayout<'_>,
@@ -165,23 +165,24 @@ fn write_kconfig(source: &ExportSource<'_>) -> Exported {
 
 /// The fragment, each option once with all its reasons; and what no line can say.
 fn fragment(source: &ExportSource<'_>, format: &str) -> (String, Vec<NotExported>) {
-    let asked = asked(source).into_iter().map(|(option, reason)| (option.to_owned(), reason));
-    let (lines, missed) = config::lines(asked.collect());
-    let mut text = super::head(source, format);
+    let asked =
+        requested_options(source).into_iter().map(|(option, reason)| (option.to_owned(), reason));
+    let (lines, missed) = config::fragment_lines(asked.collect());
+    let mut text = super::file_head(source, format);
     if source.build.is_none() {
         text += "# The configuration of the running kernel cannot be read: what it lacks besides \
                  is not known.\n";
     } else if lines.is_empty() {
         text += "# The running kernel is built with all that is asked of it.\n";
     }
-    text += &config::text(&lines);
+    text += &config::fragment_text(&lines);
     let missed =
         missed.into_iter().map(|(option, why)| NotExported { what: super::one_line(&option), why });
     (text, missed.collect())
 }
 
-/// What the plan asks for, with its reasons, then what the build lacks besides.
-fn asked<'a>(source: &ExportSource<'a>) -> Vec<(&'a str, String)> {
+/// Options of the plan with their reasons, then other options that the build lacks.
+fn requested_options<'a>(source: &ExportSource<'a>) -> Vec<(&'a str, String)> {
     let build = source.build.unwrap_or_default();
     let is_known = |option: &str| build.iter().any(|known| known.option == option);
     let of_plan = source.plan.instructions.iter().flat_map(|instruction| {
@@ -226,7 +227,7 @@ fn write_yocto(source: &ExportSource<'_>) -> Exported {
         what: format!("boot words {name} that were there"),
         why: "remove them from APPEND where the machine sets it".into(),
     }));
-    let head = super::head(source, YOCTO.id);
+    let head = super::file_head(source, YOCTO.id);
     let mut files = vec![
         layer(&head),
         OutFile::new("meta-rtproof/conf/rtproof.inc", include(&head, &words, &tree)),

@@ -21,7 +21,7 @@ pub(super) struct ExportLayout<'a> {
     /// What has to keep its order, comes late in a boot, or has to be looked for.
     pub actions: Vec<ScriptAction<'a>>,
     pub files: Vec<File<'a>>,
-    /// Files that are to be away.
+    /// Files to remove.
     pub away: Vec<(&'a str, &'a Step)>,
     pub units: Vec<(&'a str, UnitState, &'a Step)>,
     pub properties: Vec<ExportProperty<'a>>,
@@ -252,7 +252,7 @@ pub(super) fn named(step: &Step) -> String {
     format!("{} ({})", super::one_line(&step.change.line()), step.reason.checks.join(", "))
 }
 
-/// Why a change cannot stand in a line of a file, if it cannot.
+/// Why a change cannot be written as a line of a file, if so.
 fn not_a_line(change: &Change) -> Option<&'static str> {
     let texts = change.texts();
     let is_bad = |text: &String| !super::is_line(text) || text.contains(['"', '\\', '`']);

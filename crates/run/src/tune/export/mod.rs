@@ -1,4 +1,4 @@
-//! A plan in the words of those who manage machines otherwise: tuned, Ansible, systemd, kernel
+//! A plan in the formats of other tools: tuned, Ansible, systemd, kernel
 //! configuration, Yocto, Buildroot.
 //!
 //! Pure: from a plan to files. What a format cannot say is never dropped: it is in the list of the
@@ -70,7 +70,7 @@ pub fn export(
         return Err(TuneExportError::Conflicts(targets.join(", ")));
     }
     let mut exported = (format.write)(source);
-    exported.files.push(write(format, source, &exported.missed));
+    exported.files.push(write_notes(format, source, &exported.missed));
     Ok(exported)
 }
 
@@ -145,7 +145,7 @@ impl<'a> ExportWords<'a> {
         if self.is_empty() {
             return None;
         }
-        let mut file = head(source, format) + &self.comments();
+        let mut file = file_head(source, format) + &self.comments();
         if let Some(pattern) = self.removed_pattern() {
             file += &format!(
                 "rtproof_without() (\n    set -f\n    kept=\n    for word in $1; do\n        \
@@ -249,9 +249,13 @@ pub struct Exported {
 
 // NOTES.md of an export: how to use it, what is not in it, and what is left for a human.
 
-fn write(format: &ExportFormat, source: &ExportSource<'_>, missed: &[NotExported]) -> OutFile {
+fn write_notes(
+    format: &ExportFormat,
+    source: &ExportSource<'_>,
+    missed: &[NotExported],
+) -> OutFile {
     let plan = source.plan;
-    let head = head(source, format.id).replace("# ", "");
+    let head = file_head(source, format.id).replace("# ", "");
     let mut notes = format!("# rtproof: {}\n\n{head}\n## Use\n\n{}\n", format.title, format.usage);
     let mut list = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
@@ -400,8 +404,8 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The head of a file, as comments: who made it, for which machine.
-fn head(source: &ExportSource<'_>, format: &str) -> String {
+/// The head of a file, as comments: tool, machine.
+fn file_head(source: &ExportSource<'_>, format: &str) -> String {
     let mut head = format!(
         "# Made by rtproof {} (rtproof tune export --format {format}); make it anew rather than \
          edit it.\n# For {}",

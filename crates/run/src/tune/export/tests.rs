@@ -1,4 +1,4 @@
-//! What holds for every format: nothing is dropped, nothing is made up, nothing is said twice.
+//! What holds for every format: nothing is dropped, invented or repeated.
 
 #[path = "../../../../rtproof/tests/export/sample.rs"]
 mod sample;
@@ -58,7 +58,7 @@ fn nothing_is_dropped_silently() {
 }
 
 #[test]
-fn every_file_says_who_made_it_for_which_machine() {
+fn every_file_names_its_maker_and_machine() {
     let sample = Sample::rich();
     for format in FORMATS {
         let exported = export(format, &sample.source()).unwrap();

@@ -54,7 +54,9 @@ impl FileTree {
             tree.unit(UNIT, tuning_unit(source, format, layout));
         }
         if let Some((limit_us, step)) = layout.dma_latency {
-            let unit = super::head(source, format) + &because(&step.reason) + &latency(limit_us);
+            let unit = super::file_head(source, format)
+                + &reason_comment(&step.reason)
+                + &latency(limit_us);
             tree.unit(LATENCY_UNIT, unit);
         }
         for property in &layout.properties {
@@ -69,7 +71,10 @@ impl FileTree {
                 property.unit, property.property
             );
             let line = format!("[{section}]\n{}={}\n", property.property, property.value);
-            tree.push(&path, super::head(source, format) + &because(&property.step.reason) + &line);
+            tree.push(
+                &path,
+                super::file_head(source, format) + &reason_comment(&property.step.reason) + &line,
+            );
         }
         for file in &layout.files {
             let path = file.path.trim_start_matches('/');
@@ -104,7 +109,7 @@ impl FileTree {
 }
 
 /// Why, as a comment.
-fn because(reason: &rtproof_judge::plan::Reason) -> String {
+fn reason_comment(reason: &rtproof_judge::plan::Reason) -> String {
     format!("# {}\n", super::why(reason))
 }
 
@@ -114,9 +119,9 @@ fn sysctl(source: &ExportSource<'_>, format: &str, values: &[RuntimeValue<'_>]) 
         return String::new();
     }
     let line = |value: &RuntimeValue<'_>| {
-        format!("{}{} = {}\n", because(value.reason()), sysctl_key(value.path), value.value)
+        format!("{}{} = {}\n", reason_comment(value.reason()), sysctl_key(value.path), value.value)
     };
-    super::head(source, format) + &values.iter().map(line).collect::<String>()
+    super::file_head(source, format) + &values.iter().map(line).collect::<String>()
 }
 
 /// Lines for tmpfiles.d(5): one value for a pattern of paths.
@@ -124,9 +129,9 @@ fn tmpfiles(source: &ExportSource<'_>, format: &str, values: &[RuntimeValue<'_>]
     if values.is_empty() {
         return String::new();
     }
-    let mut file = super::head(source, format);
+    let mut file = super::file_head(source, format);
     for (value, paths) in gathered(values) {
-        file += &because(value.reason());
+        file += &reason_comment(value.reason());
         for path in layout::cover(&paths) {
             // A percent sign begins a specifier, a blank ends a field.
             let path = path.replace('%', "%%").replace(' ', "\\x20");
@@ -188,7 +193,7 @@ fn tuning_unit(source: &ExportSource<'_>, format: &str, layout: &ExportLayout<'_
          After=network.target irqbalance.service\n\
          {mounts}\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/{SCRIPT} start\n\
          ExecStop=/{SCRIPT} stop\n\n[Install]\nWantedBy=multi-user.target\n",
-        super::head(source, format),
+        super::file_head(source, format),
         // A percent sign is systemd's own.
         one_line(source.machine).replace('%', "%%"),
     )
@@ -229,7 +234,7 @@ pub(super) fn write_script(
         return None;
     }
     let mut script =
-        format!("#!/bin/sh\n{}{}", super::head(source, format), include_str!("script.sh"));
+        format!("#!/bin/sh\n{}{}", super::file_head(source, format), include_str!("script.sh"));
     let mut last_why = String::new();
     let mut because = |script: &mut String, why: String| {
         if why != last_why {
@@ -364,7 +369,7 @@ const TOP: &str = "set -eu\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\nto=${DESTDI
 const LIVE: &str = "[ -z \"$to\" ] || exit 0\n";
 
 fn install(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree) -> String {
-    let mut script = format!("#!/bin/sh\n{}{TOP}", super::head(source, "systemd"));
+    let mut script = format!("#!/bin/sh\n{}{TOP}", super::file_head(source, "systemd"));
     for file in &tree.files {
         let path = shell(&file.path);
         let mode = file.mode;
@@ -372,10 +377,10 @@ fn install(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree
     }
     script += &format!("\n{LIVE}systemctl daemon-reload\n");
     for (unit, want, step) in &layout.units {
-        let (unit, wish) = (shell(unit), systemctl(*want));
-        // What is not installed stands in nobody's way.
+        let (unit, verb) = (shell(unit), systemctl(*want));
+        // Units that are not installed do no harm.
         script += &format!(
-            "# {}\nsystemctl {wish} {unit} || echo {unit}: not {} >&2\n",
+            "# {}\nsystemctl {verb} {unit} || echo {unit}: not {} >&2\n",
             super::why(&step.reason),
             want.word()
         );
@@ -397,7 +402,7 @@ fn install(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree
 }
 
 fn remove(source: &ExportSource<'_>, layout: &ExportLayout<'_>, tree: &FileTree) -> String {
-    let mut script = format!("#!/bin/sh\n{}{TOP}", super::head(source, "systemd"));
+    let mut script = format!("#!/bin/sh\n{}{TOP}", super::file_head(source, "systemd"));
     script += "if [ -z \"$to\" ]; then\n    :\n";
     for unit in &tree.enabled {
         script += &format!("    systemctl disable --now {unit} || true\n");

@@ -195,7 +195,7 @@ impl Initrd {
              one"
         );
         let mut programs = INITRD_PROGRAMS.iter();
-        let found = programs.find(|name| trusted::find(name).is_ok());
+        let found = programs.find(|name| trusted::find_program(name).is_ok());
         found.map(|name| Self::Program(name)).with_context(|| {
             format!(
                 "the entry that is copied has an initial RAM disk, and no program that makes one \

@@ -1,5 +1,5 @@
 //! The staging folder while it is filled: an image, its modules and, where the user gives one, an
-//! initial RAM disk. Regular files and folders alone, of root, that nobody else can write.
+//! initial RAM disk. Only regular files and folders of root that no other user can write.
 
 #![expect(clippy::disallowed_methods, reason = "rtproof's own folder, and files of the user")]
 #![expect(clippy::disallowed_methods, reason = "the user's own build")]
@@ -143,7 +143,7 @@ fn index(place: &Path, release: &str) -> anyhow::Result<()> {
         "depmod has written no modules.dep for {release}"
     );
     fs::rename(above.join(release), place.join(MODULES)).context("the modules")?;
-    tidied(&place.join(MODULES)).context("the modules cannot be prepared")
+    normalise(&place.join(MODULES)).context("the modules cannot be prepared")
 }
 
 /// Runs a program to its end; its output.
@@ -155,13 +155,13 @@ fn run(
 }
 
 /// Leaves regular files and folders, with usual permissions. Links to where it was built go.
-fn tidied(folder: &Path) -> io::Result<()> {
+fn normalise(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         match () {
-            () if kind.is_dir() => tidied(&path)?,
+            () if kind.is_dir() => normalise(&path)?,
             () if kind.is_symlink() => fs::remove_file(&path)?,
             () if kind.is_file() => {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_say_what_they_are_for() {
+    fn modules_are_checked_for_their_release() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("kernel/a")).unwrap();
         assert!(modules_fit(dir.path(), "6.1").is_ok(), "none");
@@ -447,12 +447,12 @@ mod tests {
         symlink("/etc/passwd", dir.path().join("build")).unwrap();
         fs::write(dir.path().join("x"), "x").unwrap();
         fs::set_permissions(dir.path().join("x"), fs::Permissions::from_mode(0o4777)).unwrap();
-        tidied(dir.path()).unwrap();
+        normalise(dir.path()).unwrap();
         let mode = fs::metadata(dir.path().join("x")).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o644);
         assert!(fs::symlink_metadata(dir.path().join("build")).is_err());
         rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("y"), 0o600.into()).unwrap();
-        assert!(tidied(dir.path()).is_err());
+        assert!(normalise(dir.path()).is_err());
     }
 
     #[test]

@@ -53,12 +53,12 @@ impl Played {
 }
 
 fn lines(watcher: &mut Watcher, machine: &Machine<'_>) -> Vec<String> {
-    let drifts = watcher.look(machine, "T").unwrap();
+    let drifts = watcher.poll(machine, "T").unwrap();
     drifts.iter().map(Drift::line).collect()
 }
 
 #[test]
-fn each_drift_is_told_once_with_who_may_have_done_it() {
+fn each_drift_is_reported_once_with_its_suspects() {
     let played = Played::new();
     let machine = Machine::new(&played.root, &LiveTasks).unwrap();
     let mut watcher = Watcher::default();
@@ -92,13 +92,13 @@ fn each_drift_is_told_once_with_who_may_have_done_it() {
 }
 
 #[test]
-fn a_watch_that_begins_late_tells_what_is_off_already() {
+fn a_watch_that_begins_late_reports_existing_drift() {
     let played = Played::new();
     let machine = Machine::new(&played.root, &LiveTasks).unwrap();
     drop(played.applied(&machine));
     played.write("proc/sys/vm/stat_interval", "\u{1b}[31m7\n");
     let mut watcher = Watcher::default();
-    let drifts = watcher.look(&machine, "2026-01-01T00:00:00Z").unwrap();
+    let drifts = watcher.poll(&machine, "2026-01-01T00:00:00Z").unwrap();
     assert_eq!(drifts.len(), 1);
     assert!(!drifts[0].line().contains('\u{1b}'), "{:?}", drifts[0].line());
 
@@ -113,7 +113,7 @@ fn a_watch_that_begins_late_tells_what_is_off_already() {
 }
 
 #[test]
-fn it_runs_on_cpus_that_nobody_needs() {
+fn it_runs_on_unneeded_cpus() {
     let played = Played::new();
     played.write("sys/devices/system/cpu/online", "0-7\n");
     assert_eq!(housekeeping(&played.root).to_string(), "0-7");

@@ -8,7 +8,7 @@ use super::*;
 struct Wire<F: Fn(u64) -> Fate> {
     now_ns: u64,
     fate: F,
-    under_way: VecDeque<ExchangeAnswer>,
+    in_flight: VecDeque<ExchangeAnswer>,
     stop_at_ns: u64,
     /// The thread sleeps too long after this time, once.
     stall: Option<(u64, u64)>,
@@ -29,8 +29,8 @@ impl<F: Fn(u64) -> Fate> Exchange for Wire<F> {
             Fate::Lost => {}
             Fate::After(ns, times) => {
                 let answer = ExchangeAnswer { number, at_ns: at_ns + ns };
-                self.under_way.extend(std::iter::repeat_n(answer, times));
-                self.under_way.make_contiguous().sort_by_key(|answer| answer.at_ns);
+                self.in_flight.extend(std::iter::repeat_n(answer, times));
+                self.in_flight.make_contiguous().sort_by_key(|answer| answer.at_ns);
             }
         }
         Sending { at_ns, is_out: true }
@@ -41,7 +41,7 @@ impl<F: Fn(u64) -> Fate> Exchange for Wire<F> {
             stop.store(true, Ordering::Relaxed);
             return None;
         }
-        if let Some(answer) = self.under_way.pop_front_if(|answer| answer.at_ns <= until_ns) {
+        if let Some(answer) = self.in_flight.pop_front_if(|answer| answer.at_ns <= until_ns) {
             self.now_ns = self.now_ns.max(answer.at_ns);
             return Some(ExchangeAnswer { at_ns: self.now_ns, ..answer });
         }
@@ -57,19 +57,19 @@ impl<F: Fn(u64) -> Fate> Exchange for Wire<F> {
 }
 
 fn wire<F: Fn(u64) -> Fate>(fate: F) -> Wire<F> {
-    let under_way = VecDeque::new();
-    Wire { now_ns: SLOT_NS, fate, under_way, stop_at_ns: u64::MAX, stall: None }
+    let in_flight = VecDeque::new();
+    Wire { now_ns: SLOT_NS, fate, in_flight, stop_at_ns: u64::MAX, stall: None }
 }
 
 type Seen = (EndReason, u64, rtproof_stats::Totals, u64, usize);
 
 fn go<F: Fn(u64) -> Fate>(mut wire: Wire<F>) -> Seen {
     let mut rig = rig();
-    let mut under_way = InFlight::new();
-    let reason = rig.cycle.run_exchanges(&AtomicBool::new(false), &mut wire, &mut under_way);
+    let mut in_flight = InFlight::new();
+    let reason = rig.cycle.run_exchanges(&AtomicBool::new(false), &mut wire, &mut in_flight);
     let (scheduled, sum, _, spikes) = rig.end();
     assert_eq!(scheduled, sum.accounted());
-    (reason, scheduled, sum, under_way.lost(), spikes)
+    (reason, scheduled, sum, in_flight.lost(), spikes)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn every_message_is_answered_or_missed() {
     let (reason, scheduled, sum, lost, spikes) = go(wire(|number| match number {
         100 => Fate::Lost,
         200 => Fate::NotSent,
-        // Twice, and beyond its period: the next ones go out all the same.
+        // Twice, and beyond its period: the next ones are sent nevertheless.
         300 => Fate::After(5 * MS, 2),
         _ => Fate::After(200_000, 1),
     }));
@@ -135,8 +135,8 @@ fn answers_to_what_was_never_sent_are_none() {
     }
     let mut rig = rig();
     let mut liar = Liar(SLOT_NS);
-    let mut under_way = InFlight::new();
-    rig.cycle.run_exchanges(&AtomicBool::new(false), &mut liar, &mut under_way);
+    let mut in_flight = InFlight::new();
+    rig.cycle.run_exchanges(&AtomicBool::new(false), &mut liar, &mut in_flight);
     let (scheduled, sum, _, _) = rig.end();
     assert_eq!((scheduled, sum.wake.count()), (sum.missed, 0));
 }

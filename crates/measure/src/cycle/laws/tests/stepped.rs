@@ -145,7 +145,7 @@ fn a_thread_that_is_roused_late_leaves_cycles_unmeasured() {
 }
 
 #[test]
-fn a_thread_that_nobody_rouses_is_late_by_its_own_clock() {
+fn a_thread_that_is_not_woken_is_late_by_its_own_clock() {
     let outcome = go(&[set(500 * MS + 400_000, -10_000_000, None)], None);
     assert_eq!((outcome.steps.unmeasured, outcome.steps.bounds), (10, 1));
     assert_eq!((outcome.sum.missed, outcome.spikes), (0, 0));
@@ -195,7 +195,7 @@ fn steps_and_stalls_anywhere() {
                 let size = [3_000, 70_000, 900_000, 40_000_000, HOUR as u64][random(5) as usize];
                 let by_ns = (1_000 + random(size)).cast_signed();
                 let by_ns = if random(2) == 0 { by_ns } else { -by_ns };
-                // One a cycle: of a thread that nobody rouses, a second one would end the sleep.
+                // One a cycle: for a thread that is not woken, a second one would end the sleep.
                 let at_ns = (number * 400 + random(380)) * MS + random(MS);
                 let rouse_ns = Some(random(3 * MS)).filter(|_| count > 1 || random(2) == 0);
                 set(at_ns, by_ns, rouse_ns)

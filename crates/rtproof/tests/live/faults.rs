@@ -54,64 +54,6 @@ fn signals_end_a_run_in_order() {
 }
 
 #[test]
-fn a_stop_of_100_ms_is_counted_to_the_period() {
-    // Shorter stalls, of which a busy host has hundreds, swallow nothing.
-    const PERIOD_NS: u64 = 5_000_000;
-    let _alone = alone();
-    let folder = folder();
-    let args = [
-        "prove",
-        "--for",
-        "4s",
-        "--cpus",
-        "0",
-        "--load",
-        "idle",
-        "--period",
-        "5ms",
-        "--budget",
-        "50ms",
-        // The arithmetic is that of the measuring: nothing of ours runs beside it.
-        "--no-trace",
-    ];
-    let child = start(folder.path(), &args);
-    wait_for("the record", 10, || !files(folder.path(), ".rtproof").is_empty());
-    std::thread::sleep(2 * SECONDS);
-    // The shell sleeps more exactly than a loop of ours would on a busy machine.
-    let stop = format!("kill -STOP {0}; sleep 0.1; kill -CONT {0}", child.id());
-    let stopped = Instant::now();
-    let status = Command::new("sh").args(["-c", &stop]).status().expect("sh");
-    let stopped_ms = stopped.elapsed().as_millis() as u64;
-    assert!(status.success());
-    let output = child.wait_with_output().expect("it ends");
-    // Half of the missed ones were later than 50 ms.
-    expect_code(&output, REFUSED);
-    let (report, _) = report(&only(folder.path(), ".rtproof"));
-    assert_accounted(&report);
-    let all = &report["all"];
-    assert_eq!(all["scheduled"], 800);
-    let number = |key: &str| all[key].as_f64().expect(key);
-    let stall_ms = number("max_ns") as u64 / 1_000_000;
-    assert!((95..=stopped_ms + 20).contains(&stall_ms), "{stall_ms} ms, stopped {stopped_ms} ms");
-
-    // Every sample of a period or more swallowed the wake-ups that were due meanwhile: one each
-    // whole period, each late by what was left. All of them are among the largest.
-    let top = report["top"].as_array().expect("the largest samples");
-    let latencies: Vec<u64> =
-        top.iter().map(|sample| sample["latency_ns"].as_u64().expect("a latency")).collect();
-    assert!(latencies.last().is_some_and(|&ns| ns < PERIOD_NS), "more stalls than are listed");
-    let late_for = |ns: u64| (1..=ns / PERIOD_NS).map(move |i| ns - i * PERIOD_NS);
-    let swallowed: Vec<u64> = latencies.iter().flat_map(|&ns| late_for(ns)).collect();
-    assert_eq!(all["missed"].as_u64(), Some(swallowed.len() as u64), "{latencies:?}");
-    let missed_by_stall = late_for(latencies[0]).count() as u64;
-    assert!(missed_by_stall.abs_diff(stall_ms / 5) <= 1);
-
-    let sum = number("mean_ns") * number("sampled") + swallowed.iter().sum::<u64>() as f64;
-    let (expected, got) = (sum / 800.0, number("deadline_mean_ns"));
-    assert!((got / expected - 1.0).abs() < 0.02, "mean {got}, arithmetic {expected}");
-}
-
-#[test]
 fn killed_at_ten_moments_every_record_opens_and_renders() {
     let _alone = alone();
     // Moments from the very start to the end of the run, not the same in every run of the tests.
@@ -346,28 +288,6 @@ fn a_load_that_fails_is_reported_and_takes_force() {
 }
 
 #[test]
-fn a_period_that_cannot_be_held_is_accounted_for() {
-    let _alone = alone();
-    let folder = folder();
-    let args = [
-        "prove", "--for", "2s", "--cpus", "0", "--period", "5us", "--load", "idle", "--budget",
-        "1h",
-    ];
-    let output = run(folder.path(), &args);
-    assert!([0, NOT_PROVEN].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
-    let (report, _) = report(&only(folder.path(), ".rtproof"));
-    assert_accounted(&report);
-    assert_eq!(report["all"]["scheduled"], 400_000);
-    let floor_ns = report["cost"]["floor_ns"].as_u64().expect("a floor");
-    let said = report["notes"]
-        .as_array()
-        .expect("notes")
-        .iter()
-        .any(|note| note["id"] == "period-below-floor");
-    assert_eq!(said, floor_ns > 5000);
-}
-
-#[test]
 fn nothing_is_left_of_a_run_that_could_not_start() {
     let _alone = alone();
     let folder = folder();
@@ -391,33 +311,6 @@ fn an_interrupted_record_is_sealed_and_says_so() {
     expect_code(&output, NOT_PROVEN);
     let (report, _): (Value, i32) = report(&only(folder.path(), ".rtproof"));
     assert_eq!(report["run"]["ended"]["how"], "interrupted");
-}
-
-#[test]
-fn a_hog_that_outranks_the_threads_is_named_and_nothing_hangs() {
-    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if cpus < 2 {
-        eprintln!("not run: it takes two CPUs to keep one from the threads");
-        return;
-    }
-    let _alone = alone();
-    let folder = folder();
-    // Bounded in time; the other CPU stays free.
-    let mut hog = Command::new("chrt")
-        .args(["-f", "99", "taskset", "-c", "1", "perl", "-e"])
-        .arg("$end = time + 25; 1 while time < $end")
-        .spawn()
-        .expect("a hog");
-    std::thread::sleep(Duration::from_millis(300));
-    let began = Instant::now();
-    let args = ["prove", "--for", "2s", "--cpus", "1", "--load", "idle", "--budget", "1h"];
-    let output = run(folder.path(), &args);
-    let took = began.elapsed();
-    hog.kill().expect("the hog is ended");
-    hog.wait().expect("the hog is gone");
-    // Throttling may let the threads through now and then: then it is a measurement.
-    assert!(took < 20 * SECONDS, "{took:?}");
-    assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
 }
 
 #[test]
@@ -486,4 +379,119 @@ fn names_that_are_not_utf8_are_no_reason_to_panic() {
     expect_code(&output, 0);
     let output = support::command(folder.path(), &[]).arg(odd).output().expect("the binary runs");
     expect_code(&output, support::USAGE);
+}
+
+/// Needs quiet CPUs, or leaves none to others.
+mod alone {
+    use super::*;
+
+    #[test]
+    fn a_stop_of_100_ms_is_counted_to_the_period() {
+        // Shorter stalls, of which a busy host has hundreds, swallow nothing.
+        const PERIOD_NS: u64 = 5_000_000;
+        let _alone = alone();
+        let folder = folder();
+        let args = [
+            "prove",
+            "--for",
+            "4s",
+            "--cpus",
+            "0",
+            "--load",
+            "idle",
+            "--period",
+            "5ms",
+            "--budget",
+            "50ms",
+            // The arithmetic is that of the measuring: nothing of ours runs beside it.
+            "--no-trace",
+        ];
+        let child = start(folder.path(), &args);
+        wait_for("the record", 10, || !files(folder.path(), ".rtproof").is_empty());
+        std::thread::sleep(2 * SECONDS);
+        // The shell sleeps more exactly than a loop of ours would on a busy machine.
+        let stop = format!("kill -STOP {0}; sleep 0.1; kill -CONT {0}", child.id());
+        let stopped = Instant::now();
+        let status = Command::new("sh").args(["-c", &stop]).status().expect("sh");
+        let stopped_ms = stopped.elapsed().as_millis() as u64;
+        assert!(status.success());
+        let output = child.wait_with_output().expect("it ends");
+        // Half of the missed ones were later than 50 ms.
+        expect_code(&output, REFUSED);
+        let (report, _) = report(&only(folder.path(), ".rtproof"));
+        assert_accounted(&report);
+        let all = &report["all"];
+        assert_eq!(all["scheduled"], 800);
+        let number = |key: &str| all[key].as_f64().expect(key);
+        let stall_ms = number("max_ns") as u64 / 1_000_000;
+        assert!(
+            (95..=stopped_ms + 20).contains(&stall_ms),
+            "{stall_ms} ms, stopped {stopped_ms} ms"
+        );
+
+        // Every sample of a period or more swallowed the wake-ups that were due meanwhile: one each
+        // whole period, each late by what was left. All of them are among the largest.
+        let top = report["top"].as_array().expect("the largest samples");
+        let latencies: Vec<u64> =
+            top.iter().map(|sample| sample["latency_ns"].as_u64().expect("a latency")).collect();
+        assert!(latencies.last().is_some_and(|&ns| ns < PERIOD_NS), "more stalls than are listed");
+        let late_for = |ns: u64| (1..=ns / PERIOD_NS).map(move |i| ns - i * PERIOD_NS);
+        let swallowed: Vec<u64> = latencies.iter().flat_map(|&ns| late_for(ns)).collect();
+        assert_eq!(all["missed"].as_u64(), Some(swallowed.len() as u64), "{latencies:?}");
+        let missed_by_stall = late_for(latencies[0]).count() as u64;
+        assert!(missed_by_stall.abs_diff(stall_ms / 5) <= 1);
+
+        let sum = number("mean_ns") * number("sampled") + swallowed.iter().sum::<u64>() as f64;
+        let (expected, got) = (sum / 800.0, number("deadline_mean_ns"));
+        assert!((got / expected - 1.0).abs() < 0.02, "mean {got}, arithmetic {expected}");
+    }
+
+    #[test]
+    fn a_hog_that_outranks_the_threads_is_named_and_nothing_hangs() {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        if cpus < 2 {
+            eprintln!("not run: it takes two CPUs to keep one from the threads");
+            return;
+        }
+        let _alone = alone();
+        let folder = folder();
+        // Bounded in time; the other CPU stays free.
+        let mut hog = Command::new("chrt")
+            .args(["-f", "99", "taskset", "-c", "1", "perl", "-e"])
+            .arg("$end = time + 25; 1 while time < $end")
+            .spawn()
+            .expect("a hog");
+        std::thread::sleep(Duration::from_millis(300));
+        let began = Instant::now();
+        let args = ["prove", "--for", "2s", "--cpus", "1", "--load", "idle", "--budget", "1h"];
+        let output = run(folder.path(), &args);
+        let took = began.elapsed();
+        hog.kill().expect("the hog is ended");
+        hog.wait().expect("the hog is gone");
+        // Throttling may let the threads through now and then: then it is a measurement.
+        assert!(took < 20 * SECONDS, "{took:?}");
+        assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    }
+
+    #[test]
+    fn a_period_that_cannot_be_held_is_accounted_for() {
+        let _alone = alone();
+        let folder = folder();
+        let args = [
+            "prove", "--for", "2s", "--cpus", "0", "--period", "5us", "--load", "idle", "--budget",
+            "1h",
+        ];
+        let output = run(folder.path(), &args);
+        assert!([0, NOT_PROVEN].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
+        let (report, _) = report(&only(folder.path(), ".rtproof"));
+        assert_accounted(&report);
+        assert_eq!(report["all"]["scheduled"], 400_000);
+        let floor_ns = report["cost"]["floor_ns"].as_u64().expect("a floor");
+        let said = report["notes"]
+            .as_array()
+            .expect("notes")
+            .iter()
+            .any(|note| note["id"] == "period-below-floor");
+        assert_eq!(said, floor_ns > 5000);
+    }
 }

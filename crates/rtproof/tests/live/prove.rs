@@ -23,7 +23,7 @@ fn answer_and_rest(text: &str) -> (String, String) {
 }
 
 #[test]
-fn a_run_and_its_report_say_the_same_byte_for_byte() {
+fn a_run_and_its_report_are_equal_byte_for_byte() {
     let _alone = alone();
     let folder = folder();
     let output = run(folder.path(), &["prove", "--for", "4s", "--budget", "100us"]);
@@ -112,7 +112,7 @@ fn every_wake_up_is_accounted_for_idle_and_loaded() {
 }
 
 #[test]
-fn an_edited_record_is_refused_and_a_flagged_one_says_so() {
+fn an_edited_record_is_refused_and_a_forced_one_is_marked() {
     let _alone = alone();
     let folder = folder();
     run(folder.path(), &["prove", "--for", "1s", "--load", "idle", "--budget", "1h", "-o", "run"]);

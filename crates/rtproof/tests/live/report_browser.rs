@@ -151,7 +151,7 @@ fn text(page: &mut Page<'_>, script: &str) -> String {
 }
 
 #[test]
-fn dots_are_told_followed_and_zoomed() {
+fn dots_are_described_followed_and_zoomed() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
@@ -200,8 +200,8 @@ fn dots_are_told_followed_and_zoomed() {
     page.press("ArrowRight");
     let second = at(&mut page);
     assert!(first <= second);
-    let told = text(&mut page, "document.querySelector('.tip').textContent");
-    assert_eq!(told, text(&mut page, "document.activeElement.getAttribute('aria-label')"));
+    let tip_text = text(&mut page, "document.querySelector('.tip').textContent");
+    assert_eq!(tip_text, text(&mut page, "document.activeElement.getAttribute('aria-label')"));
 
     // Drag over a picture: all pictures over time show that stretch, and the way back is a button.
     let whole = stretch(&mut page, "chart-spikes");
@@ -261,7 +261,7 @@ fn the_histogram_has_two_axes_and_tells_its_bins(page: &mut Page<'_>) {
     let place = page.middle("#axes-log");
     page.click(place);
 
-    // The bin with the most wake-ups of the first CPU, as it stands in the picture.
+    // The bin with the most wake-ups of the first CPU, as drawn in the picture.
     let place = page.evaluate(
         "(() => { const svg = document.querySelector('#chart-histogram');
            svg.scrollIntoView({ block: 'center', behavior: 'instant' });

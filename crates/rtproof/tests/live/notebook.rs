@@ -1,4 +1,4 @@
-//! docs/notebook.md: what needs Python alone runs as it stands there, and its numbers are those of
+//! docs/notebook.md: code that needs only Python runs as written, and its numbers are those of
 //! the report.
 
 use std::{fs, path::Path, process::Command};

@@ -87,7 +87,7 @@ fn a_record_is_never_written_over() {
 }
 
 #[test]
-fn what_stands_beside_a_file_is_left_alone() {
+fn files_beside_the_output_are_left_alone() {
     let folder = proven();
     let path = |name: &str| folder.path().join(name);
     // The record has the very name that an export is begun under.
@@ -184,7 +184,7 @@ fn both_files_of_a_run_are_tried_first() {
 }
 
 #[test]
-fn a_folder_that_is_meant_must_be_there() {
+fn a_named_folder_must_exist() {
     let folder = folder();
     fs::write(folder.path().join("file"), "").expect("a file");
     for target in ["newdir/", "newdir/.", "newdir/run", "newdir/.."] {
@@ -196,7 +196,7 @@ fn a_folder_that_is_meant_must_be_there() {
 }
 
 #[test]
-fn runs_of_one_second_do_not_meet() {
+fn runs_of_the_same_second_do_not_collide() {
     let folder = folder();
     // Whatever second the run starts in, its first two names are taken.
     let now = now_seconds();

@@ -32,7 +32,7 @@ fn apart() -> Option<Apart> {
 
 /// A trial under way: a knob is on.
 fn tried(apart: &Apart) -> Child {
-    let mut child = apart.start(&apply("90s"));
+    let mut child = apart.start(&apply("40s"));
     let begun = Instant::now();
     while apart.differ().is_empty() {
         if child.try_wait().expect("a child").is_some() {

@@ -1,13 +1,19 @@
-//! Relative links of the documents lead somewhere, and the ADR index names every ADR.
+//! Pages of the documentation: relative links lead somewhere, the index of decisions names every
+//! one, CHANGELOG.md has the form of <https://keepachangelog.com/en/1.1.0/>. Pages that are made
+//! from the crates are compared by `reference`.
 
-use crate::tree::{Complaint, Tree, is_fixture};
+use crate::tree::{Complaint, Files, Tree, is_fixture};
 
+const CHANGELOG: &str = "CHANGELOG.md";
+/// Kinds of change that the form knows.
+const KINDS: &[&str] = &["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
 const ADR_FOLDER: &str = "docs/adr/";
 const ADR_INDEX: &str = "docs/adr/README.md";
 
 /// Checks every Markdown file.
-pub(crate) fn check(tree: &Tree) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
+pub(super) fn check(files: &Files<'_>) -> Vec<Complaint> {
+    let tree = files.tree;
+    let mut complaints = changelog(tree);
     for (path, text) in tree.texts() {
         if path.ends_with(".md") && !is_fixture(path) {
             check_links(tree, path, text, &mut complaints);
@@ -107,13 +113,84 @@ fn slug(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
+fn changelog(tree: &Tree) -> Vec<Complaint> {
+    let Some(text) = tree.text(CHANGELOG) else {
+        return vec![Complaint::about(CHANGELOG, "is missing: restore it")];
+    };
+    let mut complaints = Vec::new();
+    if text.lines().next() != Some("# Changelog") {
+        complaints.push(Complaint::at(CHANGELOG, 1, "begin with `# Changelog`"));
+    }
+    let mut versions = 0;
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        if let Some(version) = line.strip_prefix("## ") {
+            versions += 1;
+            if versions == 1 && version != "[Unreleased]" {
+                let text = "the first section is `## [Unreleased]`: put it here";
+                complaints.push(Complaint::at(CHANGELOG, number, text));
+            } else if versions > 1 && !is_release(version) {
+                let text = "write a release as `## [1.2.3] - 2026-12-31`";
+                complaints.push(Complaint::at(CHANGELOG, number, text));
+            }
+        } else if let Some(kind) = line.strip_prefix("### ")
+            && !KINDS.contains(&kind)
+        {
+            let text = format!("`{kind}` is not one of {}", KINDS.join(", "));
+            complaints.push(Complaint::at(CHANGELOG, number, text));
+        }
+    }
+    if versions == 0 {
+        complaints.push(Complaint::about(CHANGELOG, "has no section: add `## [Unreleased]`"));
+    }
+    complaints
+}
+
+/// Whether a heading reads `[1.2.3] - 2026-12-31`.
+fn is_release(heading: &str) -> bool {
+    let Some((version, date)) = heading.strip_prefix('[').and_then(|rest| rest.split_once("] - "))
+    else {
+        return false;
+    };
+    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+    let version: Vec<_> = version.split('.').collect();
+    let date: Vec<_> = date.split('-').collect();
+    version.len() == 3
+        && version.iter().all(|part| is_number(part))
+        && date.iter().map(|part| part.len()).eq([4, 2, 2])
+        && date.iter().all(|part| is_number(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::found;
+
+    fn lines(text: &str) -> Vec<usize> {
+        let all = found(check, &[(CHANGELOG, text)]).into_iter();
+        all.map(|(_, line, _)| line).collect()
+    }
+
+    #[test]
+    fn the_form_passes() {
+        let text =
+            "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-12-01\n";
+        assert!(lines(text).is_empty());
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        assert_eq!(lines("# Changes\n## [Unreleased]\n"), [1]);
+        assert_eq!(lines("# Changelog\n## [0.1.0] - 2026-12-01\n"), [2]);
+        assert_eq!(lines("# Changelog\n## [Unreleased]\n## 0.1.0\n### New\n"), [3, 4]);
+        assert_eq!(lines("# Changelog\n"), [0]);
+        assert_eq!(found(check, &[]).len(), 1);
+    }
 
     #[test]
     fn links_that_lead_somewhere_pass() {
-        let tree = Tree::of(&[
+        let tree = [
+            (CHANGELOG, "# Changelog\n## [Unreleased]\n"),
             (
                 "README.md",
                 "[a](docs/guide.md#two-words) [b](docs/) [c](https://x/y) [d](#here)\n# Here\n",
@@ -122,18 +199,19 @@ mod tests {
                 "docs/guide.md",
                 "## Two words\n[up](../README.md)\n```\n[x](nowhere)\n```\n`[x](no)`\n",
             ),
-        ]);
-        assert_eq!(check(&tree), []);
+        ];
+        assert_eq!(found(check, &tree), []);
     }
 
     #[test]
     fn links_that_lead_nowhere_are_found() {
-        let tree = Tree::of(&[
+        let tree = [
+            (CHANGELOG, "# Changelog\n## [Unreleased]\n"),
             ("docs/guide.md", "[a](no.md)\n[b](../../x.md)\n\n[c](guide.md#no)\n# Yes\n"),
             ("docs/adr/0001-a.md", "# 1\n"),
             ("docs/adr/README.md", "[2](0002-b.md)\n"),
-        ]);
-        let lines: Vec<_> = check(&tree).into_iter().map(|c| (c.path, c.line)).collect();
+        ];
+        let lines: Vec<_> = found(check, &tree).into_iter().map(|(p, l, _)| (p, l)).collect();
         let wanted = [
             ("docs/adr/README.md", 1),
             ("docs/guide.md", 1),
