@@ -1,5 +1,6 @@
-# Stages for scripts/test.sh and .ci/run; to be sourced. A stage that fails does not stop the others,
-# so that one run reports everything. Exit code 3 means "cannot run here": a failure under CI=true.
+# Stages for scripts/test.sh and .ci/run; to be sourced. A stage that fails does not stop the
+# others, so that one run reports everything. Exit code 3 means "cannot run here": a failure under
+# CI=true.
 
 stages_passed=0
 stages_failed=0
@@ -57,6 +58,7 @@ stage_ended() {
 # Prints the stages with their times. Fails if one did.
 stages_report() {
     printf '\n%s' "$stages_table"
-    echo "stages: $stages_passed passed, $stages_failed failed, $stages_left_out skipped; $SECONDS s"
+    echo "stages: $stages_passed passed, $stages_failed failed, $stages_left_out skipped"
+    echo "all: $SECONDS s"
     [ "$stages_failed" = 0 ]
 }

@@ -384,7 +384,8 @@ fn processes(word: &str) -> Vec<u32> {
     pids.filter(has).collect()
 }
 
-/// Rounds that are killed: a third of 50, all of them with `FULL=1`, as many as `RTPROOF_KILLS` says.
+/// Rounds that are killed: a third of 50, all of them with `FULL=1`, or as many as `RTPROOF_KILLS`
+/// says.
 fn rounds() -> Vec<u64> {
     let asked = std::env::var("RTPROOF_KILLS").ok().and_then(|text| text.parse().ok());
     let step = if support::is_full() || asked.is_some() { 1 } else { 3 };
