@@ -95,7 +95,7 @@ struct Inside {
     /// The owner that its memory named.
     owner: Option<u32>,
     stack: Option<Box<Stack>>,
-    is_blind: bool,
+    is_incomplete: bool,
 }
 
 /// Most events that are kept while a thread waits.
@@ -176,14 +176,14 @@ impl Locks {
     }
 
     fn machine(&mut self, event: ProgramEvent) {
-        let waits = |of: &Inside| of.call.is_lock() && !of.is_blind;
+        let waits = |of: &Inside| of.call.is_lock() && !of.is_incomplete;
         if !self.inside.values().any(waits) {
             self.log.drain(..).for_each(|event| self.base.apply(&event));
             return self.base.apply(&event);
         }
         self.log.push(event);
         if self.log.len() > LOG_MAX {
-            self.inside.values_mut().for_each(|of| of.is_blind = true);
+            self.inside.values_mut().for_each(|of| of.is_incomplete = true);
         }
     }
 
@@ -216,9 +216,10 @@ impl Locks {
             let waits = |of: &&mut Inside| of.at == at && of.call.is_lock() && of.woken.is_none();
             self.inside.values_mut().filter(waits).for_each(|of| of.hands.push((time_ns, tid)));
         }
-        let (left, woken, owner, is_blind) = (None, None, None, false);
+        let (left, woken, owner, is_incomplete) = (None, None, None, false);
         let hands = Vec::new();
-        self.inside.insert(tid, Inside { at, call, left, woken, hands, owner, stack, is_blind });
+        self.inside
+            .insert(tid, Inside { at, call, left, woken, hands, owner, stack, is_incomplete });
     }
 
     fn woken(&mut self, tid: u32, by: u32, time_ns: u64) {
@@ -253,7 +254,7 @@ impl Locks {
             }
             (Call::Waits, _) => self.others.events += 1,
             (Call::Locks { .. }, _) if result != 0 => self.others.given_up += 1,
-            (Call::Locks { .. }, _) if of.is_blind => self.others.too_long += 1,
+            (Call::Locks { .. }, _) if of.is_incomplete => self.others.too_long += 1,
             (Call::Locks { holder }, Some((woken_ns, Some(by)))) => {
                 self.file((tid, priority), holder, by, &of, (left_ns, woken_ns));
             }

@@ -448,8 +448,8 @@ impl StepWatcher {
 
 impl Drop for StepWatcher {
     fn drop(&mut self) {
-        let is_told = rustix::io::write(&*self.end, &1_u64.to_ne_bytes()).is_ok();
-        if let Some(join) = self.join.take().filter(|_| is_told) {
+        let is_notified = rustix::io::write(&*self.end, &1_u64.to_ne_bytes()).is_ok();
+        if let Some(join) = self.join.take().filter(|_| is_notified) {
             // It panicked: it is gone, which is enough.
             let _ = join.join();
         }

@@ -30,7 +30,7 @@ pub struct Finding {
     pub source: String,
     /// What would change it; empty when nothing needs to.
     pub remedies: Vec<Remedy>,
-    /// What has to be done for a change to take effect.
+    /// When a change takes effect.
     #[serde(default)]
     pub when: When,
     /// How much latency a bad answer costs, as a rule.

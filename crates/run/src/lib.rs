@@ -110,12 +110,12 @@ pub fn tick(machine: &Machine<'_>, look: &FirmwareTick) -> anyhow::Result<()> {
              a tick is out of date; nothing was written"
         );
     };
-    let is_meant = |item: &str| is_all || look.items.iter().any(|named| named == item);
+    let is_selected = |item: &str| is_all || look.items.iter().any(|named| named == item);
     let mut ticks: Vec<FirmwareItem> =
-        old.iter().filter(|tick| !is_meant(&tick.item)).cloned().collect();
+        old.iter().filter(|tick| !is_selected(&tick.item)).cloned().collect();
     if let Some(found) = look.found {
         let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
-        ticks.extend(ITEMS.iter().filter(|item| is_meant(item.id)).map(|item| FirmwareItem {
+        ticks.extend(ITEMS.iter().filter(|item| is_selected(item.id)).map(|item| FirmwareItem {
             item: item.id.into(),
             found,
             date: date.clone(),

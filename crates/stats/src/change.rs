@@ -474,9 +474,9 @@ mod steps_tests {
     #[test]
     fn memory_is_no_change() {
         for memory in [0.0, 0.5, 0.8] {
-            let is_told =
+            let is_found =
                 |seed: &u64| steps(&rows(*seed, memory, 0.0), 0.0).iter().any(|step| step.p < 0.01);
-            let found = (0..40).filter(is_told).count();
+            let found = (0..40).filter(is_found).count();
             assert!(found <= 3, "memory {memory}: {found} of 40");
         }
     }

@@ -265,7 +265,7 @@ pub fn peaks(samples: impl IntoIterator<Item = Peak>, gap_ns: u64) -> Vec<Peak> 
 /// Clusters over the threshold that are fitted.
 const CLUSTERS: usize = 200;
 
-/// What became of the prediction.
+/// Result of the prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Holdout {
     /// Level that was predicted to be exceeded by `expected` clusters of the second half.

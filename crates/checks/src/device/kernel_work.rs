@@ -166,13 +166,13 @@ fn judge_tracing(mut draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findin
             .unknown("tracefs is not mounted: what is traced cannot be seen");
     }
     // Without probes in the kernel there is no such file; without instances, no value.
-    let is_lacking = |value: &&SettingValue| {
+    let is_missing = |value: &&SettingValue| {
         value.reading.is_absent() && value.reading.path.ends_with("kprobe_events")
     };
     let (mut running, mut left, mut unreadable) = (vec![], vec![], None);
     for (knob, value) in all {
         let is_tracer = tracers.contains(&knob);
-        if is_lacking(&value) && machine::built_with(facts, "KPROBE_EVENTS") == Some(false) {
+        if is_missing(&value) && machine::built_with(facts, "KPROBE_EVENTS") == Some(false) {
             draft = draft.evidence([machine::option(facts, "KPROBE_EVENTS")]);
             continue;
         }

@@ -91,7 +91,7 @@ enum View {
     Maybe,
     /// Does not go there.
     Off,
-    Blind,
+    Unreadable,
 }
 
 fn view(irq: &Irq, rt_cpus: &CpuList) -> View {
@@ -104,7 +104,7 @@ fn view(irq: &Irq, rt_cpus: &CpuList) -> View {
         (Some(false), _) | (None, Some(false)) => View::Off,
         (None, Some(true)) if irq.effective.is_absent() && irq.count == 0 => View::Off,
         (None, Some(true)) if irq.effective.is_absent() => View::Maybe,
-        (None, _) => View::Blind,
+        (None, _) => View::Unreadable,
     }
 }
 
@@ -178,7 +178,7 @@ fn unhandled(facts: &Facts, intent: &Intent) -> usize {
 }
 
 fn judge_off(draft: FindingBuilder, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {
-    let unreadable = views.of(&[View::Blind]);
+    let unreadable = views.of(&[View::Unreadable]);
     if let Some(first) = unreadable.first() {
         let unread = unreadable.iter().map(|irq| (irq.number, &irq.effective));
         return draft

@@ -83,8 +83,8 @@ fn judge_kthread_affinity(draft: FindingBuilder, facts: &Facts, intent: &Intent)
         format!("for t in $(pgrep -P 2); do taskset -cp {} $t; done", intent.housekeeping);
     let away = super::move_away(&free, intent, command);
     // Tickless CPUs are freed of them at boot: where the profile wants that, as `nohz-full` does.
-    let is_wish = intent.profile.choices.nohz_full == Choice::On;
-    let nohz = (is_wish && !isolated)
+    let is_requested = intent.profile.choices.nohz_full == Choice::On;
+    let nohz = (is_requested && !isolated)
         .then(|| Remedy::Boot { parameter: format!("nohz_full={}", intent.rt_cpus) });
     let so = if isolated { "may run on the isolated" } else { "may run on" };
     let summary = format!(

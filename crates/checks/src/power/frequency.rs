@@ -247,8 +247,9 @@ pub(super) static CPUFREQ_MINMAX: Check = Check {
 };
 
 fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
-    let is_wish = intent.profile.choices.fixed_frequency == Choice::On;
-    let wanted = if is_wish { "lowest equal to highest, or governor performance" } else { "known" };
+    let is_requested = intent.profile.choices.fixed_frequency == Choice::On;
+    let wanted =
+        if is_requested { "lowest equal to highest, or governor performance" } else { "known" };
     let draft = draft.wanted(wanted).cpus(&intent.rt_cpus);
     if intent.rt_cpus.is_empty() {
         return draft.no_rt_cpus(facts);
@@ -261,7 +262,7 @@ fn judge_cpufreq_minmax(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
         is_open && cpu.freq.governor.value().is_some() && !is_performance(cpu)
     };
     let moving: Vec<&Cpu> = cpus.iter().copied().filter(is_moving).collect();
-    if is_wish && !moving.is_empty() {
+    if is_requested && !moving.is_empty() {
         let summary = format!("{}: {}", machine::cpus(&numbers(&moving)), range(&moving));
         let draft = draft.evidence(holding(&moving)).remedies(remedies(&moving));
         return draft.doubtful(summary);

@@ -53,8 +53,8 @@ fn judge_smt(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding {
     // Siblings are mostly numbered apart: 0 and 2 on one core, 1 and 3 on the next.
     shared.sort_by(|one, other| one.iter().cmp(other.iter()));
     shared.dedup();
-    let is_wish = intent.profile.choices.smt == Choice::Off;
-    if !shared.is_empty() && (is_wish || missing.is_empty()) {
+    let is_requested = intent.profile.choices.smt == Choice::Off;
+    if !shared.is_empty() && (is_requested || missing.is_empty()) {
         let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
         let draft = draft.evidence(machine::grouped(siblings, CpuList::to_string));
         return judge_shared(draft, facts, intent, &shared);

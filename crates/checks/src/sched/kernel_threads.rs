@@ -669,8 +669,8 @@ fn daemon_limit(facts: &Facts, intent: &Intent) -> Limit {
     }
     if let Some(found) = servers.value() {
         let evidence = vec![Evidence::of(servers, |found| super::show_servers(found))];
-        let is_meant = |cpu| intent.rt_cpus.is_empty() || intent.rt_cpus.contains(cpu);
-        let mut concerned = found.iter().filter(|server| is_meant(server.cpu)).peekable();
+        let is_concerned = |cpu| intent.rt_cpus.is_empty() || intent.rt_cpus.contains(cpu);
+        let mut concerned = found.iter().filter(|server| is_concerned(server.cpu)).peekable();
         return match concerned.peek().is_some() && concerned.all(|server| server.runtime_ns > 0) {
             true => Limit::Some(evidence, "the fair server runs ordinary tasks"),
             false => Limit::None(evidence),

@@ -154,7 +154,7 @@ impl ClockSource {
     }
 }
 
-/// Who the machine is. Nothing here identifies it to others: the id is a hash.
+/// Identity of the machine. Nothing here identifies it to others: the id is a hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Host name (/proc/sys/kernel/hostname).

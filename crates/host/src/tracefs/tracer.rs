@@ -259,8 +259,8 @@ fn setting_of_some_kernels(
     let text = root.trimmed(&path);
     let mut options = text.value()?.split_whitespace();
     let is_off = options.any(|option| option.strip_prefix("NO_") == Some(OPTION));
-    let is_meant = request.tracer == "timerlat" || request.tracer == "osnoise";
-    (is_off && is_meant).then(|| (path, OPTION.to_owned()))
+    let is_workload_tracer = request.tracer == "timerlat" || request.tracer == "osnoise";
+    (is_off && is_workload_tracer).then(|| (path, OPTION.to_owned()))
 }
 
 /// Whether the kernel has an event, `system:event`, where tracefs is mounted.

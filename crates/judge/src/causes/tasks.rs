@@ -251,10 +251,11 @@ fn attribute_preempted(moment: &Moment<'_>) -> Option<Attribution> {
 
 /// The priority below this one that a task has at other times, where no event shows what raised it.
 fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
-    let is_told = |event: &&&Event| matches!(event.what, EventData::PiSetprio { .. });
+    let is_setprio = |event: &&&Event| matches!(event.what, EventData::PiSetprio { .. });
     // Our own recorder has the event.
-    let is_told = scene.coverage.is_all() || scene.rare().iter().any(|event| is_told(&event));
-    let prio = prio.filter(|_| !is_told)?;
+    let is_recorded =
+        scene.coverage.is_all() || scene.rare().iter().any(|event| is_setprio(&event));
+    let prio = prio.filter(|_| !is_recorded)?;
     scene.lowest(tid).filter(|&lowest| lowest > prio)
 }
 

@@ -205,9 +205,9 @@ pub(crate) fn draw_dots(
 ) -> Markup {
     let frame = dots_frame(run, dots, time, events);
     let (explained, rest): (Vec<_>, Vec<_>) = {
-        let is_told = |at: usize, dot: &Dot| at < REPORTED_MAX || dot.picture.is_some();
+        let is_explained = |at: usize, dot: &Dot| at < REPORTED_MAX || dot.picture.is_some();
         let (explained, rest): (Vec<_>, Vec<_>) =
-            dots.iter().enumerate().partition(|(at, dot)| is_told(*at, dot));
+            dots.iter().enumerate().partition(|(at, dot)| is_explained(*at, dot));
         (explained.into_iter().map(|t| t.1).collect(), rest.into_iter().map(|t| t.1).collect())
     };
     let about =

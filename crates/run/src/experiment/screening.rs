@@ -74,15 +74,15 @@ pub fn screened(design: &Design, slices: &[Slice]) -> Screening {
     let margin = Margin::of_share(MARGIN);
     let [(p999, noise), (max, noise_max)] =
         [p999, max].map(|pairs| screening::effects(design, &pairs, CONFIDENCE, margin));
-    let stands_out = |at: &usize| {
+    let is_selected = |at: &usize| {
         [&p999, &max].into_iter().any(|of| of.get(*at).is_some_and(screening::MainEffect::is_large))
     };
-    let mut standing_out: Vec<usize> = (0..design.factors).filter(stands_out).collect();
+    let mut selected: Vec<usize> = (0..design.factors).filter(is_selected).collect();
     let contrast = |at: usize| p999.get(at).map_or(0.0, |effect| effect.contrast);
-    standing_out.sort_by(|&a, &b| contrast(a).total_cmp(&contrast(b)));
-    let lowering = standing_out.iter().copied().filter(|&at| contrast(at) < 0.0).collect();
+    selected.sort_by(|&a, &b| contrast(a).total_cmp(&contrast(b)));
+    let lowering = selected.iter().copied().filter(|&at| contrast(at) < 0.0).collect();
     Screening {
-        selected: standing_out,
+        selected,
         lowering,
         effects: [p999, max],
         margins: [noise, noise_max],

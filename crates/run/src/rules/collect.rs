@@ -37,7 +37,7 @@ pub(super) struct CollectedBreaches {
     missing: BTreeMap<Rule, String>,
     threads: Vec<RuleThread>,
     /// Whether nothing could be observed: when it was ready is not known either.
-    is_blind: bool,
+    is_unreadable: bool,
     /// Real-time threads that were not seen to do anything.
     idle: usize,
     ordinary: BTreeSet<String>,
@@ -130,7 +130,7 @@ impl CollectedBreaches {
         let mut unknown = self.unknown.clone();
         let switches: u64 = self.threads.iter().map(|it| it.switches).sum();
         let nothing = match self.from_ns {
-            None if self.is_blind => None,
+            None if self.is_unreadable => None,
             None => Some("it ended before it was ready"),
             Some(_) if self.threads.is_empty() => Some("no real-time thread was there to judge"),
             Some(_) if switches == 0 => Some(
@@ -213,8 +213,8 @@ impl CollectedBreaches {
 
 pub(super) fn unknown(ready: String, why: String) -> Rules {
     let monitors = MonitorReport { taken: Vec::new(), text: "nothing was observed".into() };
-    let (unknown, is_blind) = (BTreeSet::from([why]), true);
-    CollectedBreaches { unknown, is_blind, monitors, ..CollectedBreaches::default() }
+    let (unknown, is_unreadable) = (BTreeSet::from([why]), true);
+    CollectedBreaches { unknown, is_unreadable, monitors, ..CollectedBreaches::default() }
         .rules(ready, 0)
 }
 

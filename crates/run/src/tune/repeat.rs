@@ -19,7 +19,7 @@ use super::making;
 pub struct PreparedRepeat {
     /// Changes, in the order of the file.
     pub items: Vec<Item>,
-    /// What is there under another name than the file says.
+    /// Targets found under another name than in the file.
     pub notes: Vec<String>,
     /// What the file names and this boot has not.
     pub absent: Vec<AbsentTarget>,
@@ -31,7 +31,7 @@ pub struct RepeatOutcome {
     pub applied: ApplySummary,
     /// What became of each.
     pub changes: Vec<Made>,
-    /// What is there under another name than the file says.
+    /// Targets found under another name than in the file.
     pub notes: Vec<String>,
     /// What was not there.
     pub absent: Vec<AbsentTarget>,

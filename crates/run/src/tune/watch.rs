@@ -62,7 +62,7 @@ pub struct Drift {
     pub suspects: Vec<Suspect>,
 }
 
-/// How a change stands.
+/// Status of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriftStanding {

@@ -61,8 +61,8 @@ fn experiment(seed: u64, changes: [f64; KNOBS]) -> (Vec<usize>, bool) {
     let pairs = machine.screened(&plan);
     let of = |statistic: usize| -> Vec<_> { pairs.iter().map(|pair| pair[statistic]).collect() };
     let [main, worst] = [0, 1].map(|statistic| effects(&plan, &of(statistic), 0.95, margin).0);
-    let stands_out = |&at: &usize| main[at].is_large() || worst[at].is_large();
-    let candidates: Vec<usize> = (0..KNOBS).filter(stands_out).collect();
+    let is_large = |&at: &usize| main[at].is_large() || worst[at].is_large();
+    let candidates: Vec<usize> = (0..KNOBS).filter(is_large).collect();
     // Each with the others that seem to help, and without them.
     let base: Vec<usize> =
         candidates.iter().copied().filter(|&at| main[at].contrast < 0.0).collect();

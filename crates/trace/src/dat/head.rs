@@ -352,10 +352,10 @@ pub(super) fn current_clock(text: &str) -> String {
 }
 
 /// The stretch of a CPU must be in the file.
-pub(super) fn check_stretch(at: u64, size: u64, len: u64, told_at: u64) -> Result<(), DatError> {
+pub(super) fn check_stretch(at: u64, size: u64, len: u64, stated_at: u64) -> Result<(), DatError> {
     if at.checked_add(size).is_none_or(|end| end > len) {
         return Err(DatError::Bad {
-            at: told_at,
+            at: stated_at,
             found: format!("{size} bytes of events at {at}, in a file of {len} bytes"),
             expected: "events inside the file",
             next: super::TORN,

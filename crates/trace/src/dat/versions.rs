@@ -158,10 +158,10 @@ fn read_buffer<R: ReadAt + ?Sized>(
 ) -> Result<Buffer, DatError> {
     let mut data = Vec::new();
     for cpu in 0..count {
-        let told_at = bytes.at();
+        let stated_at = bytes.at();
         let at = bytes.u64("where the events of a CPU are")?;
         let size = bytes.u64("the size of the events of a CPU")?;
-        check_stretch(at, size, file.len(), told_at)?;
+        check_stretch(at, size, file.len(), stated_at)?;
         if size > 0 {
             data.push(CpuData { cpu, at, size });
         }
@@ -214,11 +214,11 @@ pub(super) fn read_v7<R: ReadAt + ?Sized>(
     let name = bytes.name(64, "the name of the compression")?;
     let compression = Compression::named(&name, at)?;
     bytes.name(64, "the version of the compression")?;
-    let told_at = bytes.at();
+    let stated_at = bytes.at();
     let mut at = bytes.u64("where the options are")?;
     if at == 0 {
         return Err(DatError::Bad {
-            at: told_at,
+            at: stated_at,
             found: "no options".into(),
             expected: "where they are",
             next: "Its recording was killed: where the trace.dat.cpu* files are left run \
@@ -344,11 +344,11 @@ impl<'a, R: ReadAt + ?Sized> File<'a, R> {
         }
         let mut data = Vec::new();
         for _ in 0..count {
-            let told_at = option.at();
+            let stated_at = option.at();
             let cpu = option.u32("a CPU")?;
             let at = option.u64("where the events of a CPU are")?;
             let size = option.u64("the size of the events of a CPU")?;
-            check_stretch(at, size, self.file.len(), told_at)?;
+            check_stretch(at, size, self.file.len(), stated_at)?;
             if size > 0 {
                 data.push(CpuData { cpu, at, size });
             }

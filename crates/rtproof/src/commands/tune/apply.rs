@@ -188,9 +188,9 @@ impl Todo {
     fn unknown_check(&self, named: &[String]) -> Option<&LeftOut> {
         let gives =
             |check: &String| self.steps.iter().any(|it| it.step.reason.checks.contains(check));
-        let is_blind =
+        let is_unknown =
             |it: &&LeftOut| it.is_unknown && named.contains(&it.check) && !gives(&it.check);
-        self.left_out.iter().find(is_blind)
+        self.left_out.iter().find(is_unknown)
     }
 }
 
