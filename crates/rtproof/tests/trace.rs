@@ -183,7 +183,8 @@ mod live {
         }
         let (_alone, folder) = (alone(), folder());
         let before = shared();
-        for _ in 0..if support::is_full() { KILLED } else { SAMPLE } {
+        let kills = if support::is_full() { KILLED } else { SAMPLE };
+        for _ in 0..kills {
             let mut child =
                 start(folder.path(), &["trace", "nop", "--for", "20s", "--out", "text"]);
             let pid = child.id();
