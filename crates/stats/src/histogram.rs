@@ -9,8 +9,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::quantile::interval_ranks;
-
 /// Largest value with a bucket of its own: 2^42 - 1 ns, about 73 minutes. Anything later is counted
 /// in the last bucket; the exact maximum is always kept beside a histogram, never derived from it.
 pub const VALUE_MAX: u64 = (1 << VALUE_BITS) - 1;
@@ -184,6 +182,205 @@ impl Histogram {
                 seen >= rank
             })
             .map(|(index, _)| index)
+    }
+
+    /// How many values are certainly above `value_ns` and how many may be: the bucket that holds
+    /// `value_ns` is counted as a whole.
+    pub fn count_above(&self, value_ns: u64) -> (u64, u64) {
+        let at = self.layout.index(value_ns);
+        let sure: u64 = self.counts[at + 1..].iter().sum();
+        let maybe = if self.layout.upper(at) > value_ns { self.counts[at] } else { 0 };
+        (sure, sure + maybe)
+    }
+}
+
+/// Hands the counts of `first, first - step, first - 2 step, ...`, `count` values in all, to `add`,
+/// bucket by bucket.
+///
+/// # Panics
+/// If the progression would fall below zero or `step` is zero with more than one value.
+#[inline(always)]
+pub(crate) fn progression(
+    layout: Layout,
+    (first_ns, step_ns, count): (u64, u64, u64),
+    mut add: impl FnMut(usize, u64),
+) {
+    if count == 0 {
+        return;
+    }
+    assert!(count == 1 || step_ns > 0, "a progression needs a step");
+    let last_ns = first_ns.checked_sub(step_ns * (count - 1)).expect("progression below zero");
+    let mut index = layout.index(last_ns);
+    let mut below = 0; // values of the progression that lie below the current bucket
+    while below < count {
+        let upper = if index + 1 == layout.len() { u64::MAX } else { layout.upper(index) };
+        // Values are last + i * step, i in 0..count: how many are <= upper?
+        let up_to = match upper.checked_sub(last_ns) {
+            None => 0,
+            Some(above) => above.checked_div(step_ns).map_or(count, |i| count.min(i + 1)),
+        };
+        add(index, up_to - below);
+        below = up_to;
+        index += 1;
+    }
+}
+
+/// A bucket number outside the grid: the file that named it is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchBucket {
+    /// The bucket asked for.
+    pub index: usize,
+    /// How many there are.
+    pub len: usize,
+}
+
+impl std::fmt::Display for NoSuchBucket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "bucket {} of {}", self.index, self.len)
+    }
+}
+
+impl std::error::Error for NoSuchBucket {}
+
+// What every histogram can be reduced to: sorted cells with counts, of our own grid or another's.
+//
+// Tools divide time differently: equal cells, cells that grow, single values. Quantiles of all of
+// them are read the same way here, so that runs of different tools can stand beside each other.
+
+/// A cell: `n` values from `low_ns` to `high_ns`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bin {
+    /// Smallest value of the cell, nanoseconds.
+    pub low_ns: u64,
+    /// Largest value of the cell, nanoseconds.
+    pub high_ns: u64,
+    /// How many values, 1 or more.
+    pub n: u64,
+}
+
+/// Cells in ascending order that do not overlap; none is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Bin>", into = "Vec<Bin>")]
+pub struct Bins {
+    bins: Vec<Bin>,
+    total: u64,
+}
+
+/// Why cells are no histogram. Numbers are positions in the list given, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinsError {
+    /// A cell whose lower edge is above its upper one.
+    Reversed(usize),
+    /// A cell without values.
+    Empty(usize),
+    /// A cell that begins before the one before it has ended, or at its end.
+    Overlapping(usize),
+    /// With this cell there are more than 2^64 - 1 values.
+    TooMany(usize),
+}
+
+impl std::fmt::Display for BinsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Reversed(at) => write!(f, "cell {at} ends before it begins"),
+            Self::Empty(at) => write!(f, "cell {at} is empty; leave empty cells out"),
+            Self::Overlapping(at) => {
+                write!(f, "cell {at} begins within the one before it; sort them by their edges")
+            }
+            Self::TooMany(at) => write!(f, "with cell {at} there are more than 2^64 - 1 values"),
+        }
+    }
+}
+
+impl std::error::Error for BinsError {}
+
+impl Bins {
+    /// The non-empty buckets of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        let layout = histogram.layout();
+        let bin = |(at, n)| Bin { low_ns: layout.lower(at), high_ns: layout.upper(at), n };
+        Self::from_sorted(histogram.buckets().map(bin).collect())
+    }
+
+    /// Cells as another tool has them.
+    ///
+    /// # Errors
+    /// If they are not ascending, overlap, or one is empty or reversed.
+    pub fn from_bins(bins: Vec<Bin>) -> Result<Self, BinsError> {
+        let mut total = 0_u64;
+        for (at, bin) in bins.iter().enumerate() {
+            if bin.low_ns > bin.high_ns {
+                return Err(BinsError::Reversed(at));
+            }
+            if bin.n == 0 {
+                return Err(BinsError::Empty(at));
+            }
+            if at > 0 && bin.low_ns <= bins[at - 1].high_ns {
+                return Err(BinsError::Overlapping(at));
+            }
+            total = total.checked_add(bin.n).ok_or(BinsError::TooMany(at))?;
+        }
+        Ok(Self { bins, total })
+    }
+
+    /// Single values, in any order.
+    pub fn from_values(values_ns: impl IntoIterator<Item = u64>) -> Self {
+        let mut values: Vec<u64> = values_ns.into_iter().collect();
+        values.sort_unstable();
+        let bin = |same: &[u64]| Bin { low_ns: same[0], high_ns: same[0], n: same.len() as u64 };
+        Self::from_sorted(values.chunk_by(|a, b| a == b).map(bin).collect())
+    }
+
+    fn from_sorted(bins: Vec<Bin>) -> Self {
+        let total = bins.iter().fold(0_u64, |sum, bin| sum.saturating_add(bin.n));
+        Self { bins, total }
+    }
+
+    /// Adds the values of others. Exact where the edges agree; a cell that lies across an edge of
+    /// the others is counted where its upper edge lies, so that quantiles err late as ever.
+    pub fn merge(&mut self, other: &Self) {
+        let mut all: Vec<Bin> = self.bins.iter().chain(&other.bins).copied().collect();
+        all.sort_by_key(|bin| (bin.high_ns, bin.low_ns));
+        let mut merged: Vec<Bin> = Vec::with_capacity(all.len());
+        for mut bin in all {
+            match merged.last_mut() {
+                Some(last) if last.high_ns == bin.high_ns => last.n = last.n.saturating_add(bin.n),
+                last => {
+                    bin.low_ns = last.map_or(bin.low_ns, |last| bin.low_ns.max(last.high_ns + 1));
+                    merged.push(bin);
+                }
+            }
+        }
+        *self = Self::from_sorted(merged);
+    }
+
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.bins.is_empty()
+    }
+
+    /// The cells, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = &Bin> {
+        self.bins.iter()
+    }
+
+    /// The cell that holds the value of rank `rank`, 1 = smallest.
+    pub fn at_rank(&self, rank: u64) -> Option<&Bin> {
+        let mut seen = 0_u64;
+        self.bins.iter().find(|bin| {
+            seen = seen.saturating_add(bin.n);
+            rank > 0 && seen >= rank
+        })
+    }
+
+    /// The p-quantile, nanoseconds: the upper edge of the cell of rank ceil(p n). `None` of
+    /// nothing.
+    pub fn quantile(&self, p: f64) -> Option<u64> {
+        self.at_rank(rank(p, self.total)).map(|bin| bin.high_ns)
     }
 
     /// How many values are certainly above `value_ns` and how many may be: the bucket that holds

@@ -8,8 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
 use crate::binomial::cdf;
+use crate::{Bins, Histogram};
 
 /// A quantile as a fraction with an exact complement: q = 1 - `above`/`of`.
 #[derive(
@@ -106,6 +106,8 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
     let s = first(&|p| p >= 1.0 - tail) + 1;
     ((r > 0).then_some(r), (s <= n).then_some(s))
 }
+
+impl Bins {}
 
 /// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
 /// the histogram is worth; the interval widens accordingly. `None`: that is not known, and there is

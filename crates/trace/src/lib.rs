@@ -22,7 +22,7 @@ pub mod window;
 pub use around::WindowSize;
 pub use coverage::{Coverage, EventClass, Extent};
 pub use decode::{Decoder, EventBrief};
-pub use event::{Event, EventData};
+pub use event::{Event, EventData, FixedText};
 pub use format::{ByteOrder, Formats};
 pub use merge::Merge;
 pub use page::{Pages, Raw, RingPage};
@@ -32,5 +32,3 @@ pub use window::{
     LateTimer, Lost, Task, TaskPolicy, TracedSection, WakeUp, WakeUpBasis, Window, WindowIdleState,
     WindowSurroundings,
 };
-
-pub use crate::kernel::text::FixedText;
