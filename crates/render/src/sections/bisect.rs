@@ -133,11 +133,11 @@ pub fn page(of: &KernelBisected) -> String {
                 }
             }
             section aria-labelledby="evidence" {
-                h2 #evidence_html { "Evidence of both sides" }
+                h2 #evidence { "Evidence of both sides" }
                 (evidence_html(of))
             }
             section aria-labelledby="steps" {
-                h2 #steps_html { (count(of.steps.len() as u64, "step")) }
+                h2 #steps { (count(of.steps.len() as u64, "step")) }
                 (crate::html::scroll("All steps", &steps_html(of)))
             }
         }

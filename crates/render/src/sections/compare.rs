@@ -499,7 +499,7 @@ fn causes_html(comparison: &Comparison) -> Markup {
     let all = &comparison.causes[..comparison.causes.len().min(SHOWN_HTML)];
     let (first, rest) = all.split_at(all.len().min(FIRST));
     html! {
-        section #causes_html {
+        section #causes {
             h2 { "Why they were late" }
             p { "Spikes in which each cause has a share. What is a spike follows each run." }
             (crate::html::scroll("Causes", &table(first)))
@@ -523,7 +523,7 @@ fn facts_html(page: &ComparePage<'_>) -> Markup {
         .collect();
     let (first, rest) = comparison.facts.split_at(comparison.facts.len().min(SHOWN_HTML));
     html! {
-        section #facts_html {
+        section #facts {
             h2 { "What else differs" }
             @if !unknown.is_empty() {
                 p {
@@ -576,7 +576,7 @@ fn table(comparison: &Comparison, lines: &[rtproof_judge::compare::FactLine]) ->
 
 pub(super) fn numbers_section(comparison: &Comparison) -> Markup {
     html! {
-        numbers_section #numbers {
+        section #numbers {
             h2 { "Numbers" }
             p { (convention(comparison)) }
             @if let [one] = comparison.against.as_slice() {
@@ -762,7 +762,7 @@ pub(super) fn runs_section(comparison: &Comparison) -> Markup {
         .flat_map(|group| group.runs.iter().map(|run| (group.label.as_str(), run)))
         .collect();
     html! {
-        runs_section #runs {
+        section #runs {
             (crate::html::scroll("Runs", &list(comparison, &runs)))
             @if runs.len() <= OPEN_MAX {
                 h3 { "Threads" }
@@ -834,7 +834,7 @@ fn threads(runs: &[(&str, &RunSummary)]) -> Markup {
 /// How the comparison was made.
 pub(super) fn method_section(comparison: &Comparison) -> Markup {
     html! {
-        runs_section #method_section {
+        section #method {
             dl.words {
                 @for (word, text) in method_terms(comparison) { dt { (word) } dd { (text) } }
             }
@@ -849,7 +849,7 @@ pub(super) fn verdict_section(page: &ComparePage<'_>) -> Markup {
     let (class, icon) = tone(comparison.answer);
     let many = comparison.against.len() > 1;
     html! {
-        verdict_section.verdict.(class) #verdict {
+        section.verdict.(class) #verdict {
             h2 { (crate::html::icon(icon)) (capital(comparison.answer.text())) }
             p.sentence { (comparison.sentence) }
             (summary::short_html(page.answer))

@@ -22,7 +22,7 @@ const RUNS_MAX: usize = 8;
 pub(super) fn over_section(page: &ComparePage<'_>) -> Markup {
     let (runs, left_out) = drawn_runs(page);
     html! {
-        over_section #time {
+        section #time {
             h2 { "Over time" }
             @match over::latencies(&runs) {
                 None => (crate::html::no_chart("chart-over", "Latency over time", NOTHING)),
@@ -196,7 +196,7 @@ pub(super) fn pictures_section(page: &ComparePage<'_>) -> Markup {
         .map(|(at, group)| CompareSeries::of(group, page.comparison.view, Some(at)))
         .collect();
     html! {
-        pictures_section #pictures {
+        section #pictures {
             h2 { "Pictures" }
             (both(page, &series, ("overlay", "later"), None))
             @for (at, figure) in page.figures.iter().enumerate() {

@@ -108,7 +108,7 @@ pub(crate) fn held_out(held: &Holdout) -> String {
 
 pub(crate) fn section(report: &Report) -> Markup {
     html! {
-        section #moments_html {
+        section #moments {
             p { (CONVENTION) }
             (crate::html::scroll("Moments", &moments_html(rows_html(&report.distribution))))
             (p2(&report.distribution))
@@ -413,7 +413,7 @@ fn moving_table(moving: &Moving) -> Markup {
             "Of the window that ends there, times in \u{b5}s. All kinds and steps: "
             code { "rtproof export --format csv --table moving" }
         }
-        moving_table {
+        table {
             (crate::html::table_head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
                 STATISTICS.iter().map(|of| format!("#{}", of.name)))))
             tbody {

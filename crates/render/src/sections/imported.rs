@@ -54,7 +54,7 @@ pub fn imported_html(imported: &Imported, banner: Option<&str>) -> String {
 
 fn table_html(imported: &Imported) -> Markup {
     html! {
-        table_html {
+        table {
             caption { "Times in µs, in the steps of the tool." }
             thead {
                 tr {

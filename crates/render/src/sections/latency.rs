@@ -32,7 +32,7 @@ const COLUMNS_MAX: usize = 16;
 
 pub(crate) fn latency_section(run: &Run, report: &Report) -> Markup {
     html! {
-        latency_section.sheet #latency {
+        section.sheet #latency {
             h2 { "Latency" }
             (histogram_figure(run, report))
             details.fold {
@@ -284,7 +284,7 @@ pub(crate) fn missed_section(
     time: TimeBins,
 ) -> Markup {
     html! {
-        missed_section #missed {
+        section #missed {
             p { (sentence(report)) }
             (crate::html::scroll("Account of the wake-ups", &account(report)))
             @if report.all.missed > 0 { (figure(run, columns, time)) }
@@ -377,7 +377,7 @@ pub(crate) fn quantiles_section(report: &Report) -> Markup {
     let phases: Vec<Row<'_>> =
         report.phases.iter().map(|phase| (phase.name.clone(), &phase.measured)).collect();
     html! {
-        quantiles_section #quantiles {
+        section #quantiles {
             p { (convention(report)) }
             h3 { "Wake-up view" }
             (quantiles_table("Wake-up view", &all, View::Wake))
@@ -443,7 +443,7 @@ fn quantiles_table(label: &str, rows: &[Row<'_>], view: View) -> Markup {
     let fixed = view.columns().iter().map(|&column| column.to_owned());
     let columns = fixed.chain(names.iter().map(|name| format!("#{name}")));
     let body = html! {
-        quantiles_table.quantiles {
+        table.quantiles {
             (crate::html::table_head(columns))
             tbody {
                 @for (name, measured) in rows {
@@ -479,7 +479,7 @@ fn phase_table(report: &Report, rows: &[Row<'_>]) -> Markup {
         ["phase", "time", "#sampled", "#missed", "#late", "#mean", "#max"].map(str::to_owned);
     let columns = fixed.into_iter().chain(names.iter().map(|name| format!("#{name}")));
     let body = html! {
-        quantiles_table.quantiles {
+        table.quantiles {
             (crate::html::table_head(columns))
             tbody {
                 @for (phase, (name, measured)) in report.phases.iter().zip(rows) {
@@ -510,7 +510,7 @@ fn phase_table(report: &Report, rows: &[Row<'_>]) -> Markup {
 
 pub(crate) fn samples_section(report: &Report) -> Markup {
     html! {
-        samples_section #samples {
+        section #samples {
             @if report.top.is_empty() {
                 p { "No wake-up was measured." }
             } @else {
@@ -531,7 +531,7 @@ fn samples_table(report: &Report) -> Markup {
     let columns = columns.chain(["#CPU", "#due after", "due at", "phase"]);
     let started_ns = report.run.started_realtime_ns;
     html! {
-        samples_table {
+        table {
             (crate::html::table_head(columns))
             tbody {
                 @for (i, top) in report.top.iter().enumerate() {
@@ -564,7 +564,7 @@ fn against(latency_ns: u64, budget_ns: u64) -> Markup {
 
 pub(crate) fn threads_section(report: &Report) -> Markup {
     html! {
-        threads_section #threads {
+        section #threads {
             h3 { "Measuring threads" }
             (crate::html::scroll("Measuring threads", &threads(report)))
             h3 { "Loads" }

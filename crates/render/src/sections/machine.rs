@@ -18,7 +18,7 @@ struct MachineRow {
 
 pub(crate) fn machine_section(run: &Run, report: &Report) -> Markup {
     html! {
-        machine_section #machine {
+        section #machine {
             (crate::html::scroll("The machine", &table(&rows(&run.facts_start, report))))
             (changes(run, report))
             details.facts {
@@ -167,7 +167,7 @@ fn changes(run: &Run, report: &Report) -> Markup {
 
 pub(crate) fn method_section(report: &Report) -> Markup {
     html! {
-        method_section #method {
+        section #method {
             (crate::html::scroll("Options and cost", &html! {
                 table.facts { tbody {
                     @for (name, value, note) in options(report).into_iter().chain(cost(report)) {

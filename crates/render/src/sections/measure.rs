@@ -208,7 +208,7 @@ fn moments_html(index: &Index) -> Markup {
         rows.into_iter().map(|(cell, thread)| (name_html(cell, thread), &thread.distribution));
     html! {
         (crate::html::folded("Moments", &html! {
-            section #moments_html {
+            section #moments {
                 p.quiet { (super::distribution::CONVENTION) }
                 (crate::html::scroll("Moments", &super::distribution::moments_html(rows)))
             }

@@ -163,7 +163,7 @@ fn recorder_html(recorder: &RecorderSummary) -> Markup {
         p.quiet { (texts.join(" ")) }
         @if !recorder.missing.is_empty() {
             details {
-                summary_html {
+                summary {
                     (units::count(recorder.missing.len(), "kernel event"))
                     " not there: what cannot be told apart"
                 }

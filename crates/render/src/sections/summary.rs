@@ -119,7 +119,7 @@ const CHARACTERS_MAX: usize = 150;
 
 pub(crate) fn paper_section(report: &Report) -> Markup {
     html! {
-        paper_section.paper #paper {
+        section.paper #paper {
             @if let Some(spikes) = &report.spikes { (causes(spikes)) }
             (fixes(report))
             (conditions(report))
@@ -271,7 +271,7 @@ pub(crate) fn reference_section(all: &[Reference]) -> Markup {
     }
     let cell = |count: Option<u64>| count.map_or_else(|| crate::html::NONE.into(), units::grouped);
     html! {
-        reference_section #reference {
+        section #reference {
             h2 { "Among machines of reference" }
             @for one in all {
                 ul.reasons { @for line in &one.lines { li { (line) } } }
@@ -354,7 +354,7 @@ pub(crate) fn verdict_section(run: &Run, report: &Report, next: Option<&str>) ->
         rtproof_judge::VerdictAnswer::NotJudged => ("not-judged", "dash"),
     };
     html! {
-        verdict_section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer"
+        section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer"
             data-answer=(class) {
             h2 #answer { (crate::html::icon(icon)) (heading(run, verdict.answer)) }
             p.sentence { (capitalised(&verdict.sentence)) }

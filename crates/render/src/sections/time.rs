@@ -31,7 +31,7 @@ pub(crate) fn beside_section(report: &Report) -> Markup {
         found.map_or(crate::html::NONE.into(), |cpu| cpu.thread.cpu.to_string())
     };
     html! {
-        beside_section #beside {
+        section #beside {
             @if !surroundings.marks.is_empty() {
                 h3 { "Threads that were changed while they measured" }
                 (crate::html::scroll("Changes", &marks(surroundings, &cpu)))
@@ -213,7 +213,7 @@ pub(crate) fn host_section(run: &Run, time: TimeBins) -> Markup {
         return Markup::default();
     }
     html! {
-        host_section #host {
+        section #host {
             p.quiet { "Read once a second on " (place(run)) ". Loaded phases are shaded." }
             div.smalls { @for counter in &counters { (counter_figure(run, counter, time)) } }
             details.numbers {
@@ -268,7 +268,7 @@ fn counters_table(counters: &[HostSeries], time: TimeBins) -> Markup {
     let time = time.coarser(ROWS);
     let columns: Vec<_> = counters.iter().map(|counter| counter.columns(time)).collect();
     html! {
-        counters_table {
+        table {
             thead { tr {
                 th { "from" }
                 @for HostSeries { column, .. } in counters {
@@ -297,7 +297,7 @@ pub(crate) fn timeline_section(page: &ReportPage<'_>) -> Markup {
     let ReportPage { run, report, time, rows, columns, pictures } = page;
     let time = *time;
     html! {
-        timeline_section #timeline {
+        section #timeline {
             h2 { "Latency over time" }
             @let events = EventLanes::of(report);
             (dots_figure(run, report, time, &events, pictures.len()))

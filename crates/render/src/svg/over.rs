@@ -260,7 +260,7 @@ fn drawn(
     let frame = Frame { top: top + 14.0, bottom: top + CURVE, y, ..*whole };
     html! {
         g.curve {
-            over_line.base x1=(px(frame.left)) x2=(px(frame.right))
+            line.base x1=(px(frame.left)) x2=(px(frame.right))
                 y1=(px(frame.bottom)) y2=(px(frame.bottom)) {}
             g.axis {
                 @for (value, y) in ends(&frame, low, high) {
@@ -355,13 +355,13 @@ fn lane(frame: &Frame, placing: &Placing, at: usize, run: &ShownRun<'_>, top: f6
                     }
                 }
             }
-            over_line.rail x1=(px(frame.left)) x2=(px(frame.right))
+            line.rail x1=(px(frame.left)) x2=(px(frame.right))
                 y1=(px(top + LANE)) y2=(px(top + LANE)) {}
             @for ((at_ns, text), kind) in ticks {
                 @if let Some(x) = place(at_ns) {
                     g.(kind) {
                         title { (run.label) ", " (at_ns / 1_000_000_000) " s: " (text) }
-                        over_line.tick x1=(x) x2=(x) y1=(px(top)) y2=(px(top + LANE)) {}
+                        line.tick x1=(x) x2=(x) y1=(px(top)) y2=(px(top + LANE)) {}
                     }
                 }
             }
@@ -399,7 +399,7 @@ pub(crate) fn draw_shift(
         rect.shade x=(px(frame.left)) width=(px(frame.right - frame.left)) y=(px(y(1.0 + margin)))
             height=(px(y(1.0 / (1.0 + margin)) - y(1.0 + margin))) {}
         (frame.y_axis(&ticks(&frame), "change (logarithmic)"))
-        shift_line.limit x1=(px(frame.left)) x2=(px(frame.right)) y1=(px(y(1.0))) y2=(px(y(1.0))) {}
+        line.limit x1=(px(frame.left)) x2=(px(frame.right)) y1=(px(y(1.0))) y2=(px(y(1.0))) {}
         (names(&frame, &shift.points))
         g class={ "series effect " (class) } {
             @if let Some(d) = shift_band(&frame, &shift.points) { path.range d=(d) {} }
@@ -451,7 +451,7 @@ pub(crate) fn together(
         rect.shade x=(px(frame.left)) width=(px(frame.right - frame.left)) y=(px(y(1.0 + margin)))
             height=(px(y(1.0 / (1.0 + margin)) - y(1.0 + margin))) {}
         (frame.y_axis(&ticks(&frame), "change (logarithmic)"))
-        shift_line.limit x1=(px(frame.left)) x2=(px(frame.right)) y1=(px(y(1.0))) y2=(px(y(1.0))) {}
+        line.limit x1=(px(frame.left)) x2=(px(frame.right)) y1=(px(y(1.0))) y2=(px(y(1.0))) {}
         (names(&frame, longest))
         @for &(label, colour, shift) in shifts {
             g class={ "series s" (colour % COLOURS) } {
@@ -513,7 +513,7 @@ fn names(frame: &Frame, points: &[ShiftPoint]) -> Markup {
     let middle = px(f64::midpoint(frame.left, frame.right));
     html! {
         g.axis {
-            shift_line.base x1=(px(frame.left)) x2=(px(frame.right))
+            line.base x1=(px(frame.left)) x2=(px(frame.right))
                 y1=(px(frame.bottom)) y2=(px(frame.bottom)) {}
             @for (at, point) in points.iter().enumerate() {
                 text x=(px(frame.px_x(place(at)))) y=(px(frame.bottom + 18.0))
