@@ -107,7 +107,29 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
     ((r > 0).then_some(r), (s <= n).then_some(s))
 }
 
-impl Bins {}
+impl Bins {
+    /// The order-statistics interval of the p-quantile, nanoseconds, from the lower edge of one
+    /// cell to the upper edge of another. `None` on the right: no finite upper bound at this
+    /// number. Values are taken for independent; see [`Bins::interval_of`].
+    pub fn interval(&self, p: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
+        self.interval_of(p, confidence, self.total())
+    }
+
+    /// The same, where the values are worth `n_eff` independent ones.
+    pub fn interval_of(&self, p: f64, confidence: f64, n_eff: u64) -> (Option<u64>, Option<u64>) {
+        let n_eff = n_eff.min(self.total());
+        let (r, s) = interval_ranks(n_eff, p, confidence);
+        // Ranks among n_eff stand for the same shares of all, rounded outwards.
+        let (n, eff) = (u128::from(self.total()), u128::from(n_eff.max(1)));
+        let at = |scaled: u128| {
+            let rank = u64::try_from(scaled).unwrap_or(self.total()).clamp(1, self.total().max(1));
+            self.at_rank(rank)
+        };
+        let low = r.and_then(|r| at(u128::from(r) * n / eff)).map(|bin| bin.low_ns);
+        let high = s.and_then(|s| at((u128::from(s) * n).div_ceil(eff))).map(|bin| bin.high_ns);
+        (low, high)
+    }
+}
 
 /// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
 /// the histogram is worth; the interval widens accordingly. `None`: that is not known, and there is
