@@ -66,7 +66,7 @@ pub enum Needs {
 /// What is wanted, in words.
 #[derive(Clone, Copy)]
 pub enum Wanted {
-    /// Always the same.
+    /// The same text for every intent.
     Text(&'static str),
     /// It depends on the intent.
     Of(fn(&Intent) -> String),

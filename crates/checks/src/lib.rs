@@ -107,7 +107,6 @@ pub struct Intent {
     pub priority: u32,
     /// Period of its loop.
     pub period_ns: u64,
-    /// Latency budget.
     pub budget_ns: Option<u64>,
     /// Kind of work, which decides where the sources disagree.
     pub profile: Profile,

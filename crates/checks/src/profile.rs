@@ -17,6 +17,7 @@ pub struct Profile {
     pub choices: Choices,
 }
 
+/// Kind of real-time work that a machine is configured for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkloadKind {
@@ -74,7 +75,6 @@ impl WorkloadKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Choice {
-    /// Wanted.
     On,
     Off,
     /// Either is accepted: the finding reports the value and what it means.

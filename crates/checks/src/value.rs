@@ -392,9 +392,9 @@ pub type Harmless = Option<(Evidence, &'static str)>;
 /// What is wanted of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Built {
-    /// All of them.
+    /// Every option is set in the build.
     With,
-    /// None of them.
+    /// No option is set in the build.
     Without,
     /// Either: the finding shows the build.
     Either,

@@ -14,6 +14,7 @@ use memchr::memmem;
 
 use crate::{Arch, modules};
 
+/// A kernel image: its architecture, release and unpacked kernel.
 #[derive(Clone, Debug)]
 pub struct Image {
     pub arch: Arch,
@@ -28,7 +29,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads an image.
+    /// Finds architecture, release and unpacked kernel in the bytes of an image.
     ///
     /// # Errors
     /// No kernel image, or of another architecture.

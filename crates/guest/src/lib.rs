@@ -124,7 +124,7 @@ pub const fn program_and_package(arch: Arch) -> (&'static str, &'static str) {
 }
 
 impl Emulator {
-    /// The installed QEMU.
+    /// Finds the installed QEMU of an architecture.
     ///
     /// # Errors
     /// None is installed; names the package that has it.
@@ -300,6 +300,7 @@ pub struct GuestPlan {
     pub steps: Vec<GuestCommand>,
 }
 
+/// A command that the guest runs, as one step of its plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestCommand {
     /// Its output goes to `NAME.out` and `NAME.err`.

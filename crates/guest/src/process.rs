@@ -123,6 +123,7 @@ impl GuestOutcome {
     }
 }
 
+/// The running process of an emulator, which signals can stop for a while.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestProcess {
     pid: Pid,

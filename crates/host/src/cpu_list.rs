@@ -116,12 +116,12 @@ impl CpuList {
         Ok(())
     }
 
-    /// The CPUs, ascending.
+    /// The CPU numbers, ascending, each once.
     pub fn as_slice(&self) -> &[u32] {
         &self.0
     }
 
-    /// The CPUs, ascending.
+    /// The CPU numbers, ascending, each once.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }

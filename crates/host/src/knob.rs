@@ -94,7 +94,6 @@ pub enum CpuPlacement {
 /// Special rule for the value of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueRule {
-    /// None.
     Plain,
     /// Only the first word is set. The file shows several, so the others are written as they are.
     FirstWord,
@@ -207,7 +206,7 @@ pub enum EffectTime {
     Login,
     /// At the next boot.
     Boot,
-    /// With another kernel.
+    /// With a kernel that is built otherwise.
     Build,
     /// In the firmware's set-up or the hypervisor.
     Firmware,
@@ -382,7 +381,6 @@ macro_rules! builders {
 }
 
 builders! {
-    /// Another scope.
     of(scope: Scope) scope: scope;
     /// With a boot parameter of the same effect.
     or_boot(parameter: &'static str) boot: Some(parameter);

@@ -543,7 +543,7 @@ impl Disk {
         }
     }
 
-    /// Sorted by byte.
+    /// Names in a folder, sorted by their bytes.
     fn names(&self, path: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.resolve(path, true)?)? {

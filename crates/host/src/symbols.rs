@@ -18,7 +18,7 @@ const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 pub struct KernelSymbols {
     /// Names, each ended by a newline: `name` or `name\t[module]`.
     names: Vec<u8>,
-    /// Addresses, ascending.
+    /// Ascending; parallel to the names and offsets.
     addresses: Vec<u64>,
     /// Offset in `names` of each.
     offsets: Vec<u32>,

@@ -119,7 +119,7 @@ pub struct InterruptLine {
     pub counts: Vec<(u32, u64)>,
 }
 
-/// One task (thread).
+/// Scheduling activity of one task (thread).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskActivity {
     pub tid: u32,

@@ -218,7 +218,7 @@ const LINES_MAX: usize = 5;
 /// The PATH of what they start.
 pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Finds a program.
+/// Finds a program that only root can change.
 ///
 /// # Errors
 /// It is in none of the folders, or another than root can change it: the path says which.

@@ -248,6 +248,7 @@ pub struct Averages {
     pub rows: Vec<AverageRow>,
 }
 
+/// Averages of the latency of one stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AverageRow {
     /// Start, nanoseconds after the first wake-up.
@@ -261,7 +262,6 @@ pub struct AverageRow {
 }
 
 impl Averages {
-    /// Of a run.
     pub fn of(run: &Run) -> Self {
         let seconds = || run.threads.iter().flat_map(|thread| &thread.seconds);
         let Some(end_ns) = seconds().map(|second| second.to_ns).max() else {

@@ -392,7 +392,6 @@ enum Call {
     Inherits,
     /// Moves waiters from one word to another, or changes another word.
     Moves,
-    /// None of these.
     Else,
 }
 
@@ -625,7 +624,6 @@ pub struct HolderPreempter {
     pub priority: i32,
     /// Priority relative to the others.
     pub order: LockOrder,
-    /// How long, nanoseconds.
     pub ns: u64,
 }
 

@@ -230,7 +230,6 @@ pub struct Frequency {
 }
 
 impl RunSurroundings {
-    /// Of a run.
     pub fn of(run: &Run) -> Self {
         let marks = run.surroundings.marks.clone();
         let segments = run.threads.iter().flat_map(|thread| segments(thread, &marks)).collect();

@@ -110,9 +110,9 @@ pub struct Measured {
     pub missed: u64,
     /// Later than the budget.
     pub late: u64,
-    /// Smallest latency, exact.
+    /// Exact, not an edge of a histogram bucket.
     pub min_ns: Option<u64>,
-    /// Largest latency, exact.
+    /// Exact, not an edge of a histogram bucket.
     pub max_ns: Option<u64>,
     /// Mean latency, wake-up view.
     pub mean_ns: Option<f64>,
@@ -135,6 +135,7 @@ impl Measured {
     }
 }
 
+/// Result of one measuring thread on its CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuReport {
     pub thread: ThreadInfo,
@@ -143,6 +144,7 @@ pub struct CpuReport {
     pub measured: Measured,
 }
 
+/// Result of one named phase of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseReport {
     pub name: String,
@@ -168,7 +170,7 @@ pub struct ChangedFact {
     /// Fact, e.g. `cpus.3.freq.governor`.
     pub key: String,
     pub from: String,
-    /// At the end.
+    /// Value at the end of the run.
     pub to: String,
 }
 

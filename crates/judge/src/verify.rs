@@ -171,7 +171,6 @@ struct Place {
     /// The value that it is about; `None`: any.
     value: Option<&'static str>,
     path: &'static str,
-    /// The expected value.
     shows: Shows,
 }
 

@@ -85,7 +85,7 @@ impl WantedOption {
     }
 }
 
-/// Configures.
+/// Adds the wanted options to the base; resolves them by kconfig where a source tree is given.
 ///
 /// # Errors
 /// The base cannot be read, kconfig fails, a file cannot be written.

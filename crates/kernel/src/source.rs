@@ -240,7 +240,7 @@ pub fn series(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(all)
 }
 
-/// Applies them all.
+/// Applies the patches in order to the source tree.
 ///
 /// # Errors
 /// The first that does not apply, with its rejected hunks.

@@ -30,7 +30,6 @@ pub struct Finding {
     pub source: String,
     /// What would change it; empty when nothing needs to.
     pub remedies: Vec<Remedy>,
-    /// When a change takes effect.
     #[serde(default)]
     pub when: When,
     /// How much latency a bad answer costs, as a rule.
@@ -127,9 +126,7 @@ impl When {
 pub enum Impact {
     /// Milliseconds, or real-time operation fails as a whole.
     Milliseconds,
-    /// Hundreds of microseconds.
     Hundreds,
-    /// Tens of microseconds.
     #[default]
     Tens,
     Microseconds,
@@ -165,6 +162,7 @@ pub enum Status {
     NotApplicable,
 }
 
+/// A path that was read, and the value found there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     pub path: String,
@@ -193,7 +191,7 @@ pub enum Remedy {
         /// The knob. JSON leaves it out: a plan is always made from findings of this process.
         #[serde(skip)]
         knob: Option<&'static Knob>,
-        /// Paths.
+        /// Paths of the files to change.
         #[serde(rename = "paths")]
         at: Vec<String>,
         value: String,

@@ -180,7 +180,6 @@ pub enum ProgramEventData {
     },
     /// A monitor of the kernel reports a thread of the machine.
     Reported {
-        /// The monitor.
         monitor: Monitor,
         /// The thread, as in [`Self::SwitchedOut`].
         number: u32,
@@ -243,11 +242,8 @@ pub struct Mapping {
 /// The registers that unwinding needs, and the top of the user's stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Instruction pointer.
     pub ip: u64,
-    /// Stack pointer.
     pub sp: u64,
-    /// Frame pointer.
     pub fp: u64,
     /// Link register; 0 where the processor has none.
     pub lr: u64,

@@ -29,7 +29,7 @@ pub struct Spikes {
     pub causes: Vec<CauseRow>,
     /// The worst spikes of each cause, worst first.
     pub worst: Vec<ExplainedSpike>,
-    /// Periods, coincidences: sentences.
+    /// Periods and coincidences of the spikes, as sentences.
     pub structure: Vec<Structure>,
 }
 
@@ -167,7 +167,6 @@ pub struct Share {
     pub cause: String,
     /// Culprit: `multipathd [RR 99]`, `IRQ 24 nvme0q1`, `C6`. Empty if there is none.
     pub culprit: String,
-    /// Nanoseconds.
     pub ns: u64,
     /// Other causes that it may as well be, by id.
     #[serde(rename = "or")]

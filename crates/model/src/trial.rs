@@ -31,6 +31,7 @@ pub enum Observation {
     Smi(SmiObservation),
 }
 
+/// What the trial `throttling` observed on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThrottlingObservation {
     pub cpu: u32,
@@ -79,6 +80,7 @@ impl GapCounts {
     }
 }
 
+/// What the trial `isolation` observed on the real-time CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IsolationObservation {
     pub cpus: CpuList,
@@ -126,6 +128,7 @@ pub struct RanTask {
     pub time_ms: u64,
 }
 
+/// What the trial `priority` observed: the granted priority and its limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PriorityObservation {
     pub priority: u32,
@@ -159,6 +162,7 @@ impl PriorityObservation {
     }
 }
 
+/// What the trial `memlock` observed when it locked memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemlockObservation {
     /// Memory beyond that of the program itself, bytes.
@@ -181,6 +185,7 @@ pub struct Locked {
     pub faults_major: u64,
 }
 
+/// What the trial `smi` counted, or saw as gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SmiObservation {
     /// Maker of the CPU, e.g. `GenuineIntel`.
@@ -214,6 +219,7 @@ pub struct HwlatLook {
     pub with_nmi: u64,
 }
 
+/// Hardware counter that counts system management interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SmiCounter {

@@ -9,6 +9,7 @@ use rtproof_stats::{
     tail::{ReturnLevel, Tail},
 };
 
+/// Answer of a verdict: whether the measurement meets the requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictAnswer {

@@ -76,7 +76,6 @@ pub enum TrialDesign {
 pub struct KnobResult {
     /// 0, 1, ...
     pub number: u32,
-    /// Name: its checks.
     pub name: String,
     pub changes: Vec<String>,
     /// How it was tried.
@@ -98,7 +97,6 @@ pub enum TrialMode {
     Toggled,
     /// Before and after, once: drift is not excluded.
     Once,
-    /// Not at all.
     NotTried,
 }
 
@@ -148,7 +146,6 @@ pub struct Effect {
 pub enum SliceStatistic {
     /// 99.9 % of the wake-ups that were due, missed ones among them, were no later.
     P999,
-    /// The latest wake-up.
     Max,
 }
 
@@ -392,7 +389,6 @@ impl SampleKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Reading")]
 pub struct ToolValue {
-    /// The value, nanoseconds.
     pub ns: u64,
     /// Whether it may be larger: the tool counted the sample and not its value.
     pub at_least: bool,

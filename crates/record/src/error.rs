@@ -27,11 +27,7 @@ pub enum WriteError {
          that you may write to",
         path.display()
     )]
-    Create {
-        path: PathBuf,
-        /// Why.
-        r#source: io::Error,
-    },
+    Create { path: PathBuf, r#source: io::Error },
     /// The disk is full.
     #[error(
         "{}: no space left while {doing}; what was written before can be read (rtproof report); \
@@ -85,7 +81,6 @@ pub enum WriteError {
         path: PathBuf,
         /// What was being written.
         doing: &'static str,
-        /// Why.
         r#source: rusqlite::Error,
     },
     /// The operating system failed.
@@ -98,7 +93,6 @@ pub enum WriteError {
         path: PathBuf,
         /// What was being done.
         doing: &'static str,
-        /// Why.
         r#source: io::Error,
     },
     /// The record cannot be read back.

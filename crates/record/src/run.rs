@@ -93,6 +93,7 @@ pub enum RunEnd {
     Aborted { why: String },
 }
 
+/// One measured thread of a run, with its histograms and samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
     pub info: ThreadInfo,
@@ -288,7 +289,7 @@ pub struct Surroundings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SurroundingsTick {
     pub marks: Vec<Mark>,
-    /// Idle states; once.
+    /// Idle states of the CPUs, reported once a run.
     pub states: Vec<CpuIdleState>,
     /// Idle times, with the host counters of the same tick. `None`: not read this time.
     pub idle: Option<Vec<IdleTime>>,
@@ -541,7 +542,8 @@ pub const TOP_MAX: usize = 64;
 /// All that is known before the first wake-up.
 #[derive(Clone, Debug)]
 pub struct RunHead {
-    /// Identity; `ended` is ignored. The times may be estimates until a tick brings the [`ClockOrigin`].
+    /// Identity; `ended` is ignored. The times may be estimates until a tick brings the
+    /// [`ClockOrigin`].
     pub meta: Meta,
     pub options: Options,
     pub facts: Snapshot,

@@ -79,6 +79,7 @@ pub(crate) fn as_text<T: Serialize, S: Serializer>(
     serializer.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
 }
 
+/// One late wake-up, as JSON shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spike {
     pub thread: u32,
@@ -119,7 +120,6 @@ pub(crate) struct CauseDocument {
 }
 
 impl CauseDocument {
-    /// Of a row.
     pub(crate) fn of(row: &CauseRow) -> Self {
         Self {
             title: row.title.clone(),

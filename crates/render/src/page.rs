@@ -96,7 +96,10 @@ pub(crate) fn header(report: &Report) -> Markup {
             p.tool { "rtproof · real-time proof test" }
             h1 { (crate::html::hostname(report)) }
             p { (line.join(" · ")) }
-            p.quiet { (crate::html::wall_clock(report.run.started_realtime_ns)) " · " (request_line(report)) }
+            p.quiet {
+                (crate::html::wall_clock(report.run.started_realtime_ns)) " · "
+                (request_line(report))
+            }
         }
     }
 }
@@ -164,7 +167,7 @@ pub(crate) enum Fold {
 }
 
 pub(crate) struct Section {
-    /// Its anchor.
+    /// Anchor in the page, without `#`.
     pub(crate) id: &'static str,
     /// Its name in the contents.
     pub(crate) name: &'static str,

@@ -135,7 +135,9 @@ pub fn rules(command: &str, program: &str, of: &Rules) -> String {
                     testcase classname="rules" name=(rule.rule.id()) {
                         @match rule.answer {
                             Compliance::Kept => {},
-                            Compliance::NotKnown => error message=(rule.why.as_deref().unwrap_or("")) {},
+                            Compliance::NotKnown => {
+                                error message=(rule.why.as_deref().unwrap_or("")) {}
+                            },
                             Compliance::Broken => failure message=(rule.title) {
                                 @for it in of.breaches.iter().filter(|it| it.rule == rule.rule) {
                                     (breach(it)) "\n"

@@ -47,7 +47,7 @@ impl TextStyle {
         Self(self.0.bold())
     }
 
-    /// A colour.
+    /// Style with this foreground colour on the terminal's background.
     pub(crate) const fn of(colour: AnsiColor) -> Self {
         Self(colour.on_default())
     }

@@ -71,6 +71,7 @@ pub enum BisectedIn {
     Machine,
 }
 
+/// What a bisection searches: commits or configuration options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BisectedOver {
@@ -272,6 +273,7 @@ pub const BUILD_SCHEMA: &str = "rtproof/kernel-build/1";
 /// Version of the JSON form of build tests.
 pub const TESTS_SCHEMA: &str = "rtproof/kernel-build-test/1";
 
+/// Result of `kernel build`: the kernel and the files made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuiltKernel {
     /// Version of this form: `rtproof/kernel-build/1`.
@@ -315,6 +317,7 @@ pub struct BuildTests {
     pub rows: Vec<BuildTest>,
 }
 
+/// Result of building the source with one test configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BuildTest {
     /// Target of the source that makes the configuration, e.g. `allnoconfig`.
@@ -466,10 +469,10 @@ pub enum OptionOutcome {
     Dropped,
     /// There is no source to resolve it with.
     Unresolved,
-    /// Nothing was asked.
     Open,
 }
 
+/// One kernel option: its value wanted, before and after kconfig.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OptionRow {
     /// Without `CONFIG_`.
@@ -521,6 +524,7 @@ pub struct Offers {
     pub packages: Vec<KernelPackage>,
 }
 
+/// A kernel package that the distribution offers, with its sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KernelPackage {
     pub name: String,

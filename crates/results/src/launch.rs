@@ -94,7 +94,6 @@ pub struct Launched {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "record")]
 pub enum RecordProof {
-    /// It is there.
     Made {
         file: String,
         /// Its page; `None`: it could not be written.
@@ -103,8 +102,9 @@ pub enum RecordProof {
         sealed: bool,
         verdict: Box<rtproof_model::Verdict>,
     },
-    /// There is none.
-    Missing { why: String },
+    Missing {
+        why: String,
+    },
 }
 
 /// How a program ended.
@@ -127,6 +127,7 @@ impl ProgramEnding {
     }
 }
 
+/// Page faults of a thread, counted by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Faults {
     /// That needed no disk.
@@ -261,6 +262,7 @@ pub struct MonitorReport {
     pub text: String,
 }
 
+/// Whether a real-time rule was kept, over all threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleKept {
     pub rule: Rule,
@@ -313,6 +315,7 @@ pub struct StackFrame {
     pub address: u64,
 }
 
+/// A thread that was observed for breaches of the rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleThread {
     pub pid: u32,

@@ -42,7 +42,6 @@ pub struct Index {
 pub struct ConditionPair {
     pub what: String,
     pub from: String,
-    /// The second condition.
     pub to: String,
     /// Pairs of finished runs that follow each other.
     pub pairs: usize,
@@ -67,6 +66,7 @@ pub struct ConditionJson {
     pub after: Option<String>,
 }
 
+/// Result of one cell of a matrix of measurements.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CellResult {
     pub cell: Cell,
@@ -100,7 +100,6 @@ pub enum CellState {
     CutShort,
     /// Could not be measured.
     Failed,
-    /// Not measured yet.
     Missing,
 }
 
@@ -290,7 +289,7 @@ pub struct Cell {
     pub name: String,
     /// State of the machine, by name; empty: as it is.
     pub condition: String,
-    /// Measured CPUs, ascending.
+    /// Numbers of the measured CPUs, ascending.
     pub cpus: Vec<u32>,
     /// What they do: one for all, or one for each.
     pub workloads: Vec<String>,

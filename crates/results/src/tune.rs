@@ -97,7 +97,6 @@ pub struct BootStanding {
     pub loader: String,
     /// Words it has in addition to the default entry.
     pub words: Vec<String>,
-    /// Its status.
     pub standing: EntryStanding,
     /// Its kernel, where that is not the default entry's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +137,6 @@ impl EntryKernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryStanding {
-    /// There is none.
     Absent,
     /// It boots when it is chosen in the menu.
     Written,

@@ -24,7 +24,7 @@ pub struct WatchFrame {
     pub context_switches_per_s: Option<u64>,
     /// Hottest thermal zone that can be read without disturbing, 1/1000 degree Celsius.
     pub temp_max_mc: Option<i64>,
-    /// Online CPUs, ascending.
+    /// Online CPUs, ascending by their number.
     pub cpus: Vec<WatchCpu>,
     /// Real-time tasks; null: they cannot be listed.
     pub tasks: Option<Vec<WatchTask>>,
@@ -89,7 +89,6 @@ pub struct WatchSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchSourceKind {
-    /// Nothing is measured.
     Passive,
     /// Threads of this process measure.
     Measuring,
@@ -99,6 +98,7 @@ pub enum WatchSourceKind {
     Application,
 }
 
+/// Load, idle states and frequency of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct WatchCpu {
     pub cpu: u32,
@@ -124,7 +124,7 @@ pub struct WatchCpu {
     pub switches_per_s: Option<u64>,
 }
 
-/// Events per second.
+/// How often events of one kind happen, per second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EventRate {
     pub per_s: u64,
@@ -151,6 +151,7 @@ pub enum IdleCounter {
     Hardware,
 }
 
+/// A real-time task, and its share of the CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WatchTask {
     /// CPU that it last ran on.
@@ -175,7 +176,7 @@ pub struct WatchTask {
 pub struct ThreadLatency {
     /// Number of the thread.
     pub thread: u32,
-    /// CPU; null: several.
+    /// CPU of the thread; null: several.
     pub cpu: Option<u32>,
     pub tid: u32,
     /// Workload or name of the thread.
@@ -210,6 +211,7 @@ pub struct WatchBin {
     pub n: u64,
 }
 
+/// A late wake-up that `watch` reports, with its main cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WatchSpike {
     /// When it was due, nanoseconds since 1970.
@@ -233,6 +235,7 @@ pub struct WatchSpike {
     pub has_picture: bool,
 }
 
+/// A note with the time it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WatchNote {
     /// When, nanoseconds since 1970.

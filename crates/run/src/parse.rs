@@ -161,7 +161,7 @@ pub fn period(text: &str) -> Result<u64, Invalid> {
     bounded(text, PERIOD_MIN_NS, PERIOD_MAX_NS, "a period")
 }
 
-/// A latency budget.
+/// Parses a latency budget into nanoseconds.
 ///
 /// # Errors
 /// See [`time`]; outside 100 ns to an hour.

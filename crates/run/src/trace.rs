@@ -21,7 +21,7 @@ use crate::explain;
 use crate::explain::{Explained, TextFile};
 use crate::prove::Signals;
 
-/// Interval between reads.
+/// Interval between reads of the trace.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Text that is kept; it is in memory until it is explained.

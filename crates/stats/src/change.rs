@@ -194,7 +194,7 @@ fn restart(pieces: &[Piece], cost: f64, begins: usize, next: &mut Vec<Piece>) {
 pub struct Pettitt {
     /// First value after the change.
     pub at: usize,
-    /// Largest |U|.
+    /// Test statistic K: the largest |U|.
     pub k: f64,
     /// Probability of as large a one by chance: 2 exp(-6 K² / (n³ + n²)), at most 1.
     pub p: f64,

@@ -36,7 +36,7 @@ pub struct Fit {
 }
 
 impl Gpd {
-    /// P(Y > y).
+    /// Probability that an excess is larger: `P(Y > y)`.
     pub fn exceeds(&self, y: f64) -> f64 {
         let z = y / self.sigma;
         if self.xi.abs() < SMALL {
@@ -241,7 +241,7 @@ const FITTED_SCAN: usize = 24;
 pub struct Distance {
     /// Anderson-Darling: A², the tails count most.
     pub a2: f64,
-    /// Cramér-von Mises: W².
+    /// Cramér-von Mises: W², all parts count alike.
     pub w2: f64,
 }
 
@@ -284,13 +284,13 @@ pub fn p_value(ascending: &[f64], gpd: &Gpd, samples: u32, seed: u64) -> f64 {
 /// The first two L-moments and the ratios t3, t4, unbiased.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LMoments {
-    /// Mean.
+    /// First L-moment: the mean of the values.
     pub l1: f64,
     /// Half of the expected difference of two values.
     pub l2: f64,
-    /// L-skewness.
+    /// L-skewness, the third L-moment over the second.
     pub t3: f64,
-    /// L-kurtosis.
+    /// L-kurtosis, the fourth L-moment over the second.
     pub t4: f64,
 }
 

@@ -363,7 +363,7 @@ impl Bins {
         self.bins.is_empty()
     }
 
-    /// The cells, ascending.
+    /// The cells in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = &Bin> {
         self.bins.iter()
     }

@@ -97,17 +97,17 @@ impl Moments {
         self.n
     }
 
-    /// Smallest value, exact.
+    /// Smallest value, exact; `None`: there are no values.
     pub const fn min(&self) -> Option<u64> {
         if self.n == 0 { None } else { Some(self.min) }
     }
 
-    /// Largest value, exact.
+    /// Largest value, exact; `None`: there are no values.
     pub const fn max(&self) -> Option<u64> {
         if self.n == 0 { None } else { Some(self.max) }
     }
 
-    /// Sum, exact.
+    /// Exact: 128 bits do not overflow.
     pub const fn sum(&self) -> u128 {
         self.s1
     }

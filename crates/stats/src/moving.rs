@@ -35,7 +35,7 @@ pub struct MovingStep {
     pub from_ns: u64,
     /// End: the time of the values.
     pub to_ns: u64,
-    /// Samples in it.
+    /// Number of samples in the window.
     pub n: u64,
     /// Missed wake-ups in it: in none of the values.
     pub missed: u64,

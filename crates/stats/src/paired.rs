@@ -32,7 +32,6 @@ pub const PAIRS_MAX: usize = 24;
 /// What the differences of pairs say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
-    /// Number of pairs.
     pub n: usize,
     /// Hodges-Lehmann estimate: median of the Walsh averages.
     pub estimate: f64,
@@ -59,7 +58,6 @@ pub enum PairedAnswer {
     SomeHigher,
     /// The effect is within the margin.
     Equivalent,
-    /// None of these.
     Undecided,
 }
 
@@ -160,7 +158,6 @@ pub fn successive_sd(values: &[f64]) -> Option<f64> {
 /// How the differences of pairs spread, and how well that is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Standard deviation.
     pub sd: f64,
     /// Degrees of freedom of its estimate; infinite: it is assumed.
     pub freedom: f64,

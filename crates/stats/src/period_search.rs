@@ -154,7 +154,7 @@ pub struct Period {
     pub period_ns: f64,
     /// Standard error of it.
     pub error_ns: f64,
-    /// H at it.
+    /// Statistic of the H-test at this period.
     pub h: f64,
     /// Frequencies that were tried.
     pub trials: u64,

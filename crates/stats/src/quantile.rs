@@ -165,7 +165,7 @@ pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: Option<u64>) -> Q
 // high, and two of them cannot be merged: nothing is judged by it. Quantiles proper are in
 // `quantile`.
 
-/// The five markers.
+/// Estimate of one quantile by the five markers of the P² algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct P2 {
     p: f64,

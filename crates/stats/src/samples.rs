@@ -18,6 +18,7 @@ use crate::{binomial, coincidence};
 /// Fewest places of a window.
 const PLACES_MIN: u64 = 5;
 
+/// Parameters of the test of coincidence by moved events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterOptions<'a> {
     /// Events this close together coincide.

@@ -199,6 +199,7 @@ pub struct Peak {
     pub latency_ns: u64,
 }
 
+/// Peaks of a measurement, and what the choice of a threshold needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredPeaks<'a> {
     /// Largest values of clusters, ascending in time, complete above `complete_ns`.
@@ -290,7 +291,7 @@ pub enum RefusalReason {
         period_ns: f64,
         /// Clusters that follow it.
         count: u64,
-        /// Probability by chance.
+        /// Probability of such a period by chance.
         p: f64,
     },
     /// 4: the distribution fits over no threshold.

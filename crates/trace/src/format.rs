@@ -8,9 +8,7 @@ use thiserror::Error;
 /// Order of the bytes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// Least significant first.
     Little,
-    /// Most significant first.
     Big,
 }
 
@@ -286,7 +284,7 @@ pub struct Field {
     pub name: String,
     /// Where it begins in the record, bytes.
     pub at: usize,
-    /// Its size, bytes.
+    /// Bytes that it takes in the record.
     pub size: usize,
     /// Whether it is signed.
     pub signed: bool,

@@ -122,7 +122,7 @@ impl PageLayout {
 }
 
 impl<'a> RingPage<'a> {
-    /// Reads the header.
+    /// Reads the header and finds the bytes of the events.
     ///
     /// # Errors
     /// When the page is shorter than its header, or than what that says.

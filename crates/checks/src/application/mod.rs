@@ -571,7 +571,7 @@ static UNIT: Check = Check {
     ..Check::NEW
 };
 
-/// One obstructive setting.
+/// A setting of the application that obstructs real-time operation.
 struct Problem {
     status: Status,
     text: String,

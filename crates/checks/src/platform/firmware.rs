@@ -153,6 +153,7 @@ fn item_state(
 // What to look for in the set-up of a firmware: the list of the check `bios-profile`, each item
 // with its reason and source, and what of it can be seen from the system.
 
+/// A firmware setting that is advised, with its reason and its source.
 pub struct FirmwareAdvice {
     /// Name that is ticked.
     pub id: &'static str,

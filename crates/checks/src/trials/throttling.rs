@@ -72,7 +72,8 @@ pub(super) fn judge(observed: &ThrottlingObservation, facts: &Facts, intent: &In
     if run.ordinary_cpu_ns > NO_TIME_NS {
         let ordinary_ran = crate::ns(run.ordinary_cpu_ns);
         let summary = format!(
-            "the ordinary spinner got {ordinary_ran} of {spun} beside the FIFO one, in pauses below 1 ms"
+            "the ordinary spinner got {ordinary_ran} of {spun} beside the FIFO one, in pauses \
+             below 1 ms"
         );
         return draft.status(Status::Doubtful, summary);
     }
@@ -179,7 +180,7 @@ enum Rule {
     Hidden,
     /// One of them: the version is not known.
     Either,
-    /// Both are off.
+    /// RT throttling and the fair server are off.
     Neither,
 }
 

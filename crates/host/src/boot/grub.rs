@@ -94,7 +94,7 @@ impl GrubConfig {
 /// A block as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
-    /// Requested path.
+    /// Path of the block, as the caller gave it.
     pub path: String,
     block: Bytes,
     /// Why GRUB cannot write a choice into it.

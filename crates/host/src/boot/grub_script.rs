@@ -68,7 +68,7 @@ pub(super) struct GrubScript {
     pub top: Vec<Statement>,
 }
 
-/// Reads a script.
+/// Parses a GRUB script into statements; `path` is for errors.
 ///
 /// # Errors
 /// A quote or a block that is not closed, with its line.

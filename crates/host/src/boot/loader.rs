@@ -127,7 +127,6 @@ pub struct BootChanges {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnEntryState {
-    /// There is none.
     Absent,
     /// It is there and boots when it is chosen.
     Written,

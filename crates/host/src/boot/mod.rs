@@ -216,8 +216,8 @@ pub fn release_of(kernel: &str) -> Option<String> {
     of_name.or_else(of_folder).map(str::to_owned)
 }
 
-/// [`OWN_KERNELS`] as the boot loader has it, which names a kernel of /boot so. It is known only where
-/// the kernel is found under the very name that its mount gives it.
+/// [`OWN_KERNELS`] as the boot loader has it, which names a kernel of /boot so. It is known only
+/// where the kernel is found under the very name that its mount gives it.
 fn folder(root: &Root, kernel: &str) -> Result<String, BootError> {
     let (device, path) = match kernel.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
         Some((device, path)) => (format!("({device})"), path),

@@ -261,7 +261,7 @@ impl CaptureRecorder {
         }
     }
 
-    /// The recorded entries.
+    /// Copy of the entries recorded so far, by name.
     pub(crate) fn entries(&self) -> BTreeMap<String, CaptureEntry> {
         self.lock().clone()
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
 
+/// Facts about the machine's CPUs: topology, isolation, frequencies and idle states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpus {
     /// CPUs that are online.
@@ -33,12 +34,13 @@ pub struct Cpus {
     pub nodes: Reading<Vec<Node>>,
 }
 
+/// Facts about one CPU: topology, cache, frequency, idle states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     pub id: u32,
     /// Core number within the package.
     pub core: Reading<u32>,
-    /// Package (socket) number.
+    /// Socket number (`physical_package_id`).
     pub package: Reading<u32>,
     /// All threads of the same core, this one included.
     pub siblings: Reading<CpuList>,
@@ -65,7 +67,7 @@ pub struct Freq {
 /// One idle state of one CPU (cpuidle).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
-    /// stateN.
+    /// The N of its folder `stateN`.
     pub index: u32,
     /// Name, e.g. C6.
     pub name: String,
@@ -77,6 +79,7 @@ pub struct IdleState {
     pub disabled: bool,
 }
 
+/// A NUMA node and the CPUs that belong to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     pub id: u32,

@@ -59,6 +59,7 @@ pub struct Console {
     pub nbcon: bool,
 }
 
+/// A graphics card, as /sys/class/drm names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Card {
     /// Name, e.g. `card0`.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::{between, quoted_words, unquoted};
 use crate::{Reading, Root};
 
+/// Facts about the running kernel: release, preemption, build configuration, command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// Release, as `uname -r`.
@@ -204,6 +205,7 @@ fn parse(path: String, text: String) -> Reading<BTreeMap<String, String>> {
 // default), which holds unless debugfs was written since: the path then names the files that
 // were used. Nothing is guessed.
 
+/// Preemption model of a kernel: how far kernel code can be preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preemption {
@@ -272,7 +274,7 @@ enum Built {
     Dynamic,
     /// PREEMPT and no more.
     Preempt,
-    /// Nothing of preemption.
+    /// The build string names no preemption model.
     Silent,
 }
 

@@ -136,6 +136,7 @@ const NOT_FILES: &[&str] = &[
 const NOT_OURS: &[&str] =
     &["/run/", "/var/lib/kubelet/", "/var/lib/docker/", "/var/lib/containers/", "/snap/"];
 
+/// One mounted file system, from /proc/self/mounts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
     /// Where it is mounted.

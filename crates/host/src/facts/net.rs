@@ -24,6 +24,7 @@ const FOLDER: &str = "/sys/class/net";
 /// and would say of each interface that it does not support them.
 const SINCE: (u32, u32) = (5, 7);
 
+/// Facts about the network interfaces of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Net {
     /// Interfaces with a device behind them, by name.

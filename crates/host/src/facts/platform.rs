@@ -118,6 +118,7 @@ const HEAD: &str = "\
 # item | set, kept or absent | date | who | version of the firmware | note
 ";
 
+/// What the user reports about one advised firmware setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirmwareChoice {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::field;
 use crate::{Reading, Root};
 
+/// Facts about the right to real-time scheduling and locked memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rights {
     /// Lines about [`ITEMS`], in the order in which pam_limits reads them. Empty where the machine
@@ -269,6 +270,7 @@ pub enum UserSource {
     Runs,
 }
 
+/// A user, and what the limits files grant to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub name: String,

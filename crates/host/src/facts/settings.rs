@@ -1,8 +1,8 @@
 //! Values of the knobs that are plain files, read by one rule for all of them.
 //!
 //! What is missing is distinguished: a setting without values says which folder lacks it
-//! ([`Setting::missing_from`]), so that "this kernel has no such file" is known and not guessed. Of a
-//! folder that holds a part of a machine nothing is known to be lacking.
+//! ([`Setting::missing_from`]), so that "this kernel has no such file" is known and not guessed. Of
+//! a folder that holds a part of a machine nothing is known to be lacking.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 

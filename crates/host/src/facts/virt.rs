@@ -9,6 +9,7 @@ use crate::knob::Place;
 use crate::text::field;
 use crate::{Reading, Root, knobs};
 
+/// Facts about virtualisation: hypervisor, container runtime, steal time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Virt {
     /// Name of the hypervisor, `None` on bare metal.

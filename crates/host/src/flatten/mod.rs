@@ -1,8 +1,8 @@
 //! Facts as rows of key and value: what a record stores, and what two runs are compared by.
 //!
 //! Keys are stable: elements are named by their own number (`cpus.3.freq.governor`,
-//! `irqs.24.effective`), never by their place in a list. Each row has a [`FactClass`], which says who
-//! sets the fact and whether it belongs to the condition under which latencies may be compared.
+//! `irqs.24.effective`), never by their place in a list. Each row has a [`FactClass`], which says
+//! who sets the fact and whether it belongs to the condition under which latencies may be compared.
 //!
 //! The walk is generic over the serialised facts, so that a new fact is a new row without a line
 //! here. Some subjects are written by hand, because their natural form makes no stable or useful
@@ -378,9 +378,7 @@ pub struct FactRow {
 pub enum RowState {
     /// The value was read.
     Known,
-    /// No such file.
     Absent,
-    /// Reading was refused.
     Denied,
     /// Not what was expected.
     Malformed,

@@ -216,7 +216,8 @@ table! {
 
     /// How the IOMMU treats each group of devices.
     IOMMU = Knob::file("iommu", "/sys/kernel/iommu_groups/*/type")
-        .of(Scope::Device).or_boot("iommu.passthrough=1").at(EffectTime::Boot).undone(Undo::BootEntry);
+        .of(Scope::Device).or_boot("iommu.passthrough=1").at(EffectTime::Boot)
+        .undone(Undo::BootEntry);
 
     TEE = Knob::file("op-tee", "/sys/class/tee/*/dev").of(Scope::Device).at(EffectTime::Firmware);
 
@@ -246,7 +247,8 @@ table! {
     );
 
     /// Maker of the firmware.
-    BIOS_VENDOR = Knob::file("bios-vendor", "/sys/class/dmi/id/bios_vendor").at(EffectTime::Firmware);
+    BIOS_VENDOR = Knob::file("bios-vendor", "/sys/class/dmi/id/bios_vendor")
+        .at(EffectTime::Firmware);
 
     /// Version of the firmware.
     BIOS_VERSION = Knob::file("bios-version", "/sys/class/dmi/id/bios_version")
@@ -256,7 +258,8 @@ table! {
     BIOS_DATE = Knob::file("bios-date", "/sys/class/dmi/id/bios_date").at(EffectTime::Firmware);
 
     /// Kind of case (SMBIOS, type 3).
-    CHASSIS = Knob::file("laptop-chassis", "/sys/class/dmi/id/chassis_type").at(EffectTime::Firmware);
+    CHASSIS = Knob::file("laptop-chassis", "/sys/class/dmi/id/chassis_type")
+        .at(EffectTime::Firmware);
 
     /// Kinds of power supplies: `Battery`, `Mains`, `UPS`.
     SUPPLY = Knob::file("laptop-supply", "/sys/class/power_supply/*/type")

@@ -79,6 +79,7 @@ pub struct Placement {
     pub migrations: Option<u64>,
 }
 
+/// Samples counters, temperatures and frequencies of the host while a run lasts.
 #[derive(Debug)]
 pub struct HostSampler {
     root: Root,
@@ -368,7 +369,7 @@ pub struct ResidencySampler {
 pub type StateShares = Vec<(&'static str, u32)>;
 
 impl ResidencySampler {
-    /// Of some CPUs.
+    /// Opens the residency counters of the given CPUs.
     ///
     /// # Errors
     /// Why there are no such counters here: a phrase.

@@ -454,11 +454,11 @@ fn power_settings(root: &Root, words: &Words) -> Vec<Suspect> {
 /// Subject of a change, for programs that set whole subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
-    /// Affinity of interrupts.
+    /// Which CPUs handle an interrupt.
     Irq,
     /// Frequencies and idle states.
     Power,
-    /// CPUs in operation.
+    /// Which CPUs are online or offline.
     Hotplug,
     Task,
     /// Anything else of a device.

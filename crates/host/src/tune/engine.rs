@@ -60,7 +60,8 @@ pub struct ApplySummary {
     pub was_so: usize,
     /// Changes that failed, and why: with [`ApplyOptions::keep_going`] alone.
     pub failed: Vec<(Change, String)>,
-    /// Changes that could not be made and are no failure, and why: see [`ApplyOptions::keep_going`].
+    /// Changes that could not be made and are no failure, and why: see
+    /// [`ApplyOptions::keep_going`].
     pub left_out: Vec<(Change, String)>,
     /// Changes that are made and not in force yet, and what they wait for.
     pub pending: Vec<(Change, String)>,

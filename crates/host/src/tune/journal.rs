@@ -467,8 +467,8 @@ pub enum JournalError {
     Distrusted(io::Error),
     /// Written on another machine.
     #[error(
-        "{path}: written on another machine ({found}; this one is {this_machine}); nothing was written: \
-         use it there"
+        "{path}: written on another machine ({found}; this one is {this_machine}); nothing was \
+         written: use it there"
     )]
     Foreign {
         path: String,

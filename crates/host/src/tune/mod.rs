@@ -393,7 +393,6 @@ fn container(root: &Root) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum State {
-    /// Nothing is there.
     Absent,
     /// Bytes of a value of the running kernel, as read.
     Value {
@@ -415,7 +414,7 @@ pub enum State {
     },
     /// A symbolic link, and where it leads.
     Link {
-        /// Its text.
+        /// Target as the link states it, not resolved.
         to: String,
     },
     Folder,

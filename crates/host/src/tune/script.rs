@@ -131,7 +131,7 @@ pub struct JournalEntry {
 /// How far a change got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Already in force.
+    /// Already in force before the change.
     WasSo,
     /// Begun and, as far as the journal knows, not ended.
     Begun,

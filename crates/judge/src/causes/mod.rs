@@ -353,7 +353,6 @@ const FAIR: i32 = 100;
 /// Priority of the task of a moment relative to the late thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PriorityOrder {
-    /// It runs ahead.
     Above,
     /// They take turns, or wait for each other.
     Equal,

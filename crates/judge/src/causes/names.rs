@@ -114,7 +114,10 @@ pub(super) fn waking<'a>(scene: &Scene<'a>, tid: i32, before_ns: u64) -> Option<
     let events = &scene.window.events;
     let end = events.partition_point(|event| event.at_ns <= before_ns);
     events[..end].iter().rev().find(|event| {
-        matches!(&event.what, EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } if *pid == tid)
+        matches!(
+            &event.what,
+            EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } if *pid == tid
+        )
     })
 }
 

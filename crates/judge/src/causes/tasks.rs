@@ -641,7 +641,10 @@ mod own_cycle_tests {
     #[test]
     fn the_switch_to_a_continued_cycle_may_be_missing() {
         let mut story = overrun();
-        let to_it = |what: &EventData| matches!(what, EventData::Switch { next_pid, .. } if *next_pid == LATE);
+        let to_it = |what: &EventData| {
+            let EventData::Switch { next_pid, .. } = what else { return false };
+            *next_pid == LATE
+        };
         story.window.events.retain(|event| !to_it(&event.what));
         let explained = story.ran(4_010);
         let own = explained.shares.iter().find(|share| share.cause == "own-cycle");

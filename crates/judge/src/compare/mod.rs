@@ -215,7 +215,6 @@ fn equal_exposure(a: u64, b: u64) -> bool {
 pub enum Direction {
     /// Lower; of `direction` by more than the margin.
     Lower,
-    /// Within the margin.
     Same,
     Higher,
     /// Not compared, or not shown.

@@ -260,7 +260,6 @@ impl Side {
 /// A quantile, and the cell that it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileValue {
-    /// The value.
     pub ns: u64,
     /// Lower edge of the cell.
     pub low_ns: u64,
@@ -378,10 +377,9 @@ pub struct GroupSummary {
 pub struct RunSummary {
     pub label: String,
     pub source: String,
-    /// Identity.
     pub id: String,
     pub tool: String,
-    /// Where; null: unknown.
+    /// Machine of the run; null: unknown.
     pub machine: Option<RunMachine>,
     pub workload: String,
     pub period_ns: Option<u64>,

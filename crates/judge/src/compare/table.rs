@@ -26,7 +26,6 @@ pub(super) const QUANTILES: [Q; 8] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueUnit {
-    /// Nanoseconds.
     Ns,
     /// A share, 0 to 1.
     Share,
@@ -118,7 +117,7 @@ impl<'a> GroupObservation<'a> {
     }
 }
 
-/// All lines.
+/// One line per statistic; quantiles that no group has are left out.
 pub(super) fn statistic_lines(
     observation: &[GroupObservation<'_>],
     request: &CompareRequest,
@@ -209,7 +208,7 @@ fn of_runs(values: &[Option<f64>], n: u64) -> StatisticCell {
     }
 }
 
-/// Of sorted values.
+/// Median of sorted values; `None`: there are none.
 pub(super) fn median(sorted: &[f64]) -> Option<f64> {
     let (low, high) =
         (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);

@@ -29,7 +29,6 @@ const LEAST_SD: f64 = 0.004;
 const HITS_MIN: u64 = 2;
 
 impl Levels {
-    /// Of a thread.
     pub fn of(thread: &Thread) -> Self {
         let row = |second: &Second| Some((second.from_ns, median(second)?.max(1.0).ln()));
         Self { cpu: thread.info.cpu, rows: thread.seconds.iter().filter_map(row).collect() }

@@ -268,7 +268,7 @@ pub struct StructureInput<'a> {
 
 /// A tested hypothesis. Each test counts, whatever the result.
 struct Hypothesis {
-    /// Probability by chance.
+    /// Probability of such a result by chance, not adjusted.
     p: f64,
     /// Makes the finding, with `{p}` for the adjusted probability; `None`: too small an effect.
     found: Option<Structure>,

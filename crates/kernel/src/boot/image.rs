@@ -48,7 +48,7 @@ pub(super) struct Content<'a> {
     pub plan: &'a rtproof_guest::GuestPlan,
 }
 
-/// Makes the archive.
+/// Makes the initramfs archive that the guest boots.
 ///
 /// # Errors
 /// A file cannot be read, or is of another architecture.
@@ -376,7 +376,7 @@ pub struct Located {
     pub modules: Option<PathBuf>,
 }
 
-/// Finds it.
+/// Finds the kernel image, its configuration and its modules.
 ///
 /// # Errors
 /// There is none, it cannot be read, or QEMU cannot start it.

@@ -78,7 +78,7 @@ pub fn init(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> anyhow::
     Ok(())
 }
 
-/// Boots it.
+/// Boots the kernel in a QEMU guest and waits for its end.
 ///
 /// # Errors
 /// The kernel cannot be booted, a program is missing, or the guest did not come to its end: with

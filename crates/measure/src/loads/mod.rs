@@ -154,9 +154,9 @@ pub struct Load {
     /// Makes what the work needs before the worker has a second thread, e.g. namespaces; what it
     /// returns is kept open while the load works.
     pub prepare: Option<Prepare>,
-    /// Disturbs until [`LoadContext::stopped`], which it reads at least every 100 ms, and counts its
-    /// work into [`LoadContext::counter`] meanwhile. Runs in the load's own process, pinned to the load
-    /// CPUs; threads that it starts inherit them.
+    /// Disturbs until [`LoadContext::stopped`], which it reads at least every 100 ms, and counts
+    /// its work into [`LoadContext::counter`] meanwhile. Runs in the load's own process, pinned to
+    /// the load CPUs; threads that it starts inherit them.
     pub work: fn(&LoadContext) -> Result<(), Failure>,
 }
 

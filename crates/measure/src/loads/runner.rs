@@ -27,6 +27,7 @@ pub struct LoadOutcome {
     pub error: Option<String>,
 }
 
+/// Starts loads as processes of their own.
 pub struct Runner;
 
 impl Runner {

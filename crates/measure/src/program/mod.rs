@@ -469,9 +469,7 @@ pub enum EventSource {
     /// Threads that run for the first time.
     Births,
     Wakes,
-    /// System calls begin.
     Enters,
-    /// System calls return.
     Exits,
     Faults,
     Migrations,

@@ -335,7 +335,7 @@ impl Alarm {
         value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0
     }
 
-    /// Starts the timer.
+    /// Starts the timer; times are in microseconds.
     ///
     /// # Errors
     /// None with valid times.

@@ -27,6 +27,7 @@ const SETTLE_NS: u64 = 500_000_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// The trial `isolation`: what disturbs the real-time CPUs under load.
 #[derive(Clone, Copy, Debug)]
 pub struct IsolationTrial;
 

@@ -83,6 +83,7 @@ const ROUNDS: u32 = 3;
 
 const PAGE: usize = 4096;
 
+/// The trial `memlock`: whether all memory can be locked.
 #[derive(Clone, Copy, Debug)]
 pub struct Memlock;
 
@@ -202,6 +203,7 @@ fn lock_and_write(bytes: usize) -> Result<Locked, (&'static str, std::io::Error)
 // Priority: does this user get SCHED_FIFO at the priority of the application? Asked for by a
 // thread that ends at once; other possible reasons of a refusal are read, too.
 
+/// The trial `priority`: whether the kernel grants SCHED_FIFO.
 #[derive(Clone, Copy, Debug)]
 pub struct Priority;
 
@@ -280,8 +282,8 @@ pub trait Trial: Sync + std::fmt::Debug {
         Length::AtOnce
     }
     /// Tries it. Called in a thread of its own, an ordinary one that stays off the CPUs of
-    /// [`Trial::measured`] where there are others. Looks at [`TrialContext::is_stopped`] at least every
-    /// 100 ms where it waits.
+    /// [`Trial::measured`] where there are others. Looks at [`TrialContext::is_stopped`] at least
+    /// every 100 ms where it waits.
     fn observe(&self, ctx: &TrialContext<'_>) -> Observation;
     /// The CPUs that nothing else of ours may run on meanwhile.
     fn measured(&self, _: &TrialContext<'_>) -> CpuList {

@@ -33,6 +33,7 @@ const LS_SMI_RX: u64 = 0x2b;
 /// First family that has it.
 const ZEN: u32 = 0x17;
 
+/// The trial `smi`: whether system management interrupts stop the CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Smi;
 

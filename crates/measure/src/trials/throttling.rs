@@ -43,6 +43,7 @@ const GAPS_MAX: usize = 256;
 /// The least SCHED_FIFO priority: what matters is that it is not an ordinary task.
 const PRIORITY: u32 = 1;
 
+/// The trial `throttling`: whether the kernel pauses a spinning SCHED_FIFO thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Throttling;
 

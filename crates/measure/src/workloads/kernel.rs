@@ -42,7 +42,7 @@ pub(super) enum Source {
     /// timerlat, in its thread.
     TimerThread,
     Noise,
-    /// hwlat.
+    /// The kernel's `hwlat` tracer.
     Hardware,
 }
 

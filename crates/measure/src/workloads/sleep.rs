@@ -37,7 +37,9 @@ pub(super) const NANOSLEEP_RELATIVE: Plain = Plain {
     .with_intervals()
     .with_clocks(Clocks::Relative),
     arm: |about, setting| match setting.clock {
-        Clock::Monotonic => workload::armed(sys::timespec(setting.period_ns), run_nanosleep_relative),
+        Clock::Monotonic => {
+            workload::armed(sys::timespec(setting.period_ns), run_nanosleep_relative)
+        }
         _ => workload::armed_by(about.name, setting, run_nanosleep_relative_by),
     },
 };

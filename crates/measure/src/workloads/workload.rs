@@ -269,7 +269,7 @@ pub enum WorkloadError {
     #[error("`{name}` is no workload; expected one of {known}")]
     Name {
         name: String,
-        /// Existing workloads.
+        /// Names of the existing workloads, joined.
         known: String,
     },
     /// It does not take this parameter.
@@ -290,7 +290,6 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// An invalid parameter.
     pub(super) fn parameter(
         workload: &'static str,
         found: &str,

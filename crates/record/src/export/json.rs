@@ -157,7 +157,7 @@ impl<'a> CauseJson<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct HistogramJson {
     sub_bits: u8,
-    /// (bucket, count), ascending.
+    /// Pairs of bucket number and count, ascending by bucket.
     buckets: Vec<(usize, u64)>,
 }
 
@@ -185,7 +185,7 @@ struct IntervalsJson {
     n: u64,
     min_ns: u64,
     max_ns: u64,
-    /// Sum, decimal.
+    /// A decimal number as text: it may exceed 64 bits.
     sum_ns: String,
     /// Sum of their squares, decimal.
     sum2_ns2: String,

@@ -248,7 +248,7 @@ pub enum ImportError {
     )]
     Unknown {
         name: String,
-        /// Its first bytes.
+        /// The first bytes of the file, quoted.
         begins: String,
         /// Ids of the known formats.
         known: String,

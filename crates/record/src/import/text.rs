@@ -128,7 +128,7 @@ pub(super) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The text, shortened.
+/// The text in quotes; after 48 characters, `...` stands for the rest.
 pub(super) fn quoted(text: &str) -> String {
     const LONG: usize = 48;
     match text.char_indices().nth(LONG) {

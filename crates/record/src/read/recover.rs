@@ -172,7 +172,7 @@ fn journal(path: &Path) -> PathBuf {
 /// How much is read of a long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadDetail {
-    /// Every second.
+    /// Every second of the run by itself.
     Seconds,
     /// Of a long run, minutes and more in one.
     Shown(Limits),

@@ -401,6 +401,7 @@ impl ScreenStyle {
 
 // What the user has chosen: panel, row, order, filter, page. Keys change it; nothing else does.
 
+/// Which page the screen of `watch` shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ScreenPage {
     #[default]
@@ -423,12 +424,13 @@ pub enum Panel {
 /// A text that is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypedInput {
-    /// CPUs to show.
+    /// Numbers of the CPUs to show.
     Filter(String),
     /// A note for a moment.
     Mark(String),
 }
 
+/// What the user has chosen to see on the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScreenView {
     pub page: ScreenPage,

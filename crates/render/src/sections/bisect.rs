@@ -125,11 +125,14 @@ pub fn page(of: &KernelBisected) -> String {
                 @for suspect in &of.suspects { (suspect_html(suspect)) }
                 @if !of.changed.is_empty() {
                     h3 { "Changed by kconfig along with it" }
-                    (crate::html::scroll("Options that kconfig changed", &crate::html::table(&of.changed, &[
-                        ("option", &|it| html! { (it.name) }),
-                        ("good", &|it| html! { (it.values[0]) }),
-                        ("bad", &|it| html! { (it.values[1]) }),
-                    ])))
+                    (crate::html::scroll(
+                        "Options that kconfig changed",
+                        &crate::html::table(&of.changed, &[
+                            ("option", &|it| html! { (it.name) }),
+                            ("good", &|it| html! { (it.values[0]) }),
+                            ("bad", &|it| html! { (it.values[1]) }),
+                        ]),
+                    ))
                 }
             }
             section aria-labelledby="evidence" {

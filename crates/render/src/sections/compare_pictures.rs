@@ -174,7 +174,6 @@ pub struct GroupFigure {
 #[derive(Clone, Debug)]
 pub struct ComparePage<'a> {
     pub groups: &'a [Group],
-    /// Their comparison.
     pub comparison: &'a Comparison,
     /// The same in short.
     pub answer: &'a Answer,

@@ -414,8 +414,9 @@ fn moving_table(moving: &Moving) -> Markup {
             code { "rtproof export --format csv --table moving" }
         }
         table {
-            (crate::html::table_head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
-                STATISTICS.iter().map(|of| format!("#{}", of.name)))))
+            (crate::html::table_head(
+                ["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from)
+                    .chain(STATISTICS.iter().map(|of| format!("#{}", of.name)))))
             tbody {
                 @for step in moving.rows.iter().rev().step_by(every).rev() {
                     tr {

@@ -125,6 +125,7 @@ pub const QUANTILES: [(&str, u32); 7] = [
     ("p99.999", 999_990),
 ];
 
+/// JSON document about a file that was imported.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ImportedDocument {
     schema: &'static str,
@@ -187,6 +188,7 @@ pub struct ImportedSeries {
     pub omitted: Option<u64>,
 }
 
+/// One quantile that another tool's file yields.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct QuantileOf {
     /// Name, e.g. p99.9.

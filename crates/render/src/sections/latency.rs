@@ -453,7 +453,9 @@ fn quantiles_table(label: &str, rows: &[Row<'_>], view: View) -> Markup {
                         td.num { (grouped(count)) }
                         @if let View::Wake = view { td.num { (crate::html::us(measured.min_ns)) } }
                         td.num { (crate::html::us_mean(mean_ns)) }
-                        @if let View::Wake = view { td.num { (crate::html::us_mean(measured.sd_ns)) } }
+                        @if let View::Wake = view {
+                            td.num { (crate::html::us_mean(measured.sd_ns)) }
+                        }
                         td.num { strong { (crate::html::us(measured.max_ns)) } }
                         @for i in 0..names.len() {
                             (crate::html::quantile_cell(view.quantiles(measured).get(i)))
@@ -491,7 +493,9 @@ fn phase_table(report: &Report, rows: &[Row<'_>]) -> Markup {
                         td.num { (grouped(measured.late)) }
                         td.num { (crate::html::us_mean(measured.mean_ns)) }
                         td.num { strong { (crate::html::us(measured.max_ns)) } }
-                        @for i in 0..names.len() { (crate::html::quantile_cell(measured.wake.get(i))) }
+                        @for i in 0..names.len() {
+                            (crate::html::quantile_cell(measured.wake.get(i)))
+                        }
                     }
                 }
             }
@@ -544,7 +548,10 @@ fn samples_table(report: &Report) -> Markup {
                         td.num { (top.cpu) }
                         td.num { (crate::html::run_time(top.due_ns)) }
                         td { (crate::html::wall_clock(started_ns.saturating_add(top.due_ns))) }
-                        td { (if top.phase.is_empty() { crate::html::NONE } else { top.phase.as_str() }) }
+                        td {
+                            (if top.phase.is_empty() { crate::html::NONE }
+                             else { top.phase.as_str() })
+                        }
                     }
                 }
             }
@@ -656,7 +663,7 @@ fn rate(load: &RecordedLoad) -> String {
 
 // The measurement as a table: CPUs as rows, the account and the quantiles as columns.
 
-/// Request, measurement, caveats.
+/// Writes the request line, the table and the caveats as text.
 pub fn measured(to: &mut Terminal, report: &Report) -> io::Result<()> {
     request_line(to, report)?;
     table_text(to, report)?;

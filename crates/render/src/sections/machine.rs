@@ -40,7 +40,9 @@ fn table(rows: &[MachineRow]) -> Markup {
                         @match &row.value {
                             Ok(value) => td.wrap { (value) },
                             Err(why) => td.wrap {
-                                span.status.unknown { (crate::html::icon("question")) "unknown: " (why) }
+                                span.status.unknown {
+                                    (crate::html::icon("question")) "unknown: " (why)
+                                }
                             },
                         }
                         td.wrap { code { (row.path) } }

@@ -76,7 +76,8 @@ fn header(index: &Index, host: &str) -> Markup {
             h1 { (host) }
             p { (line.join(" · ")) }
             p.quiet {
-                (units::count(index.cells.len(), "cell")) ": " (index.count(CellState::Done)) " done"
+                (units::count(index.cells.len(), "cell")) ": "
+                (index.count(CellState::Done)) " done"
                 @for (state, word) in [
                     (CellState::CutShort, "cut short"),
                     (CellState::Failed, "failed"),
@@ -339,7 +340,8 @@ fn cells(index: &Index) -> Markup {
             ("~what", &|cell| html! { (cell.cell.title()) }),
             ("for", &|cell| html! { (units::duration(cell.cell.duration_ns)) }),
             ("begun", &|cell| {
-                html! { (cell.started_realtime_ns.map_or(crate::html::NONE.into(), crate::html::wall_clock)) }
+                let started_ns = cell.started_realtime_ns;
+                html! { (started_ns.map_or(crate::html::NONE.into(), crate::html::wall_clock)) }
             }),
             ("state", &|cell| state(cell.state)),
             ("files", &|cell| {

@@ -64,7 +64,9 @@ fn why(spikes: &Spikes) -> Markup {
         @if !classes.is_empty() {
             p.why { strong { "Why" } " " span.quiet { (of(spikes)) } }
             ol.why {
-                @for class in classes.iter().take(CLASSES_MAX) { li { (class_line(class, spikes)) } }
+                @for class in classes.iter().take(CLASSES_MAX) {
+                    li { (class_line(class, spikes)) }
+                }
             }
             p.quiet {
                 a href="#spikes" {
@@ -152,7 +154,8 @@ fn causes(spikes: &Spikes) -> Markup {
             ("~cause", &|row| html! { (shortened(&row.title)) }),
             ("~who", &|row| {
                 html! {
-                    @if row.culprit.is_empty() { (crate::html::NONE) } @else { (shortened(&row.culprit)) }
+                    @if row.culprit.is_empty() { (crate::html::NONE) }
+                    @else { (shortened(&row.culprit)) }
                 }
             }),
             ("#spikes", &|row| html! { (units::grouped(row.count)) }),
@@ -528,7 +531,9 @@ fn notes(report: &Report) -> Markup {
                     @for note in report.notes.iter().take(NOTES_MAX) {
                         li {
                             code { (note.id) } " "
-                            @if note.at_ns > 0 { span.quiet { "at " (crate::html::run_time(note.at_ns)) " " } }
+                            @if note.at_ns > 0 {
+                                span.quiet { "at " (crate::html::run_time(note.at_ns)) " " }
+                            }
                             (note.text)
                             @if note.weakens { strong { " Weakens the verdict." } }
                         }

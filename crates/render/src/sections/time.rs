@@ -37,7 +37,10 @@ pub(crate) fn beside_section(report: &Report) -> Markup {
                 (crate::html::scroll("Changes", &marks(surroundings, &cpu)))
                 h3 { "What they measured between the changes" }
                 p.quiet { "Whole seconds; those in which a thread was changed are left out." }
-                (crate::html::scroll("Between the changes", &segments(surroundings.segments.iter())))
+                (crate::html::scroll(
+                    "Between the changes",
+                    &segments(surroundings.segments.iter()),
+                ))
             }
             @if !surroundings.idle.is_empty() {
                 h3 { "Idle states of the measured CPUs" }
@@ -56,10 +59,12 @@ fn marks(surroundings: &RunSurroundings, cpu: &impl Fn(u32) -> String) -> Markup
         &surroundings.marks,
         &[
             ("#CPU", &|mark| html! { (cpu(mark.thread)) }),
-            (
-                "between",
-                &|mark| html! { (crate::html::run_time(mark.since_ns)) " – " (crate::html::run_time(mark.at_ns)) },
-            ),
+            ("between", &|mark| {
+                html! {
+                    (crate::html::run_time(mark.since_ns)) " – "
+                    (crate::html::run_time(mark.at_ns))
+                }
+            }),
             ("was", &|mark| html! { (mark.before) }),
             ("is", &|mark| html! { (mark.after) }),
         ],
@@ -280,7 +285,9 @@ fn counters_table(counters: &[HostSeries], time: TimeBins) -> Markup {
                     tr {
                         th scope="row" { (units::duration(time.start_ns(row))) }
                         @for column in &columns {
-                            td.num { (column[row].map_or(crate::html::NONE.into(), |v| number(v[1]))) }
+                            td.num {
+                                (column[row].map_or(crate::html::NONE.into(), |v| number(v[1])))
+                            }
                         }
                     }
                 }
@@ -411,7 +418,11 @@ fn strip_legend(low_ns: u64, high_ns: u64, budget_ns: Option<u64>) -> Markup {
     html! {
         div.legends {
             @if low_ns <= budget_ns {
-                (crate::html::ramp(&units::ns(low_ns), &units::ns(high_ns.min(budget_ns)), "worst case"))
+                (crate::html::ramp(
+                    &units::ns(low_ns),
+                    &units::ns(high_ns.min(budget_ns)),
+                    "worst case",
+                ))
             }
             @if high_ns > budget_ns {
                 p.ramp {

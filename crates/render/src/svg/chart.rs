@@ -31,9 +31,7 @@ pub(crate) struct Frame {
     pub(crate) top: f64,
     /// Lower edge of the plot.
     pub(crate) bottom: f64,
-    /// Horizontal scale.
     pub(crate) x: Scale,
-    /// Vertical scale.
     pub(crate) y: Scale,
 }
 

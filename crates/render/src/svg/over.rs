@@ -155,7 +155,8 @@ pub(crate) fn runs(
         @for (at, run) in runs.iter().enumerate() {
             g class={ "series " (class(run.colour)) } {
                 title { (run.label) }
-                path.line.faint d=(over_line(&plot, placing, at, run.over, &|i| median(run.over, i))) {}
+                path.line.faint
+                    d=(over_line(&plot, placing, at, run.over, &|i| median(run.over, i))) {}
                 path class=(colour_class(run.colour))
                     d=(over_line(&plot, placing, at, run.over, &|i| worst(run.over, i))) {}
             }
@@ -190,7 +191,8 @@ pub(crate) fn cpus(
         @for (cpu, colour) in run.over.cpus.iter().zip(cpu_colours(run.over)) {
             g class={ "series " (colour.map_or_else(|| "grey".into(), class)) } {
                 title { "CPU " (cpu.cpu) }
-                path.line.faint d=(over_line(&frame, &placing, 0, run.over, &|i| of(&cpu.max_ns, i))) {}
+                path.line.faint
+                    d=(over_line(&frame, &placing, 0, run.over, &|i| of(&cpu.max_ns, i))) {}
                 path.line.thick
                     d=(over_line(&frame, &placing, 0, run.over, &|i| of(&cpu.median_ns, i))) {}
             }
@@ -272,9 +274,10 @@ fn drawn(
                 g class={ "series " (class(run.colour)) } {
                     title { (run.label) ", " (curve.title) }
                     path.range d=(over_band(&frame, placing, at, run.over, values, curve.unit)) {}
-                    path class=(colour_class(run.colour)) d=(over_line(&frame, placing, at, run.over, &|i| {
-                        values.get(i).copied().flatten().map(|value| value[1] / curve.unit)
-                    })) {}
+                    path class=(colour_class(run.colour))
+                        d=(over_line(&frame, placing, at, run.over, &|i| {
+                            values.get(i).copied().flatten().map(|value| value[1] / curve.unit)
+                        })) {}
                 }
             }
             text.halo x=(px(frame.left + 5.0)) y=(px(top + 10.0)) { (curve.title) }

@@ -138,7 +138,7 @@ struct Line {
     name: &'static str,
     duration_ns: u64,
     is_terminal: bool,
-    /// Half seconds shown.
+    /// Half seconds on the line; `u64::MAX`: nothing is shown.
     shown: AtomicU64,
 }
 

@@ -383,7 +383,7 @@ pub(crate) fn show_experiment(
     Ok(html)
 }
 
-/// The exit code.
+/// The exit code that the results of an experiment give.
 ///
 /// # Errors
 /// What is wrong with the record or the report.

@@ -230,7 +230,7 @@ pub fn value(statistic: SliceStatistic, slice: &Slice) -> Option<u64> {
     }
 }
 
-/// Parts per million.
+/// A ratio in parts per million, rounded.
 pub fn ppm(ratio: f64) -> u64 {
     share(ratio, 1e6)
 }

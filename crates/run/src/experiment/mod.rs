@@ -152,7 +152,7 @@ pub fn measure(
 }
 
 impl Results {
-    /// What was found.
+    /// The effects that the record of the experiment holds.
     ///
     /// # Errors
     /// A record without it.
@@ -226,6 +226,7 @@ pub struct Detectable {
     pub all: Option<f64>,
 }
 
+/// What an experiment found: results, screening and the useful knobs.
 #[derive(Debug)]
 pub struct ExperimentOutcome {
     pub results: Results,
@@ -363,7 +364,7 @@ fn pilot(
     Ok((spread, median(&slices)))
 }
 
-/// The experiment itself.
+/// Runs the experiment from its first slice to the analysed record.
 ///
 /// # Errors
 /// Threads that cannot run, a machine that could not be put back, a record that cannot be written.
@@ -604,7 +605,7 @@ pub struct ExperimentSetup {
 }
 
 impl ExperimentSetup {
-    /// Checks a request.
+    /// Checks a request and makes the set-up of the experiment.
     ///
     /// # Errors
     /// Usage: too many knobs, pairs that decide nothing, slices too short for p99.9.

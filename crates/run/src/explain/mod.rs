@@ -167,6 +167,7 @@ fn doubts(misfits: u64, reversals: u64, silent: &[u32]) -> Vec<String> {
 
 // Explains late wake-ups as they come, and keeps the worst of each cause with their windows.
 
+/// Collects explained spikes: the table of causes, and the worst ones in full.
 #[derive(Default)]
 pub struct ExplanationGather {
     table: CauseTable,
@@ -252,7 +253,7 @@ impl ExplanationGather {
 /// Notes of records that were made from kernel events alone.
 const LEAVE_OPEN: &[&str] = &["events-lost", "wake-ups-left-out", "wake-ups-unseen"];
 
-/// Reads them.
+/// Reads the explained spikes of a record.
 ///
 /// # Errors
 /// A file that is no record or was altered; a record without spikes, with the reason.

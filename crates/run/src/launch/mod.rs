@@ -2,8 +2,9 @@
 //! everything at its end.
 //!
 //! [`plan`] decides and changes nothing; [`start`] sets what was planned, starts the program
-//! ([`threads`] sets itself up and becomes it), waits, and says what the program got. What is changed
-//! of the machine is in a journal of `tune`, and a guard undoes it when this process is killed.
+//! ([`threads`] sets itself up and becomes it), waits, and says what the program got. What is
+//! changed of the machine is in a journal of `tune`, and a guard undoes it when this process is
+//! killed.
 
 mod place;
 mod plan;
@@ -238,7 +239,6 @@ pub enum LatencyLimit {
     /// 0 for a real-time policy, where the machine has the file; none otherwise.
     #[default]
     Auto,
-    /// None.
     Off,
     /// So many microseconds, or nothing is started.
     Us(u32),

@@ -50,7 +50,7 @@ pub(super) struct PlacedProgram {
     pub(super) how: String,
 }
 
-/// Decides.
+/// Decides on which CPUs the program runs, and how.
 ///
 /// # Errors
 /// Usage: CPUs that are not there, or all; CPUs of another partition; no partition where one
@@ -290,7 +290,7 @@ impl AppliedChanges {
         Ok(true)
     }
 
-    /// Undoes them.
+    /// Undoes the changes that the journal lists.
     ///
     /// # Errors
     /// The journal cannot be read or locked: the guard outlives this process and goes on trying.

@@ -95,7 +95,7 @@ impl PreparedRecord {
 enum State {
     /// Its period is not known yet, or whether it is judged.
     Waiting(Vec<WakeUp>),
-    /// In the record.
+    /// The period is known: the thread is in the record.
     Judged(Box<JudgedThread>),
 }
 

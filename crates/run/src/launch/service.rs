@@ -192,7 +192,7 @@ impl LaunchedService {
         all
     }
 
-    /// Starts it.
+    /// Starts the service, if systemd has the settings of the file.
     ///
     /// # Errors
     /// systemd has other settings than those of the file, or does not start it.

@@ -72,7 +72,7 @@ impl Matrix {
     }
 }
 
-/// The default block.
+/// Block of a matrix that names none: `timer-wakeup`.
 pub fn default_block() -> Block {
     Block {
         workloads: vec![WorkloadChoice::Everywhere("timer-wakeup".into())],

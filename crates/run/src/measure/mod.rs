@@ -47,7 +47,7 @@ pub struct RecordFolder {
 #[derive(Debug)]
 pub enum ExistingCell {
     Nothing,
-    /// All of it.
+    /// A complete run, which is not repeated.
     Done(Box<Run>),
     /// A run that was cut short: torn, interrupted or aborted.
     CutShort,
@@ -288,7 +288,7 @@ pub fn policy(text: &str) -> Result<Policy, Invalid> {
     }
 }
 
-/// A load, checked.
+/// Checks the specification of a load and returns it.
 ///
 /// # Errors
 /// It is none.

@@ -66,7 +66,7 @@ pub fn measure(
     run(root, facts, &job, switcher, observer)
 }
 
-/// Measures a job.
+/// Measures a job that is prepared already.
 ///
 /// # Errors
 /// Those of [`measure`].

@@ -405,12 +405,12 @@ pub fn resolve_options(request: &Request, facts: &Facts) -> anyhow::Result<Optio
 pub struct Rooms {
     /// The tool's own work.
     pub housekeeping: CpuList,
-    /// Default loads.
+    /// CPUs that loads run on by default.
     pub load: CpuList,
 }
 
 impl Rooms {
-    /// Beside measured CPUs.
+    /// CPUs for the tool and the loads, beside the measured ones.
     pub fn of(facts: &Facts, cpus: &CpuList) -> Self {
         let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
         let online = facts.cpus.online.value().cloned().unwrap_or_default();

@@ -37,6 +37,7 @@ pub trait ChangeProgress {
     fn end(&mut self);
 }
 
+/// Progress of changes that shows nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct SilentProgress;
 

@@ -25,6 +25,7 @@ pub struct PreparedRepeat {
     pub absent: Vec<AbsentTarget>,
 }
 
+/// Result of repeating the changes of a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatOutcome {
     /// How many were made, and what was not.

@@ -65,7 +65,7 @@ struct Thread {
 }
 
 impl Application {
-    /// Starts to observe.
+    /// Starts to observe the threads of an application.
     ///
     /// # Errors
     /// No such process (usage); why kernel events are not available.

@@ -78,7 +78,7 @@ pub struct Picture {
 /// What came since the last call, for rows.
 #[derive(Debug)]
 pub enum WatchRow {
-    /// Threads that measure.
+    /// Threads that have begun to measure.
     Started(Vec<ThreadInfo>),
     /// A second of a thread, by its number.
     Second(u32, Box<Second>),

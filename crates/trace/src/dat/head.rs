@@ -473,7 +473,7 @@ impl<R: Read> NumberReader<R> {
         }
     }
 
-    /// Exactly these bytes.
+    /// Consumes exactly the bytes of `text`, or fails.
     pub(super) fn literal(&mut self, text: &str, expected: &'static str) -> Result<(), DatError> {
         let at = self.at;
         let found = self.take(text.len() as u64, text.len() as u64, expected)?;
@@ -494,7 +494,6 @@ const WINDOW_MAX: u64 = 16 << 20;
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
     None,
     /// As zlib does it.
     Zlib,

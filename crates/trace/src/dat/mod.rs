@@ -193,7 +193,7 @@ pub enum DatError {
     /// It could not be read.
     #[error("offset {at}: {source}; try a copy of the file on this machine")]
     Io {
-        /// Where.
+        /// Offset in the file, bytes.
         at: u64,
         source: io::Error,
     },
@@ -203,7 +203,7 @@ pub enum DatError {
          Record one with `trace-cmd record`"
     )]
     Foreign {
-        /// Its first bytes.
+        /// The first bytes of the file.
         begins: Vec<u8>,
     },
     /// Something else is there than should be.

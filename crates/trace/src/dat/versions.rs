@@ -271,7 +271,7 @@ impl<'a, R: ReadAt + ?Sized> File<'a, R> {
         Ok(Section { at: start, size, compression })
     }
 
-    /// Its bytes, unpacked.
+    /// Opens the bytes of a section, unpacked.
     fn open(
         &self,
         at: u64,

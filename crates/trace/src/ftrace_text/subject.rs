@@ -221,6 +221,7 @@ fn gap(event: &Event, due_ns: u64, ran_ns: u64) -> WakeUp {
 
 // What `rtla timerlat --auto-analysis` prints when it stops: its numbers, unchanged.
 
+/// The analysis that `rtla timerlat --auto-analysis` prints, by CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RtlaText {
     /// By CPU, in the order of the text.

@@ -15,7 +15,6 @@ pub(crate) enum FieldValue<'a> {
     Symbol(u64),
     /// Address of kernel code, stored as its offset from the kernel's first instruction.
     Offset(u64),
-    /// A thread id.
     Tid(i32),
     /// The CPU of the event.
     OwnCpu,
@@ -183,7 +182,7 @@ enum How {
     U32,
     I32,
     Long,
-    /// Bytes in place.
+    /// Bytes in the record, at the place of the field.
     Here,
     /// Bytes where a `__data_loc` points.
     Data,

@@ -358,7 +358,8 @@ pub(super) static EVENTS: &[EventKind] = &[
     event!(
         Plain "osnoise" "nmi_noise" Perfetto::Apart =>
         Noise {
-            kind = HandlerName::from("nmi"); name, or HandlerName::default(); number, or -1; start_ns; duration_ns
+            kind = HandlerName::from("nmi"); name, or HandlerName::default(); number, or -1;
+            start_ns; duration_ns
         }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration;
@@ -379,7 +380,8 @@ pub(super) static EVENTS: &[EventKind] = &[
     event!(
         Plain "osnoise" "softirq_noise" Perfetto::Apart =>
         Noise {
-            kind = HandlerName::from("softirq"); name, or HandlerName::default(); number; start_ns; duration_ns
+            kind = HandlerName::from("softirq"); name, or HandlerName::default(); number;
+            start_ns; duration_ns
         }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration,

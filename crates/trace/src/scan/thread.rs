@@ -68,7 +68,6 @@ const NAMES_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Unknown,
-    /// On a CPU.
     Running,
     Queued,
     /// Asleep, or woken out of it.

@@ -22,6 +22,7 @@ pub use unit::{Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, Un
 /// Maximum number of processes of a unit: those that started first.
 const PROCESSES_MAX: usize = 64;
 
+/// What to inspect: a process or a systemd unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The process with this id, or the one that this thread belongs to.
@@ -214,6 +215,7 @@ pub(super) fn uptime_ticks(text: &str) -> Option<u64> {
 /// Most ordinary threads whose affinity is read: a thread costs a file each.
 const ORDINARY_READ_MAX: usize = 256;
 
+/// One process of an application, as /proc/PID describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppProcess {
     pub pid: u32,
@@ -237,7 +239,7 @@ pub struct AppProcess {
 /// What /proc/PID/status says of a process. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessStatus {
-    /// Address space (VmSize).
+    /// Size of the address space (`VmSize`).
     pub size_bytes: u64,
     /// Resident memory, huge pages of hugetlbfs left out (VmRSS).
     pub resident_bytes: u64,
@@ -269,6 +271,7 @@ pub struct ProcessLimits {
     pub rttime: Limit,
 }
 
+/// One thread of an application, as /proc/PID/task/TID describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppThread {
     pub tid: u32,

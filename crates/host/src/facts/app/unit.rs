@@ -341,6 +341,7 @@ pub struct UnitFile {
     pub settings: BTreeMap<String, Assignment>,
 }
 
+/// Value of one setting in a unit file, and the file that set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Assignment {
     /// Value as it is written.

@@ -14,7 +14,6 @@ pub enum MachinePart {
     Units,
     /// Files that survive a reboot.
     Files,
-    /// Groups of users.
     Accounts,
     /// Packages of the distribution.
     Packages,

@@ -476,6 +476,7 @@ pub enum WakeReason {
     Called,
 }
 
+/// Waits for changes of files and devices, so that changes are repeated in time.
 #[derive(Debug)]
 pub struct Wake {
     files: Option<OwnedFd>,

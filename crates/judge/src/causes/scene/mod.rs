@@ -528,8 +528,10 @@ fn is_woken_by_task(wake: &WakeUp, window: &Window, woken_ns: u64) -> bool {
             || thread::runs_softirqs(comm)
     };
     window.events.iter().filter(|event| event.at_ns == woken_ns).any(|event| {
-        let is_it = matches!(event.what, EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. }
-            if pid == wake.tid);
+        let is_it = matches!(
+            event.what,
+            EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. } if pid == wake.tid
+        );
         is_it && event.flags & over == 0 && event.pid > 0 && !does_timers(event.pid)
     })
 }
@@ -551,8 +553,11 @@ fn interrupt_at(
     let waking = window.events.iter().find(|event| {
         event.at_ns == woken_ns
             && (is_timerlat_irq(event, wake, window)
-                || matches!(&event.what, EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. }
-                    if *pid == wake.tid))
+                || matches!(
+                    &event.what,
+                    EventData::Waking { pid, .. } | EventData::Wakeup { pid, .. }
+                        if *pid == wake.tid
+                ))
     })?;
     if waking.cpu != wake.cpu {
         return None;

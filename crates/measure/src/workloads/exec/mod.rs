@@ -31,7 +31,7 @@ use crate::{EndReason, Failure, Policy, Quantity, sys, task};
 /// A program that is silent for this long, or for ten periods, hangs.
 const SILENT_NS: u64 = 5_000_000_000;
 
-/// Longest command, bytes.
+/// Bytes of the longest command line that is accepted.
 const COMMAND_MAX: usize = 4096;
 
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 
-/// Longest line, bytes.
+/// Bytes of the longest line that a program may write.
 pub(super) const LINE_MAX: usize = 256;
 
 /// Largest value, nanoseconds: what a histogram holds, an hour, and more than any cycle takes.

@@ -49,7 +49,6 @@ pub struct ConfigIntent {
     pub priority: Option<u32>,
     /// Period of its loop, nanoseconds.
     pub period_ns: Option<u64>,
-    /// Latency budget, nanoseconds.
     pub budget_ns: Option<u64>,
 }
 

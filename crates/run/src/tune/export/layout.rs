@@ -11,7 +11,7 @@ use rtproof_judge::plan::{Reason, Step};
 
 use super::{ExportSource, NotExported};
 
-/// A plan, sorted.
+/// The steps of a plan, sorted by how they are exported.
 #[derive(Debug, Default)]
 pub(super) struct ExportLayout<'a> {
     /// Files of /proc/sys, in the plan's order.
@@ -21,7 +21,7 @@ pub(super) struct ExportLayout<'a> {
     /// What has to keep its order, comes late in a boot, or has to be looked for.
     pub actions: Vec<ScriptAction<'a>>,
     pub files: Vec<File<'a>>,
-    /// Files to remove.
+    /// Paths of the files to remove.
     pub away: Vec<(&'a str, &'a Step)>,
     pub units: Vec<(&'a str, UnitState, &'a Step)>,
     pub properties: Vec<ExportProperty<'a>>,
@@ -97,7 +97,7 @@ pub(super) enum ScriptAction<'a> {
 }
 
 impl<'a> ExportLayout<'a> {
-    /// Sorts a plan.
+    /// Sorts the steps of a plan by how they are exported.
     pub(super) fn of(source: &ExportSource<'a>, at: At) -> Self {
         let steps = &source.plan.steps;
         let crowded = crowded(steps);

@@ -68,7 +68,7 @@ pub enum InitrdChoice {
     #[default]
     Made,
     File(PathBuf),
-    /// None.
+    /// Boot the kernel without an initrd.
     Without,
 }
 
