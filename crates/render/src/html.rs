@@ -101,7 +101,10 @@ pub(crate) fn page(title: &str, generator: Option<&str>, body: &Markup) -> Strin
             body { (body) }
         }
     };
-    text::harmless_text(&page.into_string())
+    let page = text::harmless_text(&page.into_string());
+    #[cfg(test)]
+    tests::check_page(&page);
+    page
 }
 
 /// The script of a page: read-outs, keys and zoom for what is there without it. One block, so that
@@ -403,4 +406,121 @@ pub(crate) fn binary_size(n: u64) -> String {
         }
     }
     format!("{n} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    /// What pages are made of. A browser takes an unknown element apart without a word.
+    const ELEMENTS: &[&str] = &[
+        "a",
+        "article",
+        "b",
+        "body",
+        "br",
+        "caption",
+        "circle",
+        "clipPath",
+        "code",
+        "col",
+        "colgroup",
+        "dd",
+        "defs",
+        "desc",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "em",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "g",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "head",
+        "header",
+        "html",
+        "input",
+        "kbd",
+        "label",
+        "legend",
+        "li",
+        "line",
+        "link",
+        "main",
+        "mark",
+        "meta",
+        "nav",
+        "ol",
+        "option",
+        "output",
+        "p",
+        "path",
+        "pattern",
+        "polygon",
+        "polyline",
+        "pre",
+        "rect",
+        "section",
+        "select",
+        "small",
+        "span",
+        "strong",
+        "style",
+        "sub",
+        "summary",
+        "sup",
+        "svg",
+        "table",
+        "tbody",
+        "td",
+        "text",
+        "tfoot",
+        "th",
+        "thead",
+        "time",
+        "title",
+        "tr",
+        "tspan",
+        "ul",
+        "use",
+    ];
+
+    fn values<'a>(markup: &'a str, attribute: &str) -> Vec<&'a str> {
+        markup.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    }
+
+    /// Holds for every page that a test makes: elements are known, links within it lead somewhere.
+    pub(super) fn check_page(page: &str) {
+        let markup = page.split("<script").next().unwrap_or_default();
+        for tag in markup.split('<').skip(1).filter(|tag| !tag.starts_with(['/', '!'])) {
+            let name =
+                tag.split(|c: char| c.is_whitespace() || c == '>').next().unwrap_or_default();
+            assert!(ELEMENTS.contains(&name), "<{name}> is no element");
+        }
+        let ids: HashSet<&str> = values(page, " id=\"").into_iter().collect();
+        let links = values(markup, " href=\"#").into_iter();
+        let labels =
+            values(markup, " aria-labelledby=\"").into_iter().flat_map(|ids| ids.split(' '));
+        for id in links.chain(labels) {
+            assert!(ids.contains(id), "nothing has the id {id}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "<quiet_table> is no element")]
+    fn an_unknown_element_is_found() {
+        check_page("<!DOCTYPE html><html><quiet_table></quiet_table></html>");
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing has the id moments")]
+    fn a_link_to_nowhere_is_found() {
+        check_page("<html><a href=\"#moments\">Moments</a><h2 id=\"moment\">Moment</h2></html>");
+    }
 }
