@@ -18,13 +18,13 @@ pub(crate) static CHECK: Check = Check {
     why: "nobody has measured for how long these modules turn interrupts off",
     source: "Documentation/admin-guide/tainted-kernels.rst",
     wanted: Wanted::Text("none"),
-    judge: Judge::Ask(judge),
+    judge: Judge::Ask(judge_template),
     ..Check::NEW
 };
 
-// Cite what was read before its value is used. No value is never good: `blind` says unknown, with
-// the path and the reason.
-fn judge(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
+// Cite what was read before its value is used. No value is never good: `unreadable` says unknown,
+// with the path and the reason.
+fn judge_template(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding {
     let tainted = &facts.kernel.tainted;
     let draft = draft.read(tainted, u64::to_string);
     let Some(mask) = tainted.value() else {

@@ -94,9 +94,7 @@ fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     check.draft().wanted(found.wanted).cpus(&offline).missing_cpus(facts, &offline)
 }
 
-// Intent of the machine: the part of the user's requirements that checks need.
-
-/// Intent of the machine.
+/// Intent of the machine: the part of the user's requirements that checks need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Real-time CPUs: where latency matters.
@@ -165,8 +163,6 @@ fn not_housekeeping(facts: &Facts, online: &CpuList) -> Option<CpuList> {
     let others = online.difference(&housekeeping);
     Some(others).filter(|others| !others.is_empty() && !housekeeping.is_empty())
 }
-
-// Quantities as text: those of the statistics, and CPU lists.
 
 /// `CPU 2` or `CPUs 2-3`.
 pub fn cpus(cpus: &CpuList) -> String {

@@ -1,7 +1,8 @@
 //! The first process of a guest of `rtproof kernel boot`: makes the machine usable, runs what the
 //! plan says, sends back what came of it, and ends the guest.
 //!
-//! It speaks to the host by marks on the console ([`self`]).
+//! It speaks to the host by marks on the console; how the host reads them is in the second half of
+//! this file.
 
 use std::{
     ffi::CString,

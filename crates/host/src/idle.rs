@@ -1,8 +1,9 @@
-//! Idle states of CPUs: what there is, and how long each CPU was in them (cpuidle).
+//! Idle states, the limit on them, and the MSRs that count.
 //!
-//! Reading the counters interrupts no CPU: the kernel shows numbers that each CPU keeps for itself
-//! (drivers/cpuidle/sysfs.c, `struct cpuidle_state_usage`). The files are opened anew at each
-//! reading, because a large machine has more of them than a process may hold open.
+//! Reading the counters of idle states (cpuidle) interrupts no CPU: the kernel shows numbers that
+//! each CPU keeps for itself (drivers/cpuidle/sysfs.c, `struct cpuidle_state_usage`). The files are
+//! opened anew at each reading, because a large machine has more of them than a process may hold
+//! open.
 
 use std::{
     collections::BTreeMap,

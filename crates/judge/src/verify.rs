@@ -162,8 +162,6 @@ impl WordObservation {
     }
 }
 
-// Where the kernel shows the effect of a boot parameter.
-
 /// A parameter, and the file that shows its effect.
 struct Place {
     /// Its name, with underscores.

@@ -28,9 +28,7 @@ use rustix::{
 use crate::sys;
 use crate::sys::{ClockNumber, clock_ns, signals, sleep};
 
-// What a measuring thread leaves of the steps of its clock: counters that the collector reads.
-
-/// Steps of a clock.
+/// What a measuring thread leaves of the steps of its clock: counters that the collector reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// How often a changed distance to CLOCK_MONOTONIC was found.

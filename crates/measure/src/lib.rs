@@ -59,9 +59,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-// What a sample of a workload is: the same nanoseconds mean different things on an axis.
-
-/// What a sample is, in nanoseconds.
+/// What a sample of a workload is: the same nanoseconds mean different things on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {

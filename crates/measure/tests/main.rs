@@ -1,7 +1,6 @@
 //! Real-time threads, the recorder and the statistics of the mark library, on this machine.
 //!
-//! Tests that measure live are in a module `alone`: `make test` runs each of them with nothing
-//! beside it.
+//! Everything here that measures needs the machine for itself: module `alone`.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,8 +1,9 @@
-//! What changes of the machine did to latency, as a record of `tune apply --prove`
-//! or `experiment` holds it:
-//! slices of time with and without each change, and what was made of them.
+//! What changes of the machine did to latency, as a record of `tune apply --prove` or `experiment`
+//! holds it: slices of time with and without each change, and what was made of them. Also what a
+//! result file of another tool says.
 //!
-//! Ratios are with the change to without it, in parts per million: 800 000 is a fifth less.
+//! Ratios of effects are with the change to without it, in parts per million: 800 000 is a fifth
+//! less.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -247,7 +248,7 @@ impl Decision {
 // What a result file of another tool says, and what it leaves open.
 //
 // Nothing here is guessed: a number that the tool did not write is `None`, and what may mislead is
-// a [`Doubt`] with its text.
+// a `Doubt` with its text.
 
 /// Most series of one file.
 pub const THREADS_MAX: usize = 16_384;

@@ -681,8 +681,6 @@ const WINDOW: Table = Table {
     ..PLAIN
 };
 
-// What a table is made of.
-
 /// A table of the record: its SQL and its documentation.
 #[derive(Debug)]
 pub struct Table {

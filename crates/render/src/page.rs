@@ -43,8 +43,8 @@ pub use crate::text::{
 // by a screen reader, and carries its own numbers as JSON.
 //
 // The order is the order of questions: is it accepted, what stands in the way, what was measured,
-// when, on what machine, how. Sections are in [`crate::sections`]; pictures come from
-// [`crate::svg::chart`].
+// when, on what machine, how. Sections are in `crate::sections`; pictures come from
+// `crate::svg::chart`.
 
 /// What the record itself cannot say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -82,9 +82,7 @@ pub(crate) fn enter_within(time: Duration, stop: impl Fn() -> bool) -> bool {
     false
 }
 
-// The command line: what can be said, one place for `--help`, man pages and completions.
-
-/// The definition, for reference pages, man pages and completions.
+/// The command line: one definition for `--help`, reference pages, man pages and completions.
 pub fn command() -> clap::Command {
     Cli::command()
 }
@@ -267,8 +265,6 @@ pub(crate) fn write_imported(
     write_whole(path, |to| Ok(to.write_all(page.as_bytes())?))
         .with_context(|| format!("{}: the report cannot be written", path.display()))
 }
-
-// The machine of a command.
 
 /// The machine to read: the live one, or the captured one under `--root`.
 ///

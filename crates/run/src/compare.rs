@@ -96,8 +96,6 @@ fn cannot(path: &Path) -> String {
     format!("{}: cannot be read", path.display())
 }
 
-// Names of runs from the names of their files: what they share is left out.
-
 /// Names for files: their stems without the words that all of them begin or end with, which are
 /// separated by `-`, `_` or `.`. Where nothing would be left of one, all keep their stems; those
 /// that are alike after all have a number.

@@ -1,4 +1,5 @@
-//! Conducting: every command as a library call.
+//! Conducting: every command as a library call. Here: the clock, lists of CPUs that a user
+//! names, and `check tick`.
 #![doc = include_str!("../README.md")]
 
 pub mod bisect;
@@ -27,17 +28,13 @@ use rtproof_host::{
 };
 use rtproof_judge::checks::{ITEMS, firmware_version};
 
-// CLOCK_MONOTONIC, the clock that kernel events are stamped with here.
-
-/// The time in nanoseconds.
+/// CLOCK_MONOTONIC in nanoseconds, the clock that kernel events are stamped with here.
 pub(crate) fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::thread::ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-// Lists of CPUs that a user names.
-
-/// CPUs of a list, all of them online.
+/// CPUs of a list that a user names, all of them online.
 ///
 /// # Errors
 /// Usage: no list, an empty one, or CPUs that are not online.

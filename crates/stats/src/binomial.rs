@@ -1,7 +1,8 @@
-//! Exact statements on rates from counts: Clopper-Pearson bounds and Poisson bounds.
-//!
-//! Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample
-//! size.
+//! Exact statements on rates from counts: Clopper-Pearson bounds, Poisson bounds, and when a count
+//! that is looked at repeatedly decides. Also the distribution functions that they need, and random
+//! numbers from a seed.
+
+// Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample size.
 
 /// P(X <= k) for X ~ Binomial(n, p).
 pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
@@ -236,11 +237,9 @@ fn upper_fraction(a: f64, x: f64) -> f64 {
     h
 }
 
-// Numbers that look random and are the same every time: for shifts and for thinning.
-//
-// SplitMix64 (Steele, Lea and Flood 2014): one addition and a finaliser, any seed will do.
-
-/// A stream of numbers from a seed.
+/// Numbers from a seed that look random and are the same every time: for shifts and for thinning.
+///
+/// SplitMix64 (Steele, Lea and Flood 2014): one addition and a finaliser, any seed will do.
 pub struct Random(u64);
 
 impl Random {

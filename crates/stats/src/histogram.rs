@@ -417,12 +417,12 @@ fn rank(p: f64, n: u64) -> u64 {
 }
 
 // The histogram that a measuring thread writes: the fine grid with counts of 32 bits, half the
-// memory of a [`Histogram`]. Memory that is locked for every CPU, and cache that is taken from
+// memory of a `Histogram`. Memory that is locked for every CPU, and cache that is taken from
 // what is measured, are worth a type of their own.
 //
 // Nothing overflows. Values that are recorded one by one come at least 2 ns apart, for that is
 // what recording takes; a slot ends after seconds, so 2^32 of them need more than 8 s. Values
-// that come as a number, [`SlotCounts::record_n`] and [`SlotCounts::record_progression`], are
+// that come as a number, `SlotCounts::record_n` and `SlotCounts::record_progression`, are
 // added off the hot path with a check, and what does not fit into a count is kept beside it in
 // full. A stall of hours puts that many into the last bucket only, and cycles of which no time is
 // known into the first: there is room for more buckets than these.

@@ -160,9 +160,7 @@ impl H {
     }
 }
 
-// Folding at a period: where in it the events lie, how close together, and how many.
-
-/// Events folded at a period.
+/// Events folded at a period: where in it they lie, how close together, and how many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fold {
     /// Middle of the arc that holds the events that follow, nanoseconds into the period.

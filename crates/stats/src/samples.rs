@@ -1,4 +1,5 @@
-//! The largest samples, jitter, and quantities as text with their units.
+//! The largest samples, whether events of several lists come together (by interval jitter), and
+//! quantities as text with their units.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

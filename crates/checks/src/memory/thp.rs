@@ -1,9 +1,4 @@
 //! Huge pages, mounts, and the share of the cache that the real-time CPUs have.
-//!
-//! Does the kernel build huge pages behind the application's back?
-//!
-//! PREEMPT_RT kernels have no transparent huge pages, so there the file is missing rightly. Writing
-//! the knob moves `vm.min_free_kbytes` with it: whoever applies the remedy saves both.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -17,6 +12,11 @@ use crate::check::{Check, Judge, Wanted};
 use crate::draft::FindingBuilder;
 use crate::machine::{built_with, is_all_rt, option};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, machine, value};
+
+// Does the kernel build huge pages behind the application's back?
+//
+// PREEMPT_RT kernels have no transparent huge pages, so there the file is missing rightly. Writing
+// the knob moves `vm.min_free_kbytes` with it: whoever applies the remedy saves both.
 
 pub(super) static THP: Check = Check {
     id: "thp",

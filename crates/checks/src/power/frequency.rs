@@ -1,7 +1,4 @@
 //! The frequency of the CPUs: governor, driver, limits, turbo, preferences, the uncore.
-//!
-//! What the checks of the frequency share: which CPUs keep theirs, and what it means that a
-//! machine has no cpufreq.
 
 use rtproof_host::{
     CpuList, Facts, Knob, Reading,
@@ -14,6 +11,9 @@ use crate::draft::FindingBuilder;
 use crate::machine::{built_with, guest, is_bare_metal, option, rt_cpus, without_cpu_folder};
 use crate::profile::Choice;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When, machine, value};
+
+// What the checks of the frequency share: which CPUs keep theirs, and what it means that a machine
+// has no cpufreq.
 
 /// The frequency that the limits leave no choice but to keep.
 fn pinned_hz(cpu: &Cpu) -> Option<u64> {
@@ -143,7 +143,7 @@ fn judge_cpufreq_driver(draft: FindingBuilder, facts: &Facts, intent: &Intent) -
 // Does the frequency of the real-time CPUs stay where it is?
 //
 // The trap is the machine without cpufreq: in a guest the host decides, and it cannot be seen
-// from here; on bare metal the kernel may simply be built without it (`frequency::absent`).
+// from here; on bare metal the kernel may simply be built without it (`absent`).
 
 pub(super) static CPUFREQ_GOVERNOR: Check = Check {
     id: "cpufreq-governor",

@@ -1,4 +1,5 @@
-//! What the firmware keeps: variables of UEFI, as efivarfs shows them.
+//! Variables of UEFI as efivarfs shows them, our lines in the text files of a boot loader, and the
+//! texts of a unified kernel image.
 
 use std::{fs::File, ops::Range, os::unix::fs::FileExt};
 

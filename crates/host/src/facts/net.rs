@@ -375,7 +375,7 @@ fn features(answer: &[u8]) -> String {
 // generic netlink. Sizes and numbers are those of include/uapi/linux/{netlink,genetlink}.h.
 //
 // The kernel answers such a question before `send` returns; only the audit subsystem lets a thread
-// answer, for which a socket waits at most [`WAIT`].
+// answer, for which a socket waits at most `WAIT`.
 
 /// Longest wait for an answer.
 const WAIT: Duration = Duration::from_millis(50);

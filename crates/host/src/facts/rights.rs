@@ -257,7 +257,7 @@ fn groups(root: &Root, lines: &Reading<Vec<LimitLine>>) -> Reading<Vec<LimitGrou
 
 // One user by name: the groups of it, and what the limits files grant it at its next login.
 //
-// Not part of [`super::Facts`]: the users of a machine are private. Only /etc is read, as a
+// Not part of `super::Facts`: the users of a machine are private. Only /etc is read, as a
 // static program cannot ask a directory service; a user or group of one is unknown here.
 
 /// How the user was determined.
@@ -429,8 +429,6 @@ fn in_range(range: &str, number: u32) -> bool {
         (None, None) => false,
     }
 }
-
-// Limits as they apply to this process: what mlock and SCHED_FIFO will be allowed to do.
 
 /// Limits of this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

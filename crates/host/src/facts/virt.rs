@@ -1,4 +1,5 @@
 //! What is between this system and the hardware: hypervisor, container, stolen time.
+//! Also the systemd units that matter to latency.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,6 @@
-//! Knobs: scheduler, isolation, time, memory.
+//! Knobs: isolation, memory and file systems, scheduler and rights, time.
 
 use crate::knob::{Compare, CpuPlacement, EffectTime, Knob, KnobArch, KnobKind, Rank, Scope, Undo};
-
-// Knobs: isolation.
 
 table! {
     ISOLATION:
@@ -66,8 +64,6 @@ table! {
     GROUP_PARTITION = Knob::group("cgroup-partition", "cpuset.cpus.partition of a control group")
         .compared(Compare::Text).cpus(CpuPlacement::Placed).ranked(Rank::GroupPartitions);
 }
-
-// Knobs: memory, swap, file systems.
 
 table! {
     MEMORY:
@@ -164,8 +160,6 @@ table! {
     RESCTRL = Knob::other("resctrl-cat", "groups of /sys/fs/resctrl");
 }
 
-// Knobs: scheduler, real-time tasks, rights.
-
 table! {
     SCHED:
 
@@ -248,8 +242,6 @@ table! {
     /// CPU time of a control group: quota and period.
     GROUP_QUOTA = Knob::group("cgroup-quota", "cpu.max or cpu.cfs_quota_us of a control group");
 }
-
-// Knobs: watchdogs, timers, machine checks, clocks.
 
 table! {
     TIME:

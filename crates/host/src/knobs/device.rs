@@ -1,4 +1,4 @@
-//! Knobs: network, consoles, tracing, services.
+//! Knobs: network, consoles, tracing, services; firmware, virtualization, security.
 
 use crate::knob::{Compare, CpuPlacement, EffectTime, Knob, KnobArch, Scope, Undo, ValueRule};
 
@@ -201,8 +201,6 @@ table! {
         "clocks in /boot/firmware/config.txt of a Raspberry Pi",
     ).at(EffectTime::Boot).undone(Undo::ByHand);
 }
-
-// Knobs: firmware, virtualization, security.
 
 table! {
     PLATFORM:

@@ -33,8 +33,6 @@ pub fn all() -> impl Iterator<Item = &'static Knob> {
     TABLES.iter().flat_map(|table| table.iter().copied())
 }
 
-// Knobs: kernel.
-
 table! {
     KERNEL:
 

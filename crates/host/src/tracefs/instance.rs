@@ -487,7 +487,7 @@ impl TracerRequest {
 // A tracer at the top of tracefs: shared by the whole machine, borrowed while unused.
 //
 // function_graph runs there alone before Linux 6.11. The top is one ring, one tracer and one set
-// of events for everybody; whoever changes it puts all of it back ([`Globals`](super::globals)).
+// of events for everybody; whoever changes it puts all of it back (`Globals`).
 
 /// The folder of tracefs, in use.
 #[derive(Debug)]

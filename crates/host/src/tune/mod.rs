@@ -165,7 +165,7 @@ fn is_of_files(path: &str) -> bool {
     !["/proc/", "/sys/", "/dev/"].iter().any(|top| path.starts_with(top))
 }
 
-// [`Machine`]: a machine that may be changed, and the rights needed for that.
+// `Machine`: a machine that may be changed, and the rights needed for that.
 
 /// Folder of the journals and their lock.
 pub const FOLDER: &str = "/var/lib/rtproof/tune";

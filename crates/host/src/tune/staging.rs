@@ -1,6 +1,5 @@
-//! Where the files of a kernel are prepared before a journal names them: a folder of rtproof's own,
-//! one at a time. Nothing in it is in force; it goes with the process, or, after a kill, with the
-//! next trial or undo.
+//! Where the files of a kernel are prepared, how files and folders are put in place whole, and the
+//! mark of a journal that waits for a confirmation.
 
 #![expect(clippy::disallowed_methods, reason = "the gate's other half")]
 
@@ -20,6 +19,10 @@ use super::writes::{Gate, TreeFile, is_absent, read_tree, temporary_path};
 use super::{FOLDER, Machine, writes};
 use crate::change::{Change, STAGING};
 use crate::{Root, trusted};
+
+// Where the files of a kernel are prepared before a journal names them: a folder of rtproof's own,
+// one at a time. Nothing in it is in force; it goes with the process, or, after a kill, with the
+// next trial or undo.
 
 /// The process that holds the lock.
 const LOCK: &str = "/var/lib/rtproof/tune/kernel.lock";

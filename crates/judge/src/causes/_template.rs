@@ -19,15 +19,16 @@ pub(super) const CAUSE: Cause = Cause {
     source: "kernel/rcu/tree.c (rcu_cpu_kthread)",
     // Checks whose knobs remove it: their ids.
     checks: &["config-rcu-nocb"],
-    attribute,
+    attribute: attribute_template,
 };
 
-fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+fn attribute_template(moment: &Moment<'_>) -> Option<Attribution> {
     // First the phase of the wake-up, then the CPU: `is_task` excludes interrupts.
     if moment.phase != WakeUpPhase::Runnable || !moment.is_task() {
         return None;
     }
-    // Without evidence return None. If another cause fits as well, add `.or(&["irqs-off"])`.
+    // Without evidence return None. If another cause fits as well, add
+    // `.or_causes(&["irqs-off"])`.
     let name = names::comm(moment.scene, moment.cpu.task);
     if !name.starts_with("rcuc/") {
         return None;

@@ -1,4 +1,6 @@
 //! Whether runs are alike enough to be compared: same machine, same work, same period and budget.
+//! Also how far the quantiles of one run vary, the causes and facts of each group, and a run of
+//! another tool as a side.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -345,9 +345,7 @@ fn option_facts(options: &Options) -> [(&'static str, String); 9] {
     ]
 }
 
-// Groups of runs: one condition each, with a summary of every run and thread.
-
-/// Runs of one condition.
+/// Runs of one condition, with a summary of every run and thread.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub label: String,

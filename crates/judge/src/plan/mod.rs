@@ -172,7 +172,7 @@ impl<'a> PlanBuilder<'a> {
 
     /// As long as there is a limit of real-time tasks below the period, the kernel refuses (EBUSY)
     /// to take a deadline server's runtime away: `__dl_overflow` in `kernel/sched/deadline.c`,
-    /// seen on 6.12. The limit goes before ([`self`]).
+    /// seen on 6.12. The limit goes before (see [`Rank`]).
     fn lift_the_limit(&mut self) {
         let sched = &self.facts.sched;
         let Some(limit) = sched.rt_runtime_us.value() else { return };
@@ -296,8 +296,8 @@ fn concerns_offline_only(knob: Option<&Knob>, path: &str, gone: &CpuList) -> boo
 // In which order changes are made.
 //
 // A value that is written too early is refused by the kernel, or overwritten by a driver or a
-// daemon. A knob says at which rank it is set; [`Rank`] gives the reasons. Undo goes
-// through it backwards, so the reasons must also hold backwards.
+// daemon. A knob says at which rank it is set; `Rank` gives the reasons. Undo goes through it
+// backwards, so the reasons must also hold backwards.
 
 /// By what a change is sorted: its rank, within limits of frequency which is first, then names with
 /// numbers as numbers.

@@ -1,4 +1,5 @@
-//! Do the spikes follow a period: those of each culprit, and all of them?
+//! Do the spikes follow a period: those of each culprit, and all of them? Do they come more often
+//! in one load phase? What did frequency and temperature do when a latency changed?
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

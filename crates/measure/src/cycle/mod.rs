@@ -1,4 +1,4 @@
-//! The hot path: one cycle of a measuring thread, on one screen.
+//! The hot path: the cycle of a measuring thread; `run_grid` fits on one screen.
 //!
 //! After arming: integer nanoseconds, absolute deadlines, no allocation, no lock, no system call
 //! but the clock and the sleep. The schedule never slips: wake-ups that were due while the thread
@@ -307,8 +307,6 @@ pub(crate) fn rehearse() {
     });
     std::hint::black_box((reason, cycle));
 }
-
-// The account of a loop that never sleeps.
 
 /// Where the time of a loop that never sleeps went: `busy_ns + gap_ns == run_ns`, always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

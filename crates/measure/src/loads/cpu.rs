@@ -197,13 +197,11 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-// Starts and reaps processes as fast as it can. Brings out what process creation does to others:
-// page-table work, RCU callbacks, run-queue locks, wake-ups on other CPUs, inter-processor
-// interrupts for text that is mapped and unmapped, exit work.
-//
-// Bounded: one process at a time on each load CPU, each of them this binary's own no-op.
-
-/// One process at a time on each load CPU.
+/// Starts and reaps processes as fast as it can. Brings out what process creation does to others:
+/// page-table work, RCU callbacks, run-queue locks, wake-ups on other CPUs, inter-processor
+/// interrupts for text that is mapped and unmapped, exit work.
+///
+/// Bounded: one process at a time on each load CPU, each of them this binary's own no-op.
 pub(super) const FORK: Load = Load {
     name: "fork",
     about: "Starts and reaps short processes, one at a time on each load CPU",
@@ -363,8 +361,8 @@ fn thrash(block: &mut [u64], rng: &mut XorShift, ctx: &LoadContext) {
 // wake-ups by the hundred thousand, run queues with many tasks, migrations, locks of sockets, and
 // interrupts between processors.
 //
-// Bounded: one group of [`SENDERS`] senders and as many receivers for each load CPU, at most
-// [`GROUPS_MAX`] groups; the threads run on any of the load CPUs.
+// Bounded: one group of `SENDERS` senders and as many receivers for each load CPU, at most
+// `GROUPS_MAX` groups; the threads run on any of the load CPUs.
 
 /// Senders of a group, and receivers.
 const SENDERS: usize = 10;

@@ -16,7 +16,7 @@ use crate::{Failure, apart};
 // only 127.0.0.1 and ::1 on ports that the kernel chooses are used, nothing leaves the machine.
 // Interrupts of a real network card are not brought out by it; for them use `cmd:` with iperf3.
 //
-// Bounded: at most [`PAIRS_MAX`] pairs of datagram sockets and one stream.
+// Bounded: at most `PAIRS_MAX` pairs of datagram sockets and one stream.
 
 /// Most pairs of datagram sockets.
 const PAIRS_MAX: usize = 8;
@@ -225,7 +225,7 @@ pub(super) fn loads_of(name: &str) -> Option<&'static str> {
 // The softirq of a veth device runs on the CPU that sends, so it is the load CPUs that get it.
 // Interrupts of hardware are not brought out by it; `traffic` does that.
 //
-// Bounded: at most [`FLOODS_MAX`] floods, each with some packets under way, in two network
+// Bounded: at most `FLOODS_MAX` floods, each with some packets under way, in two network
 // namespaces of the worker's own, which end with it.
 
 const FLOODS_MAX: u32 = 64;
@@ -283,13 +283,11 @@ fn work_ping(ctx: &LoadContext) -> Result<(), Failure> {
     ctx.together(tasks.collect())
 }
 
-// Floods a peer of the user's own with ICMP echo requests through an interface that the user
-// names. Brings out what a real network card does: its interrupts, the driver's NAPI poll, DMA.
-//
-// Never without both names: what goes out reaches other people's machines. Bounded: one flood, the
-// next requests only after replies or 10 ms.
-
-/// Raw ICMP over a card.
+/// Floods a peer of the user's own with ICMP echo requests through an interface that the user
+/// names. Brings out what a real network card does: its interrupts, the driver's NAPI poll, DMA.
+///
+/// Never without both names: what goes out reaches other people's machines. Bounded: one flood, the
+/// next requests only after replies or 10 ms.
 pub(super) const TRAFFIC: Load = Load {
     name: "traffic",
     about: "A flood of ICMP echo requests to a peer of your own (IPv4) through the interface that \

@@ -311,7 +311,7 @@ fn quick_check(conn: &Connection) -> Result<(), Fault> {
     }
 }
 
-// Rows of effects back into [`Effects`]. Records before version 3 have none.
+// Rows of effects back into `Effects`. Records before version 3 have none.
 
 /// The effects in a record that has the tables; `None`: nothing was tried.
 fn effects(conn: &Connection) -> RowResult<Option<Effects>> {
@@ -334,7 +334,7 @@ fn effects(conn: &Connection) -> RowResult<Option<Effects>> {
     Ok(Some(Effects { trial, knobs: knobs.into_values().collect(), slices }))
 }
 
-// Rows of what was imported back into [`Imported`]. Records before version 4 have none.
+// Rows of what was imported back into `Imported`. Records before version 4 have none.
 
 /// What a record that has the tables was imported from; `None`: it was measured.
 fn imported(conn: &Connection) -> RowResult<Option<Imported>> {

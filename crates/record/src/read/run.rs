@@ -210,7 +210,7 @@ fn host(conn: &Connection, long: bool) -> RowResult<Vec<HostSecond>> {
     Ok(host)
 }
 
-// Rows of spikes back into [`RecordedSpikes`]. Records of version 1 have none.
+// Rows of spikes back into `RecordedSpikes`. Records of version 1 have none.
 
 /// The spikes of a record that has the tables; `None`: nothing was written of them.
 pub(super) fn spikes(conn: &Connection) -> RowResult<Option<RecordedSpikes>> {

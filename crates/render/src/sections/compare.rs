@@ -1,6 +1,4 @@
 //! A comparison of runs, as text and as a page.
-//!
-//! What text and page of a comparison share: numbers in words, and how it was made.
 
 use std::io::{self, Write};
 
@@ -19,6 +17,8 @@ pub use super::compare_pictures::{ComparePage, GroupFigure};
 use super::summary;
 use crate::html::NONE;
 use crate::text::{BOLD, DIM, Terminal, WARN, wrapped};
+
+// What text and page of a comparison share: numbers in words, and how it was made.
 
 /// A value with its unit; a dash where there is none.
 pub(crate) fn cell(unit: ValueUnit, cell: &StatisticCell) -> String {

@@ -20,10 +20,8 @@ use crate::svg::time;
 use crate::svg::time::{Dot, HostSeries, StripRows};
 use crate::text::{DIM, Terminal, WARN, wrapped};
 
-// Surroundings of a measurement: threads that were changed from outside, before and after;
-// idle states and frequencies of the measured CPUs.
-
-/// The section of a report; empty if there is nothing to show.
+/// Surroundings of a measurement: threads that were changed from outside, before and after; idle
+/// states and frequencies of the measured CPUs. Empty if there is nothing to show.
 pub(crate) fn beside_section(report: &Report) -> Markup {
     let surroundings = &report.surroundings;
     let cpu = |number: u32| {
@@ -454,9 +452,6 @@ fn strip_table(run: &Run) -> Markup {
         ],
     )
 }
-
-// Surroundings of a measurement, as text: threads that were changed from outside, before and
-// after; idle states and frequencies.
 
 /// CPUs whose idle states are shown; the page has a table of all.
 const CPUS_MAX: usize = 8;

@@ -2,8 +2,8 @@
 //! --prove` and `experiment`.
 //!
 //! A trial is a measured run during which knobs are switched on and off in slices of time. Knobs
-//! (`knobs`) and options of measuring (`setting`) are switched by a [`Switch`], under the
-//! journal of `tune`; `conduct` leads through the slices that a `schedule` names.
+//! ([`factors`]) and options of measuring ([`MeasureSetting`]) are switched by a [`Switch`], under
+//! the journal of `tune`; [`conduct`] leads through the slices of a [`TrialSchedule`].
 
 pub mod analyse;
 pub mod boots;
@@ -54,9 +54,7 @@ use crate::prove::engine::Sealed;
 use crate::prove::{Observer, Output, Request};
 use crate::tune::boot;
 
-// What the caller shows while knobs are tried.
-
-/// Shows what is tried.
+/// What the caller shows while knobs are tried.
 pub trait ExperimentEvents {
     /// What will be tried, and how long it takes.
     fn setup(&mut self, sentence: &str) -> io::Result<()>;

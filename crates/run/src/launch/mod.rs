@@ -107,10 +107,8 @@ fn cookie_note(facts: &Facts, cpus: &CpuList) -> Option<String> {
     })
 }
 
-// Why a program was not started: each has an exit code of its own, so that a script can tell it
-// from the program's.
-
-/// Why a program was not started, or not undone.
+/// Why a program was not started, or not undone: each has an exit code of its own, so that a script
+/// can tell it from the program's.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The command line is wrong.

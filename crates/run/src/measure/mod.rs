@@ -1,9 +1,8 @@
 //! `rtproof measure`: a matrix of conditions, each cell of it a run and a record of its own, and
 //! one index over all of them.
 //!
-//! From what is asked (`request`, on the command line or in a [`matrix`]) to [`cells`]; the cells
-//! are measured one after the other by the engine of `prove` ([`self`]) into a [`self`]; what each
-//! found becomes rows of the `index`.
+//! From a [`Block`] of the command line or a [`matrix`] to [`cells`]; each is measured by `prove`
+//! into a record of its own and becomes a row of the index.
 
 pub mod cells;
 pub mod matrix;

@@ -45,9 +45,7 @@ use rtproof_record::{
 use crate::intent::{PERIOD_NS, PRIORITY, RequestedIntent};
 use crate::{online_cpus, parse};
 
-// A run to be measured, once everything is decided.
-
-/// A run to be measured.
+/// A run to be measured, once everything is decided.
 #[derive(Debug)]
 pub struct Job<'a> {
     pub options: &'a Options,
@@ -263,9 +261,7 @@ pub fn default_name(command: &str, facts: &Facts) -> String {
     format!("{command}-{host}-{}", now.strftime("%Y%m%dT%H%M%S"))
 }
 
-// What a run is to measure, as requested: defaults are still open.
-
-/// What a run is requested to measure and to prove.
+/// What a run is requested to measure and to prove: defaults are still open.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Duration of the measurement; `None`: a minute, or what the samples take.

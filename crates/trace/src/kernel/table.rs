@@ -507,7 +507,7 @@ pub(super) static VECTORS: &[EventKind] = vectors! {
     PlatformIpi "x86_platform_ipi_entry" "x86_platform_ipi_exit" 36 37 b"x86_platform_ipi"
 };
 
-// The registry of kernel events. A row of [`self`] says all that decoding, reading of texts and
+// The registry of kernel events. A row of `EVENTS` says all that decoding, reading of texts and
 // writing of files require to know of an event.
 
 /// The events that are written, in the order of their numbers.

@@ -1,5 +1,5 @@
 //! Groups of users and their members. Read from /etc/group and /etc/passwd, changed by the
-//! machine's own tools ([`self`]).
+//! machine's own tools ([`Accounts`]).
 
 use std::io;
 

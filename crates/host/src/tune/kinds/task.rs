@@ -1,4 +1,5 @@
-//! Scheduling of tasks, and the CPUs of interrupts.
+//! Scheduling of tasks, the CPUs of interrupts, and when to look again whether changes are still in
+//! force.
 
 use std::{
     collections::BTreeSet,
@@ -273,10 +274,8 @@ fn field_side(field: Field, set: &Scheduling, states: StateComparison<'_>) -> Ow
     Owner::ours_if(is_ours)
 }
 
-// The CPUs of interrupts. An interrupt is named by its handlers, its number in its controller and
-// the controller: the number that Linux gives it is only a hint.
-
-/// The CPUs of one interrupt.
+/// The CPUs of one interrupt. It is named by its handlers, its number in its controller and the
+/// controller: the number that Linux gives it is only a hint.
 pub(super) struct IrqChange<'a> {
     pub(super) irq: &'a IrqName,
     pub(super) cpus: &'a CpuList,

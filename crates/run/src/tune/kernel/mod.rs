@@ -275,8 +275,6 @@ fn place(
     Ok(PreparedKernel { staging: Some(staging), changes, shown })
 }
 
-// Whether an image is a kernel for this machine, and which release it is.
-
 /// A kernel's image, once it is one for this machine, with its release.
 fn image_of(root: &Root, path: &Path, bytes: &[u8]) -> anyhow::Result<String> {
     let image = Image::read(bytes).map_err(|error| {
