@@ -7,8 +7,7 @@ use std::io::Write;
 
 use crate::args::Args;
 use crate::numbers::spread;
-use crate::peers;
-use crate::peers::{Order, Ran, Tool};
+use crate::peers::{self, Order, Ran, Tool};
 
 const SHORT_SECONDS: u64 = 1;
 

@@ -21,13 +21,14 @@
 #[allow(unsafe_code)] // the ring is memory that is shared with another process
 mod ring;
 
+pub use ring::CAPACITY;
+
 use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-pub use ring::CAPACITY;
 use ring::{Ring, now_ns};
 
 /// The marks of one thread.

@@ -27,10 +27,11 @@ mod time;
 pub mod trials;
 pub mod value;
 
-use std::collections::BTreeMap;
-
 pub use check::{Check, Judge, Needs};
 pub use profile::Profile;
+
+use std::collections::BTreeMap;
+
 use rtproof_host::{CpuList, Facts, facts::rights::Account};
 use rtproof_record::Options;
 

@@ -1,12 +1,13 @@
 //! Questions that several checks ask of the facts. `None` is "unknown", never "no".
 
+pub(crate) use crate::{count, cpus, since, times};
+
 use rtproof_host::{
     CpuList, Facts, Reading,
     facts::{cpu::Cpu, kernel::CommandLine},
 };
 
 use crate::{Evidence, Intent};
-pub(crate) use crate::{count, cpus, since, times};
 
 /// Where /sys keeps the CPUs.
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";

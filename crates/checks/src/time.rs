@@ -672,8 +672,7 @@ fn judge_tsc_watchdog(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Findi
 #[cfg(test)]
 mod clocksource_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, set_guest};
     use rtproof_host::Reading;
 
@@ -728,8 +727,7 @@ mod clocksource_tests {
 #[cfg(test)]
 mod hung_task_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{fill_setting, good, intent, set_setting};
     use rtproof_host::Reading;
 
@@ -828,8 +826,7 @@ mod lockup_tests {
 mod mce_ce_tests {
     use super::*;
     use crate::Profile;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{fill_setting, good, intent, set_setting};
     use rtproof_host::Reading;
 
@@ -919,8 +916,7 @@ mod ntp_steps_tests {
 #[cfg(test)]
 mod tsc_watchdog_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
 

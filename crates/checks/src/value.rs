@@ -5,7 +5,7 @@
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::settings::{SettingValue, SettingValue as Instance},
+    facts::settings::SettingValue,
     knob::{Knob, Place, Scope},
 };
 
@@ -209,11 +209,11 @@ impl KnobValue {
         let Some(setting) = facts.settings.get(knob.id) else {
             return draft.unreadable(&Reading::<String>::denied(pattern, "not asked"));
         };
-        let of_rt = |value: &&Instance| {
+        let of_rt = |value: &&SettingValue| {
             let cpu = value.of.split('/').next().unwrap_or("").parse::<u32>();
             !is_of_cpus || value.of.is_empty() || cpu.is_ok_and(|cpu| intent.rt_cpus.contains(cpu))
         };
-        let values: Vec<&Instance> = setting.values.iter().filter(of_rt).collect();
+        let values: Vec<&SettingValue> = setting.values.iter().filter(of_rt).collect();
         if values.iter().all(|value| value.reading.is_absent()) {
             return self.absent(draft, facts, &values, setting.missing_from.as_ref(), pattern);
         }
@@ -225,7 +225,7 @@ impl KnobValue {
         &self,
         draft: FindingBuilder,
         facts: &Facts,
-        values: &[&Instance],
+        values: &[&SettingValue],
         lacking: Option<&Reading<String>>,
         pattern: &str,
     ) -> Finding {
@@ -262,8 +262,8 @@ fn other_machine(knob: &Knob, facts: &Facts) -> Option<(Evidence, String)> {
 }
 
 /// Real-time CPUs that have no value.
-fn missing(values: &[&Instance], intent: &Intent) -> CpuList {
-    let cpu = |value: &&Instance| value.of.split('/').next().unwrap_or("").parse::<u32>().ok();
+fn missing(values: &[&SettingValue], intent: &Intent) -> CpuList {
+    let cpu = |value: &&SettingValue| value.of.split('/').next().unwrap_or("").parse::<u32>().ok();
     intent.rt_cpus.difference(&CpuList::new(values.iter().filter_map(cpu)))
 }
 
@@ -271,11 +271,11 @@ fn judge_values(
     draft: FindingBuilder,
     facts: &Facts,
     want: &Want,
-    values: &[&Instance],
+    values: &[&SettingValue],
     missing: &CpuList,
     knob: &'static Knob,
 ) -> Finding {
-    let mut wrong: Vec<&Instance> = Vec::new();
+    let mut wrong: Vec<&SettingValue> = Vec::new();
     let mut unreadable = None;
     for &value in values {
         match value.reading.value().map(|text| (text, want.holds(text))) {
@@ -318,7 +318,7 @@ fn remedies(knob: &'static Knob, paths: Vec<String>, value: &str) -> Vec<Remedy>
 }
 
 /// Values in a line: `60`, or `eth0, eth1: on`.
-fn summary(values: &[&Instance]) -> String {
+fn summary(values: &[&SettingValue]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for value in values {
         let text = value.reading.value().map_or("", String::as_str);
@@ -356,7 +356,7 @@ fn names(of: &[&str]) -> String {
 }
 
 /// Values as evidence; equal ones share a line.
-pub(crate) fn grouped(values: &[&Instance]) -> Vec<Evidence> {
+pub(crate) fn grouped(values: &[&SettingValue]) -> Vec<Evidence> {
     let numbers: Option<Vec<u32>> = values.iter().map(|value| value.of.parse().ok()).collect();
     if let Some(numbers) = numbers.filter(|numbers| numbers.len() > 1) {
         let readings = values.iter().map(|value| &value.reading);
@@ -594,12 +594,12 @@ mod tests {
 
     #[test]
     fn values_of_one_kind_share_a_line() {
-        let value = |of: &str, text: &str| Instance {
+        let value = |of: &str, text: &str| SettingValue {
             of: of.into(),
             reading: Reading::known(format!("/x{of}"), text.to_owned()),
         };
         let values = [value("2", "a"), value("3", "a"), value("4", "b")];
-        let values: Vec<&Instance> = values.iter().collect();
+        let values: Vec<&SettingValue> = values.iter().collect();
         assert_eq!(summary(&values), "CPUs 2-3: a, CPU 4: b");
         let values = [value("eth0", "on"), value("eth1", "on")];
         assert_eq!(summary(&values.iter().collect::<Vec<_>>()), "eth0, eth1: on");
@@ -607,12 +607,12 @@ mod tests {
 
     #[test]
     fn many_files_with_many_values_make_a_short_summary() {
-        let value = |n: u32| Instance {
+        let value = |n: u32| SettingValue {
             of: format!("kmalloc-{n}"),
             reading: Reading::known(format!("/sys/kernel/slab/kmalloc-{n}/x"), (n % 3).to_string()),
         };
-        let values: Vec<Instance> = (1..=12).map(value).collect();
-        let all: Vec<&Instance> = values.iter().collect();
+        let values: Vec<SettingValue> = (1..=12).map(value).collect();
+        let all: Vec<&SettingValue> = values.iter().collect();
         assert_eq!(summary(&all), "/sys/kernel/slab/kmalloc-1/x: 1, and 11 other files");
         assert_eq!(summary(&all[..2]), "kmalloc-1: 1, kmalloc-2: 2");
     }

@@ -1,11 +1,12 @@
 //! One change of a machine, as data: what is to be, and where. It is what a plan lists, a journal
 //! keeps, `/etc/rtproof.toml` repeats at boot and an export translates.
 
+pub use crate::knob::Compare;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::CpuList;
-pub use crate::knob::Compare;
 use crate::text::hex;
 
 /// One change to the machine, as data: what plans and journals consist of.

@@ -1,12 +1,13 @@
 //! What measuring costs here: measured before every run and printed with it.
 
+pub use rtproof_model::run::Cost;
+
 use std::{sync::mpsc, time::Duration};
 
 use crate::clock::Clock;
 use crate::slot::Slot;
 use crate::task::{pin, raise};
 use crate::{Policy, clock, sys, task};
-pub use rtproof_model::run::Cost;
 
 /// Longest wait for the calibration, which takes some milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,6 +5,7 @@
 //! changed distance is a step. A step is no latency: it is counted beside the samples.
 
 pub use rtproof_model::run::Clock;
+
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -25,8 +26,7 @@ use rustix::{
     },
 };
 
-use crate::sys;
-use crate::sys::{ClockNumber, clock_ns, signals, sleep};
+use crate::sys::{self, ClockNumber, clock_ns, signals, sleep};
 
 /// What a measuring thread leaves of the steps of its clock: counters that the collector reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

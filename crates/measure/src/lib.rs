@@ -31,6 +31,7 @@ pub use rtproof_host::facts::tasks::Policy;
 pub use rtproof_model::EndReason;
 
 pub use crate::sys::perf::{Queue, TakenSignal, inherited, keep_ended_children, unblock};
+
 use serde::{Deserialize, Serialize};
 
 use crate::loads::worker;

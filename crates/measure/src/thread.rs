@@ -1,5 +1,7 @@
 //! A measuring thread from birth to report: pinned, prioritised, locked, warmed, armed, run.
 
+pub use crate::task::{become_ordinary, pin_all};
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -16,7 +18,6 @@ use crate::clock::{Clock, Ledger, Steps};
 use crate::cycle::{Cycle, Schedule};
 use crate::slot::{Inlet, KeptSamples, Outlet, Slot};
 use crate::sys::signals;
-pub use crate::task::{become_ordinary, pin_all};
 use crate::task::{lock_code, pin, raise, set_armed, tid};
 use crate::workloads::{
     Armed, OwnCost, ThreadPlace, Workload, WorkloadEnding, WorkloadError, WorkloadSetting,

@@ -24,6 +24,7 @@ mod write;
 pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finish::Finished;
+pub use read::follow::{Follower, News};
 pub use read::{Opened, read, read_shown, read_shown_with};
 pub use run::{
     BudgetClass, ClockOrigin, Judgement, Options, Requirement, Run, RunHead, RunTail, Snapshot,
@@ -35,7 +36,6 @@ pub use write::Writer;
 
 pub use rtproof_model::run::Clock;
 
-pub use crate::read::follow::{Follower, News};
 use std::{
     fs::{self, File, OpenOptions},
     io,

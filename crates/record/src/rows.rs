@@ -13,8 +13,7 @@ use crate::run::{
     CpuIdleState, HostCpuSecond, HostSecond, IdleTime, Mark, Note, RecordedLoad, ThreadEnd,
     ThreadInfo,
 };
-use crate::schema;
-use crate::schema::Table;
+use crate::schema::{self, Table};
 use crate::spikes::{KeptSpike, SpikeSummary};
 
 /// Most wake-ups of one thread in one run: 5 us for 44 years. Sums over 2^15 threads fit 64 bits.

@@ -6,6 +6,7 @@ pub use rtproof_host::{
 };
 pub use rtproof_model::run::{Cost, EndReason};
 pub use rtproof_stats::{Sample, Totals};
+
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use schemars::JsonSchema;

@@ -5,16 +5,6 @@ mod html_tests;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
-
-use maud::{Markup, html};
-
-use rtproof_judge::{Finding, Report, report::MachineSummary, units};
-use rtproof_record::Run;
-
 pub(crate) use crate::html::binary_size;
 pub use crate::sections::compare::comparison;
 pub use crate::sections::distribution::{distribution, moving};
@@ -30,14 +20,25 @@ pub use crate::sections::summary::{
 pub use crate::sections::tune::{
     applied, boot_left, exported, parameters, status, taken_back, trial_kernel, undone, verified,
 };
-use crate::sections::{effects, findings, latency, machine, summary, time};
-use crate::svg::bins::TimeBins;
-use crate::svg::time::StripRows;
-use crate::text::title_line;
 pub use crate::text::{
     BAD, BOLD, DIM, GOOD, Glyphs, Terminal, TextPage, TextStyle, WARN, WIDTH_MAX, WIDTH_MIN,
     wrapped,
 };
+
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+use maud::{Markup, html};
+
+use rtproof_judge::{Finding, Report, report::MachineSummary, units};
+use rtproof_record::Run;
+
+use crate::sections::{effects, findings, latency, machine, summary, time};
+use crate::svg::bins::TimeBins;
+use crate::svg::time::StripRows;
+use crate::text::title_line;
 
 // The report of a run as one HTML file: it opens offline, prints, is read without JavaScript and
 // by a screen reader, and carries its own numbers as JSON.

@@ -625,8 +625,7 @@ mod bars_tests {
 #[cfg(test)]
 mod lanes_tests {
     use super::*;
-    use crate::spike::sample;
-    use crate::spike::sample::Events;
+    use crate::spike::sample::{self, Events};
 
     fn names(pieces: &[Piece]) -> Vec<(&str, u64)> {
         pieces.iter().map(|piece| (piece.name.as_str(), piece.to_ns - piece.from_ns)).collect()

@@ -9,8 +9,7 @@ use rtproof_host::text;
 use rtproof_judge::causes::{CauseKind, Explanation, kind};
 use rtproof_trace::Window;
 
-use crate::spike;
-use crate::spike::{Axis, Bar, Lanes, Piece, bars, longest, patterns, widths};
+use crate::spike::{self, Axis, Bar, Lanes, Piece, bars, longest, patterns, widths};
 use crate::text::{BOLD, DIM, Glyphs, TextStyle, WARN};
 
 /// Columns before the rows: indent and the name of the row.

@@ -1,5 +1,7 @@
 //! Exit codes: what a script may rely on.
 
+pub use rtproof_host::user_file::{UsageError, usage};
+
 use std::{
     io::{self, Write},
     sync::{Mutex, PoisonError},
@@ -8,7 +10,6 @@ use std::{
 use serde::Serialize;
 
 use rtproof_host::text;
-pub use rtproof_host::user_file::{UsageError, usage};
 use rtproof_judge::{Finding, Integrity, Report, Status, VerdictAnswer};
 use rtproof_record::run::RunEnd;
 use rtproof_render::{

@@ -7,6 +7,8 @@ pub mod exit;
 mod next;
 mod show;
 
+pub use commands::Cli;
+
 use std::{
     io::{self, IsTerminal, Write},
     path::Path,
@@ -33,7 +35,6 @@ use rtproof_stats::moving::Lengths;
 
 use crate::commands::tune::{apply, persist, undo};
 use crate::commands::{check, check_explain, experiment, experiment_boots, explain, files};
-pub use commands::Cli;
 
 // Questions to whoever sits at the terminal. What is asked goes to stderr: stdout is the answer.
 

@@ -17,8 +17,7 @@ use rtproof_host::{
 use rtproof_judge::units;
 use rtproof_trace::scan::Subjects;
 
-use crate::explain;
-use crate::explain::{Explained, TextFile};
+use crate::explain::{self, Explained, TextFile};
 use crate::prove::Signals;
 
 /// Interval between reads of the trace.

@@ -7,6 +7,7 @@
 mod tests;
 
 pub use crate::period_search::{Period, PeriodOptions, search};
+
 use std::collections::BTreeMap;
 
 use crate::binomial;

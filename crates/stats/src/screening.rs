@@ -10,8 +10,7 @@
 #[cfg(test)]
 mod simulation;
 
-use crate::paired;
-use crate::paired::{Margin, PAIRS, Paired, plackett_burman, shuffle, t_quantile};
+use crate::paired::{self, Margin, PAIRS, Paired, plackett_burman, shuffle, t_quantile};
 
 // Which changes are on in which slice.
 

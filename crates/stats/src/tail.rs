@@ -10,10 +10,11 @@
 #[cfg(test)]
 mod tests;
 
+pub use crate::threshold::{MeasuredPeaks, Peak, RefusalReason, ReturnLevel};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::threshold::{MeasuredPeaks, Peak, RefusalReason, ReturnLevel};
 use crate::{binomial, gpd, threshold};
 
 /// Clusters that are fitted, tried from the most: each makes a threshold.

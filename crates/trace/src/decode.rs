@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 use crate::event::HandlerName;
 use crate::format::{EventFormat, Formats, PageLayout};
 use crate::kernel::codec::{FieldForm, FieldPlace, KernelOrigin, Places, Record, Role, STATE_BITS};
-use crate::kernel::table;
-use crate::kernel::table::EventKind;
+use crate::kernel::table::{self, EventKind};
 use crate::page::Raw;
 use crate::{Event, EventData};
 

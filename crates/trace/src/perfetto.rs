@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::kernel::codec::Perfetto;
-use crate::kernel::table;
-use crate::kernel::table::FieldValue;
+use crate::kernel::table::{self, FieldValue};
 use crate::{Event, EventData, WakeUp, Window};
 
 /// All our packets are of one sequence, whose state begins with the first.

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::table;
-use crate::kernel::table::FieldValue;
+use crate::kernel::table::{self, FieldValue};
 use crate::{Coverage, Event, EventData};
 
 /// The events round one late wake-up, in order of time.

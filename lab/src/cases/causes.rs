@@ -10,8 +10,7 @@ use super::planted::{
     DAEMON, DELIVERY, FREQUENCY, HARD_IRQ, IDLE_EXIT, INTERRUPT, IPI, IRQ_THREAD, IRQS_OFF,
     KWORKER, LOCK, NEIGHBOUR, NMI, PREEMPT_OFF, Planted, SMI, SOFT_IRQ, STOPPED, THROTTLED,
 };
-use crate::blame;
-use crate::blame::{Counted, Expected, Judged, Kept, Stretches};
+use crate::blame::{self, Counted, Expected, Judged, Kept, Stretches};
 use crate::case::{Case, Tier};
 use crate::expect::Expect;
 use crate::machine::Machine;

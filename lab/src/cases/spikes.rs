@@ -6,8 +6,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 
 use super::common;
-use crate::blame;
-use crate::blame::{Counted, Expected, Stretches};
+use crate::blame::{self, Counted, Expected, Stretches};
 use crate::case::{Case, Tier};
 use crate::expect::Expect;
 use crate::machine::Machine;

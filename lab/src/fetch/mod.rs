@@ -23,6 +23,7 @@ mod package;
 pub use newest::{Newest, Suite};
 pub(crate) use package::hex;
 pub use package::{Archive, Package};
+
 use package::{Located, complaint};
 
 /// Cache kind of the packages.

@@ -439,8 +439,7 @@ fn judge_login(draft: FindingBuilder, facts: &Facts, intent: &Intent) -> Finding
 mod tests {
     use super::*;
     use crate::Profile;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::profile::WorkloadKind;
     use crate::testing::{fill_setting, good, good_stock, intent, set_cmdline};
     use crate::testing::{set_config, set_setting};
@@ -547,8 +546,7 @@ mod tests {
 mod graphics_tests {
     use super::*;
     use crate::Profile;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
     use rtproof_host::facts::virt::Unit;

@@ -427,8 +427,7 @@ fn show(coalesce: &Coalesce) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{cpus, fill_setting, good, intent, set_setting, task};
     use rtproof_host::facts::net::Eee;
 
@@ -542,8 +541,7 @@ mod tests {
 #[cfg(test)]
 mod nic_coalescing_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{good, intent};
     use rtproof_host::Reading;
 

@@ -411,8 +411,7 @@ mod tests {
 #[cfg(test)]
 mod rt_tasks_off_their_cpus_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, task};
     use rtproof_host::Reading;
 
@@ -480,8 +479,7 @@ mod user_tasks_on_iso_tests {
 #[cfg(test)]
 mod workqueue_cpumask_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, set_setting};
 
     fn with(all: &str, writeback: &str) -> [Status; 2] {

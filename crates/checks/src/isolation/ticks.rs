@@ -398,8 +398,7 @@ fn judge_skew_tick(draft: FindingBuilder, facts: &Facts, _: &Intent) -> Finding 
 mod tests {
     use super::*;
     use crate::Profile;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::profile::WorkloadKind;
     use crate::testing::{cpus, good, intent, set_config};
     use rtproof_host::Reading;
@@ -438,8 +437,7 @@ mod tests {
 #[cfg(test)]
 mod nohz_on_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
 
@@ -492,8 +490,7 @@ mod nohz_single_task_tests {
 #[cfg(test)]
 mod rcu_nocb_poll_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 
@@ -520,8 +517,7 @@ mod rcu_nocb_poll_tests {
 #[cfg(test)]
 mod rcu_nocbs_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::testing::{cpus, good, intent, set_cmdline, set_config};
     use rtproof_host::Reading;
 

@@ -733,8 +733,7 @@ mod preempt_dynamic_tests {
 #[cfg(test)]
 mod preempt_rt_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::testing::{good, good_stock, intent};
     use rtproof_host::Reading;
 

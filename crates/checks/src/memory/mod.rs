@@ -467,8 +467,7 @@ fn show_swap(areas: &[memory::Swap]) -> String {
 #[cfg(test)]
 mod dirty_writeback_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{fill_setting, good, intent};
 
     fn judge(values: [&str; 4]) -> Finding {
@@ -509,8 +508,7 @@ mod dirty_writeback_tests {
 #[cfg(test)]
 mod hugepages_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{cpus, good, intent, set_config};
     use rtproof_host::{Reading, facts::settings::Setting};
 

@@ -365,8 +365,7 @@ fn of_one_size(facts: &Facts) -> Option<&Reading<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{good, good_stock, intent};
     use rtproof_host::Reading;
 
@@ -399,8 +398,7 @@ mod tests {
 #[cfg(test)]
 mod fs_mounts_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent};
     use rtproof_host::Reading;
 
@@ -438,8 +436,7 @@ mod fs_mounts_tests {
 #[cfg(test)]
 mod resctrl_cat_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{cpus, good, intent};
     use rtproof_host::Reading;
 
@@ -489,8 +486,7 @@ mod resctrl_cat_tests {
 #[cfg(test)]
 mod thp_collapse_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{fill_setting, good, good_stock, intent, set_setting};
 
     fn machine(enabled: &str, defrag: &str, khugepaged: &str) -> Facts {

@@ -646,8 +646,7 @@ mod pcie_aspm_tests {
 #[cfg(test)]
 mod power_daemons_tests {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent};
     use rtproof_host::Reading;
 

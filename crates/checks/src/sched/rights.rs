@@ -721,8 +721,7 @@ mod limits_memlock_tests {
 mod limits_rtprio_tests {
     use super::*;
     use crate::Remedy;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{good, intent};
     use rtproof_host::{Reading, facts::rights::Account};
 

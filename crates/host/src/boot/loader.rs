@@ -1,15 +1,16 @@
 //! A boot loader, its entries, and what makes ours.
 
+pub(super) use super::cmdline::Word;
+pub(super) use super::{BootError, BootView};
+pub(super) use crate::change::Change;
+
 use std::fmt::Debug;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(super) use super::cmdline::Word;
-pub(super) use super::{BootError, BootView};
 use super::{cmdline, efi};
 use crate::Root;
-pub(super) use crate::change::Change;
 
 /// Title of our entry in menus.
 pub const TITLE: &str = "rtproof real-time";

@@ -24,6 +24,7 @@ pub use cmdline::{Edit, Word, WordError};
 pub use loader::{BootChanges, BootEntry, ID, Loader, LoaderKind, OwnEntryState, TITLE};
 
 pub use crate::change::OWN_KERNELS as FOLDER;
+
 use loader::LoaderContext;
 
 use crate::change::{Bytes, Change};

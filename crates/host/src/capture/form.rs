@@ -4,6 +4,7 @@
 mod capture_tests;
 
 pub(crate) use super::write::CaptureRecorder;
+
 use std::{
     collections::BTreeMap,
     fmt::Write,

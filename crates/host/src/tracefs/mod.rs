@@ -10,13 +10,14 @@ mod instance;
 mod tests;
 mod tracer;
 
+pub use globals::{Monitors, shown_path};
+pub use instance::{Instance, RingSizes, RingStats, TracerRequest};
+pub use tracer::{Tracer, has_event};
+
 use std::{fmt, io};
 
 use crate::reading::ReadingState;
 use crate::{Reading, Root};
-pub use globals::{Monitors, shown_path};
-pub use instance::{Instance, RingSizes, RingStats, TracerRequest};
-pub use tracer::{Tracer, has_event};
 
 /// Where tracefs is mounted; before Linux 4.1 and on old systems inside debugfs.
 const FOLDERS: &[&str] = &[globals::TRACEFS, "/sys/kernel/debug/tracing"];

@@ -23,6 +23,9 @@ pub use engine::{
     UndoError, UndoneChange, apply, status, undo,
 };
 pub use journal::{Journal, JournalError, JournalSummary};
+pub use kinds::account::{Accounts, may_change_groups};
+pub use kinds::kind::{ChangeProperties, MachinePart, Switching};
+pub use kinds::unit::{ServiceManager, Systemctl, ToolAnswer};
 pub use script::{Gone, Item, JournalEntry, Outcome, Stage};
 pub use staging::Staging;
 pub use writes::TreeFile;
@@ -31,11 +34,11 @@ pub use crate::change::{
     AddedPackage, Bytes, Change, Compare, INITRD_PROGRAMS, IrqName, PackageManager, STAGING,
     Scheduling, TaskName, UnitState,
 };
-pub use crate::tune::kinds::account::{Accounts, may_change_groups};
-pub use crate::tune::kinds::kind::{ChangeProperties, MachinePart, Switching};
-pub use crate::tune::kinds::unit::{ServiceManager, Systemctl, ToolAnswer};
+
 use std::{cell::Cell, io};
 
+use kinds::account::AccountTools;
+use kinds::package::{PackageTools, Packages};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,8 +46,6 @@ use writes::{Gate, is_mounted_read_only, why_not_writable};
 
 use crate::facts::platform::{FirmwareItem, TICKS, firmware_text};
 use crate::reading::ReadRefusal;
-use crate::tune::kinds::account::AccountTools;
-use crate::tune::kinds::package::{PackageTools, Packages};
 use crate::{CpuList, Reading, Root, facts, reading};
 
 // Why a change cannot be made or undone: each error names the path, what was found, and the next

@@ -172,6 +172,51 @@ const LONG_NS: u64 = 1_000_000;
 /// off: it had ticks to take, and few sections of the kernel are that long.
 const SILENT_NS: u64 = 20_000_000;
 
+pub(super) const STALL: Cause = Cause {
+    id: "stall",
+    kind: CauseKind::Hardware,
+    title: "a stall of hardware or hypervisor",
+    about: "nothing ran that could delay the thread: the CPU was in user mode (no stack under the \
+        interrupt), idle beyond its exit latency, or inside a short path. Or another, idle CPU got \
+        its timer late at the same time. Or, in a guest, the CPU was silent for over 20 ms. Where \
+        code ran that others wait for, a late timer of that CPU shows that no interrupt came. Steal \
+        and the SMI counter show more",
+    source: "measured in a virtual machine: 9 of 11 stacks in user mode, gaps in multiples of 100 \
+        ms; hwlatdetect",
+    checks: &["smi-count", "steal-time", "hypervisor", "kvm-guest"],
+    attribute: attribute_stall,
+};
+
+fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
+    // A stall during the thread's own work is not that work.
+    let works = moment.phase == WakeUpPhase::OwnCycle && moment.is_task();
+    let waits = !works && !matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked);
+    if !waits || moment.whole_ns() <= path_ns(moment) {
+        return None;
+    }
+    let scene = moment.scene;
+    let surroundings = &scene.window.surroundings;
+    let attribution = attribution(scene).detail(where_it_was(moment.interrupted()));
+    let taken = surroundings.smi.is_some_and(|count| count > 0);
+    let explained = taken || surroundings.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
+    let idle = moment.cpu.task == 0 && moment.is_task();
+    let user = *moment.interrupted() == Interrupted::User && moment.phase == WakeUpPhase::TimerLate;
+    // Nothing takes milliseconds in the timer interrupt without a timer's function.
+    let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
+    let long = in_timer && moment.cpu.expiring.is_none() && moment.ns() > LONG_NS;
+    let other = match moment.phase {
+        WakeUpPhase::TimerLate => "irqs-off",
+        _ if in_timer => "timer-work",
+        WakeUpPhase::Runnable => "preempt-off",
+        _ => "switch",
+    };
+    Some(if idle || user || explained || long {
+        attribution
+    } else {
+        attribution.or_causes(&[other])
+    })
+}
+
 /// Whether a moment is more likely a stall than the code that was on the CPU.
 pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
     let scene = moment.scene;
@@ -261,51 +306,6 @@ fn attribution(scene: &Scene<'_>) -> Attribution {
         "pin the guest's CPUs to host CPUs of their own, without quota; measure the host"
     } else {
         "firmware settings: no legacy USB, no power capping; hwlatdetect shows the gaps alone"
-    })
-}
-
-pub(super) const STALL: Cause = Cause {
-    id: "stall",
-    kind: CauseKind::Hardware,
-    title: "a stall of hardware or hypervisor",
-    about: "nothing ran that could delay the thread: the CPU was in user mode (no stack under the \
-        interrupt), idle beyond its exit latency, or inside a short path. Or another, idle CPU got \
-        its timer late at the same time. Or, in a guest, the CPU was silent for over 20 ms. Where \
-        code ran that others wait for, a late timer of that CPU shows that no interrupt came. Steal \
-        and the SMI counter show more",
-    source: "measured in a virtual machine: 9 of 11 stacks in user mode, gaps in multiples of 100 \
-        ms; hwlatdetect",
-    checks: &["smi-count", "steal-time", "hypervisor", "kvm-guest"],
-    attribute: attribute_stall,
-};
-
-fn attribute_stall(moment: &Moment<'_>) -> Option<Attribution> {
-    // A stall during the thread's own work is not that work.
-    let works = moment.phase == WakeUpPhase::OwnCycle && moment.is_task();
-    let waits = !works && !matches!(moment.phase, WakeUpPhase::Stopped | WakeUpPhase::Blocked);
-    if !waits || moment.whole_ns() <= path_ns(moment) {
-        return None;
-    }
-    let scene = moment.scene;
-    let surroundings = &scene.window.surroundings;
-    let attribution = attribution(scene).detail(where_it_was(moment.interrupted()));
-    let taken = surroundings.smi.is_some_and(|count| count > 0);
-    let explained = taken || surroundings.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
-    let idle = moment.cpu.task == 0 && moment.is_task();
-    let user = *moment.interrupted() == Interrupted::User && moment.phase == WakeUpPhase::TimerLate;
-    // Nothing takes milliseconds in the timer interrupt without a timer's function.
-    let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
-    let long = in_timer && moment.cpu.expiring.is_none() && moment.ns() > LONG_NS;
-    let other = match moment.phase {
-        WakeUpPhase::TimerLate => "irqs-off",
-        _ if in_timer => "timer-work",
-        WakeUpPhase::Runnable => "preempt-off",
-        _ => "switch",
-    };
-    Some(if idle || user || explained || long {
-        attribution
-    } else {
-        attribution.or_causes(&[other])
     })
 }
 

@@ -29,6 +29,7 @@ pub use rtproof_model::{
     CauseCpu, CauseRow, Certainty, ExplainedSpike, Explanation, RecorderSummary, Share, Span,
     Spikes, Structure, StructureMoment,
 };
+
 use scene::WakeUpPhase;
 
 use rtproof_trace::{EventClass, EventData, Extent, event};

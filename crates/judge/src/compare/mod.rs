@@ -15,12 +15,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use rtproof_stats::{Bins, quantile::Q};
-
-use crate::quantity;
 pub use mismatch::{CauseCell, CauseLine, FactLine, Mismatch};
 pub use over_time::{CpuOverTime, OverTime, Ranges};
 pub use side::{
@@ -32,6 +26,13 @@ pub use table::{
 };
 
 pub use crate::weakness::{QuantileRank, Reference, UnusedFile};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use rtproof_stats::{Bins, quantile::Q};
+
+use crate::quantity;
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/compare/2";

@@ -11,6 +11,9 @@ mod tests;
 pub mod units;
 mod words;
 
+pub use build::{BuildOption, build_options};
+pub use request::{PlanLevel, STANDARD, Selection};
+
 use std::collections::BTreeMap;
 
 use merge::WantedChange;
@@ -31,8 +34,6 @@ use rtproof_host::{
 
 use crate::checks::value::mask;
 use crate::{Finding, Impact, Intent};
-pub use build::{BuildOption, build_options};
-pub use request::{PlanLevel, STANDARD, Selection};
 
 pub use rtproof_host::knobs::{LIMITS_FILE, SYSCTL_FILE};
 

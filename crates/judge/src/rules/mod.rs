@@ -3,9 +3,10 @@
 
 mod tracker;
 
+pub use tracker::{Outside, RuleBreach, TrackedThread, Tracker};
+
 use schemars::JsonSchema;
 use serde::Serialize;
-pub use tracker::{Outside, RuleBreach, TrackedThread, Tracker};
 
 /// A rule of real-time programs that `run --rules` watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

@@ -10,6 +10,8 @@ mod periods;
 #[cfg(test)]
 mod tests;
 
+pub use levels::{SECONDS_MIN, has_level};
+
 use rtproof_record::{
     Run,
     run::{HostSecond, Phase, Thread},
@@ -21,9 +23,7 @@ use rtproof_stats::{
 };
 
 use crate::causes::{Structure, StructureMoment};
-use crate::quantity;
-use crate::quantity::grouped;
-pub use levels::{SECONDS_MIN, has_level};
+use crate::quantity::{self, grouped};
 
 /// What the spikes of a run have in common.
 pub fn of_run(run: &Run) -> Vec<Structure> {

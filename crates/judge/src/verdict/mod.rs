@@ -14,6 +14,10 @@ mod classes;
 #[cfg(test)]
 mod tests;
 
+pub use rtproof_model::verdict::{
+    Basis, Extrapolation, Integrity, LateGroups, Projection, Verdict, VerdictAnswer, WorstLatency,
+};
+
 use classes::LateRate;
 
 use rtproof_record::{
@@ -25,9 +29,6 @@ use rtproof_stats::{Sample, Totals};
 use crate::share::{n_eff, share_upper, shares};
 use crate::weakness::{loads_ran, scope, weaknesses};
 use crate::{share, tail, units};
-pub use rtproof_model::verdict::{
-    Basis, Extrapolation, Integrity, LateGroups, Projection, Verdict, VerdictAnswer, WorstLatency,
-};
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.

@@ -4,6 +4,7 @@
 mod read;
 
 pub use read::read;
+
 use std::collections::BTreeMap;
 
 /// One definition of an option.

@@ -8,6 +8,7 @@
 mod laws;
 
 pub(crate) use laws::{Exchange, ExchangeAnswer, InFlight, Sending};
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtrb::{Consumer, Producer};

@@ -25,6 +25,7 @@ pub use runner::{LoadOutcome, Runner, RunningLoad};
 pub use spec::{LoadSet, LoadSettings, LoadSpec, SpecError};
 
 pub use crate::Failure;
+
 use std::{
     collections::HashMap,
     os::fd::OwnedFd,
@@ -42,8 +43,7 @@ use rustix::{
 
 use rtproof_host::CpuList;
 
-use crate::apart;
-use crate::apart::Echo;
+use crate::apart::{self, Echo};
 
 /// Every load, in the order of the reference page.
 pub const LOADS: &[&Load] = &[

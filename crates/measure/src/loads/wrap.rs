@@ -14,8 +14,7 @@ use std::{
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::process::{LAUNCH, Message, WorkerCommand, WorkerShared};
-use super::spec;
-use super::spec::{LoadKind, LoadSpec, split_words};
+use super::spec::{self, LoadKind, LoadSpec, split_words};
 use crate::Failure;
 
 /// Unit of the work of other programs, unless stress-ng reports its own.

@@ -5,6 +5,8 @@
 mod calls;
 mod read;
 
+pub use calls::CALLS;
+
 use std::{
     collections::BTreeMap,
     io,
@@ -22,9 +24,7 @@ use rustix::{
 use rtproof_host::{Root, tracefs};
 use rtproof_model::run::ProgramEvent;
 
-use crate::sys::perf;
-use crate::sys::perf::{Attr, PerfRing};
-pub use calls::CALLS;
+use crate::sys::perf::{self, Attr, PerfRing};
 
 /// Purpose of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ mod template;
 pub mod throttling;
 
 pub use rtproof_model::trial::{Observation, Refusal};
+
 use std::{
     io::{Read, Write},
     process::{Command, Stdio},

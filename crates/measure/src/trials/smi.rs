@@ -13,8 +13,7 @@ use rtproof_host::{CpuList, Reading, idle, task, tracefs::TracefsError};
 use rtproof_model::trial::{GapCounts, GapLook, SmiCounter, SmiObservation};
 
 use super::{Length, Observation, Trial, TrialContext};
-use crate::sys;
-use crate::sys::perf;
+use crate::sys::{self, perf};
 use crate::task::pin;
 use crate::workloads::kernel::HwlatRun;
 

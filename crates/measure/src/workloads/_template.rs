@@ -4,8 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::workload;
-use super::workload::{Description, Plain};
+use super::workload::{self, Description, Plain};
 use crate::cycle::Cycle;
 use crate::{EndReason, Quantity, sys};
 

@@ -20,9 +20,6 @@ mod tests;
 mod work;
 mod workload;
 
-use std::sync::Arc;
-
-use crate::clock::Clock;
 pub use workload::{
     Armed, Clocks, Description, OwnCost, Program, ThreadPlace, Workload, WorkloadEnding,
     WorkloadError, WorkloadSetting,
@@ -36,6 +33,10 @@ pub(crate) use exec::fuzz as fuzz_exec;
 pub(crate) use kernel::fuzz as fuzz_tracer;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use marks::fuzz as fuzz_ring;
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
 
 /// Every workload, with the parameters that it has by default.
 pub const WORKLOADS: &[&dyn Workload] = &[

@@ -18,7 +18,7 @@ use rustix::{
     event::{EventfdFlags, eventfd},
     io::Errno,
     pipe::{PipeFlags, pipe_with},
-    thread::{futex, futex as kernel},
+    thread::futex,
 };
 
 use super::workload::{
@@ -494,7 +494,7 @@ impl Channel for Mutex {
         }
         lock(&self.lock);
         wake(&self.held);
-        while self.lock.load(Ordering::Acquire) & kernel::WAITERS == 0 {
+        while self.lock.load(Ordering::Acquire) & futex::WAITERS == 0 {
             // On one CPU the measuring thread runs first as a rule: it has the higher priority.
             if self.is_same {
                 rustix::thread::sched_yield();
@@ -522,7 +522,7 @@ fn lock(word: &AtomicU32) {
     let own = tid();
     while word.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
         // The kernel makes us the owner. An error is that of a word that changed meanwhile.
-        if kernel::lock_pi(word, kernel::Flags::PRIVATE, None).is_ok() {
+        if futex::lock_pi(word, futex::Flags::PRIVATE, None).is_ok() {
             return;
         }
     }
@@ -532,7 +532,7 @@ fn lock(word: &AtomicU32) {
 fn unlock(word: &AtomicU32) {
     if word.compare_exchange(tid(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
         // A thread waits: the kernel hands the mutex over, because we are its owner.
-        let _ = kernel::unlock_pi(word, kernel::Flags::PRIVATE);
+        let _ = futex::unlock_pi(word, futex::Flags::PRIVATE);
     }
 }
 

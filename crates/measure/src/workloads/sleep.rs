@@ -14,8 +14,7 @@ use rustix::{
 };
 
 use super::pair::{Channel, HandOff, PairSide, Times};
-use super::workload;
-use super::workload::{Clocks, Description, Plain, WorkloadError};
+use super::workload::{self, Clocks, Description, Plain, WorkloadError};
 use crate::clock::{Clock, KernelClock, Timekeeper};
 use crate::cycle::Cycle;
 use crate::sys::signals::{Alarm, CallSignal, ThreadTimer};

@@ -6,6 +6,8 @@ mod csv;
 mod json;
 mod tools;
 
+pub use json::{RecordDocument, SCHEMA as JSON_SCHEMA};
+
 use std::io::{self, BufWriter, Write};
 
 use thiserror::Error;
@@ -18,7 +20,6 @@ use rtproof_stats::{
 use crate::import::SampleKind;
 use crate::run::Thread;
 use crate::{Opened, Run};
-pub use json::{RecordDocument, SCHEMA as JSON_SCHEMA};
 
 pub const FORMATS: &[Exporter] =
     &[json::JSON, csv::CSV, tools::HDR, tools::CYCLICTEST, tools::JUNIT];

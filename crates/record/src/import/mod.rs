@@ -14,6 +14,8 @@ mod oslat;
 mod rtla;
 mod text;
 
+pub use draft::DOUBTS;
+
 use std::{
     collections::BTreeMap,
     io::{self, Read},
@@ -30,7 +32,6 @@ use crate::{
     BudgetClass, Finished, Options, Requirement, RunHead, RunTail, Snapshot, Start, WriteError,
     Writer,
 };
-pub use draft::DOUBTS;
 
 pub use crate::effects::{
     BINS_MAX, Doubt, Imported, ImportedThread, Omitted, SampleKind, THREADS_MAX, ToolValue,

@@ -7,6 +7,8 @@ mod latency;
 #[cfg(test)]
 mod tests;
 
+pub use cells::{picture, time};
+
 use std::{cmp::Reverse, fmt::Write as _};
 
 use cells::{ScreenLine, shown};
@@ -16,7 +18,6 @@ use ratatui_core::{
     style::{Color, Modifier, Style},
 };
 
-pub use cells::{picture, time};
 use rtproof_host::{CpuList, text};
 use rtproof_judge::units;
 use rtproof_results::watch::{

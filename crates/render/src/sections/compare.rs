@@ -1,5 +1,7 @@
 //! A comparison of runs, as text and as a page.
 
+pub use super::compare_pictures::{ComparePage, GroupFigure};
+
 use std::io::{self, Write};
 
 use maud::{Markup, html};
@@ -13,7 +15,6 @@ use rtproof_judge::{
 };
 use rtproof_results::signed;
 
-pub use super::compare_pictures::{ComparePage, GroupFigure};
 use super::summary;
 use crate::html::NONE;
 use crate::text::{BOLD, DIM, Terminal, WARN, wrapped};

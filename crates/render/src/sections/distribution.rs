@@ -20,8 +20,7 @@ use rtproof_stats::{
 use crate::html::Figure;
 use crate::svg::bins::TimeBins;
 use crate::svg::events::EventLanes;
-use crate::svg::time;
-use crate::svg::time::{KINDS, class};
+use crate::svg::time::{self, KINDS, class};
 use crate::text::{BOLD, DIM, Terminal, WARN, table, wrapped};
 
 /// What the numbers are, and what they are not for.

@@ -14,8 +14,7 @@ use rtproof_judge::units::{self, grouped, us_column};
 use rtproof_record::import::{Doubt, Imported, ImportedThread, Omitted, SampleKind, ToolValue};
 use rtproof_stats::quantile::Q;
 
-use crate::text;
-use crate::text::{BOLD, DIM, Terminal, WARN, wrapped};
+use crate::text::{self, BOLD, DIM, Terminal, WARN, wrapped};
 
 pub fn imported_html(imported: &Imported, banner: Option<&str>) -> String {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");

@@ -19,10 +19,8 @@ use rtproof_results::{
 use rtproof_stats::paired::{PAIRS, PAIRS_MIN};
 
 use super::{summary, time};
-use crate::svg::ranges;
-use crate::svg::ranges::RangeRow;
-use crate::text;
-use crate::text::{BAD, BOLD, DIM, Terminal, TextPage, WARN, title_line, wrapped};
+use crate::svg::ranges::{self, RangeRow};
+use crate::text::{self, BAD, BOLD, DIM, Terminal, TextPage, WARN, title_line, wrapped};
 use crate::timeline::fitted;
 
 /// Rows of the picture, at most: the table has all.

@@ -21,8 +21,7 @@ use rtproof_record::Run;
 use rtproof_trace::Window;
 
 use super::findings::{FindingGroup, remedy_shown};
-use crate::spike;
-use crate::spike::{percent, us, us_number};
+use crate::spike::{self, percent, us, us_number};
 use crate::svg::chart::px;
 use crate::svg::spike::draw;
 use crate::text::{BAD, BOLD, DIM, Terminal, TextPage, TextStyle, WARN, wrapped_in};

@@ -15,8 +15,7 @@ use rtproof_judge::{
 use rtproof_record::Run;
 use rtproof_results::{Answer, Tone};
 
-use super::findings;
-use super::findings::word;
+use super::findings::{self, word};
 use crate::page::FindingDetail;
 use crate::spike;
 use crate::svg::chart::px;

@@ -16,8 +16,7 @@ use crate::html::{Figure, ReportPage};
 use crate::spike;
 use crate::svg::bins::{BinColumn, HeatBins, TimeBins};
 use crate::svg::events::EventLanes;
-use crate::svg::time;
-use crate::svg::time::{Dot, HostSeries, StripRows};
+use crate::svg::time::{self, Dot, HostSeries, StripRows};
 use crate::text::{DIM, Terminal, WARN, wrapped};
 
 /// Surroundings of a measurement: threads that were changed from outside, before and after; idle

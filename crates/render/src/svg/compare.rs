@@ -12,8 +12,7 @@ use rtproof_judge::{
 };
 use rtproof_stats::Bins;
 
-use super::chart;
-use super::chart::{About, AxisMark, AxisTick, COLOURS, Frame, Path, Scale, px};
+use super::chart::{self, About, AxisMark, AxisTick, COLOURS, Frame, Path, Scale, px};
 
 /// One line of a picture.
 #[derive(Clone, Debug)]

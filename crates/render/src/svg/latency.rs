@@ -7,8 +7,7 @@ use rtproof_record::Run;
 use rtproof_stats::{Histogram, Layout, quantile::Quantile};
 
 use super::bins::{BinColumn, LatencyBins, TimeBins};
-use super::chart;
-use super::chart::{About, AxisMark, AxisTick, Frame, Path, Scale, colours, px};
+use super::chart::{self, About, AxisMark, AxisTick, Frame, Path, Scale, colours, px};
 use super::time::over_time;
 
 // The latency histogram: one step line per CPU, counts and latencies logarithmic, the maximum of

@@ -13,8 +13,9 @@ use rtproof_judge::causes::{Explanation, Share, title};
 use rtproof_trace::Window;
 
 use super::chart::{LEFT, Path, WIDTH, px};
-use crate::spike;
-use crate::spike::{Axis, Bar, LaneKind, Lanes, OtherCpuMoment, Piece, bars, longest, widths};
+use crate::spike::{
+    self, Axis, Bar, LaneKind, Lanes, OtherCpuMoment, Piece, bars, longest, widths,
+};
 
 /// Draws a spike. `window`: the events round it, where they were kept.
 pub(crate) fn draw(id: &str, explanation: &Explanation, window: Option<&Window>) -> Markup {

@@ -14,8 +14,7 @@ use rtproof_record::{
 use rtproof_stats::moving::{MovingStatistic, MovingStep, STATISTICS, Values};
 
 use super::bins::{BinColumn, HeatBins, TimeBins, level};
-use super::chart;
-use super::chart::{About, Frame, LEFT, Path, Scale, WIDTH, px};
+use super::chart::{self, About, Frame, LEFT, Path, Scale, WIDTH, px};
 use super::events::EventLanes;
 use crate::spike;
 
@@ -910,8 +909,7 @@ fn name(cpus: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::sample;
-    use crate::page::sample::Shape;
+    use crate::page::sample::{self, Shape};
 
     fn dot(at_ns: u64, latency_ns: u64, cause: &str) -> Dot {
         let culprit = "<script>alert(1)</script>".into();

@@ -28,8 +28,7 @@ use rtproof_run::{
 };
 use rtproof_stats::paired::PAIRS_MAX;
 
-use super::tune;
-use super::tune::RequestArgs;
+use super::tune::{self, RequestArgs};
 use crate::commands::tune::apply::measured;
 use crate::commands::tune::plan;
 use crate::exit::TextOutput;

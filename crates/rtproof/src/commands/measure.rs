@@ -19,8 +19,7 @@ use rtproof_run::{
 };
 
 use super::prove::StartArg;
-use crate::exit;
-use crate::exit::TextOutput;
+use crate::exit::{self, TextOutput};
 use crate::show::CellPrinter;
 
 /// Largest file of a matrix that is read.

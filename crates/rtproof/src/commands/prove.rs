@@ -201,6 +201,15 @@ pub enum StartArg {
     Aligned,
 }
 
+impl From<StartArg> for Start {
+    fn from(start: StartArg) -> Self {
+        match start {
+            StartArg::Staggered => Self::Staggered,
+            StartArg::Aligned => Self::Aligned,
+        }
+    }
+}
+
 impl Args {
     pub fn request(&self) -> Request {
         Request {
@@ -224,15 +233,6 @@ impl Args {
             spike_ns: self.spike_ns,
             trace: !self.no_trace,
             output: self.output.clone(),
-        }
-    }
-}
-
-impl From<StartArg> for Start {
-    fn from(start: StartArg) -> Self {
-        match start {
-            StartArg::Staggered => Self::Staggered,
-            StartArg::Aligned => Self::Aligned,
         }
     }
 }

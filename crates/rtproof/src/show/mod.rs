@@ -31,8 +31,7 @@ use rtproof_run::{
 };
 
 use crate::answers::measure;
-use crate::exit;
-use crate::exit::TextOutput;
+use crate::exit::{self, TextOutput};
 
 // Cells while they are measured: a progress line each, or rows.
 

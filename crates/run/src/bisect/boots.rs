@@ -29,9 +29,10 @@ use rtproof_measure::LiveTasks;
 use rtproof_results::kernel::{BisectStep, GuestStep, KernelBisectNext, NEXT_SCHEMA};
 
 use super::{BisectWatch, TrialBoots};
-use crate::tune;
-use crate::tune::kernel::KernelSource;
-use crate::tune::{Once, kernel};
+use crate::tune::{
+    self, Once,
+    kernel::{self, KernelSource},
+};
 
 /// Title of the journals of the boot entry.
 const TITLE: &str = "kernel bisect";

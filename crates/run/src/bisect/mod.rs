@@ -7,6 +7,9 @@ mod boots;
 mod commits;
 mod trial;
 
+pub use boots::state_file;
+pub use trial::Criterion;
+
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -31,8 +34,6 @@ use rtproof_results::kernel::{
 };
 
 use crate::tune::kernel::InitrdChoice;
-pub use boots::state_file;
-pub use trial::Criterion;
 
 /// Characters of a subject in a line of progress.
 const TITLE_MAX: usize = 30;

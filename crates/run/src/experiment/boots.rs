@@ -39,8 +39,7 @@ use super::analyse::{LEVEL, MARGIN, Terms, Untried, ppm};
 use super::factors::Candidate;
 use super::screening::Screening;
 use super::{ExperimentSetup, PlannedSlice, TrialSchedule, analyse, settle_ns};
-use crate::tune;
-use crate::tune::{Once, boot as words};
+use crate::tune::{self, Once, boot as words};
 
 /// Title of the journals of the boot entry.
 pub const TITLE: &str = "experiment boots";

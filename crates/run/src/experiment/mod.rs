@@ -13,6 +13,7 @@ pub mod plan;
 pub mod screening;
 
 pub use factors::{Journaled, Switch};
+
 use std::{collections::BTreeMap, fmt, io, path::Path};
 
 use analyse::{LEVEL, MARGIN, Terms, Untried};
@@ -49,9 +50,8 @@ use rtproof_stats::{
     screening::{DesignKind, FACTORS_MAX},
 };
 
-use crate::prove;
 use crate::prove::engine::Sealed;
-use crate::prove::{Observer, Output, Request};
+use crate::prove::{self, Observer, Output, Request};
 use crate::tune::boot;
 
 /// What the caller shows while knobs are tried.

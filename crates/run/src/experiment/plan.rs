@@ -22,8 +22,7 @@ use super::factors::Candidate;
 use super::{
     ExperimentEvents, LOAD, PlannedSlice, Results, Switch, TrialSchedule, analyse, factors, seed,
 };
-use crate::prove;
-use crate::prove::{Output, Request};
+use crate::prove::{self, Output, Request};
 
 /// Proves a plan: measures, switches its changes on and off in pairs of slices, keeps what helps.
 ///

@@ -12,8 +12,7 @@ use rtproof_stats::{
     screening::{self, Design, Lenth},
 };
 
-use super::analyse;
-use super::analyse::{CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value};
+use super::analyse::{self, CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value};
 use super::factors::Candidate;
 
 /// What a screening found.

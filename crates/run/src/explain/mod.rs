@@ -5,14 +5,16 @@ pub(crate) mod live;
 mod locks;
 mod trace_dat;
 
-use std::path::Path;
-
-use anyhow::Context;
-
 pub use file::{InputKind, TextFile, of_text};
 pub(crate) use file::{longest, of_trace};
 pub use live::{ProcessTarget, live};
 pub(crate) use live::{name, observe};
+pub use trace_dat::of_trace_dat;
+
+use std::path::Path;
+
+use anyhow::Context;
+
 use rtproof_host::{CpuList, user_file::write_whole};
 use rtproof_judge::{
     Report,
@@ -26,7 +28,6 @@ use rtproof_results::{
     record_state::{integrity, open_whole},
 };
 use rtproof_trace::{WakeUp, Window, dat, perfetto, scan::ThreadTotals};
-pub use trace_dat::of_trace_dat;
 
 /// Late wake-ups with their causes, and what was missing to explain them.
 #[derive(Debug)]

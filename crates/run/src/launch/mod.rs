@@ -18,6 +18,7 @@ pub mod threads;
 pub use plan::{PlannedLaunch, plan};
 pub use run_record::{Proved, WantedRecord};
 pub use start::{LaunchObserver, LaunchResult, recover, start};
+
 use std::{
     env,
     ffi::{OsStr, OsString},

@@ -30,8 +30,7 @@ use rtproof_results::{
 
 use super::{Confinement, LaunchPolicy, Options};
 use crate::online_cpus;
-use crate::tune::making;
-use crate::tune::making::SilentProgress;
+use crate::tune::making::{self, SilentProgress};
 
 /// Where the control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";

@@ -16,8 +16,7 @@ use super::service::LaunchedService;
 use super::setup::ProgramSetup;
 use super::threads::{MainProcess, ProgramSignal, RunningProgram, StartingProcess, Threads};
 use super::{LaunchError, Options, Recording, place, threads};
-use crate::rules;
-use crate::rules::{Monitored, Watching};
+use crate::rules::{self, Monitored, Watching};
 
 /// What a program got.
 #[derive(Debug)]

@@ -27,8 +27,7 @@ use rtproof_measure::{loads::LoadSet, thread::pin_all, workloads};
 use rtproof_record::{Run, SealState, run::RunEnd};
 use rtproof_results::measure::{Cell, CellResult, CellState, Index, MeasurePlan, OVERHEAD_NS};
 
-use crate::prove;
-use crate::prove::{Job, NoSwitcher, Observer, Output, Signals};
+use crate::prove::{self, Job, NoSwitcher, Observer, Output, Signals};
 
 // The folder of a matrix: its plan, a record and a report for each cell, the index.
 

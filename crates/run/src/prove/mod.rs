@@ -8,6 +8,7 @@ mod watch;
 
 pub use collect::load_settings;
 pub use engine::{measure, run};
+
 use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},

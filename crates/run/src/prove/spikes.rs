@@ -25,8 +25,7 @@ use rtproof_record::{
 use rtproof_stats::{Histogram, Layout, SlotCounts};
 use rtproof_trace::{WakeUp, WakeUpBasis, Window};
 
-use super::notes;
-use super::notes::Unexamined;
+use super::notes::{self, Unexamined};
 
 /// How often spikes are asked for while kernel events are recorded.
 const POLL_NS: u64 = 50_000_000;

@@ -4,6 +4,8 @@
 mod collect;
 pub(crate) mod symbols;
 
+pub(crate) use symbols::{RunningThread, program, program_threads, thread_name};
+
 use std::{
     sync::{
         Arc,
@@ -33,7 +35,6 @@ use rtproof_results::launch::{MonitorReport, Rules};
 
 use crate::now_ns;
 use crate::prove::Signals;
-pub(crate) use symbols::{RunningThread, program, program_threads, thread_name};
 
 /// Longest time between two looks at the events.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -31,8 +31,7 @@ use rtproof_results::watch::{ThreadLatency, WatchBin, WatchFrame, WatchNote, Wat
 use rtproof_stats::{Histogram, Layout, Moments};
 use rtproof_trace::{WakeUp, WakeUpBasis, Window};
 
-use crate::prove;
-use crate::prove::{Job, LiveRequest, NoSwitcher, Observer, Output, Signals};
+use crate::prove::{self, Job, LiveRequest, NoSwitcher, Observer, Output, Signals};
 
 /// Seconds that are shown one by one.
 const HISTORY: usize = 120;

@@ -5,6 +5,8 @@ mod application;
 mod latency;
 mod machine;
 
+pub use latency::{FinishedRun, MeasuringRun};
+
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -28,7 +30,6 @@ use rtproof_trace::Window;
 
 use crate::explain::ProcessTarget;
 use crate::prove::Signals;
-pub use latency::{FinishedRun, MeasuringRun};
 
 /// Marks of the user that are kept on the screen.
 const MARKS: usize = 50;

@@ -8,6 +8,10 @@ mod tests;
 mod versions;
 mod write;
 
+pub use head::{Buffer, Compression, CpuStat, TscScale};
+pub use pages::DatPages;
+pub use write::{Parts, write, write_window};
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -19,12 +23,8 @@ use head::{DatHead, NumberReader};
 use crate::event::{Comm, HandlerName};
 use crate::format::Formats;
 use crate::kernel::codec::EventField;
-use crate::kernel::table;
-use crate::kernel::table::EventKind;
+use crate::kernel::table::{self, EventKind};
 use crate::{Decoder, EventBrief, Pages, RingPage};
-pub use head::{Buffer, Compression, CpuStat, TscScale};
-pub use pages::DatPages;
-pub use write::{Parts, write, write_window};
 
 /// An open trace.dat file: what stands before its events.
 #[derive(Debug)]

@@ -10,8 +10,7 @@ use std::{
 
 use super::{COMMON, ReadAt, StoredField, TraceDat};
 use crate::format::{ByteOrder, Formats};
-use crate::kernel::table;
-use crate::kernel::table::FieldValue;
+use crate::kernel::table::{self, FieldValue};
 use crate::{Event, EventData, Pages, Window};
 
 /// What stands before the pages of a file.

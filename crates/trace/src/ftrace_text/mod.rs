@@ -7,6 +7,9 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
+pub use line::{TextEntry, TraceHeader};
+pub use subject::{Finder, RtlaCpu, RtlaPart, RtlaText, Windows, parse_rtla};
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, BufRead},
@@ -21,8 +24,6 @@ use crate::kernel::text::TextSymbols;
 use crate::{
     Coverage, Event, EventData, Lost, Subjects, Task, TracedSection, WakeUp, WakeUpBasis, Window,
 };
-pub use line::{TextEntry, TraceHeader};
-pub use subject::{Finder, RtlaCpu, RtlaPart, RtlaText, Windows, parse_rtla};
 
 /// Lines that were not understood, quoted.
 const SKIPPED_QUOTED: usize = 5;

@@ -2,8 +2,9 @@
 
 #![expect(unused_variables, reason = "a row does not use each part of its macro")]
 
-use super::codec::{Codec, EventField, Perfetto, Role};
 pub(crate) use super::codec::{EventKind, FieldValue};
+
+use super::codec::{Codec, EventField, Perfetto, Role};
 use super::text::TextSymbols;
 use super::{codec, text};
 use crate::EventData;

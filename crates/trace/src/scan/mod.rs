@@ -8,6 +8,8 @@
 mod tests;
 mod thread;
 
+pub use thread::{PreemptedBy, ThreadTotals};
+
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
@@ -18,7 +20,6 @@ use thread::{Due, ScannedThread};
 use crate::event::Comm;
 use crate::merge::Merged;
 use crate::{Decoder, EventBrief, Raw, WakeUp, WakeUpBasis, event};
-pub use thread::{PreemptedBy, ThreadTotals};
 
 /// Threads whose wake-ups are looked for: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use rustix::thread::{
 };
 
 use crate::args::Args;
-use crate::clock;
-use crate::clock::{MS_NS, now_ns};
+use crate::clock::{self, MS_NS, now_ns};
 use crate::failure::Failure;
 use crate::occurrences::Occurrences;
 use crate::policy::Policy;

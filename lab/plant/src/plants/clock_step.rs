@@ -5,8 +5,7 @@ use rustix::{
     time::{Timespec, clock_gettime, clock_settime},
 };
 
-use crate::args;
-use crate::args::Args;
+use crate::args::{self, Args};
 use crate::clock::{SECOND_NS, now_ns};
 use crate::failure::Failure;
 use crate::run::Frame;

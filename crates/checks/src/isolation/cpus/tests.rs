@@ -4,8 +4,7 @@ use super::*;
 
 mod cpus {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Good, Unknown};
+    use crate::Status::{self, Bad, Good, Unknown};
     use crate::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
 
@@ -168,8 +167,7 @@ mod hk_sufficient {
 
 mod isolcpus {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 
@@ -220,8 +218,7 @@ mod isolcpus {
 
 mod isolcpus_managed_irq {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 
@@ -253,8 +250,7 @@ mod isolcpus_managed_irq {
 
 mod numa_placement {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::testing::{cpus, good, intent, set_config};
     use rtproof_host::Reading;
 

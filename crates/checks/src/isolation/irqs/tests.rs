@@ -4,8 +4,7 @@ use super::*;
 
 mod irqs {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::testing::{cpus, good, intent, irq};
     use rtproof_host::Reading;
 
@@ -93,8 +92,7 @@ mod irqs {
 
 mod irq_shared {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, irq};
     use rtproof_host::Reading;
 

@@ -4,8 +4,7 @@ use super::*;
 
 mod kernel_threads {
     use super::*;
-    use crate::Status;
-    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, Unknown};
     use crate::testing::{good, intent, set_setting, task};
 
     fn with(more: Vec<RtTask>) -> Facts {

@@ -8,6 +8,9 @@
 mod tests;
 mod unit;
 
+pub(crate) use unit::is_setting as is_unit_setting;
+pub use unit::{Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, UnitFile};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +19,6 @@ use super::tasks::{Policy, Stat, unit_of};
 use crate::reading::ReadingState;
 use crate::text::field;
 use crate::{CpuList, Reading, Root};
-pub(crate) use unit::is_setting as is_unit_setting;
-pub use unit::{Assignment, CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota, UnitFile};
 
 /// Maximum number of processes of a unit: those that started first.
 const PROCESSES_MAX: usize = 64;

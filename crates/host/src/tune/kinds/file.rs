@@ -7,8 +7,7 @@ use super::kind::{
     Switching,
 };
 use super::value::when_free;
-use crate::change;
-use crate::change::{Bytes, MODE_MAX};
+use crate::change::{self, Bytes, MODE_MAX};
 use crate::tune::text;
 use crate::tune::writes::WantedFile;
 

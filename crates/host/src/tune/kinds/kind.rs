@@ -1,9 +1,10 @@
 //! What every kind of change can do.
 
-use crate::change::Change;
 pub(crate) use crate::knob::Rank;
-use crate::tune::text;
 pub(crate) use crate::tune::{ChangeError, Machine, State};
+
+use crate::change::Change;
+use crate::tune::text;
 
 /// The part of a machine that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,9 +51,7 @@ impl Change {
     pub fn may_be_made(&self) -> Result<(), String> {
         self.kind().may_be_made()
     }
-}
 
-impl Change {
     pub(super) fn kind(&self) -> Box<dyn Kind + '_> {
         match self {
             Self::Value { path, value, compare, couples } => {

@@ -9,10 +9,8 @@ use super::kind::{
     ChangeError, ChangeProperties, Kind, Machine, MachinePart, Owner, Rank, State, StateComparison,
     Switching,
 };
-use crate::change;
-use crate::change::{Bytes, Compare};
-use crate::tune::text;
-use crate::tune::text::meaning;
+use crate::change::{self, Bytes, Compare};
+use crate::tune::text::{self, meaning};
 
 /// A value with what it takes to put it back.
 #[derive(Clone, Copy)]

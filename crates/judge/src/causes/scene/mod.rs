@@ -3,6 +3,10 @@
 
 mod thread;
 
+pub use thread::{
+    DoubtfulStretch, EarlierWait, SilentStretch, SoftirqWaker, ThreadActivity, UnknownStretch,
+};
+
 use std::{cell::RefCell, collections::BTreeMap};
 
 use thread::{EARLY_NS, is_timerlat, is_timerlat_irq, thread_states};
@@ -12,9 +16,6 @@ use rtproof_trace::{
     context::{CpuState, Stretch, reconstruct},
     event::{self},
     ftrace_text::CUT,
-};
-pub use thread::{
-    DoubtfulStretch, EarlierWait, SilentStretch, SoftirqWaker, ThreadActivity, UnknownStretch,
 };
 
 /// Where on its way from due to run the thread was.

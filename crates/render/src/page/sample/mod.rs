@@ -5,6 +5,8 @@ mod findings;
 mod options;
 mod shape;
 
+pub(crate) use shape::Shape;
+
 use shape::{Numbers, SECOND, idle_ns};
 
 use rtproof_host::facts::tasks::Policy;
@@ -14,7 +16,6 @@ use rtproof_record::{
     run::{Cost, EndReason, HostSecond, Note, Second, Thread, ThreadEnd, ThreadInfo, Totals},
 };
 use rtproof_stats::{Histogram, Layout, Sample, TopSamples};
-pub(crate) use shape::Shape;
 
 const TOP_KEPT: usize = 64;
 

@@ -4,8 +4,7 @@
 use rtproof_judge::causes::{ExplainedSpike, Explanation, title};
 
 use super::{SIZE, SMALL, draw, width};
-use crate::spike;
-use crate::spike::sample;
+use crate::spike::{self, sample};
 
 /// A text of a picture, as it lies there.
 #[derive(Debug)]

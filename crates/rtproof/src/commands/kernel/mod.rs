@@ -27,8 +27,7 @@ use rtproof_kernel::{
 use rtproof_render::sections::kernel as text_of;
 use rtproof_run::{parse, prove::Signals};
 
-use crate::exit;
-use crate::exit::TextOutput;
+use crate::exit::{self, TextOutput};
 
 /// Arguments of `kernel`.
 #[derive(Clone, Debug, clap::Args)]

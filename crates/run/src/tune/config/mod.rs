@@ -10,12 +10,14 @@ mod read;
 mod tests;
 mod write;
 
+pub use read::ConfigError;
+pub use write::{NotRepeated, comment};
+
 use std::cell::OnceCell;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use read::ConfigError;
 use rtproof_host::{
     CpuList, Root, task,
     tune::{Change, Compare, IrqName, Scheduling, TaskName},
@@ -23,7 +25,6 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::units;
 use rtproof_trace::Task;
-pub use write::{NotRepeated, comment};
 
 pub const PATH: &str = units::CONFIG;
 

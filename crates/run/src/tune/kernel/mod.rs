@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use staged::{LIBRARY, LIBRARY as MODULES, StagedKernel};
+use staged::{LIBRARY, StagedKernel};
 
 use rtproof_guest::{Arch, image::Image};
 use rtproof_host::{
@@ -330,7 +330,7 @@ fn check_space(machine: &Machine<'_>, loader: &Loader, changes: &[Change]) -> an
     let (mut of_boot, mut of_modules, mut made) = (0, 0, 0);
     for change in changes {
         match change {
-            Change::Placed { path, bytes, .. } if path.starts_with(MODULES) => of_modules += bytes,
+            Change::Placed { path, bytes, .. } if path.starts_with(LIBRARY) => of_modules += bytes,
             Change::Placed { bytes, .. } => of_boot += bytes,
             Change::Initrd { .. } => made += initrd_bytes(machine, loader),
             _ => {}
@@ -340,9 +340,9 @@ fn check_space(machine: &Machine<'_>, loader: &Loader, changes: &[Change]) -> an
     if !machine.is_same_disk(STAGING, "/boot") {
         fits(machine, "/boot", of_boot + made, "for the image and its initial RAM disk")?;
     }
-    match machine.is_same_disk(STAGING, MODULES) {
+    match machine.is_same_disk(STAGING, LIBRARY) {
         true => Ok(()),
-        false => fits(machine, MODULES, of_modules, "for the modules"),
+        false => fits(machine, LIBRARY, of_modules, "for the modules"),
     }
 }
 
