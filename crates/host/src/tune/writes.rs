@@ -3,7 +3,6 @@
 //! place.
 
 #![expect(clippy::disallowed_methods, reason = "this is the gate")]
-#![expect(clippy::disallowed_methods, reason = "this is the gate's other half")]
 
 use std::{
     fs::{self, File, OpenOptions},

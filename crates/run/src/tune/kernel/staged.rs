@@ -2,8 +2,6 @@
 //! initial RAM disk. Only regular files and folders of root that no other user can write.
 
 #![expect(clippy::disallowed_methods, reason = "rtproof's own folder, and files of the user")]
-#![expect(clippy::disallowed_methods, reason = "the user's own build")]
-#![expect(clippy::disallowed_methods, reason = "rtproof's own folder")]
 
 use std::{
     fs::{self, File, OpenOptions},
