@@ -413,11 +413,13 @@ mod tests {
     use std::collections::HashSet;
 
     /// What pages are made of. A browser takes an unknown element apart without a word.
-    const ELEMENTS: &str = "a article b body br caption circle clipPath code col colgroup dd \
-        defs desc details div dl dt ellipse em fieldset figcaption figure footer g h1 h2 h3 h4 head header \
-        html i img input kbd label legend li line link main mark meta nav ol option output p \
-        path pattern polygon polyline pre rect s section select small span strong style sub \
-        summary sup svg table tbody td text tfoot th thead time title tr tspan u ul use";
+    const ELEMENTS: &str = "\
+        a article b body br caption circle clipPath code col colgroup dd defs desc \
+        details div dl dt ellipse em fieldset figcaption figure footer g h1 h2 h3 h4 \
+        head header html i img input kbd label legend li line link main mark meta nav ol \
+        option output p path pattern polygon polyline pre rect s section select small \
+        span strong style sub summary sup svg table tbody td text tfoot th thead time \
+        title tr tspan u ul use";
 
     fn values<'a>(markup: &'a str, attribute: &str) -> Vec<&'a str> {
         markup.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()).collect()
