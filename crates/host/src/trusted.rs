@@ -247,7 +247,7 @@ pub fn find_program(name: &str) -> io::Result<PathBuf> {
 /// A program with its arguments to come, and a PATH of the system's folders for what it starts.
 ///
 /// # Errors
-/// As [`find`].
+/// As [`find_program`].
 pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
     let mut command = Command::new(find_program(&name.as_ref().to_string_lossy())?);
     command.env("PATH", PATH);

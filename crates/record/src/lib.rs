@@ -162,7 +162,7 @@ pub fn rows_max(table: &str) -> Option<u64> {
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Lengths for a run. A step is a second, or as many as rows of a long run are of
-/// ([`read_shown`](crate::read_shown)) or the longest period takes.
+/// ([`read_shown`]) or the longest period takes.
 ///
 /// # Errors
 /// Lengths asked for that this run does not have.

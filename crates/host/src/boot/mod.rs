@@ -159,7 +159,7 @@ impl BootError {
 // that rtproof puts beside it. Its files are in a folder that no `update-grub` and no
 // `kernel-install` lists, so it never becomes the default by itself.
 
-/// A kernel in [`OWN_KERNELS`].
+/// A kernel in [`FOLDER`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnKernel {
     /// Its `uname -r`.

@@ -541,7 +541,7 @@ pub enum BisectRange {
 pub struct BisectRequest {
     /// The source: for commits a git tree, else as for a build.
     pub source: PathBuf,
-    /// Folder of everything, as [`rtproof_kernel::place`] makes it.
+    /// Folder of everything, as [`rtproof_kernel::build_folder`] makes it.
     pub place: PathBuf,
     pub range: BisectRange,
     /// What makes a kernel bad.

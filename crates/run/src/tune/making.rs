@@ -322,7 +322,7 @@ fn without_deleted(exe: PathBuf) -> anyhow::Result<PathBuf> {
 /// in a folder.
 ///
 /// # Errors
-/// As [`of`], and [`may_change_groups`].
+/// As [`may_change_groups`].
 pub fn allows<'a>(
     root: &Root,
     changes: impl IntoIterator<Item = &'a Change> + Clone,

@@ -1,5 +1,5 @@
 //! The kinds of change, by subject. Whoever adds a kind adds a variant to [`Change`], a struct that
-//! implements [`Kind`] in the file of its subject, and a line to `Change::kind`.
+//! implements `Kind` in the file of its subject, and a line to `Change::kind`.
 
 macro_rules! of_kind {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
