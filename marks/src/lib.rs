@@ -21,14 +21,13 @@
 #[allow(unsafe_code)] // the ring is memory that is shared with another process
 mod ring;
 
-pub use ring::CAPACITY;
-
 use std::{
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
+pub use ring::CAPACITY;
 use ring::{Ring, now_ns};
 
 /// The marks of one thread.
@@ -56,6 +55,9 @@ impl Marks {
     }
 
     /// A ring in a file of its own, which is replaced.
+    ///
+    /// # Errors
+    /// The file cannot be made.
     pub fn open_at(path: &Path) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -73,6 +75,8 @@ impl Marks {
         Ok(Self { ring: Ring::new(&file)?, path: path.into(), begin_ns: 0 })
     }
 
+    /// The file.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
