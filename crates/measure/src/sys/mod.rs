@@ -13,10 +13,7 @@ use rustix::{thread::ClockId, time::Timespec};
 
 use crate::Policy;
 #[cfg(all(target_pointer_width = "32", target_env = "gnu"))]
-use time64::timespec;
-
-#[cfg(all(target_pointer_width = "32", target_env = "gnu"))]
-use self::time64::{clock_getres, clock_gettime, clock_nanosleep};
+use self::time64::{clock_getres, clock_gettime, clock_nanosleep, timespec};
 #[cfg(not(all(target_pointer_width = "32", target_env = "gnu")))]
 use libc::{clock_getres, clock_gettime, clock_nanosleep, timespec};
 
