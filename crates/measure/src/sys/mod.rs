@@ -11,9 +11,9 @@ use std::{
 
 use rustix::{thread::ClockId, time::Timespec};
 
-use crate::Policy;
 #[cfg(all(target_pointer_width = "32", target_env = "gnu"))]
 use self::time64::{clock_getres, clock_gettime, clock_nanosleep, timespec};
+use crate::Policy;
 #[cfg(not(all(target_pointer_width = "32", target_env = "gnu")))]
 use libc::{clock_getres, clock_gettime, clock_nanosleep, timespec};
 
